@@ -1,0 +1,40 @@
+"""What a problem is: typed and validated data, the file format, generators, trace loaders and the independent checker.
+
+This layer imports nothing of the others.
+"""
+
+from instances.clock import Stopwatch
+from instances.envelope import Instance, Reference
+from instances.errors import CheckFailed, InputError, MalformedSolution
+from instances.fields import ProblemData
+from instances.files import dump, json_schema, load, parse, save
+from instances.options import Options, Report, Solution, ignore
+from instances.registry import PROBLEMS, check
+from instances.result import Answer, Result, conclude, gap
+from instances.verdict import Verdict
+
+__all__ = [
+    "PROBLEMS",
+    "Answer",
+    "CheckFailed",
+    "InputError",
+    "Instance",
+    "MalformedSolution",
+    "Options",
+    "ProblemData",
+    "Reference",
+    "Report",
+    "Result",
+    "Solution",
+    "Stopwatch",
+    "Verdict",
+    "check",
+    "conclude",
+    "dump",
+    "gap",
+    "ignore",
+    "json_schema",
+    "load",
+    "parse",
+    "save",
+]

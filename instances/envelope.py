@@ -1,0 +1,33 @@
+"""The envelope of an instance file: what the problem is, where it comes from and what is known of its optimum."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from pydantic import Field, SerializeAsAny
+
+from instances.fields import Frozen, Name, Number, ProblemData
+
+
+class Reference(Frozen):
+    """What is known of the optimum: the best objective, the best bound, and how they were proved."""
+
+    objective: Annotated[Number | None, Field(description="best known objective")] = None
+    bound: Annotated[Number | None, Field(description="best known bound")] = None
+    proved_by: str | None = None
+
+
+class Instance(Frozen):
+    """One instance: an envelope round the problem's own data."""
+
+    gapwise: Literal[1] = 1
+    problem: str
+    name: Name
+    source: str = ""
+    reference: Reference | None = None
+    data: SerializeAsAny[ProblemData]
+
+    @classmethod
+    def of(cls, data: ProblemData, name: str, source: str = "", reference: Reference | None = None) -> Instance:
+        """An instance round `data`; the problem's name is the data's own."""
+        return cls(problem=data.problem, name=name, source=source, reference=reference, data=data)

@@ -1,0 +1,13 @@
+"""Errors that are the user's to mend: one line each, no traceback on the command line."""
+
+
+class InputError(ValueError):
+    """Bad input: the message is one line that names the file, the path inside it and the offending value."""
+
+
+class MalformedSolution(ValueError):
+    """A solution that is not of the documented form at all: an unknown name, a missing job, a number that is not one."""
+
+
+class CheckFailed(RuntimeError):
+    """A method's claim that the independent checker refutes. It is an error of the program, never of the user."""

@@ -1,0 +1,190 @@
+"""An `eva-packing` instance as whole numbers in arrays: what every method but the literal model works on."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from math import gcd
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from instances.eva.packing import EvaPacking
+
+IntArray = NDArray[np.int64]
+FloatArray = NDArray[np.float64]
+Group = tuple[int, Mapping[int, int], int]
+"""(type k, tasks of each class on one instance, number of such instances)."""
+
+STEP = 10**9  # amounts and prices count in steps of 1e-9; finer digits are rounding noise
+
+
+@dataclass(frozen=True)
+class PackingArrays:
+    """Identical tasks are grouped in classes; amounts and prices are whole multiples of their units.
+
+    Shapes: K instance types, F families, N classes, R resources.
+    `demand` (F, N, R), `capacity` (K, R), `family` (K,) index of a type's family, `price` (K,) in multiples of
+    `price_unit` USD/h, `count` (N,) tasks of a class, `members` (N) task entries of a class,
+    `reservation_price` (N,) and `job_price` (N,), the latter summed over the tasks of a task's job, both in price
+    units; `pair` (N, N) throughput of one task beside one other.
+    """
+
+    data: EvaPacking
+    demand: IntArray
+    capacity: IntArray
+    family: IntArray
+    price: IntArray
+    price_unit: Fraction
+    count: IntArray
+    members: tuple[tuple[int, ...], ...]
+    reservation_price: IntArray
+    job_price: IntArray
+    pair: FloatArray
+
+    @property
+    def classes(self) -> int:
+        """N, the number of classes of identical tasks."""
+        return len(self.count)
+
+    @cached_property
+    def demand_of_type(self) -> IntArray:
+        """Demands (K, N, R) of each class on each type."""
+        return self.demand[self.family]
+
+    @cached_property
+    def fits(self) -> NDArray[np.bool_]:
+        """Whether (K, N) one task of a class fits alone on a type."""
+        return (self.demand_of_type <= self.capacity[:, None, :]).all(axis=2)
+
+    def usd(self, units: int | Fraction) -> float:
+        """An amount of price units in USD/h."""
+        return float(units * self.price_unit)
+
+    def rates(self, on_it: IntArray) -> FloatArray:
+        """Throughput (..., N) of a task of each class on instances that hold `on_it` (..., N) tasks of each class.
+
+        Pairwise throughputs are multiplied (section 4.3). The entry of a class that is not there is meaningless.
+        """
+        with np.errstate(divide="ignore"):
+            logs = np.log(self.pair)
+        others = on_it[..., None, :] - np.eye(self.classes, dtype=np.int64)
+        exponent = np.where(others > 0, others * np.where(others > 0, logs, 0.0), 0.0)
+        return np.exp(exponent.sum(axis=-1))
+
+    def value(self, on_it: IntArray) -> FloatArray:
+        """TNRP(T) (...,) in price units of the tasks `on_it` (..., N): equations of sections 4.3 and 4.4."""
+        each = self.reservation_price - (1.0 - self.rates(on_it)) * self.job_price
+        return (on_it * each).sum(axis=-1)
+
+    def solution(self, groups: Iterable[Group]) -> dict[str, Any]:
+        """The solution in JSON form of instances given as tasks of each class: classes are dealt out to task entries."""
+        left = [[[entry, self.data.tasks[entry].count] for entry in entries] for entries in self.members]
+        instances: dict[tuple[str, tuple[tuple[str, int], ...]], int] = {}
+        for kind, pattern, copies in groups:
+            while copies > 0:
+                tasks, same = self._deal(pattern, copies, left)
+                key = (self.data.instance_types[kind].name, tuple(sorted(tasks.items())))
+                instances[key] = instances.get(key, 0) + same
+                copies -= same
+        return {"instances": [{"type": name, "count": n, "tasks": dict(on)} for (name, on), n in instances.items()]}
+
+    def _deal(
+        self, pattern: Mapping[int, int], copies: int, left: list[list[list[int]]]
+    ) -> tuple[dict[str, int], int]:
+        """Tasks for one instance, and for how many like it they suffice; takes them out of `left`."""
+        present = {c: k for c, k in pattern.items() if k}
+        same = min([copies, *(left[c][0][1] // k for c, k in present.items())])
+        tasks: dict[str, int] = {}
+        for c, k in present.items():
+            need = k * max(1, same)
+            while need:
+                entry, available = left[c][0]
+                taken = min(need, available)
+                key = self.data.tasks[entry].key
+                tasks[key] = tasks.get(key, 0) + taken // max(1, same)
+                left[c][0][1] -= taken
+                need -= taken
+                if left[c][0][1] == 0 and len(left[c]) > 1:
+                    left[c].pop(0)
+        return tasks, max(1, same)
+
+
+def packing_arrays(data: EvaPacking) -> PackingArrays:
+    """The arrays of `data`. Classes are as coarse as its objective allows: equal demands, and for `net-saving` also
+    equal workloads and job prices."""
+    families = data.families
+    amounts = np.array(
+        [[[_steps(t.demand_on(f)[r]) for r in data.resources] for t in data.tasks] for f in families], dtype=object
+    )
+    capacity = np.array([[_steps(k.capacity[r]) for r in data.resources] for k in data.instance_types], dtype=object)
+    for r in range(len(data.resources)):
+        unit = gcd(*amounts[:, :, r].ravel().tolist(), *capacity[:, r].tolist()) or 1
+        amounts[:, :, r] //= unit
+        capacity[:, r] //= unit
+    demand, limits = amounts.astype(np.int64), capacity.astype(np.int64)
+    family = np.array([families.index(k.family) for k in data.instance_types], dtype=np.int64)
+    price, price_unit = _whole([_steps(k.usd_per_hour) for k in data.instance_types])
+    fits = (demand[family] <= limits[:, None, :]).all(axis=2)
+    cheapest = np.where(fits, price[:, None], np.iinfo(np.int64).max).min(axis=0)
+    job_price = _job_prices(data, cheapest)
+    keys = [
+        (demand[:, i, :].tobytes(), *((t.workload, int(job_price[i])) if data.objective == "net-saving" else ()))
+        for i, t in enumerate(data.tasks)
+    ]
+    grouped: dict[tuple[Any, ...], list[int]] = {}
+    for i, key in enumerate(keys):
+        grouped.setdefault(key, []).append(i)
+    members = tuple(tuple(entries) for entries in grouped.values())
+    first = [entries[0] for entries in members]
+    return PackingArrays(
+        data=data,
+        demand=demand[:, first, :],
+        capacity=limits,
+        family=family,
+        price=price,
+        price_unit=price_unit,
+        count=np.array([sum(data.tasks[i].count for i in entries) for entries in members], dtype=np.int64),
+        members=members,
+        reservation_price=cheapest[first],
+        job_price=job_price[first],
+        pair=_pairs(data, [data.tasks[i].workload for i in first]),
+    )
+
+
+def _steps(number: float) -> int:
+    """A number in steps of 1e-9."""
+    return round(Fraction(repr(number)) * STEP)
+
+
+def _whole(steps: Sequence[int]) -> tuple[IntArray, Fraction]:
+    """Numbers as multiples of their greatest common divisor, and that unit."""
+    unit = gcd(*steps) or 1
+    return np.array([s // unit for s in steps], dtype=np.int64), Fraction(unit, STEP)
+
+
+def _job_prices(data: EvaPacking, cheapest: IntArray) -> IntArray:
+    """Reservation prices summed over each task's job; tasks of a job that are not listed are like the task itself."""
+    listed: dict[str, tuple[int, int]] = {}
+    for task, price in zip(data.tasks, cheapest.tolist(), strict=True):
+        if task.job is not None:
+            tasks, total = listed.get(task.job, (0, 0))
+            listed[task.job] = tasks + task.count, total + task.count * price
+    found = []
+    for task, price in zip(data.tasks, cheapest.tolist(), strict=True):
+        tasks, total = listed[task.job] if task.job is not None else (1, price)
+        found.append(total + max(0, (task.tasks_in_job or 0) - tasks) * price)
+    return np.array(found, dtype=np.int64)
+
+
+def _pairs(data: EvaPacking, workloads: Sequence[str]) -> FloatArray:
+    throughput = data.throughput
+    if throughput is None:
+        return np.ones((len(workloads), len(workloads)))
+    listed = {(workload, beside): value for workload, beside, value in throughput.pairwise}
+    return np.array([[listed.get((w, o), throughput.default) for o in workloads] for w in workloads], dtype=float)
+
+

@@ -1,0 +1,59 @@
+"""The tables of Eva as they are in `data/`: instance types, workloads, co-location throughput, cloud delays."""
+
+from __future__ import annotations
+
+from functools import cache
+from importlib.resources import files
+
+import pandas as pd
+
+from instances.eva.packing import InstanceType, Throughput
+
+RESOURCES = ("gpu", "cpu", "ram_gb")
+GPU_FAMILY = "p3"
+CPU_COLUMNS = ("physical_cores", "vcpus")
+
+
+@cache
+def table(name: str) -> pd.DataFrame:
+    """The table `data/<name>.csv`; its columns are described in `data/README.md`."""
+    with (files("instances.eva") / "data" / f"{name}.csv").open(encoding="utf-8") as file:
+        return pd.read_csv(file)
+
+
+def ec2_types(cpu: str = "physical_cores") -> tuple[InstanceType, ...]:
+    """The 21 EC2 instance types; `cpu` says which column is their CPU capacity.
+
+    `physical_cores` goes with the demands of Table 7, `vcpus` with those of the Alibaba pod list.
+    """
+    if cpu not in CPU_COLUMNS:
+        raise ValueError(f"cpu: must be one of {', '.join(CPU_COLUMNS)}, got {cpu!r}")
+    return tuple(
+        InstanceType(
+            name=row["name"],
+            family=row["family"],
+            capacity=dict(zip(RESOURCES, (float(row["gpus"]), float(row[cpu]), float(row["ram_gb"])), strict=True)),
+            usd_per_hour=float(row["usd_per_hour"]),
+        )
+        for row in table("instance_types").to_dict("records")
+    )
+
+
+def interference(workloads: dict[str, str], default: float = 0.95) -> Throughput:
+    """Figure 1 for tasks named as the keys of `workloads`, whose workloads in Table 7 are the values.
+
+    Pairs that Figure 1 does not have (those of ViT) get `default`; the paper sets it to 0.95 (section 4.3).
+    """
+    measured = table("colocation_throughput").set_index("workload")
+    pairwise = tuple(
+        (name, beside, float(measured.loc[_row_of(workload), _row_of(other)]))
+        for name, workload in workloads.items()
+        for beside, other in workloads.items()
+        if _row_of(workload) in measured.index and _row_of(other) in measured.index
+    )
+    return Throughput(default=default, pairwise=pairwise)
+
+
+def _row_of(workload: str) -> str:
+    """Figure 1 measures ResNet18 once, whatever the number of tasks in its job."""
+    return workload.split("-")[0]

@@ -1,0 +1,115 @@
+"""The independent checker of `eva-packing`: feasibility and objective from the data alone, in rational arithmetic."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from fractions import Fraction
+from typing import Any
+
+from instances.errors import MalformedSolution
+from instances.eva.packing import EvaPacking, InstanceType
+from instances.options import Solution
+from instances.verdict import Verdict
+
+SLACK = Fraction(1, 10**9)  # a capacity holds to this much: decimal data need not add up exactly in binary
+
+
+def check_packing(data: EvaPacking, solution: Solution) -> Verdict:
+    """Check `{"instances": [{"type": name, "count": n, "tasks": {workload or workload@job: k}}]}`.
+
+    Every task must be on exactly one instance and no instance may hold more than its capacity. The objective is
+    recomputed in rational numbers. Raises MalformedSolution.
+    """
+    book = _Book(data)
+    placed = dict.fromkeys(book.tasks, 0)
+    cost, value = Fraction(0), Fraction(0)
+    violations: list[str] = []
+    for group in _groups(solution):
+        if group["type"] not in book.kinds:
+            raise MalformedSolution(f"unknown instance type {group['type']!r}")
+        for key, k in group["tasks"].items():
+            if key not in placed:
+                raise MalformedSolution(f"unknown task {key!r}")
+            placed[key] += k * group["count"]
+        kind, on_it = book.kinds[group["type"]], {key: k for key, k in group["tasks"].items() if k}
+        violations += book.overfull(kind, on_it)
+        cost += group["count"] * _exact(kind.usd_per_hour)
+        if data.objective == "net-saving":
+            value += group["count"] * sum(k * book.normalised_price(key, on_it) for key, k in on_it.items())
+    violations += [
+        f"task {key} is placed {placed[key]} times, not {task.count}"
+        for key, task in book.tasks.items()
+        if placed[key] != task.count
+    ]
+    return Verdict(float(cost if data.objective == "cost" else value - cost), tuple(violations))
+
+
+def _groups(solution: Solution) -> list[dict[str, Any]]:
+    groups = solution.get("instances") if isinstance(solution, Mapping) else None
+    if not isinstance(groups, list | tuple):
+        raise MalformedSolution("must be an object with the list `instances`")
+    for group in groups:
+        if not isinstance(group, Mapping) or set(group) != {"type", "count", "tasks"}:
+            raise MalformedSolution(f"an instance must have type, count and tasks, got {group!r:.80}")
+        if not isinstance(group["tasks"], Mapping):
+            raise MalformedSolution(f"tasks of an instance must be an object, got {group['tasks']!r:.80}")
+        for number in (group["count"], *group["tasks"].values()):
+            if isinstance(number, bool) or not isinstance(number, int) or number < 0:
+                raise MalformedSolution(f"counts must be whole numbers >= 0, got {number!r:.80}")
+    return list(groups)
+
+
+class _Book:
+    """The data of one instance, to be looked up by name."""
+
+    def __init__(self, data: EvaPacking) -> None:
+        self.data = data
+        self.kinds = {kind.name: kind for kind in data.instance_types}
+        self.tasks = {task.key: task for task in data.tasks}
+        throughput = data.throughput
+        self.default = _exact(throughput.default) if throughput else Fraction(1)
+        self.pairwise = {(w, o): _exact(v) for w, o, v in throughput.pairwise} if throughput else {}
+        self._prices: dict[str, Fraction] = {}
+
+    def overfull(self, kind: InstanceType, on_it: Mapping[str, int]) -> list[str]:
+        """The resources of which tasks `on_it` need more than a `kind` has."""
+        found = []
+        for resource in self.data.resources:
+            demands = ((k, self.tasks[key].demand_on(kind.family)[resource]) for key, k in on_it.items())
+            used = sum((k * _exact(demand) for k, demand in demands), Fraction(0))
+            if used > _exact(kind.capacity[resource]) + SLACK:
+                found.append(f"a {kind.name} holds {float(used):g} {resource} of {kind.capacity[resource]:g}")
+        return found
+
+    def normalised_price(self, key: str, on_it: Mapping[str, int]) -> Fraction:
+        """TNRP(τ, T): RP(τ) less the loss that co-location on this instance causes to τ's whole job (section 4.4)."""
+        return self.price(key) - (1 - self.rate(key, on_it)) * self.job_price(key)
+
+    def rate(self, key: str, on_it: Mapping[str, int]) -> Fraction:
+        """Throughput of one task beside the others on its instance: the product of the pairwise ones (section 4.3)."""
+        rate, workload = Fraction(1), self.tasks[key].workload
+        for other, k in on_it.items():
+            pair = self.pairwise.get((workload, self.tasks[other].workload), self.default)
+            rate *= pair ** (k - (other == key))
+        return rate
+
+    def price(self, key: str) -> Fraction:
+        """RP(τ): the price of the cheapest instance type that τ fits on alone (section 4.2)."""
+        if key not in self._prices:
+            fitting = (kind for kind in self.kinds.values() if not self.overfull(kind, {key: 1}))
+            self._prices[key] = min(_exact(kind.usd_per_hour) for kind in fitting)
+        return self._prices[key]
+
+    def job_price(self, key: str) -> Fraction:
+        """The reservation prices of all the tasks of τ's job; tasks that the instance does not list are like τ."""
+        task = self.tasks[key]
+        if task.job is None:
+            return (task.tasks_in_job or 1) * self.price(key)
+        listed = [other for other in self.tasks.values() if other.job == task.job]
+        known = sum((other.count * self.price(other.key) for other in listed), Fraction(0))
+        return known + max(0, (task.tasks_in_job or 0) - sum(other.count for other in listed)) * self.price(key)
+
+
+def _exact(number: float) -> Fraction:
+    """The decimal number that was written, not its nearest binary one."""
+    return Fraction(repr(number))

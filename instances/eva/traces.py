@@ -1,0 +1,133 @@
+"""Instances of `eva-packing` from traces in their public CSV form: the Alibaba pod list and Eva's own traces."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Literal
+
+import numpy as np
+import pandas as pd
+
+from instances.envelope import Instance
+from instances.errors import InputError
+from instances.eva.catalogue import RESOURCES, ec2_types, interference
+from instances.eva.packing import DEFAULT, EvaPacking, InstanceType, Task
+
+POD_COLUMNS = ("cpu_milli", "memory_mib", "num_gpu", "gpu_milli")
+JOB_COLUMNS = ("arrival_s", "duration_s", "workload", "workload_class", "gpus", "vcpus", "ram_gb")
+Demand = tuple[float, ...]
+
+
+def alibaba(
+    path: str | Path, *, gpus: Literal["rounded", "fractional"] = "rounded", perturb: float = 0.0, seed: int = 0
+) -> Instance:
+    """All the pods of an Alibaba pod list (cluster-trace-gpu-v2023), to be hosted at once on EC2.
+
+    Columns read: `cpu_milli`, `memory_mib`, `num_gpu`, `gpu_milli`, and `pod_phase` where there is one. Failed pods
+    and pods that fit on no instance type are dropped. CPUs and GiB are rounded up to whole units, as are GPUs in the
+    `rounded` form, as in Eva. In the `fractional` form the pods with one GPU ask for the share `gpu_milli`; the shares
+    on an instance are added up, a relaxation, since a share has to fit on a single device.
+
+    With `perturb` > 0 the CPUs and GiB of every pod are multiplied by seeded factors from [1 - perturb, 1 + perturb]
+    and rounded up to tenths, which makes most demands distinct.
+
+    Raises InputError for a file that cannot be read, a missing column or a bad value.
+    """
+    if gpus not in ("rounded", "fractional"):
+        raise InputError(f"gpus: must be rounded or fractional, got {gpus!r}")
+    if not 0 <= perturb < 1:
+        raise InputError(f"perturb: must be in [0, 1), got {perturb}")
+    pods = _read(path, POD_COLUMNS)
+    if "pod_phase" in pods:
+        pods = pods[pods["pod_phase"] != "Failed"]
+    factors = np.random.default_rng(seed).uniform(1 - perturb, 1 + perturb, size=(len(pods), 2))
+    demands: list[Demand] = []
+    for (cpu, memory, num_gpu, share), factor in zip(pods[list(POD_COLUMNS)].to_numpy(), factors, strict=True):
+        gpu = share / 1000 if gpus == "fractional" and num_gpu == 1 else num_gpu
+        whole = math.ceil(cpu / 1000), math.ceil(memory / 1024)
+        if perturb:
+            demands.append((gpu, *(math.ceil(10 * w * f) / 10 for w, f in zip(whole, factor, strict=True))))
+        else:
+            demands.append((gpu, *map(float, whole)))
+    kinds = ec2_types("vcpus")
+    fitting = [demand for demand in demands if any(_fits(demand, kind) for kind in kinds)]
+    if not fitting:
+        raise InputError(f"{path}: no pod fits on an instance type")
+    data = EvaPacking(resources=RESOURCES, instance_types=kinds, tasks=_tasks(Counter(fitting)), objective="cost")
+    what = f"{gpus} GPUs" + (f", perturbed by {perturb:g}, seed {seed}" if perturb else "")
+    source = f"Alibaba cluster-trace-gpu-v2023, {Path(path).name}, {what}; {len(demands) - len(fitting)} pods fit nowhere"
+    return Instance.of(data, f"alibaba-{Path(path).stem}-{gpus}" + (f"-perturbed-{perturb:g}" if perturb else ""), source)
+
+
+def alive(path: str | Path, at_s: float, *, objective: Literal["cost", "net-saving"] = "cost") -> Instance:
+    """The jobs of an Eva trace alive at `at_s` seconds: arrived, and not yet run for their stand-alone duration.
+
+    Columns read: `arrival_s`, `duration_s`, `workload` (of Table 7), `workload_class`, `gpus`, `vcpus`, `ram_gb`. Jobs
+    of one class are one task entry. With `net-saving` classes interfere as their workloads do in Figure 1.
+
+    Raises InputError for a file that cannot be read, a missing column, a bad value, or where no job is alive.
+    """
+    if not math.isfinite(at_s):
+        raise InputError(f"time: must be a finite number of seconds, got {at_s}")
+    jobs = _read(path, JOB_COLUMNS)
+    jobs = jobs[(jobs["arrival_s"] <= at_s) & (at_s < jobs["arrival_s"] + jobs["duration_s"])]
+    if jobs.empty:
+        raise InputError(f"{path}: no job is alive at {at_s:g} s")
+    workload_of: dict[str, str] = {}
+    tasks = []
+    for name, group in jobs.groupby("workload_class", sort=True):
+        demands = {tuple(row) for row in group[["gpus", "vcpus", "ram_gb"]].to_numpy(dtype=float)}
+        if len(demands) > 1:
+            raise InputError(f"{path}: workload_class {name}: jobs of one class must have one demand, got {len(demands)}")
+        workload_of[str(name)] = str(group["workload"].iloc[0])
+        demand = dict(zip(RESOURCES, map(float, demands.pop()), strict=True))
+        tasks.append(Task(workload=str(name), count=len(group), demand={DEFAULT: demand}))
+    data = EvaPacking(
+        resources=RESOURCES,
+        instance_types=ec2_types("vcpus"),
+        tasks=tuple(tasks),
+        throughput=interference(workload_of) if objective == "net-saving" else None,
+        objective=objective,
+    )
+    source = f"Eva trace {Path(path).name}: jobs alive at {at_s:g} s"
+    return Instance.of(data, f"eva-{Path(path).stem}-alive-{at_s:g}-{objective}", source)
+
+
+def _read(path: str | Path, columns: Iterable[str]) -> pd.DataFrame:
+    try:
+        rows = pd.read_csv(path)
+    except OSError as error:
+        raise InputError(f"{path}: {error.strerror or error}") from error
+    except (ValueError, pd.errors.ParserError) as error:
+        raise InputError(f"{path}: not a CSV table: {error}".splitlines()[0]) from error
+    for column in columns:
+        if column not in rows:
+            raise InputError(f"{path}: missing column {column}")
+        if column in ("workload", "workload_class"):
+            continue
+        numbers = pd.to_numeric(rows[column], errors="coerce")
+        bad = rows.index[~(np.isfinite(numbers) & (numbers >= 0))]
+        if len(bad):
+            value = rows.loc[bad[0], column]
+            raise InputError(f"{path}: line {bad[0] + 2}: {column}: must be a number >= 0, got {value}")
+        rows[column] = numbers
+    return rows
+
+
+def _fits(demand: Demand, kind: InstanceType) -> bool:
+    return all(d <= kind.capacity[r] for r, d in zip(RESOURCES, demand, strict=True))
+
+
+def _tasks(count: Mapping[Demand, int]) -> tuple[Task, ...]:
+    """One task entry per distinct demand, the largest demands first."""
+    return tuple(
+        Task(
+            workload="-".join(f"{d:g}{unit}" for d, unit in zip(demand, ("gpu", "cpu", "gib"), strict=True)),
+            count=count[demand],
+            demand={DEFAULT: dict(zip(RESOURCES, demand, strict=True))},
+        )
+        for demand in sorted(count, reverse=True)
+    )

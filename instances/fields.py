@@ -1,0 +1,60 @@
+"""Field types shared by every problem: names, counts and finite numbers, none of them coerced from another type."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+from typing import Annotated, Any, ClassVar, Literal, NoReturn
+
+from pydantic import BaseModel, ConfigDict, Field, StringConstraints
+from pydantic_core import PydanticCustomError
+
+LARGEST = 1e9  # numbers beyond this are a unit mistake, and would leave the range of exact 64-bit integers
+
+Name = Annotated[str, StringConstraints(strict=True, min_length=1, max_length=200)]
+Number = Annotated[float, Field(strict=True, allow_inf_nan=False, ge=-LARGEST, le=LARGEST)]
+NonNegative = Annotated[float, Field(strict=True, allow_inf_nan=False, ge=0, le=LARGEST)]
+Positive = Annotated[float, Field(strict=True, allow_inf_nan=False, gt=0, le=LARGEST)]
+Share = Annotated[float, Field(strict=True, allow_inf_nan=False, ge=0, le=1)]
+Count = Annotated[int, Field(strict=True, ge=0, le=LARGEST)]
+PositiveCount = Annotated[int, Field(strict=True, ge=1, le=LARGEST)]
+
+Sense = Literal["minimize", "maximize"]
+
+
+class Frozen(BaseModel):
+    """Immutable record: unknown fields are errors."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class ProblemData(Frozen):
+    """The `data` of an instance file. A subclass names its problem and says what its objective means."""
+
+    problem: ClassVar[str]
+
+    @property
+    def sense(self) -> Sense:
+        """Whether the objective is minimised or maximised."""
+        return "minimize"
+
+    @property
+    def unit(self) -> str:
+        """Unit of the objective."""
+        raise NotImplementedError
+
+
+def refuse(path: str, message: str, value: Any = None) -> NoReturn:
+    """Raise a validation error at `path`, relative to the model being validated.
+
+    The loader joins it to the path of that model: `data.tasks[3].demand: unknown resource, got "gpus"`.
+    """
+    context = {"path": path, "message": message, "value": value}
+    raise PydanticCustomError("refused", "{path}: {message}", context)
+
+
+def refuse_duplicates(path: str, names: Iterable[str]) -> None:
+    """Raise where a name of `names`, the entries of the list at `path`, occurs twice."""
+    for name, times in Counter(names).items():
+        if times > 1:
+            refuse(path, f"must be unique, occurs {times} times", name)

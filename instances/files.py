@@ -1,0 +1,170 @@
+"""Instance files: load, save and the JSON Schema."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import os
+import tempfile
+import zlib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from pydantic import ValidationError
+
+from instances.envelope import Instance
+from instances.errors import InputError
+from instances.fields import ProblemData
+from instances.registry import PROBLEMS
+
+ENVELOPE = ("gapwise", "problem", "name", "data")
+
+
+def load(path: str | Path) -> Instance:
+    """Load the instance file `path` (.json or .json.gz).
+
+    Raises InputError, one line naming the file, the path inside it and the offending value.
+    """
+    path = Path(path)
+    try:
+        raw = path.read_bytes()
+        text = (gzip.decompress(raw) if path.suffix == ".gz" else raw).decode("utf-8")
+        content = json.loads(text, object_pairs_hook=_without_duplicates)
+    except (OSError, EOFError, zlib.error) as error:
+        reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
+        raise InputError(f"{path}: {reason}") from error
+    except (ValueError, RecursionError) as error:
+        if isinstance(error, InputError):
+            raise InputError(f"{path}: {error}") from None
+        raise InputError(f"{path}: not valid JSON: {error}") from error
+    try:
+        return parse(content)
+    except InputError as error:
+        raise InputError(f"{path}: {error}") from None
+
+
+def parse(content: Any) -> Instance:
+    """The instance that `content`, the parsed JSON of an instance file, describes. Raises InputError."""
+    if not isinstance(content, Mapping):
+        raise InputError(f"must be an object with the fields {', '.join(ENVELOPE)}, got {_show(content)}")
+    for name in ENVELOPE:
+        if name not in content:
+            raise InputError(f"{name}: missing")
+    problem = content["problem"]
+    if not isinstance(problem, str) or problem not in PROBLEMS:
+        raise InputError(f"problem: must be one of {', '.join(PROBLEMS)}, got {_show(problem)}")
+    data = parse_data(problem, content["data"])
+    try:
+        return Instance.model_validate({**content, "data": data})
+    except ValidationError as error:
+        raise InputError(_first_line(error, "")) from None
+
+
+def parse_data(problem: str, content: Any) -> ProblemData:
+    """The data of `problem` that the parsed JSON `content` describes. Raises InputError with paths from `data` on."""
+    try:
+        return PROBLEMS[problem].data.model_validate(content)
+    except ValidationError as error:
+        raise InputError(_first_line(error, "data")) from None
+
+
+def dump(instance: Instance) -> dict[str, Any]:
+    """The JSON content of an instance file; fields that were not given are left out."""
+    return instance.model_dump(mode="json", exclude_defaults=True) | {"gapwise": 1}
+
+
+def save(instance: Instance, path: str | Path) -> None:
+    """Write `instance` to `path` (.json or .json.gz), whole or not at all. Raises InputError where it cannot."""
+    path = Path(path)
+    text = json.dumps(_envelope_first(dump(instance)), indent=1, ensure_ascii=False, allow_nan=False) + "\n"
+    raw = text.encode("utf-8")
+    write_whole(path, gzip.compress(raw, mtime=0) if path.suffix == ".gz" else raw)
+
+
+def write_whole(path: Path, raw: bytes) -> None:
+    """Write a file in one step: it appears whole, or the old one stays. Raises InputError where it cannot be written."""
+    try:
+        handle, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
+    except OSError as error:
+        raise InputError(f"{path}: cannot be written: {error.strerror}") from error
+    try:
+        with os.fdopen(handle, "wb") as file:
+            file.write(raw)
+        os.chmod(name, 0o644)
+        os.replace(name, path)
+    except OSError as error:
+        os.unlink(name)
+        raise InputError(f"{path}: cannot be written: {error.strerror}") from error
+
+
+def json_schema(problem: str) -> dict[str, Any]:
+    """JSON Schema (draft 2020-12) of the instance files of `problem`. Raises InputError for an unknown problem."""
+    if problem not in PROBLEMS:
+        raise InputError(f"problem: must be one of {', '.join(PROBLEMS)}, got {_show(problem)}")
+    envelope = Instance.model_json_schema(mode="validation")
+    data = PROBLEMS[problem].data.model_json_schema(mode="validation")
+    definitions = envelope.pop("$defs", {}) | data.pop("$defs", {})
+    definitions.pop("ProblemData", None)
+    envelope["properties"] |= {"problem": {"const": problem}, "data": data}
+    envelope["required"] = list(ENVELOPE)
+    return {"$schema": "https://json-schema.org/draft/2020-12/schema", **envelope, "$defs": definitions}
+
+
+def _envelope_first(content: dict[str, Any]) -> dict[str, Any]:
+    order = ["gapwise", "problem", "name", "source", "reference", "data"]
+    return {name: content[name] for name in order if name in content}
+
+
+def _without_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    content: dict[str, Any] = {}
+    for name, value in pairs:
+        if name in content:
+            raise InputError(f"duplicate field {name!r}")
+        content[name] = value
+    return content
+
+
+COMPARISONS = {
+    "greater_than_equal": (">=", "ge"),
+    "greater_than": (">", "gt"),
+    "less_than_equal": ("<=", "le"),
+    "less_than": ("<", "lt"),
+}
+
+
+def _first_line(error: ValidationError, root: str) -> str:
+    """The first of pydantic's errors as one line: path, what must hold, what was found."""
+    first = error.errors(include_url=False)[0]
+    kind, context, location = first["type"], first.get("ctx", {}), first["loc"]
+    value = first.get("input")
+    if kind == "refused":
+        inner = context["path"]
+        path = ".".join(part for part in (_path(root, location), inner) if part).replace(".[", "[")
+        found = "" if context["value"] is None else f", got {_show(context['value'])}"
+        return f"{path}: {context['message']}{found}"
+    path = _path(root, location)
+    if kind in COMPARISONS:
+        sign, name = COMPARISONS[kind]
+        return f"{path}: must be {sign} {context[name]:g}, got {_show(value)}"
+    if kind == "extra_forbidden":
+        return f"{path}: unknown field"
+    if kind == "missing":
+        return f"{path}: missing"
+    if kind == "too_short":
+        return f"{path}: must not be empty"
+    message = first["msg"].replace("Input should be", "must be").replace("Value error, ", "")
+    return f"{path}: {message}, got {_show(value)}"
+
+
+def _path(root: str, location: tuple[int | str, ...]) -> str:
+    path = root
+    for step in location:
+        path += f"[{step}]" if isinstance(step, int) else f".{step}" if path else step
+    return path
+
+
+def _show(value: Any) -> str:
+    shown = value if isinstance(value, float) else repr(value) if not isinstance(value, str) else json.dumps(value)
+    text = " ".join(str(shown).split())
+    return text if len(text) <= 60 else text[:57] + "..."

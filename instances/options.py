@@ -1,0 +1,54 @@
+"""What a caller may ask of a method, and how a method tells of its progress."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass, fields
+from typing import Any
+
+from instances.errors import InputError
+
+Solution = Mapping[str, Any]
+Report = Callable[[Solution | None, float | None], None]
+"""`report(solution, bound)`: told each new incumbent and each better bound, either of them `None` where it is unchanged.
+
+A process that is ended from outside leaves behind what it reported last.
+"""
+
+
+def ignore(solution: Solution | None, bound: float | None) -> None:
+    """The report nobody listens to."""
+
+
+@dataclass(frozen=True)
+class Options:
+    """Options of a solve.
+
+    `time_limit`: wall seconds, `None` for no limit. `gap`: relative gap at which a solve counts as optimal.
+    `threads`: solver threads. `seed`: seed of whatever is random.
+
+    Raises InputError where a value is out of range.
+    """
+
+    time_limit: float | None = None
+    gap: float = 1e-6
+    threads: int = 1
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        if self.time_limit is not None and not (math.isfinite(self.time_limit) and self.time_limit > 0):
+            raise InputError(f"time limit: must be > 0 seconds, got {self.time_limit}")
+        if not (math.isfinite(self.gap) and 0 <= self.gap < 1):
+            raise InputError(f"gap: must be in [0, 1), got {self.gap}")
+        if self.threads < 1:
+            raise InputError(f"threads: must be >= 1, got {self.threads}")
+        if not 0 <= self.seed < 2**31:
+            raise InputError(f"seed: must be in [0, 2^31), got {self.seed}")
+
+    def only(self, names: frozenset[str]) -> dict[str, Any]:
+        """The options of these names, as a plain dictionary: what was in effect for a method that honours them."""
+        return {name: value for name, value in asdict(self).items() if name in names}
+
+
+OPTION_NAMES = frozenset(field.name for field in fields(Options))

@@ -1,0 +1,158 @@
+"""The one result of exact methods and heuristics, and the one definition of a gap."""
+
+from __future__ import annotations
+
+import importlib.metadata
+import math
+import platform
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import lru_cache
+from typing import Any, Literal
+
+from instances.errors import CheckFailed, MalformedSolution
+from instances.fields import Frozen, ProblemData, Sense
+from instances.options import OPTION_NAMES, Options, Solution
+from instances.registry import check
+
+Status = Literal["optimal", "feasible", "violates", "no_solution", "infeasible", "error"]
+Termination = Literal["finished", "time_limit", "killed", "infeasible", "error"]
+Kind = Literal["exact", "heuristic"]
+TracePoint = tuple[float, float | None, float | None]
+
+CROSSING = 1e-9  # relative: how far floating-point noise may carry a bound past the objective it bounds
+
+
+def gap(objective: float | None, bound: float | None, sense: Sense) -> float | None:
+    """Relative gap |objective - bound| / max(|objective|, 1e-9), or `None` where either is unknown.
+
+    `bound` bounds `objective` from below in a minimisation and from above in a maximisation.
+    Raises ValueError where it lies on the wrong side by more than a relative 1e-9.
+    """
+    if objective is None or bound is None:
+        return None
+    short = objective - bound if sense == "minimize" else bound - objective
+    if short < -CROSSING * max(1.0, abs(objective)):
+        raise ValueError(f"bound {bound!r} is on the wrong side of objective {objective!r} ({sense})")
+    return max(0.0, short) / max(abs(objective), 1e-9)
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What an algorithm hands over, not yet checked by anybody.
+
+    `bound` holds for every feasible solution; `termination` says why the algorithm stopped, `reason` why there is
+    nothing to show; `build_s` and `solve_s` are CPU seconds; `trace` holds (wall seconds, incumbent, bound).
+    """
+
+    solution: Solution | None
+    bound: float | None = None
+    termination: Termination = "finished"
+    reason: str | None = None
+    build_s: float = 0.0
+    solve_s: float = 0.0
+    trace: Sequence[TracePoint] = ()
+    info: Mapping[str, Any] = field(default_factory=dict)
+
+
+class Result(Frozen):
+    """A checked answer. `objective` is the checker's own figure, never the method's; `None` means unknown.
+
+    `status` says what is known of the solution, `termination` why the method stopped, `gap` is the solver's own gap
+    between `objective` and `bound`; `build_s` and `solve_s` are CPU seconds; `options` are those in effect.
+    """
+
+    instance: str = ""
+    problem: str
+    method: str
+    status: Status
+    termination: Termination
+    objective: float | None = None
+    bound: float | None = None
+    gap: float | None = None
+    sense: Sense
+    unit: str
+    build_s: float | None = None
+    solve_s: float | None = None
+    trace: tuple[TracePoint, ...] = ()
+    options: dict[str, Any] = {}
+    versions: dict[str, str] = {}
+    reason: str | None = None
+    violations: tuple[str, ...] = ()
+    info: dict[str, Any] = {}
+    solution: dict[str, Any] | None = None
+
+    @property
+    def solved(self) -> bool:
+        """Whether there is a solution that keeps every constraint."""
+        return self.status in ("optimal", "feasible")
+
+
+@lru_cache(maxsize=1)
+def versions() -> dict[str, str]:
+    """Versions of this project, of Python and of the solvers."""
+    found = {"python": platform.python_version()}
+    for name in ("gapwise", "highspy", "pyomo", "cvxpy", "clarabel", "numpy"):
+        try:
+            found[name] = importlib.metadata.version(name)
+        except importlib.metadata.PackageNotFoundError:
+            continue
+    return found
+
+
+def conclude(
+    data: ProblemData,
+    method: str,
+    answer: Answer,
+    options: Options,
+    *,
+    kind: Kind,
+    honours: frozenset[str] = OPTION_NAMES,
+) -> Result:
+    """Check `answer` with the independent checker of its problem and make the result of it.
+
+    Raises CheckFailed where an exact method's solution breaks a constraint or where its bound lies on the wrong side
+    of the objective; a heuristic's broken constraint is the status `violates`.
+    """
+    verdict = None
+    if answer.solution is not None:
+        try:
+            verdict = check(data, answer.solution)
+        except MalformedSolution as error:
+            raise CheckFailed(f"{method}: the solution is malformed: {error}") from error
+        if verdict.violations and kind == "exact":
+            raise CheckFailed(f"{method}: the solution breaks a constraint: {verdict.violations[0]}")
+    objective = verdict.objective if verdict else None
+    violations = verdict.violations if verdict else ()
+    bound = answer.bound if answer.bound is not None and math.isfinite(answer.bound) else None
+    if violations:
+        status, bound, closed = "violates", None, None
+    else:
+        try:
+            closed = gap(objective, bound, data.sense)
+        except ValueError as error:
+            raise CheckFailed(f"{method}: {error}") from error
+        if objective is None:
+            status = "infeasible" if answer.termination == "infeasible" else "no_solution"
+        else:
+            status = "optimal" if closed is not None and closed <= options.gap * (1 + 1e-9) else "feasible"
+    return Result(
+        problem=data.problem,
+        method=method,
+        status=status,  # type: ignore[arg-type]
+        termination=answer.termination,
+        objective=objective,
+        bound=bound,
+        gap=closed,
+        sense=data.sense,
+        unit=data.unit,
+        build_s=answer.build_s,
+        solve_s=answer.solve_s,
+        trace=tuple(answer.trace),
+        options=options.only(honours),
+        versions=versions(),
+        reason=answer.reason,
+        violations=violations,
+        info=dict(answer.info),
+        solution=dict(answer.solution) if answer.solution is not None else None,
+    )
