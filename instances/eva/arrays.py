@@ -92,9 +92,7 @@ class PackingArrays:
                 copies -= same
         return {"instances": [{"type": name, "count": n, "tasks": dict(on)} for (name, on), n in instances.items()]}
 
-    def _deal(
-        self, pattern: Mapping[int, int], copies: int, left: list[list[list[int]]]
-    ) -> tuple[dict[str, int], int]:
+    def _deal(self, pattern: Mapping[int, int], copies: int, left: list[list[list[int]]]) -> tuple[dict[str, int], int]:
         """Tasks for one instance, and for how many like it they suffice; takes them out of `left`."""
         present = {c: k for c, k in pattern.items() if k}
         same = min([copies, *(left[c][0][1] // k for c, k in present.items())])
@@ -186,5 +184,3 @@ def _pairs(data: EvaPacking, workloads: Sequence[str]) -> FloatArray:
         return np.ones((len(workloads), len(workloads)))
     listed = {(workload, beside): value for workload, beside, value in throughput.pairwise}
     return np.array([[listed.get((w, o), throughput.default) for o in workloads] for w in workloads], dtype=float)
-
-

@@ -58,8 +58,12 @@ def alibaba(
         raise InputError(f"{path}: no pod fits on an instance type")
     data = EvaPacking(resources=RESOURCES, instance_types=kinds, tasks=_tasks(Counter(fitting)), objective="cost")
     what = f"{gpus} GPUs" + (f", perturbed by {perturb:g}, seed {seed}" if perturb else "")
-    source = f"Alibaba cluster-trace-gpu-v2023, {Path(path).name}, {what}; {len(demands) - len(fitting)} pods fit nowhere"
-    return Instance.of(data, f"alibaba-{Path(path).stem}-{gpus}" + (f"-perturbed-{perturb:g}" if perturb else ""), source)
+    source = (
+        f"Alibaba cluster-trace-gpu-v2023, {Path(path).name}, {what}; {len(demands) - len(fitting)} pods fit nowhere"
+    )
+    return Instance.of(
+        data, f"alibaba-{Path(path).stem}-{gpus}" + (f"-perturbed-{perturb:g}" if perturb else ""), source
+    )
 
 
 def alive(path: str | Path, at_s: float, *, objective: Literal["cost", "net-saving"] = "cost") -> Instance:
@@ -81,7 +85,9 @@ def alive(path: str | Path, at_s: float, *, objective: Literal["cost", "net-savi
     for name, group in jobs.groupby("workload_class", sort=True):
         demands = {tuple(row) for row in group[["gpus", "vcpus", "ram_gb"]].to_numpy(dtype=float)}
         if len(demands) > 1:
-            raise InputError(f"{path}: workload_class {name}: jobs of one class must have one demand, got {len(demands)}")
+            raise InputError(
+                f"{path}: workload_class {name}: jobs of one class must have one demand, got {len(demands)}"
+            )
         workload_of[str(name)] = str(group["workload"].iloc[0])
         demand = dict(zip(RESOURCES, map(float, demands.pop()), strict=True))
         tasks.append(Task(workload=str(name), count=len(group), demand={DEFAULT: demand}))

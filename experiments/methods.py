@@ -1,0 +1,137 @@
+"""The methods there are, by problem: exact ones first, then the papers' heuristics.
+
+A method is named by the `module:function` it is, so that nothing is imported before it is needed; a user's own
+heuristic is named the same way.
+"""
+
+from __future__ import annotations
+
+import importlib
+import os
+import sys
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from instances import Answer, InputError, Instance, Options, Report, Result, Stopwatch, conclude
+from instances.result import Kind
+
+ANY = frozenset({"time_limit"})
+SEEDED = ANY | {"seed"}
+EXACT = frozenset({"time_limit", "gap", "threads", "seed"})
+
+
+def always(data: Any) -> str | None:
+    """A method that fits every instance of its problem."""
+    return None
+
+
+@dataclass(frozen=True)
+class Method:
+    """A method of one problem.
+
+    `target` is its `module:function`; `honours` names the options it takes notice of (every method is ended at the
+    time limit); `unfit(data)` tells why the method cannot take an instance, `None` where it can.
+    """
+
+    name: str
+    target: str
+    kind: Kind
+    honours: frozenset[str]
+    unfit: Callable[[Any], str | None] = field(default=always, compare=False)
+
+
+def _exact(name: str, target: str, unfit: Callable[[Any], str | None] = always) -> Method:
+    return Method(name, target, "exact", EXACT, unfit)
+
+
+def _heuristic(
+    name: str, target: str, unfit: Callable[[Any], str | None] = always, honours: frozenset[str] = ANY
+) -> Method:
+    return Method(name, target, "heuristic", honours, unfit)
+
+
+LITERAL_BINARIES = 250_000
+
+
+def _unfit_eva_literal(data: Any) -> str | None:
+    tasks = sum(task.count for task in data.tasks)
+    if data.objective != "cost":
+        return "section 4.1 states the objective cost only"
+    if tasks**2 > LITERAL_BINARIES:
+        return f"{tasks} tasks make {tasks**2:,} binaries y, more than {LITERAL_BINARIES:,}"
+    return None
+
+
+METHODS: dict[str, tuple[Method, ...]] = {
+    "eva-packing": (
+        _exact("exact", "models.eva:exact"),
+        _exact("literal", "models.eva:literal", _unfit_eva_literal),
+        _heuristic("no-packing", "heuristics.eva:no_packing"),
+        _heuristic("full-reconfiguration", "heuristics.eva:full_reconfiguration"),
+        _heuristic("full-reconfiguration-first", "heuristics.eva:full_reconfiguration_first"),
+    ),
+}
+
+
+def methods_for(instance: Instance, names: list[str]) -> list[Method]:
+    """The methods called `names` on `instance`; `all` stands for every one that fits it, `a.b:f` for a user's own.
+
+    Raises InputError for an unknown name, and for a method that is asked for but cannot take the instance.
+    """
+    known = {method.name: method for method in METHODS[instance.problem]}
+    chosen: dict[str, Method] = {}
+    for name in names:
+        if name == "all":
+            chosen |= {n: m for n, m in known.items() if m.unfit(instance.data) is None}
+        elif ":" in name:
+            _resolve(name)
+            chosen[name] = Method(name, name, "heuristic", SEEDED)
+        elif name not in known:
+            raise InputError(f"method: must be all, {', '.join(known)} or package.module:function, got {name!r}")
+        else:
+            why = known[name].unfit(instance.data)
+            if why is not None:
+                raise InputError(f"method: {name} cannot take {instance.name}: {why}")
+            chosen[name] = known[name]
+    return list(chosen.values())
+
+
+def apply(method: Method, instance: Instance, options: Options, report: Report) -> Result:
+    """Run `method` on `instance` here and now. Raises whatever the method raises.
+
+    A user's own function gets the instance's data alone and returns a solution in JSON form, an Answer or a Result.
+    """
+    function = _resolve(method.target)
+    if method.name != method.target:
+        if method.honours == ANY:
+            result = function(instance.data)
+        elif method.kind == "heuristic":
+            result = function(instance.data, options)
+        else:
+            result = function(instance.data, options, report)
+    else:
+        with Stopwatch() as clock:
+            result = function(instance.data)
+        if isinstance(result, Mapping):
+            result = Answer(solution=result, solve_s=clock.cpu_s)
+        if isinstance(result, Answer):
+            result = conclude(instance.data, method.name, result, options, kind="heuristic")
+        if not isinstance(result, Result):
+            raise InputError(f"method: {method.name} must return a solution, got {type(result).__name__}")
+    effective = options.only(method.honours)
+    return result.model_copy(update={"instance": instance.name, "method": method.name, "options": effective})
+
+
+def _resolve(target: str) -> Callable[..., Any]:
+    module, _, name = target.partition(":")
+    if os.getcwd() not in sys.path:
+        sys.path.append(os.getcwd())  # a console script does not look for the user's module where the user is
+    try:
+        found = importlib.import_module(module)
+    except ImportError as error:
+        raise InputError(f"method: {target}: {error}") from error
+    function = getattr(found, name, None)
+    if not callable(function):
+        raise InputError(f"method: {target}: {module} has no function {name!r}")
+    return function  # type: ignore[no-any-return]

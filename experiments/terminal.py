@@ -1,0 +1,50 @@
+"""What a user sees while work is under way: a progress bar on a terminal, plain lines elsewhere, nothing when quiet."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import TypeVar
+
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+
+from instances import Result
+
+T = TypeVar("T")
+
+out = Console(highlight=False, soft_wrap=True)
+err = Console(stderr=True, highlight=False, soft_wrap=True)
+
+
+def follow(results: Iterable[tuple[T, Result]], total: int, quiet: bool = False) -> Iterator[tuple[T, Result]]:
+    """Pass `results` on while telling of them on standard error."""
+    if quiet:
+        yield from results
+    elif err.is_terminal:
+        columns = TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn()
+        with Progress(*columns, console=err, transient=True) as progress:
+            task = progress.add_task("starting", total=total)
+            for run, result in results:
+                progress.update(task, advance=1, description=f"{result.instance} {result.method}"[:60])
+                yield run, result
+    else:
+        for i, (run, result) in enumerate(results, 1):
+            err.print(f"[{i}/{total}] {line(result)}", markup=False)
+            yield run, result
+
+
+def line(result: Result) -> str:
+    """One result in one line."""
+    parts = [result.instance, result.method, result.status]
+    if result.objective is not None:
+        parts.append(f"{result.objective:.6g} {result.unit}")
+    if result.gap is not None:
+        parts.append(f"gap {percent(result.gap)}")
+    if result.reason:
+        parts.append(f"({result.reason})")
+    return " ".join(parts)
+
+
+def percent(share: float | None, digits: int = 2) -> str:
+    """A share as a percentage; a dash where it is unknown."""
+    return "-" if share is None else f"{100 * share:.{digits}f}%"

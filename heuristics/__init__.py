@@ -1,0 +1,1 @@
+"""What the papers do instead of solving their exact problems: fast, and without a proof."""

@@ -1,0 +1,153 @@
+"""Full Reconfiguration (Algorithm 1 of Eva), on classes of identical tasks.
+
+Types are tried from the most expensive to the cheapest; an instance is filled with the task that raises the
+(throughput-normalised) reservation price of its tasks most, and kept if that price covers its cost. As long as every
+class has enough tasks left the next instance of a type is filled like the one before, so whole runs of equal instances
+are made at once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Literal
+
+import numpy as np
+
+from instances import Answer, Options, Result, Stopwatch, conclude
+from instances.eva import EvaPacking, PackingArrays, packing_arrays
+from instances.eva.arrays import Group
+
+TieBreak = Literal["alignment", "first"]
+Fill = Callable[[int, list[int]], tuple[dict[int, int], float]]
+"""`fill(type, tasks left of each class)`: the tasks put on an instance of the type, and their price."""
+
+ROUNDING = 1e-9  # relative: prices under interference are products of floats, and ties between them are meant
+
+
+def full_reconfiguration(data: EvaPacking) -> Result:
+    """Algorithm 1; ties of its argmax go to the task best aligned with what is free on the instance.
+
+    Alignment is the sum over resources of d/Q * free/Q, for demand d, capacity Q and what is free.
+    """
+    return _run(data, "full-reconfiguration", "alignment")
+
+
+def full_reconfiguration_first(data: EvaPacking) -> Result:
+    """Algorithm 1; ties of its argmax go to the task that comes first in the instance."""
+    return _run(data, "full-reconfiguration-first", "first")
+
+
+def _run(data: EvaPacking, method: str, tie_break: TieBreak) -> Result:
+    with Stopwatch() as building:
+        arrays = packing_arrays(data)
+    with Stopwatch() as clock:
+        groups = reconfigure(arrays, tie_break)
+    answer = Answer(arrays.solution(groups), build_s=building.cpu_s, solve_s=clock.cpu_s)
+    return conclude(data, method, answer, Options(), kind="heuristic")
+
+
+def reconfigure(arrays: PackingArrays, tie_break: TieBreak = "alignment") -> list[Group]:
+    """Algorithm 1 on arrays. Prices are throughput-normalised where the objective is `net-saving`."""
+    interfering = arrays.data.objective == "net-saving"
+    fill = _fill_by_throughput(arrays, tie_break) if interfering else _fill_by_price(arrays, tie_break)
+    left = arrays.count.tolist()
+    price = arrays.price.tolist()
+    groups: list[Group] = []
+    for kind in sorted(range(len(price)), key=lambda k: -price[k]):  # line 2
+        while any(left):
+            on_it, worth = fill(kind, left)  # lines 5 to 13
+            if not on_it or worth < price[kind] * (1 - ROUNDING):  # lines 14 and 17
+                break
+            copies = min(left[c] // k for c, k in on_it.items())
+            for c, k in on_it.items():
+                left[c] -= k * copies
+            groups.append((kind, on_it, copies))  # line 15
+    return groups
+
+
+def _fill_by_price(arrays: PackingArrays, tie_break: TieBreak) -> Fill:
+    """Without interference RP(T) is a sum: the fitting task of the highest reservation price comes next."""
+    worth: list[int] = arrays.reservation_price.tolist()
+    ranked = sorted(range(arrays.classes), key=lambda c: -worth[c])
+    tied: list[list[int]] = []
+    for c in ranked:
+        if tied and worth[tied[-1][0]] == worth[c]:
+            tied[-1].append(c)
+        else:
+            tied.append([c])
+    demands = arrays.demand.tolist()
+    capacity, family = arrays.capacity.tolist(), arrays.family.tolist()
+
+    def fill(kind: int, left: list[int]) -> tuple[dict[int, int], float]:
+        demand, size = demands[family[kind]], capacity[kind]
+        free, on_it, total = list(size), {}, 0
+        for classes in tied:
+            open_ = [c for c in classes if left[c]]
+            while open_:
+                room = {c: _room(demand[c], free, left[c] - on_it.get(c, 0)) for c in open_}
+                open_ = [c for c in open_ if room[c]]
+                if not open_:
+                    break
+                if len(open_) == 1 or tie_break == "first":
+                    best = open_[0]
+                    k = room[best]
+                else:
+                    best = max(open_, key=lambda c: _alignment(demand[c], free, size))
+                    k = 1
+                free = [f - k * d for f, d in zip(free, demand[best], strict=True)]
+                on_it[best] = on_it.get(best, 0) + k
+                total += k * worth[best]
+        return on_it, total
+
+    return fill
+
+
+def _room(demand: list[int], free: list[int], left: int) -> int:
+    """How many more tasks of `demand` fit in what is free, of those left."""
+    for d, f in zip(demand, free, strict=True):
+        if d and f // d < left:
+            left = f // d
+    return left
+
+
+def _alignment(demand: list[int], free: list[int], size: list[int]) -> float:
+    return sum(d * f / (q * q) for d, f, q in zip(demand, free, size, strict=True) if q)
+
+
+def _fill_by_throughput(arrays: PackingArrays, tie_break: TieBreak) -> Fill:
+    """With interference every task already there loses by a newcomer: TNRP(T + τ) is weighed for each class at once."""
+    pair, loss = arrays.pair, arrays.job_price.astype(float)
+    base = arrays.reservation_price - loss  # TNRP of a task = base + throughput * loss
+    demands = arrays.demand_of_type
+
+    def fill(kind: int, left: list[int]) -> tuple[dict[int, int], float]:
+        demand, size = demands[kind], arrays.capacity[kind].astype(float)
+        per_size = np.divide(1.0, size, out=np.zeros_like(size), where=size > 0) ** 2
+        free, available = arrays.capacity[kind].copy(), np.array(left)
+        on_it = np.zeros(arrays.classes, dtype=np.int64)
+        outsider = np.ones(arrays.classes)  # throughput a newcomer of each class would have
+        member = np.ones(arrays.classes)  # throughput of a task of each class that is there
+        total = 0.0
+        while True:
+            fitting = np.flatnonzero((demand <= free).all(axis=1) & (available > 0))
+            if not len(fitting):
+                break
+            then = (on_it * base).sum() + (on_it * member * loss) @ pair[:, fitting]
+            then += base[fitting] + outsider[fitting] * loss[fitting]
+            best = then.max()
+            if best < total - ROUNDING * abs(total):  # lines 9 to 11
+                break
+            tied = fitting[then >= best - ROUNDING * max(1.0, abs(best))]
+            if tie_break == "alignment" and len(tied) > 1:
+                tied = tied[[int(np.argmax((demand[tied] * free * per_size).sum(axis=1)))]]
+            c = int(tied[0])
+            newcomer = outsider[c]
+            outsider, member = outsider * pair[:, c], member * pair[:, c]
+            member[c] = newcomer
+            on_it[c] += 1
+            available[c] -= 1
+            free = free - demand[c]
+            total = float(best)
+        return {int(c): int(on_it[c]) for c in np.flatnonzero(on_it)}, total
+
+    return fill

@@ -1,0 +1,84 @@
+"""The integer master problem over patterns, in whole price units.
+
+minimise sum_p C_p x_p subject to sum_p a_cp x_p >= n_c for each class c, x whole: a covering, trimmed to a packing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+
+import numpy as np
+
+from instances import Options, Report, ignore
+from instances.eva.arrays import Group, IntArray, PackingArrays
+from models.eva.patterns import Patterns
+from models.highs import LinearModel, Solved, solve_arrays
+
+
+def covering_master(arrays: PackingArrays, patterns: Patterns) -> LinearModel:
+    """The master problem: one column a pattern, one row a class."""
+    return LinearModel(
+        cost=arrays.price[patterns.kind],
+        matrix=patterns.on_it.T,
+        row_lower=arrays.count,
+        row_upper=np.inf,
+        integer=True,
+    )
+
+
+def solve_covering(
+    arrays: PackingArrays, patterns: Patterns, options: Options, report: Report = ignore
+) -> tuple[Solved, list[Group]]:
+    """Solve the master in HiGHS. Costs are whole, so a bound above c - 1 proves a solution of cost c."""
+
+    def watch(x: np.ndarray | None, bound: float | None) -> None:
+        solution = None if x is None else arrays.solution(packing(arrays, patterns, x))
+        report(solution, None if bound is None else arrays.usd(_rounded_up(bound)))
+
+    solved = solve_arrays(
+        covering_master(arrays, patterns),
+        options,
+        watch=None if report is ignore else watch,
+        extra={"mip_abs_gap": 1 - 1e-6},
+    )
+    bound = None if solved.bound is None else float(_rounded_up(solved.bound))
+    groups = [] if solved.x is None else packing(arrays, patterns, solved.x)
+    return replace(solved, bound=bound), groups
+
+
+def packing(arrays: PackingArrays, patterns: Patterns, x: np.ndarray) -> list[Group]:
+    """The instances of a master solution `x` (P,), without the tasks that it covers too often."""
+    used = np.flatnonzero(np.round(x) > 0)
+    groups: list[Group] = [
+        (int(patterns.kind[p]), {int(c): int(patterns.on_it[p, c]) for c in np.flatnonzero(patterns.on_it[p])}, int(round(x[p])))
+        for p in used
+    ]
+    surplus = np.round(x[used]).astype(np.int64) @ patterns.on_it[used] - arrays.count
+    return trimmed(groups, surplus)
+
+
+def trimmed(groups: Iterable[Group], surplus: IntArray) -> list[Group]:
+    """`groups` with `surplus` (N,) tasks of each class taken out."""
+    left = {int(c): int(surplus[c]) for c in np.flatnonzero(surplus > 0)}
+    found: list[Group] = []
+    work = list(groups)[::-1]
+    while work:
+        kind, pattern, copies = work.pop()
+        over = next((c for c, k in pattern.items() if k and left.get(c, 0)), None)
+        if over is None:
+            if any(pattern.values()):
+                found.append((kind, pattern, copies))
+            continue
+        each = min(pattern[over], left[over])
+        touched = min(copies, left[over] // each)
+        left[over] -= each * touched
+        if copies > touched:
+            work.append((kind, pattern, copies - touched))
+        work.append((kind, {**pattern, over: pattern[over] - each}, touched))
+    return found
+
+
+def _rounded_up(bound: float) -> int:
+    """The least whole number that is not below `bound`, which HiGHS knows to about nine digits."""
+    return int(np.ceil(bound - 1e-6 * max(1.0, abs(bound) * 1e-3)))

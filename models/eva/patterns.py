@@ -1,0 +1,139 @@
+"""Patterns: what one instance can hold, as the number of tasks of each class (Gilmore and Gomory, 1961).
+
+A pattern of type k is maximal where no further task fits. In a covering model maximal patterns suffice, and of them
+those that no cheaper instance, or two cheaper instances together, can stand in for.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import lru_cache
+
+import numpy as np
+from numpy.typing import NDArray
+
+from instances.eva.arrays import IntArray, PackingArrays
+
+BoolArray = NDArray[np.bool_]
+CELLS = 4_000_000  # numbers in one block of a comparison, to bound its memory
+
+
+@dataclass(frozen=True)
+class Patterns:
+    """P patterns: `kind` (P,) the instance type of each, `on_it` (P, N) its tasks of each class."""
+
+    kind: IntArray
+    on_it: IntArray
+
+
+def feasible_patterns(capacity: IntArray, demand: IntArray, most: IntArray, limit: int) -> IntArray | None:
+    """All patterns (P, N) that fit in `capacity` (R,), at most `most` (N,) tasks of a class, or `None` if over `limit`.
+
+    `demand` is (N, R). A class of no demand at all is held as often as `most` allows.
+    """
+    found = np.zeros((1, len(demand)), dtype=np.int64)
+    left = capacity[None, :].astype(np.int64)
+    for c in range(len(demand)):
+        needs = demand[c] > 0
+        room = (left[:, needs] // demand[c, needs]).min(axis=1) if needs.any() else np.full(len(left), most[c])
+        copies = np.minimum(room, most[c]) + 1
+        if copies.sum() > limit:
+            return None
+        row = np.repeat(np.arange(len(found)), copies)
+        k = np.arange(len(row)) - np.repeat(np.cumsum(copies) - copies, copies)
+        found, left = found[row], left[row] - k[:, None] * demand[c]
+        found[:, c] = k
+    return found
+
+
+def maximal(patterns: IntArray, capacity: IntArray, demand: IntArray, most: IntArray) -> IntArray:
+    """Those of `patterns` (P, N) to which no task can be added."""
+    left = capacity - patterns @ demand
+    extendable = np.zeros(len(patterns), dtype=bool)
+    for c in range(len(demand)):
+        extendable |= (left >= demand[c]).all(axis=1) & (patterns[:, c] < most[c])
+    return patterns[~extendable]
+
+
+def covering_patterns(arrays: PackingArrays, limit: int) -> Patterns | None:
+    """Patterns that suffice for an optimal covering, or `None` where a type has more than `limit` feasible ones.
+
+    Where they are few, patterns are not cut off at the tasks there are, so that instances that differ in their counts
+    alone share them.
+    """
+    unlimited = np.full(arrays.classes, np.iinfo(np.int32).max, dtype=np.int64)
+    for most in (unlimited, arrays.count):
+        if ((arrays.demand.sum(axis=2) == 0).any(axis=0) & (most > arrays.count)).any():
+            continue  # a class that needs nothing somewhere: only its count bounds a pattern
+        found = _covering_patterns(
+            arrays.demand_of_type.tobytes(), arrays.capacity.tobytes(), tuple(arrays.price.tolist()), most.tobytes(), limit
+        )
+        if found is not None:
+            return found
+    return None
+
+
+@lru_cache(maxsize=16)
+def _covering_patterns(demand: bytes, capacity: bytes, price: tuple[int, ...], most: bytes, limit: int) -> Patterns | None:
+    capacities = np.frombuffer(capacity, dtype=np.int64).reshape(len(price), -1)
+    bounds = np.frombuffer(most, dtype=np.int64)
+    demands = np.frombuffer(demand, dtype=np.int64).reshape(len(price), len(bounds), -1)
+    full: list[IntArray] = []
+    for k in range(len(price)):
+        fitting = np.where((demands[k] <= capacities[k]).all(axis=1), bounds, 0)
+        found = feasible_patterns(capacities[k], demands[k], fitting, limit)
+        if found is None:
+            return None
+        full.append(maximal(found, capacities[k], demands[k], fitting))
+    kept = [_irreplaceable(k, full, capacities, demands, price) for k in range(len(price))]
+    return Patterns(np.repeat(np.arange(len(price)), [len(p) for p in kept]), np.concatenate(kept))
+
+
+def _irreplaceable(
+    k: int, full: list[IntArray], capacity: IntArray, demand: IntArray, price: tuple[int, ...]
+) -> IntArray:
+    """Patterns of type k that neither one other instance at no higher price nor two cheaper ones can hold.
+
+    What stands in for a pattern costs less, or as much and comes first in order, so nothing is dropped in a circle.
+    """
+    patterns = full[k][full[k].any(axis=1)]
+    rank = [(price[i], i) for i in range(len(price))]
+    for other in range(len(price)):
+        if rank[other] < rank[k]:
+            patterns = patterns[~_fits(patterns, capacity[other], demand[other])]
+    for first in range(len(price)):
+        for second in _affordable(price[k] - price[first], capacity, demand, price):
+            if price[first] < price[k] and price[second] <= price[first] and len(patterns):
+                patterns = patterns[~_splits(patterns, full[first], capacity[second], demand[second])]
+    return patterns
+
+
+def _affordable(budget: int, capacity: IntArray, demand: IntArray, price: tuple[int, ...]) -> list[int]:
+    """Types within `budget`, without those that another one within it outdoes in every resource."""
+    within = [i for i in range(len(price)) if price[i] <= budget]
+    return [
+        i
+        for i in within
+        if not any(
+            (capacity[j] >= capacity[i]).all()
+            and ((capacity[j] > capacity[i]).any() or j < i)
+            and (demand[j] == demand[i]).all()
+            for j in within
+            if j != i
+        )
+    ]
+
+
+def _fits(patterns: IntArray, capacity: IntArray, demand: IntArray) -> BoolArray:
+    return (patterns @ demand <= capacity).all(axis=-1)  # type: ignore[no-any-return]
+
+
+def _splits(patterns: IntArray, first: IntArray, capacity: IntArray, demand: IntArray) -> BoolArray:
+    """Which `patterns` (P, N) leave something that fits in `capacity` once one of `first` (Q, N) has taken its share."""
+    found = np.zeros(len(patterns), dtype=bool)
+    step = max(1, CELLS // max(1, patterns.size))
+    for start in range(0, len(first), step):
+        open_ = np.flatnonzero(~found)
+        rest = np.maximum(patterns[open_, None, :] - first[None, start : start + step, :], 0)
+        found[open_] = _fits(rest, capacity, demand).any(axis=1)
+    return found

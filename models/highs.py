@@ -1,0 +1,191 @@
+"""HiGHS: arrays in, incumbent, bound and trace out.
+
+HiGHS calls a solution optimal at a relative gap of 1e-4 unless told otherwise, and ignores an option it rejects unless
+its answer is looked at: here the gap is always set and every option is checked.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+import highspy
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy import sparse
+
+from instances import Options, Stopwatch
+from instances.result import Termination, TracePoint
+
+FloatArray = NDArray[np.float64]
+Watch = Callable[[FloatArray | None, float | None], None]
+"""`watch(x, bound)`: told each new incumbent and each better bound."""
+
+
+@dataclass(frozen=True)
+class LinearModel:
+    """minimise or maximise cost'x + offset, row_lower <= matrix x <= row_upper, lower <= x <= upper, some x whole.
+
+    Shapes: n variables, m rows; `matrix` (m, n) in any scipy sparse form; scalars are spread over a shape.
+    """
+
+    cost: ArrayLike
+    matrix: Any
+    row_lower: ArrayLike
+    row_upper: ArrayLike
+    lower: ArrayLike = 0.0
+    upper: ArrayLike = math.inf
+    integer: ArrayLike = False
+    offset: float = 0.0
+    sense: Literal["minimize", "maximize"] = "minimize"
+
+    def lp(self) -> highspy.HighsLp:
+        """The model as HiGHS takes it."""
+        columns = sparse.csc_array(self.matrix)
+        m, n = columns.shape
+        lp = highspy.HighsLp()
+        lp.num_col_, lp.num_row_ = n, m
+        lp.col_cost_ = _spread(self.cost, n)
+        lp.col_lower_, lp.col_upper_ = _spread(self.lower, n), _spread(self.upper, n)
+        lp.row_lower_, lp.row_upper_ = _spread(self.row_lower, m), _spread(self.row_upper, m)
+        lp.offset_ = float(self.offset)
+        lp.sense_ = highspy.ObjSense.kMinimize if self.sense == "minimize" else highspy.ObjSense.kMaximize
+        lp.a_matrix_.format_ = highspy.MatrixFormat.kColwise
+        lp.a_matrix_.num_col_, lp.a_matrix_.num_row_ = n, m
+        lp.a_matrix_.start_ = columns.indptr.astype(np.int32)
+        lp.a_matrix_.index_ = columns.indices.astype(np.int32)
+        lp.a_matrix_.value_ = columns.data.astype(float)
+        whole = np.broadcast_to(np.asarray(self.integer, dtype=bool), (n,))
+        if whole.any():
+            kinds = (highspy.HighsVarType.kContinuous, highspy.HighsVarType.kInteger)
+            lp.integrality_ = [kinds[w] for w in whole.astype(int)]
+        return lp
+
+
+@dataclass(frozen=True)
+class Solved:
+    """What HiGHS found. `x` and `objective` are `None` without a solution, `duals` (m,) without a linear program's."""
+
+    termination: Termination
+    x: FloatArray | None = None
+    objective: float | None = None
+    bound: float | None = None
+    duals: FloatArray | None = None
+    solve_s: float = 0.0
+    trace: tuple[TracePoint, ...] = ()
+    reason: str | None = None
+    info: dict[str, Any] = field(default_factory=dict)
+
+
+def solver(options: Options, extra: Mapping[str, Any] | None = None) -> highspy.Highs:
+    """A silent HiGHS with these options. Raises ValueError where HiGHS refuses one."""
+    h = highspy.Highs()
+    wanted: dict[str, Any] = {
+        "output_flag": False,
+        "threads": options.threads,
+        "parallel": "on" if options.threads > 1 else "off",
+        "random_seed": options.seed,
+        "mip_rel_gap": options.gap,
+        "mip_abs_gap": 1e-9,
+    }
+    if options.time_limit is not None:
+        wanted["time_limit"] = float(options.time_limit)
+    for name, value in (wanted | dict(extra or {})).items():
+        if h.setOptionValue(name, value) != highspy.HighsStatus.kOk:
+            raise ValueError(f"HiGHS refuses option {name} = {value!r}")
+    return h
+
+
+def solve_arrays(
+    model: LinearModel,
+    options: Options,
+    *,
+    start: ArrayLike | None = None,
+    watch: Watch | None = None,
+    extra: Mapping[str, Any] | None = None,
+) -> Solved:
+    """Solve `model` (linear or mixed-integer); `start` (n,) is a solution to begin from, `extra` further HiGHS options.
+
+    Raises ValueError for an option or a model that HiGHS refuses.
+    """
+    h = solver(options, extra)
+    lp = model.lp()
+    if h.passModel(lp) == highspy.HighsStatus.kError:
+        raise ValueError("HiGHS refuses the model")
+    return run(h, start=start, watch=watch)
+
+
+def run(h: highspy.Highs, *, start: ArrayLike | None = None, watch: Watch | None = None) -> Solved:
+    """Run a HiGHS that holds a model; see `solve_arrays`."""
+    lp = h.getLp()
+    mixed = any(kind != highspy.HighsVarType.kContinuous for kind in lp.integrality_)
+    highspy.Highs.resetGlobalScheduler(True)  # or else the number of threads of the first solve stays in force
+    if start is not None:
+        guess = highspy.HighsSolution()
+        guess.col_value = list(np.asarray(start, dtype=float))
+        h.setSolution(guess)
+    trace: list[TracePoint] = []
+    if mixed:
+        _listen(h, trace, watch)
+    with Stopwatch() as clock:
+        h.run()
+    wall = clock.wall_s
+    status, info = h.getModelStatus(), h.getInfo()
+    termination, reason = _termination(h, status)
+    feasible = info.primal_solution_status == highspy.SolutionStatus.kSolutionStatusFeasible
+    x = np.array(h.getSolution().col_value) if feasible and len(lp.col_cost_) == lp.num_col_ else None
+    objective = float(info.objective_function_value) if x is not None else None
+    bound: float | None = None
+    duals = None
+    if mixed:
+        bound = float(info.mip_dual_bound) if math.isfinite(info.mip_dual_bound) else None
+    elif status == highspy.HighsModelStatus.kOptimal:
+        bound, duals = objective, np.array(h.getSolution().row_dual)
+    trace.append((wall, objective, bound))
+    return Solved(
+        termination=termination,
+        x=x,
+        objective=objective,
+        bound=bound,
+        duals=duals,
+        solve_s=clock.cpu_s,
+        trace=tuple(trace),
+        reason=reason,
+        info={"nodes": int(info.mip_node_count), "simplex_iterations": int(info.simplex_iteration_count)},
+    )
+
+
+def _listen(h: highspy.Highs, trace: list[TracePoint], watch: Watch | None) -> None:
+    def improved(event: Any) -> None:
+        x, bound = np.array(event.data_out.mip_solution), event.data_out.mip_dual_bound
+        known = float(bound) if math.isfinite(bound) else None
+        trace.append((event.data_out.running_time, float(event.data_out.objective_function_value), known))
+        if watch is not None:
+            watch(x, known)
+
+    def logged(event: Any) -> None:
+        primal, bound = event.data_out.mip_primal_bound, event.data_out.mip_dual_bound
+        if not math.isfinite(bound):
+            return
+        trace.append((event.data_out.running_time, float(primal) if math.isfinite(primal) else None, float(bound)))
+        if watch is not None:
+            watch(None, float(bound))
+
+    h.cbMipImprovingSolution.subscribe(improved)
+    h.cbMipLogging.subscribe(logged)
+
+
+def _termination(h: highspy.Highs, status: highspy.HighsModelStatus) -> tuple[Termination, str | None]:
+    if status in (highspy.HighsModelStatus.kOptimal, highspy.HighsModelStatus.kModelEmpty):
+        return "finished", None
+    if status == highspy.HighsModelStatus.kTimeLimit:
+        return "time_limit", "time limit"
+    if status == highspy.HighsModelStatus.kInfeasible:
+        return "infeasible", "HiGHS proves that no solution exists"
+    return "error", f"HiGHS: {h.modelStatusToString(status)}"
+
+
+def _spread(values: ArrayLike, n: int) -> FloatArray:
+    return np.array(np.broadcast_to(np.asarray(values, dtype=float), (n,)))

@@ -1,0 +1,109 @@
+"""Pyomo models through HiGHS: the paper's formulation as it is written, solved or exported.
+
+Pyomo's standard form is handed to HiGHS as arrays, which keeps warm starts, callbacks and time limits.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from pyomo.core.base.PyomoModel import ConcreteModel
+from pyomo.environ import Objective, maximize
+from pyomo.opt import WriterFactory
+from pyomo.repn.plugins.standard_form import LinearStandardFormCompiler
+
+from instances import Answer, InputError, Options, ProblemData, Report, Result, Solution, Stopwatch, conclude, ignore
+from models.highs import LinearModel, solve_arrays
+
+
+
+Values = Mapping[tuple[str, Any], float]
+"""Value of a variable by its name and index: `values["x", (0, "p3.2xlarge")]`."""
+
+
+@dataclass(frozen=True)
+class Standard:
+    """A Pyomo model as arrays, and the Pyomo variables in the order of the columns."""
+
+    model: LinearModel
+    variables: tuple[Any, ...]
+
+    def values(self, x: NDArray[np.float64]) -> Values:
+        """The values of the variables by name and index."""
+        named = ((v.parent_component().local_name, v.index()) for v in self.variables)
+        return {name: float(value) for name, value in zip(named, x, strict=True)}
+
+
+def compile_model(model: ConcreteModel) -> Standard:
+    """The arrays of a linear Pyomo `model` with one active objective."""
+    objective = next(model.component_data_objects(Objective, active=True))
+    form = LinearStandardFormCompiler().write(model, mixed_form=True, set_sense=None)
+    rows, signs = form.rhs, np.array([row.bound_type for row in form.rows])
+    bounds = [v.bounds for v in form.columns]
+    arrays = LinearModel(
+        cost=np.asarray(form.c.todense()).ravel(),
+        matrix=form.A,
+        row_lower=np.where(signs <= 0, rows, -math.inf),
+        row_upper=np.where(signs >= 0, rows, math.inf),
+        lower=[-math.inf if low is None else low for low, _ in bounds],
+        upper=[math.inf if high is None else high for _, high in bounds],
+        integer=[not v.is_continuous() for v in form.columns],
+        offset=float(form.c_offset[0]),
+        sense="maximize" if objective.sense == maximize else "minimize",
+    )
+    return Standard(arrays, tuple(form.columns))
+
+
+def solve_literal(
+    data: ProblemData,
+    build: Callable[[Any], ConcreteModel],
+    read: Callable[[Any, Values], Solution],
+    options: Options,
+    report: Report = ignore,
+    *,
+    method: str = "literal",
+) -> Result:
+    """Build a paper's model with `build(data)`, solve it, and turn the values of its variables into a solution.
+
+    `read(data, values)` gets the values by name and index. Raises CheckFailed where the solution is not one.
+    """
+    with Stopwatch() as building:
+        standard = compile_model(build(data))
+
+    def watch(x: NDArray[np.float64] | None, bound: float | None) -> None:
+        report(None if x is None else read(data, standard.values(x)), bound)
+
+    solved = solve_arrays(standard.model, options, watch=None if report is ignore else watch)
+    rows, columns = standard.model.matrix.shape
+    answer = Answer(
+        solution=None if solved.x is None else read(data, standard.values(solved.x)),
+        bound=solved.bound,
+        termination=solved.termination,
+        reason=solved.reason,
+        build_s=building.cpu_s,
+        solve_s=solved.solve_s,
+        trace=solved.trace,
+        info={**solved.info, "rows": rows, "columns": columns},
+    )
+    return conclude(data, method, answer, options, kind="exact")
+
+
+def write_model(model: ConcreteModel, path: Path) -> None:
+    """Export `model` to `path`: .lp or .mps. Raises InputError for another ending or where it cannot be written."""
+    writers = {".lp": "lp", ".mps": "mps"}
+    if path.suffix not in writers:
+        raise InputError(f"{path}: a model is written as .lp or .mps")
+    try:
+        if path.suffix == ".lp":
+            with path.open("w", encoding="utf-8") as file:
+                WriterFactory("lp").write(model, file, symbolic_solver_labels=True)
+        else:
+            model.write(str(path), format="mps", io_options={"symbolic_solver_labels": True})
+    except OSError as error:
+        raise InputError(f"{path}: cannot be written: {error.strerror}") from error
