@@ -134,4 +134,4 @@ def _resolve(target: str) -> Callable[..., Any]:
     function = getattr(found, name, None)
     if not callable(function):
         raise InputError(f"method: {target}: {module} has no function {name!r}")
-    return function  # type: ignore[no-any-return]
+    return function

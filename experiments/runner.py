@@ -13,7 +13,6 @@ import tempfile
 import time
 from collections.abc import Iterator, Sequence
 from concurrent.futures import TimeoutError as Expired
-from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -84,8 +83,6 @@ def run_all(runs: Sequence[Run], jobs: int = 1) -> Iterator[tuple[Run, Result]]:
             pool.stop()
             raise
         finally:
-            with suppress(RuntimeError):
-                pool.stop()
             pool.join()
 
 
@@ -98,11 +95,13 @@ def _work(run: Run, diary: Path) -> Result:
 
 def _result(run: Run, diary: Path, future: Any) -> Result:
     try:
-        return future.result()  # type: ignore[no-any-return]
+        result: Result = future.result()
     except Expired:
-        return _from_diary(run, diary, "killed", f"ended from outside: overran the time limit of {run.options.time_limit:g} s")
+        reason = f"ended from outside: overran the time limit of {run.options.time_limit:g} s"
+        return _from_diary(run, diary, "killed", reason)
     except ProcessExpired as error:
         return _from_diary(run, diary, "error", f"the process died with exit code {error.exitcode}")
+    return result
 
 
 def _from_diary(run: Run, path: Path, termination: Any, reason: str) -> Result:
@@ -112,7 +111,12 @@ def _from_diary(run: Run, path: Path, termination: Any, reason: str) -> Result:
         result = conclude(run.instance.data, run.method.name, answer, run.options, kind=run.method.kind)
     except CheckFailed as error:
         return _failed(run, str(error))
-    update = {"instance": run.instance.name, "options": run.options.only(run.method.honours), "build_s": None, "solve_s": None}
+    update = {
+        "instance": run.instance.name,
+        "options": run.options.only(run.method.honours),
+        "build_s": None,
+        "solve_s": None,
+    }
     return result.model_copy(update=update)
 
 

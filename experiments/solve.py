@@ -73,7 +73,7 @@ def finished(runs: Sequence[Run], jobs: int, store: Store | None) -> Iterator[tu
             if store is not None:
                 store.put(run, result)
         yield run, result
-    fresh.close()
+    next(fresh, None)  # lets the processes end by themselves
 
 
 def export(instances: Sequence[Instance], path: Path, quiet: bool = False) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterable, Iterator
 from typing import TypeVar
 
@@ -12,7 +13,9 @@ from instances import Result
 
 T = TypeVar("T")
 
-out = Console(highlight=False, soft_wrap=True)
+FILE_WIDTH = 160  # columns of a table that goes to a file or a pipe
+
+out = Console(highlight=False, soft_wrap=True, width=None if sys.stdout.isatty() else FILE_WIDTH)
 err = Console(stderr=True, highlight=False, soft_wrap=True)
 
 

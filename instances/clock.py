@@ -14,7 +14,7 @@ def cpu_seconds() -> float:
 
 
 class Stopwatch:
-    """Measures a block: `with Stopwatch() as watch: ...`, then `watch.cpu_s`. Also tells elapsed and remaining wall time.
+    """Measures a block: `with Stopwatch() as watch: ...`, then `watch.cpu_s`; tells elapsed and remaining wall time.
 
     A wall-time limit is what a user waits for; CPU time is what a figure can be compared by.
     """

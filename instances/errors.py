@@ -6,7 +6,7 @@ class InputError(ValueError):
 
 
 class MalformedSolution(ValueError):
-    """A solution that is not of the documented form at all: an unknown name, a missing job, a number that is not one."""
+    """A solution that is not of the documented form: an unknown name, a missing job, a number that is not one."""
 
 
 class CheckFailed(RuntimeError):

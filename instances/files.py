@@ -83,7 +83,7 @@ def save(instance: Instance, path: str | Path) -> None:
 
 
 def write_whole(path: Path, raw: bytes) -> None:
-    """Write a file in one step: it appears whole, or the old one stays. Raises InputError where it cannot be written."""
+    """Write a file in one step: it appears whole, or the old one stays. Raises InputError where it cannot."""
     try:
         handle, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
     except OSError as error:

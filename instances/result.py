@@ -10,6 +10,8 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any, Literal
 
+from pydantic import Field
+
 from instances.errors import CheckFailed, MalformedSolution
 from instances.fields import Frozen, ProblemData, Sense
 from instances.options import OPTION_NAMES, Options, Solution
@@ -75,11 +77,11 @@ class Result(Frozen):
     build_s: float | None = None
     solve_s: float | None = None
     trace: tuple[TracePoint, ...] = ()
-    options: dict[str, Any] = {}
-    versions: dict[str, str] = {}
+    options: dict[str, Any] = Field(default_factory=dict)
+    versions: dict[str, str] = Field(default_factory=dict)
     reason: str | None = None
     violations: tuple[str, ...] = ()
-    info: dict[str, Any] = {}
+    info: dict[str, Any] = Field(default_factory=dict)
     solution: dict[str, Any] | None = None
 
     @property
@@ -125,6 +127,7 @@ def conclude(
     objective = verdict.objective if verdict else None
     violations = verdict.violations if verdict else ()
     bound = answer.bound if answer.bound is not None and math.isfinite(answer.bound) else None
+    status: Status
     if violations:
         status, bound, closed = "violates", None, None
     else:
@@ -139,7 +142,7 @@ def conclude(
     return Result(
         problem=data.problem,
         method=method,
-        status=status,  # type: ignore[arg-type]
+        status=status,
         termination=answer.termination,
         objective=objective,
         bound=bound,

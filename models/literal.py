@@ -21,16 +21,15 @@ from pyomo.repn.plugins.standard_form import LinearStandardFormCompiler
 from instances import Answer, InputError, Options, ProblemData, Report, Result, Solution, Stopwatch, conclude, ignore
 from models.highs import LinearModel, solve_arrays
 
-
-
 Values = Mapping[tuple[str, Any], float]
 """Value of a variable by its name and index: `values["x", (0, "p3.2xlarge")]`."""
 
 
 @dataclass(frozen=True)
 class Standard:
-    """A Pyomo model as arrays, and the Pyomo variables in the order of the columns."""
+    """A Pyomo model as arrays, and its variables in the order of the columns."""
 
+    pyomo: ConcreteModel  # its variables know it by weak reference only
     model: LinearModel
     variables: tuple[Any, ...]
 
@@ -57,7 +56,7 @@ def compile_model(model: ConcreteModel) -> Standard:
         offset=float(form.c_offset[0]),
         sense="maximize" if objective.sense == maximize else "minimize",
     )
-    return Standard(arrays, tuple(form.columns))
+    return Standard(model, arrays, tuple(form.columns))
 
 
 def solve_literal(

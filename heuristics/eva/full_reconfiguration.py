@@ -80,7 +80,8 @@ def _fill_by_price(arrays: PackingArrays, tie_break: TieBreak) -> Fill:
 
     def fill(kind: int, left: list[int]) -> tuple[dict[int, int], float]:
         demand, size = demands[family[kind]], capacity[kind]
-        free, on_it, total = list(size), {}, 0
+        free, total = list(size), 0
+        on_it: dict[int, int] = {}
         for classes in tied:
             open_ = [c for c in classes if left[c]]
             while open_:

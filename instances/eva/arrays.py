@@ -58,7 +58,7 @@ class PackingArrays:
     @cached_property
     def fits(self) -> NDArray[np.bool_]:
         """Whether (K, N) one task of a class fits alone on a type."""
-        return (self.demand_of_type <= self.capacity[:, None, :]).all(axis=2)
+        return np.all(self.demand_of_type <= self.capacity[:, None, :], axis=2)
 
     def usd(self, units: int | Fraction) -> float:
         """An amount of price units in USD/h."""
@@ -81,7 +81,7 @@ class PackingArrays:
         return (on_it * each).sum(axis=-1)
 
     def solution(self, groups: Iterable[Group]) -> dict[str, Any]:
-        """The solution in JSON form of instances given as tasks of each class: classes are dealt out to task entries."""
+        """The solution in JSON form of instances given by classes, whose tasks are dealt out to task entries."""
         left = [[[entry, self.data.tasks[entry].count] for entry in entries] for entries in self.members]
         instances: dict[tuple[str, tuple[tuple[str, int], ...]], int] = {}
         for kind, pattern, copies in groups:

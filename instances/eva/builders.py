@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import random
+from collections import Counter
 from typing import Literal
-
-import numpy as np
 
 from instances.envelope import Instance, Reference
 from instances.eva.catalogue import GPU_FAMILY, RESOURCES, ec2_types, interference, table
@@ -58,20 +58,20 @@ def table_7(n: int, seed: int, *, rows: Rows = "nine", objective: Objective = "c
     workloads = table("workloads")
     if rows == "nine":
         workloads = workloads.drop(index=1).assign(name=lambda t: t["name"].str.split("-").str[0], tasks_per_job=1)
-    drawn = np.random.default_rng(seed).integers(0, len(workloads), size=n)
-    count = np.bincount(drawn, minlength=len(workloads))
+    draw = random.Random(seed)
+    count = Counter(draw.randrange(len(workloads)) for _ in range(n))
     tasks = tuple(
         Task(
             workload=row["name"],
-            count=int(k),
+            count=count[i],
             demand={
                 DEFAULT: _amounts(row["gpu"], row["cpu_c7i_r7i"], row["ram_gb"]),
                 GPU_FAMILY: _amounts(row["gpu"], row["cpu_p3"], row["ram_gb"]),
             },
             tasks_in_job=int(row["tasks_per_job"]) if row["tasks_per_job"] > 1 else None,
         )
-        for row, k in zip(workloads.to_dict("records"), count, strict=True)
-        if k
+        for i, row in enumerate(workloads.to_dict("records"))
+        if count[i]
     )
     data = EvaPacking(
         resources=RESOURCES,

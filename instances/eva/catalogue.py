@@ -46,7 +46,7 @@ def interference(workloads: dict[str, str], default: float = 0.95) -> Throughput
     """
     measured = table("colocation_throughput").set_index("workload")
     pairwise = tuple(
-        (name, beside, float(measured.loc[_row_of(workload), _row_of(other)]))
+        (name, beside, float(measured.at[_row_of(workload), _row_of(other)]))
         for name, workload in workloads.items()
         for beside, other in workloads.items()
         if _row_of(workload) in measured.index and _row_of(other) in measured.index

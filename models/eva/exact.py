@@ -13,8 +13,7 @@ LIMIT = 60_000  # feasible patterns of one type beyond which column generation t
 
 def exact(data: EvaPacking, options: Options = Options(), report: Report = ignore) -> Result:
     """Solve an `eva-packing` instance to proven optimality, or as far as the time limit allows."""
-    with Stopwatch() as reading:
-        arrays = packing_arrays(data)
+    arrays = packing_arrays(data)
     if data.objective == "net-saving":
         answer = solve_net_saving(arrays, options, report)
     else:

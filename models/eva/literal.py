@@ -83,12 +83,19 @@ def _capacity_of_family(data: EvaPacking, tasks: list[Task]) -> Any:
         for s in data.resources:
             if all(t.demand_on(kind.family)[s] > 0 or t.demand_on(f)[r] == 0 for t in data.tasks):
                 ratios = [
-                    t.demand_on(f)[r] / t.demand_on(kind.family)[s] for t in data.tasks if t.demand_on(kind.family)[s] > 0
+                    t.demand_on(f)[r] / t.demand_on(kind.family)[s]
+                    for t in data.tasks
+                    if t.demand_on(kind.family)[s] > 0
                 ]
                 best = min(best, kind.capacity[s] * max(ratios, default=0.0))
         return best
 
-    slack = {(kind.name, f, r): most(kind, f, r) for kind in data.instance_types for f in data.families for r in data.resources}
+    slack = {
+        (kind.name, f, r): most(kind, f, r)
+        for kind in data.instance_types
+        for f in data.families
+        for r in data.resources
+    }
 
     def rule(m: Any, i: int, f: str, r: str) -> Any:
         needed = sum(tasks[t].demand_on(f)[r] * m.y[i, t] for t in m.T)

@@ -51,7 +51,11 @@ def packing(arrays: PackingArrays, patterns: Patterns, x: np.ndarray) -> list[Gr
     """The instances of a master solution `x` (P,), without the tasks that it covers too often."""
     used = np.flatnonzero(np.round(x) > 0)
     groups: list[Group] = [
-        (int(patterns.kind[p]), {int(c): int(patterns.on_it[p, c]) for c in np.flatnonzero(patterns.on_it[p])}, int(round(x[p])))
+        (
+            int(patterns.kind[p]),
+            {int(c): int(patterns.on_it[p, c]) for c in np.flatnonzero(patterns.on_it[p])},
+            int(np.round(x[p])),
+        )
         for p in used
     ]
     surplus = np.round(x[used]).astype(np.int64) @ patterns.on_it[used] - arrays.count

@@ -66,7 +66,11 @@ def covering_patterns(arrays: PackingArrays, limit: int) -> Patterns | None:
         if ((arrays.demand.sum(axis=2) == 0).any(axis=0) & (most > arrays.count)).any():
             continue  # a class that needs nothing somewhere: only its count bounds a pattern
         found = _covering_patterns(
-            arrays.demand_of_type.tobytes(), arrays.capacity.tobytes(), tuple(arrays.price.tolist()), most.tobytes(), limit
+            arrays.demand_of_type.tobytes(),
+            arrays.capacity.tobytes(),
+            tuple(arrays.price.tolist()),
+            most.tobytes(),
+            limit,
         )
         if found is not None:
             return found
@@ -74,7 +78,9 @@ def covering_patterns(arrays: PackingArrays, limit: int) -> Patterns | None:
 
 
 @lru_cache(maxsize=16)
-def _covering_patterns(demand: bytes, capacity: bytes, price: tuple[int, ...], most: bytes, limit: int) -> Patterns | None:
+def _covering_patterns(
+    demand: bytes, capacity: bytes, price: tuple[int, ...], most: bytes, limit: int
+) -> Patterns | None:
     capacities = np.frombuffer(capacity, dtype=np.int64).reshape(len(price), -1)
     bounds = np.frombuffer(most, dtype=np.int64)
     demands = np.frombuffer(demand, dtype=np.int64).reshape(len(price), len(bounds), -1)
@@ -125,11 +131,11 @@ def _affordable(budget: int, capacity: IntArray, demand: IntArray, price: tuple[
 
 
 def _fits(patterns: IntArray, capacity: IntArray, demand: IntArray) -> BoolArray:
-    return (patterns @ demand <= capacity).all(axis=-1)  # type: ignore[no-any-return]
+    return np.all(patterns @ demand <= capacity, axis=-1)
 
 
 def _splits(patterns: IntArray, first: IntArray, capacity: IntArray, demand: IntArray) -> BoolArray:
-    """Which `patterns` (P, N) leave something that fits in `capacity` once one of `first` (Q, N) has taken its share."""
+    """Which `patterns` (P, N) leave what fits in `capacity` once one of `first` (Q, N) has taken its share."""
     found = np.zeros(len(patterns), dtype=bool)
     step = max(1, CELLS // max(1, patterns.size))
     for start in range(0, len(first), step):
