@@ -35,8 +35,8 @@ def write_report(path: Path, rows: Sequence[Row], scored: Sequence[Scored]) -> N
     page = (
         "<!doctype html><html lang='en'><head><meta charset='utf-8'>"
         f"<title>Gapwise: gap study</title><style>{STYLE}</style></head><body><h1>Gap study</h1>"
-        "<p>Gap to optimum: |objective - proven optimum| / |optimum|. To bound: |objective - best bound| / |objective|, "
-        "where no optimum is proven. CPU seconds of one process, build and solve.</p>"
+        "<p>Gap to optimum: |objective - proven optimum| / |optimum|. To bound, where no optimum is proven: "
+        "|objective - best bound| / |objective|. CPU seconds of one process, build and solve.</p>"
         f"{body}<p>{len(scored)} runs. {escape(made_with)}</p></body></html>\n"
     )
     write_whole(path, page.encode())

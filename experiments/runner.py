@@ -67,6 +67,8 @@ def run_all(runs: Sequence[Run], jobs: int = 1) -> Iterator[tuple[Run, Result]]:
     A failing method is a result of status `error`, never an exception. Leaving the iterator early, or an interrupt,
     ends the processes.
     """
+    # pebble leaves a semaphore to the interpreter's exit (its issue 160), of which Python's tracker may complain
+    os.environ.setdefault("PYTHONWARNINGS", "ignore:resource_tracker:UserWarning")
     with tempfile.TemporaryDirectory(prefix="gapwise-") as folder:
         context = multiprocessing.get_context("spawn")
         pool = ProcessPool(max_workers=min(jobs, max(1, len(runs))), context=context)

@@ -11,7 +11,7 @@ from instances.errors import InputError
 
 Solution = Mapping[str, Any]
 Report = Callable[[Solution | None, float | None], None]
-"""`report(solution, bound)`: told each new incumbent and each better bound, either of them `None` where it is unchanged.
+"""`report(solution, bound)`: told each new incumbent and each better bound, either `None` where it is unchanged.
 
 A process that is ended from outside leaves behind what it reported last.
 """
