@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import os
 import sys
+from typing import Any
 
-import click
 import typer
 from typer.main import get_command
 
@@ -18,6 +18,9 @@ app.command("gap_study")(gap_study)
 app.command("solve")(solve)
 
 
+USAGE_ERROR: Any = typer.BadParameter.__mro__[2]  # click's ClickException, which newer releases of typer carry along
+
+
 def main(command: str | None = None) -> None:
     """Run `gapwise`, or one of its sub-commands. Exit status: 0 done, 2 bad input, 3 ended without a solution."""
     arguments = sys.argv[1:] if command is None else [command, *sys.argv[1:]]
@@ -25,9 +28,9 @@ def main(command: str | None = None) -> None:
         status = get_command(app).main(arguments, prog_name="gapwise", standalone_mode=False)
     except InputError as error:
         _exit(f"gapwise: {error}", 2)
-    except click.ClickException as error:
+    except USAGE_ERROR as error:
         _exit(f"gapwise: {error.format_message()}", 2)
-    except (KeyboardInterrupt, click.Abort):
+    except (KeyboardInterrupt, typer.Abort):
         _exit("gapwise: interrupted", 130)
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
