@@ -12,6 +12,7 @@ import numpy as np
 
 from instances import Options, Report, ignore
 from instances.eva.arrays import Group, IntArray, PackingArrays
+from instances.result import TracePoint
 from models.eva.patterns import Patterns
 from models.highs import LinearModel, Solved, solve_arrays
 
@@ -81,6 +82,12 @@ def trimmed(groups: Iterable[Group], surplus: IntArray) -> list[Group]:
             work.append((kind, pattern, copies - touched))
         work.append((kind, {**pattern, over: pattern[over] - each}, touched))
     return found
+
+
+def in_usd(arrays: PackingArrays, trace: Iterable[TracePoint]) -> list[TracePoint]:
+    """A trace in price units as one in USD/h."""
+    unit = float(arrays.price_unit)
+    return [(t, None if v is None else v * unit, None if b is None else b * unit) for t, v, b in trace]
 
 
 def _rounded_up(bound: float) -> int:

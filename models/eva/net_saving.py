@@ -3,38 +3,51 @@
 maximise sum_p (TNRP(p) - C_p) x_p subject to sum_p a_cp x_p = n_c for each class c, x whole, p over all feasible
 patterns, each on the cheapest type that holds it (sections 4.3 to 4.5: the saving S of a configuration). A pattern
 whose net is not positive does no better than its tasks alone, whose net is 0, and is left out.
+
+Where the feasible patterns are too many to list, those of few tasks still give solutions, and the reservation prices
+less the least cost of a packing still give a bound, since throughputs are at most 1.
 """
 
 from __future__ import annotations
+
+from collections.abc import Callable
 
 import numpy as np
 
 from instances import Answer, Options, Report, Stopwatch, ignore
 from instances.eva.arrays import FloatArray, Group, IntArray, PackingArrays
+from models.eva.master import in_usd
 from models.eva.patterns import CELLS, Patterns, feasible_patterns
 from models.highs import LinearModel, solve_arrays
 
 LIMIT = 2_000_000  # feasible patterns of one type beyond which they are not listed
+LARGEST = 64  # tasks on one instance, beyond which patterns are not told apart by their number of tasks
 
 
-def solve_net_saving(arrays: PackingArrays, options: Options, report: Report = ignore) -> Answer | None:
-    """Solve the set partitioning in HiGHS; `None` where the patterns are too many to list."""
+def solve_net_saving(
+    arrays: PackingArrays, least_cost: Callable[[], float | None], options: Options, report: Report = ignore
+) -> Answer:
+    """Solve the set partitioning in HiGHS.
+
+    `least_cost()` gives a lower bound in USD/h on the cost of a packing; it is asked only where the patterns are too
+    many to list.
+    """
     with Stopwatch() as building:
-        found = saving_patterns(arrays)
-        if found is None:
-            return None
-        patterns, net = found
+        patterns, net, complete = saving_patterns(arrays)
+    ceiling = None if complete else _ceiling(arrays, least_cost())
 
     def groups(x: np.ndarray) -> list[Group]:
         return [
             (int(patterns.kind[p]), {int(c): int(patterns.on_it[p, c]) for c in np.flatnonzero(patterns.on_it[p])}, n)
-            for p, n in zip(range(len(x)), np.round(x).astype(int).tolist(), strict=True)
+            for p, n in enumerate(np.round(x).astype(int).tolist())
             if n
         ]
 
+    def bounded(bound: float | None) -> float | None:
+        return (None if bound is None else bound * float(arrays.price_unit)) if complete else ceiling
+
     def watch(x: np.ndarray | None, bound: float | None) -> None:
-        solution = None if x is None else arrays.solution(groups(x))
-        report(solution, None if bound is None else bound * float(arrays.price_unit))
+        report(None if x is None else arrays.solution(groups(x)), bounded(bound))
 
     model = LinearModel(
         cost=net,
@@ -47,26 +60,45 @@ def solve_net_saving(arrays: PackingArrays, options: Options, report: Report = i
     solved = solve_arrays(model, options, watch=None if report is ignore else watch)
     return Answer(
         solution=None if solved.x is None else arrays.solution(groups(solved.x)),
-        bound=None if solved.bound is None else solved.bound * float(arrays.price_unit),
+        bound=bounded(solved.bound),
         termination=solved.termination,
         reason=solved.reason,
         build_s=building.cpu_s,
         solve_s=solved.solve_s,
-        trace=solved.trace,
-        info={**solved.info, "method": "set partitioning", "patterns": len(net)},
+        trace=in_usd(arrays, solved.trace),
+        info={**solved.info, "method": "set partitioning", "patterns": len(net), "all_patterns": complete},
     )
 
 
-def saving_patterns(arrays: PackingArrays, limit: int = LIMIT) -> tuple[Patterns, FloatArray] | None:
+def saving_patterns(arrays: PackingArrays, limit: int = LIMIT) -> tuple[Patterns, FloatArray, bool]:
     """The patterns of positive net and the tasks alone, with their nets (P,) in price units.
 
-    `None` where a type has more than `limit` feasible patterns.
+    The last is false where a type has more than `limit` feasible patterns; then those of the fewest tasks are given.
     """
+    found = _listed(arrays, limit, None)
+    if found is not None:
+        return *found, True
+    fewer = _listed(arrays, limit, 1)
+    assert fewer is not None, "a task alone is a pattern"
+    for largest in range(2, LARGEST):
+        more = _listed(arrays, limit // 4, largest)
+        if more is None:
+            break
+        fewer = more
+    return *fewer, False
+
+
+def _listed(arrays: PackingArrays, limit: int, largest: int | None) -> tuple[Patterns, FloatArray] | None:
+    """Patterns of at most `largest` tasks: their number is one more resource."""
     kinds: list[IntArray] = []
     on_it: list[IntArray] = []
     for k in np.argsort(arrays.price, kind="stable"):
         most = np.where(arrays.fits[k], arrays.count, 0)
-        found = feasible_patterns(arrays.capacity[k], arrays.demand_of_type[k], most, limit)
+        capacity, demand = arrays.capacity[k], arrays.demand_of_type[k]
+        if largest is not None:
+            capacity = np.append(capacity, largest)
+            demand = np.hstack([demand, np.ones((arrays.classes, 1), dtype=np.int64)])
+        found = feasible_patterns(capacity, demand, most, limit)
         if found is None:
             return None
         kinds.append(np.full(len(found), k))
@@ -79,3 +111,10 @@ def saving_patterns(arrays: PackingArrays, limit: int = LIMIT) -> tuple[Patterns
     net = value - arrays.price[kind]
     keep = ((net > 1e-9) | (every.sum(axis=1) == 1)) & every.any(axis=1)
     return Patterns(kind[keep], every[keep]), net[keep]
+
+
+def _ceiling(arrays: PackingArrays, least_cost: float | None) -> float | None:
+    """Reservation prices of all tasks less the least cost: no saving is larger, as no throughput exceeds 1."""
+    if least_cost is None:
+        return None
+    return arrays.usd(int((arrays.count * arrays.reservation_price).sum())) - least_cost
