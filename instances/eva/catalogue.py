@@ -44,13 +44,14 @@ def interference(workloads: dict[str, str], default: float = 0.95) -> Throughput
 
     Pairs that Figure 1 does not have (those of ViT) get `default`; the paper sets it to 0.95 (section 4.3).
     """
-    measured = table("colocation_throughput").set_index("workload")
-    pairwise = tuple(
-        (name, beside, float(measured.at[_row_of(workload), _row_of(other)]))
+    rows = table("colocation_throughput").set_index("workload").to_dict("index")
+    measured = {(str(w), str(o)): float(value) for w, row in rows.items() for o, value in row.items()}
+    pairs = (
+        (name, beside, measured.get((_row_of(workload), _row_of(other))))
         for name, workload in workloads.items()
         for beside, other in workloads.items()
-        if _row_of(workload) in measured.index and _row_of(other) in measured.index
     )
+    pairwise = tuple((name, beside, value) for name, beside, value in pairs if value is not None)
     return Throughput(default=default, pairwise=pairwise)
 
 

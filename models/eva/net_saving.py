@@ -17,8 +17,8 @@ import numpy as np
 from instances import Answer, Options, Report, Stopwatch, ignore
 from instances.eva.arrays import FloatArray, Group, IntArray, PackingArrays
 from models.eva.master import in_usd
+from models.eva.partition import Partition, solve_partition
 from models.eva.patterns import CELLS, Patterns, feasible_patterns
-from models.highs import LinearModel, solve_arrays
 
 LIMIT = 2_000_000  # feasible patterns of one type beyond which they are not listed
 LARGEST = 64  # tasks on one instance, beyond which patterns are not told apart by their number of tasks
@@ -27,7 +27,7 @@ LARGEST = 64  # tasks on one instance, beyond which patterns are not told apart 
 def solve_net_saving(
     arrays: PackingArrays, least_cost: Callable[[], float | None], options: Options, report: Report = ignore
 ) -> Answer:
-    """Solve the set partitioning in HiGHS.
+    """Solve the set partitioning.
 
     `least_cost()` gives a lower bound in USD/h on the cost of a packing; it is asked only where the patterns are too
     many to list.
@@ -49,15 +49,11 @@ def solve_net_saving(
     def watch(x: np.ndarray | None, bound: float | None) -> None:
         report(None if x is None else arrays.solution(groups(x)), bounded(bound))
 
-    model = LinearModel(
-        cost=net,
-        matrix=patterns.on_it.T,
-        row_lower=arrays.count,
-        row_upper=arrays.count,
-        integer=True,
-        sense="maximize",
+    alone = np.flatnonzero(patterns.on_it.sum(axis=1) == 1)
+    alone = alone[np.argsort(patterns.on_it[alone].argmax(axis=1))]
+    solved = solve_partition(
+        Partition(net, patterns.on_it, arrays.count, alone), options, None if report is ignore else watch
     )
-    solved = solve_arrays(model, options, watch=None if report is ignore else watch)
     return Answer(
         solution=None if solved.x is None else arrays.solution(groups(solved.x)),
         bound=bounded(solved.bound),

@@ -1,0 +1,138 @@
+"""Set partitioning over a long list of columns: sift the linear program, then keep the columns that can matter.
+
+maximise net'x subject to columns'x = count, x whole.
+
+The linear program is solved over few columns, to which those of positive reduced net are added until there is none
+(sifting). Its value z and an incumbent u leave only columns of reduced net at least u - z for a better solution, so
+the integer program over those proves the optimum over all.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+
+import highspy
+import numpy as np
+
+from instances import Options, Stopwatch
+from instances.eva.arrays import FloatArray, IntArray
+from models.highs import LinearModel, Solved, Watch, solve_arrays, solver
+
+ENTERING = 400  # columns added at a time
+ROUNDING = 1e-9  # relative: a reduced net below this is none
+FIRST = 600  # columns of the first integer program, which only has to find a good incumbent
+
+
+@dataclass(frozen=True)
+class Partition:
+    """`net` (P,), `columns` (P, N) tasks of each class, `count` (N,), `alone` (N,) the column of a class's task alone."""
+
+    net: FloatArray
+    columns: IntArray
+    count: IntArray
+    alone: IntArray
+
+    def over(self, chosen: IntArray, *, integer: bool) -> LinearModel:
+        """The model over the columns `chosen`."""
+        return LinearModel(
+            cost=self.net[chosen],
+            matrix=self.columns[chosen].T,
+            row_lower=self.count,
+            row_upper=self.count,
+            integer=integer,
+            sense="maximize",
+        )
+
+
+def solve_partition(partition: Partition, options: Options, watch: Watch | None = None) -> Solved:
+    """Solve to proven optimality, or as far as the time limit allows; `x` (P,) and `bound` are over all columns."""
+    with Stopwatch(options.time_limit) as clock:
+        solved = _solve(partition, options, clock, watch)
+    return replace(solved, solve_s=clock.cpu_s)
+
+
+def _solve(partition: Partition, options: Options, clock: Stopwatch, watch: Watch | None) -> Solved:
+    alone = np.zeros(len(partition.net))
+    alone[partition.alone] = partition.count
+    incumbent = Solved("time_limit", alone, float(partition.net @ alone), reason="time limit")
+    relaxed = _sift(partition, clock)
+    if relaxed is None:
+        return incumbent
+    ceiling, reduced, used = relaxed
+    if watch is not None:
+        watch(None, ceiling)
+    nearest = np.argsort(-reduced, kind="stable")[:FIRST]
+    chosen = np.union1d(nearest, used)
+    solved = _integer(partition, chosen, options, clock, watch, incumbent)
+    spread = ceiling - _value(solved) + ROUNDING * max(1.0, abs(ceiling))
+    kept = np.union1d(np.flatnonzero(reduced >= -spread), partition.alone)
+    if solved.termination == "finished" and not set(kept) <= set(chosen):
+        solved = _integer(partition, kept, options, clock, watch, solved)
+        chosen = kept
+    finished = solved.termination == "finished" and solved.bound is not None
+    bound = min(ceiling, max(solved.bound, _value(solved))) if finished and solved.bound is not None else ceiling
+    return replace(solved, bound=bound, info={**solved.info, "columns": len(chosen), "lp_bound": ceiling})
+
+
+def _sift(partition: Partition, clock: Stopwatch) -> tuple[float, FloatArray, IntArray] | None:
+    """Value of the linear program, reduced nets (P,) and the columns used; `None` where time runs out."""
+    chosen = partition.alone
+    h = solver(Options())
+    h.passModel(partition.over(chosen, integer=False).lp())
+    scale = ROUNDING * max(1.0, float(np.abs(partition.net).max()))
+    while not clock.expired:
+        h.run()
+        duals = np.array(h.getSolution().row_dual)
+        reduced: FloatArray = partition.net - partition.columns @ duals
+        entering = np.flatnonzero(reduced > scale)
+        if not len(entering):
+            # the bound of these duals, whatever the solver's tolerance: a column is used at most as often as it fits
+            often = np.min(
+                np.where(partition.columns > 0, partition.count // np.maximum(partition.columns, 1), 2**31), axis=1
+            )
+            return float(partition.count @ duals + np.maximum(reduced, 0.0) @ often), reduced, chosen
+        entering = entering[np.argsort(-reduced[entering], kind="stable")[:ENTERING]]
+        chosen = np.concatenate([chosen, entering])
+        _add(h, partition, entering)
+    return None
+
+
+def _add(h: highspy.Highs, partition: Partition, entering: IntArray) -> None:
+    rows = [np.flatnonzero(partition.columns[p]) for p in entering]
+    starts = np.cumsum([0, *map(len, rows)])[:-1].astype(np.int32)
+    index = np.concatenate(rows).astype(np.int32)
+    values = np.concatenate([partition.columns[p, r] for p, r in zip(entering, rows, strict=True)]).astype(float)
+    n = len(entering)
+    h.addCols(n, partition.net[entering], np.zeros(n), np.full(n, math.inf), len(index), starts, index, values)
+
+
+def _integer(
+    partition: Partition, chosen: IntArray, options: Options, clock: Stopwatch, watch: Watch | None, start: Solved
+) -> Solved:
+    """The integer program over `chosen`, from the incumbent `start`, which stays if nothing better is found."""
+
+    def expand(x: FloatArray) -> FloatArray:
+        full = np.zeros(len(partition.net))
+        full[chosen] = np.round(x)
+        return full
+
+    def heard(x: FloatArray | None, bound: float | None) -> None:
+        if watch is not None and x is not None:
+            watch(expand(x), None)
+
+    left = None if options.time_limit is None else max(0.05, clock.remaining_s)
+    assert start.x is not None
+    solved = solve_arrays(
+        partition.over(chosen, integer=True),
+        replace(options, time_limit=left),
+        start=start.x[chosen],
+        watch=None if watch is None else heard,
+    )
+    if solved.x is None or _value(solved) < _value(start):
+        return replace(solved, x=start.x, objective=start.objective)
+    return replace(solved, x=expand(solved.x))
+
+
+def _value(solved: Solved) -> float:
+    return -math.inf if solved.objective is None else solved.objective
