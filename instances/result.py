@@ -22,6 +22,7 @@ Termination = Literal["finished", "time_limit", "killed", "infeasible", "error"]
 Kind = Literal["exact", "heuristic"]
 TracePoint = tuple[float, float | None, float | None]
 
+UNSOLVED: dict[Termination, Status] = {"infeasible": "infeasible", "error": "error"}
 CROSSING = 1e-9  # relative: how far floating-point noise may carry a bound past the objective it bounds
 
 
@@ -136,7 +137,7 @@ def conclude(
         except ValueError as error:
             raise CheckFailed(f"{method}: {error}") from error
         if objective is None:
-            status = "infeasible" if answer.termination == "infeasible" else "no_solution"
+            status = UNSOLVED.get(answer.termination, "no_solution")
         else:
             status = "optimal" if closed is not None and closed <= options.gap * (1 + 1e-9) else "feasible"
     return Result(

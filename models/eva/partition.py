@@ -26,7 +26,7 @@ FIRST = 600  # columns of the first integer program, which only has to find a go
 
 @dataclass(frozen=True)
 class Partition:
-    """`net` (P,), `columns` (P, N) tasks of each class, `count` (N,), `alone` (N,) the column of a class's task alone."""
+    """`net` (P,), `columns` (P, N) tasks of each class, `count` (N,), `alone` (N,) the columns of one task."""
 
     net: FloatArray
     columns: IntArray

@@ -1,0 +1,18 @@
+"""Shared fixtures."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from instances import save
+from instances.eva import table_3
+
+
+@pytest.fixture
+def table_3_file(tmp_path: Path) -> Path:
+    """Table 3 of Eva as an instance file."""
+    path = tmp_path / "table-3.json"
+    save(table_3(), path)
+    return path

@@ -1,0 +1,243 @@
+"""The commands as a user runs them: output, files, exit status, and one line for bad input."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from experiments import reference
+from experiments.summary import score, summarise
+from instances import Result, save
+from instances.eva import table_3, table_7
+
+ROOT = Path(__file__).parents[2]
+
+
+def run(command: str, *arguments: object) -> subprocess.CompletedProcess[str]:
+    line = [sys.executable, "-m", f"experiments.{command}", *map(str, arguments)]
+    return subprocess.run(line, capture_output=True, text=True, cwd=ROOT, check=False)
+
+
+def test_solve_prints_one_json_object_a_result(table_3_file: Path):
+    done = run("solve", table_3_file, "--method", "all", "--format", "json")
+    assert done.returncode == 0
+    rows = [json.loads(line) for line in done.stdout.splitlines()]
+    assert [r["method"] for r in rows] == [
+        "exact",
+        "literal",
+        "no-packing",
+        "full-reconfiguration",
+        "full-reconfiguration-first",
+    ]
+    assert [r["objective"] for r in rows] == [12.8, 12.8, 16.2, 12.8, 12.8]
+    assert rows[0]["status"] == "optimal"
+    assert rows[0]["gap"] == 0
+    assert rows[2]["gap"] is None
+    assert rows[0]["options"] == {"gap": 1e-6, "seed": 0, "threads": 1, "time_limit": None}
+    assert {"highspy", "python"} <= set(rows[0]["versions"])
+    assert Result.model_validate(rows[0]).solution == rows[0]["solution"]
+
+
+def test_solve_prints_a_table_and_csv(table_3_file: Path):
+    table = run("solve", table_3_file)
+    assert re.search(r"eva-table-3\s+exact\s+optimal\s+12\.8\s+12\.8\s+0\.0000%", table.stdout)
+    assert "[1/1] eva-table-3 exact optimal" in table.stderr
+    rows = list(csv.DictReader(io.StringIO(run("solve", table_3_file, "--format", "csv", "--quiet").stdout)))
+    assert [(r["method"], r["objective"], r["gap"]) for r in rows] == [("exact", "12.8", "0.0")]
+
+
+def test_solve_writes_results_and_resumes(tmp_path: Path, table_3_file: Path):
+    out = tmp_path / "out"
+    first = run("solve", table_3_file, "--out", out, "--format", "json")
+    assert first.returncode == 0
+    assert json.loads((out / "eva-table-3.exact.json").read_text())["objective"] == 12.8
+    assert (out / "results.csv").read_text().startswith("instance,")
+    again = run("solve", table_3_file, "--out", out, "--format", "json", "--resume")
+    assert again.stdout == first.stdout  # times and all: it was not run again
+
+
+@pytest.mark.parametrize("suffix", ["lp", "mps"])
+def test_the_literal_model_is_exported_and_solves_to_the_optimum(tmp_path: Path, table_3_file: Path, suffix: str):
+    import highspy
+
+    path = tmp_path / f"model.{suffix}"
+    assert run("solve", table_3_file, "--write-model", path).returncode == 0
+    h = highspy.Highs()
+    h.setOptionValue("output_flag", False)
+    h.setOptionValue("mip_rel_gap", 0.0)
+    h.readModel(str(path))
+    h.run()
+    assert h.getInfo().objective_function_value == pytest.approx(12.8)
+
+
+def test_a_limit_without_a_solution_is_status_3(table_3_file: Path):
+    done = run("solve", table_3_file, "--method", "tests.user_heuristics:sleeps", "--time-limit", "0.1")
+    assert done.returncode == 3
+    assert "no_solution" in done.stdout
+
+
+def test_a_failing_method_is_status_1(table_3_file: Path):
+    done = run("solve", table_3_file, "--method", "tests.user_heuristics:raises")
+    assert done.returncode == 1
+    assert "no luck" in done.stdout
+    assert "Traceback" not in done.stderr
+
+
+BAD = [
+    ("solve none.json", "none.json: No such file"),
+    ("solve", "Missing argument"),
+    ("solve {file} --method magic", "method: must be all, exact"),
+    ("solve {file} --methods exact", "No such option"),
+    ("solve {file} --format xml", "--format"),
+    ("solve {file} --time-limit -1", "time limit: must be > 0"),
+    ("solve {file} --time-limit x", "--time-limit"),
+    ("solve {file} --gap 2", "gap: must be in"),
+    ("solve {file} --jobs 0", "--jobs"),
+    ("solve {file} --threads 0", "threads: must be"),
+    ("solve {file} --seed -4", "seed: must be"),
+    ("solve {file} --resume", "needs --out"),
+    ("solve {file} --out /dev/null/x", "cannot be made a folder"),
+    ("solve {file} --write-model model.txt", "written as .lp or .mps"),
+    ("solve {file} {file} --write-model m.lp", "takes one instance file"),
+    ("solve {file} --method no-packing --gap 0.1", "--gap: none of the chosen methods"),
+    ("gap_study {folder}/empty", "no instance files"),
+    ("gap_study {folder}/none.json", "No such file"),
+    ("gap_study --out /dev/null/x", "cannot be made a folder"),
+    ("gap_study --method magic --out {folder}/o", "method: must be all"),
+]
+
+
+@pytest.mark.parametrize(("command", "message"), BAD)
+def test_bad_input_is_one_line_and_status_2(tmp_path: Path, table_3_file: Path, command: str, message: str):
+    (tmp_path / "empty").mkdir()
+    before = sorted(tmp_path.rglob("*"))
+    name, *arguments = command.format(file=table_3_file, folder=tmp_path).split()
+    done = run(name, *arguments)
+    assert done.returncode == 2
+    assert done.stdout == ""
+    assert len(done.stderr.splitlines()) == 1
+    assert message in done.stderr
+    assert [p for p in sorted(tmp_path.rglob("*")) if p.name != "o"] == before  # nothing half-written
+
+
+def test_the_console_script_has_the_same_commands(table_3_file: Path):
+    done = run("cli", "solve", table_3_file, "--format", "json", "--quiet")
+    assert json.loads(done.stdout)["objective"] == 12.8
+    assert "gap_study" in run("cli", "--help").stdout
+
+
+def test_the_study_of_a_folder(tmp_path: Path):
+    folder, out = tmp_path / "mine", tmp_path / "out"
+    folder.mkdir()
+    for seed in range(3):
+        save(table_7(40, seed), folder / f"{seed}.json.gz")
+    done = run("gap_study", folder, "--out", out, "--method", "exact", "--method", "full-reconfiguration")
+    assert done.returncode == 0
+    assert re.search(r"mine\s+exact\s+3\s+0\.00%\s+0\.00%\s+0\.00%\s+-\s+3/3", done.stdout)
+    rows = list(csv.DictReader((out / "results.csv").open()))
+    assert len(rows) == 6
+    assert all(float(r["gap_to_optimum"]) == 0 for r in rows if r["method"] == "exact")
+    report = (out / "report.html").read_text()
+    assert "<svg" in report
+    assert "full-reconfiguration" in report
+    assert "http" not in report.replace("http://www.w3.org", "").replace("http://purl.org", "").replace(
+        "http://creativecommons.org", ""
+    ).replace("https://matplotlib.org", "")
+
+
+def test_an_interrupted_study_loses_nothing_and_resumes(tmp_path: Path):
+    folder, out = tmp_path / "mine", tmp_path / "out"
+    folder.mkdir()
+    for seed in range(6):
+        save(table_7(40, seed), folder / f"{seed}.json")
+    line = [sys.executable, "-m", "experiments.gap_study", str(folder), "--out", str(out), "--method", "exact"]
+    slow = [*line, "--method", "tests.user_heuristics:sleeps", "--time-limit", "600"]
+    study = subprocess.Popen(slow, cwd=ROOT, stderr=subprocess.PIPE, text=True, start_new_session=True)
+    assert study.stderr is not None
+    first = study.stderr.readline()
+    assert "[1/12]" in first
+    os.killpg(study.pid, signal.SIGINT)
+    rest = study.communicate(timeout=60)[1]
+    assert study.returncode == 130
+    assert "go on with --resume" in rest
+    assert "Traceback" not in rest
+    started = time.monotonic()
+    again = subprocess.run(
+        [*line, "--resume", "--time-limit", "600"], cwd=ROOT, capture_output=True, text=True, check=False
+    )
+    assert again.returncode == 0
+    assert time.monotonic() - started < 300
+    assert len(list(csv.DictReader((out / "results.csv").open()))) == 6
+
+
+def scored_results(*objectives: tuple[str, str, float | None, float | None]):
+    from experiments.methods import methods_for
+    from experiments.runner import Run
+    from instances import Options
+
+    instance = table_3().model_copy(update={"reference": None})
+    method = methods_for(instance, ["exact"])[0]
+    found = []
+    for name, status, objective, bound in objectives:
+        result = Result(
+            instance=instance.name,
+            problem="eva-packing",
+            method=name,
+            status=status,
+            termination="finished",
+            objective=objective,
+            bound=bound,
+            sense="minimize",
+            unit="USD/h",
+            solve_s=1.0,
+        )
+        found.append((Run(instance, method, Options(), "set"), result))
+    return score(found)
+
+
+def test_gaps_to_a_proven_optimum_are_relative_to_it():
+    exact, heuristic = scored_results(("exact", "optimal", 10.0, 10.0), ("h", "feasible", 12.0, None))
+    assert exact.gap_to_optimum == 0
+    assert heuristic.gap_to_optimum == pytest.approx(0.2)
+    assert heuristic.gap_to_bound is None
+
+
+def test_without_an_optimum_the_gap_is_to_the_best_bound():
+    exact, heuristic = scored_results(("exact", "feasible", 11.0, 9.0), ("h", "feasible", 12.0, 8.0))
+    assert exact.gap_to_optimum is heuristic.gap_to_optimum is None
+    assert heuristic.gap_to_bound == pytest.approx(3 / 12)
+
+
+def test_no_gap_for_what_breaks_constraints():
+    _, broken = scored_results(("exact", "optimal", 10.0, 10.0), ("h", "violates", 9.0, None))
+    assert broken.gap_to_optimum is broken.gap_to_bound is None
+    (row,) = summarise([broken])
+    assert row.violating == 1
+
+
+@pytest.mark.parametrize(
+    "objectives",
+    [
+        [("exact", "optimal", 10.0, 10.0), ("h", "feasible", 9.0, None)],
+        [("exact", "optimal", 10.0, 10.0), ("literal", "optimal", 9.0, 9.0)],
+    ],
+)
+def test_contradictions_between_methods_are_errors(objectives: list):
+    assert "error" in {s.result.status for s in scored_results(*objectives)}
+
+
+def test_the_quick_reference_study_touches_every_set():
+    quick, full = reference.instance_sets(quick=True), reference.instance_sets()
+    assert [s.name for s in quick] == [s.name for s in full]
+    assert all(s.instances for s in quick)
+    assert sum(len(s.instances) for s in quick) < sum(len(s.instances) for s in full)

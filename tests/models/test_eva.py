@@ -1,0 +1,141 @@
+"""Eva's exact models on the paper's instances."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from heuristics.eva import no_packing
+from instances import InputError, Options
+from instances.eva import EvaPacking, Task, packing_arrays, table_3, table_7
+from models.eva import build_literal, exact, literal
+from models.eva.exact import solve_patterns
+from models.eva.net_saving import saving_patterns
+from models.eva.patterns import covering_patterns, feasible_patterns, maximal
+
+
+@pytest.mark.parametrize("method", [exact, literal])
+def test_table_3_costs_12_80(method):
+    result = method(table_3().data)
+    assert (result.status, result.objective, result.gap) == ("optimal", 12.8, 0.0)
+    assert result.bound == 12.8
+
+
+def test_table_3_with_interference():
+    """Alone t1 and t2 would share it1 for 12.3 of 12 USD/h; with t3 in the place of t2 more is saved."""
+    result = exact(table_3("net-saving").data)
+    assert result.status == "optimal"
+    assert result.objective == pytest.approx(0.8)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_literal_and_patterns_agree_on_table_7(seed):
+    data = table_7(7, seed).data
+    assert literal(data).objective == pytest.approx(exact(data).objective, abs=1e-9)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_200_tasks_are_proven_at_no_gap(seed):
+    result = exact(table_7(200, seed).data)
+    assert (result.status, result.gap) == ("optimal", 0.0)
+
+
+def test_known_optima_of_table_7():
+    """Recorded 2026-11-21, patterns and HiGHS; equal by column generation."""
+    optima = [exact(table_7(200, seed).data).objective for seed in range(3)]
+    assert optima == pytest.approx([696.864, 617.253, 626.994], abs=1e-9)
+
+
+def test_the_literal_model_has_the_paper_s_size():
+    data = table_3().data
+    model = build_literal(data)
+    assert len(model.x) == 4 * (4 + 1)  # |I| = |T| instances, four types and the ghost
+    assert len(model.y) == 4 * 4
+    assert len(model.each_task_once) == 4
+    assert len(model.one_type) == 4
+    assert len(model.capacity) == 4 * 3
+
+
+def test_the_literal_model_refuses_net_saving():
+    with pytest.raises(InputError, match="cost"):
+        build_literal(table_3("net-saving").data)
+
+
+def test_demand_by_family_binds_the_literal_model():
+    """One task that fits beside another on family c only: with p3's demand it would need a second instance."""
+    base = table_3().data
+    tasks = (
+        Task(
+            workload="t",
+            count=2,
+            demand={"default": {"gpu": 0, "cpu": 8, "ram_gb": 8}, "c": {"gpu": 0, "cpu": 4, "ram_gb": 8}},
+        ),
+    )
+    data = EvaPacking.model_validate({**base.model_dump(), "tasks": tasks})
+    assert literal(data).objective == exact(data).objective == pytest.approx(0.8)
+
+
+def test_patterns_of_one_resource_by_hand():
+    found = feasible_patterns(np.array([5]), np.array([[2], [3]]), np.array([9, 9]), 100)
+    assert sorted(map(tuple, found)) == [(0, 0), (0, 1), (1, 0), (1, 1), (2, 0)]
+    most = maximal(found, np.array([5]), np.array([[2], [3]]), np.array([9, 9]))
+    assert sorted(map(tuple, most)) == [(1, 1), (2, 0)]
+
+
+def test_too_many_patterns_are_not_listed():
+    assert feasible_patterns(np.array([5]), np.array([[2], [3]]), np.array([9, 9]), 4) is None
+
+
+def test_replaceable_patterns_are_dropped_without_loss():
+    """125 of the 2,070 maximal patterns of Table 7 matter: the others split over two cheaper instances."""
+    arrays = packing_arrays(table_7(200, 0).data)
+    patterns = covering_patterns(arrays, 60_000)
+    assert patterns is not None
+    assert len(patterns.kind) == 125
+    for kind, on_it in zip(patterns.kind, patterns.on_it, strict=True):
+        assert (on_it @ arrays.demand_of_type[kind] <= arrays.capacity[kind]).all()
+
+
+def test_tasks_are_dealt_out_to_their_own_entries():
+    """The two rows of ResNet18 are one class to the model and two entries to the checker."""
+    data = table_7(60, 1, rows="ten").data
+    arrays = packing_arrays(data)
+    assert arrays.classes == len(data.tasks) - 1
+    assert exact(data).status == "optimal"
+
+
+def test_a_time_limit_keeps_what_is_known():
+    result = literal(table_7(16, 0).data, Options(time_limit=0.5))
+    assert result.status in ("feasible", "optimal", "no_solution")
+    assert result.objective is None or result.bound is None or result.bound <= result.objective
+
+
+def test_net_saving_with_too_many_patterns_still_has_a_valid_bound(monkeypatch):
+    data = table_7(40, 0, objective="net-saving").data
+    proven = exact(data)
+    few = saving_patterns(packing_arrays(data), limit=60)
+    assert not few[2]
+    monkeypatch.setattr("models.eva.net_saving.saving_patterns", lambda arrays: few)
+    result = exact(data)
+    assert result.objective <= proven.objective + 1e-9
+    assert result.bound >= proven.objective - 1e-9
+
+
+def test_a_task_that_needs_nothing_goes_along():
+    base = table_3().data
+    free = Task(workload="free", count=3, demand={"default": {"gpu": 0, "cpu": 0, "ram_gb": 0}})
+    data = EvaPacking.model_validate({**base.model_dump(), "tasks": (*base.tasks, free)})
+    assert exact(data).objective == pytest.approx(12.8)
+    assert no_packing(data).objective == pytest.approx(16.2 + 3 * 0.4)
+
+
+def test_the_incumbents_are_reported():
+    told = []
+    exact(table_7(200, 3).data, Options(), lambda solution, bound: told.append((solution, bound)))
+    assert any(solution is not None for solution, _ in told)
+
+
+def test_solve_patterns_is_the_method_of_small_instances():
+    answer = solve_patterns(packing_arrays(table_7(200, 0).data), Options())
+    assert answer is not None
+    assert answer.info["method"] == "patterns"
