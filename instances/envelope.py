@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Annotated, Generic, Literal, TypeVar
 
 from pydantic import Field, SerializeAsAny
 
@@ -17,7 +17,10 @@ class Reference(Frozen):
     proved_by: str | None = None
 
 
-class Instance(Frozen):
+D = TypeVar("D", bound=ProblemData)
+
+
+class Instance(Frozen, Generic[D]):
     """One instance: an envelope round the problem's own data."""
 
     gapwise: Literal[1] = 1
@@ -25,9 +28,9 @@ class Instance(Frozen):
     name: Name
     source: str = ""
     reference: Reference | None = None
-    data: SerializeAsAny[ProblemData]
+    data: SerializeAsAny[D]
 
     @classmethod
-    def of(cls, data: ProblemData, name: str, source: str = "", reference: Reference | None = None) -> Instance:
+    def of(cls, data: D, name: str, source: str = "", reference: Reference | None = None) -> Instance[D]:
         """An instance round `data`; the problem's name is the data's own."""
         return cls(problem=data.problem, name=name, source=source, reference=reference, data=data)

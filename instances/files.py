@@ -21,7 +21,7 @@ from instances.registry import PROBLEMS
 ENVELOPE = ("gapwise", "problem", "name", "data")
 
 
-def load(path: str | Path) -> Instance:
+def load(path: str | Path) -> Instance[Any]:
     """Load the instance file `path` (.json or .json.gz).
 
     Raises InputError, one line naming the file, the path inside it and the offending value.
@@ -44,7 +44,7 @@ def load(path: str | Path) -> Instance:
         raise InputError(f"{path}: {error}") from None
 
 
-def parse(content: Any) -> Instance:
+def parse(content: Any) -> Instance[Any]:
     """The instance that `content`, the parsed JSON of an instance file, describes. Raises InputError."""
     if not isinstance(content, Mapping):
         raise InputError(f"must be an object with the fields {', '.join(ENVELOPE)}, got {_show(content)}")

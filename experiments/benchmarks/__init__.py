@@ -1,1 +1,1 @@
-"""Benchmarks: each prints a table of CPU seconds of one process, one solver thread. `python -m experiments.benchmarks.eva`."""
+"""Benchmarks: `python -m experiments.benchmarks.eva` prints CPU seconds of one process, one solver thread."""

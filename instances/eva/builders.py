@@ -14,7 +14,7 @@ Objective = Literal["cost", "net-saving"]
 Rows = Literal["nine", "ten"]
 
 
-def table_3(objective: Objective = "cost") -> Instance:
+def table_3(objective: Objective = "cost") -> Instance[EvaPacking]:
     """The example of Table 3: four types, four tasks, optimum 12.80 USD/h.
 
     With `net-saving`, τ1 beside τ2 has throughput 0.8 and τ2 beside τ1 0.9, as in section 4.3.
@@ -47,7 +47,7 @@ def table_3(objective: Objective = "cost") -> Instance:
     return Instance.of(data, name, "Eva (EuroSys'25), Table 3", reference)
 
 
-def table_7(n: int, seed: int, *, rows: Rows = "nine", objective: Objective = "cost") -> Instance:
+def table_7(n: int, seed: int, *, rows: Rows = "nine", objective: Objective = "cost") -> Instance[EvaPacking]:
     """`n` tasks drawn uniformly from Table 7, with replacement; with `net-saving` under the interference of Figure 1.
 
     `rows`: `nine` distinct workloads, the two rows of ResNet18 being one, or all `ten`, in which the tasks of ResNet18

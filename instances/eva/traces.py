@@ -23,7 +23,7 @@ Demand = tuple[float, ...]
 
 def alibaba(
     path: str | Path, *, gpus: Literal["rounded", "fractional"] = "rounded", perturb: float = 0.0, seed: int = 0
-) -> Instance:
+) -> Instance[EvaPacking]:
     """All the pods of an Alibaba pod list (cluster-trace-gpu-v2023), to be hosted at once on EC2.
 
     Columns read: `cpu_milli`, `memory_mib`, `num_gpu`, `gpu_milli`, and `pod_phase` where there is one. Failed pods
@@ -66,7 +66,7 @@ def alibaba(
     )
 
 
-def alive(path: str | Path, at_s: float, *, objective: Literal["cost", "net-saving"] = "cost") -> Instance:
+def alive(path: str | Path, at_s: float, *, objective: Literal["cost", "net-saving"] = "cost") -> Instance[EvaPacking]:
     """The jobs of an Eva trace alive at `at_s` seconds: arrived, and not yet run for their stand-alone duration.
 
     Columns read: `arrival_s`, `duration_s`, `workload` (of Table 7), `workload_class`, `gpus`, `vcpus`, `ram_gb`. Jobs

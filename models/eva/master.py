@@ -31,7 +31,7 @@ def covering_master(arrays: PackingArrays, patterns: Patterns) -> LinearModel:
 def solve_covering(
     arrays: PackingArrays, patterns: Patterns, options: Options, report: Report = ignore
 ) -> tuple[Solved, list[Group]]:
-    """Solve the master in HiGHS. Costs are whole, so a bound above c - 1 proves a solution of cost c."""
+    """Solve the master in HiGHS. Costs are whole, so a bound well above c - 1 proves a solution of cost c."""
 
     def watch(x: np.ndarray | None, bound: float | None) -> None:
         solution = None if x is None else arrays.solution(packing(arrays, patterns, x))
@@ -41,7 +41,7 @@ def solve_covering(
         covering_master(arrays, patterns),
         options,
         watch=None if report is ignore else watch,
-        extra={"mip_abs_gap": 1 - 1e-6},
+        extra={"mip_abs_gap": 0.5},
     )
     bound = None if solved.bound is None else float(_rounded_up(solved.bound))
     groups = [] if solved.x is None else packing(arrays, patterns, solved.x)
@@ -91,5 +91,5 @@ def in_usd(arrays: PackingArrays, trace: Iterable[TracePoint]) -> list[TracePoin
 
 
 def _rounded_up(bound: float) -> int:
-    """The least whole number that is not below `bound`, which HiGHS knows to about nine digits."""
-    return int(np.ceil(bound - 1e-6 * max(1.0, abs(bound) * 1e-3)))
+    """The least whole number that is not below `bound`, which HiGHS knows to about ten digits."""
+    return int(np.ceil(bound - 0.01 - 1e-10 * abs(bound)))
