@@ -78,8 +78,8 @@ def study_runs(
 ) -> list[Run]:
     """The runs of a study: of the reference sets, or of the instances at `paths`.
 
-    `names` replaces the methods of each set. A method of another problem is passed over, one that no problem has
-    raises InputError.
+    `names` replaces the methods of each set, save for `exact`. A method of another problem is passed over, one that no
+    problem has raises InputError.
     """
     sets = from_paths(paths, ("all",)) if paths else reference.instance_sets(quick)
     if names:
@@ -99,6 +99,7 @@ def _runs_of(s: InstanceSet, names: list[str] | None, options: Options, given: f
     wanted = [name for name in wanted if name == "all" or ":" in name or name in here]
     if not wanted:
         return []
+    wanted = list(dict.fromkeys(["exact", *wanted]))  # a gap needs an optimum
     return [Run(r.instance, r.method, r.options, s.name) for r in plan(s.instances, wanted, options, given)]
 
 

@@ -141,7 +141,7 @@ def test_the_study_of_a_folder(tmp_path: Path):
     folder.mkdir()
     for seed in range(3):
         save(table_7(40, seed), folder / f"{seed}.json.gz")
-    done = run("gap_study", folder, "--out", out, "--method", "exact", "--method", "full-reconfiguration")
+    done = run("gap_study", folder, "--out", out, "--method", "full-reconfiguration")
     assert done.returncode == 0
     assert re.search(r"mine\s+exact\s+3\s+0\.00%\s+0\.00%\s+0\.00%\s+-\s+3/3", done.stdout)
     rows = list(csv.DictReader((out / "results.csv").open()))
