@@ -1,0 +1,45 @@
+"""Sphinx configuration: MyST pages, furo, doctests, and the API from docstrings."""
+
+from __future__ import annotations
+
+import re
+import sys
+import tomllib
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(ROOT))
+
+project = "Gapwise"
+author = "The Gapwise developers"
+copyright = author
+release = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["version"]
+
+extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.doctest", "sphinx.ext.mathjax"]
+exclude_patterns = ["_build"]
+
+html_theme = "furo"
+html_title = f"Gapwise {release}"
+
+myst_enable_extensions = ["amsmath", "attrs_inline", "deflist", "dollarmath"]
+myst_heading_anchors = 3
+math_eqref_format = "({number})"
+
+default_role = "code"  # docstrings mark code with single backticks
+autodoc_member_order = "bysource"
+autodoc_typehints = "description"
+autodoc_default_options = {"exclude-members": "model_config, __init__, __new__"}
+
+
+def _escape_bars(app: Any, what: str, name: str, obj: Any, options: Any, lines: list[str]) -> None:
+    """Outside code a docstring's `|x|` is an absolute value, which reStructuredText would take for a substitution."""
+    lines[:] = [
+        "".join(part if part.startswith("`") else part.replace("|", r"\|") for part in re.split(r"(`[^`]*`)", line))
+        for line in lines
+    ]
+
+
+def setup(app: Any) -> None:
+    """Called by Sphinx."""
+    app.connect("autodoc-process-docstring", _escape_bars)
