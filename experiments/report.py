@@ -7,12 +7,6 @@ from collections.abc import Sequence
 from html import escape
 from pathlib import Path
 
-import matplotlib
-
-matplotlib.use("Agg")
-
-import matplotlib.pyplot as plt
-
 from experiments.summary import Row, Scored
 from experiments.terminal import percent
 from instances.files import write_whole
@@ -63,8 +57,12 @@ def box_plot(rows: Sequence[Row]) -> str:
     """Gaps to the proven optimum, one box a row, as SVG text; empty where there are none."""
     if not rows:
         return ""
-    with plt.rc_context({"svg.hashsalt": "gapwise", "svg.fonttype": "none", "font.size": 9}):
-        figure, axes = plt.subplots(figsize=(8, 0.8 + 0.32 * len(rows)), layout="constrained")
+    import matplotlib  # here, for it takes longer to load than most commands take
+    from matplotlib.figure import Figure
+
+    with matplotlib.rc_context({"svg.hashsalt": "gapwise", "svg.fonttype": "none", "font.size": 9}):
+        figure = Figure(figsize=(8, 0.8 + 0.32 * len(rows)), layout="constrained")
+        axes = figure.subplots()
         labels = [f"{row.instance_set}: {row.method}" for row in rows]
         axes.boxplot(
             [[100 * g for g in row.gaps] for row in rows], orientation="horizontal", tick_labels=labels, widths=0.6
@@ -76,5 +74,4 @@ def box_plot(rows: Sequence[Row]) -> str:
             axes.spines[side].set_visible(False)
         text = io.StringIO()
         figure.savefig(text, format="svg", metadata={"Date": None})
-        plt.close(figure)
     return text.getvalue()[text.getvalue().index("<svg") :]
