@@ -9,6 +9,7 @@ from __future__ import annotations
 import multiprocessing
 import os
 import pickle
+import sys
 import tempfile
 import time
 from collections.abc import Iterator, Sequence
@@ -71,7 +72,7 @@ def run_all(runs: Sequence[Run], jobs: int = 1) -> Iterator[tuple[Run, Result]]:
     os.environ.setdefault("PYTHONWARNINGS", "ignore:resource_tracker:UserWarning")
     with tempfile.TemporaryDirectory(prefix="gapwise-") as folder:
         context = multiprocessing.get_context("spawn")
-        pool = ProcessPool(max_workers=min(jobs, max(1, len(runs))), context=context)
+        pool = ProcessPool(max_workers=min(jobs, max(1, len(runs))), initializer=_silence, context=context)
         try:
             futures = []
             for i, run in enumerate(runs):
@@ -86,6 +87,13 @@ def run_all(runs: Sequence[Run], jobs: int = 1) -> Iterator[tuple[Run, Result]]:
             raise
         finally:
             pool.join()
+
+
+def _silence() -> None:
+    """Keep standard output for results: Python's prints go to standard error, those of solver libraries nowhere."""
+    sys.stdout = sys.stderr
+    with open(os.devnull, "w") as nowhere:
+        os.dup2(nowhere.fileno(), 1)
 
 
 def _work(run: Run, diary: Path) -> Result:

@@ -43,3 +43,10 @@ def nonsense(data: EvaPacking) -> int:
 
 def malformed(data: EvaPacking) -> dict:
     return {"instances": [{"type": "nowhere", "count": 1, "tasks": {}}]}
+
+
+def chatty(data: EvaPacking) -> dict:
+    """Prints as Python does and as a solver library does."""
+    print("said by Python")
+    os.write(1, b"said by a library\n")
+    return one_each(data)

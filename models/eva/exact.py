@@ -8,7 +8,7 @@ from models.eva.master import in_usd, solve_covering
 from models.eva.net_saving import solve_net_saving
 from models.eva.patterns import covering_patterns
 
-LIMIT = 60_000  # feasible patterns of one type beyond which column generation takes over
+LIMIT = 8_000  # feasible patterns of one type beyond which column generation takes over
 
 
 def exact(data: EvaPacking, options: Options = Options(), report: Report = ignore) -> Result:

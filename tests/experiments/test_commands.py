@@ -93,6 +93,13 @@ def test_a_failing_method_is_status_1(table_3_file: Path):
     assert "Traceback" not in done.stderr
 
 
+def test_standard_output_is_for_results(table_3_file: Path):
+    done = run("solve", table_3_file, "--method", "tests.user_heuristics:chatty", "--format", "json")
+    assert len(done.stdout.splitlines()) == 1
+    assert json.loads(done.stdout)["status"] == "feasible"
+    assert "said by Python" in done.stderr
+
+
 BAD = [
     ("solve none.json", "none.json: No such file"),
     ("solve", "Missing argument"),

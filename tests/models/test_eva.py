@@ -89,7 +89,7 @@ def test_too_many_patterns_are_not_listed():
 def test_replaceable_patterns_are_dropped_without_loss():
     """125 of the 2,070 maximal patterns of Table 7 matter: the others split over two cheaper instances."""
     arrays = packing_arrays(table_7(200, 0).data)
-    patterns = covering_patterns(arrays, 60_000)
+    patterns = covering_patterns(arrays, 8_000)
     assert patterns is not None
     assert len(patterns.kind) == 125
     for kind, on_it in zip(patterns.kind, patterns.on_it, strict=True):
