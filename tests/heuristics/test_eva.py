@@ -85,7 +85,7 @@ def test_classes_give_what_single_tasks_give(seed: int):
 def test_many_tied_classes_are_filled_alike(seed: int, monkeypatch: pytest.MonkeyPatch):
     data = table_7(120, seed).data
     by_lists = full_reconfiguration(data).objective
-    monkeypatch.setattr("heuristics.eva.full_reconfiguration.MANY", 0)
+    monkeypatch.setattr("heuristics.eva.reconfiguration.MANY", 0)
     assert full_reconfiguration(data).objective == pytest.approx(by_lists)
 
 
