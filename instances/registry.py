@@ -9,6 +9,7 @@ from typing import Any
 from instances.eva import EvaPacking, check_packing
 from instances.fields import ProblemData
 from instances.options import Solution
+from instances.sia import SiaOracle, check_oracle
 from instances.verdict import Verdict
 
 
@@ -22,6 +23,7 @@ class Problem:
 
 PROBLEMS: dict[str, Problem] = {
     "eva-packing": Problem(EvaPacking, check_packing),
+    "sia-oracle": Problem(SiaOracle, check_oracle),
 }
 
 

@@ -1,0 +1,64 @@
+"""Schedulers of SIA (Anticipatory Resource Allocation for ML Training, SoCC'23) and those it is compared with."""
+
+from heuristics.sia.baselines import Fcfs, Hived, MaxMinFair, ShortestFirst, Themis, length, service
+from heuristics.sia.coarse import Sia
+from heuristics.sia.methods import (
+    ONLINE,
+    PLANNED,
+    fcfs,
+    gssf,
+    hived,
+    mmfs,
+    safe_ssf,
+    sia_perfect,
+    sia_random,
+    sia_random_load,
+    sia_sliding,
+    sia_vc,
+    sia_vc_literal,
+    sjf,
+    ssf,
+    themis,
+)
+from heuristics.sia.predictors import Perfect, Predictor, Random, SlidingMaximum, windows_in_slots
+from heuristics.sia.replay import replay
+from heuristics.sia.safe import keep_cutoffs
+from heuristics.sia.view import Decision, PendingJob, Policy, View
+
+__all__ = [
+    "ONLINE",
+    "PLANNED",
+    "Decision",
+    "Fcfs",
+    "Hived",
+    "MaxMinFair",
+    "PendingJob",
+    "Perfect",
+    "Policy",
+    "Predictor",
+    "Random",
+    "ShortestFirst",
+    "Sia",
+    "SlidingMaximum",
+    "Themis",
+    "View",
+    "fcfs",
+    "gssf",
+    "hived",
+    "keep_cutoffs",
+    "length",
+    "mmfs",
+    "replay",
+    "safe_ssf",
+    "service",
+    "sia_perfect",
+    "sia_random",
+    "sia_random_load",
+    "sia_sliding",
+    "sia_vc",
+    "sia_vc_literal",
+    "sjf",
+    "ssf",
+    "themis",
+    "windows_in_slots",
+]

@@ -1,0 +1,148 @@
+"""The schedulers SIA is compared with (sections 4.1 and 6.1): one policy a class, none looks into the future."""
+
+from __future__ import annotations
+
+from bisect import insort
+from collections.abc import Callable, Mapping
+
+from heuristics.sia.view import Decision, PendingJob, View
+
+Key = Callable[[PendingJob], float]
+
+
+def service(job: PendingJob) -> float:
+    """GPU time of a job: its duration times its width."""
+    return job.duration * job.gpus
+
+
+def length(job: PendingJob) -> float:
+    """Duration of a job."""
+    return job.duration
+
+
+class Fcfs:
+    """First come, first served within each pool, nothing shared; no job overtakes another of its pool."""
+
+    def decide(self, view: View) -> Decision:
+        touched = dict.fromkeys(job.pool for job in (*view.arrived, *view.finished))
+        starts: list[str] = []
+        for pool in touched:
+            left = view.quota[pool] - view.used[pool]
+            for job in view.queues[pool].values():
+                if job.gpus > left:
+                    break
+                left -= job.gpus
+                starts.append(job.id)
+        return Decision(starts)
+
+
+class ShortestFirst:
+    """The least `key` first within each pool (SSF, SJF), or over all pools on all GPUs (`shared`: gSSF).
+
+    A job that does not fit holds up those behind it, unless `overtake` lets them pass.
+    """
+
+    def __init__(self, key: Key = service, *, shared: bool = False, overtake: bool = False) -> None:
+        self.key, self.shared, self.overtake = key, shared, overtake
+        self._queues: dict[str, list[tuple[float, float, str, int]]] = {}
+
+    def decide(self, view: View) -> Decision:
+        for job in view.arrived:
+            queue = self._queues.setdefault("" if self.shared else job.pool, [])
+            insort(queue, (self.key(job), job.submit, job.id, job.gpus))
+        starts: list[str] = []
+        for pool, queue in self._queues.items():
+            left = view.idle if self.shared else view.quota[pool] - view.used[pool]
+            kept = []
+            for place, waiting in enumerate(queue):
+                if waiting[3] <= left:
+                    left -= waiting[3]
+                    starts.append(waiting[2])
+                elif self.overtake and left > 0:
+                    kept.append(waiting)
+                else:
+                    kept += queue[place:]
+                    break
+            queue[:] = kept
+        return Decision(starts)
+
+
+class MaxMinFair:
+    """MMFS: the pool with the least of its share in use starts its next job, on anybody's GPUs, as long as one fits."""
+
+    def decide(self, view: View) -> Decision:
+        used, left, starts = dict(view.used), view.idle, []
+        queues = {pool: iter(queue.values()) for pool, queue in view.queues.items() if queue}
+        heads = {pool: next(queue) for pool, queue in queues.items()}
+        while True:
+            fitting = [pool for pool, job in heads.items() if job.gpus <= left]
+            if not fitting:
+                return Decision(starts)
+            pool = min(fitting, key=lambda name: used[name] / view.quota[name])
+            job = heads.pop(pool)
+            used[pool] += job.gpus
+            left -= job.gpus
+            starts.append(job.id)
+            following = next(queues[pool], None)
+            if following is not None:
+                heads[pool] = following
+
+
+class Hived:
+    """HiveD*: each pool's own share first, in order; what is idle then goes to whoever waits longest and fits.
+
+    As in section 6.1 a job that runs is not interrupted: an owner whose GPUs are lent out waits for them.
+    """
+
+    def __init__(self) -> None:
+        self._guaranteed: dict[str, int] = {}
+        self._own: set[str] = set()
+
+    def decide(self, view: View) -> Decision:
+        held = self._guaranteed
+        for job in view.finished:
+            if job.id in self._own:
+                self._own.discard(job.id)
+                held[job.pool] -= job.gpus
+        left, starts, others = view.idle, [], []
+        for pool, queue in view.queues.items():
+            for place, job in enumerate(queue.values()):
+                if held.get(pool, 0) + job.gpus > view.quota[pool] or job.gpus > left:
+                    others += list(queue.values())[place:]
+                    break
+                held[pool] = held.get(pool, 0) + job.gpus
+                left -= job.gpus
+                self._own.add(job.id)
+                starts.append(job.id)
+        for job in sorted(others, key=lambda job: job.submit):
+            if left <= 0:
+                break
+            if job.gpus <= left:
+                left -= job.gpus
+                starts.append(job.id)
+        return Decision(starts)
+
+
+class Themis:
+    """Themis*: the job with the worst finish-time fairness first, on anybody's GPUs, without interruptions.
+
+    ρ = time from submission to completion if started now, over the same when its pool shares nothing. `alone_start`
+    is the latter start of each job, which depends on earlier submissions only; durations are exact (section 6.1).
+    """
+
+    def __init__(self, alone_start: Mapping[str, float]) -> None:
+        self.alone_start = alone_start
+
+    def decide(self, view: View) -> Decision:
+        left, starts = view.idle, []
+        if left <= 0:
+            return Decision()
+        waiting = [job for queue in view.queues.values() for job in queue.values() if job.gpus <= left]
+        for job in sorted(waiting, key=lambda job: -self._unfairness(job, view.now)):
+            if job.gpus <= left:
+                left -= job.gpus
+                starts.append(job.id)
+        return Decision(starts)
+
+    def _unfairness(self, job: PendingJob, now: float) -> float:
+        return (now + job.duration - job.submit) / (self.alone_start[job.id] + job.duration - job.submit)

@@ -1,0 +1,134 @@
+"""SIA's scheduler (section 5.3, Figures 7 and 8): dedicated starts in order, spare GPUs by coarse predictions."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Sequence
+
+from heuristics.sia.predictors import Predictor
+from heuristics.sia.view import Decision, PendingJob, View
+
+
+class Sia:
+    """The policy of Figures 7 and 8 over windows `windows`, in slots, increasing.
+
+    A pool's next job in order starts within the pool's own quota. What is idle beyond the reservations of all pools
+    for the coming window goes to jobs that will end within that window, shortest window first. A job on spare GPUs
+    does not count against its pool's quota. It is asked again after the shortest window while jobs wait on idle GPUs.
+    """
+
+    def __init__(self, predictor: Predictor, windows: Sequence[float]) -> None:
+        self.predictor, self.windows = predictor, tuple(windows)
+        self._dedicated: dict[str, int] = {}
+        self._own: set[str] = set()
+        self._queues: dict[str, _Queue] = {}
+
+    def decide(self, view: View) -> Decision:
+        self.predictor.observe(view.now, view.arrived)
+        for job in view.finished:
+            if job.id in self._own:
+                self._own.discard(job.id)
+                self._dedicated[job.pool] -= job.gpus
+        for job in view.arrived:
+            queue = self._queues.setdefault(job.pool, _Queue())
+            queue.add(job, self.predictor.duration_class(job, self.windows))
+        starts: list[str] = []
+        left, allocated = view.idle, dict(view.used)
+        before = -1
+        while len(starts) > before:  # a job that leaves on spare GPUs may let the one behind it start in order
+            before = len(starts)
+            left = self._dedicated_starts(view, left, allocated, starts)
+            left = self._spare_starts(view, left, allocated, starts)
+        waiting = left > 0 and any(queue.gpus for queue in self._queues.values())
+        return Decision(starts, view.now + self.windows[0] if waiting else None)
+
+    def _dedicated_starts(self, view: View, left: int, allocated: dict[str, int], starts: list[str]) -> int:
+        """Figure 7: GPUs still idle after each pool's next jobs in order start on its quota."""
+        heads = {pool: head for pool, queue in self._queues.items() if (head := queue.head()) is not None}
+        while True:
+            able = [
+                pool
+                for pool, job in heads.items()
+                if job.gpus <= left and self._dedicated.get(pool, 0) + job.gpus <= view.quota[pool]
+            ]
+            if not able:
+                return left
+            pool = min(able, key=lambda name: allocated[name] / view.quota[name])
+            job = heads.pop(pool)
+            self._own.add(job.id)
+            self._dedicated[pool] = self._dedicated.get(pool, 0) + job.gpus
+            left -= self._start(job, allocated, starts)
+            following = self._queues[pool].head()
+            if following is not None:
+                heads[pool] = following
+
+    def _spare_starts(self, view: View, left: int, allocated: dict[str, int], starts: list[str]) -> int:
+        """Figure 8: GPUs still idle after jobs start on spare GPUs."""
+        for k, window in enumerate(self.windows):
+            if left <= 0 or not any(queue.has(k) for queue in self._queues.values()):
+                continue
+            future = {pool: self.predictor.new_load(pool, view.now, window) for pool in view.quota}
+            while left > 0:
+                usable = left - sum(self._reserved(view, pool, future[pool]) for pool in view.quota)
+                offers = {
+                    pool: job
+                    for pool, queue in self._queues.items()
+                    if usable > 0 and (job := queue.first(k, usable)) is not None
+                }
+                if not offers:
+                    break
+                pool = min(offers, key=lambda name: allocated[name] / view.quota[name])
+                left -= self._start(offers[pool], allocated, starts)
+        return left
+
+    def _reserved(self, view: View, pool: str, future: float) -> float:
+        """ReserveResourcesForFuture: GPUs kept for `pool`, whose new load in the window is `future`."""
+        pending = self._queues[pool].gpus if pool in self._queues else 0
+        return min(pending + future, view.quota[pool] - self._dedicated.get(pool, 0))
+
+    def _start(self, job: PendingJob, allocated: dict[str, int], starts: list[str]) -> int:
+        self._queues[job.pool].remove(job)
+        allocated[job.pool] += job.gpus
+        starts.append(job.id)
+        return job.gpus
+
+
+class _Queue:
+    """The pending jobs of a pool, by predicted class and width, to find the first that fits at once."""
+
+    def __init__(self) -> None:
+        self.gpus = 0
+        self._order: OrderedDict[str, PendingJob] = OrderedDict()
+        self._kinds: dict[tuple[int, int], OrderedDict[str, PendingJob]] = {}
+        self._kind_of: dict[str, tuple[int, int]] = {}
+        self._place: dict[str, int] = {}
+
+    def add(self, job: PendingJob, duration_class: int) -> None:
+        kind = duration_class, job.gpus
+        self._order[job.id] = job
+        self._kinds.setdefault(kind, OrderedDict())[job.id] = job
+        self._kind_of[job.id] = kind
+        self._place[job.id] = len(self._place)
+        self.gpus += job.gpus
+
+    def remove(self, job: PendingJob) -> None:
+        del self._order[job.id]
+        kind = self._kind_of.pop(job.id)
+        del self._kinds[kind][job.id]
+        self.gpus -= job.gpus
+
+    def head(self) -> PendingJob | None:
+        return next(iter(self._order.values()), None)
+
+    def has(self, duration_class: int) -> bool:
+        """Whether a job of the class or of a shorter one is waiting."""
+        return any(jobs for (k, _), jobs in self._kinds.items() if k <= duration_class)
+
+    def first(self, duration_class: int, gpus: float) -> PendingJob | None:
+        """The first in order of submission that is of the class or shorter and no wider than `gpus`."""
+        heads = (
+            next(iter(jobs.values()))
+            for (k, width), jobs in self._kinds.items()
+            if jobs and k <= duration_class and width <= gpus
+        )
+        return min(heads, key=lambda job: self._place[job.id], default=None)

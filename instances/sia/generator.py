@@ -1,0 +1,135 @@
+"""The synthetic workloads of Appendix A.1 and their variants of Appendix C."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from types import MappingProxyType
+from typing import Literal
+
+import numpy as np
+
+from instances.envelope import Instance
+from instances.errors import InputError
+from instances.sia.oracle import Job, Pool, SiaOracle
+
+SHORTEST = math.sqrt(10.0)
+Spread = Literal["uniform", "log-uniform"]
+Widths = Mapping[int, float]
+
+
+@dataclass(frozen=True)
+class Workload:
+    """How a workload is drawn; the defaults are the base workload of Appendix A.1.
+
+    `durations`: (probability, shortest, longest) of each mode, minutes; within a mode uniform, or uniform in the
+    logarithm. `widths`: probability of each number of GPUs. `load`: range of the load of a queue, a share of its own
+    GPUs, which `load_factor` multiplies.
+    """
+
+    queues: int = 4
+    gpus: int = 8
+    load: tuple[float, float] = (0.6, 0.95)
+    load_factor: float = 1.0
+    durations: tuple[tuple[float, float, float], ...] = ((0.8, SHORTEST, 1e2), (0.2, 1e2, 1e3))
+    spread: Spread = "uniform"
+    widths: Widths = field(default_factory=lambda: MappingProxyType({1: 0.7, 2: 0.1, 4: 0.15, 8: 0.05}))
+
+    @property
+    def mean_duration(self) -> float:
+        """Minutes."""
+        if self.spread == "uniform":
+            return sum(p * (low + high) / 2 for p, low, high in self.durations)
+        return sum(p * (high - low) / math.log(high / low) for p, low, high in self.durations)
+
+    @property
+    def mean_burst(self) -> float:
+        """Expected GPUs of a burst: a target uniform on 1 to `gpus`, widths drawn until it is reached."""
+        expected = [0.0] * (self.gpus + 1)
+        for left in range(1, self.gpus + 1):
+            expected[left] = sum(p * (w + (expected[left - w] if w < left else 0.0)) for w, p in self.widths.items())
+        return sum(expected) / self.gpus
+
+
+BASE = Workload()
+VARIANTS: Mapping[str, Workload] = MappingProxyType(
+    {
+        "base": BASE,
+        "higher-load": replace(BASE, load_factor=1.05),
+        "lower-load": replace(BASE, load_factor=0.75),
+        "more-queues": replace(BASE, queues=8),
+        "less-queues": replace(BASE, queues=2),
+        "more-skewed": replace(BASE, durations=((0.9, SHORTEST, 1e2), (0.1, 1e2, 2e3))),
+        "less-skewed": replace(BASE, durations=((1.0, SHORTEST, 3e2),)),
+        "more-wide": replace(BASE, widths=MappingProxyType({1: 0.25, 2: 0.25, 4: 0.25, 8: 0.25})),
+        "fewer-wide": replace(BASE, widths=MappingProxyType({1: 0.9, 2: 0.033, 4: 0.05, 8: 0.017})),
+    }
+)
+
+
+def synthetic(
+    variant: str | Workload = "base",
+    seed: int = 0,
+    *,
+    days: float = 3.0,
+    slot_minutes: float = 1.0,
+    fairness_weight: float = 0.0,
+) -> Instance:
+    """A workload of Appendix A.1 (`base`) or of one of its variants in Appendix C, over `days` days.
+
+    Bursts come to each queue at exponential gaps that give the queue its load; the jobs of a burst are submitted
+    together. Submissions and durations are drawn in minutes, the same ones for every `slot_minutes`, and rounded up
+    to whole slots. Raises InputError for an unknown variant or a number out of range.
+    """
+    if isinstance(variant, str) and variant not in VARIANTS:
+        raise InputError(f"variant: must be one of {', '.join(VARIANTS)}, got {variant!r}")
+    for name, value in (("days", days), ("slot_minutes", slot_minutes)):
+        if not (math.isfinite(value) and value > 0):
+            raise InputError(f"{name}: must be > 0, got {value}")
+    if seed < 0:
+        raise InputError(f"seed: must be >= 0, got {seed}")
+    workload = VARIANTS[variant] if isinstance(variant, str) else variant
+    drawn: list[tuple[float, int, int, float, int]] = []
+    for queue, stream in enumerate(np.random.SeedSequence(seed).spawn(workload.queues)):
+        drawn += [(t, queue, k, d, w) for k, (t, d, w) in enumerate(_queue(workload, days * 1440.0, stream))]
+    if not drawn:
+        raise InputError(f"days: no job is submitted in {days:g} days with seed {seed}")
+    jobs = tuple(
+        Job(
+            id=f"q{queue}-{k}",
+            pool=f"q{queue}",
+            submit=math.ceil(submit / slot_minutes),
+            duration=max(1, math.ceil(duration / slot_minutes)),
+            gpus=width,
+        )
+        for submit, queue, k, duration, width in sorted(drawn)
+    )
+    pools = tuple(Pool(name=f"q{i}", gpus=workload.gpus) for i in range(workload.queues))
+    data = SiaOracle(slot_minutes=slot_minutes, pools=pools, jobs=jobs, fairness_weight=fairness_weight)
+    name = variant if isinstance(variant, str) else "custom"
+    source = "SIA, Appendix A.1" if name == "base" else "SIA, Appendix C"
+    return Instance.of(data, f"{name}-{days:g}d-{slot_minutes:g}min-seed-{seed}", source)
+
+
+def _queue(workload: Workload, minutes: float, stream: np.random.SeedSequence) -> list[tuple[float, float, int]]:
+    """(submission, duration, GPUs) of the jobs of one queue."""
+    rng = np.random.default_rng(stream)
+    load = rng.uniform(*workload.load) * workload.load_factor
+    gap = workload.mean_burst * workload.mean_duration / (load * workload.gpus)
+    kinds, chances = list(workload.widths), list(workload.widths.values())
+    modes = [p for p, _, _ in workload.durations]
+    jobs, now = [], rng.exponential(gap)
+    while now < minutes:
+        target, total = int(rng.integers(1, workload.gpus + 1)), 0
+        while total < target:
+            width = kinds[rng.choice(len(kinds), p=chances)]
+            _, low, high = workload.durations[rng.choice(len(modes), p=modes)]
+            if workload.spread == "uniform":
+                duration = rng.uniform(low, high)
+            else:
+                duration = math.exp(rng.uniform(math.log(low), math.log(high)))
+            jobs.append((now, float(duration), int(width)))
+            total += width
+        now += rng.exponential(gap)
+    return jobs

@@ -1,0 +1,108 @@
+"""The data of `sia-oracle`: share idle GPUs between pools and slow down nobody (SIA, section 4 and Appendix A)."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import Annotated, ClassVar, Literal, Self
+
+from pydantic import Field, model_validator
+
+from instances.fields import (
+    Count,
+    Frozen,
+    Name,
+    NonNegative,
+    Positive,
+    PositiveCount,
+    ProblemData,
+    refuse,
+    refuse_duplicates,
+)
+from instances.sia.cutoffs import fcfs_starts
+
+
+class Pool(Frozen):
+    """A pool (queue) i and the c_i GPUs it owns."""
+
+    name: Name
+    gpus: PositiveCount
+
+
+class Job(Frozen):
+    """A job j: submitted at slot s_j by its pool, it holds n_j GPUs for d_j slots without interruption.
+
+    `latest_start` is the cut-off m_j, a slot; without it, the job's start when its pool shares nothing.
+    """
+
+    id: Name
+    pool: Name
+    submit: Count
+    duration: PositiveCount
+    gpus: PositiveCount
+    latest_start: Count | None = None
+
+
+class SiaOracle(ProblemData):
+    """When to start each job on the GPUs of all pools, none of them later than its cut-off.
+
+    Minimises the queueing delay of all jobs in slots, plus `fairness_weight` (β) times Σ_t α_t. `fair_share` tells
+    what α_t charges: with `all-use` it is the largest use of a pool at slot t over what the pool owns, as equation
+    (13) is written; with `above-share` only what of that is above 1, so that using one's own GPUs is free.
+    """
+
+    problem: ClassVar[str] = "sia-oracle"
+
+    slot_minutes: Positive
+    pools: Annotated[tuple[Pool, ...], Field(min_length=1)]
+    jobs: Annotated[tuple[Job, ...], Field(min_length=1)]
+    fairness_weight: NonNegative = 0.0
+    fair_share: Literal["all-use", "above-share"] = "all-use"
+
+    @property
+    def unit(self) -> str:
+        return "slots"
+
+    @property
+    def capacity(self) -> int:
+        """GPUs of all pools together."""
+        return sum(pool.gpus for pool in self.pools)
+
+    @cached_property
+    def cutoffs(self) -> tuple[int, ...]:
+        """m_j of each job, in the order of `jobs`: the latest slot it may start at."""
+        return tuple(
+            start if job.latest_start is None else job.latest_start
+            for job, start in zip(self.jobs, self.fcfs_starts, strict=True)
+        )
+
+    @cached_property
+    def fcfs_starts(self) -> tuple[int, ...]:
+        """Start of each job, in the order of `jobs`, when no pool shares: strictly first come, first served.
+
+        A job that is wider than its own pool never starts there: its cut-off stands for its start, and it holds
+        up nobody.
+        """
+        return fcfs_starts(self.pools, self.jobs)
+
+    @model_validator(mode="after")
+    def _validate(self) -> Self:
+        refuse_duplicates("pools", (pool.name for pool in self.pools))
+        refuse_duplicates("jobs", (job.id for job in self.jobs))
+        owned = {pool.name: pool.gpus for pool in self.pools}
+        widest = max(owned.values())
+        for i, job in enumerate(self.jobs):
+            if job.pool not in owned:
+                refuse(f"jobs[{i}].pool", f"unknown pool, must be one of {_some(owned)}", job.pool)
+            if job.gpus > widest:
+                refuse(f"jobs[{i}].gpus", f"must be <= {widest}, the GPUs of the largest pool", job.gpus)
+            if job.latest_start is None and job.gpus > owned[job.pool]:
+                here = f"the GPUs of pool {job.pool}, or have a latest_start"
+                refuse(f"jobs[{i}].gpus", f"must be <= {owned[job.pool]}, {here}", job.gpus)
+            if job.latest_start is not None and job.latest_start < job.submit:
+                refuse(f"jobs[{i}].latest_start", f"must be >= {job.submit}, the job's submission", job.latest_start)
+        return self
+
+
+def _some(names: dict[str, int]) -> str:
+    listed = list(names)
+    return ", ".join(listed[:8]) + (", ..." if len(listed) > 8 else "")

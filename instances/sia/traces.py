@@ -1,0 +1,150 @@
+"""Workloads from pool traces in their public CSV forms, sampled and scaled as in section 6.1."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+from instances.envelope import Instance
+from instances.errors import InputError
+from instances.sia.oracle import Job, Pool, SiaOracle
+
+COLUMNS = ("job_id", "pool", "submit_s", "duration_s", "gpus")
+DAY_S = 86_400.0
+
+
+def philly(path: str | Path) -> pd.DataFrame:
+    """The jobs of a Philly pool trace: a table with the columns of COLUMNS, in order of submission.
+
+    Reads `job_id`, `pool`, `submit_s`, `duration_s`, `gpus`. Raises InputError for a file that cannot be read, a
+    missing column or a bad value.
+    """
+    return _jobs(path, "duration_s")
+
+
+def gavel(path: str | Path) -> pd.DataFrame:
+    """The jobs of a Gavel pool trace, with their running time alone on V100, as `philly` gives them.
+
+    Reads `duration_v100_s` in place of `duration_s`; jobs without one (no measurement of their kind) are dropped.
+    Raises InputError like `philly`.
+    """
+    return _jobs(path, "duration_v100_s")
+
+
+def _jobs(path: str | Path, duration: str) -> pd.DataFrame:
+    try:
+        raw = pd.read_csv(path, dtype={"job_id": str, "pool": str})
+    except OSError as error:
+        raise InputError(f"{path}: {error.strerror or error}") from error
+    except (ValueError, UnicodeDecodeError) as error:
+        raise InputError(f"{path}: not a CSV file: {' '.join(str(error).split())}") from error
+    wanted = ["job_id", "pool", "submit_s", duration, "gpus"]
+    for name in wanted:
+        if name not in raw:
+            raise InputError(f"{path}: column {name}: missing")
+    jobs = raw[wanted].rename(columns={duration: "duration_s"})
+    if duration != "duration_s":
+        jobs = jobs[jobs["duration_s"].notna()]
+    if jobs.empty:
+        raise InputError(f"{path}: no jobs")
+    for name, least in (("submit_s", 0.0), ("duration_s", 0.0), ("gpus", 1.0)):
+        numbers = pd.to_numeric(jobs[name], errors="coerce")
+        bad = ~(np.isfinite(numbers) & (numbers >= least))
+        if name == "gpus":
+            bad |= numbers % 1 != 0
+        if bad.any():
+            row = int(jobs.index[bad.to_numpy().argmax()])
+            kind = "a whole number" if name == "gpus" else "a number"
+            raise InputError(f"{path}: line {row + 2}: {name}: must be {kind} >= {least:g}, got {raw[_raw(name, duration)][row]}")
+        jobs[name] = numbers.astype("int64" if name == "gpus" else "float64")
+    for name in ("job_id", "pool"):
+        if jobs[name].isna().any():
+            raise InputError(f"{path}: line {int(jobs.index[jobs[name].isna()][0]) + 2}: {name}: missing")
+    twice = jobs["job_id"].duplicated()
+    if twice.any():
+        row = int(jobs.index[twice][0])
+        raise InputError(f"{path}: line {row + 2}: job_id: must be unique, got {jobs['job_id'][row]}")
+    return jobs.sort_values("submit_s", kind="stable").reset_index(drop=True)
+
+
+def _raw(name: str, duration: str) -> str:
+    return duration if name == "duration_s" else name
+
+
+def trace_instance(
+    jobs: pd.DataFrame,
+    gpus: Mapping[str, int] | None = None,
+    *,
+    pools: int | Sequence[str] | None = None,
+    load: tuple[float, float] = (0.6, 1.1),
+    start_day: float = 0.0,
+    days: float | None = None,
+    slot_minutes: float = 1.0,
+    seed: int = 0,
+    name: str = "trace",
+    source: str = "",
+) -> Instance:
+    """An instance of the jobs submitted within `days` days from `start_day` on, on all pools or on some.
+
+    `pools`: names, or how many to draw. `gpus`: what each pool owns; without it, each pool owns what gives it a load
+    drawn uniformly from `load` (section 6.1), at least its widest job and at least one GPU. Submissions and durations
+    are rounded up to whole slots. Raises InputError for an unknown pool, a missing one, or where no job is left.
+    """
+    for label, value in (("slot_minutes", slot_minutes), ("days", days if days is not None else 1.0)):
+        if not (math.isfinite(value) and value > 0):
+            raise InputError(f"{label}: must be > 0, got {value}")
+    low, high = load
+    if not (0 < low <= high < math.inf):
+        raise InputError(f"load: must be a range of numbers > 0, got {low:g} to {high:g}")
+    rng = np.random.default_rng(seed)
+    begin = start_day * DAY_S
+    end = math.inf if days is None else begin + days * DAY_S
+    jobs = jobs[(jobs["submit_s"] >= begin) & (jobs["submit_s"] < end)]
+    known = sorted(jobs["pool"].unique())
+    if isinstance(pools, int):
+        if not 1 <= pools <= len(known):
+            raise InputError(f"pools: must be between 1 and {len(known)}, the pools with jobs, got {pools}")
+        chosen = sorted(rng.choice(known, size=pools, replace=False).tolist())
+    else:
+        chosen = list(pools) if pools is not None else known
+        for pool in chosen:
+            if pool not in known:
+                raise InputError(f"pools: unknown pool, or one without jobs, got {pool!r}")
+    jobs = jobs[jobs["pool"].isin(chosen)]
+    if jobs.empty:
+        raise InputError(f"trace: no jobs are submitted in {days} days from day {start_day:g} on")
+    if gpus is None:
+        gpus = _quotas(jobs, chosen, load, rng)
+    for pool in chosen:
+        if pool not in gpus:
+            raise InputError(f"gpus: pool {pool} is missing")
+    slot_s = slot_minutes * 60.0
+    data = SiaOracle(
+        slot_minutes=slot_minutes,
+        pools=tuple(Pool(name=pool, gpus=int(gpus[pool])) for pool in chosen),
+        jobs=tuple(
+            Job(
+                id=str(job),
+                pool=pool,
+                submit=math.ceil((submit - begin) / slot_s),
+                duration=max(1, math.ceil(duration / slot_s)),
+                gpus=int(width),
+            )
+            for job, pool, submit, duration, width in jobs[list(COLUMNS)].itertuples(index=False)
+        ),
+    )
+    return Instance.of(data, name, source)
+
+
+def _quotas(
+    jobs: pd.DataFrame, pools: Sequence[str], load: tuple[float, float], rng: np.random.Generator
+) -> dict[str, int]:
+    """GPUs of each pool for a load drawn from `load`: its GPU seconds over those of the time it is submitted to."""
+    span = max(1.0, float(jobs["submit_s"].max() - jobs["submit_s"].min()))
+    work = (jobs["duration_s"] * jobs["gpus"]).groupby(jobs["pool"]).sum()
+    widest = jobs.groupby("pool")["gpus"].max()
+    return {p: max(int(widest[p]), 1, round(work[p] / (rng.uniform(*load) * span))) for p in pools}
