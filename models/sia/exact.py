@@ -1,0 +1,197 @@
+"""The fast exact method: relaxation, fixing by reduced costs, and integer programs over the slots in conflict.
+
+1. A good schedule (`greedy`, `improve`) and the bound of the linear relaxation (`relaxation`).
+2. Starts whose reduced cost exceeds what is left between the two are excluded.
+3. Capacity rows at the slots with a price make components of jobs; their optima add up to a bound (`conflicts`).
+   The schedule that goes with it breaks capacity at other slots: these get rows, and so on, until nothing is broken,
+   which proves it optimal, or until the bound reaches the best schedule.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from instances import Answer, Options, Report, Result, Stopwatch, conclude, ignore
+from instances.result import Termination, TracePoint
+from instances.sia import SiaOracle
+from models.sia.arrays import IntArray, oracle_arrays, solution_of
+from models.sia.columns import SCALE, Columns
+from models.sia.conflicts import Component, Outcome, components, solve_component
+from models.sia.direct import direct
+from models.sia.greedy import pull_forward
+from models.sia.improve import improve
+from models.sia.relaxation import relax
+
+PLAIN = Options()
+CLOSE_ENOUGH = 0.01  # of the relaxation's bound to its value, as a share of what is left to the schedule
+SHARE = 0.4  # of the time left, for one component
+COARSE = 0.02  # a component is first solved to this share of what is left between schedule and bound
+CLOSED = 0.99  # an absolute gap in slots that closes a whole-numbered problem
+BATCHES = 4  # of search for a first schedule
+
+
+def exact(data: SiaOracle, options: Options = PLAIN, report: Report = ignore) -> Result:
+    """The schedule of least delay that keeps every cut-off, or the best one found, with a valid bound.
+
+    Without a time limit it ends with a proof. With fairness in the objective, or with cut-offs that the pools could
+    not keep by themselves, the time-indexed model is given to HiGHS as a whole (`direct`).
+    """
+    clock = Stopwatch(options.time_limit)
+    arrays = oracle_arrays(data)
+    if data.fairness_weight or not arrays.feasible(arrays.cutoff):
+        return direct(data, options, report)
+    proof = _Proof(data, options, report, clock)
+    build_s = clock.cpu_s
+    termination = proof.run()
+    answer = Answer(
+        solution=solution_of(data, arrays, proof.best),
+        bound=float(proof.bound),
+        termination=termination,
+        build_s=build_s,
+        solve_s=clock.cpu_s - build_s,
+        trace=tuple(proof.trace),
+        info=proof.info,
+    )
+    return conclude(data, "exact", answer, options, kind="exact")
+
+
+class _Proof:
+    """The best schedule (J,), the best bound in slots, and what has been learnt of the components so far."""
+
+    def __init__(self, data: SiaOracle, options: Options, report: Report, clock: Stopwatch) -> None:
+        self.data, self.options, self.report, self.clock = data, options, report, clock
+        self.arrays = oracle_arrays(data)
+        self.columns = Columns(self.arrays)
+        self.best = self.arrays.cutoff
+        self.bound = 0
+        self.trace: list[TracePoint] = []
+        self.info: dict[str, float] = {}
+        self._known: dict[Component, Outcome] = {}
+        self._rounds = 0
+
+    @property
+    def delay(self) -> int:
+        """Delay of the best schedule."""
+        return self.arrays.delay(self.best)
+
+    @property
+    def done(self) -> bool:
+        """Whether the gap asked for is closed."""
+        return self.delay - self.bound <= self.options.gap * max(self.delay, 1e-9)
+
+    def run(self) -> Termination:
+        """Improve schedule and bound until they meet or the time is over."""
+        self._start()
+        base, added = self.columns.lagrangian(self._prices)
+        slots = np.union1d(np.flatnonzero(self._prices), (self.best - 1)[self.best > self.arrays.submit])
+        tolerance = max(CLOSED, COARSE * (self.delay - self.bound))
+        while not self.done:
+            if self.clock.expired:
+                return "time_limit"
+            self.columns.open &= base + added <= (self.delay - 1) * SCALE
+            if not np.logical_or.reduceat(self.columns.open, self.columns.offset[:-1]).all():
+                self._raise(self.delay)  # a job without a start left: no schedule is better
+                break
+            self._rounds += 1
+            broken = self._round(slots, tolerance)
+            if self.done:
+                break
+            grown = np.union1d(slots, broken)
+            if len(grown) == len(slots):
+                tolerance = max(CLOSED, tolerance / 4)
+            slots = grown
+        self.info |= {"rounds": self._rounds, "slots_with_rows": len(slots)}
+        return "finished"
+
+    def _start(self) -> None:
+        """A schedule and the relaxation's bound."""
+        arrays = self.arrays
+        orders = (arrays.duration * arrays.gpus, arrays.duration)
+        self._offer(min((pull_forward(arrays, arrays.cutoff, order) for order in orders), key=arrays.delay))
+        relaxed = relax(self.columns, self.best, self.clock, close_enough=CLOSE_ENOUGH)
+        self._prices = relaxed.prices
+        self.info |= {"relaxation": relaxed.value, "relaxation_bound": relaxed.bound, "columns": len(self.columns.job)}
+        self._raise(relaxed.bound)
+        if not self.done:
+            self._offer(improve(arrays, self.best, self.clock, seed=self.options.seed, batches=BATCHES))
+
+    def _round(self, slots: IntArray, tolerance: float) -> IntArray:
+        """Solve the components at `slots`; the slots that their schedule breaks, or that could tell them apart."""
+        arrays = self.arrays
+        parts, starts = components(self.columns, slots)
+        tied = [j for part in parts for j in part.jobs]
+        apart = arrays.delay(starts) - int((starts - arrays.submit)[tied].sum())
+        bounds = [self._known[part].bound if part in self._known else _least(part, arrays.submit) for part in parts]
+        starts[tied] = self.best[tied]
+        for k in sorted(range(len(parts)), key=lambda k: parts[k].size):
+            part = parts[k]
+            cutoff = self.delay - 1 - apart - (sum(bounds) - bounds[k])
+            outcome = self._solve(part, cutoff, tolerance)
+            bounds[k] = max(bounds[k], outcome.bound)
+            if bounds[k] > cutoff:
+                self._raise(self.delay)  # the others' bounds leave too little for this one: no schedule is better
+                return slots
+            if outcome.starts is not None:
+                starts[list(part.jobs)] = outcome.starts
+        self._raise(min(self.delay, apart + sum(bounds)))
+        use = arrays.use(starts)
+        if use.max() <= arrays.capacity:
+            self._offer(starts)
+        else:
+            self._repair(starts)
+        return np.union1d(_broken(use, arrays.capacity), (self.best - 1)[self.best > arrays.submit])
+
+    def _solve(self, part: Component, cutoff: int, tolerance: float) -> Outcome:
+        known = self._known.get(part)
+        if known is not None and (known.closed or known.tolerance <= tolerance):
+            return known
+        left = self.clock.remaining_s
+        limit = None if left == float("inf") else max(0.1, min(left, max(10.0, SHARE * left)))
+        options = Options(time_limit=limit, threads=self.options.threads, seed=self.options.seed)
+        outcome = solve_component(self.columns, part, options, cutoff=cutoff, tolerance=tolerance)
+        self._known[part] = outcome
+        return outcome
+
+    def _repair(self, starts: IntArray) -> None:
+        """Schedules in the order of `starts`, which breaks capacity somewhere."""
+        arrays, order = self.arrays, starts.astype(float)
+        found = min((pull_forward(arrays, plan, order) for plan in (self.best, arrays.cutoff)), key=arrays.delay)
+        self._offer(improve(arrays, found, self.clock, seed=self.options.seed + self._rounds, batches=1))
+
+    def _offer(self, starts: IntArray) -> None:
+        if self.arrays.delay(starts) < self.delay or not self.trace:
+            self.best = starts.copy()
+            self._tell(True)
+
+    def _raise(self, bound: int) -> None:
+        if bound > self.bound:
+            self.bound = bound
+            self._tell(False)
+
+    def _tell(self, schedule: bool) -> None:
+        self.trace.append((self.clock.wall_s, float(self.delay), float(self.bound)))
+        self.report(solution_of(self.data, self.arrays, self.best) if schedule else None, float(self.bound))
+
+
+def _least(part: Component, submit: IntArray) -> int:
+    return sum(starts[0] - int(submit[j]) for j, starts in zip(part.jobs, part.candidates, strict=True))
+
+
+def _broken(use: IntArray, capacity: int) -> IntArray:
+    """First and last slot of each peak of `use` over `capacity`, and the last of each overfull stretch.
+
+    A row at the last slot lets a job start right behind the peak.
+    """
+    over = np.flatnonzero(use > capacity)
+    found: list[int] = []
+    for stretch in np.split(over, np.flatnonzero(np.diff(over) > 1) + 1):
+        if not len(stretch):
+            continue
+        level = np.concatenate([[0], use[stretch], [0]])
+        rises, falls = np.flatnonzero(np.diff(level) > 0), np.flatnonzero(np.diff(level) < 0)
+        for begin in rises:
+            end = falls[np.searchsorted(falls, begin)]
+            if not ((rises > begin) & (rises < end)).any():
+                found += [int(stretch[begin]), int(stretch[end - 1])]
+        found.append(int(stretch[-1]))
+    return np.unique(np.array(found, dtype=np.int64))

@@ -1,0 +1,154 @@
+"""The anticipatory oracle of Figure 19, constraint by constraint, to be read beside the paper.
+
+X and Y exist only where job j can start or be running: constraint (10) needs no rows. All slots are the data's own.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pyomo.environ import (
+    Binary,
+    ConcreteModel,
+    Constraint,
+    NonNegativeReals,
+    Objective,
+    Set,
+    Var,
+    minimize,
+)
+
+from instances import Options, Report, Result, ignore
+from instances.result import Answer, conclude
+from instances.sia import SiaOracle
+from models.literal import Values, solve_literal
+
+PLAIN = Options()
+Windows = dict[int, tuple[int, ...]]
+
+
+def build_literal(data: SiaOracle, *, windows: int | None = None) -> ConcreteModel:
+    """Figure 19: X_jt, Y_jt and, with a fairness weight, α_t; J are the jobs' places in the data.
+
+    `windows`: the paper's windows of job-dependent size (Appendix A). Job j may then start only at s_j and every
+    ⌈d_j / windows⌉ slots from there, and at its cut-off, so that long jobs have as few starts as short ones.
+    """
+    model = ConcreteModel(name="sia-oracle")
+    starts, running = _starts(data, windows), _running(data)
+    model.J = Set(initialize=range(len(data.jobs)))
+    model.T = Set(initialize=sorted({t for slots in running.values() for t in slots}))
+    model.X_index = Set(initialize=[(j, t) for j, slots in starts.items() for t in slots], dimen=2)
+    model.Y_index = Set(initialize=[(j, t) for j, slots in running.items() for t in slots], dimen=2)
+    model.X = Var(model.X_index, domain=Binary)
+    model.Y = Var(model.Y_index, domain=Binary)
+    fair = data.fairness_weight > 0
+    if fair:
+        model.I = Set(initialize=[pool.name for pool in data.pools])
+        model.alpha = Var(model.T, domain=NonNegativeReals)
+    model.delay_and_fairness = Objective(rule=_objective(data), sense=minimize)  # (8)
+    model.start_once = Constraint(model.J, rule=_start_once(starts))  # (9), (10)
+    model.is_running = Constraint(model.Y_index, rule=_is_running(data, starts))  # (11)
+    model.capacity = Constraint(model.T, rule=_capacity(data, running))  # (12)
+    if fair:
+        model.fair_share = Constraint(model.I, model.T, rule=_fair_share(data, running))  # (13)
+    return model
+
+
+def _starts(data: SiaOracle, windows: int | None) -> Windows:
+    found = {}
+    for j, (job, cutoff) in enumerate(zip(data.jobs, data.cutoffs, strict=True)):
+        step = 1 if windows is None else max(1, -(-job.duration // windows))
+        found[j] = tuple(sorted({*range(job.submit, cutoff + 1, step), cutoff}))
+    return found
+
+
+def _running(data: SiaOracle) -> Windows:
+    jobs = enumerate(zip(data.jobs, data.cutoffs, strict=True))
+    return {j: tuple(range(job.submit, cutoff + job.duration)) for j, (job, cutoff) in jobs}
+
+
+def _objective(data: SiaOracle) -> Any:
+    def rule(m: Any) -> Any:
+        delay = sum((t - data.jobs[j].submit) * m.X[j, t] for j, t in m.X_index)
+        return delay + data.fairness_weight * sum(m.alpha[t] for t in m.T) if data.fairness_weight else delay
+
+    return rule
+
+
+def _start_once(starts: Windows) -> Any:
+    return lambda m, j: sum(m.X[j, t] for t in starts[j]) == 1
+
+
+def _is_running(data: SiaOracle, starts: Windows) -> Any:
+    """Running at t: started in [t - d_j + 1, t], clipped to the window of starts."""
+
+    def rule(m: Any, j: int, t: int) -> Any:
+        begun = (u for u in starts[j] if t - data.jobs[j].duration + 1 <= u <= t)
+        return m.Y[j, t] == sum(m.X[j, u] for u in begun)
+
+    return rule
+
+
+def _capacity(data: SiaOracle, running: Windows) -> Any:
+    at = _jobs_at(running)
+
+    def rule(m: Any, t: int) -> Any:
+        return sum(data.jobs[j].gpus * m.Y[j, t] for j in at[t]) <= data.capacity
+
+    return rule
+
+
+def _fair_share(data: SiaOracle, running: Windows) -> Any:
+    """(13), or with `above-share` the same with α_t counted from 1 on."""
+    at = _jobs_at(running)
+    own = {pool.name: pool.gpus for pool in data.pools}
+    free = 0 if data.fair_share == "all-use" else 1
+
+    def rule(m: Any, i: str, t: int) -> Any:
+        here = [j for j in at[t] if data.jobs[j].pool == i]
+        if not here:
+            return Constraint.Skip
+        return sum(data.jobs[j].gpus * m.Y[j, t] for j in here) <= own[i] * (m.alpha[t] + free)
+
+    return rule
+
+
+def _jobs_at(running: Windows) -> dict[int, list[int]]:
+    at: dict[int, list[int]] = {}
+    for j, slots in running.items():
+        for t in slots:
+            at.setdefault(t, []).append(j)
+    return at
+
+
+def _read(data: SiaOracle, values: Values) -> dict[str, Any]:
+    chosen = {index for (name, index), value in values.items() if name == "X" and value > 0.5}
+    return {"starts": {data.jobs[j].id: t for j, t in sorted(chosen)}}
+
+
+def literal(data: SiaOracle, options: Options = PLAIN, report: Report = ignore) -> Result:
+    """Solve Figure 19 as it stands with HiGHS."""
+    return solve_literal(data, build_literal, _read, options, report)
+
+
+def literal_windows(data: SiaOracle, options: Options = PLAIN, report: Report = ignore, *, windows: int = 12) -> Result:
+    """Solve Figure 19 with windows of job-dependent size: a restriction, so that its bound bounds nothing else."""
+
+    def build(data: SiaOracle) -> ConcreteModel:
+        return build_literal(data, windows=windows)
+
+    def incumbents(solution: Any, bound: float | None) -> None:
+        report(solution, None)
+
+    listen = ignore if report is ignore else incumbents
+    solved = solve_literal(data, build, _read, options, listen, method="literal-windows")
+    answer = Answer(
+        solution=solved.solution,
+        termination=solved.termination,
+        reason=solved.reason,
+        build_s=solved.build_s or 0.0,
+        solve_s=solved.solve_s or 0.0,
+        trace=[(when, found, None) for when, found, _ in solved.trace],
+        info=solved.info | {"restricted_bound": solved.bound},
+    )
+    return conclude(data, "literal-windows", answer, options, kind="heuristic")
