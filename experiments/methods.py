@@ -66,6 +66,8 @@ def _heuristic(
 
 LITERAL_BINARIES = 250_000
 LITERAL_TASKS = 16  # HiGHS takes a minute and more with the literal model of Eva from about here on
+SIA_STARTS = 5_000_000
+SIA_SLOTS = 50_000_000
 
 
 def _unfit_eva_literal(data: Any) -> str | None:
@@ -81,6 +83,33 @@ def _costly_eva_literal(data: Any) -> bool:
     return sum(task.count for task in data.tasks) > LITERAL_TASKS
 
 
+def _unfit_sia_exact(data: Any) -> str | None:
+    starts = sum(cutoff - job.submit + 1 for job, cutoff in zip(data.jobs, data.cutoffs, strict=True))
+    if starts > SIA_STARTS:
+        return f"the windows of its jobs hold {starts:,} starts, more than {SIA_STARTS:,}"
+    return None
+
+
+def _unfit_sia_literal(data: Any) -> str | None:
+    jobs = zip(data.jobs, data.cutoffs, strict=True)
+    binaries = sum(2 * (cutoff - job.submit) + job.duration + 1 for job, cutoff in jobs)
+    if binaries > LITERAL_BINARIES:
+        return f"its windows make {binaries:,} binaries X and Y, more than {LITERAL_BINARIES:,}"
+    return None
+
+
+def _unfit_sia_unshared(data: Any) -> str | None:
+    own = {pool.name: pool.gpus for pool in data.pools}
+    wide = next((job for job in data.jobs if job.gpus > own[job.pool]), None)
+    return None if wide is None else f"job {wide.id} is wider than its pool, which shares nothing"
+
+
+def _unfit_sia_slots(data: Any) -> str | None:
+    last = max(cutoff + job.duration for job, cutoff in zip(data.jobs, data.cutoffs, strict=True))
+    span = last - min(job.submit for job in data.jobs)
+    return None if span <= SIA_SLOTS else f"its jobs span {span:,} slots, more than {SIA_SLOTS:,}"
+
+
 METHODS: dict[str, tuple[Method, ...]] = {
     "eva-packing": (
         _exact("exact", "models.eva:exact"),
@@ -88,6 +117,25 @@ METHODS: dict[str, tuple[Method, ...]] = {
         _heuristic("no-packing", "heuristics.eva:no_packing"),
         _heuristic("full-reconfiguration", "heuristics.eva:full_reconfiguration"),
         _heuristic("full-reconfiguration-first", "heuristics.eva:full_reconfiguration_first"),
+    ),
+    "sia-oracle": (
+        _exact("exact", "models.sia:exact", _unfit_sia_exact),
+        _exact("literal", "models.sia:literal", _unfit_sia_literal),
+        _heuristic("literal-windows", "models.sia:literal_windows", _unfit_sia_literal, EXACT),
+        _heuristic("fcfs", "heuristics.sia:fcfs", _unfit_sia_unshared),
+        _heuristic("ssf", "heuristics.sia:ssf", _unfit_sia_unshared),
+        _heuristic("sjf", "heuristics.sia:sjf", _unfit_sia_unshared),
+        _heuristic("gssf", "heuristics.sia:gssf"),
+        _heuristic("mmfs", "heuristics.sia:mmfs"),
+        _heuristic("hived", "heuristics.sia:hived"),
+        _heuristic("themis", "heuristics.sia:themis"),
+        _heuristic("sia-vc", "heuristics.sia:sia_vc", _unfit_sia_slots),
+        _heuristic("sia-vc-literal", "heuristics.sia:sia_vc_literal"),
+        _heuristic("safe-ssf", "heuristics.sia:safe_ssf", _unfit_sia_slots),
+        _heuristic("sia-perfect", "heuristics.sia:sia_perfect"),
+        _heuristic("sia-sliding", "heuristics.sia:sia_sliding"),
+        _heuristic("sia-random-load", "heuristics.sia:sia_random_load", honours=SEEDED),
+        _heuristic("sia-random", "heuristics.sia:sia_random", honours=SEEDED),
     ),
 }
 

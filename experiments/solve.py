@@ -19,7 +19,10 @@ from experiments.terminal import err, follow
 from instances import InputError, Instance, Result, load
 from instances.files import write_whole
 
-WRITERS = {"eva-packing": "models.eva:build_literal"}
+WRITERS = {
+    "eva-packing": "models.eva:build_literal",
+    "sia-oracle": "models.sia:build_literal",
+}
 
 
 def solve(

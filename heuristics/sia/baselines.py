@@ -71,7 +71,8 @@ class MaxMinFair:
     """MMFS: the pool with the least of its share in use starts its next job, on anybody's GPUs, as long as one fits."""
 
     def decide(self, view: View) -> Decision:
-        used, left, starts = dict(view.used), view.idle, []
+        used, left = dict(view.used), view.idle
+        starts: list[str] = []
         queues = {pool: iter(queue.values()) for pool, queue in view.queues.items() if queue}
         heads = {pool: next(queue) for pool, queue in queues.items()}
         while True:
@@ -104,7 +105,9 @@ class Hived:
             if job.id in self._own:
                 self._own.discard(job.id)
                 held[job.pool] -= job.gpus
-        left, starts, others = view.idle, [], []
+        left = view.idle
+        starts: list[str] = []
+        others: list[PendingJob] = []
         for pool, queue in view.queues.items():
             for place, job in enumerate(queue.values()):
                 if held.get(pool, 0) + job.gpus > view.quota[pool] or job.gpus > left:
@@ -134,7 +137,8 @@ class Themis:
         self.alone_start = alone_start
 
     def decide(self, view: View) -> Decision:
-        left, starts = view.idle, []
+        left = view.idle
+        starts: list[str] = []
         if left <= 0:
             return Decision()
         waiting = [job for queue in view.queues.values() for job in queue.values() if job.gpus <= left]

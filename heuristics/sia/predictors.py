@@ -85,9 +85,7 @@ class SlidingMaximum:
         arrivals = self._arrivals.get(pool)
         if arrivals is None:
             return 0.0
-        return self.coverage * max(
-            arrivals.between(now - (k + 1) * window, now - k * window) for k in range(RECENT)
-        )
+        return self.coverage * max(arrivals.between(now - (k + 1) * window, now - k * window) for k in range(RECENT))
 
     def duration_class(self, job: PendingJob, windows: Sequence[float]) -> int:
         return bisect_left(windows, job.duration)

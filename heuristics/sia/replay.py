@@ -32,8 +32,11 @@ def replay(data: SiaOracle, policy: Policy) -> dict[str, int]:
     starts: dict[str, int] = {}
     waiting: dict[str, Job] = {}
     while coming or running or waiting:
-        moments = [moment for moment in (coming[-1].submit if coming else None, running[0][0] if running else None,
-                                         wake_at) if moment is not None]
+        moments = [
+            moment
+            for moment in (coming[-1].submit if coming else None, running[0][0] if running else None, wake_at)
+            if moment is not None
+        ]
         if not moments:
             raise RuntimeError(f"the policy leaves {len(waiting)} jobs waiting with nothing to come")
         view.now = now = int(min(moments))

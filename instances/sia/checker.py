@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Mapping
 from fractions import Fraction
+from itertools import pairwise
 
 from instances.errors import MalformedSolution
 from instances.options import Solution
@@ -64,7 +65,7 @@ def _use_over_time(data: SiaOracle, starts: Mapping[str, int]) -> list[tuple[int
         changes[starts[job.id]].append((job.pool, job.gpus))
         changes[starts[job.id] + job.duration].append((job.pool, -job.gpus))
     moments, use, stretches = sorted(changes), dict.fromkeys((pool.name for pool in data.pools), 0), []
-    for begin, end in zip(moments, moments[1:], strict=False):
+    for begin, end in pairwise(moments):
         for pool, gpus in changes[begin]:
             use[pool] += gpus
         stretches.append((begin, end, dict(use)))

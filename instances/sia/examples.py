@@ -18,4 +18,6 @@ def five_jobs() -> Instance:
         ),
     )
     reference = Reference(objective=3.0, bound=3.0, proved_by="enumeration of all schedules")
-    return Instance.of(data, "sia-five-jobs", "smallest workload on which Figure 6 read literally breaks Theorem 1", reference)
+    return Instance.of(
+        data, "sia-five-jobs", "smallest workload on which Figure 6 read literally breaks Theorem 1", reference
+    )

@@ -59,7 +59,9 @@ def _jobs(path: str | Path, duration: str) -> pd.DataFrame:
         if bad.any():
             row = int(jobs.index[bad.to_numpy().argmax()])
             kind = "a whole number" if name == "gpus" else "a number"
-            raise InputError(f"{path}: line {row + 2}: {name}: must be {kind} >= {least:g}, got {raw[_raw(name, duration)][row]}")
+            raise InputError(
+                f"{path}: line {row + 2}: {name}: must be {kind} >= {least:g}, got {raw[_raw(name, duration)][row]}"
+            )
         jobs[name] = numbers.astype("int64" if name == "gpus" else "float64")
     for name in ("job_id", "pool"):
         if jobs[name].isna().any():

@@ -1,4 +1,4 @@
-"""Independent integer programs over the slots that matter: capacity rows at a few slots only, and what they tie together.
+"""Independent integer programs over the slots that matter: capacity rows at a few slots, and the jobs they tie.
 
 Leaving out capacity rows relaxes the problem. What is left falls apart into components: jobs that no row ties to one
 another are independent, and their bounds add up. Among starts that hold GPUs at the same of these slots only the
@@ -101,9 +101,7 @@ def _potential(columns: Columns, opened: list[IntArray], slots: IntArray) -> Int
     return total
 
 
-def solve_component(
-    columns: Columns, part: Component, options: Options, *, cutoff: int, tolerance: float
-) -> Outcome:
+def solve_component(columns: Columns, part: Component, options: Options, *, cutoff: int, tolerance: float) -> Outcome:
     """Bound the delay of a component's jobs, and find starts for them that keep its rows.
 
     Starts are sought among those with a delay of at most `cutoff`; where there are none, the bound is `cutoff` + 1.

@@ -1,6 +1,8 @@
-"""The time-indexed model without Y, whole, in HiGHS: for objectives with fairness and for cut-offs of the user's own."""
+"""The time-indexed model without Y, whole, in HiGHS: for fairness, and for cut-offs that pools could not keep."""
 
 from __future__ import annotations
+
+import math
 
 import numpy as np
 from scipy import sparse
@@ -12,7 +14,8 @@ from models.sia.arrays import IntArray, OracleArrays, oracle_arrays, solution_of
 from models.sia.columns import Columns
 
 PLAIN = Options()
-BOUND_NOISE = 1e-7  # relative: taken off the solver's bound
+BOUND_NOISE = 1e-7  # relative: taken off the solver's bound where delays are weighed against fairness
+WHOLE_NOISE = 1e-3  # slots: the same where the objective is a whole number
 
 
 def direct(data: SiaOracle, options: Options = PLAIN, report: Report = ignore) -> Result:
@@ -29,8 +32,13 @@ def direct(data: SiaOracle, options: Options = PLAIN, report: Report = ignore) -
         starts[columns.job[chosen]] = columns.start[chosen]
         return starts
 
+    def safe(bound: float) -> float:
+        if data.fairness_weight:
+            return bound - BOUND_NOISE * max(1.0, abs(bound))
+        return float(math.ceil(bound - WHOLE_NOISE))  # delays are whole
+
     def watch(x: np.ndarray | None, bound: float | None) -> None:
-        report(None if x is None else solution_of(data, arrays, read(x)), None if bound is None else _safe(bound))
+        report(None if x is None else solution_of(data, arrays, read(x)), None if bound is None else safe(bound))
 
     start = None
     if arrays.feasible(arrays.cutoff) and not data.fairness_weight:
@@ -42,7 +50,7 @@ def direct(data: SiaOracle, options: Options = PLAIN, report: Report = ignore) -
         reason = f"no schedule on {arrays.capacity} GPUs keeps every latest_start"
     answer = Answer(
         solution=None if solved.x is None else solution_of(data, arrays, read(solved.x)),
-        bound=None if solved.bound is None else _safe(solved.bound),
+        bound=None if solved.bound is None else safe(solved.bound),
         termination=solved.termination,
         reason=reason,
         build_s=building.cpu_s,
@@ -51,10 +59,6 @@ def direct(data: SiaOracle, options: Options = PLAIN, report: Report = ignore) -
         info=dict(solved.info),
     )
     return conclude(data, "exact", answer, options, kind="exact")
-
-
-def _safe(bound: float) -> float:
-    return bound - BOUND_NOISE * max(1.0, abs(bound))
 
 
 def _model(data: SiaOracle, arrays: OracleArrays, columns: Columns) -> LinearModel:

@@ -27,6 +27,8 @@ CLOSE_ENOUGH = 0.01  # of the relaxation's bound to its value, as a share of wha
 SHARE = 0.4  # of the time left, for one component
 COARSE = 0.02  # a component is first solved to this share of what is left between schedule and bound
 CLOSED = 0.99  # an absolute gap in slots that closes a whole-numbered problem
+MODERATE = 6_000  # candidate starts that the first components have together
+LEAST_NEW = 24  # slots that may get rows after a round; more where there are many already
 BATCHES = 4  # of search for a first schedule
 
 
@@ -83,7 +85,8 @@ class _Proof:
         """Improve schedule and bound until they meet or the time is over."""
         self._start()
         base, added = self.columns.lagrangian(self._prices)
-        slots = np.union1d(np.flatnonzero(self._prices), (self.best - 1)[self.best > self.arrays.submit])
+        self.columns.open &= base + added <= (self.delay - 1) * SCALE
+        slots = self._first_slots()
         tolerance = max(CLOSED, COARSE * (self.delay - self.bound))
         while not self.done:
             if self.clock.expired:
@@ -96,7 +99,7 @@ class _Proof:
             broken = self._round(slots, tolerance)
             if self.done:
                 break
-            grown = np.union1d(slots, broken)
+            grown = np.union1d(slots, broken[: max(LEAST_NEW, len(slots) // 4)])
             if len(grown) == len(slots):
                 tolerance = max(CLOSED, tolerance / 4)
             slots = grown
@@ -106,7 +109,7 @@ class _Proof:
     def _start(self) -> None:
         """A schedule and the relaxation's bound."""
         arrays = self.arrays
-        orders = (arrays.duration * arrays.gpus, arrays.duration)
+        orders = (arrays.duration * arrays.gpus).astype(float), arrays.duration.astype(float)
         self._offer(min((pull_forward(arrays, arrays.cutoff, order) for order in orders), key=arrays.delay))
         relaxed = relax(self.columns, self.best, self.clock, close_enough=CLOSE_ENOUGH)
         self._prices = relaxed.prices
@@ -114,6 +117,21 @@ class _Proof:
         self._raise(relaxed.bound)
         if not self.done:
             self._offer(improve(arrays, self.best, self.clock, seed=self.options.seed, batches=BATCHES))
+
+    def _first_slots(self) -> IntArray:
+        """Slots with a price and those that hold up a job of the best schedule, thinned out to a moderate size.
+
+        Few rows and integer starts prove more in the same time than many rows.
+        """
+        delayed = self.best > self.arrays.submit
+        weight = self._prices.copy()
+        weight[(self.best - 1)[delayed]] += 1
+        for apart in (0, 2, 5, 10, 20, 40):
+            slots = _thin(weight, apart)
+            size = sum(part.size for part in components(self.columns, slots)[0])
+            if size <= MODERATE:
+                break
+        return slots
 
     def _round(self, slots: IntArray, tolerance: float) -> IntArray:
         """Solve the components at `slots`; the slots that their schedule breaks, or that could tell them apart."""
@@ -130,7 +148,7 @@ class _Proof:
             bounds[k] = max(bounds[k], outcome.bound)
             if bounds[k] > cutoff:
                 self._raise(self.delay)  # the others' bounds leave too little for this one: no schedule is better
-                return slots
+                return np.zeros(0, dtype=np.int64)
             if outcome.starts is not None:
                 starts[list(part.jobs)] = outcome.starts
         self._raise(min(self.delay, apart + sum(bounds)))
@@ -139,7 +157,7 @@ class _Proof:
             self._offer(starts)
         else:
             self._repair(starts)
-        return np.union1d(_broken(use, arrays.capacity), (self.best - 1)[self.best > arrays.submit])
+        return _broken(use, arrays.capacity, slots)
 
     def _solve(self, part: Component, cutoff: int, tolerance: float) -> Outcome:
         known = self._known.get(part)
@@ -177,10 +195,20 @@ def _least(part: Component, submit: IntArray) -> int:
     return sum(starts[0] - int(submit[j]) for j, starts in zip(part.jobs, part.candidates, strict=True))
 
 
-def _broken(use: IntArray, capacity: int) -> IntArray:
-    """First and last slot of each peak of `use` over `capacity`, and the last of each overfull stretch.
+def _thin(weight: IntArray, apart: int) -> IntArray:
+    """Slots with a weight, and of those within `apart` slots of one another only the one with the largest."""
+    slots, kept, i = np.flatnonzero(weight), [], 0
+    while i < len(slots):
+        k = int(np.searchsorted(slots, slots[i] + apart, side="right"))
+        kept.append(int(slots[i + int(np.argmax(weight[slots[i:k]]))]))
+        i = k
+    return np.array(kept, dtype=np.int64)
 
-    A row at the last slot lets a job start right behind the peak.
+
+def _broken(use: IntArray, capacity: int, slots: IntArray) -> IntArray:
+    """Slots for new rows: first and last of each peak of `use` over `capacity`, and the last of each overfull stretch.
+
+    None of `slots`; the highest peaks first. A row at the last slot lets a job start right behind the peak.
     """
     over = np.flatnonzero(use > capacity)
     found: list[int] = []
@@ -194,4 +222,5 @@ def _broken(use: IntArray, capacity: int) -> IntArray:
             if not ((rises > begin) & (rises < end)).any():
                 found += [int(stretch[begin]), int(stretch[end - 1])]
         found.append(int(stretch[-1]))
-    return np.unique(np.array(found, dtype=np.int64))
+    new = np.setdiff1d(np.array(found, dtype=np.int64), slots)
+    return new[np.argsort(-use[new], kind="stable")]

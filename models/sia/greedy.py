@@ -23,7 +23,8 @@ def pull_forward(arrays: OracleArrays, plan: IntArray, priority: NDArray[np.floa
     coming = np.argsort(arrays.submit, kind="stable")[::-1].tolist()
     events = list({*submit, *planned})
     heapify(events)
-    starts, waiting = plan.copy(), []
+    starts = plan.copy()
+    waiting: list[tuple[int, int]] = []
     while events:
         now = heappop(events)
         while events and events[0] == now:

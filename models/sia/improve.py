@@ -20,7 +20,9 @@ WARM = 30.0  # slots of delay that the annealing starts by accepting
 WORTH = 0.004  # it ends when a batch gains less than this share
 
 
-def improve(arrays: OracleArrays, starts: IntArray, clock: Stopwatch, *, seed: int = 0, batches: int = BATCHES) -> IntArray:
+def improve(
+    arrays: OracleArrays, starts: IntArray, clock: Stopwatch, *, seed: int = 0, batches: int = BATCHES
+) -> IntArray:
     """A schedule no worse than the feasible `starts` (J,), by annealed large-neighbourhood search.
 
     Deterministic for a seed unless `clock` ends it.

@@ -40,7 +40,9 @@ def relax(columns: Columns, starts: IntArray, clock: Stopwatch, *, close_enough:
     """
     master = _Master(columns)
     first_open = np.minimum.reduceat(np.where(columns.open, columns.delay, FAR), columns.offset[:-1])
-    master.add_columns(np.union1d(columns.of(starts), columns.offset[:-1] + np.minimum(first_open, columns.delay.max())))
+    master.add_columns(
+        np.union1d(columns.of(starts), columns.offset[:-1] + np.minimum(first_open, columns.delay.max()))
+    )
     best, best_prices, value = -1, np.zeros(columns.arrays.horizon, dtype=np.int64), 0.0
     incumbent = columns.arrays.delay(starts)
     for _ in range(ROUNDS):
@@ -133,7 +135,10 @@ class _Master:
         new = new[~self.inside[new]]
         if not len(new):
             return
-        columns, begin, index, value = self.columns, [], [], []
+        columns = self.columns
+        begin: list[int] = []
+        index: list[int] = []
+        value: list[float] = []
         for k in new:
             rows = self.row_of[columns.start[k] : columns.end[k]]
             rows = rows[rows >= 0]

@@ -1,0 +1,107 @@
+"""Pictures of simulations: speed-ups and slow-downs against FCFS, use over time, and a Gantt chart of a small run."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import matplotlib
+
+matplotlib.use("Agg")
+
+import matplotlib.pyplot as plt
+import numpy as np
+import pandas as pd
+from matplotlib.figure import Figure
+
+from instances import InputError
+
+GANTT_JOBS = 80
+Jobs = Mapping[str, Sequence[pd.DataFrame]]
+"""Tables of jobs of each policy, one for each instance, in the same order for all policies."""
+
+
+def speedup_cdf(jobs: Jobs, baseline: str = "fcfs") -> Figure:
+    """CDF over jobs of the speed-up against `baseline`; below 1 a job is slower (section 6.1, Figure 11)."""
+    figure, axes = plt.subplots(figsize=(6, 4), layout="constrained")
+    for name, tables in jobs.items():
+        if name != baseline:
+            pairs = zip(tables, jobs[baseline], strict=True)
+            ratio = np.sort(np.concatenate([_joined(a, b)["jct_base"] / _joined(a, b)["jct"] for a, b in pairs]))
+            axes.step(ratio, np.arange(1, len(ratio) + 1) / len(ratio), where="post", label=name)
+    axes.set(xscale="log", xlabel=f"speed-up of a job against {baseline}", ylabel="share of jobs", ylim=(0, 1))
+    axes.axvline(1, color="0.7", linewidth=0.8, zorder=0)
+    _legend(axes)
+    return figure
+
+
+def slowdown_cdf(jobs: Jobs, baseline: str = "fcfs", *, slot_minutes: float = 1.0) -> Figure:
+    """CDF, over the jobs that end later than under `baseline`, of how much later, as a share of all jobs."""
+    figure, axes = plt.subplots(figsize=(6, 4), layout="constrained")
+    for name, tables in jobs.items():
+        if name != baseline:
+            both = pd.concat([_joined(a, b) for a, b in zip(tables, jobs[baseline], strict=True)])
+            late = np.sort((both["end"] - both["end_base"]).to_numpy()) * slot_minutes
+            late = late[late > 1e-9]
+            shares = np.arange(len(late), 0, -1) / len(both) * 100
+            if len(late):
+                axes.step(late, shares, where="post", label=name)
+            else:
+                axes.plot([], [], label=f"{name} (none)")
+    axes.set(xscale="log", xlabel=f"minutes later than under {baseline}", ylabel="jobs at least so late, %")
+    _legend(axes)
+    return figure
+
+
+def pool_use(timeline: pd.DataFrame, capacity: int, *, slot_minutes: float = 1.0, title: str = "") -> Figure:
+    """GPUs that the jobs of each pool hold over time, stacked, below the number of all GPUs."""
+    figure, axes = plt.subplots(figsize=(8, 3.5), layout="constrained")
+    pools = [c for c in timeline.columns if c.startswith("used ")]
+    hours = timeline["time"] * slot_minutes / 60
+    axes.stackplot(hours, *[timeline[c] for c in pools], labels=[c[5:] for c in pools], step="post")
+    axes.axhline(capacity, color="black", linewidth=0.8)
+    axes.set(xlabel="hours", ylabel="GPUs in use", title=title)
+    if len(pools) <= 12:
+        _legend(axes)
+    return figure
+
+
+def gantt(jobs: pd.DataFrame, capacity: int, *, slot_minutes: float = 1.0, title: str = "") -> Figure:
+    """When each job waits (pale) and runs, one line a job, coloured by pool. At most GANTT_JOBS jobs.
+
+    Raises InputError for more.
+    """
+    if len(jobs) > GANTT_JOBS:
+        raise InputError(f"gantt: takes at most {GANTT_JOBS} jobs, got {len(jobs)}")
+    figure, axes = plt.subplots(figsize=(8, 1 + 0.16 * len(jobs)), layout="constrained")
+    colours = {pool: f"C{i % 10}" for i, pool in enumerate(sorted(jobs["pool"].unique()))}
+    unit = slot_minutes / 60
+    columns = (jobs[c] for c in ("job", "pool", "submit", "start", "end", "gpus"))
+    for place, (job, pool, submit, start, end, gpus) in enumerate(zip(*columns, strict=True)):
+        axes.barh(place, (start - submit) * unit, left=submit * unit, color=colours[pool], alpha=0.25)
+        axes.barh(place, (end - start) * unit, left=start * unit, color=colours[pool])
+        axes.text(end * unit, place, f" {job} ({gpus})", va="center", fontsize=6)
+    axes.invert_yaxis()
+    axes.set(xlabel="hours", yticks=[], title=f"{title}, {capacity} GPUs" if title else f"{capacity} GPUs")
+    handles = [plt.Rectangle((0, 0), 1, 1, color=colour) for colour in colours.values()]
+    axes.legend(handles, list(colours), frameon=False, fontsize=7)
+    return figure
+
+
+def save_figure(figure: Figure, path: Path) -> None:
+    """Write a picture, whole, and close it. Raises InputError where it cannot be written."""
+    try:
+        figure.savefig(path, metadata={"Date": None} if path.suffix == ".svg" else None)
+    except OSError as error:
+        raise InputError(f"{path}: cannot be written: {error.strerror}") from error
+    finally:
+        plt.close(figure)
+
+
+def _joined(jobs: pd.DataFrame, baseline: pd.DataFrame) -> pd.DataFrame:
+    return jobs.merge(baseline[["job", "jct", "end"]], on="job", suffixes=("", "_base"))
+
+
+def _legend(axes: plt.Axes) -> None:
+    if axes.get_legend_handles_labels()[0]:
+        axes.legend(frameon=False, fontsize=8)
