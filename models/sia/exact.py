@@ -26,6 +26,7 @@ PLAIN = Options()
 CLOSE_ENOUGH = 0.01  # of the relaxation's bound to its value, as a share of what is left to the schedule
 SHARE = 0.4  # of the time left, for one component
 COARSE = 0.02  # a component is first solved to this share of what is left between schedule and bound
+FEW = 500  # slots left between schedule and bound for which components are solved to the end at once
 CLOSED = 0.99  # an absolute gap in slots that closes a whole-numbered problem
 MODERATE = 6_000  # candidate starts that the first components have together
 LEAST_NEW = 24  # slots that may get rows after a round; more where there are many already
@@ -84,27 +85,33 @@ class _Proof:
     def run(self) -> Termination:
         """Improve schedule and bound until they meet or the time is over."""
         self._start()
-        base, added = self.columns.lagrangian(self._prices)
-        self.columns.open &= base + added <= (self.delay - 1) * SCALE
+        if self.done or not self._exclude():
+            return self._finish()
         slots = self._first_slots()
-        tolerance = max(CLOSED, COARSE * (self.delay - self.bound))
-        while not self.done:
+        left = self.delay - self.bound
+        tolerance = CLOSED if left < FEW else COARSE * left
+        while not self.done and self._exclude():
             if self.clock.expired:
                 return "time_limit"
-            self.columns.open &= base + added <= (self.delay - 1) * SCALE
-            if not np.logical_or.reduceat(self.columns.open, self.columns.offset[:-1]).all():
-                self._raise(self.delay)  # a job without a start left: no schedule is better
-                break
             self._rounds += 1
             broken = self._round(slots, tolerance)
-            if self.done:
-                break
             grown = np.union1d(slots, broken[: max(LEAST_NEW, len(slots) // 4)])
             if len(grown) == len(slots):
                 tolerance = max(CLOSED, tolerance / 4)
             slots = grown
-        self.info |= {"rounds": self._rounds, "slots_with_rows": len(slots)}
+            self.info |= {"rounds": self._rounds, "slots_with_rows": len(slots)}
+        return self._finish()
+
+    def _finish(self) -> Termination:
+        if not self.done:
+            self._raise(self.delay)  # a job has no start left: no schedule is better
         return "finished"
+
+    def _exclude(self) -> bool:
+        """Close the columns that no better schedule can contain; whether each job has a start left."""
+        bound, added = self._lagrangian
+        self.columns.open &= bound + added <= (self.delay - 1) * SCALE
+        return bool(np.logical_or.reduceat(self.columns.open, self.columns.offset[:-1]).all())
 
     def _start(self) -> None:
         """A schedule and the relaxation's bound."""
@@ -112,7 +119,7 @@ class _Proof:
         orders = (arrays.duration * arrays.gpus).astype(float), arrays.duration.astype(float)
         self._offer(min((pull_forward(arrays, arrays.cutoff, order) for order in orders), key=arrays.delay))
         relaxed = relax(self.columns, self.best, self.clock, close_enough=CLOSE_ENOUGH)
-        self._prices = relaxed.prices
+        self._prices, self._lagrangian = relaxed.prices, self.columns.lagrangian(relaxed.prices)
         self.info |= {"relaxation": relaxed.value, "relaxation_bound": relaxed.bound, "columns": len(self.columns.job)}
         self._raise(relaxed.bound)
         if not self.done:

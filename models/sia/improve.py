@@ -14,7 +14,7 @@ from instances import Stopwatch
 from models.sia.arrays import IntArray, OracleArrays
 
 SIZES = (4, 8, 12, 20, 32)  # jobs taken out together
-BATCH = 8_000  # tries between two looks at the clock and the progress
+BATCH = 25  # tries for each job between two looks at the progress
 BATCHES = 12
 WARM = 30.0  # slots of delay that the annealing starts by accepting
 WORTH = 0.004  # it ends when a batch gains less than this share
@@ -76,15 +76,16 @@ class _Search:
         self._keep()
 
     def batch(self, clock: Stopwatch) -> None:
-        """BATCH tries from the best schedule on, cooling down."""
+        """BATCH tries for each job, from the best schedule on, cooling down."""
         self._take(self.best_starts)
-        for k in range(BATCH):
+        tries = BATCH * len(self.start)
+        for k in range(tries):
             if k % 256 == 0 and clock.expired:
                 break
             delayed = np.flatnonzero(self.starts > self.arrays.submit)
             if not len(delayed):
                 break
-            self._try(int(delayed[self.random.randrange(len(delayed))]), WARM * (1 - k / BATCH))
+            self._try(int(delayed[self.random.randrange(len(delayed))]), WARM * (1 - k / tries))
             if self.delay < self.best:
                 self._keep()
 

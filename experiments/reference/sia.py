@@ -1,0 +1,23 @@
+"""Reference sets of SIA: the five jobs on which Figure 6 fails, half-day workloads to proof, and three days."""
+
+from __future__ import annotations
+
+from experiments.instance_set import InstanceSet
+from instances.sia import five_jobs, synthetic
+
+POLICIES = ("fcfs", "ssf", "gssf", "mmfs", "hived", "themis", "sia-vc", "sia-vc-literal", "safe-ssf", "sia-perfect")
+HALF_DAYS = (3, 14, 17, 18)
+THREE_DAYS = (18,)
+
+
+def instance_sets(quick: bool = False) -> list[InstanceSet]:
+    """Seeds whose optimum is proven within seconds; the benchmark has all twenty."""
+    half = HALF_DAYS[:2] if quick else HALF_DAYS
+    sets = [
+        InstanceSet("five jobs", [five_jobs()], ("all",)),
+        InstanceSet("base workload, half a day", [synthetic("base", s, days=0.5) for s in half], ("exact", *POLICIES)),
+    ]
+    if not quick:
+        days = [synthetic("base", s, slot_minutes=5.0) for s in THREE_DAYS]
+        sets.append(InstanceSet("base workload, three days of 5-minute slots", days, ("exact", *POLICIES)))
+    return sets

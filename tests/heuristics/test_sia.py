@@ -1,0 +1,161 @@
+"""SIA's policies and their competitors."""
+
+from __future__ import annotations
+
+import pytest
+
+from heuristics import sia
+from heuristics.sia import ONLINE, Decision, Fcfs, Perfect, ShortestFirst, Sia, SlidingMaximum, replay, windows_in_slots
+from instances import Options
+from instances.sia import Job, Pool, SiaOracle, five_jobs, synthetic
+
+
+def starts(result):
+    return [result.solution["starts"][f"j{i}"] for i in range(len(result.solution["starts"]))]
+
+
+@pytest.mark.parametrize(
+    ("method", "expected"),
+    [
+        (sia.fcfs, [0, 0, 2, 3, 4]),
+        (sia.sia_vc, [0, 0, 2, 1, 3]),
+        (sia.sia_vc_literal, [0, 0, 5, 1, 2]),
+        (sia.safe_ssf, [0, 0, 2, 1, 3]),
+    ],
+)
+def test_five_jobs(method, expected):
+    """Figure 6 as written starts j2 at 5, past its cut-off 2; with virtual start times fixed nobody is late."""
+    result = method(five_jobs().data)
+    assert starts(result) == expected
+    assert result.status == ("violates" if method is sia.sia_vc_literal else "feasible")
+
+
+@pytest.mark.parametrize("variant", ["base", "more-wide"])
+@pytest.mark.parametrize("seed", range(4))
+def test_theorem_1_on_three_days(variant, seed):
+    data = synthetic(variant, seed).data
+    cutoffs = {job.id: cutoff for job, cutoff in zip(data.jobs, data.cutoffs, strict=True)}
+    for method in (sia.sia_vc, sia.safe_ssf, sia.sia_perfect):
+        found = method(data).solution["starts"]
+        assert all(found[name] <= cutoff for name, cutoff in cutoffs.items())
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_fcfs_as_a_policy_gives_the_cutoffs(seed):
+    data = synthetic("higher-load", seed).data
+    found = replay(data, Fcfs())
+    assert tuple(found[job.id] for job in data.jobs) == data.fcfs_starts
+
+
+def one_pool(*jobs, gpus=2):
+    made = tuple(Job(id=f"j{i}", pool="p", submit=s, duration=d, gpus=n) for i, (s, d, n) in enumerate(jobs))
+    return SiaOracle(slot_minutes=1.0, pools=(Pool(name="p", gpus=gpus),), jobs=made)
+
+
+def test_shortest_service_is_not_shortest_job():
+    data = one_pool((0, 5, 2), (1, 3, 2), (1, 4, 1))
+    assert starts(sia.ssf(data)) == [0, 9, 5]
+    assert starts(sia.sjf(data)) == [0, 5, 8]
+
+
+def test_overtaking_is_offered():
+    data = one_pool((0, 5, 1), (1, 1, 2), (1, 9, 1))
+    strict, loose = replay(data, ShortestFirst()), replay(data, ShortestFirst(overtake=True))
+    assert (strict["j1"], strict["j2"]) == (5, 6)
+    assert (loose["j1"], loose["j2"]) == (10, 1)
+
+
+def two_pools(*jobs):
+    made = tuple(Job(id=f"j{i}", pool=p, submit=s, duration=d, gpus=n) for i, (p, s, d, n) in enumerate(jobs))
+    return SiaOracle(slot_minutes=1.0, pools=(Pool(name="a", gpus=2), Pool(name="b", gpus=2)), jobs=made)
+
+
+def test_max_min_fair_lends_and_hurts_the_owner():
+    """Figure 2's point: b's GPUs are lent to a, and b's own job has to wait for them."""
+    data = two_pools(("a", 0, 9, 2), ("a", 0, 9, 2), ("b", 1, 2, 2))
+    result = sia.mmfs(data)
+    assert starts(result) == [0, 0, 9]
+    assert result.status == "violates"
+    assert "job j2 starts at 9, cut-off 1" in result.violations
+
+
+def test_hived_serves_the_owner_before_the_longest_wait():
+    data = two_pools(("a", 0, 4, 2), ("b", 0, 4, 2), ("a", 1, 4, 2), ("b", 2, 3, 1))
+    assert starts(sia.hived(data)) == [0, 0, 4, 4]
+
+
+def test_themis_takes_the_worst_finish_time_fairness():
+    """At 6 both wait: j2 would end 9 after submission instead of 6, j3 7 instead of 10."""
+    data = two_pools(("a", 0, 6, 2), ("b", 0, 6, 2), ("a", 0, 3, 2), ("b", 2, 3, 2), ("a", 3, 3, 2))
+    found = starts(sia.themis(data))
+    assert found[2] <= found[4]
+
+
+def test_sia_starts_spare_jobs_only_where_nobody_will_miss_the_gpus():
+    """b submits two GPUs at 7: until then a's long job may not borrow them, one of three slots may."""
+    data = two_pools(("a", 0, 30, 2), ("a", 1, 30, 2), ("a", 1, 3, 2), ("b", 7, 5, 2))
+    found = starts(sia.sia_perfect(data))
+    assert found == [0, 12, 1, 7]
+
+
+def test_perfect_counts_what_comes_within_the_window():
+    data = one_pool((0, 1, 1), (5, 1, 2), (6, 1, 1))
+    predictor = Perfect(data.jobs)
+    assert [predictor.new_load("p", now, 5) for now in (0, 1, 5, 6)] == [2, 3, 1, 0]
+    assert [predictor.duration_class(Job(id="x", pool="p", submit=0, duration=d, gpus=1), (5, 60)) for d in (5, 6, 61)] == [
+        0,
+        1,
+        2,
+    ]
+
+
+def test_sliding_maximum_is_the_most_of_the_recent_windows():
+    data = one_pool((0, 1, 1), (1, 1, 2), (7, 1, 1))
+    predictor = SlidingMaximum()
+    predictor.observe(8, data.jobs)
+    assert predictor.new_load("p", 8, 4) == 2
+    assert predictor.new_load("p", 8, 9) == 4
+    assert predictor.new_load("elsewhere", 8, 9) == 0
+
+
+def test_windows_round_up_to_slots():
+    assert windows_in_slots(1.0) == (5, 60, 720)
+    assert windows_in_slots(7.0) == (1, 9, 103)
+
+
+def test_random_predictions_follow_the_seed():
+    data = synthetic("base", 2, days=1).data
+    one, again, other = (sia.sia_random(data, Options(seed=seed)) for seed in (1, 1, 2))
+    assert one.solution == again.solution
+    assert one.solution != other.solution
+
+
+@pytest.mark.parametrize("name", list(ONLINE))
+def test_online_policies_start_everybody(name):
+    data = synthetic("base", 6, days=0.5).data
+    found = replay(data, ONLINE[name](data, 0))
+    assert set(found) == {job.id for job in data.jobs}
+
+
+def test_a_policy_that_starts_nobody_is_an_error():
+    class Idle:
+        def decide(self, view):
+            return Decision()
+
+    with pytest.raises(RuntimeError, match="leaves 2 jobs waiting"):
+        replay(one_pool((0, 1, 1), (0, 1, 1)), Idle())
+
+
+def test_sia_asks_to_be_woken_while_jobs_wait_on_idle_gpus():
+    data = two_pools(("a", 0, 30, 2), ("a", 1, 30, 2), ("b", 20, 1, 2))
+
+    class Spy(Sia):
+        woken: list = []
+
+        def decide(self, view):
+            decision = super().decide(view)
+            self.woken.append(decision.wake_at)
+            return decision
+
+    replay(data, Spy(Perfect(data.jobs), (5, 60, 720)))
+    assert 6 in Spy.woken

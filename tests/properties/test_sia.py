@@ -1,0 +1,64 @@
+"""What holds of every SIA instance."""
+
+from __future__ import annotations
+
+from hypothesis import HealthCheck, assume, given, settings
+
+from experiments.simulator import Scheduled, jobs_table, simulate
+from experiments.simulator.run import pools_world
+from heuristics import sia
+from heuristics.sia import ONLINE, replay
+from models.sia import exact, literal
+from tests.sia_cases import best_delay, oracles, schedules
+
+slow = settings(deadline=None, suppress_health_check=list(HealthCheck))
+
+
+@settings(slow, max_examples=1000)
+@given(oracles(most_jobs=12, late=12))
+def test_theorem_1(data):
+    """No job is later than without sharing, whatever the workload: 1,000 random instances."""
+    for method in (sia.sia_vc, sia.safe_ssf, sia.sia_perfect):
+        assert method(data).status == "feasible"
+
+
+@settings(slow, max_examples=60)
+@given(oracles(most_jobs=6))
+def test_exact_equals_enumeration(data):
+    assume(schedules(data) <= 3000)
+    result = exact(data)
+    assert result.status == "optimal"
+    assert result.objective == best_delay(data)
+
+
+@settings(slow, max_examples=25)
+@given(oracles(most_jobs=6, most_pools=2, late=3))
+def test_literal_equals_exact(data):
+    assert literal(data).objective == exact(data).objective
+
+
+@settings(slow, max_examples=25)
+@given(oracles(most_jobs=6))
+def test_fairness_equals_enumeration(data):
+    assume(schedules(data) <= 500)
+    fair = data.model_copy(update={"fairness_weight": 0.25})
+    assert abs(exact(fair).objective - best_delay(fair)) < 1e-6
+
+
+@settings(slow, max_examples=100)
+@given(oracles(most_jobs=10))
+def test_policies_in_the_simulator_as_by_themselves(data):
+    """Two event loops that share no code start every job at the same slot."""
+    for name, make in ONLINE.items():
+        world = pools_world(data)
+        simulate(world, make(data, 3))
+        assert {job.id: job.start for job in world.jobs.values()} == replay(data, make(data, 3)), name
+
+
+@settings(slow, max_examples=30)
+@given(oracles(most_jobs=8))
+def test_a_schedule_replayed_has_the_objective_to_the_slot(data):
+    result = exact(data)
+    world = pools_world(data)
+    simulate(world, Scheduled(result.solution["starts"]))
+    assert jobs_table(world)["delay"].sum() == result.objective

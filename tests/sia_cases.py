@@ -1,0 +1,45 @@
+"""Random small SIA instances, and their optima by enumeration."""
+
+from __future__ import annotations
+
+from itertools import product
+
+from hypothesis import strategies as st
+
+from instances import check
+from instances.sia import Job, Pool, SiaOracle
+
+
+@st.composite
+def oracles(draw: st.DrawFn, most_jobs: int = 7, most_pools: int = 3, late: int = 6) -> SiaOracle:
+    """A few pools of 1 to 4 GPUs with jobs of up to 6 slots, submitted within `late` slots."""
+    pools = [Pool(name=f"p{i}", gpus=draw(st.integers(1, 4))) for i in range(draw(st.integers(1, most_pools)))]
+    jobs = []
+    for k in range(draw(st.integers(1, most_jobs))):
+        pool = draw(st.sampled_from(pools))
+        jobs.append(
+            Job(
+                id=f"j{k}",
+                pool=pool.name,
+                submit=draw(st.integers(0, late)),
+                duration=draw(st.integers(1, 6)),
+                gpus=draw(st.integers(1, pool.gpus)),
+            )
+        )
+    return SiaOracle(slot_minutes=1.0, pools=tuple(pools), jobs=tuple(jobs))
+
+
+def best_delay(data: SiaOracle) -> float:
+    """The least objective over all schedules that the checker lets pass."""
+    windows = [range(job.submit, cutoff + 1) for job, cutoff in zip(data.jobs, data.cutoffs, strict=True)]
+    names = [job.id for job in data.jobs]
+    verdicts = (check(data, {"starts": dict(zip(names, starts, strict=True))}) for starts in product(*windows))
+    return min(v.objective for v in verdicts if not v.violations and v.objective is not None)
+
+
+def schedules(data: SiaOracle) -> int:
+    """How many schedules `best_delay` would go through."""
+    count = 1
+    for job, cutoff in zip(data.jobs, data.cutoffs, strict=True):
+        count *= cutoff - job.submit + 1
+    return count
