@@ -66,6 +66,7 @@ def _heuristic(
 
 LITERAL_BINARIES = 250_000
 LITERAL_TASKS = 16  # HiGHS takes a minute and more with the literal model of Eva from about here on
+SIA_BINARIES = 20_000  # HiGHS takes a minute and more with the literal model of SIA from about here on
 SIA_STARTS = 5_000_000
 SIA_SLOTS = 50_000_000
 
@@ -90,9 +91,17 @@ def _unfit_sia_exact(data: Any) -> str | None:
     return None
 
 
-def _unfit_sia_literal(data: Any) -> str | None:
+def _sia_binaries(data: Any) -> int:
     jobs = zip(data.jobs, data.cutoffs, strict=True)
-    binaries = sum(2 * (cutoff - job.submit) + job.duration + 1 for job, cutoff in jobs)
+    return sum(2 * (cutoff - job.submit) + job.duration + 1 for job, cutoff in jobs)
+
+
+def _costly_sia_literal(data: Any) -> bool:
+    return _sia_binaries(data) > SIA_BINARIES
+
+
+def _unfit_sia_literal(data: Any) -> str | None:
+    binaries = _sia_binaries(data)
     if binaries > LITERAL_BINARIES:
         return f"its windows make {binaries:,} binaries X and Y, more than {LITERAL_BINARIES:,}"
     return None
@@ -120,8 +129,10 @@ METHODS: dict[str, tuple[Method, ...]] = {
     ),
     "sia-oracle": (
         _exact("exact", "models.sia:exact", _unfit_sia_exact),
-        _exact("literal", "models.sia:literal", _unfit_sia_literal),
-        _heuristic("literal-windows", "models.sia:literal_windows", _unfit_sia_literal, EXACT),
+        _exact("literal", "models.sia:literal", _unfit_sia_literal, _costly_sia_literal),
+        Method(
+            "literal-windows", "models.sia:literal_windows", "heuristic", EXACT, _unfit_sia_literal, _costly_sia_literal
+        ),
         _heuristic("fcfs", "heuristics.sia:fcfs", _unfit_sia_unshared),
         _heuristic("ssf", "heuristics.sia:ssf", _unfit_sia_unshared),
         _heuristic("sjf", "heuristics.sia:sjf", _unfit_sia_unshared),

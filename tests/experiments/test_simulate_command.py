@@ -83,7 +83,10 @@ def test_bad_input_is_one_line_and_status_2(arguments, line):
     ("body", "line"),
     [
         ("return Decision(['j0', 'j0'])", "job j0 is started at 0 and was at 0 before"),
-        ("return Decision(list(view.queues['p0']) + list(view.queues['p1']))", "job j1 is started at 0 on 1 GPUs, 0 are idle"),
+        (
+            "return Decision(list(view.queues['p0']) + list(view.queues['p1']))",
+            "job j1 is started at 0 on 1 GPUs, 0 are idle",
+        ),
         ("return 1 / 0", "ZeroDivisionError: division by zero"),
     ],
 )

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 import pytest
 
 from heuristics import sia
@@ -102,7 +104,9 @@ def test_perfect_counts_what_comes_within_the_window():
     data = one_pool((0, 1, 1), (5, 1, 2), (6, 1, 1))
     predictor = Perfect(data.jobs)
     assert [predictor.new_load("p", now, 5) for now in (0, 1, 5, 6)] == [2, 3, 1, 0]
-    assert [predictor.duration_class(Job(id="x", pool="p", submit=0, duration=d, gpus=1), (5, 60)) for d in (5, 6, 61)] == [
+    assert [
+        predictor.duration_class(Job(id="x", pool="p", submit=0, duration=d, gpus=1), (5, 60)) for d in (5, 6, 61)
+    ] == [
         0,
         1,
         2,
@@ -150,7 +154,7 @@ def test_sia_asks_to_be_woken_while_jobs_wait_on_idle_gpus():
     data = two_pools(("a", 0, 30, 2), ("a", 1, 30, 2), ("b", 20, 1, 2))
 
     class Spy(Sia):
-        woken: list = []
+        woken: ClassVar[list] = []
 
         def decide(self, view):
             decision = super().decide(view)

@@ -166,7 +166,11 @@ def test_philly_form(tmp_path):
     path.write_text(TRACE)
     jobs = philly(path)
     data = trace_instance(jobs, {"p": 4, "q": 2}, days=1).data
-    assert [(j.id, j.submit, j.duration, j.gpus) for j in data.jobs] == [("0", 0, 10, 2), ("1", 1, 2, 1), ("2", 2, 1, 4)]
+    assert [(j.id, j.submit, j.duration, j.gpus) for j in data.jobs] == [
+        ("0", 0, 10, 2),
+        ("1", 1, 2, 1),
+        ("2", 2, 1, 4),
+    ]
     sampled = trace_instance(jobs, pools=1, seed=1).data
     assert len(sampled.pools) == 1
     with pytest.raises(InputError, match="unknown pool"):

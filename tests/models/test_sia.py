@@ -23,7 +23,7 @@ def test_five_jobs(method):
     assert result.bound == pytest.approx(3.0)
 
 
-@pytest.mark.parametrize(("seed", "optimum"), [(3, 88.0), (7, 105.0), (9, 23.0)])
+@pytest.mark.parametrize(("seed", "optimum"), [(3, 35.0), (9, 105.0), (17, 58.0)])
 def test_half_a_day_of_the_base_workload(seed, optimum):
     """Pinned; proven by the fast method and by the time-indexed model as a whole."""
     data = synthetic("base", seed, days=0.5).data
@@ -49,9 +49,23 @@ def test_literal_model_has_the_windows_of_the_paper():
     """X in [s_j, m_j], Y where the job can be running, one row (11) for each Y."""
     data = five_jobs().data
     model = build_literal(data)
-    assert sorted(model.X_index) == [(0, 0), (1, 0), (2, 0), (2, 1), (2, 2), (3, 1), (3, 2), (3, 3), (4, 2), (4, 3), (4, 4)]
-    assert len(model.is_running) == len(model.Y_index) == sum(
-        cutoff + job.duration - job.submit for job, cutoff in zip(data.jobs, data.cutoffs, strict=True)
+    assert sorted(model.X_index) == [
+        (0, 0),
+        (1, 0),
+        (2, 0),
+        (2, 1),
+        (2, 2),
+        (3, 1),
+        (3, 2),
+        (3, 3),
+        (4, 2),
+        (4, 3),
+        (4, 4),
+    ]
+    assert (
+        len(model.is_running)
+        == len(model.Y_index)
+        == sum(cutoff + job.duration - job.submit for job, cutoff in zip(data.jobs, data.cutoffs, strict=True))
     )
 
 
@@ -80,9 +94,7 @@ def test_fairness_literal_and_direct_agree(fair_share):
 
 
 def crowd(latest_start):
-    jobs = tuple(
-        Job(id=f"j{k}", pool="p", submit=0, duration=3, gpus=1, latest_start=latest_start) for k in range(3)
-    )
+    jobs = tuple(Job(id=f"j{k}", pool="p", submit=0, duration=3, gpus=1, latest_start=latest_start) for k in range(3))
     return SiaOracle(slot_minutes=1.0, pools=(Pool(name="p", gpus=1),), jobs=jobs)
 
 
