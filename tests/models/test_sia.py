@@ -23,13 +23,19 @@ def test_five_jobs(method):
     assert result.bound == pytest.approx(3.0)
 
 
-@pytest.mark.parametrize(("seed", "optimum"), [(3, 35.0), (9, 105.0), (17, 58.0)])
+@pytest.mark.parametrize(("seed", "optimum"), [(3, 35.0), (9, 105.0)])
 def test_half_a_day_of_the_base_workload(seed, optimum):
     """Pinned; proven by the fast method and by the time-indexed model as a whole."""
     data = synthetic("base", seed, days=0.5).data
     result = exact(data)
     assert (result.status, result.objective, result.bound) == ("optimal", optimum, optimum)
     assert direct(data).objective == optimum
+
+
+@pytest.mark.parametrize(("seed", "optimum"), [(4, 141.0), (6, 324.0), (8, 414.0), (16, 269.0), (17, 58.0)])
+def test_optima_of_half_days_are_pinned(seed, optimum):
+    result = exact(synthetic("base", seed, days=0.5).data)
+    assert (result.status, result.objective) == ("optimal", optimum)
 
 
 @pytest.mark.parametrize("seed", [1, 2, 5])
