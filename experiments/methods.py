@@ -63,6 +63,21 @@ def _unfit_eva_literal(data: Any) -> str | None:
     return None
 
 
+LITERAL_WIDTHS = 10_000
+
+
+def _unfit_boa_literal(data: Any) -> str | None:
+    epochs = sum(len(c.epochs) for c in data.classes)
+    widest = max((len(e.speedup.table.raw(data.max_width)) for c in data.classes for e in c.epochs if e.speedup.table), default=1)
+    if not data.convex and epochs * widest > LITERAL_WIDTHS:
+        return f"{epochs} epochs at {widest} widths make more than {LITERAL_WIDTHS:,} binaries"
+    return None
+
+
+def _unfit_boa_types(data: Any) -> str | None:
+    return "it chooses among widths of one GPU type" if data.heterogeneous else None
+
+
 METHODS: dict[str, tuple[Method, ...]] = {
     "eva-packing": (
         _exact("exact", "models.eva:exact"),
@@ -70,6 +85,15 @@ METHODS: dict[str, tuple[Method, ...]] = {
         _heuristic("no-packing", "heuristics.eva:no_packing"),
         _heuristic("full-reconfiguration", "heuristics.eva:full_reconfiguration"),
         _heuristic("full-reconfiguration-first", "heuristics.eva:full_reconfiguration_first"),
+    ),
+    "boa-allocation": (
+        _exact("exact", "models.boa:exact"),
+        _exact("literal", "models.boa:literal", _unfit_boa_literal),
+        _heuristic("width-calculator", "heuristics.boa:width_calculator", _unfit_boa_types, SEEDED),
+        _heuristic("width-calculator-whole-job", "heuristics.boa:width_calculator_whole_job", _unfit_boa_types, SEEDED),
+        _heuristic("one-width", "heuristics.boa:one_width", _unfit_boa_types),
+        _heuristic("equal-share", "heuristics.boa:equal_share", _unfit_boa_types),
+        _heuristic("randomised", "models.boa:randomised", _unfit_boa_types),
     ),
 }
 

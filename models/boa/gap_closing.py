@@ -1,0 +1,128 @@
+"""Closes the duality gap: enumerate the paths whose reduced cost is within it and put the best of them together.
+
+A policy's time is L(μ) + the reduced costs of its paths + μ times the budget it leaves. So once every class's paths of
+reduced cost up to δ are known and put together in every way, no policy faster than L(μ) + δ can have been missed.
+δ grows until it reaches the incumbent.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from models.boa.fronts import NOTHING, Front, Window, merge, thin
+from models.boa.labels import ClassPaths, class_paths
+from models.boa.network import IntArray
+from models.boa.reduced import Reduced
+
+PROBE_LABELS = 300  # labels an epoch in a probe
+PROBE_FRONT = 2_000  # policies in a merged front of a probe
+GROWTH = 3.0
+
+Check = Callable[[int], None]
+Found = Callable[[list[IntArray] | None, float | None], None]
+
+
+@dataclass(frozen=True)
+class Sweep:
+    """The outcome of one enumeration: the best policy's time in units and its choices by class, if there is one."""
+
+    time: int | None
+    choices: list[IntArray] | None
+    complete: bool
+    labels: int
+
+
+def close(r: Reduced, incumbent: int, wanted: Callable[[float], float], check: Check, found: Found) -> int:
+    """Raise the bound and improve the incumbent, times in units, until they meet. Returns the number of labels.
+
+    `wanted(incumbent)` is the bound that is good enough. `found(choices, bound)` is told of each improvement.
+    A probe with thinned labels looks for an incumbent at the next δ before all of that δ is enumerated.
+    """
+    def lower(delta: float) -> float:
+        return min(float(incumbent), r.least - r.margin + delta)
+
+    labels, proven = 0, 0.0
+    delta = max((incumbent - r.least) * 1e-9, abs(r.least) * 1e-6)
+    while lower(proven) < wanted(incumbent):
+        delta = min(delta, incumbent - r.least + 2 * r.margin)
+        for most in (PROBE_LABELS, None):
+            swept = sweep(r, min(delta, incumbent - r.least + 2 * r.margin), incumbent, most, check)
+            labels += swept.labels
+            if swept.time is not None and swept.time < incumbent:
+                incumbent = swept.time
+                found(swept.choices, None)
+            if swept.complete or lower(proven) >= wanted(incumbent):
+                break
+        if swept.complete:
+            proven = min(delta, incumbent - r.least + 2 * r.margin)
+            found(None, lower(proven))
+        delta *= GROWTH
+    return labels
+
+
+def sweep(r: Reduced, delta: float, latest: int, most: int | None, check: Check) -> Sweep:
+    """Every policy with reduced costs and price of unused budget up to `delta`, thinned where `most` is given."""
+    limit = delta + r.margin
+    classes = [class_paths(r, i, limit, latest, most, check) for i in range(len(r.epochs))]
+    complete = all(c.complete for c in classes)
+    labels = sum(c.labels for c in classes)
+    halves, whole = _halves(r, classes, limit, None if most is None else PROBE_FRONT)
+    time, choices = _match(r, classes, halves)
+    return Sweep(time, choices, complete and whole, labels)
+
+
+@dataclass(frozen=True)
+class _Half:
+    """Some of the classes, in the order they were merged, and the front after each of them."""
+
+    classes: list[int]
+    fronts: list[Front]
+
+
+def _halves(r: Reduced, classes: Sequence[ClassPaths], limit: float, most: int | None) -> tuple[list[_Half], bool]:
+    """Two halves of the classes, each merged to one front, and whether nothing was thinned."""
+    fronts = [c.front for c in classes]
+    if not all(len(f) for f in fronts):
+        return [], True
+    least = sum(int(f.cost[0]) for f in fronts)
+    greatest = sum(int(f.cost[-1]) for f in fronts)
+    halves, whole = [_Half([], [NOTHING]), _Half([], [NOTHING])], True
+    spans = [[0, 0], [0, 0]]
+    for i in sorted(range(len(fronts)), key=lambda i: -len(fronts[i])):
+        h = 0 if len(halves[0].fronts[-1]) <= len(halves[1].fronts[-1]) else 1
+        half, span = halves[h], spans[h]
+        span[0] += int(fronts[i].cost[0])
+        span[1] += int(fronts[i].cost[-1])
+        window = Window(limit, r.budget - (greatest - span[1]), r.budget - (least - span[0]), r.mu)
+        merged = merge(half.fronts[-1], fronts[i], window, r.bits)
+        if not len(merged):
+            return [], whole
+        if most is not None and len(merged) > most:
+            merged, whole = merged.take(thin(merged.excess, most)), False
+        half.classes.append(i)
+        half.fronts.append(merged)
+    return halves, whole
+
+
+def _match(
+    r: Reduced, classes: Sequence[ClassPaths], halves: Sequence[_Half]
+) -> tuple[int | None, list[IntArray] | None]:
+    """The fastest pair of policies of the two halves within the budget: the dearest partner that fits is the fastest."""
+    if not halves:
+        return None, None
+    a, b = halves[0].fronts[-1], halves[1].fronts[-1]
+    partner = np.searchsorted(b.cost, r.budget - a.cost, side="right") - 1
+    fits = np.flatnonzero(partner >= 0)
+    if not len(fits):
+        return None, None
+    times = a.time[fits] + b.time[partner[fits]]
+    best = fits[int(times.argmin())]
+    choices: list[IntArray] = [np.zeros(0, dtype=np.int64)] * len(classes)
+    for half, position in zip(halves, (int(best), int(partner[best])), strict=True):
+        for i, front in zip(reversed(half.classes), reversed(half.fronts), strict=False):
+            choices[i] = classes[i].path(int(front.right[position]))
+            position = int(front.left[position])
+    return int(times.min()), choices
