@@ -68,7 +68,8 @@ LITERAL_WIDTHS = 10_000
 
 def _unfit_boa_literal(data: Any) -> str | None:
     epochs = sum(len(c.epochs) for c in data.classes)
-    widest = max((len(e.speedup.table.raw(data.max_width)) for c in data.classes for e in c.epochs if e.speedup.table), default=1)
+    tables = [e.speedup.table for c in data.classes for e in c.epochs if e.speedup.table]
+    widest = max((min(points.gpus[-1], data.max_width or points.gpus[-1]) for points in tables), default=1)
     if not data.convex and epochs * widest > LITERAL_WIDTHS:
         return f"{epochs} epochs at {widest} widths make more than {LITERAL_WIDTHS:,} binaries"
     return None

@@ -51,9 +51,7 @@ def plan(data: BoaAllocation) -> Plan:
     first = np.concatenate([[True], job_class[1:] != job_class[:-1]])
     hours = np.concatenate([a.hours[: a.epochs[i], i] for i in range(len(a.epochs))])
     price = data.gpu_types[0].price
-    return Plan(
-        data, hours, job_class, first, a.share[job_class], a.arrivals[job_class] * price, a.rescale[job_class]
-    )
+    return Plan(data, hours, job_class, first, a.share[job_class], a.arrivals[job_class] * price, a.rescale[job_class])
 
 
 def within(cost: float, budget: float) -> bool:

@@ -89,7 +89,8 @@ def _configurations(p: Plan, candidates: Candidates, random: np.random.Generator
 
 def _starts(p: Plan, glue: tuple[int, ...]) -> IntArray:
     """First epochs of the super-epochs: every g_i-th of class i (line 12)."""
-    starts, offset = [], 0
+    starts: list[int] = []
+    offset = 0
     for c, g in zip(p.data.classes, glue, strict=True):
         starts += range(offset, offset + len(c.epochs), g)
         offset += len(c.epochs)
@@ -140,7 +141,6 @@ def _hours(data: BoaAllocation, p: Plan, grid: FloatArray) -> FloatArray:
         elif curve.power is not None:
             speed = grid**curve.power
         else:
-
             end = np.isfinite(row).sum()
             speed = np.where(grid <= end, np.interp(grid, whole[:end], epoch.size_hours / row[:end]), 0.0)
         with np.errstate(divide="ignore"):

@@ -6,9 +6,11 @@ The problem `boa-allocation`, its data, its builders and its checker.
 from instances.boa.allocation import BUDGET_SLACK, BoaAllocation, Epoch, GpuType, JobClass
 from instances.boa.arrays import WidthArrays, shares, width_arrays
 from instances.boa.checker import check_allocation
+from instances.boa.generators import figure_1, random_allocation
 from instances.boa.hull import concave_hull
 from instances.boa.least import least_budget, least_cost
 from instances.boa.speedup import Curve, Points, Speedup
+from instances.boa.traces import from_trace, hull_deviation, newtrace, table
 
 __all__ = [
     "BUDGET_SLACK",
@@ -22,8 +24,14 @@ __all__ = [
     "WidthArrays",
     "check_allocation",
     "concave_hull",
+    "figure_1",
+    "from_trace",
+    "hull_deviation",
     "least_budget",
     "least_cost",
+    "newtrace",
+    "random_allocation",
     "shares",
+    "table",
     "width_arrays",
 ]

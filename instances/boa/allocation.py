@@ -121,7 +121,7 @@ class BoaAllocation(ProblemData):
                 self._validate_types(f"classes[{i}].epochs[{j}].speedup", epoch.speedup, names)
         least = least_budget(self)
         if self.budget < least * (1 - BUDGET_SLACK):
-            what = "the least that the jobs cost, rescaling included" if self.rescales else "the least that the jobs cost"
+            what = "the least that the jobs cost" + (", rescaling included" if self.rescales else "")
             refuse("budget", f"must be >= {least:.6g} ({what}; {least - self.budget:.4g} short)", self.budget)
         return self
 

@@ -20,9 +20,10 @@ MOST_CELLS = 40_000_000  # entries of one array: 320 MB
 class WidthArrays:
     """Every class and epoch at every choice of (GPU type, width); M classes, L epochs at most, S choices.
 
-    `hours` (L, M, S): run time of the epoch, E[X]/s(k); infinite past a table's last width, 0 past a class's last epoch.
-    `rescale` (M,): hours that a change of width takes. `rate` (S,): cost of the choice per hour, price times width.
-    `type` and `width` (S,): the choice, a position in `gpu_types` and a number of GPUs. `epochs` (M,): their numbers.
+    `hours` (L, M, S): run time of the epoch, E[X]/s(k); infinite past a table's last width,
+    0 past a class's last epoch. `rescale` (M,): hours that a change of width takes. `rate` (S,): cost of the choice
+    per hour, price times width. `type` and `width` (S,): the choice, a position in `gpu_types` and a number of GPUs.
+    `epochs` (M,): their numbers.
     `arrivals` (M,): λ_i. `share` (M,): factor of class i's completion time in the mean, w_i λ_i / Σ w λ.
     """
 
@@ -52,7 +53,7 @@ def width_arrays(data: BoaAllocation) -> WidthArrays:
     shape = int(epochs.max()), len(data.classes), len(data.gpu_types) * last
     if math.prod(shape) > MOST_CELLS:
         raise InputError(
-            f"max_width: {shape[0]} epochs of {shape[1]} classes at {shape[2]} widths make more than {MOST_CELLS:,} choices"
+            f"max_width: {shape[0]} epochs of {shape[1]} classes at {shape[2]} widths are too many (> {MOST_CELLS:,})"
         )
     hours = np.zeros(shape)
     for i, c in enumerate(data.classes):
@@ -62,11 +63,11 @@ def width_arrays(data: BoaAllocation) -> WidthArrays:
                 with np.errstate(divide="ignore"):
                     hours[j, i, h * last : (h + 1) * last] = epoch.size_hours / speed
     width = np.arange(1, last + 1)
-    prices = np.array([t.price for t in data.gpu_types])
+    prices = np.array([t.price for t in data.gpu_types], dtype=float)
     return WidthArrays(
         hours=hours,
         rescale=np.array([c.rescale_hours for c in data.classes]),
-        rate=(prices[:, None] * width).ravel(),
+        rate=np.outer(prices, width).ravel(),
         type=np.repeat(np.arange(len(prices)), last),
         width=np.tile(width, len(prices)),
         epochs=epochs,

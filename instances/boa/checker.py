@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from bisect import bisect_right
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
 from typing import Any
 
@@ -31,7 +31,11 @@ def check_allocation(data: BoaAllocation, solution: Solution) -> Verdict:
     A job starts by being set up on its first width, which takes the rescaling time as every later change does. The
     time-average cost must not exceed the budget by more than a relative 1e-9. Raises MalformedSolution.
     """
-    forms = {"widths": _one_path, "paths": _paths, "assignment": _assignment}
+    forms: dict[str, Callable[[_Book, JobClass, Any], None]] = {
+        "widths": _one_path,
+        "paths": _paths,
+        "assignment": _assignment,
+    }
     if not isinstance(solution, Mapping) or len(solution) != 1 or next(iter(solution)) not in forms:
         raise MalformedSolution("must be an object with one of widths, paths, assignment")
     form, content = next(iter(solution.items()))

@@ -41,7 +41,7 @@ def concave_hull(raw: FloatArray) -> FloatArray:
     It touches `raw` at its corners, is linear between them and level beyond the greatest speedup. A policy reaches it
     by alternating between two corners (BOA, section 3.2).
     """
-    n, widths = raw.shape
+    widths = raw.shape[1]
     if widths == 1:
         return raw.copy()
     steps = np.diff(raw, axis=1)

@@ -131,7 +131,7 @@ def literal_cone(data: BoaAllocation, options: Options, report: Report = ignore)
         build_s=building.cpu_s,
         solve_s=clock.cpu_s,
         trace=((clock.wall_s, None, bound),),
-        info={"rows": sum(rule.size for rule in problem.constraints), "columns": sum(v.size for v in problem.variables())},
+        info={"rows": sum(r.size for r in problem.constraints), "columns": sum(v.size for v in problem.variables())},
     )
 
 

@@ -1,4 +1,4 @@
-"""Problems (1)/(6) and (7) through their optimality conditions: one multiplier for the budget, closed forms for the rest.
+"""Problems (1)/(6) and (7) through their optimality conditions: a multiplier for the budget, closed forms for the rest.
 
 At the right multiplier the best points of the epochs use up the budget. Where the cost jumps there, as it does at a
 segment of a table or where an epoch changes its GPU type, the points just under and just over the jump are mixed.
@@ -99,7 +99,7 @@ def widths(c: Curves, mix: Mix) -> FloatArray:
     k = mix.cheap.width.copy()
     for n in np.flatnonzero(mix.dear.width != mix.cheap.width):
         z = (mix.share * mix.dear.times[n] + (1 - mix.share) * mix.cheap.times[n]) / c.value[n]
-        k[n] = min(max(width_at(c, n, z), mix.cheap.width[n]), mix.dear.width[n])
+        k[n] = min(max(width_at(c, int(n), z), mix.cheap.width[n]), mix.dear.width[n])
     return k
 
 

@@ -42,5 +42,3 @@ def literal(data: BoaAllocation, options: Options = Options(), report: Report = 
         return solve_literal(data, build_literal, read_literal, options, report)
     solve = literal_lp if bool(np.all(curves(data).kind == TABLE)) else literal_cone
     return conclude(data, "literal", solve(data, options, report), options, kind="exact")
-
-

@@ -27,9 +27,7 @@ class Front:
 
     def take(self, chosen: IntArray) -> Front:
         """The front of the chosen positions."""
-        return Front(
-            self.excess[chosen], self.cost[chosen], self.time[chosen], self.left[chosen], self.right[chosen]
-        )
+        return Front(self.excess[chosen], self.cost[chosen], self.time[chosen], self.left[chosen], self.right[chosen])
 
 
 NOTHING = Front(np.zeros(1), *(np.zeros(1, dtype=np.int64) for _ in range(4)))

@@ -41,6 +41,7 @@ def close(r: Reduced, incumbent: int, wanted: Callable[[float], float], check: C
     `wanted(incumbent)` is the bound that is good enough. `found(choices, bound)` is told of each improvement.
     A probe with thinned labels looks for an incumbent at the next δ before all of that δ is enumerated.
     """
+
     def lower(delta: float) -> float:
         return min(float(incumbent), r.least - r.margin + delta)
 
@@ -110,7 +111,7 @@ def _halves(r: Reduced, classes: Sequence[ClassPaths], limit: float, most: int |
 def _match(
     r: Reduced, classes: Sequence[ClassPaths], halves: Sequence[_Half]
 ) -> tuple[int | None, list[IntArray] | None]:
-    """The fastest pair of policies of the two halves within the budget: the dearest partner that fits is the fastest."""
+    """The fastest pair of policies of two halves: of the partners that fit the budget the dearest is the fastest."""
     if not halves:
         return None, None
     a, b = halves[0].fronts[-1], halves[1].fronts[-1]

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from instances import Answer, Options, Report, Solution, Stopwatch, ignore
 from instances.boa import BoaAllocation, WidthArrays, width_arrays
+from instances.result import Termination
 from models.boa.gap_closing import close
 from models.boa.labels import OutOfMemory, OutOfTime
 from models.boa.lagrangian import Dual, Line, affordable
@@ -61,7 +62,8 @@ class _Search:
         self.reduced = reduce(p.net, self.line, budget, self.time)
         self.lagrangian = self.bound = max(0.0, self._hours(self.reduced.least - self.reduced.margin))
         self.labels = 0
-        self.termination, self.reason = "finished", None
+        self.termination: Termination = "finished"
+        self.reason: str | None = None
         self.trace = [(clock.wall_s, self.time, self.bound)]
         self._tell()
 

@@ -49,7 +49,7 @@ class Reduced:
 
 
 def reduce(net: Network, line: Line, budget: float, incumbent: float) -> Reduced:
-    """Whole units and reduced costs at the multiplier of `line`; `incumbent` is the time of a policy within `budget`."""
+    """Whole units and reduced costs at the multiplier of `line`; `incumbent`: time of a policy within `budget`."""
     bits = min(BITS, 60 - net.time.shape[2].bit_length())
     unit, unit_cost = incumbent / 2**bits, budget / 2**bits
     whole = Network(
