@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from bisect import bisect_right
 from collections.abc import Callable, Mapping, Sequence
-from fractions import Fraction
 from typing import Any
 
 from instances.boa.allocation import BUDGET_SLACK, BoaAllocation, Epoch, JobClass
@@ -170,13 +169,13 @@ def _whole(shares: Sequence[float], where: str) -> None:
 
 
 def _hull(gpus: Sequence[int], speedup: Sequence[float], max_width: int | None) -> list[Point]:
-    """Corners of the least non-decreasing concave function above the points, cut at `max_width`, in rationals."""
-    points = [(Fraction(k), Fraction(s)) for k, s in zip(gpus, speedup, strict=True)]
+    """Corners of the least non-decreasing concave function above the points, cut at `max_width`."""
+    points = [(float(k), s) for k, s in zip(gpus, speedup, strict=True)]
     if max_width is not None and max_width < gpus[-1]:
         at = bisect_right(gpus, max_width)
         (k0, s0), (k1, s1) = points[at - 1], points[at]
-        points = [*points[:at], (Fraction(max_width), s0 + (s1 - s0) * (max_width - k0) / (k1 - k0))]
-    corners: list[tuple[Fraction, Fraction]] = []
+        points = [*points[:at], (float(max_width), s0 + (s1 - s0) * (max_width - k0) / (k1 - k0))]
+    corners: list[Point] = []
     for k, s in points:
         if corners and s <= corners[-1][1]:
             continue
@@ -186,7 +185,7 @@ def _hull(gpus: Sequence[int], speedup: Sequence[float], max_width: int | None) 
                 break
             corners.pop()
         corners.append((k, s))
-    return [(float(k), float(s)) for k, s in corners]
+    return corners
 
 
 def _read(corners: Sequence[Point], width: float) -> float:

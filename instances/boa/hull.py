@@ -13,24 +13,35 @@ FloatArray = NDArray[np.float64]
 
 
 class Hulls:
-    """Hulls of many tables, taken together: `hulls[points]` is the hull of that table on 1, 2, ... GPUs."""
+    """Hulls of many tables, taken together: `hulls[points]` is the hull of that table on 1, 2, ... GPUs.
+
+    `deviation`: the most by which a hull exceeds what was measured, as a share of the measured.
+    """
 
     def __init__(self, tables: Iterable[Points], last: int | None) -> None:
         tables = list({id(points): points for points in tables}.values())
         raw = {id(points): points.raw(last) for points in tables}
+        self.deviation = 0.0
         pairs = []
         for length in {len(values) for values in raw.values()}:
             same = [points for points in tables if len(raw[id(points)]) == length]
-            pairs += list(zip(same, concave_hull(np.array([raw[id(points)] for points in same])), strict=True))
-        self.__setstate__(pairs)
+            measured = np.array([raw[id(points)] for points in same])
+            hulls = concave_hull(measured)
+            self.deviation = max(self.deviation, float((hulls / measured).max()) - 1)
+            pairs += list(zip(same, hulls, strict=True))
+        self._keep(pairs)
 
     def __getitem__(self, points: Points) -> FloatArray:
         return self._hulls[id(points)][1]
 
-    def __getstate__(self) -> list[tuple[Points, FloatArray]]:
-        return list(self._hulls.values())
+    def __getstate__(self) -> tuple[float, list[tuple[Points, FloatArray]]]:
+        return self.deviation, list(self._hulls.values())
 
-    def __setstate__(self, pairs: list[tuple[Points, FloatArray]]) -> None:
+    def __setstate__(self, state: tuple[float, list[tuple[Points, FloatArray]]]) -> None:
+        self.deviation, pairs = state
+        self._keep(pairs)
+
+    def _keep(self, pairs: list[tuple[Points, FloatArray]]) -> None:
         # by identity, which a copy or a pickle of the whole keeps: hashing a table takes longer than using it
         self._hulls = {id(points): (points, hull) for points, hull in pairs}
 

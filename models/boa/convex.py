@@ -6,7 +6,7 @@ segment of a table or where an epoch changes its GPU type, the points just under
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -37,7 +37,6 @@ class Mix:
 
 def solve_convex(lagrangian: Lagrangian, budget: float) -> Mix:
     """The optimal point for `budget` and a lower bound from the Lagrangian."""
-    lagrangian.check_bounded()
     fastest = lagrangian.at(0.0)
     if fastest.cost <= budget:
         return Mix(fastest, fastest, 1.0, fastest.time * (1 - ROUNDING))
@@ -79,15 +78,24 @@ def rounded_down(choice: Choice, budget: float) -> float:
 def exact_convex(data: BoaAllocation, options: Options, report: Report = ignore) -> Answer:
     """An optimal policy without rescaling times, its widths continuous or its GPU types mixed."""
     with Stopwatch() as building:
-        c = curves(data)
+        lagrangian = Lagrangian(curves(data))
+        lagrangian.check_bounded()
+    answer = convex_answer(data, lagrangian, options)
+    report(answer.solution, answer.bound)
+    return replace(answer, build_s=building.cpu_s)
+
+
+def convex_answer(data: BoaAllocation, lagrangian: Lagrangian, options: Options) -> Answer:
+    """The optimum for the budget of `data`, whose curves `lagrangian` holds."""
     with Stopwatch(options.time_limit) as clock:
-        mix = solve_convex(Lagrangian(c), data.budget)
-        solution = assignment(data, mix) if data.heterogeneous else {"widths": by_class(data, widths(c, mix))}
-    report(solution, mix.bound)
+        mix = solve_convex(lagrangian, data.budget)
+        if data.heterogeneous:
+            solution = assignment(data, mix)
+        else:
+            solution = {"widths": by_class(data, widths(lagrangian.c, mix))}
     return Answer(
         solution=solution,
         bound=mix.bound,
-        build_s=building.cpu_s,
         solve_s=clock.cpu_s,
         trace=((clock.wall_s, mix.time, mix.bound),),
         info={"multiplier": mix.cheap.mu},

@@ -21,7 +21,8 @@ def exact(data: BoaAllocation, options: Options = Options(), report: Report = ig
 
     Without rescaling times and with continuous widths, or shares of several GPU types: the convex problem, through its
     optimality conditions. Otherwise the mixed-integer problem over whole widths: Lagrangian bound and enumeration of
-    the paths within the gap. Raises InputError where the instance has no optimum or is too large.
+    the paths within the gap. `info["hull_deviation"]`: the most by which the hull of a measured table exceeds it, as a
+    share. Raises InputError where the instance has no optimum or is too large.
     """
     if data.convex:
         answer = exact_convex(data, options, report)
@@ -29,6 +30,7 @@ def exact(data: BoaAllocation, options: Options = Options(), report: Report = ig
         with Stopwatch() as building:
             prepared = prepare(data)
         answer = replace(solve_micp(prepared, data.budget, options, report), build_s=building.cpu_s)
+    answer = replace(answer, info={**answer.info, "hull_deviation": data.hulls.deviation})
     return conclude(data, "exact", answer, options, kind="exact")
 
 

@@ -133,6 +133,11 @@ class Dual:
         self._lines: dict[float, Line] = {}
         self._at(np.zeros(1))
 
+    @property
+    def fastest(self) -> Line:
+        """The line at multiplier 0: the fastest paths and their cost."""
+        return self._lines[0.0]
+
     def _at(self, mus: FloatArray) -> None:
         fresh = np.array([mu for mu in np.unique(mus) if mu not in self._lines])
         if len(fresh):
@@ -145,9 +150,9 @@ class Dual:
         """
         within = [line for line in self._lines.values() if line.cost <= budget]
         if 0.0 in (line.mu for line in within):
-            return self._lines[0.0], self._lines[0.0]
+            return self.fastest, self.fastest
         over = max((line for line in self._lines.values() if line.cost > budget), key=lambda line: line.mu)
-        scale = self._lines[0.0].time / budget
+        scale = self.fastest.time / budget
         points = max(4, min(16, CELLS_AT_ONCE // self.net.time[0].size))
         if not within:
             low, high = max(over.mu, 1e-7 * scale), max(over.mu, scale) * 100
