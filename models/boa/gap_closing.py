@@ -39,29 +39,63 @@ def close(r: Reduced, incumbent: int, wanted: Callable[[float], float], check: C
     """Raise the bound and improve the incumbent, times in units, until they meet. Returns the number of labels.
 
     `wanted(incumbent)` is the bound that is good enough. `found(choices, bound)` is told of each improvement.
-    A probe with thinned labels looks for an incumbent at the next δ before all of that δ is enumerated.
     """
+    return _Closing(r, incumbent, wanted, check, found).run()
 
-    def lower(delta: float) -> float:
-        return min(float(incumbent), r.least - r.margin + delta)
 
-    labels, proven = 0, 0.0
-    delta = max((incumbent - r.least) * 1e-9, abs(r.least) * 1e-6)
-    while lower(proven) < wanted(incumbent):
-        delta = min(delta, incumbent - r.least + 2 * r.margin)
-        for most in (PROBE_LABELS, None):
-            swept = sweep(r, min(delta, incumbent - r.least + 2 * r.margin), incumbent, most, check)
-            labels += swept.labels
-            if swept.time is not None and swept.time < incumbent:
-                incumbent = swept.time
-                found(swept.choices, None)
-            if swept.complete or lower(proven) >= wanted(incumbent):
-                break
+class _Closing:
+    """The gap as it closes: everything within `proven` of L(μ) is enumerated."""
+
+    def __init__(
+        self, r: Reduced, incumbent: int, wanted: Callable[[float], float], check: Check, found: Found
+    ) -> None:
+        self.r, self.incumbent, self.wanted, self.check, self.found = r, incumbent, wanted, check, found
+        self.proven, self.labels = 0.0, 0
+
+    @property
+    def gap(self) -> float:
+        """The incumbent over L(μ), rounding included: no greater δ is of use."""
+        return self.incumbent - self.r.least + 2 * self.r.margin
+
+    @property
+    def bound(self) -> float:
+        return min(float(self.incumbent), self.r.least - self.r.margin + self.proven)
+
+    @property
+    def closed(self) -> bool:
+        return self.bound >= self.wanted(self.incumbent)
+
+    def run(self) -> int:
+        """Probes with thinned labels look for an incumbent at a greater δ before all of a smaller one is enumerated.
+
+        An enumeration that stops short of the incumbent proves nothing final, so it waits until two probes have failed.
+        """
+        delta = max(self.gap * 1e-9, abs(self.r.least) * 1e-6)
+        waiting: float | None = None  # a δ that was probed in vain
+        while not self.closed:
+            delta = min(delta, self.gap)
+            self._sweep(delta, PROBE_LABELS)
+            if self.proven >= delta or self.closed:
+                waiting = None
+            elif self.gap <= delta:
+                self._sweep(self.gap, None)
+            elif waiting is not None:
+                self._sweep(waiting, None)
+                waiting = delta
+            else:
+                waiting = delta
+            delta *= GROWTH
+        return self.labels
+
+    def _sweep(self, delta: float, most: int | None) -> None:
+        swept = sweep(self.r, delta, self.incumbent, most, self.check)
+        self.labels += swept.labels
+        if swept.time is not None and swept.time < self.incumbent:
+            self.incumbent = swept.time
+            self.found(swept.choices, None)
         if swept.complete:
-            proven = min(delta, incumbent - r.least + 2 * r.margin)
-            found(None, lower(proven))
-        delta *= GROWTH
-    return labels
+            self.proven = max(self.proven, min(delta, self.gap))
+            self.found(None, self.bound)
 
 
 def sweep(r: Reduced, delta: float, latest: int, most: int | None, check: Check) -> Sweep:
