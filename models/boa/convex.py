@@ -13,10 +13,12 @@ import numpy as np
 from instances import Answer, Options, Report, Solution, Stopwatch, ignore
 from instances.boa import BoaAllocation
 from models.boa.curves import Choice, Curves, Lagrangian, curves, width_at
+from models.boa.lagrangian import EXACTLY
 from models.boa.network import FloatArray
 
 TOLERANCE = 1e-13  # relative duality gap at which the search ends
 ROUNDS = 400
+LARGE = 1e200  # a multiplier beside which time counts for nothing
 ROUNDING = 1e-14  # relative: more than what pairwise sums lose
 
 
@@ -37,17 +39,18 @@ class Mix:
 
 def solve_convex(lagrangian: Lagrangian, budget: float) -> Mix:
     """The optimal point for `budget` and a lower bound from the Lagrangian."""
+    keeps = budget * (1 + EXACTLY)
     fastest = lagrangian.at(0.0)
-    if fastest.cost <= budget:
+    if fastest.cost <= keeps:
         return Mix(fastest, fastest, 1.0, fastest.time * (1 - ROUNDING))
-    slow = lagrangian.at(np.inf) if lagrangian.c.types == 1 else lagrangian.at(1e200)
+    slow = lagrangian.at(LARGE)
     mu = slow.time / budget
     dear = cheap = lagrangian.at(mu)
-    while dear.cost <= budget and dear.mu > 1e-280:
+    while dear.cost <= keeps and dear.mu > 1e-280:
         cheap, dear = dear, lagrangian.at(dear.mu / 64)
-    while cheap.cost > budget and cheap.mu < 1e280:
+    while cheap.cost > keeps and cheap.mu < 1e280:
         dear, cheap = cheap, lagrangian.at(cheap.mu * 64)
-    if cheap.cost > budget:  # the budget is the least cost itself, up to rounding
+    if cheap.cost > keeps:  # the budget is the least cost itself, up to rounding
         return _mix(slow, slow, budget)
     for step in range(ROUNDS):
         mix = _mix(dear, cheap, budget)
@@ -59,7 +62,7 @@ def solve_convex(lagrangian: Lagrangian, budget: float) -> Mix:
         if not dear.mu < mu < cheap.mu:
             break
         here = lagrangian.at(mu)
-        dear, cheap = (here, cheap) if here.cost > budget else (dear, here)
+        dear, cheap = (here, cheap) if here.cost > keeps else (dear, here)
     return _mix(dear, cheap, budget)
 
 

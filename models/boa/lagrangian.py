@@ -6,6 +6,7 @@ randomised policy attains.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -16,6 +17,7 @@ from models.boa.network import FloatArray, Network, Path, path
 CELLS_AT_ONCE = 16_384
 TOLERANCE = 1e-13  # relative: the search ends when the two lines round the maximum meet this close to it
 ROUNDS = 100
+EXACTLY = 1e-12  # relative: a cost this close to the budget is the budget, but for rounding
 
 
 @dataclass(frozen=True)
@@ -100,24 +102,30 @@ def affordable(net: Network, mu: float, budget: float) -> list[Path]:
 
     Raises ValueError where none keep it.
     """
-    step = 0.0
-    while True:
-        paths = shortest(net, potentials(net, mu * (1 + step)))
+    for paths in _stepping(net, mu, budget, 1.0):
         if sum(p.cost for p in paths) <= budget * (1 + BUDGET_SLACK / 2):
             return paths
-        if step > 1e18:
-            raise ValueError(f"budget: must be >= {sum(p.cost for p in paths):.6g}, got {budget:.6g}")
-        step = 8 * step + 1e-12
+    raise ValueError(f"budget: must be >= {sum(p.cost for p in paths):.6g}, got {budget:.6g}")
 
 
 def unaffordable(net: Network, mu: float, budget: float) -> list[Path]:
     """The classes' shortest paths at the greatest multiplier tried from `mu` down where they cost `budget` or more."""
-    step = 0.0
-    while True:
-        paths = shortest(net, potentials(net, mu * max(0.0, 1 - step)))
-        if step > 1 or sum(p.cost for p in paths) >= budget:
+    for paths in _stepping(net, mu, budget, -1.0):
+        if sum(p.cost for p in paths) >= budget:
             return paths
-        step = 8 * step + 1e-12
+    return paths
+
+
+def _stepping(net: Network, mu: float, budget: float, sign: float) -> Iterator[list[Path]]:
+    """Shortest paths at `mu`, and then ever farther from it: ties there may have gone to a path of another cost."""
+    paths = shortest(net, potentials(net, mu))
+    yield paths
+    step, scale = 1e-12, max(mu, sum(p.time for p in paths) / budget)
+    while step < 1e18 and mu + sign * step * scale > 0:
+        yield shortest(net, potentials(net, mu + sign * step * scale))
+        step *= 8
+    if sign < 0:
+        yield shortest(net, potentials(net, 0.0))
 
 
 def rounding(net: Network) -> float:
@@ -146,26 +154,27 @@ class Dual:
     def maximise(self, budget: float) -> tuple[Line, Line]:
         """The two lines whose meeting is the greatest value of L: one over the budget, one within it.
 
-        They are the same where the fastest paths of all keep the budget.
+        They are the same where the fastest paths of all keep the budget, or where only the cheapest do.
         """
-        within = [line for line in self._lines.values() if line.cost <= budget]
+        keeps = budget * (1 + EXACTLY)
+        within = [line for line in self._lines.values() if line.cost <= keeps]
         if 0.0 in (line.mu for line in within):
             return self.fastest, self.fastest
-        over = max((line for line in self._lines.values() if line.cost > budget), key=lambda line: line.mu)
+        over = max((line for line in self._lines.values() if line.cost > keeps), key=lambda line: line.mu)
         scale = self.fastest.time / budget
         points = max(4, min(16, CELLS_AT_ONCE // self.net.time[0].size))
         if not within:
             low, high = max(over.mu, 1e-7 * scale), max(over.mu, scale) * 100
             while not within and high < 1e15 * scale:
                 self._at(np.geomspace(low, high, points))
-                within = [line for line in self._lines.values() if line.cost <= budget]
+                within = [line for line in self._lines.values() if line.cost <= keeps]
                 low, high = high, high * 1e4
         if not within:  # the budget is the least cost itself, up to rounding
             last = max(self._lines.values(), key=lambda line: line.mu)
             return last, last
         for _ in range(ROUNDS):
-            over = max((line for line in self._lines.values() if line.cost > budget), key=lambda line: line.mu)
-            inside = min((line for line in self._lines.values() if line.cost <= budget), key=lambda line: line.mu)
+            over = max((line for line in self._lines.values() if line.cost > keeps), key=lambda line: line.mu)
+            inside = min((line for line in self._lines.values() if line.cost <= keeps), key=lambda line: line.mu)
             mu = (inside.time - over.time) / (over.cost - inside.cost)
             if not over.mu < mu < inside.mu:
                 break
