@@ -22,9 +22,10 @@ class Segments:
         self.cheapest = self.cost.argmin(1)
         n = np.arange(len(hours))
         with np.errstate(invalid="ignore", divide="ignore"):
-            gain, loss = self.time[:, :-1] - self.time[:, 1:], np.diff(self.cost, axis=1)
+            gain, rise = self.time[:, :-1] - self.time[:, 1:], np.diff(self.cost, axis=1)
+            loss = np.maximum(rise, 0.0)  # past the least cost it only falls by rounding; a free segment comes first
             slope = gain / loss
-        used = (np.arange(len(grid) - 1) >= self.cheapest[:, None]) & (gain > 0) & (loss > 0) & np.isfinite(loss)
+        used = (np.arange(len(grid) - 1) >= self.cheapest[:, None]) & (gain > 0) & np.isfinite(rise)
         run, start = np.nonzero(used)
         order = np.argsort(-slope[run, start], kind="stable")
         self.run, self.end = run[order], start[order] + 1

@@ -4,16 +4,11 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-import numpy as np
-
 from instances import Options, Report, Result, Stopwatch, conclude, ignore
 from instances.boa import BoaAllocation
-from models.boa.cone import literal_cone, literal_lp
 from models.boa.convex import exact_convex
 from models.boa.curves import TABLE, curves
-from models.boa.literal import build_literal, read_literal
 from models.boa.micp import prepare, solve_micp
-from models.literal import solve_literal
 
 
 def exact(data: BoaAllocation, options: Options = Options(), report: Report = ignore) -> Result:
@@ -40,7 +35,13 @@ def literal(data: BoaAllocation, options: Options = Options(), report: Report = 
     The convex problem as a cone program in cvxpy by Clarabel, or as a linear program by HiGHS where every speedup is a
     table; the problem with rescaling (Lemma 4.8) in Pyomo by HiGHS.
     """
+    # Pyomo and cvxpy take a second to import, which only this method should cost
     if not data.convex:
+        from models.boa.literal_micp import build_literal, read_literal
+        from models.literal import solve_literal
+
         return solve_literal(data, build_literal, read_literal, options, report)
-    solve = literal_lp if bool(np.all(curves(data).kind == TABLE)) else literal_cone
+    from models.boa.cone import literal_cone, literal_lp
+
+    solve = literal_lp if (curves(data).kind == TABLE).all() else literal_cone
     return conclude(data, "literal", solve(data, options, report), options, kind="exact")

@@ -111,10 +111,11 @@ def table_frontier(c: Curves) -> tuple[FloatArray, FloatArray]:
     z = 1 / c.speed[c.rows()]
     time = c.value[:, None] * z
     cost = c.price[:, None] * z * np.arange(1, z.shape[1] + 1)
-    gain, loss = time[:, :-1] - time[:, 1:], np.diff(cost, axis=1)
+    gain, loss = time[:, :-1] - time[:, 1:], np.maximum(np.diff(cost, axis=1), 0.0)
     start = cost.argmin(1)
-    used = (np.arange(z.shape[1] - 1) >= start[:, None]) & (gain > 0) & (loss > 0)
-    order = np.argsort(-(gain[used] / loss[used]), kind="stable")
+    used = (np.arange(z.shape[1] - 1) >= start[:, None]) & (gain > 0)
+    with np.errstate(divide="ignore"):
+        order = np.argsort(-(gain[used] / loss[used]), kind="stable")
     rows = np.arange(len(z))
     budgets = cost[rows, start].sum() + np.concatenate([[0.0], np.cumsum(loss[used][order])])
     times = time[rows, start].sum() - np.concatenate([[0.0], np.cumsum(gain[used][order])])
