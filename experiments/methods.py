@@ -88,7 +88,7 @@ METHODS: dict[str, tuple[Method, ...]] = {
         _heuristic("full-reconfiguration-first", "heuristics.eva:full_reconfiguration_first"),
     ),
     "boa-allocation": (
-        _exact("exact", "models.boa:exact"),
+        Method("exact", "models.boa:exact", "exact", frozenset({"time_limit", "gap"})),
         _exact("literal", "models.boa:literal", _unfit_boa_literal),
         _heuristic("width-calculator", "heuristics.boa:width_calculator", _unfit_boa_types, SEEDED),
         _heuristic("width-calculator-whole-job", "heuristics.boa:width_calculator_whole_job", _unfit_boa_types, SEEDED),

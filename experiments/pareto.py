@@ -17,6 +17,7 @@ from rich.table import Table
 from experiments import flags
 from experiments.frontier_plot import write_plots
 from experiments.methods import Method, apply, methods_for
+from experiments.runner import plan
 from experiments.table import ready_folder
 from experiments.terminal import err, follow, out, percent
 from instances import InputError, Instance, Options, Result, ignore, load
@@ -58,12 +59,12 @@ def pareto(
     quiet: flags.Quiet = False,
 ) -> None:
     """Print what each budget buys: the proven optimum and the methods beside it; with --out also CSV, SVG and PNG."""
-    options, _ = flags.options(time_limit=time_limit, gap=gap, threads=threads, seed=seed)
+    options, given = flags.options(time_limit=time_limit, gap=gap, threads=threads, seed=seed)
     instance = load(file)
     if instance.problem != PROBLEM or not isinstance(instance.data, BoaAllocation):
         raise InputError(f"{file}: problem: must be {PROBLEM}, got {instance.problem}")
     names = ["exact", *(name for name in method or _defaults(instance) if name != "exact")]
-    methods = methods_for(instance, names)
+    methods = [run.method for run in plan([instance], names, options, given)]
     if folder is not None:
         ready_folder(folder)
     budgets = _budgets(instance.data, points, low, high)
