@@ -15,7 +15,6 @@ import typer
 from rich.table import Table
 
 from experiments import flags
-from experiments.frontier_plot import write_plots
 from experiments.methods import Method, apply, methods_for
 from experiments.runner import plan
 from experiments.table import ready_folder
@@ -86,6 +85,8 @@ def pareto(
         (out if format == "table" else err).print(wanted, markup=False)
     if folder is not None:
         write_whole(folder / "frontier.csv", frontier_csv(found).encode())
+        from experiments.frontier_plot import write_plots  # with matplotlib, only when something is drawn
+
         curves = {m.name: [(p.budget, p.result.objective) for p in found if p.result.method == m.name] for m in methods}
         write_plots(folder / "frontier", curves, instance.name)
         if not quiet:
