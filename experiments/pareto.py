@@ -8,7 +8,7 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import numpy as np
 import typer
@@ -20,7 +20,7 @@ from experiments.runner import plan
 from experiments.table import ready_folder
 from experiments.terminal import err, follow, out, percent
 from instances import InputError, Instance, Options, Result, ignore, load
-from instances.boa import BoaAllocation, least_budget
+from instances.boa import BoaAllocation, from_trace, least_budget
 from instances.files import write_whole
 from models.boa.frontier import Frontier, fastest_budget, frontier, with_budget
 
@@ -38,7 +38,9 @@ class Point:
 
 
 def pareto(
-    file: Annotated[Path, typer.Argument(help="Instance file of boa-allocation.", show_default=False)],
+    file: Annotated[
+        Path, typer.Argument(help="Instance file of boa-allocation, or a job trace (.csv).", show_default=False)
+    ],
     method: flags.Method = None,
     points: Annotated[int, typer.Option(help="Number of budgets.", min=2)] = 40,
     low: Annotated[float | None, typer.Option("--from", help="First budget.", show_default="the least")] = None,
@@ -48,6 +50,13 @@ def pareto(
     ] = None,
     mean_jct: Annotated[
         float | None, typer.Option(help="Also find the least budget that reaches this mean completion time, hours.")
+    ] = None,
+    speedups: Annotated[
+        Path | None, typer.Option(help="Speedup table of a job trace.", show_default="measured on NVIDIA T4")
+    ] = None,
+    hours: Annotated[float | None, typer.Option(help="Length of a job trace.", show_default="to the last job")] = None,
+    rescale_seconds: Annotated[
+        float | None, typer.Option(help="Time of a rescaling in a job trace.", show_default="measured")
     ] = None,
     time_limit: flags.TimeLimit = None,
     gap: flags.Gap = None,
@@ -59,7 +68,7 @@ def pareto(
 ) -> None:
     """Print what each budget buys: the proven optimum and the methods beside it; with --out also CSV, SVG and PNG."""
     options, given = flags.options(time_limit=time_limit, gap=gap, threads=threads, seed=seed)
-    instance = load(file)
+    instance = _instance(file, {"speedups": speedups, "hours": hours, "rescale_seconds": rescale_seconds})
     if instance.problem != PROBLEM or not isinstance(instance.data, BoaAllocation):
         raise InputError(f"{file}: problem: must be {PROBLEM}, got {instance.problem}")
     names = ["exact", *(name for name in method or _defaults(instance) if name != "exact")]
@@ -93,6 +102,16 @@ def pareto(
             err.print(f"wrote {folder / 'frontier'}.csv, .svg and .png", markup=False)
     failed = any(p.result.status == "error" for p in found)
     raise typer.Exit(1 if failed else 0)
+
+
+def _instance(file: Path, of_trace: dict[str, Any]) -> Instance:
+    """The instance in a file, or that of a job trace. Raises InputError."""
+    if file.suffix.lower() == ".csv":
+        return from_trace(file, budget_over_load=SPAN, **of_trace)
+    for name, value in of_trace.items():
+        if value is not None:
+            raise InputError(f"--{name.replace('_', '-')}: goes with a job trace (.csv), got {file}")
+    return load(file)
 
 
 def _defaults(instance: Instance) -> list[str]:

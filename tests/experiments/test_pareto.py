@@ -73,6 +73,7 @@ def test_json_prints_results_and_nothing_else(small: Path):
         (("--mean-jct", 1e-6), "mean JCT: must be >= 0.206522 hours, the least at budget 4, got 1e-06"),
         (("--mean-jct", -1), "--mean-jct: must be > 0 hours, got -1"),
         (("--method", "fastest"), "method: must be all, exact, literal"),
+        (("--hours", 3), "--hours: goes with a job trace (.csv), got"),
     ],
 )
 def test_bad_input_is_one_line_and_exit_status_2(tmp_path: Path, arguments: tuple[object, ...], message: str):
@@ -81,6 +82,21 @@ def test_bad_input_is_one_line_and_exit_status_2(tmp_path: Path, arguments: tupl
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr.startswith(f"gapwise: {message}")
     assert done.stderr.count("\n") == 1
+
+
+def test_a_job_trace_makes_a_frontier(tmp_path: Path):
+    trace = tmp_path / "trace.csv"
+    trace.write_text("name,time,application\na,600,cifar10\nb,3600,bert\n")
+    done = run(
+        "pareto", trace, "--points", 3, "--format", "csv", "--quiet", "--method", "one-width", "--rescale-seconds", 30
+    )
+    assert done.returncode == 0
+    assert [row.split(",")[2] for row in done.stdout.splitlines()[1::2]] == ["optimal"] * 3
+    trace.write_text("name,time,application\na,600,cifar10\nb,3600,doom\n")
+    refused = run("pareto", trace)
+    assert (refused.returncode, refused.stdout) == (2, "")
+    assert refused.stderr.startswith(f"gapwise: {trace}: line 3: application: must be one of cifar10, bert")
+    assert refused.stderr.rstrip().endswith("got 'doom'")
 
 
 def test_another_problem_is_refused(tmp_path: Path):
