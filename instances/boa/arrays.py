@@ -53,7 +53,8 @@ def width_arrays(data: BoaAllocation) -> WidthArrays:
     shape = int(epochs.max()), len(data.classes), len(data.gpu_types) * last
     if math.prod(shape) > MOST_CELLS:
         raise InputError(
-            f"max_width: {shape[0]} epochs of {shape[1]} classes at {shape[2]} widths are too many (> {MOST_CELLS:,})"
+            f"max_width: {shape[0]} epochs of {shape[1]} classes at {shape[2]} widths are more than {MOST_CELLS:,}; "
+            "give a smaller one"
         )
     hours = np.zeros(shape)
     for i, c in enumerate(data.classes):

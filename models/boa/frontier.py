@@ -5,6 +5,7 @@ Arrays, network and the lines of the dual are made once and shared by all budget
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -93,6 +94,9 @@ def fastest_budget(data: BoaAllocation) -> float:
     """What the fastest policy costs, infinite where speedups never level off: a greater budget buys nothing."""
     if data.convex:
         return Lagrangian(curves(data)).at(0.0).cost
+    curves_of = (epoch.speedup.on(t.name) for c in data.classes for epoch in c.epochs for t in data.gpu_types)
+    if data.max_width is None and any(curve.amdahl or curve.power for curve in curves_of):
+        return math.inf
     most = data
     while True:
         found = frontier(most).fastest_budget

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 import pytest
 
@@ -165,6 +167,10 @@ def test_budget_beyond_the_fastest_policy_changes_nothing():
     richer = data.model_copy(update={"budget": 10 * data.budget})
     assert exact(richer).objective == exact(data).objective
     assert fastest_budget(data) < data.budget
+    endless = one_epoch({"amdahl": 0.5}, budget=3.0, rescale_hours=0.1)
+    assert fastest_budget(endless) == math.inf
+    capped = endless.model_copy(update={"max_width": 4})
+    assert fastest_budget(capped) == pytest.approx(4 * (0.5 + 0.5 / 4 + 0.1))
 
 
 def test_a_path_adds_up_as_the_checker_does():
