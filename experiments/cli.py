@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import os
+import signal
 import sys
 from typing import Any
 
@@ -26,6 +26,7 @@ USAGE_ERROR: Any = typer.BadParameter.__mro__[2]  # click's ClickException, whic
 def main(command: str | None = None) -> None:
     """Run `gapwise`, or one of its sub-commands. Exit status: 0 done, 2 bad input, 3 ended without a solution."""
     arguments = sys.argv[1:] if command is None else [command, *sys.argv[1:]]
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # so that processes are ended on the way out
     try:
         status = get_command(app).main(arguments, prog_name="gapwise", standalone_mode=False)
     except InputError as error:
@@ -34,9 +35,6 @@ def main(command: str | None = None) -> None:
         _exit(f"gapwise: {error.format_message()}", 2)
     except (KeyboardInterrupt, typer.Abort):
         _exit("gapwise: interrupted", 130)
-    except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        sys.exit(141)
     sys.exit(status if isinstance(status, int) else 0)
 
 

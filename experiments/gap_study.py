@@ -28,9 +28,15 @@ TIME_LIMIT = 60.0
 def gap_study(
     paths: Annotated[
         list[Path] | None,
-        typer.Argument(metavar="[PATH]...", help="Instance files or folders; none: the reference study."),
+        typer.Argument(metavar="PATH", help="Instance files or folders; none: the reference study."),
     ] = None,
-    method: flags.Method = None,
+    method: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="Method beside `exact`: a name, `all`, or your own `package.module:function`; repeatable.",
+            show_default="those of each set; all for your own instances",
+        ),
+    ] = None,
     time_limit: Annotated[float, typer.Option(help="Wall seconds for each run.")] = TIME_LIMIT,
     gap: flags.Gap = None,
     threads: flags.Threads = None,
@@ -54,7 +60,7 @@ def gap_study(
                 if format == "json":
                     print(result.model_dump_json(), flush=True)
         except KeyboardInterrupt:
-            err.print(f"{len(done)} of {len(runs)} runs are kept in {folder}; go on with --resume", markup=False)
+            err.print(f"{len(done)} of {len(runs)} runs are kept in {folder}; go on with --resume")
             raise
     scored = score(done)
     rows = summarise(scored)
@@ -67,9 +73,9 @@ def gap_study(
         print(text, end="")
     for s in scored:
         if s.result.status == "error":
-            err.print(f"error: {s.result.instance} {s.result.method}: {s.result.reason}", markup=False)
+            err.print(f"error: {s.result.instance} {s.result.method}: {s.result.reason}")
     if not quiet:
-        err.print(f"wrote {folder / 'results.csv'} and {folder / 'report.html'}", markup=False)
+        err.print(f"wrote {folder / 'results.csv'} and {folder / 'report.html'}")
     raise typer.Exit(exit_status(s.result for s in scored))
 
 

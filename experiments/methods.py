@@ -7,6 +7,7 @@ heuristic is named the same way.
 from __future__ import annotations
 
 import importlib
+import inspect
 import os
 import sys
 from collections.abc import Callable, Mapping
@@ -26,12 +27,18 @@ def always(data: Any) -> str | None:
     return None
 
 
+def never(data: Any) -> bool:
+    """A method that is part of `all` on every instance it fits."""
+    return False
+
+
 @dataclass(frozen=True)
 class Method:
     """A method of one problem.
 
     `target` is its `module:function`; `honours` names the options it takes notice of (every method is ended at the
-    time limit); `unfit(data)` tells why the method cannot take an instance, `None` where it can.
+    time limit); `unfit(data)` tells why the method cannot take an instance, `None` where it can. `costly(data)`:
+    whether it would run for hours, so that it has to be asked for by name and is not part of `all`.
     """
 
     name: str
@@ -39,10 +46,16 @@ class Method:
     kind: Kind
     honours: frozenset[str]
     unfit: Callable[[Any], str | None] = field(default=always, compare=False)
+    costly: Callable[[Any], bool] = field(default=never, compare=False)
 
 
-def _exact(name: str, target: str, unfit: Callable[[Any], str | None] = always) -> Method:
-    return Method(name, target, "exact", EXACT, unfit)
+def _exact(
+    name: str,
+    target: str,
+    unfit: Callable[[Any], str | None] = always,
+    costly: Callable[[Any], bool] = never,
+) -> Method:
+    return Method(name, target, "exact", EXACT, unfit, costly)
 
 
 def _heuristic(
@@ -52,6 +65,8 @@ def _heuristic(
 
 
 LITERAL_BINARIES = 250_000
+LITERAL_TASKS = 16  # HiGHS takes a minute and more with the literal model of Eva from about here on
+LITERAL_WIDTHS = 2_000  # the same of BOA, in binaries x
 
 
 def _unfit_eva_literal(data: Any) -> str | None:
@@ -63,16 +78,14 @@ def _unfit_eva_literal(data: Any) -> str | None:
     return None
 
 
-LITERAL_WIDTHS = 10_000
+def _costly_eva_literal(data: Any) -> bool:
+    return sum(task.count for task in data.tasks) > LITERAL_TASKS
 
 
-def _unfit_boa_literal(data: Any) -> str | None:
-    epochs = sum(len(c.epochs) for c in data.classes)
+def _costly_boa_literal(data: Any) -> bool:
     tables = [e.speedup.table for c in data.classes for e in c.epochs if e.speedup.table]
     widest = max((min(points.gpus[-1], data.max_width or points.gpus[-1]) for points in tables), default=1)
-    if not data.convex and epochs * widest > LITERAL_WIDTHS:
-        return f"{epochs} epochs at {widest} widths make more than {LITERAL_WIDTHS:,} binaries"
-    return None
+    return not data.convex and sum(len(c.epochs) for c in data.classes) * widest > LITERAL_WIDTHS
 
 
 def _unfit_boa_types(data: Any) -> str | None:
@@ -82,14 +95,14 @@ def _unfit_boa_types(data: Any) -> str | None:
 METHODS: dict[str, tuple[Method, ...]] = {
     "eva-packing": (
         _exact("exact", "models.eva:exact"),
-        _exact("literal", "models.eva:literal", _unfit_eva_literal),
+        _exact("literal", "models.eva:literal", _unfit_eva_literal, _costly_eva_literal),
         _heuristic("no-packing", "heuristics.eva:no_packing"),
         _heuristic("full-reconfiguration", "heuristics.eva:full_reconfiguration"),
         _heuristic("full-reconfiguration-first", "heuristics.eva:full_reconfiguration_first"),
     ),
     "boa-allocation": (
         Method("exact", "models.boa:exact", "exact", frozenset({"time_limit", "gap"})),
-        _exact("literal", "models.boa:literal", _unfit_boa_literal),
+        _exact("literal", "models.boa:literal", costly=_costly_boa_literal),
         _heuristic("width-calculator", "heuristics.boa:width_calculator", _unfit_boa_types, SEEDED),
         _heuristic("width-calculator-whole-job", "heuristics.boa:width_calculator_whole_job", _unfit_boa_types, SEEDED),
         _heuristic("one-width", "heuristics.boa:one_width", _unfit_boa_types),
@@ -108,10 +121,10 @@ def methods_for(instance: Instance, names: list[str]) -> list[Method]:
     chosen: dict[str, Method] = {}
     for name in names:
         if name == "all":
-            chosen |= {n: m for n, m in known.items() if m.unfit(instance.data) is None}
+            chosen |= {n: m for n, m in known.items() if m.unfit(instance.data) is None and not m.costly(instance.data)}
         elif ":" in name:
-            _resolve(name)
-            chosen[name] = Method(name, name, "heuristic", SEEDED)
+            honours = SEEDED if _takes_options(_resolve(name)) else ANY
+            chosen[name] = Method(name, name, "heuristic", honours)
         elif name not in known:
             raise InputError(f"method: must be all, {', '.join(known)} or package.module:function, got {name!r}")
         else:
@@ -125,7 +138,8 @@ def methods_for(instance: Instance, names: list[str]) -> list[Method]:
 def apply(method: Method, instance: Instance, options: Options, report: Report) -> Result:
     """Run `method` on `instance` here and now. Raises whatever the method raises.
 
-    A user's own function gets the instance's data alone and returns a solution in JSON form, an Answer or a Result.
+    A user's own function gets the instance's data, and the options where it takes two arguments; it returns a solution
+    in JSON form, an Answer or a Result.
     """
     function = _resolve(method.target)
     if method.name != method.target:
@@ -137,7 +151,8 @@ def apply(method: Method, instance: Instance, options: Options, report: Report) 
             result = function(instance.data, options, report)
     else:
         with Stopwatch() as clock:
-            result = function(instance.data)
+            arguments = (instance.data, options) if _takes_options(function) else (instance.data,)
+            result = function(*arguments)
         if isinstance(result, Mapping):
             result = Answer(solution=result, solve_s=clock.cpu_s)
         if isinstance(result, Answer):
@@ -146,6 +161,12 @@ def apply(method: Method, instance: Instance, options: Options, report: Report) 
             raise InputError(f"method: {method.name} must return a solution, got {type(result).__name__}")
     effective = options.only(method.honours)
     return result.model_copy(update={"instance": instance.name, "method": method.name, "options": effective})
+
+
+def _takes_options(function: Callable[..., Any]) -> bool:
+    """Whether a user's own function has a second positional parameter, for the options."""
+    places = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+    return sum(p.kind in places for p in inspect.signature(function).parameters.values()) > 1
 
 
 def _resolve(target: str) -> Callable[..., Any]:

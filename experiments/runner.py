@@ -9,11 +9,15 @@ from __future__ import annotations
 import multiprocessing
 import os
 import pickle
+import signal
 import sys
 import tempfile
+import threading
 import time
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from concurrent.futures import TimeoutError as Expired
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -72,13 +76,14 @@ def run_all(runs: Sequence[Run], jobs: int = 1) -> Iterator[tuple[Run, Result]]:
     os.environ.setdefault("PYTHONWARNINGS", "ignore:resource_tracker:UserWarning")
     with tempfile.TemporaryDirectory(prefix="gapwise-") as folder:
         context = multiprocessing.get_context("spawn")
-        pool = ProcessPool(max_workers=min(jobs, max(1, len(runs))), initializer=_silence, context=context)
+        pool = ProcessPool(max_workers=min(jobs, max(1, len(runs))), initializer=_prepare, context=context)
         try:
             futures = []
-            for i, run in enumerate(runs):
-                diary, limit = Path(folder) / f"{i}.pickle", run.options.time_limit
-                end = None if limit is None else limit * GRACE[0] + GRACE[1]
-                futures.append((run, diary, pool.schedule(_work, args=(run, diary), timeout=end)))
+            with _interrupts_blocked():
+                for i, run in enumerate(runs):
+                    diary, limit = Path(folder) / f"{i}.pickle", run.options.time_limit
+                    end = None if limit is None else limit * GRACE[0] + GRACE[1]
+                    futures.append((run, diary, pool.schedule(_work, args=(run, diary), timeout=end)))
             for run, diary, future in futures:
                 yield run, _result(run, diary, future)
             pool.close()
@@ -89,11 +94,32 @@ def run_all(runs: Sequence[Run], jobs: int = 1) -> Iterator[tuple[Run, Result]]:
             pool.join()
 
 
-def _silence() -> None:
-    """Keep standard output for results: Python's prints go to standard error, those of solver libraries nowhere."""
+@contextmanager
+def _interrupts_blocked() -> Iterator[None]:
+    """The pool's threads, started in here, and the processes these start never see an interrupt: it is for us alone."""
+    signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
+
+
+def _prepare() -> None:
+    """What each process does first.
+
+    Standard output is for results: Python's prints go to standard error, those of solver libraries nowhere. A process
+    whose parent is gone ends itself.
+    """
     sys.stdout = sys.stderr
     with open(os.devnull, "w") as nowhere:
         os.dup2(nowhere.fileno(), 1)
+    threading.Thread(target=_outlive_no_parent, args=(os.getppid(),), daemon=True).start()
+
+
+def _outlive_no_parent(parent: int) -> None:
+    while os.getppid() == parent:
+        time.sleep(1.0)
+    os._exit(1)
 
 
 def _work(run: Run, diary: Path) -> Result:
@@ -151,9 +177,12 @@ def plan(
 ) -> list[Run]:
     """The runs of the methods called `names` on `instances`.
 
-    `given` are the options the user set himself: one that no chosen method honours raises InputError, as do unknown
-    methods.
+    `given` are the options the user set himself. Raises InputError for one that no chosen method honours, for an
+    unknown method and for two instances of one name.
     """
+    for name, times in Counter(instance.name for instance in instances).items():
+        if times > 1:
+            raise InputError(f"{times} instances are called {name!r}: names must be unique")
     runs = [Run(i, method, options) for i in instances for method in methods_for(i, names)]
     if not runs:
         raise InputError("method: none of the methods fits any of the instances")

@@ -15,7 +15,7 @@ from experiments import flags
 from experiments.runner import Run, plan, run_all
 from experiments.store import Store
 from experiments.table import csv_text, print_table, ready_folder
-from experiments.terminal import err, follow, out
+from experiments.terminal import err, follow
 from instances import InputError, Instance, Result, load
 from instances.files import write_whole
 
@@ -56,7 +56,7 @@ def solve(
     if format == "table":
         print_table(results)
     elif format == "csv":
-        out.print(csv_text(results), end="", markup=False)
+        print(csv_text(results), end="")
     if folder is not None:
         write_results(folder, results)
     raise typer.Exit(exit_status(results))
@@ -89,7 +89,7 @@ def export(instances: Sequence[Instance], path: Path, quiet: bool = False) -> No
     module, _, name = WRITERS[instance.problem].partition(":")
     write_model(getattr(importlib.import_module(module), name)(instance.data), path)
     if not quiet:
-        err.print(f"wrote {path}", markup=False)
+        err.print(f"wrote {path}")
 
 
 def write_results(folder: Path, results: Iterable[Result]) -> None:

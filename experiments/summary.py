@@ -15,15 +15,17 @@ from experiments.runner import Run
 from instances import Reference, Result, gap
 from instances.fields import Sense
 
-AGREE = 1e-6  # relative: proven optima of two methods may differ by their tolerances
+AGREE = 1e-6  # relative: how far an objective may be beyond another method's bound by the solvers' tolerances
 
 
 @dataclass(frozen=True)
 class Known:
-    """What a study knows of one instance: a proven optimum, or else the best bound, or neither."""
+    """What a study knows of one instance: the best objective, whether it is proven, the best bound and whose it is."""
 
-    optimum: float | None
+    objective: float | None
+    proven: bool
     bound: float | None
+    bound_of: str
 
 
 @dataclass(frozen=True)
@@ -60,7 +62,7 @@ class Row:
 def score(finished: Sequence[tuple[Run, Result]]) -> list[Scored]:
     """Gaps of every run, from what all the runs together, and the instances' references, know of its instance.
 
-    A result that contradicts a proof (two proven optima apart, a heuristic better than an optimum) becomes an error.
+    A result that is better than the bound of another, or of the reference, becomes an error: one of the two is wrong.
     """
     instances: dict[tuple[str, str], list[tuple[Run, Result]]] = {}
     for run, result in finished:
@@ -73,37 +75,37 @@ def _known(results: Sequence[Result], reference: Reference | None) -> Known:
     sense = results[0].sense
     best = min if sense == "minimize" else max
     tightest = max if sense == "minimize" else min
-    optima = [r.objective for r in results if r.status == "optimal" and r.objective is not None]
-    bounds = [r.bound for r in results if r.bound is not None]
+    bounds = {r.method: r.bound for r in results if r.bound is not None}
+    objectives = [r.objective for r in results if r.solved and r.objective is not None]
+    proven = any(r.status == "optimal" for r in results)
     if reference is not None and reference.bound is not None:
-        bounds.append(reference.bound)
-        if reference.objective is not None and _close(reference.objective, reference.bound):
-            optima.append(reference.objective)
-    return Known(best(optima) if optima else None, tightest(bounds) if bounds else None)
+        bounds["the reference"] = reference.bound
+        if reference.objective is not None and abs(reference.objective - reference.bound) <= _slack(reference.bound):
+            objectives.append(reference.objective)
+            proven = True
+    bound_of = tightest(bounds, key=bounds.__getitem__, default="")
+    return Known(best(objectives, default=None), proven, bounds.get(bound_of), bound_of)
 
 
 def _score(run: Run, result: Result, known: Known) -> Scored:
     objective, sense = result.objective, result.sense
     if objective is None or not result.solved:
         return Scored(run, result, None, None)
-    if known.optimum is not None:
-        short = objective - known.optimum if sense == "minimize" else known.optimum - objective
-        contradicts = short < -AGREE * max(1.0, abs(known.optimum))
-        contradicts |= result.status == "optimal" and not _close(objective, known.optimum, result)
-        if contradicts:
-            return _contradiction(run, result, known.optimum)
-        return Scored(run, result, 0.0 if short <= 0 else gap(known.optimum, objective, _opposite(sense)), None)
-    return Scored(run, result, None, gap(objective, known.bound, sense))
+    if known.bound is not None:
+        ahead = known.bound - objective if sense == "minimize" else objective - known.bound
+        if ahead > _slack(known.bound):
+            reason = f"objective {objective!r} is better than the bound {known.bound!r} of {known.bound_of}"
+            return Scored(run, result.model_copy(update={"status": "error", "reason": reason}), None, None)
+    if known.proven:
+        return Scored(run, result, gap(known.objective, objective, _opposite(sense)), None)
+    bound = known.bound
+    if bound is not None:  # within the tolerance of a contradiction the bound is met
+        bound = min(bound, objective) if sense == "minimize" else max(bound, objective)
+    return Scored(run, result, None, gap(objective, bound, sense))
 
 
-def _contradiction(run: Run, result: Result, optimum: float) -> Scored:
-    reason = f"objective {result.objective!r} contradicts the proven optimum {optimum!r}"
-    return Scored(run, result.model_copy(update={"status": "error", "reason": reason}), None, None)
-
-
-def _close(a: float, b: float, result: Result | None = None) -> bool:
-    asked = float(result.options.get("gap", AGREE)) if result is not None else AGREE
-    return abs(a - b) <= max(AGREE, 2 * asked) * max(1.0, abs(a), abs(b))
+def _slack(value: float) -> float:
+    return AGREE * max(1.0, abs(value))
 
 
 def _opposite(sense: Sense) -> Sense:

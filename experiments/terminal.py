@@ -15,8 +15,11 @@ T = TypeVar("T")
 
 FILE_WIDTH = 160  # columns of a table that goes to a file or a pipe
 
-out = Console(highlight=False, soft_wrap=True, width=None if sys.stdout.isatty() else FILE_WIDTH)
-err = Console(stderr=True, highlight=False, soft_wrap=True)
+# names are printed as they are: an instance may be called `a [b] :star:`
+out = Console(
+    highlight=False, markup=False, emoji=False, soft_wrap=True, width=None if sys.stdout.isatty() else FILE_WIDTH
+)
+err = Console(stderr=True, highlight=False, markup=False, emoji=False, soft_wrap=True)
 
 
 def follow(results: Iterable[tuple[T, Result]], total: int, quiet: bool = False) -> Iterator[tuple[T, Result]]:
@@ -24,7 +27,7 @@ def follow(results: Iterable[tuple[T, Result]], total: int, quiet: bool = False)
     if quiet:
         yield from results
     elif err.is_terminal:
-        columns = TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn()
+        columns = TextColumn("{task.description}", markup=False), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn()
         with Progress(*columns, console=err, transient=True) as progress:
             task = progress.add_task("starting", total=total)
             for run, result in results:
@@ -32,7 +35,7 @@ def follow(results: Iterable[tuple[T, Result]], total: int, quiet: bool = False)
                 yield run, result
     else:
         for i, (run, result) in enumerate(results, 1):
-            err.print(f"[{i}/{total}] {line(result)}", markup=False)
+            err.print(f"[{i}/{total}] {line(result)}")
             yield run, result
 
 

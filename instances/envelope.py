@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Generic, Literal, TypeVar
+from typing import Annotated, Generic, Literal, Self, TypeVar
 
-from pydantic import Field, SerializeAsAny
+from pydantic import Field, SerializeAsAny, model_validator
 
-from instances.fields import Frozen, Name, Number, ProblemData
+from instances.fields import Frozen, Name, Number, ProblemData, refuse
 
 
 class Reference(Frozen):
@@ -29,6 +29,17 @@ class Instance(Frozen, Generic[D]):
     source: str = ""
     reference: Reference | None = None
     data: SerializeAsAny[D]
+
+    @model_validator(mode="after")
+    def _validate(self) -> Self:
+        known = self.reference
+        if known is None or known.objective is None or known.bound is None:
+            return self
+        over = known.bound - known.objective if self.data.sense == "minimize" else known.objective - known.bound
+        if over > 1e-6 * max(1.0, abs(known.objective)):
+            side = "<=" if self.data.sense == "minimize" else ">="
+            refuse("reference.bound", f"must be {side} reference.objective, {known.objective:g}", known.bound)
+        return self
 
     @classmethod
     def of(cls, data: D, name: str, source: str = "", reference: Reference | None = None) -> Instance[D]:

@@ -133,6 +133,18 @@ COMPARISONS = {
 }
 
 
+PLAIN = {
+    "too_short": "must not be empty",
+    "string_too_short": "must not be empty",
+    "model_type": "must be an object",
+    "model_attributes_type": "must be an object",
+    "dict_type": "must be an object",
+    "mapping_type": "must be an object",
+    "tuple_type": "must be a list",
+    "string_type": "must be a string",
+}
+
+
 def _first_line(error: ValidationError, root: str) -> str:
     """The first of pydantic's errors as one line: path, what must hold, what was found."""
     first = error.errors(include_url=False)[0]
@@ -151,8 +163,8 @@ def _first_line(error: ValidationError, root: str) -> str:
         return f"{path}: unknown field"
     if kind == "missing":
         return f"{path}: missing"
-    if kind == "too_short":
-        return f"{path}: must not be empty"
+    if kind in PLAIN:
+        return f"{path}: {PLAIN[kind]}" + ("" if "empty" in PLAIN[kind] else f", got {_show(value)}")
     message = first["msg"].replace("Input should be", "must be").replace("Value error, ", "")
     return f"{path}: {message}, got {_show(value)}"
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import time
 
-from instances import Answer
+from instances import Answer, Options
 from instances.eva import EvaPacking
 
 
@@ -13,6 +13,13 @@ def one_each(data: EvaPacking) -> dict:
     """Every task on the most expensive type."""
     kind = max(data.instance_types, key=lambda k: k.usd_per_hour).name
     return {"instances": [{"type": kind, "count": t.count, "tasks": {t.key: 1}} for t in data.tasks]}
+
+
+def seeded(data: EvaPacking, options: Options) -> dict:
+    """As `one_each`, and as many idle instances as the seed says."""
+    kind = max(data.instance_types, key=lambda k: k.usd_per_hour).name
+    idle = {"type": kind, "count": options.seed, "tasks": {}}
+    return {"instances": [*one_each(data)["instances"], idle]}
 
 
 def with_bound(data: EvaPacking) -> Answer:

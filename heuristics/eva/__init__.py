@@ -11,9 +11,9 @@ from heuristics.eva.criterion import (
     prefers_full,
     provision_saving,
 )
-from heuristics.eva.full_reconfiguration import full_reconfiguration, full_reconfiguration_first, reconfigure
 from heuristics.eva.no_packing import no_packing
 from heuristics.eva.partial_reconfiguration import Hosted, partial_reconfiguration
+from heuristics.eva.reconfiguration import full_reconfiguration, full_reconfiguration_first, reconfigure
 
 __all__ = [
     "Delays",

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from heuristics.eva.full_reconfiguration import ROUNDING, TieBreak, reconfigure
+from heuristics.eva.reconfiguration import ROUNDING, TieBreak, reconfigure
 from heuristics.eva.worth import Worth
 from instances import InputError
 from instances.eva import EvaPacking, packing_arrays

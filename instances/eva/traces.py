@@ -60,9 +60,8 @@ def alibaba(
     source = (
         f"Alibaba cluster-trace-gpu-v2023, {Path(path).name}, {what}; {len(demands) - len(fitting)} pods fit nowhere"
     )
-    return Instance.of(
-        data, f"alibaba-{Path(path).stem}-{gpus}" + (f"-perturbed-{perturb:g}" if perturb else ""), source
-    )
+    perturbed = f"-perturbed-{perturb:g}-seed-{seed}" if perturb else ""
+    return Instance.of(data, f"alibaba-{Path(path).stem}-{gpus}{perturbed}", source)
 
 
 def alive(path: str | Path, at_s: float, *, objective: Literal["cost", "net-saving"] = "cost") -> Instance[EvaPacking]:

@@ -37,6 +37,7 @@ def build_literal(data: EvaPacking) -> ConcreteModel:
     model.cost = Objective(rule=_cost(data), sense=minimize)
     model.each_task_once = Constraint(model.T, rule=_each_task_once)
     model.one_type = Constraint(model.I, rule=_one_type)
+    model.no_ghosts = Constraint(model.I, _free_tasks(tasks), rule=_no_ghosts)
     if all(len(task.demand) == 1 for task in data.tasks):
         model.capacity = Constraint(model.I, model.R, rule=_capacity(data, tasks))
     else:
@@ -56,6 +57,15 @@ def _each_task_once(m: Any, t: int) -> Any:
 
 def _one_type(m: Any, i: int) -> Any:
     return sum(m.x[i, k] for k in m.K) == 1
+
+
+def _free_tasks(tasks: list[Task]) -> list[int]:
+    return [t for t, task in enumerate(tasks) if not any(any(amounts.values()) for amounts in task.demand.values())]
+
+
+def _no_ghosts(m: Any, i: int, t: int) -> Any:
+    """Tasks that demand nothing would fit on the ghost type, which is no instance."""
+    return m.y[i, t] + m.x[i, GHOST] <= 1
 
 
 def _capacity(data: EvaPacking, tasks: list[Task]) -> Any:

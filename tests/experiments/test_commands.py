@@ -17,7 +17,7 @@ import pytest
 
 from experiments import reference
 from experiments.summary import score, summarise
-from instances import Result, save
+from instances import Reference, Result, save
 from instances.eva import table_3, table_7
 
 ROOT = Path(__file__).parents[2]
@@ -115,8 +115,9 @@ BAD = [
     ("solve {file} --resume", "needs --out"),
     ("solve {file} --out /dev/null/x", "cannot be made a folder"),
     ("solve {file} --write-model model.txt", "written as .lp or .mps"),
-    ("solve {file} {file} --write-model m.lp", "takes one instance file"),
+    ("solve {file} {file} --write-model m.lp", "names must be unique"),
     ("solve {file} --method no-packing --gap 0.1", "--gap: none of the chosen methods"),
+    ("solve {file} {file}", "2 instances are called 'eva-table-3'"),
     ("gap_study {folder}/empty", "no instance files"),
     ("gap_study {folder}/none.json", "No such file"),
     ("gap_study --out /dev/null/x", "cannot be made a folder"),
@@ -187,6 +188,29 @@ def test_an_interrupted_study_loses_nothing_and_resumes(tmp_path: Path):
     assert len(list(csv.DictReader((out / "results.csv").open()))) == 6
 
 
+def test_ended_from_outside_it_leaves_no_process_behind(table_3_file: Path):
+    line = [sys.executable, "-m", "experiments.solve", str(table_3_file), "--method", "tests.user_heuristics:sleeps"]
+    study = subprocess.Popen(line, cwd=ROOT, stderr=subprocess.PIPE, text=True)
+
+    def children() -> list[str]:
+        found = subprocess.run(
+            ["ps", "-o", "pid=", "--ppid", str(study.pid)], capture_output=True, text=True, check=False
+        )
+        return found.stdout.split()
+
+    waited = time.monotonic()
+    while len(children()) < 2 and time.monotonic() - waited < 60:  # the resource tracker and the worker
+        time.sleep(0.1)
+    workers = children()
+    study.terminate()
+    study.communicate(timeout=60)
+    assert study.returncode == 143
+    deadline = time.monotonic() + 30
+    while any(Path(f"/proc/{pid}").exists() for pid in workers) and time.monotonic() < deadline:
+        time.sleep(0.1)
+    assert not any(Path(f"/proc/{pid}").exists() for pid in workers)
+
+
 def scored_results(*objectives: tuple[str, str, float | None, float | None]):
     from experiments.methods import methods_for
     from experiments.runner import Run
@@ -241,6 +265,32 @@ def test_no_gap_for_what_breaks_constraints():
 )
 def test_contradictions_between_methods_are_errors(objectives: list):
     assert "error" in {s.result.status for s in scored_results(*objectives)}
+
+
+def test_a_loose_proof_does_not_accuse_a_better_heuristic():
+    exact, heuristic = scored_results(("exact", "optimal", 11.0, 9.0), ("h", "feasible", 10.0, None))
+    assert heuristic.result.status == "feasible"
+    assert heuristic.gap_to_optimum == 0
+    assert exact.gap_to_optimum == pytest.approx(0.1)
+
+
+def test_a_wrong_reference_is_found_out(tmp_path: Path):
+    wrong = table_3().model_copy(update={"reference": Reference(objective=20.0, bound=20.0)})
+    save(wrong, tmp_path / "wrong.json")
+    done = run("gap_study", tmp_path / "wrong.json", "--out", tmp_path / "out")
+    assert done.returncode == 1
+    assert "better than the bound 20.0 of the reference" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_names_are_printed_as_they_are(tmp_path: Path):
+    odd = table_3().model_copy(update={"name": "a [/x] [seed] :star:"})
+    save(odd, tmp_path / "odd.json")
+    for form in ("table", "csv"):
+        done = run("solve", tmp_path / "odd.json", "--format", form)
+        assert done.returncode == 0
+        assert "a [/x] [seed] :star:" in done.stdout
+        assert "a [/x] [seed] :star:" in done.stderr
 
 
 def test_the_quick_reference_study_touches_every_set():

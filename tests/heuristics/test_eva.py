@@ -82,6 +82,14 @@ def test_classes_give_what_single_tasks_give(seed: int):
 
 
 @pytest.mark.parametrize("seed", range(3))
+def test_many_tied_classes_are_filled_alike(seed: int, monkeypatch: pytest.MonkeyPatch):
+    data = table_7(120, seed).data
+    by_lists = full_reconfiguration(data).objective
+    monkeypatch.setattr("heuristics.eva.reconfiguration.MANY", 0)
+    assert full_reconfiguration(data).objective == pytest.approx(by_lists)
+
+
+@pytest.mark.parametrize("seed", range(3))
 def test_without_losses_throughput_changes_nothing(seed: int):
     """At throughputs of 1 the fill by TNRP is the fill by RP."""
     base = table_7(80, seed).data

@@ -125,8 +125,15 @@ def test_a_task_that_needs_nothing_goes_along():
     base = table_3().data
     free = Task(workload="free", count=3, demand={"default": {"gpu": 0, "cpu": 0, "ram_gb": 0}})
     data = EvaPacking.model_validate({**base.model_dump(), "tasks": (*base.tasks, free)})
-    assert exact(data).objective == pytest.approx(12.8)
+    assert exact(data).objective == literal(data).objective == pytest.approx(12.8)
     assert no_packing(data).objective == pytest.approx(16.2 + 3 * 0.4)
+
+
+def test_a_task_that_needs_nothing_needs_an_instance():
+    base = table_3().data
+    free = Task(workload="free", count=3, demand={"default": {"gpu": 0, "cpu": 0, "ram_gb": 0}})
+    data = EvaPacking.model_validate({**base.model_dump(), "tasks": (free,)})
+    assert exact(data).objective == literal(data).objective == pytest.approx(0.4)
 
 
 def test_the_incumbents_are_reported():

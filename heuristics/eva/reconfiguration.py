@@ -15,12 +15,13 @@ import numpy as np
 
 from instances import Answer, Options, Result, Stopwatch, conclude
 from instances.eva import EvaPacking, PackingArrays, packing_arrays
-from instances.eva.arrays import Group
+from instances.eva.arrays import Group, IntArray
 
 TieBreak = Literal["alignment", "first"]
 Fill = Callable[[int, list[int]], tuple[dict[int, int], float]]
 """`fill(type, tasks left of each class)`: the tasks put on an instance of the type, and their price."""
 
+MANY = 40  # tied classes beyond which arrays are faster than lists
 ROUNDING = 1e-9  # relative: prices under interference are products of floats, and ties between them are meant
 
 
@@ -84,6 +85,11 @@ def _fill_by_price(arrays: PackingArrays, tie_break: TieBreak) -> Fill:
         on_it: dict[int, int] = {}
         for classes in tied:
             open_ = [c for c in classes if left[c]]
+            if len(open_) > MANY and tie_break == "alignment":
+                free, added = _fill_by_alignment(np.array(open_), demand, free, size, left)
+                for c, k in added.items():
+                    on_it[c], total = k, total + k * worth[c]
+                continue
             while open_:
                 room = {c: _room(demand[c], free, left[c] - on_it.get(c, 0)) for c in open_}
                 open_ = [c for c in open_ if room[c]]
@@ -101,6 +107,24 @@ def _fill_by_price(arrays: PackingArrays, tie_break: TieBreak) -> Fill:
         return on_it, total
 
     return fill
+
+
+def _fill_by_alignment(
+    classes: IntArray, demand: list[list[int]], free: list[int], size: list[int], left: list[int]
+) -> tuple[list[int], dict[int, int]]:
+    """What is free, and the tasks added, once no task of the tied `classes` fits: on arrays, for there are many."""
+    needs, available = np.array([demand[c] for c in classes]), np.array([left[c] for c in classes])
+    room = np.array(free)
+    per_size = np.array([1.0 / q**2 if q else 0.0 for q in size])
+    on_it: dict[int, int] = {}
+    while True:
+        fitting = np.flatnonzero((needs <= room).all(axis=1) & (available > 0))
+        if not len(fitting):
+            return room.tolist(), on_it
+        best = fitting[np.argmax(needs[fitting] @ (room * per_size))]
+        room = room - needs[best]
+        available[best] -= 1
+        on_it[int(classes[best])] = on_it.get(int(classes[best]), 0) + 1
 
 
 def _room(demand: list[int], free: list[int], left: int) -> int:
