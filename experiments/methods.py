@@ -66,7 +66,7 @@ def _heuristic(
 
 LITERAL_BINARIES = 250_000
 LITERAL_TASKS = 16  # HiGHS takes a minute and more with the literal model of Eva from about here on
-LITERAL_WIDTHS = 2_000  # the same of BOA, in binaries x
+LITERAL_WIDTHS = 5_000  # the same of BOA, in binaries x
 
 
 def _unfit_eva_literal(data: Any) -> str | None:
