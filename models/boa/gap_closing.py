@@ -17,9 +17,9 @@ from models.boa.labels import ClassPaths, class_paths
 from models.boa.network import IntArray
 from models.boa.reduced import Reduced
 
-PROBE_LABELS = 300  # labels an epoch in a probe
-PROBE_FRONT = 2_000  # policies in a merged front of a probe
-GROWTH = 3.0
+PROBE_LABELS = 150  # labels an epoch in a probe
+PROBE_FRONT = 1_000  # policies in a merged front of a probe
+GROWTH = 4.0
 
 Check = Callable[[int], None]
 Found = Callable[[list[IntArray] | None, float | None], None]

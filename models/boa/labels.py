@@ -79,9 +79,14 @@ def class_paths(
             cost_in = np.concatenate([cost_in, spent[source] + change_cost[target]])
             time_in = np.concatenate([time_in, took[source] + change_time])
         spent, took = cost_in + cost[j, new], time_in + time[j, new]
-        kept = np.flatnonzero((spent <= r.budget) & (took <= latest))
+        fits = (spent <= r.budget) & (took <= latest)
+        if not fits.all():
+            kept = np.flatnonzero(fits)
+            before, new, on, spent, took = before[kept], new[kept], on[kept], spent[kept], took[kept]
         if len(entering):
-            kept = kept[nondominated(new[kept], spent[kept], took[kept], bits)]
+            kept = nondominated(new, spent, took, bits)
+        else:
+            kept = np.arange(len(new))
         if most is not None and len(kept) > most:
             kept, complete = kept[thin(on[kept], most)], False
         choice, excess, spent, took = new[kept], on[kept], spent[kept], took[kept]
