@@ -4,17 +4,21 @@ from __future__ import annotations
 
 from instances import Answer, Options, Report, Result, Stopwatch, conclude, ignore
 from instances.eva import EvaPacking, PackingArrays, packing_arrays
+from instances.eva.arrays import Group
+from instances.result import Termination
+from models.eva.column_generation import Configuration, Packing, column_generation
 from models.eva.master import in_usd, solve_covering
 from models.eva.net_saving import solve_net_saving
 from models.eva.patterns import covering_patterns
 
-LIMIT = 8_000  # feasible patterns of one type beyond which column generation takes over
+LIMIT = 8_000  # feasible patterns of one type beyond which column generation is faster
 
 
 def exact(data: EvaPacking, options: Options = Options(), report: Report = ignore) -> Result:
     """Solve an `eva-packing` instance to proven optimality, or as far as the time limit allows.
 
-    `cost`: an integer master over the patterns that matter. `net-saving`: set partitioning over all patterns that pay.
+    `cost`: an integer master over the patterns that matter, or column generation where they are too many.
+    `net-saving`: set partitioning over all patterns that pay.
     """
     arrays = packing_arrays(data)
     if data.objective == "net-saving":
@@ -25,10 +29,7 @@ def exact(data: EvaPacking, options: Options = Options(), report: Report = ignor
 
 
 def _solve_cost(arrays: PackingArrays, options: Options, report: Report) -> Answer:
-    answer = solve_patterns(arrays, options, report)
-    if answer is None:
-        raise NotImplementedError("column generation is on its way")
-    return answer
+    return solve_patterns(arrays, options, report) or solve_columns(arrays, options, report)
 
 
 def _least_cost(data: EvaPacking, options: Options) -> float | None:
@@ -54,3 +55,45 @@ def solve_patterns(arrays: PackingArrays, options: Options, report: Report = ign
         trace=in_usd(arrays, solved.trace),
         info={**solved.info, "method": "patterns", "patterns": len(patterns.kind)},
     )
+
+
+def solve_columns(arrays: PackingArrays, options: Options, report: Report = ignore) -> Answer:
+    """Column generation. Its bound rests on integers and rationals alone, save where `info["complete"]` says that HiGHS
+    found nothing better among all the columns that a better solution could use."""
+
+    def told(configuration: Configuration | None, bound: int | None) -> None:
+        solution = None if configuration is None else arrays.solution(_groups(configuration))
+        report(solution, None if bound is None else arrays.usd(bound))
+
+    with Stopwatch() as building:
+        packing = Packing.of(
+            arrays.count, arrays.price.tolist(), arrays.capacity, arrays.family.tolist(), arrays.demand
+        )
+    with Stopwatch() as clock:
+        outcome = column_generation(
+            packing,
+            time_limit=options.time_limit,
+            gap=options.gap,
+            seed=options.seed,
+            report=None if report is ignore else told,
+        )
+    configuration, cost = outcome.configuration, outcome.cost
+    bound = cost if outcome.complete and cost is not None else outcome.bound
+    closed = cost is not None and cost - bound <= options.gap * cost
+    stopped: tuple[Termination, str | None] = ("time_limit", "time limit") if not closed else ("finished", None)
+    if not closed and options.time_limit is None:
+        stopped = ("finished", "no more columns were tried; a bound and an incumbent remain apart")
+    return Answer(
+        solution=None if configuration is None else arrays.solution(_groups(configuration)),
+        bound=arrays.usd(bound),
+        termination=stopped[0],
+        reason=stopped[1],
+        build_s=building.cpu_s,
+        solve_s=clock.cpu_s,
+        trace=in_usd(arrays, outcome.trace),
+        info={**outcome.info, "method": "column generation", "complete": outcome.complete},
+    )
+
+
+def _groups(configuration: Configuration) -> list[Group]:
+    return [(column.type, dict(column.pattern), count) for column, count in configuration.items()]

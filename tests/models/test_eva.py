@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from heuristics.eva import no_packing
+from heuristics.eva import full_reconfiguration, no_packing
 from instances import InputError, Options
 from instances.eva import EvaPacking, Task, packing_arrays, table_3, table_7
 from models.eva import build_literal, exact, literal
-from models.eva.exact import solve_patterns
+from models.eva.exact import solve_columns, solve_patterns
 from models.eva.net_saving import saving_patterns
 from models.eva.patterns import covering_patterns, feasible_patterns, maximal
 
@@ -38,6 +38,48 @@ def test_literal_and_patterns_agree_on_table_7(seed):
 def test_200_tasks_are_proven_at_no_gap(seed):
     result = exact(table_7(200, seed).data)
     assert (result.status, result.gap) == ("optimal", 0.0)
+
+
+@pytest.mark.parametrize(("n", "seed"), [(8, 0), (60, 1), (200, 0), (1000, 0), (8000, 0)])
+def test_patterns_and_column_generation_agree(n, seed):
+    """Two methods that share no code but the arrays; the second one's bound is exact."""
+    arrays = packing_arrays(table_7(n, seed).data)
+    patterns, columns = solve_patterns(arrays, Options(gap=0.0)), solve_columns(arrays, Options(gap=0.0))
+    assert patterns is not None
+    assert patterns.bound == pytest.approx(columns.bound, rel=1e-12)
+
+
+def many_classes(seed):
+    """Forty distinct demands on the EC2 types: too many patterns to list."""
+    base = table_7(200, 0).data
+    rng = np.random.default_rng(seed)
+    amounts = {(int(rng.integers(0, 2)), int(rng.integers(1, 13)), int(rng.integers(1, 49))) for _ in range(40)}
+    tasks = [
+        Task(
+            workload=f"w{i}",
+            count=int(rng.integers(1, 6)),
+            demand={"default": dict(zip(base.resources, a, strict=True))},
+        )
+        for i, a in enumerate(sorted(amounts))
+    ]
+    return EvaPacking.model_validate({**base.model_dump(), "tasks": tasks})
+
+
+def test_many_classes_are_solved_by_column_generation():
+    data = many_classes(0)
+    result = exact(data, Options(time_limit=30, gap=1e-3))
+    assert result.info["method"] == "column generation"
+    assert result.status == "optimal"
+    assert result.gap <= 1e-3
+    assert result.bound <= result.objective <= full_reconfiguration(data).objective
+
+
+def test_column_generation_reports_and_keeps_to_a_time_limit():
+    told = []
+    result = exact(many_classes(1), Options(time_limit=0.3, gap=0.0), lambda solution, bound: told.append(bound))
+    assert result.status in ("feasible", "optimal")
+    assert told
+    assert result.bound is not None
 
 
 def test_known_optima_of_table_7():

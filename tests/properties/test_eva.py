@@ -7,10 +7,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from heuristics import eva as heuristics
-from instances import Instance, check, parse
-from instances.eva import EvaPacking, InstanceType
+from instances import Instance, Options, check, parse
+from instances.eva import EvaPacking, InstanceType, packing_arrays
 from instances.files import dump
 from models import eva as models
+from models.eva.exact import solve_columns
 from tests.brute_force import best_packing
 from tests.strategies import packings
 
@@ -33,6 +34,14 @@ def test_exact_net_saving_is_the_optimum_by_enumeration(data: EvaPacking) -> Non
     result = models.exact(data)
     assert result.status == "optimal"
     assert result.objective == pytest.approx(best_packing(data), **CLOSE)
+
+
+@settings(deadline=None, max_examples=30)
+@given(packings())
+def test_column_generation_is_the_optimum_by_enumeration(data: EvaPacking) -> None:
+    answer = solve_columns(packing_arrays(data), Options(gap=0.0))
+    assert answer.bound == pytest.approx(best_packing(data), **CLOSE)
+    assert check(data, answer.solution).objective == pytest.approx(answer.bound, **CLOSE)
 
 
 @settings(deadline=None, max_examples=25)

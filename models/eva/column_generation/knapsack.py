@@ -1,0 +1,178 @@
+"""A bounded integer knapsack with several resources: the best packing at every capacity at once, and a search over
+it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+Ints = NDArray[np.int64]
+VALUE_LIMIT = 2**52
+"""Table entries are 64-bit, and sums of a few of them must stay so."""
+
+
+@dataclass(frozen=True)
+class Found:
+    """Packings above a target, best last, as (value, {item: copies}); ``complete`` when no better packing was left
+    out."""
+
+    packings: list[tuple[int, dict[int, int]]]
+    complete: bool
+
+
+class KnapsackTable:
+    """Layers ``L_j(s)``: the most value in capacity ``s`` from the first ``j`` items, each used at most its limit.
+
+    ``L_j(s) = max_{0 <= k <= u_j} k p_j + L_{j-1}(s - k w_j)``, in integers, so the values at all capacities are exact.
+
+    ``size`` (m, d) are item sizes on the axes of the table, ``capacity`` (d,) the largest capacity.
+    """
+
+    def __init__(self, size: Ints, capacity: Sequence[int]) -> None:
+        self.size = size
+        self.shape = tuple(int(c) + 1 for c in capacity)
+        self._strides = np.array([int(np.prod(self.shape[a + 1 :])) for a in range(len(self.shape))], dtype=np.int64)
+        self._offset = size @ self._strides
+        self._sizes = [tuple(int(w) for w in row) for row in size]
+        self._limits = [0] * len(size)
+        self._fits = [min((c // w for c, w in zip(capacity, row, strict=True) if w), default=-1) for row in self._sizes]
+        self._layers = np.zeros((len(size) + 1, *self.shape), dtype=np.int64)
+        self._flat = self._layers.reshape(len(size) + 1, -1)
+        self._values = np.zeros(len(size), dtype=np.int64)
+
+    def limit(self, copies: Ints) -> None:
+        """Set how many copies (m,) there are of each item."""
+        self._limits = [int(u) for u in copies]
+
+    def fill(self, values: Ints) -> None:
+        """Compute all layers for integer item values (m,); no packing may be worth more than ``VALUE_LIMIT``."""
+        self._values = np.maximum(values, 0)
+        for j, value in enumerate(self._values):
+            layer = self._layers[j + 1, ...]
+            layer[...] = self._layers[j]
+            if value == 0 or self._limits[j] == 0:
+                continue
+            if self._fits[j] < 0:
+                layer += np.int64(value * self._limits[j])
+            elif self._limits[j] >= self._fits[j]:
+                self._use_freely(layer, self._sizes[j], np.int64(value))
+            else:
+                self._use_within(layer, self._sizes[j], int(value), self._limits[j])
+
+    def _use_freely(self, layer: NDArray[np.int64], size: tuple[int, ...], value: np.int64) -> None:
+        """Any number of copies: slabs as thick as the item, each from the one before, so every state is visited
+        once."""
+        axis = max(range(len(size)), key=lambda a: size[a] / self.shape[a])
+        step = size[axis]
+        target = [slice(w, None) for w in size]
+        source = [slice(0, c - w) for c, w in zip(self.shape, size, strict=True)]
+        for start in range(step, self.shape[axis], step):
+            stop = min(start + step, self.shape[axis])
+            target[axis], source[axis] = slice(start, stop), slice(start - step, stop - step)
+            view = layer[tuple(target)]
+            np.maximum(view, layer[tuple(source)] + value, out=view)
+
+    def _use_within(self, layer: NDArray[np.int64], size: tuple[int, ...], value: int, limit: int) -> None:
+        """At most ``limit`` copies: bundles of 1, 2, 4, ... and the rest, each used once."""
+        bundle = 1
+        while limit > 0:
+            take = min(bundle, limit)
+            target = tuple(slice(take * w, None) for w in size)
+            source = tuple(slice(0, c - take * w) for c, w in zip(self.shape, size, strict=True))
+            view = layer[target]
+            np.maximum(view, layer[source] + np.int64(take * value), out=view)
+            limit -= take
+            bundle *= 2
+
+    def best(self, capacity: Sequence[int]) -> int:
+        """The most value at a capacity."""
+        return int(self._flat[-1, int(self._strides @ np.asarray(capacity, dtype=np.int64))])
+
+    def best_with_each(self, capacity: Sequence[int]) -> Ints:
+        """(m,) the most value at a capacity with at least one copy of each item (-1 where it does not fit).
+
+        An item whose copies are all used in the rest of the packing is counted once too often.
+        """
+        room = np.asarray(capacity, dtype=np.int64) - self.size
+        inside = (room >= 0).all(axis=1)
+        state = np.where(inside, room @ self._strides, 0)
+        return np.asarray(np.where(inside, self._flat[-1, state].astype(np.int64) + self._values, -1))
+
+    def packing(self, capacity: Sequence[int]) -> dict[int, int]:
+        """A best packing at a capacity, as {item: copies}."""
+        state, top = int(self._strides @ np.asarray(capacity, dtype=np.int64)), len(self._sizes)
+        packing: dict[int, int] = {}
+        while True:
+            goal = int(self._flat[top, state])
+            if goal == 0:
+                return packing
+            j = int(np.searchsorted(self._flat[: top + 1, state], goal)) - 1
+            value, step, copies = int(self._values[j]), int(self._offset[j]), 0
+            while int(self._flat[j, state]) + copies * value != goal:
+                copies += 1
+                state -= step
+            packing[j] = copies
+            top = j
+
+    def search(
+        self,
+        capacity: Sequence[int],
+        room: Ints,
+        size: Ints,
+        values: Ints,
+        charge: Ints,
+        limit: Ints,
+        target: int,
+        node_limit: int,
+        every: bool = False,
+    ) -> Found:
+        """Packings worth more than ``target`` by ``values`` (m,) that fit ``room`` (R,) by ``size`` (m, R), with at
+        most ``limit`` (m,) copies of each item (no more than the table's own).
+
+        The axes of the table are some of the R resources; ``capacity`` is the room on them. The table was filled with
+        ``values - size @ charge``, where ``charge`` (R,) is a Lagrangian price of the resources that are not axes, so
+        that what still fits a room s is worth at most ``L_j(s) + charge . s``. Depth first, items in falling position,
+        so the table's layers bound every branch. Each packing found raises the target, unless ``every`` packing is
+        wanted: then those to which nothing can be added.
+        """
+        packings: list[tuple[int, dict[int, int]]] = []
+        state = int(self._strides @ np.asarray(capacity, dtype=np.int64))
+        bound = self.best(capacity) + int(charge @ room)
+        stack: list[tuple[int, int, Ints, int, int, dict[int, int]]] = [(bound, len(size), room, state, 0, {})]
+        for _ in range(node_limit):
+            if not stack:
+                return Found(packings, True)
+            bound, top, room, state, value, packing = stack.pop()
+            if bound <= target:
+                continue
+            if value > target and not (every and self._extendable(packing, room, size, limit)):
+                packings.append((value, packing))
+                target = target if every else value
+            if top and packing.get(top - 1, 0) >= limit[top - 1]:
+                top -= 1
+            rest = room - size[:top]
+            items = np.flatnonzero((rest >= 0).all(axis=1) & (limit[:top] > 0))
+            after = state - self._offset[items]
+            worth = value + values[items]
+            bounds = worth + self._flat[items + 1, after] + rest[items] @ charge
+            for i in np.argsort(bounds, kind="stable")[np.count_nonzero(bounds <= target) :]:
+                j = int(items[i])
+                stack.append(
+                    (
+                        int(bounds[i]),
+                        j + 1,
+                        rest[j],
+                        int(after[i]),
+                        int(worth[i]),
+                        {**packing, j: packing.get(j, 0) + 1},
+                    )
+                )
+        return Found(packings, not stack)
+
+    @staticmethod
+    def _extendable(packing: dict[int, int], room: Ints, size: Ints, limit: Ints) -> bool:
+        fits = (size <= room).all(axis=1) & (limit > 0)
+        return any(packing.get(int(j), 0) < limit[j] for j in np.flatnonzero(fits))
