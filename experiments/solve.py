@@ -19,7 +19,7 @@ from experiments.terminal import err, follow
 from instances import InputError, Instance, Result, load
 from instances.files import write_whole
 
-WRITERS = {"eva-packing": "models.eva:build_literal"}
+WRITERS = {"boa-allocation": "models.boa:build_literal", "eva-packing": "models.eva:build_literal"}
 
 
 def solve(
