@@ -10,12 +10,14 @@ import typer
 from typer.main import get_command
 
 from experiments.gap_study import gap_study
+from experiments.pareto import pareto
 from experiments.simulate import simulate
 from experiments.solve import solve
 from instances import InputError
 
 app = typer.Typer(help="True optimality gaps for GPU-cluster scheduling.", add_completion=False, no_args_is_help=True)
 app.command("gap_study")(gap_study)
+app.command("pareto")(pareto)
 app.command("solve")(solve)
 app.command("simulate")(simulate)
 

@@ -69,6 +69,7 @@ LITERAL_TASKS = 16  # HiGHS takes a minute and more with the literal model of Ev
 SIA_BINARIES = 20_000  # HiGHS takes a minute and more with the literal model of SIA from about here on
 SIA_STARTS = 5_000_000
 SIA_SLOTS = 50_000_000
+LITERAL_WIDTHS = 5_000  # the same of BOA, in binaries x
 
 
 def _unfit_eva_literal(data: Any) -> str | None:
@@ -82,6 +83,16 @@ def _unfit_eva_literal(data: Any) -> str | None:
 
 def _costly_eva_literal(data: Any) -> bool:
     return sum(task.count for task in data.tasks) > LITERAL_TASKS
+
+
+def _costly_boa_literal(data: Any) -> bool:
+    tables = [e.speedup.table for c in data.classes for e in c.epochs if e.speedup.table]
+    widest = max((min(points.gpus[-1], data.max_width or points.gpus[-1]) for points in tables), default=1)
+    return not data.convex and sum(len(c.epochs) for c in data.classes) * widest > LITERAL_WIDTHS
+
+
+def _unfit_boa_types(data: Any) -> str | None:
+    return "it chooses among widths of one GPU type" if data.heterogeneous else None
 
 
 def _unfit_sia_exact(data: Any) -> str | None:
@@ -126,6 +137,15 @@ METHODS: dict[str, tuple[Method, ...]] = {
         _heuristic("no-packing", "heuristics.eva:no_packing"),
         _heuristic("full-reconfiguration", "heuristics.eva:full_reconfiguration"),
         _heuristic("full-reconfiguration-first", "heuristics.eva:full_reconfiguration_first"),
+    ),
+    "boa-allocation": (
+        Method("exact", "models.boa:exact", "exact", frozenset({"time_limit", "gap"})),
+        _exact("literal", "models.boa:literal", costly=_costly_boa_literal),
+        _heuristic("width-calculator", "heuristics.boa:width_calculator", _unfit_boa_types, SEEDED),
+        _heuristic("width-calculator-whole-job", "heuristics.boa:width_calculator_whole_job", _unfit_boa_types, SEEDED),
+        _heuristic("one-width", "heuristics.boa:one_width", _unfit_boa_types),
+        _heuristic("equal-share", "heuristics.boa:equal_share", _unfit_boa_types),
+        _heuristic("randomised", "models.boa:randomised", _unfit_boa_types),
     ),
     "sia-oracle": (
         _exact("exact", "models.sia:exact", _unfit_sia_exact),

@@ -20,6 +20,7 @@ from instances import InputError, Instance, Result, load
 from instances.files import write_whole
 
 WRITERS = {
+    "boa-allocation": "models.boa:build_literal",
     "eva-packing": "models.eva:build_literal",
     "sia-oracle": "models.sia:build_literal",
 }

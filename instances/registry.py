@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+from instances.boa import BoaAllocation, check_allocation
 from instances.eva import EvaPacking, check_packing
 from instances.fields import ProblemData
 from instances.options import Solution
@@ -23,6 +24,7 @@ class Problem:
 
 PROBLEMS: dict[str, Problem] = {
     "eva-packing": Problem(EvaPacking, check_packing),
+    "boa-allocation": Problem(BoaAllocation, check_allocation),
     "sia-oracle": Problem(SiaOracle, check_oracle),
 }
 

@@ -24,6 +24,7 @@ TracePoint = tuple[float, float | None, float | None]
 
 UNSOLVED: dict[Termination, Status] = {"infeasible": "infeasible", "error": "error"}
 CROSSING = 1e-9  # relative: how far floating-point noise may carry a bound past the objective it bounds
+TOLERANCE = 1e-6  # relative: how far a solver's own tolerances may, whose bound then counts as met
 
 
 def gap(objective: float | None, bound: float | None, sense: Sense) -> float | None:
@@ -115,7 +116,7 @@ def conclude(
     """Check `answer` with the independent checker of its problem and make the result of it.
 
     Raises CheckFailed where an exact method's solution breaks a constraint or where its bound lies on the wrong side
-    of the objective; a heuristic's broken constraint is the status `violates`.
+    of the objective by more than a relative 1e-6; a heuristic's broken constraint is the status `violates`.
     """
     verdict = None
     if answer.solution is not None:
@@ -132,6 +133,7 @@ def conclude(
     if violations:
         status, bound, closed = "violates", None, None
     else:
+        bound = _met(objective, bound, data.sense)
         try:
             closed = gap(objective, bound, data.sense)
         except ValueError as error:
@@ -160,3 +162,11 @@ def conclude(
         info=dict(answer.info),
         solution=dict(answer.solution) if answer.solution is not None else None,
     )
+
+
+def _met(objective: float | None, bound: float | None, sense: Sense) -> float | None:
+    """`bound`, or `objective` where a solver's tolerances have carried the bound just past it."""
+    if objective is None or bound is None:
+        return bound
+    past = bound - objective if sense == "minimize" else objective - bound
+    return objective if 0 < past <= TOLERANCE * max(1.0, abs(objective)) else bound

@@ -18,7 +18,7 @@ from instances.eva.packing import DEFAULT, EvaPacking, InstanceType, Task
 
 POD_COLUMNS = ("cpu_milli", "memory_mib", "num_gpu", "gpu_milli")
 JOB_COLUMNS = ("arrival_s", "duration_s", "workload", "workload_class", "gpus", "vcpus", "ram_gb")
-PERTURBED_PARTS = 4  # of a CPU and of a GiB, to which perturbed demands are rounded up
+PERTURBED_PARTS = 10  # of a CPU, to which perturbed demands are rounded up
 Demand = tuple[float, ...]
 
 
@@ -33,7 +33,7 @@ def alibaba(
     on an instance are added up, a relaxation, since a share has to fit on a single device.
 
     With `perturb` > 0 the CPUs and GiB of every pod are multiplied by seeded factors from [1 - perturb, 1 + perturb]
-    before they are rounded up, then to quarters, which makes about half of all demands distinct.
+    before they are rounded up, the CPUs then to tenths, which makes about four in ten demands distinct.
 
     Raises InputError for a file that cannot be read, a missing column or a bad value.
     """
@@ -45,12 +45,12 @@ def alibaba(
     if "pod_phase" in pods:
         pods = pods[pods["pod_phase"] != "Failed"]
     factors = np.random.default_rng(seed).uniform(1 - perturb, 1 + perturb, size=(len(pods), 2))
+    parts = PERTURBED_PARTS if perturb else 1
     demands: list[Demand] = []
     for (cpu, memory, num_gpu, share), factor in zip(pods[list(POD_COLUMNS)].to_numpy(), factors, strict=True):
         gpu = share / 1000 if gpus == "fractional" and num_gpu == 1 else num_gpu
-        parts = PERTURBED_PARTS if perturb else 1
-        amounts = zip((cpu / 1000, memory / 1024), factor, strict=True)
-        demands.append((gpu, *(math.ceil(parts * amount * f) / parts for amount, f in amounts)))
+        cpu, memory = cpu / 1000 * factor[0], memory / 1024 * factor[1]
+        demands.append((gpu, math.ceil(cpu * parts) / parts, float(math.ceil(memory))))
     kinds = ec2_types("vcpus")
     fitting = [demand for demand in demands if any(_fits(demand, kind) for kind in kinds)]
     if not fitting:

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from typing import Any
+
+import numpy as np
+
 from instances import Answer, Options, Report, Result, Stopwatch, conclude, ignore
 from instances.eva import EvaPacking, PackingArrays, packing_arrays
-from instances.eva.arrays import Group
 from instances.result import Termination
 from models.eva.column_generation import Configuration, Packing, column_generation
 from models.eva.master import in_usd, solve_covering
@@ -61,14 +64,27 @@ def solve_columns(arrays: PackingArrays, options: Options, report: Report = igno
     """Column generation. Its bound rests on integers and rationals alone, save where `info["complete"]` says that HiGHS
     found nothing better among all the columns that a better solution could use."""
 
-    def told(configuration: Configuration | None, bound: int | None) -> None:
-        solution = None if configuration is None else arrays.solution(_groups(configuration))
-        report(solution, None if bound is None else arrays.usd(bound))
-
     with Stopwatch() as building:
+        # by demand, so that the order of the tasks in the instance makes no difference
+        order = np.lexsort(arrays.demand.transpose(0, 2, 1).reshape(-1, arrays.classes)[::-1])
         packing = Packing.of(
-            arrays.count, arrays.price.tolist(), arrays.capacity, arrays.family.tolist(), arrays.demand
+            arrays.count[order],
+            arrays.price.tolist(),
+            arrays.capacity,
+            arrays.family.tolist(),
+            arrays.demand[:, order],
         )
+
+    def solution(configuration: Configuration | None) -> dict[str, Any] | None:
+        if configuration is None:
+            return None
+        return arrays.solution(
+            (column.type, {int(order[c]): k for c, k in column.pattern}, n) for column, n in configuration.items()
+        )
+
+    def told(configuration: Configuration | None, bound: int | None) -> None:
+        report(solution(configuration), None if bound is None else arrays.usd(bound))
+
     with Stopwatch() as clock:
         outcome = column_generation(
             packing,
@@ -77,14 +93,14 @@ def solve_columns(arrays: PackingArrays, options: Options, report: Report = igno
             seed=options.seed,
             report=None if report is ignore else told,
         )
-    configuration, cost = outcome.configuration, outcome.cost
+    cost = outcome.cost
     bound = cost if outcome.complete and cost is not None else outcome.bound
     closed = cost is not None and cost - bound <= options.gap * cost
     stopped: tuple[Termination, str | None] = ("time_limit", "time limit") if not closed else ("finished", None)
     if not closed and options.time_limit is None:
         stopped = ("finished", "no more columns were tried; a bound and an incumbent remain apart")
     return Answer(
-        solution=None if configuration is None else arrays.solution(_groups(configuration)),
+        solution=solution(outcome.configuration),
         bound=arrays.usd(bound),
         termination=stopped[0],
         reason=stopped[1],
@@ -93,7 +109,3 @@ def solve_columns(arrays: PackingArrays, options: Options, report: Report = igno
         trace=in_usd(arrays, outcome.trace),
         info={**outcome.info, "method": "column generation", "complete": outcome.complete},
     )
-
-
-def _groups(configuration: Configuration) -> list[Group]:
-    return [(column.type, dict(column.pattern), count) for column, count in configuration.items()]

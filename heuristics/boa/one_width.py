@@ -1,0 +1,91 @@
+"""One width for each class of jobs, kept through all its epochs: simpler policies to compare with."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from heuristics.boa.plan import FloatArray, IntArray, Plan, plan, within
+from heuristics.boa.segments import Segments
+from instances import Answer, Options, Result, Stopwatch, conclude
+from instances.boa import BoaAllocation
+
+
+def one_width(data: BoaAllocation) -> Result:
+    """The fixed width of each job type (Definition 1 of the short paper), whole and with its start-up cost.
+
+    The multiple-choice knapsack over classes by its usual heuristic: steps in the order of time gained for cost, as
+    long as they fit, then whatever single widening still fits and gains most.
+    """
+    with Stopwatch() as building:
+        p = plan(data)
+        time, cost = _class_totals(p)
+    with Stopwatch() as clock:
+        width = _greedy(time, cost, data.budget)
+    return _conclude(p, width, "one-width", building.cpu_s, clock.cpu_s)
+
+
+def equal_share(data: BoaAllocation) -> Result:
+    """The budget in equal parts: every class gets the widest single width that its part pays for.
+
+    A class whose least cost is more than its part gets that, and the others share the rest equally.
+    """
+    with Stopwatch() as building:
+        p = plan(data)
+        time, cost = _class_totals(p)
+    with Stopwatch() as clock:
+        parts = _equal_parts(cost.min(1), data.budget)
+        affordable = cost <= np.maximum(parts, cost.min(1))[:, None] * (1 + 1e-12)
+        width = np.where(affordable, time, np.inf).argmin(1) + 1
+    return _conclude(p, width, "equal-share", building.cpu_s, clock.cpu_s)
+
+
+def _class_totals(p: Plan) -> tuple[FloatArray, FloatArray]:
+    """Mean completion time and cost that each class adds at each width, both (classes, K); infinite past a table."""
+    first = np.flatnonzero(p.first)
+    hours = np.add.reduceat(p.hours, first, axis=0) + p.rescale[first][:, None]
+    width = np.arange(1, hours.shape[1] + 1)
+    return p.value[first][:, None] * hours, p.price[first][:, None] * hours * width
+
+
+def _greedy(time: FloatArray, cost: FloatArray, budget: float) -> IntArray:
+    m, widths = time.shape
+    grid = np.arange(1, widths + 1, dtype=float)
+    steps = Segments(time, grid, np.ones(m), cost[:, 0] / time[:, 0])
+    at = steps.cheapest.copy()
+    here = np.arange(m)
+    for i, end in zip(steps.run, steps.end, strict=True):
+        if within(cost[here, at].sum() - cost[i, at[i]] + cost[i, end], budget):
+            at[i] = max(at[i], end)
+    while True:
+        spare = budget * (1 + 1e-12) - cost[here, at].sum()
+        fits = cost - cost[here, at][:, None] <= spare
+        gain = np.where(fits, time[here, at][:, None] - time, -np.inf)
+        i, k = np.unravel_index(int(gain.argmax()), gain.shape)
+        if gain[i, k] <= 0:
+            return at + 1
+        at[i] = k
+
+
+def _equal_parts(least: FloatArray, budget: float) -> FloatArray:
+    """Parts (classes,) of the budget: equal, but for the classes that need more."""
+    parts, open_ = least.copy(), np.ones(len(least), dtype=bool)
+    while open_.any():
+        part = (budget - parts[~open_].sum()) / open_.sum()
+        short = open_ & (least > part)
+        if not short.any():
+            parts[open_] = part
+            break
+        open_ &= ~short
+    return parts
+
+
+def _conclude(p: Plan, width: IntArray, method: str, build_s: float, solve_s: float) -> Result:
+    epochs = width[p.job_class]
+    fits = within(p.time_and_cost(epochs)[1], p.data.budget)
+    answer = Answer(
+        solution=p.solution(epochs) if fits else None,
+        reason=None if fits else "no single width of each class keeps the budget",
+        build_s=build_s,
+        solve_s=solve_s,
+    )
+    return conclude(p.data, method, answer, Options(), kind="heuristic", honours=frozenset())

@@ -1,0 +1,37 @@
+"""BOA: Li, Berg, Mukhopadhyay, Harchol-Balter, "BOA Constrictor", and the short paper "How to Rent GPUs on a Budget".
+
+The problem `boa-allocation`, its data, its builders and its checker.
+"""
+
+from instances.boa.allocation import BUDGET_SLACK, BoaAllocation, Epoch, GpuType, JobClass
+from instances.boa.arrays import WidthArrays, shares, width_arrays
+from instances.boa.checker import check_allocation
+from instances.boa.generators import figure_1, random_allocation
+from instances.boa.hull import concave_hull
+from instances.boa.least import least_budget, least_cost
+from instances.boa.speedup import Curve, Points, Speedup
+from instances.boa.traces import from_trace, hull_deviation, newtrace, table
+
+__all__ = [
+    "BUDGET_SLACK",
+    "BoaAllocation",
+    "Curve",
+    "Epoch",
+    "GpuType",
+    "JobClass",
+    "Points",
+    "Speedup",
+    "WidthArrays",
+    "check_allocation",
+    "concave_hull",
+    "figure_1",
+    "from_trace",
+    "hull_deviation",
+    "least_budget",
+    "least_cost",
+    "newtrace",
+    "random_allocation",
+    "shares",
+    "table",
+    "width_arrays",
+]

@@ -1,0 +1,135 @@
+"""The data of `boa-allocation`: how many GPUs each class of jobs gets in each of its epochs (BOA, sections 3 and 4)."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import Annotated, ClassVar, Literal, Self
+
+import numpy as np
+from pydantic import Field, model_validator
+
+from instances.boa.hull import Hulls
+from instances.boa.least import least_budget
+from instances.boa.speedup import Curve, FloatArray, Speedup
+from instances.fields import (
+    Frozen,
+    Name,
+    NonNegative,
+    Positive,
+    PositiveCount,
+    ProblemData,
+    refuse,
+    refuse_duplicates,
+)
+
+BUDGET_SLACK = 1e-9  # relative: how far a sum of floating-point costs may carry past the budget
+
+
+class GpuType(Frozen):
+    """A type of GPU and its price: currency per GPU-hour, in which the budget is then a rate; 1 counts GPUs."""
+
+    name: Name
+    price: Positive = 1.0
+
+
+class Epoch(Frozen):
+    """A stretch of a job with one speedup function; `size_hours` is its mean length on one GPU, E[X_ij]."""
+
+    size_hours: Positive
+    speedup: Speedup
+
+
+class JobClass(Frozen):
+    """A class i of jobs: arrival rate λ_i, weight in the mean, mean rescaling time r_i, epochs j in their order."""
+
+    name: Name
+    arrivals_per_hour: Positive
+    weight: Positive = 1.0
+    rescale_hours: NonNegative
+    epochs: Annotated[tuple[Epoch, ...], Field(min_length=1)]
+
+    @property
+    def load(self) -> float:
+        """ρ_i = λ_i E[X_i]: the GPUs that the class keeps busy at width 1."""
+        return self.arrivals_per_hour * sum(epoch.size_hours for epoch in self.epochs)
+
+
+class BoaAllocation(ProblemData):
+    """Minimise the (weighted) mean job completion time, hours, within a time-average budget.
+
+    `budget`: GPUs, or currency per hour where GPU types have prices. `widths`: any number of GPUs >= 1, or whole ones.
+    `max_width` caps every class; a measured table ends at its last width besides.
+    """
+
+    problem: ClassVar[str] = "boa-allocation"
+
+    budget: Positive
+    gpu_types: Annotated[tuple[GpuType, ...], Field(min_length=1)] = (GpuType(name="gpu"),)
+    classes: Annotated[tuple[JobClass, ...], Field(min_length=1)]
+    widths: Literal["continuous", "integer"]
+    max_width: PositiveCount | None = None
+
+    @property
+    def unit(self) -> str:
+        return "hours"
+
+    @property
+    def rescales(self) -> bool:
+        """Whether changing a width takes time in any class."""
+        return any(c.rescale_hours > 0 for c in self.classes)
+
+    @property
+    def heterogeneous(self) -> bool:
+        """Whether there are several GPU types to choose from."""
+        return len(self.gpu_types) > 1
+
+    @property
+    def convex(self) -> bool:
+        """Whether the problem is the convex one: no rescaling time, and widths or shares of types are continuous."""
+        return not self.rescales and (self.widths == "continuous" or self.heterogeneous)
+
+    @property
+    def load(self) -> float:
+        """ρ = Σ ρ_i: the GPUs kept busy where every job runs at width 1 and nothing is rescaled."""
+        return sum(c.load for c in self.classes)
+
+    @cached_property
+    def hulls(self) -> Hulls:
+        """Of every measured table: its hull on 1, 2, ... GPUs, as far as `max_width` lets it count."""
+        epochs = (epoch for c in self.classes for epoch in c.epochs)
+        curves = (curve for e in epochs for curve in (e.speedup, *e.speedup.by_type.values()))
+        return Hulls((curve.table for curve in curves if curve.table is not None), self.max_width)
+
+    def speedups(self, curve: Curve, last: int) -> FloatArray:
+        """s(k) on k = 1 ... `last` GPUs, 0 past the last width of a table."""
+        width = np.arange(1, last + 1, dtype=float)
+        if curve.amdahl is not None:
+            return 1.0 / (1.0 - curve.amdahl + curve.amdahl / width)
+        if curve.power is not None:
+            return width**curve.power
+        assert curve.table is not None
+        hull = self.hulls[curve.table][:last]
+        return np.pad(hull, (0, last - len(hull)))
+
+    @model_validator(mode="after")
+    def _validate(self) -> Self:
+        refuse_duplicates("gpu_types", (t.name for t in self.gpu_types))
+        refuse_duplicates("classes", (c.name for c in self.classes))
+        names = {t.name for t in self.gpu_types}
+        for i, job_class in enumerate(self.classes):
+            for j, epoch in enumerate(job_class.epochs):
+                self._validate_types(f"classes[{i}].epochs[{j}].speedup", epoch.speedup, names)
+        least = least_budget(self)
+        if self.budget < least * (1 - BUDGET_SLACK):
+            what = "the least that the jobs cost" + (", rescaling included" if self.rescales else "")
+            refuse("budget", f"must be >= {least:.6g} ({what}; {least - self.budget:.4g} short)", self.budget)
+        return self
+
+    def _validate_types(self, path: str, speedup: Speedup, names: set[str]) -> None:
+        if not speedup.by_type:
+            return
+        for name in speedup.by_type:
+            if name not in names:
+                refuse(path, f"unknown GPU type, must be one of {', '.join(sorted(names))}", name)
+        for name in sorted(names - set(speedup.by_type)):
+            refuse(f"{path}.{name}", "missing")

@@ -1,0 +1,109 @@
+"""`boa-allocation` over whole widths as arrays: what a run in each epoch at each width takes and costs."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from instances.boa.allocation import BoaAllocation
+from instances.boa.least import least_budget, least_cost
+from instances.errors import InputError
+
+FloatArray = NDArray[np.float64]
+MOST_CELLS = 40_000_000  # entries of one array: 320 MB
+
+
+@dataclass(frozen=True)
+class WidthArrays:
+    """Every class and epoch at every choice of (GPU type, width); M classes, L epochs at most, S choices.
+
+    `hours` (L, M, S): run time of the epoch, E[X]/s(k); infinite past a table's last width,
+    0 past a class's last epoch. `rescale` (M,): hours that a change of width takes. `rate` (S,): cost of the choice
+    per hour, price times width. `type` and `width` (S,): the choice, a position in `gpu_types` and a number of GPUs.
+    `epochs` (M,): their numbers.
+    `arrivals` (M,): λ_i. `share` (M,): factor of class i's completion time in the mean, w_i λ_i / Σ w λ.
+    """
+
+    hours: FloatArray
+    rescale: FloatArray
+    rate: FloatArray
+    type: NDArray[np.int64]
+    width: NDArray[np.int64]
+    epochs: NDArray[np.int64]
+    arrivals: FloatArray
+    share: FloatArray
+
+
+def shares(data: BoaAllocation) -> FloatArray:
+    """Factors of the classes in the (weighted) mean completion time, shape (classes,): w_i λ_i / Σ w λ."""
+    weighted = np.array([c.weight * c.arrivals_per_hour for c in data.classes])
+    return weighted / weighted.sum()
+
+
+def width_arrays(data: BoaAllocation) -> WidthArrays:
+    """The arrays of `data`, its widths whole and as far as the budget could pay for them.
+
+    Raises InputError where these are too many.
+    """
+    last = _last_width(data)
+    epochs = np.array([len(c.epochs) for c in data.classes])
+    shape = int(epochs.max()), len(data.classes), len(data.gpu_types) * last
+    if math.prod(shape) > MOST_CELLS:
+        raise InputError(
+            f"max_width: {shape[0]} epochs of {shape[1]} classes at {shape[2]} widths are more than {MOST_CELLS:,}; "
+            "give a smaller one"
+        )
+    hours = np.zeros(shape)
+    for i, c in enumerate(data.classes):
+        for j, epoch in enumerate(c.epochs):
+            for h, kind in enumerate(data.gpu_types):
+                speed = data.speedups(epoch.speedup.on(kind.name), last)
+                with np.errstate(divide="ignore"):
+                    hours[j, i, h * last : (h + 1) * last] = epoch.size_hours / speed
+    width = np.arange(1, last + 1)
+    prices = np.array([t.price for t in data.gpu_types], dtype=float)
+    return WidthArrays(
+        hours=hours,
+        rescale=np.array([c.rescale_hours for c in data.classes]),
+        rate=np.outer(prices, width).ravel(),
+        type=np.repeat(np.arange(len(prices)), last),
+        width=np.tile(width, len(prices)),
+        epochs=epochs,
+        arrivals=np.array([c.arrivals_per_hour for c in data.classes]),
+        share=shares(data),
+    )
+
+
+def _last_width(data: BoaAllocation) -> int:
+    """The widest run that any epoch can have within the budget, the other epochs costing the least they can."""
+    spare = data.budget * (1 + 1e-9) - least_budget(data)
+    price = min(t.price for t in data.gpu_types)
+    last = 1
+    for c in data.classes:
+        room = spare / c.arrivals_per_hour + least_cost(data, c)
+        for epoch in c.epochs:
+            for curve in (epoch.speedup.on(t.name) for t in data.gpu_types):
+                if curve.table is not None:
+                    last = max(last, len(data.hulls[curve.table]))
+                    continue
+                run = _widest(curve.amdahl, curve.power, room / (price * epoch.size_hours))
+                change = room / (price * c.rescale_hours) if c.rescale_hours else math.inf
+                last = max(last, _whole(min(run, change, data.max_width or math.inf)))
+    return last
+
+
+def _widest(amdahl: float | None, power: float | None, cost: float) -> float:
+    """The width at which k/s(k) reaches `cost` >= 1."""
+    if amdahl is not None:
+        return math.inf if amdahl == 1 else (cost - amdahl) / (1 - amdahl)
+    assert power is not None
+    return math.inf if power == 1 else cost ** (1 / (1 - power))
+
+
+def _whole(width: float) -> int:
+    if width > MOST_CELLS:
+        raise InputError("max_width: must be given where a class speeds up without limit")
+    return max(1, math.floor(width * (1 + 1e-9)))

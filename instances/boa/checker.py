@@ -1,0 +1,196 @@
+"""The independent checker of `boa-allocation`: cost and mean completion time from the data and a solution alone."""
+
+from __future__ import annotations
+
+import math
+from bisect import bisect_right
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from instances.boa.allocation import BUDGET_SLACK, BoaAllocation, Epoch, JobClass
+from instances.boa.speedup import Curve
+from instances.errors import MalformedSolution
+from instances.options import Solution
+from instances.verdict import Verdict
+
+WIDTH_SLACK = 1e-9  # how far a width may lie off its limits
+Point = tuple[float, float]
+
+
+def check_allocation(data: BoaAllocation, solution: Solution) -> Verdict:
+    """Check one of the three forms of a solution.
+
+    `{"widths": {class: [per epoch]}}`: one width for each class and epoch. `{"paths": {class: [{probability,
+    widths}]}}`: each job of the class draws one path. `{"assignment": {class: [[{type, width, fraction}]]}}`: with
+    several GPU types, shares of the jobs of each epoch on (type, width).
+
+    Where the problem is not convex, a policy that mixes paths is no policy of the exact problem, which asks for one
+    width for each class and epoch: its objective stands, and the mix is the constraint it breaks.
+
+    A job starts by being set up on its first width, which takes the rescaling time as every later change does. The
+    time-average cost must not exceed the budget by more than a relative 1e-9. Raises MalformedSolution.
+    """
+    forms: dict[str, Callable[[_Book, JobClass, Any], None]] = {
+        "widths": _one_path,
+        "paths": _paths,
+        "assignment": _assignment,
+    }
+    if not isinstance(solution, Mapping) or len(solution) != 1 or next(iter(solution)) not in forms:
+        raise MalformedSolution("must be an object with one of widths, paths, assignment")
+    form, content = next(iter(solution.items()))
+    if not isinstance(content, Mapping) or set(content) != {c.name for c in data.classes}:
+        raise MalformedSolution(f"{form} must name every class once")
+    if form != "assignment" and data.heterogeneous:
+        raise MalformedSolution(f"{form} names no GPU type, of which there are several")
+    book = _Book(data)
+    for job_class in data.classes:
+        forms[form](book, job_class, content[job_class.name])
+    return book.verdict()
+
+
+class _Book:
+    """Adds up times and costs."""
+
+    def __init__(self, data: BoaAllocation) -> None:
+        self.data = data
+        self.price = {t.name: t.price for t in data.gpu_types}
+        self.violations: list[str] = []
+        self._spent: list[float] = []
+        self._waited: list[float] = []
+        self._hulls: dict[int, list[Point]] = {}
+
+    def visit(self, job_class: JobClass, share: float, kind: str, width: float, hours: float) -> None:
+        """A `share` of the jobs of a class holds `width` GPUs for some hours."""
+        self._waited.append(job_class.weight * job_class.arrivals_per_hour * share * hours)
+        self._spent.append(job_class.arrivals_per_hour * share * hours * width * self.price[kind])
+
+    def run(self, job_class: JobClass, epoch: Epoch, kind: str, width: Any, where: str) -> float:
+        """Hours that the epoch takes; notes a width that is not allowed."""
+        number = _number(width, where)
+        if number < 1 - WIDTH_SLACK:
+            raise MalformedSolution(f"{where} must be >= 1, got {width!r}")
+        if self.data.max_width is not None and number > self.data.max_width * (1 + WIDTH_SLACK):
+            self.violations.append(f"{where} is {number:g}, wider than max_width {self.data.max_width}")
+        whole = self.data.widths == "integer" or self.data.rescales
+        if whole and number != round(number):
+            self.violations.append(f"{where} is {number:g}, not a whole number")
+        return epoch.size_hours / self._speedup(epoch.speedup.on(kind), max(1.0, number), where)
+
+    def _speedup(self, curve: Curve, width: float, where: str) -> float:
+        if curve.amdahl is not None:
+            return width / (width * (1 - curve.amdahl) + curve.amdahl)
+        if curve.power is not None:
+            return math.exp(curve.power * math.log(width))
+        assert curve.table is not None
+        if width > curve.table.gpus[-1] * (1 + WIDTH_SLACK):
+            self.violations.append(f"{where} is {width:g}, past the last width {curve.table.gpus[-1]} of its table")
+        if id(curve) not in self._hulls:
+            self._hulls[id(curve)] = _hull(curve.table.gpus, curve.table.speedup, self.data.max_width)
+        return _read(self._hulls[id(curve)], width)
+
+    def verdict(self) -> Verdict:
+        spent, budget = math.fsum(self._spent), self.data.budget
+        if spent > budget * (1 + BUDGET_SLACK):
+            self.violations.append(f"costs {spent:.10g}, over the budget {budget:.10g} by {spent - budget:.3g}")
+        total = math.fsum(c.weight * c.arrivals_per_hour for c in self.data.classes)
+        return Verdict(math.fsum(self._waited) / total, tuple(self.violations))
+
+
+def _one_path(book: _Book, job_class: JobClass, widths: Any, share: float = 1.0) -> None:
+    kind = book.data.gpu_types[0].name
+    before = None
+    for j, (epoch, width) in enumerate(_per_epoch(job_class, widths)):
+        hours = book.run(job_class, epoch, kind, width, f"width of class {job_class.name}, epoch {j}")
+        book.visit(job_class, share, kind, width, hours + (job_class.rescale_hours if width != before else 0.0))
+        before = width
+
+
+def _paths(book: _Book, job_class: JobClass, paths: Any) -> None:
+    shares = []
+    for path in _records(paths, {"probability", "widths"}, f"paths of class {job_class.name}"):
+        share = _share(path["probability"], f"probability of class {job_class.name}")
+        shares.append(share)
+        _one_path(book, job_class, path["widths"], share)
+    _whole(shares, f"probabilities of class {job_class.name}")
+    taken = sum(share > 0 for share in shares)
+    if taken > 1 and not book.data.convex:
+        book.violations.append(f"class {job_class.name} mixes {taken} paths, not one width in each epoch")
+
+
+def _assignment(book: _Book, job_class: JobClass, epochs: Any) -> None:
+    before = None
+    for j, (epoch, options) in enumerate(_per_epoch(job_class, epochs)):
+        where = f"class {job_class.name}, epoch {j}"
+        records = _records(options, {"type", "width", "fraction"}, where)
+        if book.data.rescales and len(records) != 1:
+            raise MalformedSolution(f"{where} must have one choice, since changes take time")
+        for option in records:
+            if option["type"] not in book.price:
+                raise MalformedSolution(f"{where}: unknown GPU type {option['type']!r}")
+            hours = book.run(job_class, epoch, option["type"], option["width"], f"width of {where}")
+            choice = (option["type"], option["width"])
+            changed = job_class.rescale_hours if choice != before else 0.0
+            book.visit(job_class, _share(option["fraction"], where), *choice, hours + changed)
+            before = choice
+        _whole([option["fraction"] for option in records], f"fractions of {where}")
+
+
+def _per_epoch(job_class: JobClass, entries: Any) -> list[tuple[Epoch, Any]]:
+    if isinstance(entries, str) or not isinstance(entries, Sequence) or len(entries) != len(job_class.epochs):
+        raise MalformedSolution(f"class {job_class.name} must have {len(job_class.epochs)} entries, one for each epoch")
+    return list(zip(job_class.epochs, entries, strict=True))
+
+
+def _records(entries: Any, names: set[str], where: str) -> list[Mapping[str, Any]]:
+    if isinstance(entries, str) or not isinstance(entries, Sequence) or not entries:
+        raise MalformedSolution(f"{where} must be a list with entries")
+    for entry in entries:
+        if not isinstance(entry, Mapping) or set(entry) != names:
+            raise MalformedSolution(f"{where}: an entry must have {', '.join(sorted(names))}, got {entry!r:.80}")
+    return list(entries)
+
+
+def _number(value: Any, where: str) -> float:
+    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
+        raise MalformedSolution(f"{where} must be a number, got {value!r:.80}")
+    return float(value)
+
+
+def _share(value: Any, where: str) -> float:
+    share = _number(value, where)
+    if not 0 <= share <= 1 + WIDTH_SLACK:
+        raise MalformedSolution(f"{where} must be in [0, 1], got {value!r}")
+    return share
+
+
+def _whole(shares: Sequence[float], where: str) -> None:
+    if abs(math.fsum(shares) - 1) > WIDTH_SLACK:
+        raise MalformedSolution(f"{where} must add up to 1, got {math.fsum(shares)!r}")
+
+
+def _hull(gpus: Sequence[int], speedup: Sequence[float], max_width: int | None) -> list[Point]:
+    """Corners of the least non-decreasing concave function above the points, cut at `max_width`."""
+    points = [(float(k), s) for k, s in zip(gpus, speedup, strict=True)]
+    if max_width is not None and max_width < gpus[-1]:
+        at = bisect_right(gpus, max_width)
+        (k0, s0), (k1, s1) = points[at - 1], points[at]
+        points = [*points[:at], (float(max_width), s0 + (s1 - s0) * (max_width - k0) / (k1 - k0))]
+    corners: list[Point] = []
+    for k, s in points:
+        if corners and s <= corners[-1][1]:
+            continue
+        while len(corners) >= 2:
+            (k0, s0), (k1, s1) = corners[-2:]
+            if (s1 - s0) * (k - k0) > (s - s0) * (k1 - k0):
+                break
+            corners.pop()
+        corners.append((k, s))
+    return corners
+
+
+def _read(corners: Sequence[Point], width: float) -> float:
+    at = bisect_right(corners, (width, math.inf))
+    if at == len(corners):
+        return corners[-1][1]
+    (k0, s0), (k1, s1) = corners[at - 1], corners[at]
+    return s0 + (s1 - s0) * (width - k0) / (k1 - k0)

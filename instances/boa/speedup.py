@@ -1,0 +1,80 @@
+"""Speedup functions s(k): how many times faster an epoch runs on k GPUs than on one (BOA, section 3.1)."""
+
+from __future__ import annotations
+
+from typing import Annotated, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from pydantic import ConfigDict, Field, model_validator
+
+from instances.fields import Frozen, Positive, PositiveCount, Share, refuse
+
+FloatArray = NDArray[np.float64]
+LAST_WIDTH = 100_000  # the widest entry of a table
+
+
+class Points(Frozen):
+    """Measured speedups: `speedup[i]` on `gpus[i]` GPUs, the widths whole, increasing and starting at 1."""
+
+    gpus: Annotated[tuple[PositiveCount, ...], Field(min_length=1)]
+    speedup: Annotated[tuple[Positive, ...], Field(min_length=1)]
+
+    @model_validator(mode="after")
+    def _validate(self) -> Self:
+        if len(self.gpus) != len(self.speedup):
+            refuse("speedup", f"must have one entry for each of the {len(self.gpus)} widths", len(self.speedup))
+        for i, (narrow, wide) in enumerate(zip(self.gpus, self.gpus[1:], strict=False), start=1):
+            if wide <= narrow:
+                refuse(f"gpus[{i}]", f"must be sorted without repetition, so > {narrow}", wide)
+        if self.gpus[0] != 1:
+            refuse("gpus[0]", "must be 1, the width that speedups are relative to", self.gpus[0])
+        if self.gpus[-1] > LAST_WIDTH:
+            refuse(f"gpus[{len(self.gpus) - 1}]", f"must be <= {LAST_WIDTH}", self.gpus[-1])
+        return self
+
+    def raw(self, last: int | None = None) -> FloatArray:
+        """The speedups as measured on 1, 2, ... GPUs up to `last` (or the last entry), linear between entries."""
+        last = self.gpus[-1] if last is None else min(last, self.gpus[-1])
+        return np.interp(np.arange(1, last + 1), self.gpus, self.speedup)
+
+
+class Curve(Frozen):
+    """One speedup function: exactly one of the three forms.
+
+    `amdahl` p: 1 / (1 - p + p / k). `power` a: k^a. `table`: measured points, of which the least non-decreasing
+    concave function above them counts (section 3.2); it ends at the table's last width.
+    """
+
+    amdahl: Share | None = None
+    power: Share | None = None
+    table: Points | None = None
+
+    @model_validator(mode="after")
+    def _one_form(self) -> Self:
+        given = [name for name in ("amdahl", "power", "table") if getattr(self, name) is not None]
+        if len(given) != 1 and not self.model_extra:
+            refuse("", "must have exactly one of amdahl, power, table", ", ".join(given) or "none")
+        return self
+
+
+class Speedup(Curve):
+    """The speedup function of an epoch: one for every GPU type, or one by the name of each type."""
+
+    model_config = ConfigDict(extra="allow")
+    __pydantic_extra__: dict[str, Curve]
+
+    @model_validator(mode="after")
+    def _not_both(self) -> Self:
+        if self.model_extra and any(v is not None for v in (self.amdahl, self.power, self.table)):
+            refuse("", "must be one function, or one for each GPU type", ", ".join(self.model_extra))
+        return self
+
+    @property
+    def by_type(self) -> dict[str, Curve]:
+        """The functions of the GPU types by name; empty where one holds for every type."""
+        return self.__pydantic_extra__
+
+    def on(self, gpu_type: str) -> Curve:
+        """The function on GPUs of this type."""
+        return self.by_type.get(gpu_type, self)

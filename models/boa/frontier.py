@@ -1,0 +1,126 @@
+"""The frontier of budget against mean completion time, every point proven, and its inverse.
+
+Arrays, network and the lines of the dual are made once and shared by all budgets.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from instances import Answer, InputError, Options, Result, conclude
+from instances.boa import BoaAllocation, least_budget
+from models.boa.convex import convex_answer
+from models.boa.curves import TABLE, Curves, Lagrangian, curves
+from models.boa.micp import prepare, solve_micp
+from models.boa.network import FloatArray
+
+WANTED = 1e-6  # relative: how closely the least budget for a wanted time is found
+MOST_BUDGET = 1e9
+
+
+@dataclass(frozen=True)
+class Frontier:
+    """Solves one instance for any budget from the least up to its own.
+
+    `fastest_budget`: what the fastest policy costs; infinite where speedups never level off.
+    """
+
+    data: BoaAllocation
+    solve: Callable[[float, Options], Answer]
+    fastest_budget: float
+
+    def at(self, budget: float, options: Options = Options()) -> Result:
+        """The proven optimum for `budget`. Raises InputError where it is under the least or over the instance's own."""
+        data = with_budget(self.data, budget)
+        if budget > self.data.budget:
+            raise InputError(f"budget: must be <= {self.data.budget:g}, got {budget:g}")
+        return conclude(data, "exact", self.solve(budget, options), options, kind="exact")
+
+    def least_budget_for(self, mean_jct: float, options: Options = Options()) -> tuple[float, Result]:
+        """The least budget, to a relative 1e-6, that reaches `mean_jct` hours, and the optimum there.
+
+        Raises InputError where no budget up to the instance's own does.
+        """
+        high, best = self.data.budget, self.at(self.data.budget, options)
+        if best.objective is None or best.objective > mean_jct * (1 + 1e-12):
+            raise InputError(
+                f"mean JCT: must be >= {best.objective:.6g} hours, the least at budget {high:.6g}, got {mean_jct:g}"
+            )
+        low = least_budget(self.data)
+        first = self.at(low, options)
+        if first.objective is not None and first.objective <= mean_jct:
+            return low, first
+        while high - low > WANTED * high:
+            middle = (low + high) / 2
+            result = self.at(middle, options)
+            if result.objective is not None and result.objective <= mean_jct:
+                high, best = middle, result
+            else:
+                low = middle
+        return high, best
+
+
+def frontier(data: BoaAllocation) -> Frontier:
+    """The frontier of `data` up to its own budget. Raises InputError."""
+    if data.convex:
+        lagrangian = Lagrangian(curves(data))
+        lagrangian.check_bounded()
+
+        def solve_convex(budget: float, options: Options) -> Answer:
+            return convex_answer(with_budget(data, budget), lagrangian, options)
+
+        return Frontier(data, solve_convex, lagrangian.at(0.0).cost)
+    prepared = prepare(data)
+
+    def solve(budget: float, options: Options) -> Answer:
+        return solve_micp(prepared, budget, options)
+
+    return Frontier(data, solve, prepared.dual.fastest.cost)
+
+
+def with_budget(data: BoaAllocation, budget: float) -> BoaAllocation:
+    """`data` with another budget. Raises InputError where that is under the least."""
+    least = least_budget(data)
+    if not least * (1 - 1e-9) <= budget <= MOST_BUDGET:
+        raise InputError(f"budget: must be in [{least:.6g}, {MOST_BUDGET:g}], got {budget:g}")
+    return data.model_copy(update={"budget": float(budget)})
+
+
+def fastest_budget(data: BoaAllocation) -> float:
+    """What the fastest policy costs, infinite where speedups never level off: a greater budget buys nothing."""
+    if data.convex:
+        return Lagrangian(curves(data)).at(0.0).cost
+    curves_of = (epoch.speedup.on(t.name) for c in data.classes for epoch in c.epochs for t in data.gpu_types)
+    if data.max_width is None and any(curve.amdahl or curve.power for curve in curves_of):
+        return math.inf
+    most = data
+    while True:
+        found = frontier(most).fastest_budget
+        if found <= most.budget or most.budget >= MOST_BUDGET:
+            return found
+        most = with_budget(data, min(MOST_BUDGET, max(found, 2 * most.budget)))
+
+
+def table_frontier(c: Curves) -> tuple[FloatArray, FloatArray]:
+    """All corners of the convex frontier at once where every speedup is a table: rising budgets, and mean times.
+
+    Between two corners the optimum is linear in the budget. One GPU type. Raises ValueError for curves of other kinds.
+    """
+    if c.types > 1 or not (c.kind == TABLE).all():
+        raise ValueError("the frontier in one go needs one GPU type and tables only")
+    z = 1 / c.speed[c.rows()]
+    time = c.value[:, None] * z
+    cost = c.price[:, None] * z * np.arange(1, z.shape[1] + 1)
+    gain, loss = time[:, :-1] - time[:, 1:], np.maximum(np.diff(cost, axis=1), 0.0)
+    start = cost.argmin(1)
+    used = (np.arange(z.shape[1] - 1) >= start[:, None]) & (gain > 0)
+    with np.errstate(divide="ignore"):
+        order = np.argsort(-(gain[used] / loss[used]), kind="stable")
+    rows = np.arange(len(z))
+    budgets = cost[rows, start].sum() + np.concatenate([[0.0], np.cumsum(loss[used][order])])
+    times = time[rows, start].sum() - np.concatenate([[0.0], np.cumsum(gain[used][order])])
+    return budgets, times

@@ -1,0 +1,98 @@
+"""Random small instances of BOA's allocation, and their optima by enumeration, which share no code with the models."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from fractions import Fraction
+from itertools import product
+from typing import Any
+
+from hypothesis import strategies as st
+
+from instances import check
+from instances.boa import BoaAllocation, Epoch, GpuType, JobClass, Points, Speedup, least_budget
+
+WIDE_BUDGET = 1e8
+
+
+@st.composite
+def allocations(
+    draw: st.DrawFn, *, types: int = 1, rescale: bool = True, most_epochs: int = 4, most_widths: int = 3
+) -> BoaAllocation:
+    """Whole widths and measured tables, convex or not; the budget between the least and four times that."""
+    sizes = st.integers(1, 40).map(lambda n: n / 20)
+    names = [f"type-{h}" for h in range(types)]
+
+    def table() -> dict[str, Any]:
+        gains = draw(st.lists(st.integers(-40, 160), min_size=0, max_size=most_widths - 1))
+        speedup = [1.0]
+        for gain in gains:
+            speedup.append(max(0.1, speedup[-1] + gain / 100))
+        return {"table": {"gpus": list(range(1, len(speedup) + 1)), "speedup": speedup}}
+
+    def speedup() -> Speedup:
+        return Speedup.model_validate(table() if types == 1 else {name: table() for name in names})
+
+    classes = []
+    for i in range(draw(st.integers(1, 2))):
+        epochs = draw(st.integers(1, most_epochs if i == 0 else 2))
+        classes.append(
+            JobClass(
+                name=f"class-{i}",
+                arrivals_per_hour=draw(st.floats(0.2, 3)),
+                weight=draw(st.sampled_from([1.0, 2.5])),
+                rescale_hours=draw(st.sampled_from([0.0, 0.05, 0.4])) if rescale else 0.0,
+                epochs=tuple(Epoch(size_hours=draw(sizes), speedup=speedup()) for _ in range(epochs)),
+            )
+        )
+    prices = draw(st.lists(st.sampled_from([0.5, 1.0, 2.0]), min_size=types, max_size=types))
+    gpu_types = tuple(GpuType(name=n, price=p) for n, p in zip(names, prices, strict=True))
+    data = BoaAllocation(budget=WIDE_BUDGET, gpu_types=gpu_types, classes=tuple(classes), widths="integer")
+    return data.model_copy(update={"budget": least_budget(data) * draw(st.floats(1, 4))})
+
+
+def policies(data: BoaAllocation) -> Iterator[dict[str, Any]]:
+    """Every choice of one width, and one type, for each class and epoch."""
+    options = [
+        [
+            [(t.name, k) for t in data.gpu_types for k in range(1, _last(epoch, t.name) + 1)]
+            for epoch in job_class.epochs
+        ]
+        for job_class in data.classes
+    ]
+    for chosen in product(*(product(*epochs) for epochs in options)):
+        rows = dict(zip((c.name for c in data.classes), chosen, strict=True))
+        if data.heterogeneous:
+            record = {c: [[{"type": t, "width": k, "fraction": 1.0}] for t, k in row] for c, row in rows.items()}
+            yield {"assignment": record}
+        else:
+            yield {"widths": {c: [k for _, k in row] for c, row in rows.items()}}
+
+
+def _last(epoch: Epoch, gpu_type: str) -> int:
+    table = epoch.speedup.on(gpu_type).table
+    assert table is not None
+    return table.gpus[-1]
+
+
+def best_policy(data: BoaAllocation) -> float:
+    """The least mean completion time of all deterministic policies, every one judged by the checker alone."""
+    verdicts = (check(data, solution) for solution in policies(data))
+    return min(v.objective for v in verdicts if v.objective is not None and not v.violations)
+
+
+def exact_mean_jct(data: BoaAllocation, solution: dict[str, Any]) -> tuple[Fraction, Fraction]:
+    """Mean completion time and cost of a deterministic policy in rational numbers, where every table is concave."""
+    total = sum((Fraction(c.weight) * Fraction(c.arrivals_per_hour) for c in data.classes), Fraction(0))
+    time = cost = Fraction(0)
+    for c in data.classes:
+        before = None
+        for epoch, width in zip(c.epochs, solution["widths"][c.name], strict=True):
+            table = epoch.speedup.table
+            assert isinstance(table, Points)
+            hours = Fraction(epoch.size_hours) / Fraction(table.speedup[table.gpus.index(width)])
+            hours += Fraction(c.rescale_hours) if width != before else 0
+            time += Fraction(c.weight) * Fraction(c.arrivals_per_hour) * hours / total
+            cost += Fraction(c.arrivals_per_hour) * hours * width * Fraction(data.gpu_types[0].price)
+            before = width
+    return time, cost

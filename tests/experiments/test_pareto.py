@@ -1,0 +1,125 @@
+"""`gapwise pareto` as a user runs it, and BOA on the command line."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from instances import save
+from instances.boa import figure_1, random_allocation
+from instances.eva import table_3
+
+ROOT = Path(__file__).parents[2]
+
+
+def run(command: str, *arguments: object) -> subprocess.CompletedProcess[str]:
+    line = [sys.executable, "-m", f"experiments.{command}", *map(str, arguments)]
+    return subprocess.run(line, capture_output=True, text=True, cwd=ROOT, check=False)
+
+
+@pytest.fixture
+def small(tmp_path: Path) -> Path:
+    path = tmp_path / "small.json"
+    save(random_allocation(2, 4, 6, rescale=0.5, seed=1), path)
+    return path
+
+
+def test_every_point_is_proven_and_falls_with_the_budget(small: Path):
+    done = run("pareto", small, "--points", 6, "--format", "csv", "--quiet")
+    assert (done.returncode, done.stderr) == (0, "")
+    rows = list(csv.DictReader(io.StringIO(done.stdout)))
+    exact = [r for r in rows if r["method"] == "exact"]
+    assert len(exact) == 6
+    assert {r["status"] for r in exact} == {"optimal"}
+    times = [float(r["mean_jct_hours"]) for r in exact]
+    assert times == sorted(times, reverse=True)
+    assert [r["method"] for r in rows[:4]] == ["exact", "randomised", "width-calculator", "one-width"]
+    assert all(
+        float(r["excess_over_optimum"]) >= -1e-6 for r in rows if r["method"] in ("width-calculator", "one-width")
+    )
+
+
+def test_files_and_the_wanted_time(small: Path, tmp_path: Path):
+    out = tmp_path / "out"
+    done = run("pareto", small, "--points", 4, "--mean-jct", 1.0, "--out", out, "--method", "one-width", "--quiet")
+    assert done.returncode == 0
+    assert "mean JCT 1 h needs budget" in done.stdout
+    assert sorted(p.name for p in out.iterdir()) == ["frontier.csv", "frontier.png", "frontier.svg"]
+    assert (out / "frontier.svg").read_text().startswith("<?xml")
+    assert (out / "frontier.png").read_bytes().startswith(b"\x89PNG")
+    again = tmp_path / "again"
+    run("pareto", small, "--points", 4, "--out", again, "--method", "one-width", "--quiet")
+    assert (again / "frontier.svg").read_bytes() == (out / "frontier.svg").read_bytes()
+
+
+def test_json_prints_results_and_nothing_else(small: Path):
+    done = run("pareto", small, "--points", 2, "--from", 20, "--to", 30, "--format", "json", "--mean-jct", 1.0)
+    rows = [json.loads(line) for line in done.stdout.splitlines()]
+    assert {r["instance"].split("@")[1] for r in rows} == {"20", "30"}
+    assert "needs budget" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("--from", 0.1), "--from: must be >= 0.8, the least that the jobs cost, got 0.1"),
+        (("--to", 0.5), "--to: must be > 0.8, the first budget, got 0.5"),
+        (("--mean-jct", 1e-6), "mean JCT: must be >= 0.206522 hours, the least at budget 4, got 1e-06"),
+        (("--mean-jct", -1), "--mean-jct: must be > 0 hours, got -1"),
+        (("--method", "fastest"), "method: must be all, exact, literal"),
+        (("--hours", 3), "--hours: goes with a job trace (.csv), got"),
+    ],
+)
+def test_bad_input_is_one_line_and_exit_status_2(tmp_path: Path, arguments: tuple[object, ...], message: str):
+    save(figure_1(2.0), tmp_path / "f.json")
+    done = run("pareto", tmp_path / "f.json", "--points", 3, "--quiet", *arguments)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr.startswith(f"gapwise: {message}")
+    assert done.stderr.count("\n") == 1
+
+
+def test_a_job_trace_makes_a_frontier(tmp_path: Path):
+    trace = tmp_path / "trace.csv"
+    trace.write_text("name,time,application\na,600,cifar10\nb,3600,bert\n")
+    done = run(
+        "pareto", trace, "--points", 3, "--format", "csv", "--quiet", "--method", "one-width", "--rescale-seconds", 30
+    )
+    assert done.returncode == 0
+    assert [row.split(",")[2] for row in done.stdout.splitlines()[1::2]] == ["optimal"] * 3
+    trace.write_text("name,time,application\na,600,cifar10\nb,3600,doom\n")
+    refused = run("pareto", trace)
+    assert (refused.returncode, refused.stdout) == (2, "")
+    assert refused.stderr.startswith(f"gapwise: {trace}: line 3: application: must be one of cifar10, bert")
+    assert refused.stderr.rstrip().endswith("got 'doom'")
+
+
+def test_another_problem_is_refused(tmp_path: Path):
+    save(table_3(), tmp_path / "eva.json")
+    done = run("pareto", tmp_path / "eva.json")
+    assert done.returncode == 2
+    assert "problem: must be boa-allocation, got eva-packing" in done.stderr
+
+
+def test_solve_takes_every_method(small: Path):
+    done = run("solve", small, "--method", "all", "--format", "json", "--quiet")
+    assert done.returncode == 0
+    rows = {r["method"]: r for r in map(json.loads, done.stdout.splitlines())}
+    assert rows["exact"]["objective"] == pytest.approx(rows["literal"]["objective"], rel=3e-6)
+    assert rows["randomised"]["status"] == "violates"
+    assert rows["randomised"]["gap"] is None
+
+
+def test_the_literal_model_is_written(small: Path, tmp_path: Path):
+    done = run("solve", small, "--write-model", tmp_path / "boa.lp", "--quiet")
+    assert done.returncode == 0
+    assert "budget" in (tmp_path / "boa.lp").read_text()
+    save(figure_1(2.0), tmp_path / "f.json")
+    refused = run("solve", tmp_path / "f.json", "--write-model", tmp_path / "f.lp", "--quiet")
+    assert refused.returncode == 2
+    assert not (tmp_path / "f.lp").exists()

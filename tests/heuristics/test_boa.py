@@ -1,0 +1,114 @@
+"""BOA's heuristics: Algorithm 1 line by line, and the simple policies."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from heuristics.boa import equal_share, one_width, width_calculator, width_calculator_whole_job
+from heuristics.boa.one_width import _equal_parts
+from heuristics.boa.plan import plan
+from heuristics.boa.segments import Segments
+from heuristics.boa.width_calculator import _starts, powers, powers_and_whole
+from instances import Options, check
+from instances.boa import figure_1, least_budget, newtrace, random_allocation
+from models.boa import exact
+from models.boa.convex import solve_convex
+from models.boa.curves import Lagrangian, curves
+
+
+@pytest.mark.parametrize(
+    ("epochs", "paper", "with_whole"),
+    [
+        (1, [1], [1]),
+        (2, [1, 2], [1, 2]),
+        (3, [1, 2], [1, 2, 3]),
+        (8, [1, 2, 4, 8], [1, 2, 4, 8]),
+        (9, [1, 2, 4, 8], [1, 2, 4, 8, 9]),
+    ],
+)
+def test_candidates_of_line_4(epochs: int, paper: list[int], with_whole: list[int]):
+    assert powers(epochs) == paper
+    assert powers_and_whole(epochs) == with_whole
+
+
+def test_super_epochs_start_every_g_epochs_of_their_class():
+    p = plan(random_allocation(3, 5, 4).data)
+    assert _starts(p, (2, 5, 4)).tolist() == [0, 2, 4, 5, 10, 14]
+
+
+def test_the_same_seed_gives_the_same_widths():
+    data = random_allocation(4, 17, 16, rescale=1.0, seed=1).data
+    runs = [width_calculator(data, Options(seed=seed)) for seed in (3, 3, 4, 5, 6)]
+    assert runs[0].solution == runs[1].solution
+    assert len({r.objective for r in runs}) > 1
+    assert runs[0].options == {"seed": 3}
+
+
+def test_without_rescaling_and_gluing_only_rounding_is_lost():
+    """One epoch a class and no rescaling: every configuration is the same and its widths are near the convex ones."""
+    data = random_allocation(6, 1, 64, rescale=0.0, seed=2).data
+    smooth = data.model_copy(update={"widths": "continuous"})
+    result, bound = width_calculator(data), exact(smooth)
+    assert bound.objective <= result.objective <= 1.05 * bound.objective
+    for name, widths in bound.solution["widths"].items():
+        assert abs(widths[0] - result.solution["widths"][name][0]) <= 2
+
+
+@pytest.mark.parametrize("share", [1.0, 1.3, 2.0, 3.0])
+def test_segments_solve_the_convex_problem(share: float):
+    """Against the models' multiplier search, of which they share nothing."""
+    data = random_allocation(3, 6, 20, rescale=0.0, seed=3, budget_over_least=3).data
+    p = plan(data)
+    grid = np.arange(1, p.hours.shape[1] + 1, dtype=float)
+    budget = least_budget(data) * share
+    width = Segments(p.hours, grid, p.value, p.price).solve(budget)
+    mix = solve_convex(Lagrangian(curves(data.model_copy(update={"widths": "continuous"}))), budget)
+    chosen = mix.share * mix.dear.width + (1 - mix.share) * mix.cheap.width
+    settled = mix.dear.width == mix.cheap.width
+    assert width[settled] == pytest.approx(chosen[settled])
+    assert (~settled).sum() <= 1
+    spent = float((p.price * width * _hours_at(p.hours, width)).sum())
+    assert spent == pytest.approx(budget, rel=1e-9)
+
+
+def _hours_at(hours: np.ndarray, width: np.ndarray) -> np.ndarray:
+    speed = [np.interp(k, np.arange(1, len(row) + 1), 1 / row) for row, k in zip(hours, width, strict=True)]
+    return 1 / np.array(speed)
+
+
+def test_plan_counts_time_and_cost_as_the_checker_does():
+    data = random_allocation(3, 4, 5, seed=4).data
+    p, rng = plan(data), np.random.default_rng(0)
+    for _ in range(20):
+        width = rng.integers(1, 6, len(p.hours))
+        assert p.time_and_cost(width)[0] == pytest.approx(check(data, p.solution(width)).objective)
+
+
+def test_figure_1_rounds_to_whole_widths():
+    """The optimum at budget 2 is whole already; at 1 it is 2.43 and 1.47, and rounds to dear ones."""
+    assert width_calculator(figure_1(2).data).solution == {"widths": {"amdahl": [6], "root": [9]}}
+    assert width_calculator(figure_1(1).data).objective == pytest.approx(0.8)
+
+
+def test_one_width_keeps_one_width():
+    data = newtrace(2.0).data
+    result = one_width(data)
+    assert all(len(set(widths)) == 1 for widths in result.solution["widths"].values())
+    assert result.objective < equal_share(data).objective
+
+
+def test_equal_parts_give_what_is_needed_first():
+    assert _equal_parts(np.array([1.0, 1.0]), 10.0).tolist() == [5, 5]
+    assert _equal_parts(np.array([7.0, 1.0, 1.0]), 12.0).tolist() == [7, 2.5, 2.5]
+
+
+@pytest.mark.parametrize("rescale", [0.1, 3.0])
+def test_the_whole_job_helps_where_rescaling_is_dear(rescale: float):
+    totals = np.zeros(2)
+    for seed in range(3):
+        data = random_allocation(3, 20, 16, rescale=rescale, seed=seed).data
+        optimum = exact(data).objective
+        totals += [f(data).objective / optimum for f in (width_calculator, width_calculator_whole_job)]
+    paper, added = totals / 3 - 1
+    assert (paper > 2 * added) if rescale > 1 else (paper < 0.1)
