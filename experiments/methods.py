@@ -81,6 +81,31 @@ def _costly_eva_literal(data: Any) -> bool:
     return sum(task.count for task in data.tasks) > LITERAL_TASKS
 
 
+LITERAL_ARYL_JOBS = 5  # jobs from which the literal mean-JCT program takes a minute and more
+LITERAL_ARYL_ROWS = 600  # pairs of a job and a server from which the literal reclaiming program may
+LITERAL_ARYL_ITEMS = 20_000
+
+
+def _unfit_aryl_elastic_literal(data: Any) -> str | None:
+    items = sum(job.max_workers - job.min_workers + 1 for job in data.jobs)
+    if data.objective == "mean-jct":
+        items *= len(data.jobs)
+    return f"{items:,} binaries, more than {LITERAL_ARYL_ITEMS:,}" if items > LITERAL_ARYL_ITEMS else None
+
+
+def _costly_aryl_elastic_literal(data: Any) -> bool:
+    return data.objective == "mean-jct" and len(data.jobs) > LITERAL_ARYL_JOBS
+
+
+def _unfit_aryl_reclaim_literal(data: Any) -> str | None:
+    rows = sum(len(job.servers) for job in data.jobs)
+    return f"{rows:,} rows, more than {LITERAL_ARYL_ITEMS:,}" if rows > LITERAL_ARYL_ITEMS else None
+
+
+def _costly_aryl_reclaim_literal(data: Any) -> bool:
+    return sum(len(job.servers) for job in data.jobs) > LITERAL_ARYL_ROWS
+
+
 METHODS: dict[str, tuple[Method, ...]] = {
     "eva-packing": (
         _exact("exact", "models.eva:exact"),
@@ -88,6 +113,23 @@ METHODS: dict[str, tuple[Method, ...]] = {
         _heuristic("no-packing", "heuristics.eva:no_packing"),
         _heuristic("full-reconfiguration", "heuristics.eva:full_reconfiguration"),
         _heuristic("full-reconfiguration-first", "heuristics.eva:full_reconfiguration_first"),
+    ),
+    "aryl-elastic": (
+        _exact("exact", "models.aryl:exact"),
+        _exact("literal", "models.aryl:literal", _unfit_aryl_elastic_literal, _costly_aryl_elastic_literal),
+        _heuristic("two-phase", "heuristics.aryl:two_phase"),
+        _heuristic("afs", "heuristics.aryl:afs"),
+        _heuristic("gandiva", "heuristics.aryl:gandiva"),
+        _heuristic("equal-split", "heuristics.aryl:equal_split"),
+    ),
+    "aryl-reclaim": (
+        _exact("exact", "models.aryl:exact"),
+        _exact("literal", "models.aryl:literal", _unfit_aryl_reclaim_literal, _costly_aryl_reclaim_literal),
+        _heuristic("reclaim-greedy", "heuristics.aryl:reclaim_greedy"),
+        _heuristic("reclaim-literal-order", "heuristics.aryl:reclaim_literal_order"),
+        _heuristic("reclaim-gpu-fraction", "heuristics.aryl:reclaim_gpu_fraction"),
+        _heuristic("reclaim-scf", "heuristics.aryl:reclaim_scf"),
+        _heuristic("reclaim-random", "heuristics.aryl:reclaim_random", honours=SEEDED),
     ),
 }
 

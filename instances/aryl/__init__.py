@@ -7,14 +7,19 @@ from instances.aryl.builders import figure_5, table_2, table_4
 from instances.aryl.checker import check_elastic, check_reclaim
 from instances.aryl.elastic import ArylElastic, ElasticJob
 from instances.aryl.generators import elastic_jobs, loaned_servers, spread_jobs
+from instances.aryl.placement import Cluster, PlacedJob, Server, check_placement
 from instances.aryl.reclaim import ArylReclaim, LoanedJob
 
 __all__ = [
     "ArylElastic",
     "ArylReclaim",
+    "Cluster",
     "ElasticJob",
     "LoanedJob",
+    "PlacedJob",
+    "Server",
     "check_elastic",
+    "check_placement",
     "check_reclaim",
     "elastic_jobs",
     "figure_5",

@@ -3,5 +3,15 @@
 from models.aryl.exact import exact, literal
 from models.aryl.literal_elastic import build_elastic, build_knapsack, build_mean_jct
 from models.aryl.literal_reclaim import build_reclaim
+from models.aryl.placement import Placement, place_workers
 
-__all__ = ["build_elastic", "build_knapsack", "build_mean_jct", "build_reclaim", "exact", "literal"]
+__all__ = [
+    "Placement",
+    "build_elastic",
+    "build_knapsack",
+    "build_mean_jct",
+    "build_reclaim",
+    "exact",
+    "literal",
+    "place_workers",
+]

@@ -5,8 +5,18 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from pyomo.environ import Binary, ConcreteModel, Constraint, NonNegativeReals, Objective, RangeSet, Set, Var
-from pyomo.environ import maximize, minimize
+from pyomo.environ import (
+    Binary,
+    ConcreteModel,
+    Constraint,
+    NonNegativeReals,
+    Objective,
+    RangeSet,
+    Set,
+    Var,
+    maximize,
+    minimize,
+)
 
 from instances import Answer, Options, Report, Result, Stopwatch, conclude, ignore
 from instances.aryl import ArylElastic

@@ -23,8 +23,8 @@ from scipy import sparse
 
 from instances import Answer, Options, Report, Stopwatch
 from instances.aryl import ArylElastic
-from models.aryl.schedules import Jobs, Schedule, Workers, best_list_schedule, replay
 from instances.result import Termination
+from models.aryl.schedules import Jobs, Schedule, Workers, best_list_schedule, replay
 from models.highs import LinearModel, solve_arrays
 
 FloatArray = NDArray[np.float64]
@@ -229,7 +229,12 @@ class EventIntervals:
         """
         n = len(self.work)
         chosen: list[Workers] = [
-            {j: k for j in range(n) for k in self.speed[j] if x[self.column["t", j, m, k]] > 0.5 * x[self.column["L", m]]}
+            {
+                j: k
+                for j in range(n)
+                for k in self.speed[j]
+                if x[self.column["t", j, m, k]] > 0.5 * x[self.column["L", m]]
+            }
             for m in range(n)
         ]
 

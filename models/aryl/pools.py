@@ -40,7 +40,7 @@ class Pool:
         for server, on in data.jobs_on().items():
             kinds.setdefault(tuple(sorted(index[job] for job in on)), []).append(server)
         idle = kinds.pop((), [])
-        flexible = {server: 0 for server in idle}
+        flexible = dict.fromkeys(idle, 0)
         for job in data.jobs:
             for server in job.flexible_servers:
                 if server in flexible:
@@ -97,7 +97,10 @@ def small_curve(pool: Pool, kinds: Sequence[int]) -> Curve:
     subsets = (np.arange(2**bits)[:, None] >> np.arange(bits)) & 1
     if by_jobs:
         cost = subsets.sum(axis=1)
-        freed = sum((np.all(subsets[:, row], axis=1) * int(c) for row, c in zip(on, count, strict=True)), np.zeros(len(subsets), dtype=np.int64))
+        freed = sum(
+            (np.all(subsets[:, row], axis=1) * int(c) for row, c in zip(on, count, strict=True)),
+            np.zeros(len(subsets), dtype=np.int64),
+        )
     else:
         cost = (subsets @ on.astype(np.int64) > 0).sum(axis=1)
         freed = subsets @ count
@@ -112,7 +115,9 @@ def small_curve(pool: Pool, kinds: Sequence[int]) -> Curve:
     sets = []
     for s in chosen:
         picked = np.flatnonzero(subsets[s])
-        sets.append(frozenset(jobs[i] for i in picked) if by_jobs else frozenset(pool.preempted([kinds[i] for i in picked])))
+        sets.append(
+            frozenset(jobs[i] for i in picked) if by_jobs else frozenset(pool.preempted([kinds[i] for i in picked]))
+        )
     return Curve(least, sets)
 
 

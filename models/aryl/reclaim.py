@@ -35,9 +35,7 @@ ROOT = {"mip_max_nodes": 1, "mip_allow_restart": False}
 SEARCH = {"mip_heuristic_effort": 0.0, "mip_allow_restart": False, "mip_pscost_minreliable": 2}
 
 
-def solve_reclaim(
-    data: ArylReclaim, options: Options, report: Report, start: Sequence[str] | None = None
-) -> Answer:
+def solve_reclaim(data: ArylReclaim, options: Options, report: Report, start: Sequence[str] | None = None) -> Answer:
     """The servers whose return preempts the fewest jobs, proved, or the best ones and bound at the time limit.
 
     `start`: servers to begin from, `data.reclaim` of them. Raises InputError where it is not that.
@@ -131,9 +129,9 @@ class _Search:
         whole = np.concatenate([np.ones(n_z, bool), np.zeros(n_x, bool), np.ones(n_u, bool)])
         model = LinearModel(
             cost=cost,
-            matrix=sparse.vstack([freed_only_if_hit, sparse.coo_array(np.stack([freed, one_u, cost]))]),
-            row_lower=np.concatenate([np.zeros(len(pairs)), [self.need, 1.0, self.bound]]),
-            row_upper=np.concatenate([np.full(len(pairs), far), [far, 1.0, len(self.best)]]),
+            matrix=sparse.vstack([freed_only_if_hit, sparse.coo_array(np.stack([freed, one_u]))]),
+            row_lower=np.concatenate([np.zeros(len(pairs)), [self.need, 1.0]]),
+            row_upper=np.concatenate([np.full(len(pairs), far), [far, 1.0]]),
             upper=1.0,
             integer=whole & (extra is not None),
         )
