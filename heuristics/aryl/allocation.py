@@ -5,6 +5,7 @@ All of them take whole workers only, never more than the range allows, and keep 
 
 from __future__ import annotations
 
+import heapq
 from collections.abc import Callable, Sequence
 from fractions import Fraction
 from typing import Literal
@@ -99,20 +100,26 @@ def _grow(moment: Moment, workers: dict[str, int], free: int, order: Sequence[st
 
 
 def _one_at_a_time(moment: Moment, gain: Callable[[Moment, str, int], tuple[Fraction, ...]]) -> dict[str, int]:
+    """One worker at a time to the job of the largest gain, ties in file order, as long as the gain is positive."""
     workers, free = moment.admitted()
-    while True:
-        able = [
-            name
-            for name, w in workers.items()
-            if w < moment.jobs[name].max_workers and moment.jobs[name].gpus_per_worker <= free
-        ]
-        gains = {name: gain(moment, name, workers[name]) for name in moment.left if name in able}
-        gains = {name: value for name, value in gains.items() if value[0] > 0}
-        if not gains:
-            return workers
-        best = max(gains, key=gains.__getitem__)
-        workers[best] += 1
-        free -= moment.jobs[best].gpus_per_worker
+    queue: list[tuple[tuple[Fraction, ...], int, str]] = []
+
+    def enqueue(place: int, name: str) -> None:
+        if workers[name] < moment.jobs[name].max_workers:
+            value = gain(moment, name, workers[name])
+            if value[0] > 0:
+                heapq.heappush(queue, (tuple(-v for v in value), place, name))
+
+    for place, name in enumerate(moment.left):
+        if name in workers:
+            enqueue(place, name)
+    while queue:
+        _, place, name = heapq.heappop(queue)
+        if moment.jobs[name].gpus_per_worker <= free:  # what does not fit now never will
+            workers[name] += 1
+            free -= moment.jobs[name].gpus_per_worker
+            enqueue(place, name)
+    return workers
 
 
 def _knapsack(moment: Moment, admitted: Sequence[str], capacity: int, whole: bool) -> dict[str, int]:

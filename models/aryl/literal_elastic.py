@@ -20,7 +20,7 @@ from pyomo.environ import (
 
 from instances import Answer, Options, Report, Result, Stopwatch, conclude, ignore
 from instances.aryl import ArylElastic
-from models.aryl.schedules import Jobs, Workers, replay
+from models.aryl.schedules import Jobs, Schedule, Workers, planned, replay
 from models.highs import solve_arrays
 from models.literal import Values, compile_model, solve_literal
 
@@ -166,15 +166,10 @@ def _read_knapsack(data: ArylElastic, values: Values) -> dict[str, Any]:
     return {"workers": workers}
 
 
-def _read_schedule(jobs: Jobs, values: Values) -> Any:
-    """The allocation replayed; where two completions are one to HiGHS alone, workers stay as they were."""
+def _read_schedule(jobs: Jobs, values: Values) -> Schedule:
+    """The allocation, its lengths recomputed exactly."""
     n = len(jobs.work)
     chosen: list[Workers] = [
         {j: k for j in range(n) for k in jobs.speed[j] if values["z", (j, m, k)] > 0.5} for m in range(1, n + 1)
     ]
-
-    def plan(left: Any, held: Workers) -> Workers:
-        workers = {j: k for j, k in chosen[n - len(left)].items() if j in left}
-        return workers if workers and all(j in workers for j in held) else held
-
-    return replay(jobs.work, jobs.speed, plan)
+    return replay(jobs.work, jobs.speed, planned(jobs, chosen))

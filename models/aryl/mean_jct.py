@@ -2,13 +2,15 @@
 
 Interval m ends at the m-th completion; all n of them have a length L_m, possibly 0. Job j is the m-th to complete if
 x_jm = 1, holds workers in interval m if q_jm = 1, and k of them if z_jmk = 1; t_jmk is the part of interval m in which
-it holds k, all of it or nothing where z is whole. It starts from the best list schedule, which HiGHS seldom beats, and is tightened by
-bounds that hold for every schedule:
+it holds k, all of it or nothing where z is whole. It starts from the best list schedule, which HiGHS seldom beats, and
+is tightened by bounds that hold for every schedule that is no worse:
 
 - t_jmk <= work / speed, the time that k workers need for the whole job, instead of one large constant;
 - what job j does after interval m is at most its work times (1 - x_j1 - ... - x_jm);
 - the m-th completion is no earlier than the time all GPUs need for the m smallest jobs, than the m-th shortest
-  minimum running time, or than the minimum running time of the job that is the m-th to complete.
+  minimum running time, or than the minimum running time of the job that is the m-th to complete;
+- interval m delays n + 1 - m jobs, so it is no longer than the total of the start divided by them; and no job is the
+  m-th to complete if these bounds together then exceed that total.
 """
 
 from __future__ import annotations
@@ -23,8 +25,8 @@ from scipy import sparse
 
 from instances import Answer, Options, Report, Stopwatch
 from instances.aryl import ArylElastic
-from instances.result import Termination
-from models.aryl.schedules import Jobs, Schedule, Workers, best_list_schedule, replay
+from instances.result import Termination, TracePoint
+from models.aryl.schedules import Jobs, Schedule, Workers, best_list_schedule, planned, replay
 from models.highs import LinearModel, solve_arrays
 
 FloatArray = NDArray[np.float64]
@@ -50,7 +52,8 @@ def solve_mean_jct(data: ArylElastic, options: Options, report: Report) -> Answe
         program = EventIntervals(jobs, best)
     n = len(jobs.work)
     scale = float(program.scale) / n
-    bound, whole, trace, nodes = 0.0, set[int](), [(clock.wall_s, float(best.total / n), None)], 0
+    bound, whole, nodes = 0.0, set[int](), 0
+    trace: list[TracePoint] = [(clock.wall_s, float(best.total / n), None)]
     termination: Termination = "time_limit"
 
     def watch(x: FloatArray | None, found: float | None) -> None:
@@ -206,7 +209,7 @@ class EventIntervals:
     def values(self, schedule: Schedule) -> FloatArray:
         """The values of the variables in `schedule`: jobs that complete together take intervals of length 0 in turn."""
         x = np.zeros(len(self.cost))
-        left = {j: w for j, w in enumerate(self.jobs.work)}
+        left = dict(enumerate(self.jobs.work))
         m = 0
         for length, workers in schedule.intervals:
             x[self.column["L", m]] = float(length / self.scale)
@@ -223,10 +226,7 @@ class EventIntervals:
         return x
 
     def schedule(self, x: FloatArray) -> Schedule:
-        """The schedule with the workers of `x`, its lengths recomputed exactly.
-
-        Where rounding made the program see two completions at once that are not, workers stay as they were.
-        """
+        """The schedule with the workers of `x`, its lengths recomputed exactly."""
         n = len(self.work)
         chosen: list[Workers] = [
             {
@@ -237,9 +237,4 @@ class EventIntervals:
             }
             for m in range(n)
         ]
-
-        def plan(left: Any, held: Workers) -> Workers:
-            workers = {j: k for j, k in chosen[n - len(left)].items() if j in left}
-            return workers if workers and all(j in workers for j in held) else held
-
-        return replay(self.jobs.work, self.jobs.speed, plan)
+        return replay(self.jobs.work, self.jobs.speed, planned(self.jobs, chosen))

@@ -97,10 +97,9 @@ def small_curve(pool: Pool, kinds: Sequence[int]) -> Curve:
     subsets = (np.arange(2**bits)[:, None] >> np.arange(bits)) & 1
     if by_jobs:
         cost = subsets.sum(axis=1)
-        freed = sum(
-            (np.all(subsets[:, row], axis=1) * int(c) for row, c in zip(on, count, strict=True)),
-            np.zeros(len(subsets), dtype=np.int64),
-        )
+        freed = np.zeros(len(subsets), dtype=np.int64)
+        for row, n in zip(on, count, strict=True):
+            freed += n * np.all(subsets[:, row], axis=1)
     else:
         cost = (subsets @ on.astype(np.int64) > 0).sum(axis=1)
         freed = subsets @ count
@@ -115,9 +114,8 @@ def small_curve(pool: Pool, kinds: Sequence[int]) -> Curve:
     sets = []
     for s in chosen:
         picked = np.flatnonzero(subsets[s])
-        sets.append(
-            frozenset(jobs[i] for i in picked) if by_jobs else frozenset(pool.preempted([kinds[i] for i in picked]))
-        )
+        hit = [jobs[i] for i in picked] if by_jobs else pool.preempted([kinds[int(i)] for i in picked])
+        sets.append(frozenset(hit))
     return Curve(least, sets)
 
 

@@ -31,8 +31,13 @@ HARD = 0.08  # relative gap of the linear bound from which the root of the tree 
 WEAK = 0.15  # relative gap from which the spectral bound is worth its time
 LARGEST_SPECTRAL = 700  # jobs; an eigenvalue decomposition takes the cube of it
 SPECTRAL_SHARE = 0.8  # of the time limit
-ROOT = {"mip_max_nodes": 1, "mip_allow_restart": False}
-SEARCH = {"mip_heuristic_effort": 0.0, "mip_allow_restart": False, "mip_pscost_minreliable": 2}
+ROOT: dict[str, object] = {"mip_max_nodes": 1, "mip_allow_restart": False}
+SEARCH: dict[str, object] = {
+    "mip_heuristic_effort": 0.0,  # annealing has done their work
+    "mip_allow_restart": False,
+    "mip_allow_cut_separation_at_nodes": False,
+    "mip_pscost_minreliable": 2,
+}
 
 
 def solve_reclaim(data: ArylReclaim, options: Options, report: Report, start: Sequence[str] | None = None) -> Answer:

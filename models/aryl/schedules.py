@@ -107,6 +107,23 @@ def list_plan(jobs: Jobs, order: Sequence[int], start_first: bool) -> Plan:
     return plan
 
 
+def planned(jobs: Jobs, chosen: Sequence[Workers]) -> Plan:
+    """The plan of a program's answer: `chosen[m]` until the next completion once m jobs have completed.
+
+    Where rounding made the program see two completions at once that are not, workers stay as they were.
+    """
+    n = len(jobs.work)
+    otherwise = list_plan(jobs, range(n), False)
+
+    def plan(left: Mapping[int, Any], held: Workers) -> Workers:
+        workers = {j: k for j, k in chosen[n - len(left)].items() if j in left}
+        if workers and all(j in workers for j in held):
+            return workers
+        return held or otherwise(left, held)
+
+    return plan
+
+
 def best_list_schedule(jobs: Jobs) -> Schedule:
     """The best list schedule that local search over priority orders finds: deterministic, no guarantee."""
     n = len(jobs.work)
