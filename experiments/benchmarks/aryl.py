@@ -52,23 +52,23 @@ def _exactly(instances: list[Instance]) -> list[Callable[[], Result]]:
 
 
 def _greedy_servers(instance: Instance) -> list[str]:
-    solution = reclaim_greedy(instance.data).solution  # type: ignore[arg-type]
+    solution = reclaim_greedy(instance.data).solution
     assert solution is not None
     return list(solution["servers"])
 
 
 def _examples(results: list[Result]) -> str:
     data = table_2().data
-    sides = [favour(data, order).objective for order in ("AB", "BA")]  # type: ignore[arg-type]
-    other = favour(table_4().data, "BA").objective  # type: ignore[arg-type]
-    rule = two_phase(data).objective  # type: ignore[arg-type]
+    sides = [favour(data, order).objective for order in ("AB", "BA")]
+    other = favour(table_4().data, "BA").objective
+    rule = two_phase(data).objective
     optima = ", ".join(f"{r.objective:.2f}" for r in results)
     return f"optima {optima}; Table 3 {sides[0]:.2f}, {sides[1]:.2f}; Table 4 {other:.2f}; two-phase {rule:.2f}"
 
 
 def _equal_to_highs(instances: list[Instance]) -> Callable[[list[Result]], str]:
     def note(results: list[Result]) -> str:
-        highs = [literal(instance.data, LIMIT) for instance in instances]  # type: ignore[arg-type]
+        highs = [literal(instance.data, LIMIT) for instance in instances]
         pairs = list(zip(results, highs, strict=True))
         equal = sum(abs((a.objective or 0.0) - (b.objective or 1.0)) <= 1e-6 * (a.objective or 1.0) for a, b in pairs)
         slow = sum((b.build_s or 0.0) + (b.solve_s or 0.0) for b in highs) / len(highs)
