@@ -19,7 +19,11 @@ from experiments.terminal import err, follow
 from instances import InputError, Instance, Result, load
 from instances.files import write_whole
 
-WRITERS = {"eva-packing": "models.eva:build_literal"}
+WRITERS = {
+    "eva-packing": "models.eva:build_literal",
+    "aryl-elastic": "models.aryl:build_elastic",
+    "aryl-reclaim": "models.aryl:build_reclaim",
+}
 
 
 def solve(

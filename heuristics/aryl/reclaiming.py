@@ -16,6 +16,7 @@ Costs = Mapping[tuple[str, str], Fraction]  # what a job adds to the cost of a s
 def reclaim_greedy(data: ArylReclaim) -> Result:
     """Algorithm 1: the server of least cost, one at a time; a job costs each of its k servers 1/k until preempted.
 
+    A single server to reclaim is the one with the fewest jobs (line 18).
     Ties decide between one and two preemptions on Figure 5. They go to the server after whose return the cheapest of
     the others is cheapest, then to the first by name.
     """
@@ -95,7 +96,9 @@ def _one_by_one(data: ArylReclaim, method: str, costs: Costs, look_ahead: bool) 
             return min((cost[other] - value for other, value in relief.items() if other in left), default=cost[server])
 
         left, chosen = dict.fromkeys(data.servers), list[str]()
-        for _ in range(data.reclaim):
+        if data.reclaim == 1:
+            chosen.append(min(data.servers, key=lambda server: len(on[server])))
+        while len(chosen) < data.reclaim:
             least = min(cost[server] for server in left)
             ties = [server for server in left if cost[server] == least]
             server = min(ties, key=lambda s: (min(least, cheapest_after(s)), s)) if look_ahead else ties[0]
