@@ -20,7 +20,7 @@ from models.aryl import exact
 SERVERS = 600
 FRAGMENTATION = (0.0, 0.35, 0.7, 1.0)
 RECLAIM = (10, 20, 40, 60, 80, 120, 180, 240)
-LIMIT_S = 60.0
+LIMIT_S = 30.0
 
 Cell = tuple[float, float, int, int]  # preemptions of Algorithm 1, of the best bound, proven, instances
 

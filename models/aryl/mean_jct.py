@@ -31,6 +31,7 @@ from models.highs import LinearModel, solve_arrays
 
 FloatArray = NDArray[np.float64]
 SAFETY = 1e-7  # relative: what the bound gives up for the tolerances of the solver
+MOST_JOBS = 30  # beyond which the program is not built: the bound is then that in closed form
 TOGETHER = 1e-9  # an interval shorter than this, in units of the longest job, has no length
 SETTINGS = {
     "mip_heuristic_effort": 0.0,  # the start is better than what the heuristics find
@@ -49,8 +50,11 @@ def solve_mean_jct(data: ArylElastic, options: Options, report: Report) -> Answe
         jobs = Jobs.of(data)
         best = best_list_schedule(jobs)
         report(best.solution(data), None)
+        n = len(jobs.work)
+        if n > MOST_JOBS:
+            reason = f"{n} jobs, more than {MOST_JOBS}: a list schedule and a bound in closed form"
+            return Answer(best.solution(data), bound=total_at_least(jobs) / n, reason=reason, build_s=building.cpu_s)
         program = EventIntervals(jobs, best)
-    n = len(jobs.work)
     scale = float(program.scale) / n
     bound, whole, nodes = 0.0, set[int](), 0
     trace: list[TracePoint] = [(clock.wall_s, float(best.total / n), None)]
@@ -91,6 +95,21 @@ def solve_mean_jct(data: ArylElastic, options: Options, report: Report) -> Answe
         trace=trace,
         info={"method": "event intervals", "nodes": nodes, "whole_intervals": len(whole)},
     )
+
+
+def total_at_least(jobs: Jobs) -> float:
+    """A lower bound, seconds, on the sum of completion times, in closed form.
+
+    The m-th completion is no earlier than the time all GPUs need for the m smallest jobs, nor than the m-th shortest
+    minimum running time.
+    """
+    area = sorted(
+        float(w * g * min(k / rate for k, rate in rates.items()))
+        for w, g, rates in zip(jobs.work, jobs.gpus, jobs.speed, strict=True)
+    )
+    shortest = sorted(float(w / max(rates.values())) for w, rates in zip(jobs.work, jobs.speed, strict=True))
+    packed = np.cumsum(area) / jobs.capacity
+    return float(np.maximum(packed, shortest).sum()) * (1 - SAFETY)
 
 
 class EventIntervals:

@@ -6,7 +6,7 @@ least union of k sets is the least number of jobs that frees k servers.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from instances.aryl import ArylReclaim
 
 IntArray = NDArray[np.int64]
-FEW = 14  # jobs or kinds of servers of a component whose subsets are listed
+FEW = 12  # jobs or kinds of servers of a component whose subsets are listed
 
 
 @dataclass(frozen=True)
@@ -73,10 +73,10 @@ class Pool:
 
 @dataclass(frozen=True)
 class Curve:
-    """`least[k]`: least number of jobs that frees k servers, k = 0 ... ; `sets[k]`: such jobs."""
+    """`least[k]`: least number of jobs that frees k servers, k = 0 ... ; `jobs(k)`: such jobs."""
 
     least: IntArray
-    sets: list[frozenset[int]]
+    jobs: Callable[[int], frozenset[int]]
 
 
 def is_small(pool: Pool, kinds: Sequence[int]) -> bool:
@@ -116,7 +116,7 @@ def small_curve(pool: Pool, kinds: Sequence[int]) -> Curve:
         picked = np.flatnonzero(subsets[s])
         hit = [jobs[i] for i in picked] if by_jobs else pool.preempted([kinds[int(i)] for i in picked])
         sets.append(frozenset(hit))
-    return Curve(least, sets)
+    return Curve(least, sets.__getitem__)
 
 
 def combine(curves: Sequence[Curve], need: int) -> Curve:
@@ -133,12 +133,12 @@ def combine(curves: Sequence[Curve], need: int) -> Curve:
             give[k : k + len(candidate)][better] = k
         least = best
         gives.append(give)
-    sets = []
-    for k in range(len(least)):
-        jobs: frozenset[int] = frozenset()
-        left = k
+
+    def jobs(k: int) -> frozenset[int]:
+        found: frozenset[int] = frozenset()
         for curve, give in zip(reversed(curves), reversed(gives), strict=True):
-            jobs |= curve.sets[int(give[left])]
-            left -= int(give[left])
-        sets.append(jobs)
-    return Curve(least, sets)
+            found |= curve.jobs(int(give[k]))
+            k -= int(give[k])
+        return found
+
+    return Curve(least, jobs)

@@ -86,7 +86,7 @@ class _Search:
 
     def run(self) -> Termination:
         if not self.large:
-            self._improve(set(self.curve.sets[self.need]))
+            self._improve(set(self.curve.jobs(self.need)))
             self._raise_bound(len(self.best))
             return "finished"
         solved = self._program(None)
@@ -143,7 +143,7 @@ class _Search:
 
         def jobs_of(x: FloatArray) -> set[int]:
             k = int(np.argmax(x[n_z + n_x :]))
-            return {jobs[i] for i in np.flatnonzero(x[:n_z] > 0.5)} | set(self.curve.sets[k])
+            return {jobs[i] for i in np.flatnonzero(x[:n_z] > 0.5)} | set(self.curve.jobs(k))
 
         def watch(x: FloatArray | None, bound: float | None) -> None:
             if x is not None:

@@ -17,7 +17,7 @@ from instances.aryl import ArylElastic
 Workers = dict[int, int]  # workers by index of the job; a job that does not run is not in it
 Plan = Callable[[Mapping[int, Any], Workers], Workers]
 """`plan(left, held)`: workers until the next completion, given the work left and what running jobs held so far."""
-MOST_SCHEDULES = 3_000
+MOST_SCHEDULES, EFFORT = 3_000, 3_000_000  # schedules tried, and schedules times the square of the jobs
 
 
 @dataclass(frozen=True)
@@ -127,6 +127,7 @@ def planned(jobs: Jobs, chosen: Sequence[Workers]) -> Plan:
 def best_list_schedule(jobs: Jobs) -> Schedule:
     """The best list schedule that local search over priority orders finds: deterministic, no guarantee."""
     n = len(jobs.work)
+    most = min(MOST_SCHEDULES, EFFORT // n**2)
     speed = [{w: float(rate) for w, rate in rates.items()} for rates in jobs.speed]
     work = [float(w) for w in jobs.work]
     tried: dict[tuple[tuple[int, ...], bool], float] = {}
@@ -145,14 +146,14 @@ def best_list_schedule(jobs: Jobs) -> Schedule:
     for key, start_first in itertools.product(keys, (True, False)):
         order, improved = tuple(sorted(range(n), key=key)), True
         total(order, start_first)
-        while improved and len(tried) < MOST_SCHEDULES:
+        while improved and len(tried) < most:
             improved = False
             for a, b in itertools.permutations(range(n), 2):
                 rest = order[:a] + order[a + 1 :]
                 moved = (*rest[:b], order[a], *rest[b:])
                 if total(moved, start_first) < total(order, start_first) * (1 - 1e-12):
                     order, improved = moved, True
-                if len(tried) >= MOST_SCHEDULES:
+                if len(tried) >= most:
                     break
     order, start_first = min(tried, key=lambda key: (tried[key], key))
     return replay(jobs.work, jobs.speed, list_plan(jobs, order, start_first))

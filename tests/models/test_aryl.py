@@ -29,7 +29,7 @@ from instances.aryl import (
 from models.aryl import exact, literal, place_workers
 from models.aryl.annealing import anneal_jobs, anneal_union, greedy_union
 from models.aryl.knapsack import knapsack_items, linear_bound
-from models.aryl.mean_jct import EventIntervals
+from models.aryl.mean_jct import EventIntervals, total_at_least
 from models.aryl.pools import Pool, combine, is_small, small_curve
 from models.aryl.schedules import Jobs, best_list_schedule
 from models.aryl.spectral import SpectralBound
@@ -185,7 +185,7 @@ def test_components_and_their_curves(seed: int):
     curve = combine([small_curve(pool, kinds) for kinds in small], servers)
     for k in range(1, min(servers, 4) + 1):
         best = fewest_preemptions(data.model_copy(update={"reclaim": k + len(pool.idle)}))
-        assert curve.least[k] == len(curve.sets[k]) == best
+        assert curve.least[k] == len(curve.jobs(k)) == best
 
 
 @pytest.mark.parametrize("seed", range(6))
@@ -260,3 +260,12 @@ def fewest_bins(sizes: list[int], capacity: int) -> int:
 
     place(0, [])
     return best
+
+
+def test_many_jobs_get_a_list_schedule_and_a_bound_in_closed_form():
+    result = exact(elastic_jobs(60, 0, objective="mean-jct").data)
+    assert result.status == "feasible"
+    assert 0.5 * result.objective < result.bound < result.objective
+    assert "60 jobs" in result.reason
+    small = elastic_jobs(6, 0, objective="mean-jct").data
+    assert total_at_least(Jobs.of(small)) / 6 <= exact(small).objective
