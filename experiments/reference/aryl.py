@@ -12,7 +12,7 @@ FILLS = {"best fit": 0.0, "35% random": 0.35, "70% random": 0.7, "random": 1.0}
 
 def instance_sets(quick: bool = False) -> list[InstanceSet]:
     """Elastic jobs under both objectives, and 600 loaned servers of which 60 go back."""
-    few, more = range(1 if quick else 3), range(2 if quick else 10)
+    few, more = range(1 if quick else 4), range(2 if quick else 10)
     sizes = [2000] if not quick else [200]
     six = [elastic_jobs(6, s, objective="mean-jct", elastic_share=0.75) for s in more]
     lossy = [elastic_jobs(5, s, objective="mean-jct", elastic_share=0.75, scaling_loss=0.1) for s in few]

@@ -36,6 +36,7 @@ TOGETHER = 1e-9  # an interval shorter than this, in units of the longest job, h
 SETTINGS = {
     "mip_heuristic_effort": 0.0,  # the start is better than what the heuristics find
     "mip_allow_restart": False,
+    "mip_allow_cut_separation_at_nodes": False,
 }
 
 
