@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack
@@ -12,18 +11,13 @@ from typing import Annotated
 import typer
 
 from experiments import flags
+from experiments.methods import BUILDERS, resolve
 from experiments.runner import Run, plan, run_all
 from experiments.store import Store
 from experiments.table import csv_text, print_table, ready_folder
 from experiments.terminal import err, follow
 from instances import InputError, Instance, Result, load
 from instances.files import write_whole
-
-WRITERS = {
-    "boa-allocation": "models.boa:build_literal",
-    "eva-packing": "models.eva:build_literal",
-    "sia-oracle": "models.sia:build_literal",
-}
 
 
 def solve(
@@ -87,11 +81,8 @@ def export(instances: Sequence[Instance], path: Path, quiet: bool = False) -> No
     if len(instances) != 1:
         raise InputError(f"--write-model: takes one instance file, got {len(instances)}")
     instance = instances[0]
-    if instance.problem not in WRITERS:
-        raise InputError(f"--write-model: {instance.problem} has no literal model")
     plan(instances, ["literal"], flags.options()[0])
-    module, _, name = WRITERS[instance.problem].partition(":")
-    write_model(getattr(importlib.import_module(module), name)(instance.data), path)
+    write_model(resolve(BUILDERS[instance.problem])(instance.data), path)
     if not quiet:
         err.print(f"wrote {path}")
 

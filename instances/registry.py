@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+from instances.aryl import ArylElastic, ArylReclaim, check_elastic, check_reclaim
 from instances.boa import BoaAllocation, check_allocation
 from instances.eva import EvaPacking, check_packing
 from instances.fields import ProblemData
@@ -25,6 +26,8 @@ class Problem:
 PROBLEMS: dict[str, Problem] = {
     "eva-packing": Problem(EvaPacking, check_packing),
     "boa-allocation": Problem(BoaAllocation, check_allocation),
+    "aryl-elastic": Problem(ArylElastic, check_elastic),
+    "aryl-reclaim": Problem(ArylReclaim, check_reclaim),
     "sia-oracle": Problem(SiaOracle, check_oracle),
 }
 

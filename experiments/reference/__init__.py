@@ -6,7 +6,7 @@ import importlib
 
 from experiments.instance_set import InstanceSet
 
-PAPERS = ("boa", "eva", "sia")
+PAPERS = ("eva", "boa", "aryl", "sia")
 
 
 def instance_sets(quick: bool = False) -> list[InstanceSet]:

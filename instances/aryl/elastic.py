@@ -1,0 +1,112 @@
+"""The data of `aryl-elastic`: who gets the spare workers (Aryl, sections 2.2, 5.1 and 5.2, Appendix C)."""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+from typing import Annotated, ClassVar, Literal, Self
+
+from pydantic import Field, model_validator
+
+from instances.fields import (
+    Frozen,
+    Name,
+    Positive,
+    PositiveCount,
+    ProblemData,
+    Sense,
+    Share,
+    refuse,
+    refuse_duplicates,
+)
+
+
+class ElasticJob(Frozen):
+    """A job j that runs on w^min_j to w^max_j workers of D_j GPUs each; an inelastic job has the two equal.
+
+    `min_running_time` is its running time in seconds on w^max_j workers if it scales linearly, so that its work is
+    `min_running_time * max_workers` worker-seconds (L_j of Appendix C, per worker instead of per GPU).
+    """
+
+    id: Name
+    min_workers: PositiveCount
+    max_workers: PositiveCount
+    gpus_per_worker: PositiveCount
+    min_running_time: Positive
+
+    @property
+    def work(self) -> float:
+        """Worker-seconds to be done."""
+        return self.min_running_time * self.max_workers
+
+    @property
+    def base_gpus(self) -> int:
+        """GPUs of the base demand."""
+        return self.min_workers * self.gpus_per_worker
+
+    @property
+    def elastic(self) -> bool:
+        """Whether the job has a flexible demand at all."""
+        return self.max_workers > self.min_workers
+
+    @property
+    def midpoint(self) -> int:
+        """The most workers that the job scales to without loss in the imperfect variant of section 7.2."""
+        return (self.min_workers + self.max_workers) // 2
+
+
+class ArylElastic(ProblemData):
+    """Elastic jobs that share `capacity_gpus` GPUs.
+
+    `jct-reduction` (section 5.2, phase two): all jobs run; maximise the sum over jobs of the running time on w^min_j
+    workers less that on the workers given. `mean-jct` (section 5.1): all jobs are present at time 0, workers may change
+    whenever a job completes, a job that has started keeps its base demand until it completes; minimise the mean JCT.
+
+    `scaling_loss` is the loss of section 7.2's imperfect scaling: each worker beyond the midpoint of the range takes
+    this share off the job's ideal throughput (0.1 in the paper, 0 for linear scaling).
+    """
+
+    problem: ClassVar[str] = "aryl-elastic"
+
+    capacity_gpus: Positive
+    jobs: Annotated[tuple[ElasticJob, ...], Field(min_length=1)]
+    objective: Literal["jct-reduction", "mean-jct"]
+    scaling_loss: Share = 0.0
+
+    @property
+    def sense(self) -> Sense:
+        return "maximize" if self.objective == "jct-reduction" else "minimize"
+
+    @property
+    def unit(self) -> str:
+        return "seconds"
+
+    @property
+    def whole_gpus(self) -> int:
+        """GPUs that whole workers can use."""
+        return math.floor(self.capacity_gpus + 1e-9)
+
+    def throughput(self, job: ElasticJob, workers: int) -> Fraction:
+        """Worker-seconds of work that `job` does in a second on `workers` workers, exactly.
+
+        Linear scaling: `workers`. With a loss: workers * (1 - loss * steps beyond the midpoint), at least 0.
+        """
+        if not self.scaling_loss:
+            return Fraction(workers)
+        steps = max(0, workers - job.midpoint)
+        return workers * max(Fraction(0), 1 - steps * Fraction(repr(self.scaling_loss)))
+
+    @model_validator(mode="after")
+    def _validate(self) -> Self:
+        refuse_duplicates("jobs", (job.id for job in self.jobs))
+        for i, job in enumerate(self.jobs):
+            if job.max_workers < job.min_workers:
+                refuse(f"jobs[{i}].max_workers", f"must be >= min_workers, {job.min_workers}", job.max_workers)
+            if job.base_gpus > self.whole_gpus:
+                message = f"base demand of {job.base_gpus} GPUs must be at most capacity_gpus"
+                refuse(f"jobs[{i}].min_workers", message, self.capacity_gpus)
+        base = sum(job.base_gpus for job in self.jobs)
+        if self.objective == "jct-reduction" and base > self.whole_gpus:
+            message = f"must be at least {base}, the base demand of all jobs"
+            refuse("capacity_gpus", message, self.capacity_gpus)
+        return self

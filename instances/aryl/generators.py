@@ -1,0 +1,133 @@
+"""Seeded random instances: elastic jobs, and loaned servers filled by best fit with a fragmentation knob."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+
+from instances.aryl.builders import Objective
+from instances.aryl.elastic import ArylElastic, ElasticJob
+from instances.aryl.reclaim import ArylReclaim, LoanedJob
+from instances.envelope import Instance
+
+MINUTES, DAYS = 60.0, 86_400.0
+GPUS_PER_WORKER = ((1, 0.35), (2, 0.3), (4, 0.2), (8, 0.15))
+WORKERS_PER_JOB = ((1, 0.3), (2, 0.25), (4, 0.2), (8, 0.15), (16, 0.1))
+
+
+def elastic_jobs(
+    n: int,
+    seed: int,
+    *,
+    objective: Objective = "jct-reduction",
+    elastic_share: float = 1.0,
+    load: float = 0.6,
+    spare_gpus: int | None = None,
+    gpus_per_worker: Sequence[int] = (1, 2, 4),
+    scaling_loss: float = 0.0,
+) -> Instance:
+    """`n` jobs of 1 to 3 workers that scale two- to fourfold; running times log-uniform from 5 minutes to 2 days.
+
+    `elastic_share` is the probability that a job scales at all. The capacity is `spare_gpus` beyond the base demand of
+    all jobs, or else `load` times the maximum demand of all jobs, at least what the objective needs.
+    """
+    if n < 1:
+        raise ValueError(f"n: must be >= 1, got {n}")
+    rng = np.random.default_rng(seed)
+    jobs = []
+    for i in range(n):
+        least = int(rng.integers(1, 4))
+        factor = int(rng.integers(2, 5)) if rng.random() < elastic_share else 1
+        seconds = round(math.exp(rng.uniform(math.log(5 * MINUTES), math.log(2 * DAYS))))
+        jobs.append(
+            ElasticJob(
+                id=f"j{i}",
+                min_workers=least,
+                max_workers=least * factor,
+                gpus_per_worker=int(rng.choice(np.asarray(gpus_per_worker))),
+                min_running_time=float(seconds),
+            )
+        )
+    base = [job.base_gpus for job in jobs]
+    needed = sum(base) if objective == "jct-reduction" else max(base)
+    wanted = round(load * sum(job.max_workers * job.gpus_per_worker for job in jobs))
+    capacity = sum(base) + spare_gpus if spare_gpus is not None else max(needed, wanted)
+    data = ArylElastic(capacity_gpus=float(capacity), jobs=tuple(jobs), objective=objective, scaling_loss=scaling_loss)
+    return Instance.of(data, f"aryl-{objective}-{n}-{seed}", f"elastic_jobs({n}, seed {seed})")
+
+
+def loaned_servers(
+    n: int,
+    fragmentation: float,
+    seed: int,
+    reclaim: int,
+    *,
+    utilisation: float = 0.93,
+    gpus_per_server: int = 8,
+    flexible_servers: int = 0,
+) -> Instance:
+    """`n` loaned servers filled with jobs of 1 to 16 workers of 1 to 8 GPUs until `utilisation` of the GPUs is in use.
+
+    A worker goes to a random server with room with probability `fragmentation`, else to the server in use that it fits
+    best (an empty one where it fits none), so 0 is best fit and 1 is random. 93% is the usage of loaned servers in
+    section 7.3. `flexible_servers` more servers host flexible workers only, of random jobs (section 5.3).
+    """
+    if not 0 <= fragmentation <= 1:
+        raise ValueError(f"fragmentation: must be in [0, 1], got {fragmentation}")
+    rng = np.random.default_rng(seed)
+    free = np.full(n, gpus_per_server)
+    placed: list[dict[int, int]] = []
+    while free.sum() > (1 - utilisation) * n * gpus_per_server:
+        size = min(_draw(rng, GPUS_PER_WORKER), int(free.max()))
+        held: dict[int, int] = {}
+        for _ in range(_draw(rng, WORKERS_PER_JOB)):
+            room = np.flatnonzero(free >= size)
+            if not room.size:
+                break
+            if rng.random() < fragmentation:
+                server = int(rng.choice(room))
+            else:
+                in_use = room[free[room] < gpus_per_server]
+                server = int(in_use[np.argmin(free[in_use])]) if in_use.size else int(room[0])
+            free[server] -= size
+            held[server] = held.get(server, 0) + size
+        placed.append(dict(sorted(held.items())))
+    hosts: list[list[str]] = [[] for _ in placed]
+    for server in range(n, n + flexible_servers):
+        for j in rng.choice(len(placed), size=min(4, len(placed)), replace=False):
+            hosts[int(j)].append(f"s{server}")
+    jobs = tuple(
+        LoanedJob(
+            id=f"j{j}",
+            servers=tuple(f"s{s}" for s in held),
+            flexible_servers=tuple(hosts[j]),
+            gpus=tuple(held.values()),
+        )
+        for j, held in enumerate(placed)
+    )
+    data = ArylReclaim(servers=tuple(f"s{s}" for s in range(n + flexible_servers)), jobs=jobs, reclaim=reclaim)
+    name = f"aryl-reclaim-{n}-{round(100 * fragmentation)}pct-{reclaim}-{seed}"
+    return Instance.of(data, name, f"loaned_servers({n}, {fragmentation:g}, seed {seed})")
+
+
+def spread_jobs(n: int, jobs: int, seed: int, reclaim: int, *, most: int = 8) -> Instance:
+    """`jobs` jobs, each on 1 to `most` servers drawn at random from `n`: hard for every bound, no best fit at all."""
+    rng = np.random.default_rng(seed)
+    spread = [rng.choice(n, size=int(rng.integers(1, most + 1)), replace=False) for _ in range(jobs)]
+    data = ArylReclaim(
+        servers=tuple(f"s{s}" for s in range(n)),
+        jobs=tuple(
+            LoanedJob(id=f"j{j}", servers=tuple(f"s{s}" for s in sorted(int(s) for s in on)))
+            for j, on in enumerate(spread)
+        ),
+        reclaim=reclaim,
+    )
+    name = f"aryl-spread-{n}-{jobs}-{reclaim}-{seed}"
+    return Instance.of(data, name, f"spread_jobs({n}, {jobs}, seed {seed})")
+
+
+def _draw(rng: np.random.Generator, distribution: Sequence[tuple[int, float]]) -> int:
+    values, weights = zip(*distribution, strict=True)
+    return int(rng.choice(np.asarray(values), p=np.asarray(weights)))

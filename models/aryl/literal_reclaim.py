@@ -1,0 +1,38 @@
+"""The literal model of `aryl-reclaim` (section 4): which N_R servers go back so that the fewest jobs are preempted."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pyomo.environ import Binary, ConcreteModel, Constraint, Objective, RangeSet, Set, Var, minimize
+
+from instances import Options, Report, Result, ignore
+from instances.aryl import ArylReclaim
+from models.literal import Values, solve_literal
+
+
+def build_reclaim(data: ArylReclaim) -> ConcreteModel:
+    """x_s: server s goes back. z_j: job j is preempted, as it is when a server with its base workers goes back."""
+    model = ConcreteModel(name="aryl-reclaim")
+    place = {server: s for s, server in enumerate(data.servers)}
+    hosted = [(j, place[server]) for j, job in enumerate(data.jobs) for server in job.servers]
+    model.S, model.J = RangeSet(0, len(data.servers) - 1), Set(initialize=range(len(data.jobs)))
+    model.hosted = Set(dimen=2, initialize=hosted)
+    model.x, model.z = Var(model.S, domain=Binary), Var(model.J, domain=Binary)
+
+    def preempted(m: Any, j: int, s: int) -> Any:
+        return m.z[j] >= m.x[s]
+
+    model.preemptions = Objective(expr=sum(model.z[j] for j in model.J), sense=minimize)
+    model.reclaim = Constraint(expr=sum(model.x[s] for s in model.S) == data.reclaim)
+    model.preempted = Constraint(model.hosted, rule=preempted)
+    return model
+
+
+def literal_reclaim(data: ArylReclaim, options: Options = Options(), report: Report = ignore) -> Result:
+    """Solve the literal model with HiGHS."""
+    return solve_literal(data, build_reclaim, _read, options, report)
+
+
+def _read(data: ArylReclaim, values: Values) -> dict[str, Any]:
+    return {"servers": [server for s, server in enumerate(data.servers) if values["x", s] > 0.5]}

@@ -1,0 +1,260 @@
+"""Exact mean JCT with re-allocation at every completion (Aryl, section 5.1), as a tight event-interval program.
+
+Interval m ends at the m-th completion; all n of them have a length L_m, possibly 0. Job j is the m-th to complete if
+x_jm = 1, holds workers in interval m if q_jm = 1, and k of them if z_jmk = 1; t_jmk is the part of interval m in which
+it holds k, all of it or nothing where z is whole. It starts from the best list schedule, which HiGHS seldom beats, and
+is tightened by bounds that hold for every schedule that is no worse:
+
+- t_jmk <= work / speed, the time that k workers need for the whole job, instead of one large constant;
+- what job j does after interval m is at most its work times (1 - x_j1 - ... - x_jm);
+- the m-th completion is no earlier than the time all GPUs need for the m smallest jobs, than the m-th shortest
+  minimum running time, or than the minimum running time of the job that is the m-th to complete;
+- interval m delays n + 1 - m jobs, so it is no longer than the total of the start divided by them; and no job is the
+  m-th to complete if these bounds together then exceed that total.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from instances import Answer, Options, Report, Stopwatch
+from instances.aryl import ArylElastic
+from instances.result import Termination, TracePoint
+from models.aryl.schedules import Jobs, Schedule, Workers, best_list_schedule, planned, replay
+from models.highs import LinearModel, solve_arrays
+
+FloatArray = NDArray[np.float64]
+SAFETY = 1e-7  # relative: what the bound gives up for the tolerances of the solver
+MOST_JOBS = 30  # beyond which the program is not built: the bound is then that in closed form
+TOGETHER = 1e-9  # an interval shorter than this, in units of the longest job, has no length
+SETTINGS = {
+    "mip_heuristic_effort": 0.0,  # the start is better than what the heuristics find
+    "mip_allow_restart": False,
+    "mip_allow_cut_separation_at_nodes": False,
+}
+
+
+def solve_mean_jct(data: ArylElastic, options: Options, report: Report) -> Answer:
+    """The least mean JCT, proved, or the best schedule and bound at the time limit.
+
+    Workers are whole numbers in those intervals only where they did not come out whole before: every program is a
+    relaxation, and the last one is solved by a schedule.
+    """
+    clock = Stopwatch(options.time_limit)
+    with Stopwatch() as building:
+        jobs = Jobs.of(data)
+        best = best_list_schedule(jobs)
+        report(best.solution(data), None)
+        n = len(jobs.work)
+        if n > MOST_JOBS:
+            reason = f"{n} jobs, more than {MOST_JOBS}: a list schedule and a bound in closed form"
+            return Answer(best.solution(data), bound=total_at_least(jobs) / n, reason=reason, build_s=building.cpu_s)
+        program = EventIntervals(jobs, best)
+    scale = float(program.scale) / n
+    bound, whole, nodes = 0.0, set[int](), 0
+    trace: list[TracePoint] = [(clock.wall_s, float(best.total / n), None)]
+    termination: Termination = "time_limit"
+
+    def watch(x: FloatArray | None, found: float | None) -> None:
+        report(None, None if found is None else found * scale * (1 - SAFETY))
+
+    with Stopwatch() as solving:
+        while not clock.expired:
+            left = None if options.time_limit is None else max(clock.remaining_s, 1e-3)
+            solved = solve_arrays(
+                program.model(whole),
+                replace(options, time_limit=left, gap=options.gap / 2),
+                start=program.values(best),
+                watch=watch,
+                extra=SETTINGS,
+            )
+            nodes += solved.info["nodes"]
+            if solved.bound is not None:
+                bound = max(bound, solved.bound * scale * (1 - SAFETY))
+            split = program.split_intervals(solved.x) - whole if solved.x is not None else set()
+            if solved.x is not None and not split:
+                best = min(best, program.schedule(solved.x), key=lambda schedule: schedule.total)
+            trace.append((clock.wall_s, float(best.total / n), bound))
+            proved = float(best.total / n) - bound <= options.gap * float(best.total / n)
+            if solved.termination != "finished" or proved or not split:
+                termination = solved.termination
+                break
+            whole |= split
+    return Answer(
+        solution=best.solution(data),
+        bound=min(bound, float(best.total / n)),
+        termination=termination,
+        reason="time limit" if termination == "time_limit" else None,
+        build_s=building.cpu_s,
+        solve_s=solving.cpu_s,
+        trace=trace,
+        info={"method": "event intervals", "nodes": nodes, "whole_intervals": len(whole)},
+    )
+
+
+def total_at_least(jobs: Jobs) -> float:
+    """A lower bound, seconds, on the sum of completion times, in closed form.
+
+    The m-th completion is no earlier than the time all GPUs need for the m smallest jobs, nor than the m-th shortest
+    minimum running time.
+    """
+    area = sorted(
+        float(w * g * min(k / rate for k, rate in rates.items()))
+        for w, g, rates in zip(jobs.work, jobs.gpus, jobs.speed, strict=True)
+    )
+    shortest = sorted(float(w / max(rates.values())) for w, rates in zip(jobs.work, jobs.speed, strict=True))
+    packed = np.cumsum(area) / jobs.capacity
+    return float(np.maximum(packed, shortest).sum()) * (1 - SAFETY)
+
+
+class EventIntervals:
+    """The program as arrays; times are in units of the longest minimum running time."""
+
+    def __init__(self, jobs: Jobs, start: Schedule) -> None:
+        self.jobs, n = jobs, len(jobs.work)
+        self.scale: Fraction = max(w / jobs.speed[j][jobs.most[j]] for j, w in enumerate(jobs.work))
+        self.work = [float(w / self.scale) for w in jobs.work]
+        self.speed = [{w: float(rate) for w, rate in rates.items()} for rates in jobs.speed]
+        self.shortest = [self.work[j] / self.speed[j][jobs.most[j]] for j in range(n)]
+        self.area = [w * jobs.gpus[j] * min(k / r for k, r in self.speed[j].items()) for j, w in enumerate(self.work)]
+        self.total = float(start.total / self.scale) * (1 + SAFETY)
+        self.longest = [self.total / (n - m) for m in range(n)]
+        self.places = [[m for m in range(n) if self._at_least(j, m) <= self.total] for j in range(n)]
+        self.column: dict[tuple[Any, ...], int] = {}
+        self.cost: list[float] = []
+        self.upper: list[float] = []
+        self.integer: list[bool] = []
+        self._rows: list[tuple[dict[int, float], float, float]] = []
+        self._variables()
+        for j in range(n):
+            self._job(j)
+        for m in range(n):
+            self._interval(m)
+
+    def model(self, whole: set[int]) -> LinearModel:
+        """Minimise the sum of completion times, with whole numbers of workers in the intervals `whole`."""
+        entries = [(r, c, v) for r, (row, _, _) in enumerate(self._rows) for c, v in row.items()]
+        rows, columns, values = (np.array(part) for part in zip(*entries, strict=True))
+        matrix = sparse.csc_array((values, (rows, columns)), shape=(len(self._rows), len(self.cost)))
+        lower, upper = np.array([row[1] for row in self._rows]), np.array([row[2] for row in self._rows])
+        integer = self.integer.copy()
+        for name, column in self.column.items():
+            if name[0] == "z":
+                integer[column] = name[2] in whole
+        return LinearModel(self.cost, matrix, lower, upper, 0.0, self.upper, integer)
+
+    def split_intervals(self, x: FloatArray) -> set[int]:
+        """Intervals in which a job has several numbers of workers, one after the other, in `x`."""
+        return {
+            name[2]
+            for name, column in self.column.items()
+            if name[0] == "t"
+            and x[self.column["L", name[2]]] > TOGETHER
+            and 1e-6 < x[column] / x[self.column["L", name[2]]] < 1 - 1e-6
+        }
+
+    def _earliest(self, m: int, without: int | None = None, first: int | None = None) -> float:
+        """A lower bound on the m-th completion (from 0) if job `without` comes later, or job `first` no later."""
+        others = [j for j in range(len(self.work)) if j not in (without, first)]
+        k = m + 1 if first is None else m
+        area, shortest = (sorted(values[j] for j in others) for values in (self.area, self.shortest))
+        fixed = (self.area[first], self.shortest[first]) if first is not None else (0.0, 0.0)
+        return max((fixed[0] + sum(area[:k])) / self.jobs.capacity, fixed[1], shortest[k - 1] if k else 0.0)
+
+    def _at_least(self, j: int, m: int) -> float:
+        """A lower bound on the sum of the completion times if job j is the m-th to complete (from 0)."""
+        n = len(self.work)
+        return sum(self._earliest(i, without=j) if i < m else self._earliest(i, first=j) for i in range(n))
+
+    def _variables(self) -> None:
+        n = len(self.work)
+        for m in range(n):
+            self._new(("L", m), self.longest[m], cost=float(n - m))
+        for j in range(n):
+            for m in range(n):
+                self._new(("x", j, m), float(m in self.places[j]), integer=True)
+                possible = float(m <= self.places[j][-1])
+                self._new(("q", j, m), possible, integer=True)
+                for k, speed in self.speed[j].items():
+                    self._new(("z", j, m, k), possible, integer=True)
+                    self._new(("t", j, m, k), possible * min(self.work[j] / speed, self.longest[m]))
+
+    def _new(self, name: tuple[Any, ...], upper: float, cost: float = 0.0, integer: bool = False) -> None:
+        self.column[name] = len(self.cost)
+        self.cost.append(cost)
+        self.upper.append(upper)
+        self.integer.append(integer)
+
+    def _add(self, lower: float, row: dict[tuple[Any, ...], float], upper: float) -> None:
+        self._rows.append(({self.column[name]: value for name, value in row.items()}, lower, upper))
+
+    def _job(self, j: int) -> None:
+        n, work, speed, far = len(self.work), self.work[j], self.speed[j], float("inf")
+        for m in range(n):
+            times = {("t", j, m, k): 1.0 for k in speed}
+            for k, rate in speed.items():
+                self._add(-far, {("t", j, m, k): 1.0, ("z", j, m, k): -min(work / rate, self.longest[m])}, 0.0)
+            self._add(0.0, {("q", j, m): -1.0, **{("z", j, m, k): 1.0 for k in speed}}, 0.0)
+            self._add(-far, {**times, ("L", m): -1.0}, 0.0)
+            self._add(-self.longest[m], {**times, ("L", m): -1.0, ("q", j, m): -self.longest[m]}, far)
+            done = {("t", j, m, k): rate for k, rate in speed.items()}
+            self._add(-far, {**done, ("q", j, m): -work}, 0.0)
+            self._add(-far, {("q", j, m): 1.0, **{("x", j, i): 1.0 for i in range(m)}}, 1.0)
+            self._add(0.0, {("q", j, m): 1.0, ("x", j, m): -1.0}, far)
+            if m > 0:
+                self._add(0.0, {("q", j, m): 1.0, ("q", j, m - 1): -1.0, ("x", j, m - 1): 1.0}, far)
+            later = {("t", j, i, k): rate for i in range(m + 1, n) for k, rate in speed.items()}
+            if later:
+                self._add(-far, {**later, **{("x", j, i): work for i in range(m + 1)}}, work)
+        self._add(1.0, {("x", j, m): 1.0 for m in range(n)}, 1.0)
+        self._add(work, {("t", j, m, k): rate for m in range(n) for k, rate in speed.items()}, work)
+
+    def _interval(self, m: int) -> None:
+        jobs, n, far = self.jobs, len(self.work), float("inf")
+        self._add(1.0, {("x", j, m): 1.0 for j in range(n)}, 1.0)
+        used = {("z", j, m, k): float(jobs.gpus[j] * k) for j in range(n) for k in self.speed[j]}
+        self._add(-far, used, float(jobs.capacity))
+        spent = {("t", j, m, k): float(jobs.gpus[j] * k) for j in range(n) for k in self.speed[j]}
+        self._add(-far, {**spent, ("L", m): -float(jobs.capacity)}, 0.0)
+        until: dict[tuple[Any, ...], float] = {("L", i): 1.0 for i in range(m + 1)}
+        self._add(self._earliest(m), until, far)
+        self._add(0.0, {**until, **{("x", j, m): -self.shortest[j] for j in range(n)}}, far)
+
+    def values(self, schedule: Schedule) -> FloatArray:
+        """The values of the variables in `schedule`: jobs that complete together take intervals of length 0 in turn."""
+        x = np.zeros(len(self.cost))
+        left = dict(enumerate(self.jobs.work))
+        m = 0
+        for length, workers in schedule.intervals:
+            x[self.column["L", m]] = float(length / self.scale)
+            for j, k in workers.items():
+                left[j] -= length * self.jobs.speed[j][k]
+                x[self.column["t", j, m, k]] = float(length / self.scale)
+            done = [j for j in workers if left[j] == 0]
+            for i, j in enumerate(done):
+                x[self.column["x", j, m + i]] = 1.0
+                for held, k in workers.items():
+                    if held not in done[:i]:
+                        x[self.column["q", held, m + i]] = x[self.column["z", held, m + i, k]] = 1.0
+            m += len(done)
+        return x
+
+    def schedule(self, x: FloatArray) -> Schedule:
+        """The schedule with the workers of `x`, its lengths recomputed exactly."""
+        n = len(self.work)
+        chosen: list[Workers] = [
+            {
+                j: k
+                for j in range(n)
+                for k in self.speed[j]
+                if x[self.column["t", j, m, k]] > 0.5 * x[self.column["L", m]]
+            }
+            for m in range(n)
+        ]
+        return replay(self.jobs.work, self.jobs.speed, planned(self.jobs, chosen))

@@ -1,0 +1,34 @@
+"""Aryl's reference sets and the study of Algorithm 1's excess."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from experiments.benchmarks import aryl_excess
+from experiments.methods import apply, methods_for
+from experiments.reference.aryl import instance_sets
+from instances import Options, ignore
+
+
+@pytest.mark.parametrize("reference", instance_sets(quick=True), ids=lambda s: s.name)
+def test_every_method_of_a_reference_set_runs_and_none_beats_the_proof(reference):
+    for instance in reference.instances:
+        results = [apply(m, instance, Options(), ignore) for m in methods_for(instance, list(reference.methods))]
+        best = next(r for r in results if r.method == "exact")
+        assert best.status == "optimal"
+        for result in results:
+            assert result.violations == ()
+            worse = result.objective - best.objective if best.sense == "minimize" else best.objective - result.objective
+            assert worse >= -1e-6 * max(1.0, abs(best.objective))
+
+
+def test_the_excess_study_prints_a_table_and_draws_a_picture(tmp_path: Path, monkeypatch, capsys):
+    monkeypatch.setattr(aryl_excess, "SERVERS", 80)
+    monkeypatch.setattr(aryl_excess, "FRAGMENTATION", (0.0, 1.0))
+    monkeypatch.setattr(aryl_excess, "RECLAIM", (4, 20))
+    aryl_excess.main(tmp_path / "excess.svg", seeds=2)
+    shown = capsys.readouterr().out
+    assert "8 of 8 optima proven" in shown
+    assert (tmp_path / "excess.svg").read_text().startswith("<?xml")

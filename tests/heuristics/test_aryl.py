@@ -1,0 +1,158 @@
+"""Aryl's heuristics on the paper's examples."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import pytest
+
+from heuristics.aryl import (
+    afs,
+    best_fit_decreasing,
+    equal_split,
+    favour,
+    gandiva,
+    reclaim_gpu_fraction,
+    reclaim_greedy,
+    reclaim_literal_order,
+    reclaim_random,
+    reclaim_scf,
+    two_phase,
+)
+from heuristics.aryl.reclaiming import gpu_fraction, preemption_cost, server_fraction
+from instances import InputError, Options
+from instances.aryl import (
+    ArylElastic,
+    Cluster,
+    ElasticJob,
+    PlacedJob,
+    check_placement,
+    elastic_jobs,
+    figure_5,
+    loaned_servers,
+    table_2,
+    table_4,
+)
+
+
+def test_table_3():
+    data = table_2().data
+    assert favour(data, "AB").objective == pytest.approx(51.67, abs=0.005)
+    assert favour(data, "BA").objective == pytest.approx(41.67, abs=0.005)
+    assert equal_split(data).objective == pytest.approx(45)
+
+
+def test_table_4():
+    data = table_4().data
+    assert favour(data, "AB").objective == pytest.approx(62)
+    assert favour(data, "BA").objective == pytest.approx(63.33, abs=0.005)
+
+
+def test_two_phase_is_16_percent_from_the_optimum_of_table_2():
+    result = two_phase(table_2().data)
+    assert result.objective == pytest.approx(145 / 3)
+    assert result.solution["intervals"][0]["workers"] == {"A": 5, "B": 3}
+
+
+def test_items_weigh_extra_workers_only():
+    """Weights of line 17 as printed charge the base demand twice: 80 s, where Table 4 says 62."""
+    assert two_phase(table_4().data).objective == pytest.approx(62)
+    assert two_phase(table_4().data, weights="whole").objective == pytest.approx(80)
+    with pytest.raises(InputError, match="weights: must be extra or whole"):
+        two_phase(table_4().data, weights="none")  # type: ignore[arg-type]
+
+
+def test_phase_one_passes_over_a_job_that_does_not_fit():
+    jobs = [
+        ElasticJob(id=name, min_workers=w, max_workers=w, gpus_per_worker=1, min_running_time=t)
+        for name, w, t in (("short", 3, 1.0), ("wide", 6, 2.0), ("long", 4, 3.0))
+    ]
+    data = ArylElastic(capacity_gpus=8, jobs=tuple(jobs), objective="mean-jct")
+    assert two_phase(data).solution["intervals"][0]["workers"] == {"short": 3, "long": 4}
+
+
+def test_gandiva_grows_nobody_while_a_job_waits():
+    jobs = [
+        ElasticJob(id=name, min_workers=2, max_workers=4, gpus_per_worker=1, min_running_time=t)
+        for name, t in (("a", 1.0), ("b", 2.0), ("c", 3.0))
+    ]
+    intervals = gandiva(ArylElastic(capacity_gpus=5, jobs=tuple(jobs), objective="mean-jct")).solution["intervals"]
+    assert intervals[0]["workers"] == {"a": 2, "b": 2}
+    assert intervals[1]["workers"] == {"b": 3, "c": 2}
+
+
+def test_afs_takes_the_largest_gain_per_gpu():
+    jobs = [
+        ElasticJob(id="wide", min_workers=1, max_workers=3, gpus_per_worker=4, min_running_time=1.0),
+        ElasticJob(id="thin", min_workers=1, max_workers=3, gpus_per_worker=1, min_running_time=9.0),
+    ]
+    data = ArylElastic(capacity_gpus=7, jobs=tuple(jobs), objective="jct-reduction")
+    assert afs(data).solution == {"workers": {"wide": 1, "thin": 3}}
+
+
+@pytest.mark.parametrize("method", [two_phase, afs, gandiva, equal_split])
+@pytest.mark.parametrize("loss", [0.0, 0.1])
+@pytest.mark.parametrize("objective", ["jct-reduction", "mean-jct"])
+def test_every_rule_is_feasible_on_random_jobs(method, loss: float, objective):
+    for seed in range(3):
+        result = method(elastic_jobs(12, seed, objective=objective, scaling_loss=loss).data)
+        assert (result.status, result.violations) == ("feasible", ())
+
+
+def test_favour_needs_every_job():
+    with pytest.raises(InputError, match="order: must name every job once"):
+        favour(table_2().data, "A")
+
+
+def test_table_1():
+    data = figure_5().data
+    half, one = Fraction(1, 2), Fraction(1)
+    assert list(preemption_cost(data, server_fraction(data)).values()) == [half, half, one, half, one, half]
+    shares = [float(cost) for cost in preemption_cost(data, gpu_fraction(data)).values()]
+    assert shares == pytest.approx([0.5, 0.5, 1, 0.8, 0.4, 0.8])
+
+
+def test_figure_5():
+    data = figure_5().data
+    assert reclaim_greedy(data).solution == {"servers": ["s1", "s2"]}
+    assert reclaim_greedy(data).objective == 1
+    gpus = reclaim_gpu_fraction(data)
+    assert gpus.solution["servers"][0] == "s5"
+    assert gpus.objective == 2
+
+
+def test_ties_in_file_order_cost_a_second_preemption_on_figure_5():
+    data = figure_5().data
+    turned = data.model_copy(update={"servers": ("s4", "s6", "s1", "s2", "s3", "s5")})
+    assert reclaim_greedy(turned).objective == 1
+    assert reclaim_literal_order(turned).objective == 2
+
+
+def test_scf_counts_jobs_once():
+    data = figure_5().data.model_copy(update={"servers": ("s3", "s4", "s1", "s2", "s5", "s6")})
+    assert reclaim_scf(data).solution == {"servers": ["s3", "s4"]}
+    assert reclaim_scf(data).objective == 2
+
+
+def test_random_is_seeded():
+    data = loaned_servers(60, 0.5, 0, 20).data
+    assert reclaim_random(data, Options(seed=3)).solution == reclaim_random(data, Options(seed=3)).solution
+    assert reclaim_random(data, Options(seed=3)).solution != reclaim_random(data, Options(seed=4)).solution
+
+
+def test_best_fit_decreasing_fills_the_tightest_server():
+    jobs = (
+        PlacedJob(id="small", base_workers=2, gpus_per_worker=2),
+        PlacedJob(id="large", base_workers=1, gpus_per_worker=5),
+        PlacedJob(id="medium", base_workers=1, gpus_per_worker=4),
+        PlacedJob(id="elastic", base_workers=1, flexible_workers=2, gpus_per_worker=3, elastic=True),
+    )
+    cluster = Cluster(gpus_per_server=8, jobs=jobs)
+    servers = best_fit_decreasing(cluster)
+    assert check_placement(cluster, servers) == ()
+    assert [(s.part, s.workers) for s in servers] == [
+        ("inelastic", {"large": 1, "small": 1}),
+        ("inelastic", {"medium": 1, "small": 1}),
+        ("base", {"elastic": 1}),
+        ("flexible", {"elastic": 2}),
+    ]

@@ -1,0 +1,231 @@
+"""Aryl's data, builders, generators and checkers."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from instances import InputError, MalformedSolution, check, load, save
+from instances.aryl import (
+    ArylElastic,
+    Cluster,
+    ElasticJob,
+    PlacedJob,
+    Server,
+    check_placement,
+    elastic_jobs,
+    figure_5,
+    loaned_servers,
+    spread_jobs,
+    table_2,
+    table_4,
+)
+from instances.files import parse
+
+
+def until(*intervals: tuple[float, dict[str, int]]) -> dict:
+    return {"intervals": [{"length": length, "workers": workers} for length, workers in intervals]}
+
+
+@pytest.mark.parametrize(
+    ("intervals", "mean"),
+    [
+        ([(50.0, {"A": 6, "B": 2}), (10 / 3, {"B": 6})], 51.67),
+        ([(20.0, {"A": 2, "B": 6}), (130 / 3, {"A": 6})], 41.67),
+        ([(30.0, {"A": 4, "B": 4}), (30.0, {"A": 6})], 45.0),
+    ],
+)
+def test_the_three_solutions_of_table_3(intervals: list, mean: float):
+    verdict = check(table_2().data, until(*intervals))
+    assert verdict.violations == ()
+    assert verdict.objective == pytest.approx(mean, abs=0.005)
+
+
+BROKEN = [
+    ([(20.0, {"A": 2, "B": 6})], "job A does not complete"),
+    ([(20.0, {"A": 3, "B": 6}), (60.0, {"A": 4})], "interval 0: 9 GPUs are in use, there are 8"),
+    ([(20.0, {"A": 1, "B": 6}), (280 / 6, {"A": 6})], "interval 0: job A has 1 workers, not 2 to 6"),
+    ([(21.0, {"A": 2, "B": 6}), (43.0, {"A": 6})], "interval 0: job B completes before the end of the interval"),
+    (
+        [(10.0, {"A": 2, "B": 6}), (15.0, {"A": 4, "B": 4}), (220 / 6, {"A": 6})],
+        "interval 1: workers change though no job completes before it",
+    ),
+    ([(20.0, {"A": 2, "B": 6}), (43.0, {"A": 6, "B": 2})], "interval 1: job B has workers after it completed"),
+]
+
+
+@pytest.mark.parametrize(("intervals", "violation"), BROKEN)
+def test_the_checker_finds_what_is_broken(intervals: list, violation: str):
+    assert violation in check(table_2().data, until(*intervals)).violations
+
+
+def test_a_job_that_started_keeps_its_base_demand():
+    job = {"min_workers": 2, "max_workers": 2, "gpus_per_worker": 1, "min_running_time": 10.0}
+    jobs = tuple(ElasticJob(id=name, **job) for name in "abc")
+    data = ArylElastic(capacity_gpus=4, jobs=jobs, objective="mean-jct")
+    stopped = until((10.0, {"a": 2, "b": 2}), (10.0, {"c": 2}))
+    assert check(data, stopped).violations == ()
+    long = jobs[0].model_copy(update={"min_running_time": 20.0})
+    data = ArylElastic(capacity_gpus=4, jobs=(long, *jobs[1:]), objective="mean-jct")
+    stopped = until((10.0, {"a": 2, "b": 2}), (10.0, {"c": 2}), (10.0, {"a": 2}))
+    assert "interval 1: job a loses its workers before it completes" in check(data, stopped).violations
+
+
+@pytest.mark.parametrize(
+    "solution",
+    [
+        {},
+        until((1.0, {"C": 2})),
+        until((-1.0, {"A": 2})),
+        until((1.0, {"A": 2.5})),
+        until((True, {"A": 2})),
+        {"intervals": [{}]},
+    ],  # type: ignore[dict-item]
+)
+def test_malformed_schedules(solution: dict):
+    with pytest.raises(MalformedSolution):
+        check(table_2().data, solution)
+
+
+def test_the_knapsack_s_objective_and_constraints():
+    data = table_2("jct-reduction").data
+    assert check(data, {"workers": {"A": 5, "B": 3}}).objective == pytest.approx(110)
+    assert check(data, {"workers": {"A": 6, "B": 3}}).violations == ("9 GPUs are in use, there are 8",)
+    assert check(data, {"workers": {"A": 6, "B": 0}}).violations == ("job B has no workers",)
+    with pytest.raises(MalformedSolution, match="no workers for job 'B'"):
+        check(data, {"workers": {"A": 6}})
+
+
+def test_reclaimed_servers():
+    data = figure_5().data
+    assert check(data, {"servers": ["s1", "s2"]}).objective == 1
+    assert check(data, {"servers": ["s4", "s5"]}).objective == 2
+    assert check(data, {"servers": ["s1"]}).violations == ("1 servers are reclaimed, not 2",)
+    for servers in (["s1", "s1"], ["s1", "s9"], "s1"):
+        with pytest.raises(MalformedSolution):
+            check(data, {"servers": servers})
+
+
+def test_flexible_workers_are_released_without_preemption():
+    content = {"servers": ["s", "t"], "reclaim": 1, "jobs": [{"id": "a", "servers": ["s"], "flexible_servers": ["t"]}]}
+    data = parse({"gapwise": 1, "problem": "aryl-reclaim", "name": "x", "data": content}).data
+    assert check(data, {"servers": ["t"]}).objective == 0
+    assert check(data, {"servers": ["s"]}).objective == 1
+
+
+def test_imperfect_scaling_costs_a_tenth_for_each_step_beyond_the_midpoint():
+    job = ElasticJob(id="a", min_workers=2, max_workers=6, gpus_per_worker=1, min_running_time=10.0)
+    data = ArylElastic(capacity_gpus=8, jobs=(job,), objective="mean-jct", scaling_loss=0.1)
+    assert [float(data.throughput(job, w)) for w in range(2, 7)] == pytest.approx([2, 3, 4, 4.5, 4.8])
+    assert check(data, until((60 / 4.8, {"a": 6}))).objective == pytest.approx(12.5)
+
+
+def elastic(**changes: object) -> dict:
+    job = {"id": "a", "min_workers": 2, "max_workers": 6, "gpus_per_worker": 1, "min_running_time": 50}
+    return {"capacity_gpus": 8, "objective": "mean-jct", "jobs": [job | changes]}
+
+
+BAD = [
+    ("aryl-elastic", elastic(min_workers=7), "data.jobs[0].max_workers: must be >= min_workers, 7, got 6"),
+    ("aryl-elastic", elastic(min_running_time=0), "data.jobs[0].min_running_time: must be > 0, got 0"),
+    ("aryl-elastic", elastic(min_running_time=-3), "data.jobs[0].min_running_time: must be > 0, got -3"),
+    ("aryl-elastic", elastic(min_workers=0), "data.jobs[0].min_workers: must be >= 1, got 0"),
+    (
+        "aryl-elastic",
+        elastic(gpus_per_worker=5),
+        "data.jobs[0].min_workers: base demand of 10 GPUs must be at most capacity_gpus, got 8.0",
+    ),
+    (
+        "aryl-elastic",
+        elastic() | {"objective": "jct-reduction", "jobs": [elastic()["jobs"][0] | {"id": i} for i in "abcde"]},
+        "data.capacity_gpus: must be at least 10, the base demand of all jobs, got 8.0",
+    ),
+    ("aryl-elastic", elastic() | {"jobs": elastic()["jobs"] * 2}, 'data.jobs: must be unique, occurs 2 times, got "a"'),
+    (
+        "aryl-reclaim",
+        {"servers": ["s"], "reclaim": 2, "jobs": []},
+        "data.reclaim: must be <= 1, the number of servers, got 2",
+    ),
+    (
+        "aryl-reclaim",
+        {"servers": ["s"], "reclaim": 1, "jobs": [{"id": "a", "servers": ["t"]}]},
+        'data.jobs[0].servers[0]: unknown server, got "t"',
+    ),
+    (
+        "aryl-reclaim",
+        {"servers": ["s"], "reclaim": 1, "jobs": [{"id": "a", "servers": ["s"], "gpus": [1, 2]}]},
+        "data.jobs[0].gpus: must have one entry for each of 1 servers, got 2",
+    ),
+    ("aryl-reclaim", {"servers": ["s"], "reclaim": -1, "jobs": []}, "data.reclaim: must be >= 0, got -1"),
+]
+
+
+@pytest.mark.parametrize(("problem", "data", "line"), BAD)
+def test_bad_input_is_one_clear_line(tmp_path: Path, problem: str, data: dict, line: str):
+    path = tmp_path / "bad.json"
+    path.write_text(json.dumps({"gapwise": 1, "problem": problem, "name": "bad", "data": data}))
+    with pytest.raises(InputError) as error:
+        load(path)
+    assert str(error.value) == f"{path}: {line}"
+
+
+@pytest.mark.parametrize(
+    "instance",
+    [
+        table_2(),
+        table_4("jct-reduction"),
+        figure_5(),
+        elastic_jobs(20, 3, scaling_loss=0.1),
+        elastic_jobs(5, 3, objective="mean-jct"),
+        loaned_servers(40, 0.5, 1, 10, flexible_servers=5),
+        spread_jobs(20, 20, 1, 5),
+    ],
+    ids=lambda instance: instance.name,
+)
+def test_instances_survive_a_file(tmp_path: Path, instance):
+    save(instance, tmp_path / "x.json")
+    assert load(tmp_path / "x.json") == instance
+
+
+def test_generators_are_deterministic_and_the_knob_fragments():
+    assert loaned_servers(60, 0.5, 7, 5) == loaned_servers(60, 0.5, 7, 5)
+    assert elastic_jobs(10, 7) == elastic_jobs(10, 7)
+
+    def spread(fragmentation: float) -> float:
+        jobs = [job for seed in range(5) for job in loaned_servers(60, fragmentation, seed, 5).data.jobs]
+        return sum(len(job.servers) for job in jobs) / sum(sum(job.gpus or ()) for job in jobs)
+
+    assert spread(0.0) < spread(0.5) < spread(1.0)
+    held = dict.fromkeys(loaned_servers(60, 1.0, 0, 5).data.servers, 0)
+    for job in loaned_servers(60, 1.0, 0, 5).data.jobs:
+        for server, gpus in zip(job.servers, job.gpus or (), strict=True):
+            held[server] += gpus
+    assert max(held.values()) <= 8
+    assert sum(held.values()) >= 0.93 * 60 * 8
+
+
+@pytest.mark.parametrize("call", [lambda: elastic_jobs(0, 1), lambda: loaned_servers(10, 1.5, 1, 2)])
+def test_generators_refuse_nonsense(call):
+    with pytest.raises(ValueError, match="must be"):
+        call()
+
+
+def test_the_placement_checker_finds_what_is_broken():
+    jobs = (
+        PlacedJob(id="a", base_workers=2, gpus_per_worker=4),
+        PlacedJob(id="b", base_workers=1, flexible_workers=1, gpus_per_worker=4, elastic=True),
+    )
+    cluster = Cluster(jobs=jobs)
+    good = [
+        Server(part="inelastic", workers={"a": 2}),
+        Server(part="base", workers={"b": 1}),
+        Server(part="flexible", workers={"b": 1}),
+    ]
+    assert check_placement(cluster, good) == ()
+    assert check_placement(cluster, good[:2]) == ("job b has 0 flexible workers, not 1",)
+    crowded = [Server(part="inelastic", workers={"a": 3}), *good[1:]]
+    assert "server 0 holds 12 GPUs of 8" in check_placement(cluster, crowded)
+    with pytest.raises(MalformedSolution):
+        check_placement(cluster, [Server(part="base", workers={"z": 1})])

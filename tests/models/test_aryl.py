@@ -1,0 +1,271 @@
+"""Aryl's exact methods against one another, against enumeration, and against the paper's own figures."""
+
+from __future__ import annotations
+
+import itertools
+import random
+
+import networkx as nx
+import numpy as np
+import pytest
+
+from heuristics.aryl import best_fit_decreasing, reclaim_greedy
+from instances import InputError, Options
+from instances.aryl import (
+    ArylElastic,
+    ArylReclaim,
+    Cluster,
+    ElasticJob,
+    LoanedJob,
+    PlacedJob,
+    check_placement,
+    elastic_jobs,
+    figure_5,
+    loaned_servers,
+    spread_jobs,
+    table_2,
+    table_4,
+)
+from models.aryl import exact, literal, place_workers
+from models.aryl.annealing import anneal_jobs, anneal_union, greedy_union
+from models.aryl.knapsack import knapsack_items, linear_bound
+from models.aryl.mean_jct import EventIntervals, total_at_least
+from models.aryl.pools import Pool, combine, is_small, small_curve
+from models.aryl.schedules import Jobs, best_list_schedule
+from models.aryl.spectral import SpectralBound
+from tests.brute_force_aryl import best_mean_jct, fewest_preemptions
+
+
+@pytest.mark.parametrize(
+    "instance",
+    [table_2(), table_4(), table_2("jct-reduction"), table_4("jct-reduction"), figure_5()],
+    ids=lambda instance: instance.name,
+)
+def test_the_paper_s_examples(instance):
+    for method in (exact, literal):
+        result = method(instance.data)
+        assert result.status == "optimal"
+        assert result.objective == pytest.approx(instance.reference.objective, rel=1e-9)
+
+
+@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("loss", [0.0, 0.1])
+def test_knapsack_and_literal_model_agree(seed: int, loss: float):
+    data = elastic_jobs(60, seed, scaling_loss=loss, gpus_per_worker=(3, 5, 7), load=0.7).data
+    fast, slow = exact(data), literal(data)
+    assert fast.status == slow.status == "optimal"
+    assert fast.objective == pytest.approx(slow.objective, rel=1e-9)
+
+
+def test_the_linear_bound_is_a_bound_and_tight_for_many_jobs():
+    data = elastic_jobs(2000, 1, gpus_per_worker=(3, 5, 7), spare_gpus=3544).data
+    result = exact(data)
+    bound, price = linear_bound(knapsack_items(data))
+    assert result.objective <= bound * (1 + 1e-12)
+    assert bound <= result.objective * 1.001
+    assert price > 0
+
+
+def test_a_job_with_a_huge_range_takes_what_fits():
+    job = ElasticJob(id="a", min_workers=1, max_workers=10**9, gpus_per_worker=2, min_running_time=1.0)
+    result = exact(ArylElastic(capacity_gpus=100, jobs=(job,), objective="jct-reduction"))
+    assert result.solution == {"workers": {"a": 50}}
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_mean_jct_by_enumeration(seed: int):
+    rng = random.Random(seed)
+    jobs = tuple(
+        ElasticJob(
+            id=f"j{i}",
+            min_workers=(least := rng.randint(1, 2)),
+            max_workers=least + rng.randint(0, 1),
+            gpus_per_worker=rng.randint(1, 3),
+            min_running_time=float(rng.randint(1, 50)),
+        )
+        for i in range(4)
+    )
+    capacity = max(max(job.base_gpus for job in jobs), rng.randint(4, 9))
+    data = ArylElastic(capacity_gpus=capacity, jobs=jobs, objective="mean-jct")
+    result = exact(data)
+    assert result.status == "optimal"
+    assert result.objective == pytest.approx(best_mean_jct(data), rel=1e-9)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_mean_jct_and_literal_model_agree(seed: int):
+    data = elastic_jobs(4, seed, objective="mean-jct", elastic_share=0.75).data
+    fast, slow = exact(data), literal(data)
+    assert fast.status == slow.status == "optimal"
+    assert fast.objective == pytest.approx(slow.objective, rel=1e-6)
+    assert fast.bound <= slow.objective
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_a_schedule_is_a_point_of_the_event_interval_program(seed: int):
+    jobs = Jobs.of(elastic_jobs(7, seed, objective="mean-jct").data)
+    best = best_list_schedule(jobs)
+    program = EventIntervals(jobs, best)
+    model, x = program.model(set(range(7))), program.values(best)
+    rows = model.matrix @ x
+    assert np.all(rows >= np.asarray(model.row_lower) - 1e-9)
+    assert np.all(rows <= np.asarray(model.row_upper) + 1e-9)
+    assert np.all(x <= np.asarray(model.upper) + 1e-9)
+    assert program.schedule(x).total == best.total
+
+
+def test_jobs_that_complete_together_and_jobs_that_wait():
+    twins = [ElasticJob(id=i, min_workers=2, max_workers=4, gpus_per_worker=1, min_running_time=9.0) for i in "abcd"]
+    data = ArylElastic(capacity_gpus=4, jobs=tuple(twins), objective="mean-jct")
+    result = exact(data)
+    assert result.status == "optimal"
+    assert result.objective == pytest.approx(22.5)
+
+
+def test_a_time_limit_keeps_the_list_schedule_and_a_bound():
+    data = elastic_jobs(14, 0, objective="mean-jct").data
+    result = exact(data, Options(time_limit=0.2))
+    assert result.status in ("feasible", "optimal")
+    assert result.bound is None or result.bound <= result.objective
+
+
+@pytest.mark.parametrize(("fragmentation", "reclaim"), [(0.0, 12), (0.35, 15), (0.7, 12), (1.0, 10)])
+def test_reclaiming_and_literal_model_agree(fragmentation: float, reclaim: int):
+    for seed in range(4):
+        data = loaned_servers(50, fragmentation, seed, reclaim, flexible_servers=2).data
+        fast, slow = exact(data), literal(data)
+        assert fast.status == slow.status == "optimal"
+        assert fast.objective == slow.objective <= reclaim_greedy(data).objective
+
+
+def test_reclaiming_on_spread_jobs_goes_through_every_stage():
+    data = spread_jobs(48, 48, 0, 12).data
+    result = exact(data)
+    assert result.status == "optimal"
+    assert result.objective == literal(data).objective
+    assert result.info["components"] >= 1
+
+
+def test_reclaiming_takes_a_start_and_never_ends_worse():
+    data = spread_jobs(80, 120, 3, 20).data
+    start = reclaim_greedy(data)
+    result = exact(data, Options(time_limit=1.0), start=start.solution["servers"])
+    assert result.bound <= result.objective <= start.objective
+    with pytest.raises(InputError, match="start: must be 20 of the servers"):
+        exact(data, start=["s1"])
+    with pytest.raises(InputError, match="aryl-reclaim only"):
+        exact(table_2().data, start=["s1"])
+
+
+def test_reclaiming_nothing_and_everything():
+    servers, jobs = figure_5().data.servers, figure_5().data.jobs
+    assert exact(ArylReclaim(servers=servers, jobs=jobs, reclaim=0)).objective == 0
+    assert exact(ArylReclaim(servers=servers, jobs=jobs, reclaim=6)).objective == 4
+    assert exact(ArylReclaim(servers=servers, jobs=(), reclaim=3)).objective == 0
+
+
+def test_idle_servers_with_flexible_workers_of_the_fewest_jobs_go_first():
+    jobs = (
+        LoanedJob(id="a", servers=("s",), flexible_servers=("t", "u")),
+        LoanedJob(id="b", servers=("s",), flexible_servers=("t",)),
+    )
+    data = ArylReclaim(servers=("s", "t", "u"), jobs=jobs, reclaim=1)
+    assert exact(data).solution == {"servers": ["u"]}
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_components_and_their_curves(seed: int):
+    data = loaned_servers(16, 0.3, seed, 0).data
+    pool = Pool.of(data)
+    graph = nx.Graph([(job.id, server) for job in data.jobs for server in job.servers])
+    assert len(pool.components()) == nx.number_connected_components(graph)
+    small = [kinds for kinds in pool.components() if is_small(pool, kinds)]
+    assert small == pool.components()
+    servers = sum(len(members) for members in pool.members)
+    curve = combine([small_curve(pool, kinds) for kinds in small], servers)
+    for k in range(1, min(servers, 4) + 1):
+        best = fewest_preemptions(data.model_copy(update={"reclaim": k + len(pool.idle)}))
+        assert curve.least[k] == len(curve.jobs(k)) == best
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_the_spectral_bound_holds_for_every_number_of_jobs(seed: int):
+    data = spread_jobs(9, 8, seed, 4, most=4).data
+    pool = Pool.of(data)
+    sets = [jobs for jobs, members in zip(pool.jobs, pool.members, strict=True) for _ in members]
+    for p in range(1, 8):
+        freed = max(
+            sum(set(jobs) <= set(hit) for jobs in sets) for hit in itertools.combinations(range(len(data.jobs)), p)
+        )
+        for smoothing in ((0.3,), (0.3, 0.01)):
+            assert SpectralBound(sets, 8).most_freed(p, smoothing, steps=20) >= freed
+
+
+def test_annealing_is_seeded_and_never_worse_than_its_start():
+    data = spread_jobs(40, 40, 1, 10).data
+    pool = Pool.of(data)
+    sets = [jobs for jobs, members in zip(pool.jobs, pool.members, strict=True) for _ in members]
+    start = greedy_union(sets, pool.n_jobs, 10)
+    hit = pool.preempted(range(0)) | {j for s in start for j in sets[s]}
+    swapped = anneal_union(sets, pool.n_jobs, start, 5, 5000)
+    assert swapped == anneal_union(sets, pool.n_jobs, start, 5, 5000)
+    assert len({j for s in swapped for j in sets[s]}) <= len(hit)
+    fewer = anneal_jobs(pool.jobs, pool.count.tolist(), pool.n_jobs, hit, 10, 5, 5000)
+    assert len(fewer) <= len(hit)
+    assert sum(fewer.issuperset(jobs) for jobs in sets) >= 10
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_placement_by_enumeration(seed: int):
+    rng = random.Random(seed)
+    jobs = tuple(
+        PlacedJob(
+            id=f"j{i}",
+            base_workers=rng.randint(1, 2),
+            flexible_workers=rng.randint(0, 2) if (elastic := rng.random() < 0.5) else 0,
+            gpus_per_worker=rng.randint(1, 6),
+            elastic=elastic,
+        )
+        for i in range(4)
+    )
+    cluster = Cluster(gpus_per_server=8, jobs=jobs)
+    placement = place_workers(cluster)
+    assert placement.optimal
+    assert check_placement(cluster, placement.servers) == ()
+    heuristic = best_fit_decreasing(cluster)
+    assert check_placement(cluster, heuristic) == ()
+    assert len(placement.servers) <= len(heuristic)
+    wanted = 0
+    for part in ("inelastic", "base", "flexible"):
+        sizes = [job.gpus_per_worker for job in jobs for _ in range(job.workers().get(part, 0))]
+        wanted += fewest_bins(sorted(sizes, reverse=True), 8)
+    assert len(placement.servers) == wanted
+
+
+def fewest_bins(sizes: list[int], capacity: int) -> int:
+    """The least number of bins by trying every bin for every item."""
+    best = len(sizes)
+
+    def place(i: int, bins: list[int]) -> None:
+        nonlocal best
+        if len(bins) >= best:
+            return
+        if i == len(sizes):
+            best = len(bins)
+            return
+        for b in range(len(bins)):
+            if bins[b] + sizes[i] <= capacity:
+                place(i + 1, [*bins[:b], bins[b] + sizes[i], *bins[b + 1 :]])
+        place(i + 1, [*bins, sizes[i]])
+
+    place(0, [])
+    return best
+
+
+def test_many_jobs_get_a_list_schedule_and_a_bound_in_closed_form():
+    result = exact(elastic_jobs(60, 0, objective="mean-jct").data)
+    assert result.status == "feasible"
+    assert 0.5 * result.objective < result.bound < result.objective
+    assert "60 jobs" in result.reason
+    small = elastic_jobs(6, 0, objective="mean-jct").data
+    assert total_at_least(Jobs.of(small)) / 6 <= exact(small).objective
