@@ -13,11 +13,9 @@ THREE_DAYS = (18,)
 def instance_sets(quick: bool = False) -> list[InstanceSet]:
     """Seeds whose optimum is proven within seconds; the benchmark has all twenty."""
     half = HALF_DAYS[:3] if quick else HALF_DAYS
-    sets = [
+    days = [synthetic("base", s, slot_minutes=5.0) for s in THREE_DAYS]
+    return [
         InstanceSet("five jobs", [five_jobs()], ("all",)),
         InstanceSet("base workload, half a day", [synthetic("base", s, days=0.5) for s in half], ("exact", *POLICIES)),
+        InstanceSet("base workload, three days of 5-minute slots", days, ("exact", *POLICIES)),
     ]
-    if not quick:
-        days = [synthetic("base", s, slot_minutes=5.0) for s in THREE_DAYS]
-        sets.append(InstanceSet("base workload, three days of 5-minute slots", days, ("exact", *POLICIES)))
-    return sets
