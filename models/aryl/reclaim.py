@@ -28,6 +28,7 @@ FloatArray = NDArray[np.float64]
 MOVES, FEW_MOVES = 250_000, 30_000  # of simulated annealing, each time
 WHOLE = 0.999  # the objective is a whole number: a bound this close to a solution proves it
 HARD = 0.08  # relative gap of the linear bound from which the root of the tree will not close it
+FEW_SERVERS, FEW_NODES = 100, 1_000  # a tree of so few servers may well be done before the spectral bound is
 WEAK = 0.15  # relative gap from which the spectral bound is worth its time
 LARGEST_SPECTRAL = 700  # jobs; an eigenvalue decomposition takes the cube of it
 SPECTRAL_SHARE = 0.8  # of the time limit
@@ -98,7 +99,9 @@ class _Search:
             for _ in range(2):
                 self._anneal_servers(MOVES)
                 self._anneal_jobs(MOVES)
-            if self._gap() > WEAK:
+            if self._gap() > WEAK and len(self.sets) <= FEW_SERVERS:
+                solved = self._program({**SEARCH, "mip_max_nodes": FEW_NODES})
+            if self._gap() > WEAK and not self.clock.expired:
                 self._spectral()
         if self._gap() > 0 and not self.clock.expired:
             solved = self._program(SEARCH)
