@@ -15,11 +15,10 @@ from instances.boa.hull import concave_hull
 from instances.boa.speedup import Points, Speedup
 from instances.envelope import Instance
 from instances.errors import InputError
+from instances.tables import read_numbers
 
 HOUR = 3600.0
-TRACE_COLUMNS = ("name", "time", "application")
-SPEEDUP_COLUMNS = ("app", "epoch_index", "epoch_size_gpu_seconds", "k", "speedup")
-TEXT_COLUMNS = ("name", "application", "app")
+SPEEDUP_COLUMNS = ("epoch_index", "epoch_size_gpu_seconds", "k", "speedup")
 
 
 @cache
@@ -48,7 +47,7 @@ def from_trace(
 
     Raises InputError for a file that cannot be read, a missing column, a bad value or an unknown application.
     """
-    jobs = _read(trace, TRACE_COLUMNS)
+    jobs = read_numbers(trace, ("time",), text=("name", "application"))
     if jobs.empty:
         raise InputError(f"{trace}: has no jobs")
     epochs = _epochs(speedups)
@@ -123,7 +122,7 @@ def _allocation(
 
 def _epochs(path: str | Path | None) -> dict[str, tuple[Epoch, ...]]:
     """The epochs of each application of a speedup table."""
-    rows = table("speedups") if path is None else _read(path, SPEEDUP_COLUMNS)
+    rows = table("speedups") if path is None else read_numbers(path, SPEEDUP_COLUMNS, text=("app",))
     where = "speedups.csv" if path is None else str(path)
     if rows.empty:
         raise InputError(f"{where}: has no rows")
@@ -153,23 +152,3 @@ def _points(at: str, group: pd.DataFrame) -> Points:
     if k[0] != 1:
         raise InputError(f"{at}, line {lines[0]}: k must begin with 1, got {k[0]:g}")
     return Points(gpus=tuple(int(v) for v in k), speedup=tuple(speedup.tolist()))
-
-
-def _read(path: str | Path, columns: tuple[str, ...]) -> pd.DataFrame:
-    try:
-        rows = pd.read_csv(path)
-    except OSError as error:
-        raise InputError(f"{path}: {error.strerror or error}") from error
-    except (ValueError, pd.errors.ParserError) as error:
-        raise InputError(f"{path}: not a CSV table: {error}".splitlines()[0]) from error
-    for column in columns:
-        if column not in rows:
-            raise InputError(f"{path}: missing column {column}")
-        if column in TEXT_COLUMNS:
-            continue
-        numbers = pd.to_numeric(rows[column], errors="coerce")
-        bad = rows.index[~np.isfinite(numbers.to_numpy(dtype=float))]
-        if len(bad):
-            raise InputError(f"{path}: line {bad[0] + 2}: {column}: must be a number, got {rows.loc[bad[0], column]}")
-        rows[column] = numbers
-    return rows

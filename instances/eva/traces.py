@@ -4,20 +4,20 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Literal
 
 import numpy as np
-import pandas as pd
 
 from instances.envelope import Instance
 from instances.errors import InputError
 from instances.eva.catalogue import RESOURCES, ec2_types, interference
 from instances.eva.packing import DEFAULT, EvaPacking, InstanceType, Task
+from instances.tables import read_numbers
 
 POD_COLUMNS = ("cpu_milli", "memory_mib", "num_gpu", "gpu_milli")
-JOB_COLUMNS = ("arrival_s", "duration_s", "workload", "workload_class", "gpus", "vcpus", "ram_gb")
+JOB_COLUMNS = ("arrival_s", "duration_s", "gpus", "vcpus", "ram_gb")
 PERTURBED_PARTS = 10  # of a CPU, to which perturbed demands are rounded up
 Demand = tuple[float, ...]
 
@@ -41,7 +41,7 @@ def alibaba(
         raise InputError(f"gpus: must be rounded or fractional, got {gpus!r}")
     if not 0 <= perturb < 1:
         raise InputError(f"perturb: must be in [0, 1), got {perturb}")
-    pods = _read(path, POD_COLUMNS)
+    pods = read_numbers(path, POD_COLUMNS, least=0)
     if "pod_phase" in pods:
         pods = pods[pods["pod_phase"] != "Failed"]
     factors = np.random.default_rng(seed).uniform(1 - perturb, 1 + perturb, size=(len(pods), 2))
@@ -74,7 +74,7 @@ def alive(path: str | Path, at_s: float, *, objective: Literal["cost", "net-savi
     """
     if not math.isfinite(at_s):
         raise InputError(f"time: must be a finite number of seconds, got {at_s}")
-    jobs = _read(path, JOB_COLUMNS)
+    jobs = read_numbers(path, JOB_COLUMNS, text=("workload", "workload_class"), least=0)
     jobs = jobs[(jobs["arrival_s"] <= at_s) & (at_s < jobs["arrival_s"] + jobs["duration_s"])]
     if jobs.empty:
         raise InputError(f"{path}: no job is alive at {at_s:g} s")
@@ -98,27 +98,6 @@ def alive(path: str | Path, at_s: float, *, objective: Literal["cost", "net-savi
     )
     source = f"Eva trace {Path(path).name}: jobs alive at {at_s:g} s"
     return Instance.of(data, f"eva-{Path(path).stem}-alive-{at_s:g}-{objective}", source)
-
-
-def _read(path: str | Path, columns: Iterable[str]) -> pd.DataFrame:
-    try:
-        rows = pd.read_csv(path)
-    except OSError as error:
-        raise InputError(f"{path}: {error.strerror or error}") from error
-    except (ValueError, pd.errors.ParserError) as error:
-        raise InputError(f"{path}: not a CSV table: {error}".splitlines()[0]) from error
-    for column in columns:
-        if column not in rows:
-            raise InputError(f"{path}: missing column {column}")
-        if column in ("workload", "workload_class"):
-            continue
-        numbers = pd.to_numeric(rows[column], errors="coerce")
-        bad = rows.index[~(np.isfinite(numbers) & (numbers >= 0))]
-        if len(bad):
-            value = rows.loc[bad[0], column]
-            raise InputError(f"{path}: line {bad[0] + 2}: {column}: must be a number >= 0, got {value}")
-        rows[column] = numbers
-    return rows
 
 
 def _fits(demand: Demand, kind: InstanceType) -> bool:

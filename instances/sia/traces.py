@@ -12,6 +12,7 @@ import pandas as pd
 from instances.envelope import Instance
 from instances.errors import InputError
 from instances.sia.oracle import Job, Pool, SiaOracle
+from instances.tables import read_rows
 
 COLUMNS = ("job_id", "pool", "submit_s", "duration_s", "gpus")
 DAY_S = 86_400.0
@@ -36,16 +37,8 @@ def gavel(path: str | Path) -> pd.DataFrame:
 
 
 def _jobs(path: str | Path, duration: str) -> pd.DataFrame:
-    try:
-        raw = pd.read_csv(path, dtype={"job_id": str, "pool": str})
-    except OSError as error:
-        raise InputError(f"{path}: {error.strerror or error}") from error
-    except (ValueError, UnicodeDecodeError) as error:
-        raise InputError(f"{path}: not a CSV file: {' '.join(str(error).split())}") from error
     wanted = ["job_id", "pool", "submit_s", duration, "gpus"]
-    for name in wanted:
-        if name not in raw:
-            raise InputError(f"{path}: column {name}: missing")
+    raw = read_rows(path, wanted, text=("job_id", "pool"))
     jobs = raw[wanted].rename(columns={duration: "duration_s"})
     if duration != "duration_s":
         jobs = jobs[jobs["duration_s"].notna()]

@@ -195,13 +195,13 @@ def test_gavel_form_drops_jobs_without_a_duration(tmp_path):
 @pytest.mark.parametrize(
     ("text", "line"),
     [
-        ("job_id,pool,submit_s,gpus\n0,p,0,1\n", "column duration_s: missing"),
+        ("job_id,pool,submit_s,gpus\n0,p,0,1\n", "missing column duration_s"),
         ("job_id,pool,submit_s,duration_s,gpus\n0,p,-3,5,1\n", "line 2: submit_s: must be a number >= 0, got -3"),
         ("job_id,pool,submit_s,duration_s,gpus\n0,p,3,5,1.5\n", "line 2: gpus: must be a whole number >= 1, got 1.5"),
         ("job_id,pool,submit_s,duration_s,gpus\n0,p,3,x,1\n", "line 2: duration_s: must be a number >= 0, got x"),
         ("job_id,pool,submit_s,duration_s,gpus\n0,p,3,5,1\n0,p,4,5,1\n", "line 3: job_id: must be unique, got 0"),
         ("job_id,pool,submit_s,duration_s,gpus\n", "no jobs"),
-        ("", "not a CSV file: No columns to parse from file"),
+        ("", "not a CSV table: No columns to parse from file"),
     ],
 )
 def test_bad_traces_are_one_clear_line(tmp_path, text, line):
