@@ -12,6 +12,7 @@ from experiments.terminal import percent
 from instances.files import write_whole
 from instances.result import versions
 
+WIDE = 5.0  # a gap of 500%, from which on the axis is logarithmic
 STYLE = """
 body { font: 15px/1.5 system-ui, sans-serif; max-width: 62rem; margin: 2rem auto; padding: 0 1rem; color: #222 }
 table { border-collapse: collapse; margin: 1rem 0; font-variant-numeric: tabular-nums }
@@ -68,6 +69,8 @@ def box_plot(rows: Sequence[Row]) -> str:
             [[100 * g for g in row.gaps] for row in rows], orientation="horizontal", tick_labels=labels, widths=0.6
         )
         axes.invert_yaxis()
+        if max(max(row.gaps) for row in rows) > WIDE:
+            axes.set_xscale("symlog", linthresh=10)  # so that a few per cent can be told from none
         axes.set_xlabel("gap to the proven optimum, %")
         axes.grid(axis="x", alpha=0.3)
         for side in ("top", "right"):
