@@ -71,6 +71,7 @@ def box_plot(rows: Sequence[Row]) -> str:
         axes.invert_yaxis()
         if max(max(row.gaps) for row in rows) > WIDE:
             axes.set_xscale("symlog", linthresh=10)  # so that a few per cent can be told from none
+            axes.set_xlim(left=0)
         axes.set_xlabel("gap to the proven optimum, %")
         axes.grid(axis="x", alpha=0.3)
         for side in ("top", "right"):
