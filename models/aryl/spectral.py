@@ -19,6 +19,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import minimize
+from threadpoolctl import threadpool_limits
 
 FloatArray = NDArray[np.float64]
 SMOOTHING = (0.3, 0.1, 0.03, 0.01, 0.005)
@@ -43,14 +44,16 @@ class SpectralBound:
             if self.expired():
                 break
             try:
-                found = minimize(
-                    self._smoothed,
-                    self.parameters,
-                    args=(jobs, mu),
-                    jac=True,
-                    method="L-BFGS-B",
-                    options={"maxiter": steps, "maxfun": steps},
-                )
+                # on such small matrices BLAS threads wait for one another more than they work
+                with threadpool_limits(limits=1, user_api="blas"):
+                    found = minimize(
+                        self._smoothed,
+                        self.parameters,
+                        args=(jobs, mu),
+                        jac=True,
+                        method="L-BFGS-B",
+                        options={"maxiter": steps, "maxfun": steps},
+                    )
                 self.parameters = found.x
             except StopIteration:
                 break
