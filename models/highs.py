@@ -135,7 +135,7 @@ def run(h: highspy.Highs, *, start: ArrayLike | None = None, watch: Watch | None
     status, info = h.getModelStatus(), h.getInfo()
     termination, reason = _termination(h, status)
     feasible = info.primal_solution_status == highspy.SolutionStatus.kSolutionStatusFeasible
-    x = np.array(h.getSolution().col_value) if feasible and len(lp.col_cost_) == lp.num_col_ else None
+    x = np.array(h.getSolution().col_value) if feasible else None
     objective = float(info.objective_function_value) if x is not None else None
     bound: float | None = None
     duals = None

@@ -50,17 +50,8 @@ def solve_covering(
 
 def packing(arrays: PackingArrays, patterns: Patterns, x: np.ndarray) -> list[Group]:
     """The instances of a master solution `x` (P,), without the tasks that it covers too often."""
-    used = np.flatnonzero(np.round(x) > 0)
-    groups: list[Group] = [
-        (
-            int(patterns.kind[p]),
-            {int(c): int(patterns.on_it[p, c]) for c in np.flatnonzero(patterns.on_it[p])},
-            int(np.round(x[p])),
-        )
-        for p in used
-    ]
-    surplus = np.round(x[used]).astype(np.int64) @ patterns.on_it[used] - arrays.count
-    return trimmed(groups, surplus)
+    surplus = np.round(x).astype(np.int64) @ patterns.on_it - arrays.count
+    return trimmed(patterns.groups(x), surplus)
 
 
 def trimmed(groups: Iterable[Group], surplus: IntArray) -> list[Group]:

@@ -15,7 +15,7 @@ from collections.abc import Callable
 import numpy as np
 
 from instances import Answer, Options, Report, Stopwatch, ignore
-from instances.eva.arrays import FloatArray, Group, IntArray, PackingArrays
+from instances.eva.arrays import FloatArray, IntArray, PackingArrays
 from models.eva.master import in_usd
 from models.eva.partition import Partition, solve_partition
 from models.eva.patterns import CELLS, Patterns, feasible_patterns
@@ -36,18 +36,11 @@ def solve_net_saving(
         patterns, net, complete = saving_patterns(arrays)
     ceiling = None if complete else _ceiling(arrays, least_cost())
 
-    def groups(x: np.ndarray) -> list[Group]:
-        return [
-            (int(patterns.kind[p]), {int(c): int(patterns.on_it[p, c]) for c in np.flatnonzero(patterns.on_it[p])}, n)
-            for p, n in enumerate(np.round(x).astype(int).tolist())
-            if n
-        ]
-
     def bounded(bound: float | None) -> float | None:
         return (None if bound is None else bound * float(arrays.price_unit)) if complete else ceiling
 
     def watch(x: np.ndarray | None, bound: float | None) -> None:
-        report(None if x is None else arrays.solution(groups(x)), bounded(bound))
+        report(None if x is None else arrays.solution(patterns.groups(x)), bounded(bound))
 
     alone = np.flatnonzero(patterns.on_it.sum(axis=1) == 1)
     alone = alone[np.argsort(patterns.on_it[alone].argmax(axis=1))]
@@ -55,7 +48,7 @@ def solve_net_saving(
         Partition(net, patterns.on_it, arrays.count, alone), options, None if report is ignore else watch
     )
     return Answer(
-        solution=None if solved.x is None else arrays.solution(groups(solved.x)),
+        solution=None if solved.x is None else arrays.solution(patterns.groups(solved.x)),
         bound=bounded(solved.bound),
         termination=solved.termination,
         reason=solved.reason,

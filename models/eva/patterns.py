@@ -12,7 +12,7 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
-from instances.eva.arrays import IntArray, PackingArrays
+from instances.eva.arrays import Group, IntArray, PackingArrays
 
 BoolArray = NDArray[np.bool_]
 CELLS = 4_000_000  # numbers in one block of a comparison, to bound its memory
@@ -24,6 +24,14 @@ class Patterns:
 
     kind: IntArray
     on_it: IntArray
+
+    def groups(self, x: NDArray[np.float64]) -> list[Group]:
+        """The instances of a solution `x` (P,): how many of each pattern."""
+        times = np.round(x).astype(np.int64)
+        return [
+            (int(self.kind[p]), {int(c): int(self.on_it[p, c]) for c in np.flatnonzero(self.on_it[p])}, int(times[p]))
+            for p in np.flatnonzero(times > 0)
+        ]
 
 
 def feasible_patterns(capacity: IntArray, demand: IntArray, most: IntArray, limit: int) -> IntArray | None:

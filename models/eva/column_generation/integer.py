@@ -36,16 +36,7 @@ def solve_integer(
     ``floor`` is a proven lower bound: the search ends when it is met. Only covers cheaper than ``ceiling`` are sought.
     What is spent from each purse is an integer variable of its own, so that HiGHS can branch on it.
     """
-    highs = quiet_highs()
-    for option, value in (
-        ("presolve", "on"),
-        ("time_limit", max(0.0, seconds)),
-        ("mip_rel_gap", 0.0),
-        ("mip_abs_gap", 0.5),
-        ("random_seed", seed),
-    ):
-        if highs.setOptionValue(option, value) != highspy.HighsStatus.kOk:
-            raise RuntimeError(f"HiGHS does not know the option {option}")
+    highs = quiet_highs(presolve="on", time_limit=max(0.0, seconds), mip_rel_gap=0.0, mip_abs_gap=0.5, random_seed=seed)
     classes, groups = len(packing.counts), len(purses.units)
     for count in packing.counts:
         highs.addRow(float(count), highspy.kHighsInf, 0, [], [])

@@ -120,10 +120,11 @@ class Master:
         )
 
 
-def quiet_highs() -> highspy.Highs:
-    """A silent, single-threaded HiGHS."""
+def quiet_highs(**more: float | int | str) -> highspy.Highs:
+    """A silent, single-threaded HiGHS without presolve, and with the options ``more``."""
     highs = highspy.Highs()
-    for option, value in (("output_flag", False), ("log_to_console", False), ("threads", 1), ("presolve", "off")):
+    options = {"output_flag": False, "log_to_console": False, "threads": 1, "presolve": "off"} | more
+    for option, value in options.items():
         if highs.setOptionValue(option, value) != highspy.HighsStatus.kOk:
             raise RuntimeError(f"HiGHS does not know the option {option}")
     return highs
