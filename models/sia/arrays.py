@@ -11,6 +11,7 @@ from instances.sia import SiaOracle
 
 IntArray = NDArray[np.int64]
 BoolArray = NDArray[np.bool_]
+FloatArray = NDArray[np.float64]
 
 
 @dataclass(frozen=True)

@@ -32,21 +32,14 @@ class Columns:
         """The column of each job in a schedule."""
         return self.offset[:-1] + starts - self.arrays.submit
 
-    def charge(self, prices: IntArray) -> IntArray:
-        """Delay plus price of the GPUs held, SCALE times, of each column; `prices` (horizon,), SCALE times."""
-        total = np.concatenate([[0], np.cumsum(prices)])
-        return SCALE * self.delay + self.gpus * (total[self.end] - total[self.start])
+    def first_open(self) -> IntArray:
+        """The column of each job's first open start; its last column if none is open."""
+        delay = np.where(self.open, self.delay, FIXED)
+        return self.offset[:-1] + np.minimum(np.minimum.reduceat(delay, self.offset[:-1]), np.diff(self.offset) - 1)
 
-    def lagrangian(self, prices: IntArray) -> tuple[int, IntArray]:
-        """The bound that `prices` prove, SCALE times, and what each column adds to it, shape (K,), FIXED if closed.
-
-        Any prices >= 0 of a GPU at a slot prove a bound: Σ_j min_t charge(j, t) less the price of all GPUs. All of it
-        is integer arithmetic, so that no rounding of a solver's can spoil the bound.
-        """
-        charge = np.where(self.open, self.charge(prices), FIXED)
-        least = np.minimum.reduceat(charge, self.offset[:-1])
-        bound = sum(int(v) for v in least) - self.arrays.capacity * int(prices.sum())
-        return bound, charge - least[self.job]
+    def every_job_open(self) -> bool:
+        """Whether each job has a start left."""
+        return bool(np.logical_or.reduceat(self.open, self.offset[:-1]).all())
 
 
 def whole(prices: NDArray[np.float64]) -> IntArray:

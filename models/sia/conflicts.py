@@ -1,7 +1,7 @@
-"""Independent integer programs over the slots that matter: capacity rows at a few slots, and the jobs they tie.
+"""Independent integer programs over the rows that matter, and the jobs they tie.
 
 Leaving out capacity rows relaxes the problem. What is left falls apart into components: jobs that no row ties to one
-another are independent, and their bounds add up. Among starts that hold GPUs at the same of these slots only the
+another are independent, and their bounds add up. Among starts that count in the same of these rows only the
 earliest can be of use, which leaves a job about as many candidate starts as there are rows in its window.
 """
 
@@ -18,17 +18,18 @@ from instances import Options
 from models.highs import LinearModel, solve_arrays
 from models.sia.arrays import BoolArray, IntArray
 from models.sia.columns import Columns
+from models.sia.rows import Row, Rows
 
 BOUND_NOISE = 1e-3  # a solver's bound may be off by this much and still counts for the whole number above it
 
 
 @dataclass(frozen=True)
 class Component:
-    """Jobs (of shape (J',)), their candidate starts in increasing order, and the slots whose rows tie them."""
+    """Jobs (of shape (J',)), their candidate starts in increasing order, and the rows that tie them."""
 
     jobs: tuple[int, ...]
     candidates: tuple[tuple[int, ...], ...]
-    slots: tuple[int, ...]
+    rows: tuple[Row, ...]
 
     @property
     def size(self) -> int:
@@ -49,29 +50,30 @@ class Outcome:
     tolerance: float
 
 
-def components(columns: Columns, slots: IntArray) -> tuple[list[Component], IntArray]:
-    """The components that capacity rows at `slots` (sorted) make of the open columns, and each job's first open start.
+def components(columns: Columns, rows: list[Row]) -> tuple[list[Component], IntArray]:
+    """The components that `rows` make of the open columns, and each job's first open start.
 
     Jobs in no component are free to start at the latter.
     """
-    arrays = columns.arrays
-    opened = [_open_starts(columns, j) for j in range(len(arrays.submit))]
-    first = np.array([starts[0] for starts in opened])
-    slots = slots[_potential(columns, opened, slots) > arrays.capacity]
-    chosen = [candidates(starts, slots) for starts in opened]
-    cover = [_covered(starts, int(d), slots) for starts, d in zip(chosen, arrays.duration, strict=True)]
-    job_of = np.concatenate([np.full(int(c.sum()), j) for j, c in enumerate(cover)])
-    row_of = np.concatenate([np.flatnonzero(c) for c in cover])
-    count, total = len(arrays.submit), len(arrays.submit) + len(slots)
+    table = Rows(columns, rows)
+    jobs = range(len(columns.arrays.submit))
+    opened = [_open_starts(columns, j) for j in jobs]
+    chosen = [candidates(opened[j], table.high[table.weight[:, j] > 0, j] + 1) for j in jobs]
+    counts = np.column_stack([_counted(chosen[j], table.low[:, j], table.high[:, j]) for j in jobs])
+    weight = np.where(counts, table.weight, 0)
+    binding = np.flatnonzero(weight.sum(axis=1) > table.limits)
+    row_of, job_of = np.nonzero(weight[binding])
+    count, total = len(jobs), len(jobs) + len(binding)
     graph = sparse.coo_array((np.ones(len(job_of)), (job_of, count + row_of)), shape=(total, total))
     _, label = connected_components(graph, directed=False)
     found = []
     for name in np.unique(label[count:]):
-        jobs = np.flatnonzero(label[:count] == name)
-        rows = np.flatnonzero(label[count:] == name)
-        own = tuple(tuple(chosen[j].tolist()) for j in jobs)
-        found.append(Component(tuple(jobs.tolist()), own, tuple(slots[rows].tolist())))
-    return found, first
+        members = np.flatnonzero(label[:count] == name).tolist()
+        own = tuple(rows[i] for i in binding[label[count:] == name])
+        kept = Rows(columns, list(own))
+        starts = (candidates(opened[j], kept.high[kept.weight[:, j] > 0, j] + 1) for j in members)
+        found.append(Component(tuple(members), tuple(tuple(s.tolist()) for s in starts), own))
+    return found, np.array([starts[0] for starts in opened])
 
 
 def _open_starts(columns: Columns, j: int) -> IntArray:
@@ -79,26 +81,15 @@ def _open_starts(columns: Columns, j: int) -> IntArray:
     return columns.start[inside][columns.open[inside]]
 
 
-def candidates(starts: IntArray, slots: IntArray) -> IntArray:
-    """Of `starts` (sorted) the first, and for each of `slots` the first that lies behind it."""
-    inside = slots[(slots >= starts[0]) & (slots < starts[-1])]
-    return starts[np.unique(np.concatenate([[0], np.searchsorted(starts, inside + 1)]))]
+def candidates(starts: IntArray, behind: IntArray) -> IntArray:
+    """Of `starts` (sorted) the first, and the first at or after each of `behind`, where some row counts no more."""
+    inside = behind[(behind > starts[0]) & (behind <= starts[-1])]
+    return starts[np.unique(np.concatenate([[0], np.searchsorted(starts, inside)]))]
 
 
-def _covered(starts: IntArray, duration: int, slots: IntArray) -> BoolArray:
-    """The `slots` at which a job that begins at one of `starts` is running."""
-    changes = np.zeros(len(slots) + 1, dtype=np.int64)
-    np.add.at(changes, np.searchsorted(slots, starts), 1)
-    np.add.at(changes, np.searchsorted(slots, starts + duration), -1)
-    return np.cumsum(changes)[:-1] > 0
-
-
-def _potential(columns: Columns, opened: list[IntArray], slots: IntArray) -> IntArray:
-    """GPUs that would be in use at each of `slots` if every job that can be running there were."""
-    arrays, total = columns.arrays, np.zeros(len(slots), dtype=np.int64)
-    for starts, duration, gpus in zip(opened, arrays.duration, arrays.gpus, strict=True):
-        total += gpus * _covered(candidates(starts, slots), int(duration), slots)
-    return total
+def _counted(starts: IntArray, low: IntArray, high: IntArray) -> BoolArray:
+    """Whether some of `starts` (sorted) is in low..high, (R,)."""
+    return np.searchsorted(starts, low) < np.searchsorted(starts, high, side="right")
 
 
 def solve_component(columns: Columns, part: Component, options: Options, *, cutoff: int, tolerance: float) -> Outcome:
@@ -127,35 +118,35 @@ def solve_component(columns: Columns, part: Component, options: Options, *, cuto
 
 
 def _model(columns: Columns, part: Component) -> LinearModel:
-    arrays, slots = columns.arrays, np.array(part.slots)
+    table = Rows(columns, list(part.rows))
     counts = np.array([len(starts) - 1 for starts in part.candidates])  # z of the last candidate is 1
     offset = np.concatenate([[0], np.cumsum(counts)])
     cost, constant = np.zeros(offset[-1]), 0.0
     rows: list[IntArray] = []
     cols: list[IntArray] = []
     values: list[IntArray] = []
-    free = np.full(len(slots), float(arrays.capacity))
+    free = table.limits.astype(float)
     for k, (j, own) in enumerate(zip(part.jobs, part.candidates, strict=True)):
-        starts, gpus, last = np.array(own), int(arrays.gpus[j]), counts[k]
+        starts, weight, last = np.array(own), table.weight[:, j], counts[k]
         cost[offset[k] : offset[k + 1]] = -np.diff(starts)
-        constant += float(starts[-1] - arrays.submit[j])
-        until = np.searchsorted(starts, slots, side="right") - 1  # the last candidate that is not after the slot
-        since = np.searchsorted(starts, slots - arrays.duration[j], side="right") - 1  # the last that is over by then
-        running = until > since
-        free[running & (until == last)] -= gpus  # and z = 1
-        for place, sign, which in ((until, gpus, running & (until < last)), (since, -gpus, running & (since >= 0))):
+        constant += float(starts[-1] - columns.arrays.submit[j])
+        until = np.searchsorted(starts, table.high[:, j], side="right") - 1  # the last candidate that counts
+        since = np.searchsorted(starts, table.low[:, j]) - 1  # the last before those that count
+        counted = (until > since) & (weight > 0)
+        free -= np.where(counted & (until == last), weight, 0)  # and z = 1
+        for place, sign, which in ((until, 1, counted & (until < last)), (since, -1, counted & (since >= 0))):
             here = np.flatnonzero(which)
             rows.append(here)
             cols.append(offset[k] + place[here])
-            values.append(np.full(len(here), sign))
+            values.append(sign * weight[here])
     chain = np.setdiff1d(np.arange(offset[-1]), offset[1:] - 1)  # z_jk <= z_j,k+1
-    order = len(slots) + np.arange(len(chain))
+    order = len(part.rows) + np.arange(len(chain))
     rows += [order, order]
     cols += [chain, chain + 1]
     values += [np.ones(len(chain), dtype=np.int64), np.full(len(chain), -1)]
     matrix = sparse.csc_array(
         (np.concatenate(values).astype(float), (np.concatenate(rows), np.concatenate(cols))),
-        shape=(len(slots) + len(chain), int(offset[-1])),
+        shape=(len(part.rows) + len(chain), int(offset[-1])),
     )
     return LinearModel(
         cost=cost,

@@ -1,10 +1,10 @@
-"""The fast exact method: relaxation, fixing by reduced costs, and integer programs over the slots in conflict.
+"""The fast exact method: a relaxation with cuts, fixing by reduced costs, and integer programs over what is left.
 
-1. A good schedule (`greedy`, `improve`) and the bound of the linear relaxation (`relaxation`).
+1. A good schedule (`greedy`, `improve`) and the bound of the linear relaxation with cuts (`relaxation`, `cuts`).
 2. Starts whose reduced cost exceeds what is left between the two are excluded.
-3. Capacity rows at the slots with a price make components of jobs; their optima add up to a bound (`conflicts`).
-   The schedule that goes with it breaks capacity at other slots: these get rows, and so on, until nothing is broken,
-   which proves it optimal, or until the bound reaches the best schedule.
+3. The rows with a price make components of jobs; their optima add up to a bound (`conflicts`). The schedule that goes
+   with it breaks capacity at some slots: these get rows, and so on, until nothing is broken, which proves it
+   optimal, or until the bound reaches the best schedule.
 """
 
 from __future__ import annotations
@@ -15,22 +15,29 @@ from instances import Answer, Options, Report, Result, Stopwatch, conclude, igno
 from instances.result import Termination, TracePoint
 from instances.sia import SiaOracle
 from models.sia.arrays import IntArray, oracle_arrays, solution_of
-from models.sia.columns import SCALE, Columns
+from models.sia.columns import Columns
 from models.sia.conflicts import Component, Outcome, components, solve_component
 from models.sia.direct import direct
 from models.sia.greedy import pull_forward
-from models.sia.improve import improve
-from models.sia.relaxation import relax
+from models.sia.improve import advance, improve, in_order
+from models.sia.relaxation import Relaxation
+from models.sia.rows import Row, capacity_row
 
 PLAIN = Options()
-CLOSE_ENOUGH = 0.01  # of the relaxation's bound to its value, as a share of what is left to the schedule
+CLOSE_ENOUGH = 0.002  # of the relaxation's bound to its value, as a share of what is left to the schedule
 SHARE = 0.4  # of the time left, for one component
 COARSE = 0.02  # a component is first solved to this share of what is left between schedule and bound
 FEW = 500  # slots left between schedule and bound for which components are solved to the end at once
 CLOSED = 0.99  # an absolute gap in slots that closes a whole-numbered problem
-MODERATE = 6_000  # candidate starts that the first components have together
-LEAST_NEW = 24  # slots that may get rows after a round; more where there are many already
-BATCHES = 4  # of search for a first schedule
+LEAST_NEW = 24  # rows that may be new after a round; more where there are many already
+WORTH_SEARCHING = 20  # slots left between schedule and bound
+MODERATE = 12_000  # candidate starts that HiGHS can be given
+WORTH = 0.01  # share of what is left that a pass of cuts and search has to gain to be followed by another
+FIRST_TRIES, TRIES, BATCHES = 200, 500, 2  # of the first search and of later ones, for each job in a batch
+MANY, FEW_SEARCHES = 8, 1  # searches in a row that find nothing better, which end it: with many candidates, with few
+PATIENCE = 5  # rounds of cuts within which
+GAIN = 0.005  # the bound has to gain this share of what is left
+CUTTING, SEARCHING = 0.5, 0.4  # shares of the time left for rounds of cuts, and for search
 
 
 def exact(data: SiaOracle, options: Options = PLAIN, report: Report = ignore) -> Result:
@@ -70,6 +77,7 @@ class _Proof:
         self.trace: list[TracePoint] = []
         self.info: dict[str, float] = {}
         self._known: dict[Component, Outcome] = {}
+        self._rng = np.random.default_rng(options.seed)
         self._rounds = 0
 
     @property
@@ -85,22 +93,38 @@ class _Proof:
     def run(self) -> Termination:
         """Improve schedule and bound until they meet or the time is over."""
         self._start()
-        if self.done or not self._exclude():
-            return self._finish()
-        slots = self._first_slots()
+        gained = True
+        while gained and not self.done and self._exclude():
+            if self.clock.expired:
+                return "time_limit"
+            before = self.delay - self.bound
+            self._cut()
+            if self.delay - self.bound >= WORTH_SEARCHING:
+                self._search(MANY if self._size() > MODERATE else FEW_SEARCHES)
+            gained = self._size() > MODERATE and before - (self.delay - self.bound) > WORTH * before
+        return self._integer()
+
+    def _integer(self) -> Termination:
+        """Integer programs until schedule and bound meet or the time is over."""
+        rows = self._relaxation.tight
         left = self.delay - self.bound
         tolerance = CLOSED if left < FEW else COARSE * left
         while not self.done and self._exclude():
             if self.clock.expired:
                 return "time_limit"
             self._rounds += 1
-            broken = self._round(slots, tolerance)
-            grown = np.union1d(slots, broken[: max(LEAST_NEW, len(slots) // 4)])
-            if len(grown) == len(slots):
+            broken = self._round(rows, tolerance)
+            if not broken:
                 tolerance = max(CLOSED, tolerance / 4)
-            slots = grown
-            self.info |= {"rounds": self._rounds, "slots_with_rows": len(slots)}
+            rows = rows + broken[: max(LEAST_NEW, len(rows) // 4)]
+            self.info |= {"rounds": self._rounds, "rows": len(rows)}
         return self._finish()
+
+    def _size(self) -> int:
+        """Candidate starts that the integer programs would have."""
+        if not self._exclude():
+            return 0
+        return sum(part.size for part in components(self.columns, self._relaxation.tight)[0])
 
     def _finish(self) -> Termination:
         if not self.done:
@@ -109,41 +133,59 @@ class _Proof:
 
     def _exclude(self) -> bool:
         """Close the columns that no better schedule can contain; whether each job has a start left."""
-        bound, added = self._lagrangian
-        self.columns.open &= bound + added <= (self.delay - 1) * SCALE
-        return bool(np.logical_or.reduceat(self.columns.open, self.columns.offset[:-1]).all())
+        self._relaxation.close(self.delay)
+        return self.columns.every_job_open()
 
     def _start(self) -> None:
         """A schedule and the relaxation's bound."""
         arrays = self.arrays
         orders = (arrays.duration * arrays.gpus).astype(float), arrays.duration.astype(float)
-        self._offer(min((pull_forward(arrays, arrays.cutoff, order) for order in orders), key=arrays.delay))
-        relaxed = relax(self.columns, self.best, self.clock, close_enough=CLOSE_ENOUGH)
-        self._prices, self._lagrangian = relaxed.prices, self.columns.lagrangian(relaxed.prices)
-        self.info |= {"relaxation": relaxed.value, "relaxation_bound": relaxed.bound, "columns": len(self.columns.job)}
-        self._raise(relaxed.bound)
-        if not self.done:
-            self._offer(improve(arrays, self.best, self.clock, seed=self.options.seed, batches=BATCHES))
+        found = min((pull_forward(arrays, arrays.cutoff, order) for order in orders), key=arrays.delay)
+        self._offer(advance(arrays, found))
+        self._relaxation = Relaxation(self.columns, self.best)
+        self._relaxation.converge(self.delay, self.clock, CLOSE_ENOUGH)
+        self.info |= {"relaxation": self._relaxation.value, "columns": len(self.columns.job)}
+        self._raise(self._relaxation.bound)
+        if self.delay - self.bound >= WORTH_SEARCHING:
+            self._improve(self.best, self._searching(), FIRST_TRIES)
 
-    def _first_slots(self) -> IntArray:
-        """Slots with a price and those that hold up a job of the best schedule, thinned out to a moderate size.
+    def _searching(self) -> Stopwatch:
+        return Stopwatch(SEARCHING * self.clock.remaining_s)
 
-        Few rows and integer starts prove more in the same time than many rows.
-        """
-        delayed = self.best > self.arrays.submit
-        weight = self._prices.copy()
-        weight[(self.best - 1)[delayed]] += 1
-        for apart in (0, 2, 5, 10, 20, 40):
-            slots = _thin(weight, apart)
-            size = sum(part.size for part in components(self.columns, slots)[0])
-            if size <= MODERATE:
+    def _improve(self, starts: IntArray, clock: Stopwatch, tries: int = TRIES) -> None:
+        seed = int(self._rng.integers(2**31))
+        self._offer(improve(self.arrays, starts, clock, seed=seed, tries=tries, batches=BATCHES, stop=self.bound))
+
+    def _search(self, patience: int) -> None:
+        """Improve schedules in the order of starts drawn from the relaxation, which knows better what should wait."""
+        clock, stale = self._searching(), 0
+        while stale < patience and not clock.expired and not self.done:
+            before = self.delay
+            starts = in_order(self.arrays, self._relaxation.sample(self._rng))
+            if starts is not None:
+                self._improve(starts, clock)
+            stale = stale + 1 if self.delay == before else 0
+
+    def _cut(self) -> None:
+        """Rounds of cuts, as long as they are worth it."""
+        clock = Stopwatch(CUTTING * self.clock.remaining_s)
+        values: list[float] = []
+        while self._relaxation.converge(self.delay, clock, CLOSE_ENOUGH):
+            self._raise(self._relaxation.bound)
+            values.append(self._relaxation.value)
+            gained = values[-1] - values[-1 - PATIENCE] if len(values) > PATIENCE else float("inf")
+            if gained < GAIN * (self.delay - values[-1]) or self.done:
                 break
-        return slots
+            if not self.columns.every_job_open() or not self._relaxation.cut():
+                break
+        self._raise(self._relaxation.bound)
+        rounds = int(self.info.get("cut_rounds", 0)) + len(values)
+        self.info |= {"relaxation_with_cuts": self._relaxation.value, "cut_rounds": rounds}
 
-    def _round(self, slots: IntArray, tolerance: float) -> IntArray:
-        """Solve the components at `slots`; the slots that their schedule breaks, or that could tell them apart."""
+    def _round(self, rows: list[Row], tolerance: float) -> list[Row]:
+        """Solve the components of `rows`; capacity rows that their schedule breaks, or that could tell them apart."""
         arrays = self.arrays
-        parts, starts = components(self.columns, slots)
+        parts, starts = components(self.columns, rows)
         tied = [j for part in parts for j in part.jobs]
         apart = arrays.delay(starts) - int((starts - arrays.submit)[tied].sum())
         bounds = [self._known[part].bound if part in self._known else _least(part, arrays.submit) for part in parts]
@@ -155,7 +197,7 @@ class _Proof:
             bounds[k] = max(bounds[k], outcome.bound)
             if bounds[k] > cutoff:
                 self._raise(self.delay)  # the others' bounds leave too little for this one: no schedule is better
-                return np.zeros(0, dtype=np.int64)
+                return []
             if outcome.starts is not None:
                 starts[list(part.jobs)] = outcome.starts
         self._raise(min(self.delay, apart + sum(bounds)))
@@ -164,7 +206,8 @@ class _Proof:
             self._offer(starts)
         else:
             self._repair(starts)
-        return _broken(use, arrays.capacity, slots)
+        known = {row.first for row in rows if row.weight is arrays.gpus and row.first == row.last}
+        return [capacity_row(arrays, t) for t in _broken(use, arrays.capacity) if t not in known]
 
     def _solve(self, part: Component, cutoff: int, tolerance: float) -> Outcome:
         known = self._known.get(part)
@@ -181,7 +224,7 @@ class _Proof:
         """Schedules in the order of `starts`, which breaks capacity somewhere."""
         arrays, order = self.arrays, starts.astype(float)
         found = min((pull_forward(arrays, plan, order) for plan in (self.best, arrays.cutoff)), key=arrays.delay)
-        self._offer(improve(arrays, found, self.clock, seed=self.options.seed + self._rounds, batches=1))
+        self._offer(advance(arrays, found))
 
     def _offer(self, starts: IntArray) -> None:
         if self.arrays.delay(starts) < self.delay or not self.trace:
@@ -202,20 +245,10 @@ def _least(part: Component, submit: IntArray) -> int:
     return sum(starts[0] - int(submit[j]) for j, starts in zip(part.jobs, part.candidates, strict=True))
 
 
-def _thin(weight: IntArray, apart: int) -> IntArray:
-    """Slots with a weight, and of those within `apart` slots of one another only the one with the largest."""
-    slots, kept, i = np.flatnonzero(weight), [], 0
-    while i < len(slots):
-        k = int(np.searchsorted(slots, slots[i] + apart, side="right"))
-        kept.append(int(slots[i + int(np.argmax(weight[slots[i:k]]))]))
-        i = k
-    return np.array(kept, dtype=np.int64)
-
-
-def _broken(use: IntArray, capacity: int, slots: IntArray) -> IntArray:
+def _broken(use: IntArray, capacity: int) -> list[int]:
     """Slots for new rows: first and last of each peak of `use` over `capacity`, and the last of each overfull stretch.
 
-    None of `slots`; the highest peaks first. A row at the last slot lets a job start right behind the peak.
+    The highest peaks first. A row at the last slot lets a job start right behind the peak.
     """
     over = np.flatnonzero(use > capacity)
     found: list[int] = []
@@ -229,5 +262,4 @@ def _broken(use: IntArray, capacity: int, slots: IntArray) -> IntArray:
             if not ((rises > begin) & (rises < end)).any():
                 found += [int(stretch[begin]), int(stretch[end - 1])]
         found.append(int(stretch[-1]))
-    new = np.setdiff1d(np.array(found, dtype=np.int64), slots)
-    return new[np.argsort(-use[new], kind="stable")]
+    return sorted(set(found), key=lambda t: (-use[t], t))

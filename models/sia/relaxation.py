@@ -1,168 +1,203 @@
-"""The linear relaxation of the time-indexed model, by column and row generation.
+"""The linear relaxation of the time-indexed model with cuts, by column and row generation.
 
-A slot's capacity row enters when a solution breaks it, a column when its reduced cost is negative. The bound is not
-the solver's figure but the Lagrangian one of its prices, in integers (see `Columns.lagrangian`).
+A slot's capacity row enters when a solution breaks it, a column when its reduced cost is negative, a cut
+(`cuts.separate`) when neither is left. The bound is not the solver's figure but the Lagrangian one of its prices, in
+integers (see `Rows.lagrangian`).
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from itertools import compress
 
 import highspy
 import numpy as np
-from numpy.typing import NDArray
 
 from instances import Options, Stopwatch
 from models.highs import solver
-from models.sia.arrays import IntArray
+from models.sia.arrays import FloatArray, IntArray
 from models.sia.columns import SCALE, Columns, ceiling, whole
+from models.sia.cuts import separate
+from models.sia.rows import Row, Rows, capacity_row
 
 NEW_COLUMNS = 3  # at most so many new columns of a job in a round
 NEW_ROWS = 12  # and of a stretch of overfull slots
-ROUNDS = 400
-TOLERANCE = 1e-7
+NEW_CUTS = 300
+TOLERANCE = 1e-6
+FEW = 0.02  # of the rows may be missing for the time being
+_NONE = np.zeros(0, dtype=np.int32)
 
 
-@dataclass(frozen=True)
-class Relaxed:
-    """The best bound found, in whole slots, the prices that prove it (horizon,), SCALE times, and the LP's value."""
+class Relaxation:
+    """The restricted linear program: a row for each job, then `rows`; columns `chosen`, numbers into `columns`.
 
-    bound: int
-    prices: IntArray
-    value: float
-    finished: bool
-
-
-def relax(columns: Columns, starts: IntArray, clock: Stopwatch, *, close_enough: float = 0.0) -> Relaxed:
-    """Solve the relaxation from the feasible schedule `starts` (J,); `clock` ends it early, with what it has.
-
-    It also ends when the bound is within `close_enough` of the value, as a share of the distance to `starts`' delay.
+    `bound`: the best proven so far, in whole slots. `value`: of the last linear program. `tight`: the rows that had a
+    price when nothing was missing last.
     """
-    master = _Master(columns)
-    first_open = np.minimum.reduceat(np.where(columns.open, columns.delay, FAR), columns.offset[:-1])
-    master.add_columns(
-        np.union1d(columns.of(starts), columns.offset[:-1] + np.minimum(first_open, columns.delay.max()))
-    )
-    best, best_prices, value = -1, np.zeros(columns.arrays.horizon, dtype=np.int64), 0.0
-    incumbent = columns.arrays.delay(starts)
-    for _ in range(ROUNDS):
-        if not master.solve(clock.remaining_s):
-            return Relaxed(max(0, ceiling(best)), best_prices, value, False)
-        value, prices = master.value, whole(master.prices())
-        bound, _ = columns.lagrangian(prices)
-        if bound > best:
-            best, best_prices = bound, prices
-        new_columns, new_rows = master.negative_columns(), master.broken_rows()
-        if not len(new_columns) and not len(new_rows):
-            return Relaxed(ceiling(best), best_prices, value, True)
-        if not len(new_rows) and value - best / SCALE <= close_enough * (incumbent - value):
-            break
-        master.add_columns(new_columns)
-        master.add_rows(new_rows)
-    return Relaxed(max(0, ceiling(best)), best_prices, value, True)
 
-
-FAR = np.iinfo(np.int64).max // 8
-
-
-class _Master:
-    """The restricted linear program: a row for each job, then rows of the slots met so far."""
-
-    def __init__(self, columns: Columns) -> None:
-        self.columns, self.jobs = columns, len(columns.arrays.submit)
+    def __init__(self, columns: Columns, starts: IntArray) -> None:
+        self.columns, self.rows, self.jobs = columns, Rows(columns), len(columns.arrays.submit)
         self.highs = solver(Options(), {"solver": "simplex"})
         self.highs.addRows(self.jobs, np.ones(self.jobs), np.ones(self.jobs), 0, _NONE, _NONE, np.zeros(0))
-        self.slots: list[int] = []
-        self.row_of = np.full(columns.arrays.horizon, -1, dtype=np.int64)
         self.chosen: IntArray = np.zeros(0, dtype=np.int64)
         self.inside = np.zeros(len(columns.job), dtype=bool)
-        self.value = 0.0
-        self._x: NDArray[np.float64] = np.zeros(0)
-        self._duals: NDArray[np.float64] = np.zeros(0)
+        self.keys: set[object] = set()
+        self.bound, self.value = 0, 0.0
+        self.tight: list[Row] = []
+        self._proof: tuple[int, IntArray] = (0, np.zeros(len(columns.job), dtype=np.int64))
+        self._x: FloatArray = np.zeros(0)
+        self._duals, self._activity = np.zeros(0), np.zeros(0)
+        self._add_columns(np.union1d(columns.of(starts), columns.offset[:-1]))
 
-    def solve(self, limit_s: float) -> bool:
-        """Whether the linear program is solved; no longer than `limit_s` wall seconds."""
+    def converge(self, delay: int, clock: Stopwatch, close_enough: float = 0.0) -> bool:
+        """Generate rows and columns until none is missing, or `clock` is over: then False.
+
+        It also ends when the bound is within `close_enough` of the value, as a share of the distance to `delay`, that
+        of the best schedule. Columns that no better schedule has are closed on the way out.
+        """
+        while True:
+            if not self._solve(clock.remaining_s):
+                return False
+            prices = whole(-self._duals[self.jobs :])
+            bound, added = self.rows.lagrangian(prices)
+            self.bound = max(self.bound, ceiling(bound))
+            rows, columns = self._broken_rows(), self._negative_columns(prices)
+            near = self.value - bound / SCALE <= close_enough * max(0.0, delay - self.value)
+            complete = (near and len(rows) <= FEW * len(self.rows)) or not (rows or len(columns))
+            if complete:
+                self._proof = bound, added
+                self.tight = list(compress(self.rows.rows, prices))
+                self.close(delay)
+            self._add_columns(columns)
+            self._add_rows(rows)
+            if complete:
+                return True
+
+    def cut(self) -> int:
+        """Add cuts that the solution breaks, and drop what no longer matters; the number of cuts."""
+        cuts = separate(self.columns, self.chosen[: len(self._x)], self._x, NEW_CUTS)
+        cuts = [row for row in cuts if row.key not in self.keys]
+        if cuts:
+            self._drop()
+        self._add_columns(np.setdiff1d(self.columns.first_open(), self.chosen))
+        self._add_rows(cuts)
+        return len(cuts)
+
+    def sample(self, rng: np.random.Generator) -> FloatArray:
+        """A start of each job, (J,), drawn from the last solution: α-points, of one α for all jobs or one for each."""
+        count = len(self._x)
+        order = np.argsort(self.chosen[:count])
+        columns, total = self.chosen[:count][order], np.cumsum(self._x[order])
+        before = np.searchsorted(columns, self.columns.offset[:-1])
+        level = np.where(before > 0, total[before - 1], 0.0)
+        share = rng.random(self.jobs) if rng.random() < 0.5 else np.full(self.jobs, rng.random())
+        at = np.minimum(np.searchsorted(total, level + 0.999 * share), count - 1)
+        return self.columns.start[columns[at]].astype(float)
+
+    def close(self, delay: int) -> None:
+        """Close the columns that no schedule of less `delay` can contain, as far as the last prices prove it."""
+        bound, added = self._proof
+        self.columns.open &= bound + added <= (delay - 1) * SCALE
+
+    def _solve(self, limit_s: float) -> bool:
+        """Whether the linear program is solved, in no more than `limit_s` wall seconds."""
         if limit_s <= 0:
             return False
-        self.highs.setOptionValue("time_limit", float(min(limit_s, 1e7)) + self.highs.getRunTime())
+        limit = float(min(limit_s, 1e7)) + self.highs.getRunTime()
+        if self.highs.setOptionValue("time_limit", limit) != highspy.HighsStatus.kOk:
+            raise ValueError(f"HiGHS refuses option time_limit = {limit!r}")
         self.highs.run()
         if self.highs.getModelStatus() != highspy.HighsModelStatus.kOptimal:
             return False
         found = self.highs.getSolution()
-        self._x, self._duals = np.array(found.col_value), np.array(found.row_dual)
+        self._x = np.array(found.col_value)
+        self._duals, self._activity = np.array(found.row_dual), np.array(found.row_value)
         self.value = float(self.highs.getInfo().objective_function_value)
         return True
 
-    def prices(self) -> NDArray[np.float64]:
-        """Price of a GPU at each slot, (horizon,)."""
-        prices = np.zeros(self.columns.arrays.horizon)
-        prices[self.slots] = np.maximum(0.0, -self._duals[self.jobs :])
-        return prices
-
-    def negative_columns(self) -> IntArray:
+    def _negative_columns(self, prices: IntArray) -> IntArray:
         """Open columns of negative reduced cost, the most negative of each job and not too close to each other."""
         columns = self.columns
-        total = np.concatenate([[0.0], np.cumsum(self.prices())])
-        reduced = columns.delay + columns.gpus * (total[columns.end] - total[columns.start])
-        reduced = reduced - self._duals[columns.job]
+        reduced = self.rows.charge(prices) / SCALE - self._duals[columns.job]
         found = np.flatnonzero((reduced < -TOLERANCE) & columns.open & ~self.inside)
         taken: dict[int, list[int]] = {}
+        new = []
         for k in found[np.argsort(reduced[found], kind="stable")]:
             starts = taken.setdefault(int(columns.job[k]), [])
             if len(starts) < NEW_COLUMNS and all(abs(int(columns.start[k]) - t) > NEW_COLUMNS for t in starts):
                 starts.append(int(columns.start[k]))
-        jobs = [j for j, starts in taken.items() for _ in starts]
-        starts_of = [t for starts in taken.values() for t in starts]
-        return columns.offset[:-1][jobs] + np.array(starts_of, dtype=np.int64) - columns.arrays.submit[jobs]
+                new.append(k)
+        return np.array(new, dtype=np.int64)
 
-    def broken_rows(self) -> IntArray:
+    def _broken_rows(self) -> list[Row]:
         """Slots over capacity in the fractional schedule: of each overfull stretch those where the use changes."""
         arrays, columns = self.columns.arrays, self.columns
         changes = np.zeros(arrays.horizon + 1)
         np.add.at(changes, columns.start[self.chosen], self._x * columns.gpus[self.chosen])
         np.add.at(changes, columns.end[self.chosen], -self._x * columns.gpus[self.chosen])
         use = np.cumsum(changes)
-        over = np.flatnonzero(use > arrays.capacity + 1e-6)
+        over = np.flatnonzero(use > arrays.capacity + TOLERANCE)
         found: list[int] = []
         for stretch in np.split(over, np.flatnonzero(np.diff(over) > 1) + 1):
             if len(stretch):
                 changed = stretch[np.concatenate([[True], np.abs(np.diff(use[stretch])) > 1e-9])]
                 found += changed[np.argsort(-use[changed], kind="stable")[:NEW_ROWS]].tolist()
-        return np.array([t for t in found if self.row_of[t] < 0], dtype=np.int64)
+        return [row for row in (capacity_row(arrays, t) for t in found) if row.key not in self.keys]
 
-    def add_columns(self, new: IntArray) -> None:
-        """Add columns by their number."""
+    def _add_columns(self, new: IntArray) -> None:
         new = new[~self.inside[new]]
         if not len(new):
             return
-        columns = self.columns
         begin: list[int] = []
         index: list[int] = []
         value: list[float] = []
         for k in new:
-            rows = self.row_of[columns.start[k] : columns.end[k]]
-            rows = rows[rows >= 0]
+            weight = self.rows.down(k)
+            rows = np.flatnonzero(weight)
             begin.append(len(index))
-            index += [int(columns.job[k]), *(rows + self.jobs).tolist()]
-            value += [1.0, *[float(columns.gpus[k])] * len(rows)]
-        cost, count = columns.delay[new].astype(float), len(new)
+            index += [int(self.columns.job[k]), *(rows + self.jobs).tolist()]
+            value += [1.0, *weight[rows].astype(float).tolist()]
+        cost, count = self.columns.delay[new].astype(float), len(new)
         infinite = np.full(count, highspy.kHighsInf)
         starts, indices = np.array(begin, dtype=np.int32), np.array(index, dtype=np.int32)
         self.highs.addCols(count, cost, np.zeros(count), infinite, len(index), starts, indices, np.array(value))
         self.chosen = np.concatenate([self.chosen, new])
         self.inside[new] = True
 
-    def add_rows(self, slots: IntArray) -> None:
-        """Add the capacity rows (12) of `slots`."""
-        columns = self.columns
-        for t in slots:
-            here = np.flatnonzero((columns.start[self.chosen] <= t) & (columns.end[self.chosen] > t))
-            self.row_of[t] = len(self.slots)
-            self.slots.append(int(t))
-            value = columns.gpus[self.chosen[here]].astype(float)
+    def _add_rows(self, new: list[Row]) -> None:
+        begin = len(self.rows)
+        self.rows.add(new)
+        self.keys |= {row.key for row in new}
+        for at, row in enumerate(new, begin):
+            weight = self.rows.along(at, self.chosen)
+            here = np.flatnonzero(weight)
             self.highs.addRow(
-                -highspy.kHighsInf, float(columns.arrays.capacity), len(here), here.astype(np.int32), value
+                -highspy.kHighsInf, float(row.limit), len(here), here.astype(np.int32), weight[here].astype(float)
             )
 
-
-_NONE = np.zeros(0, dtype=np.int32)
+    def _drop(self) -> None:
+        """Drop slack rows, and closed columns; the basis of what is left stays."""
+        basis, basic = self.highs.getBasis(), highspy.HighsBasisStatus.kBasic
+        idle_row = np.array([status == basic for status in basis.row_status[self.jobs :]], dtype=bool)
+        loose = np.zeros(len(self.rows), dtype=bool)  # rows and columns since the last solution are not
+        loose[: len(self._activity) - self.jobs] = (
+            self._activity[self.jobs :] < self.rows.limits[: len(self._activity) - self.jobs] - TOLERANCE
+        )
+        idle_column = np.array([status != basic for status in basis.col_status], dtype=bool)
+        row_kept, column_kept = ~(idle_row & loose), ~idle_column | self.columns.open[self.chosen]
+        for row, kept in zip(self.rows.rows, row_kept, strict=True):
+            if not kept:
+                self.keys.discard(row.key)
+        for dropped, delete in (
+            (np.flatnonzero(~row_kept) + self.jobs, self.highs.deleteRows),
+            (np.flatnonzero(~column_kept), self.highs.deleteCols),
+        ):
+            if len(dropped):
+                delete(len(dropped), dropped.astype(np.int32))
+        self.inside[self.chosen[~column_kept]] = False
+        self.chosen = self.chosen[column_kept]
+        self.rows.keep(row_kept)
+        left = highspy.HighsBasis()
+        left.col_status = list(compress(basis.col_status, column_kept))
+        left.row_status = list(compress(basis.row_status, [*[True] * self.jobs, *row_kept]))
+        left.valid = True
+        self.highs.setBasis(left)

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+from itertools import product
+
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from instances import Options, Stopwatch
 from instances.sia import Job, Pool, SiaOracle, five_jobs, synthetic
@@ -11,9 +15,11 @@ from models.sia import build_literal, direct, exact, literal, literal_windows
 from models.sia.arrays import oracle_arrays
 from models.sia.columns import SCALE, Columns
 from models.sia.conflicts import candidates, components, solve_component
+from models.sia.cuts import rounded
 from models.sia.greedy import pull_forward
-from models.sia.improve import improve
-from models.sia.relaxation import relax
+from models.sia.improve import advance, improve, in_order
+from models.sia.relaxation import Relaxation
+from models.sia.rows import NOBODY, Rows, capacity_row
 
 
 @pytest.mark.parametrize("method", [exact, literal, direct])
@@ -118,10 +124,63 @@ def test_cutoffs_of_the_users_own_that_can_be_kept():
 def test_the_lagrangian_bound_is_valid_for_any_prices():
     data = synthetic("base", 3, days=0.5).data
     columns, optimum = Columns(oracle_arrays(data)), exact(data).objective
+    rows = Rows(columns, [capacity_row(columns.arrays, t) for t in range(0, columns.arrays.horizon, 3)])
     rng = np.random.default_rng(0)
     for share in (0.01, 0.1, 1.0):
-        prices = np.rint(rng.random(columns.arrays.horizon) * share * 0.05 * SCALE).astype(np.int64)
-        assert columns.lagrangian(prices)[0] <= optimum * SCALE
+        prices = np.rint(rng.random(len(rows)) * share * 0.15 * SCALE).astype(np.int64)
+        assert rows.lagrangian(prices)[0] <= optimum * SCALE
+
+
+@given(
+    gpus=st.lists(st.integers(1, 9), min_size=1, max_size=9),
+    capacity=st.integers(9, 30),
+    chosen=st.lists(st.booleans(), min_size=9, max_size=9),
+    divisor=st.integers(2, 9),
+)
+def test_rounding_cuts_off_no_set_of_jobs_that_fits(gpus, capacity, chosen, divisor):
+    """Brute force: all sets that fit on the GPUs."""
+    members = np.array([i for i in range(len(gpus)) if chosen[i] and gpus[i] % divisor], dtype=np.int64)
+    if (sum(gpus[i] for i in members) - capacity) % divisor == 0:
+        return  # nothing to round
+    row = rounded(np.array(gpus), capacity, members, divisor, (0, 0, NOBODY))
+    assert (row.weight >= 0).all()
+    for kept in product((0, 1), repeat=len(gpus)):
+        if np.dot(kept, gpus) <= capacity:
+            assert np.dot(kept, row.weight) <= row.limit
+
+
+def _schedules(arrays, count):
+    """Feasible schedules, far from all alike: of random priorities."""
+    rng = np.random.default_rng(1)
+    plan = arrays.cutoff
+    for _ in range(count):
+        yield pull_forward(arrays, plan, rng.random(len(plan)))
+
+
+@pytest.mark.parametrize(("variant", "seed", "days"), [("more-wide", 0, 0.6), ("base", 12, 0.6), ("base", 18, 1.0)])
+def test_no_schedule_breaks_a_cut_and_cuts_raise_the_bound(variant, seed, days):
+    data = synthetic(variant, seed, days=days).data
+    arrays = oracle_arrays(data)
+    columns, best = Columns(arrays), exact(data)
+    relaxation = Relaxation(columns, arrays.cutoff)
+    far = arrays.most + 1  # so that no column is closed
+    assert relaxation.converge(far, Stopwatch())
+    before, touching = relaxation.value, 0
+    for _ in range(8):
+        if not relaxation.cut():
+            break
+        touching += sum(row.touching != NOBODY for row in relaxation.rows.rows)
+        assert relaxation.converge(far, Stopwatch())
+        for starts in (_starts(best, data, arrays), *_schedules(arrays, 20)):
+            used = np.array([relaxation.rows.along(r, columns.of(starts)).sum() for r in range(len(relaxation.rows))])
+            assert (used <= relaxation.rows.limits).all()
+    assert touching  # both kinds of cuts are among them
+    assert before < relaxation.value <= best.objective + 1e-6
+    assert relaxation.bound <= best.objective
+
+
+def _starts(result, data, arrays):
+    return np.array([result.solution["starts"][job.id] for job in data.jobs]) - arrays.first
 
 
 def test_relaxation_equals_the_literal_models_own():
@@ -136,17 +195,22 @@ def test_relaxation_equals_the_literal_models_own():
     TransformationFactory("core.relax_integer_vars").apply_to(model)
     whole = solve_arrays(compile_model(model).model, Options()).objective
     arrays = oracle_arrays(data)
-    relaxed = relax(Columns(arrays), arrays.cutoff, Stopwatch())
+    relaxed = Relaxation(Columns(arrays), arrays.cutoff)
+    assert relaxed.converge(arrays.most, Stopwatch())
     assert relaxed.value == pytest.approx(whole, abs=1e-6)
     assert relaxed.bound <= whole + 1
+
+
+def _some_rows(arrays):
+    over = np.flatnonzero(arrays.use(arrays.submit) > arrays.capacity)
+    return [capacity_row(arrays, int(t)) for t in over[::7]]
 
 
 def test_components_relax_and_their_bounds_add_up():
     data = synthetic("base", 3, days=0.5).data
     columns = Columns(oracle_arrays(data))
     optimum = exact(data).objective
-    slots = np.flatnonzero(columns.arrays.use(columns.arrays.submit) > columns.arrays.capacity)[::7]
-    parts, first = components(columns, slots)
+    parts, first = components(columns, _some_rows(columns.arrays))
     tied = {j for part in parts for j in part.jobs}
     assert sum(len(part.jobs) for part in parts) == len(tied)
     found = [solve_component(columns, part, Options(), cutoff=10**6, tolerance=0.9) for part in parts]
@@ -158,15 +222,14 @@ def test_components_relax_and_their_bounds_add_up():
 def test_a_cutoff_that_nothing_reaches_is_the_bound():
     data = synthetic("base", 3, days=0.5).data
     columns = Columns(oracle_arrays(data))
-    slots = np.flatnonzero(columns.arrays.use(columns.arrays.submit) > columns.arrays.capacity)[::7]
-    part = max(components(columns, slots)[0], key=lambda part: part.size)
+    part = max(components(columns, _some_rows(columns.arrays))[0], key=lambda part: part.size)
     best = solve_component(columns, part, Options(), cutoff=10**6, tolerance=0.9).bound
     assert solve_component(columns, part, Options(), cutoff=best - 1, tolerance=0.9).bound == best
 
 
-def test_candidates_are_the_first_start_and_those_behind_each_slot():
+def test_candidates_are_the_first_start_and_those_where_a_row_counts_no_more():
     starts = np.array([2, 3, 4, 7, 8, 9])
-    assert candidates(starts, np.array([1, 3, 5, 8])).tolist() == [2, 4, 7, 9]
+    assert candidates(starts, np.array([2, 4, 6, 9, 10])).tolist() == [2, 4, 7, 9]
 
 
 @pytest.mark.parametrize("seed", range(3))
@@ -175,9 +238,50 @@ def test_search_keeps_schedules_feasible_and_never_worse(seed):
     forward = pull_forward(arrays, arrays.cutoff, arrays.duration.astype(float))
     assert arrays.feasible(forward)
     assert (forward <= arrays.cutoff).all()
-    better = improve(arrays, forward, Stopwatch(), batches=1)
+    better = improve(arrays, forward, Stopwatch(), tries=50, batches=2)
     assert arrays.feasible(better)
     assert arrays.delay(better) <= arrays.delay(forward)
+
+
+def test_search_is_deterministic_and_gains():
+    arrays = oracle_arrays(synthetic("base", 2, days=1).data)
+    forward = pull_forward(arrays, arrays.cutoff, arrays.duration.astype(float))
+    found = [improve(arrays, forward, Stopwatch(), seed=seed, tries=200, batches=1) for seed in (5, 5, 6)]
+    assert (found[0] == found[1]).all()
+    assert (found[0] != found[2]).any()
+    assert arrays.delay(found[0]) < arrays.delay(forward)
+
+
+def test_the_search_ends_at_a_known_bound_and_with_the_clock():
+    arrays = oracle_arrays(synthetic("base", 2, days=1).data)
+    for clock, stop in ((Stopwatch(0.0), 0), (Stopwatch(), arrays.most)):
+        found = improve(arrays, arrays.cutoff, clock, tries=10**6, batches=10**6, stop=stop)
+        assert (found == advance(arrays, arrays.cutoff)).all()
+
+
+def test_jobs_in_a_given_order():
+    arrays = oracle_arrays(five_jobs().data)
+    assert in_order(arrays, arrays.cutoff.astype(float)).tolist() == [0, 0, 2, 1, 3]
+    nobody_can = oracle_arrays(crowd(5))
+    assert in_order(nobody_can, nobody_can.submit.astype(float)) is None
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_an_order_that_breaks_cutoffs_is_mended(seed):
+    arrays = oracle_arrays(synthetic("base", seed, days=0.5).data)
+    starts = in_order(arrays, -arrays.cutoff.astype(float))  # the most urgent last
+    assert arrays.feasible(starts)
+
+
+def test_starts_drawn_from_the_relaxation_are_starts_of_the_job():
+    arrays = oracle_arrays(synthetic("base", 3, days=1).data)
+    relaxation = Relaxation(Columns(arrays), arrays.cutoff)
+    relaxation.converge(arrays.most, Stopwatch())
+    rng = np.random.default_rng(0)
+    drawn = np.array([relaxation.sample(rng) for _ in range(50)])
+    assert (drawn >= arrays.submit).all()
+    assert (drawn <= arrays.cutoff).all()
+    assert (drawn != drawn[0]).any()
 
 
 def test_a_time_limit_leaves_a_schedule_and_a_bound():

@@ -1,0 +1,139 @@
+"""Cuts on what can run at the same time, by rounding the capacity row.
+
+Whole jobs do not fill up GPUs as fractions of jobs do: beside 25 single GPUs that are taken all the time, no eighth of
+a job of 8 GPUs can run on 32. Rounding (12) at one slot, with the jobs in a set S complemented, says so
+(mixed-integer rounding). It holds as well for the jobs that run throughout an interval, beside one job that runs
+at any slot of it: which stops a relaxation from running parts of that job one after the other.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from models.sia.arrays import FloatArray, IntArray
+from models.sia.columns import Columns
+from models.sia.rows import NOBODY, Row
+
+LEAST = 1e-3  # violation, as a share of a job, that is worth a cut
+AHEAD = 3  # later pieces of a job that a piece is paired with
+CHUNK = 1500  # intervals looked at together
+
+
+def separate(columns: Columns, chosen: IntArray, x: FloatArray, most: int) -> list[Row]:
+    """Up to `most` cuts that the fractional schedule `x` of the columns `chosen` (N,) breaks, the most broken first."""
+    positive = x > 1e-9
+    chosen, x = chosen[positive], x[positive]
+    order = np.argsort(chosen)
+    chosen, x = chosen[order], x[order]
+    intervals = np.vstack([_pieces(columns, chosen, x), _between(columns, chosen)])
+    found: list[tuple[float, Row]] = []
+    for begin in range(0, len(intervals), CHUNK):
+        part = intervals[begin : begin + CHUNK]
+        found += _round(columns, part, _shares(columns, chosen, x, part))
+    found.sort(key=lambda cut: -cut[0])
+    taken: list[Row] = []
+    count: dict[int, int] = {}
+    for _, row in found:
+        if row.touching != NOBODY:
+            count[row.touching] = count.get(row.touching, 0) + 1
+            if count[row.touching] > AHEAD:
+                continue
+        taken.append(row)
+        if len(taken) == most:
+            break
+    return taken
+
+
+def _pieces(columns: Columns, chosen: IntArray, x: FloatArray) -> IntArray:
+    """(first, last, NOBODY) of one slot of each stretch in which the fractional schedule does not change."""
+    slots = np.unique(np.concatenate([columns.start[chosen], columns.end[chosen]]))
+    return np.column_stack([slots, slots, np.full(len(slots), NOBODY)])
+
+
+def _between(columns: Columns, chosen: IntArray) -> IntArray:
+    """(first, last, job): from the last slot of a piece of a job to the first of one of its later pieces."""
+    found = []
+    job, start, end = columns.job[chosen], columns.start[chosen], columns.end[chosen]
+    for mine in np.split(np.arange(len(chosen)), np.flatnonzero(np.diff(job)) + 1):
+        for place, p in enumerate(mine[:-1]):
+            later = mine[place + 1 :]
+            later = later[start[later] >= end[p] - 1][:AHEAD]
+            found += [(end[p] - 1, start[q], job[p]) for q in later]
+    return np.array(found, dtype=np.int64).reshape(-1, 3)
+
+
+def _shares(columns: Columns, chosen: IntArray, x: FloatArray, intervals: IntArray) -> FloatArray:
+    """z of each interval and job, see `Row`."""
+    job, start, end = columns.job[chosen], columns.start[chosen], columns.end[chosen]
+    first, last, touching = intervals[:, :1], intervals[:, 1:2], intervals[:, 2:]
+    counts = np.where(job == touching, (start <= last) & (end > first), (start <= first) & (end > last))
+    jobs, begin = np.unique(job, return_index=True)
+    shares = np.zeros((len(intervals), len(columns.arrays.submit)))
+    shares[:, jobs] = np.add.reduceat(counts * x, begin, axis=1)
+    return shares
+
+
+def _round(columns: Columns, intervals: IntArray, shares: FloatArray) -> list[tuple[float, Row]]:
+    """The most broken cut of each interval, with its violation."""
+    gpus, capacity = columns.arrays.gpus, columns.arrays.capacity
+    best = shares @ gpus - capacity
+    best /= gpus.max()
+    kind = np.where(best > LEAST, 1, 0)
+    size = np.zeros(len(intervals), dtype=np.int64)
+    near = np.flatnonzero(shares @ gpus > capacity - gpus.max())
+    if not len(near):
+        return []
+    order = np.argsort(np.where(shares[near] > 1e-9, 1 - shares[near], 2.0), axis=1, kind="stable")
+    sorted_shares = np.take_along_axis(shares[near], order, axis=1)
+    width = int((sorted_shares > 1e-9).sum(axis=1).max(initial=0))
+    order, sorted_shares = order[:, :width], sorted_shares[:, :width]
+    sorted_gpus = gpus[order]
+    for c in np.unique(gpus):
+        if c == 1:
+            continue
+        inside = np.where(sorted_shares > 1e-9, sorted_gpus % c, 0) > 0  # complementing multiples of c gains nothing
+        total = np.cumsum(np.where(inside, sorted_gpus, 0), axis=1)
+        rest = (total - capacity) % c
+        for r in range(1, c):
+            complemented, plain = _coefficients(gpus, int(c), r)
+            into, out = complemented[order], plain[order]
+            gain = np.where(inside, into * (sorted_shares - 1) - out * sorted_shares, 0.0)
+            value = np.cumsum(gain, axis=1) + (shares[near] @ plain)[:, None] - r * ((capacity - total) // c)
+            value = np.where((rest == r) & inside, value / r, -1.0)
+            place = value.argmax(axis=1)
+            top = value[np.arange(len(near)), place]
+            better = top > np.maximum(best[near], LEAST)
+            at = near[better]
+            best[at], kind[at], size[at] = top[better], c, place[better] + 1
+    position = {int(i): k for k, i in enumerate(near)}
+    found = []
+    for i in np.flatnonzero(kind):
+        first, last, touching = (int(v) for v in intervals[i])
+        if kind[i] == 1:  # as it stands, for the jobs that count in an interval
+            row = Row(first, last, gpus, capacity, touching)
+        else:
+            k = position[int(i)]
+            members = order[k, : size[i]]
+            members = members[gpus[members] % kind[i] > 0]
+            row = rounded(gpus, capacity, members, int(kind[i]), (first, last, touching))
+        found.append((float(best[i]), row))
+    return found
+
+
+def _coefficients(gpus: IntArray, c: int, r: int) -> tuple[IntArray, IntArray]:
+    """Of jobs in S and outside of it, when the right-hand side is r below a multiple of c; r times, so whole."""
+    complemented = -(r * (-gpus // c) + np.maximum(0, -gpus % c - (c - r)))
+    plain = r * (gpus // c) + np.maximum(0, gpus % c - (c - r))
+    return complemented, plain
+
+
+def rounded(gpus: IntArray, capacity: int, members: IntArray, c: int, where: tuple[int, int, int]) -> Row:
+    """The cut of divisor `c` with the jobs `members` in S, at `where`: (first, last, touching)."""
+    total = int(gpus[members].sum())
+    r = (total - capacity) % c
+    complemented, plain = _coefficients(gpus, c, r)
+    weight = plain.copy()
+    weight[members] = complemented[members]
+    limit = r * ((capacity - total) // c) + int(complemented[members].sum())
+    first, last, touching = where
+    return Row(first, last, weight, limit, touching)

@@ -1,0 +1,119 @@
+"""Rows Σ_j w_j (share of job j that holds an interval of slots) <= limit: capacity rows, and cuts made of them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from models.sia.arrays import BoolArray, IntArray, OracleArrays
+from models.sia.columns import FIXED, SCALE, Columns
+
+NOBODY = -1
+
+
+@dataclass(frozen=True, eq=False)
+class Row:
+    """Σ_j weight_j z_j <= limit, where z_j sums X_jt over the starts with which j runs at all slots first..last.
+
+    For job `touching` (NOBODY: for none) z_j sums the starts with which it runs at one of these slots at least.
+    """
+
+    first: int
+    last: int
+    weight: IntArray  # (J,), none negative
+    limit: int
+    touching: int = NOBODY
+
+    @property
+    def key(self) -> tuple[int, int, int, int, bytes]:
+        """Tells rows apart."""
+        return self.first, self.last, self.touching, self.limit, self.weight.tobytes()
+
+    def starts(self, arrays: OracleArrays) -> tuple[IntArray, IntArray]:
+        """First and last start of each job that counts, (J,) each; none where the first is behind the last."""
+        low = self.last - arrays.duration + 1
+        high = np.full(len(low), self.first)
+        if self.touching != NOBODY:
+            low[self.touching] = self.first - arrays.duration[self.touching] + 1
+            high[self.touching] = self.last
+        return np.maximum(low, arrays.submit), np.minimum(high, arrays.cutoff)
+
+
+def capacity_row(arrays: OracleArrays, slot: int) -> Row:
+    """Constraint (12) at `slot`."""
+    return Row(slot, slot, arrays.gpus, arrays.capacity)
+
+
+class Rows:
+    """Rows in the order in which they were added, and what each of them counts.
+
+    Arrays of shape (R, J): first and last start of a job that counts, and its `weight`, 0 where none does.
+    """
+
+    def __init__(self, columns: Columns, rows: list[Row] | None = None) -> None:
+        self.columns = columns
+        self.rows: list[Row] = []
+        self.low: IntArray = np.zeros((0, len(columns.arrays.submit)), dtype=np.int64)
+        self.high, self.weight = self.low.copy(), self.low.copy()
+        self.add(rows or [])
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    @property
+    def limits(self) -> IntArray:
+        """(R,)."""
+        return np.array([row.limit for row in self.rows], dtype=np.int64)
+
+    def add(self, new: list[Row]) -> None:
+        """Append rows."""
+        if not new:
+            return
+        low, high = (np.array(side) for side in zip(*(row.starts(self.columns.arrays) for row in new), strict=True))
+        weight = np.where(low <= high, np.array([row.weight for row in new]), 0)
+        self.rows += new
+        self.low, self.high = np.vstack([self.low, low]), np.vstack([self.high, high])
+        self.weight = np.vstack([self.weight, weight])
+
+    def keep(self, which: BoolArray) -> None:
+        """Forget all rows but these."""
+        self.rows = [row for row, kept in zip(self.rows, which, strict=True) if kept]
+        self.low, self.high, self.weight = self.low[which], self.high[which], self.weight[which]
+
+    def along(self, row: int, chosen: IntArray) -> IntArray:
+        """Coefficients of the columns `chosen` in a row."""
+        job, start = self.columns.job[chosen], self.columns.start[chosen]
+        inside = (self.low[row][job] <= start) & (start <= self.high[row][job])
+        return np.where(inside, self.weight[row][job], 0)
+
+    def down(self, column: int) -> IntArray:
+        """Coefficients of a column in all rows, (R,)."""
+        job, start = self.columns.job[column], self.columns.start[column]
+        inside = (self.low[:, job] <= start) & (start <= self.high[:, job])
+        return np.where(inside, self.weight[:, job], 0)
+
+    def charge(self, prices: IntArray) -> IntArray:
+        """Delay plus price of the rows, SCALE times, of each column; `prices` (R,), SCALE times."""
+        columns = self.columns
+        priced = np.flatnonzero(prices)
+        row, job = np.nonzero(self.weight[priced])
+        row = priced[row]
+        shift = columns.offset[:-1][job] - columns.arrays.submit[job]
+        cost = prices[row] * self.weight[row, job]
+        change = np.zeros(len(columns.job) + 1, dtype=np.int64)
+        np.add.at(change, self.low[row, job] + shift, cost)
+        np.add.at(change, self.high[row, job] + shift + 1, -cost)
+        return SCALE * columns.delay + np.cumsum(change)[:-1]
+
+    def lagrangian(self, prices: IntArray) -> tuple[int, IntArray]:
+        """The bound that `prices` prove, SCALE times, and what each column adds to it, shape (K,), FIXED if closed.
+
+        Any prices >= 0 of valid rows prove a bound: Σ_j min_t charge(j, t) less the price of all limits. All of it is
+        integer arithmetic, so that no rounding of a solver's can spoil the bound.
+        """
+        columns = self.columns
+        charge = np.where(columns.open, self.charge(prices), FIXED)
+        least = np.minimum.reduceat(charge, columns.offset[:-1])
+        bound = sum(int(v) for v in least) - sum(int(p) * row.limit for p, row in zip(prices, self.rows, strict=True))
+        return bound, charge - least[columns.job]
