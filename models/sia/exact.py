@@ -200,7 +200,7 @@ class _Proof:
                 return []
             if outcome.starts is not None:
                 starts[list(part.jobs)] = outcome.starts
-        self._raise(min(self.delay, apart + sum(bounds)))
+        self._raise(apart + sum(bounds))
         use = arrays.use(starts)
         if use.max() <= arrays.capacity:
             self._offer(starts)
@@ -232,6 +232,7 @@ class _Proof:
             self._tell(True)
 
     def _raise(self, bound: int) -> None:
+        bound = min(bound, self.delay)  # without the columns that no better schedule has it may even exceed the delay
         if bound > self.bound:
             self.bound = bound
             self._tell(False)

@@ -30,8 +30,8 @@ _NONE = np.zeros(0, dtype=np.int32)
 class Relaxation:
     """The restricted linear program: a row for each job, then `rows`; columns `chosen`, numbers into `columns`.
 
-    `bound`: the best proven so far, in whole slots. `value`: of the last linear program. `tight`: the rows that had a
-    price when nothing was missing last.
+    `bound`: the best proven so far, in whole slots, on what is better than the schedules that columns were closed for.
+    `value`: of the last linear program. `tight`: the rows that had a price when nothing was missing last.
     """
 
     def __init__(self, columns: Columns, starts: IntArray) -> None:
@@ -46,7 +46,8 @@ class Relaxation:
         self._proof: tuple[int, IntArray] = (0, np.zeros(len(columns.job), dtype=np.int64))
         self._x: FloatArray = np.zeros(0)
         self._duals, self._activity = np.zeros(0), np.zeros(0)
-        self._add_columns(np.union1d(columns.of(starts), columns.offset[:-1]))
+        self._feasible = columns.of(starts)
+        self._add_columns(np.union1d(self._feasible, columns.offset[:-1]))
 
     def converge(self, delay: int, clock: Stopwatch, close_enough: float = 0.0) -> bool:
         """Generate rows and columns until none is missing, or `clock` is over: then False.
@@ -106,6 +107,9 @@ class Relaxation:
         if self.highs.setOptionValue("time_limit", limit) != highspy.HighsStatus.kOk:
             raise ValueError(f"HiGHS refuses option time_limit = {limit!r}")
         self.highs.run()
+        if self.highs.getModelStatus() == highspy.HighsModelStatus.kInfeasible:
+            self._add_columns(self._feasible)  # some of them had been closed and dropped
+            self.highs.run()
         if self.highs.getModelStatus() != highspy.HighsModelStatus.kOptimal:
             return False
         found = self.highs.getSolution()
