@@ -1,0 +1,86 @@
+"""The comparison of SIA's Figure 5, and true gaps beside it: every policy against FCFS and against the oracle."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from statistics import fmean, median
+
+import numpy as np
+from numpy.typing import NDArray
+
+from heuristics import sia as heuristics
+from instances.sia import SiaOracle
+
+IntArray = NDArray[np.int64]
+
+POLICIES = (
+    "fcfs",
+    "ssf",
+    "gssf",
+    "mmfs",
+    "hived",
+    "themis",
+    "sia_vc",
+    "sia_vc_literal",
+    "safe_ssf",
+    "sia_perfect",
+    "sia_sliding",
+)
+
+
+@dataclass(frozen=True)
+class Compared:
+    """A policy over some workloads.
+
+    `delay_above`: median excess of its delay over the oracle's schedule; `jct_above`: mean excess in mean JCT;
+    `speed_up`: median over the workloads of mean JCT under FCFS over mean JCT; `slowed`: share of jobs that end later
+    than under FCFS; `worst`: the largest JCT over JCT under FCFS of any job; `lost`: what the slowed jobs lose
+    together, as a share of all JCT under FCFS.
+    """
+
+    policy: str
+    delay_above: float
+    jct_above: float
+    speed_up: float
+    slowed: float
+    worst: float
+    lost: float
+
+
+def compare(workloads: Sequence[SiaOracle], oracle: Sequence[Mapping[str, int]]) -> list[Compared]:
+    """All policies and the oracle, given the oracle's starts for each of `workloads`."""
+    rows = [_compared("oracle", workloads, oracle, oracle)]
+    for name in POLICIES:
+        results = [getattr(heuristics, name)(data) for data in workloads]
+        rows.append(_compared(name.replace("_", "-"), workloads, [r.solution["starts"] for r in results], oracle))
+    return rows
+
+
+def _compared(
+    policy: str,
+    workloads: Sequence[SiaOracle],
+    starts: Sequence[Mapping[str, int]],
+    oracle: Sequence[Mapping[str, int]],
+) -> Compared:
+    delay, best, fcfs = (list(map(_delay, workloads, which)) for which in (starts, oracle, map(_cutoffs, workloads)))
+    run = [np.array([job.duration for job in data.jobs]) for data in workloads]
+    ratio = np.concatenate([(d + r) / (f + r) for d, f, r in zip(delay, fcfs, run, strict=True)])
+    lost = sum(int(np.maximum(d - f, 0).sum()) for d, f in zip(delay, fcfs, strict=True))
+    return Compared(
+        policy=policy,
+        delay_above=median(d.sum() / b.sum() - 1 for d, b in zip(delay, best, strict=True)),
+        jct_above=fmean((d + r).sum() / (b + r).sum() - 1 for d, b, r in zip(delay, best, run, strict=True)),
+        speed_up=median((f + r).sum() / (d + r).sum() for d, f, r in zip(delay, fcfs, run, strict=True)),
+        slowed=float((ratio > 1).mean()),
+        worst=float(ratio.max()),
+        lost=lost / sum(int((f + r).sum()) for f, r in zip(fcfs, run, strict=True)),
+    )
+
+
+def _delay(data: SiaOracle, starts: Mapping[str, int]) -> IntArray:
+    return np.array([starts[job.id] - job.submit for job in data.jobs])
+
+
+def _cutoffs(data: SiaOracle) -> dict[str, int]:
+    return {job.id: cutoff for job, cutoff in zip(data.jobs, data.cutoffs, strict=True)}
