@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 
 import experiments.simulator.kernel as kernel
 from heuristics.sia import ONLINE, PLANNED, Decision, View
@@ -51,6 +51,3 @@ def _starts(result: Result) -> Mapping[str, float]:
         raise InputError(f"policy: {result.method} finds no schedule: {result.reason or result.status}")
     starts: Mapping[str, float] = result.solution["starts"]
     return starts
-
-
-Maker = Callable[[SiaOracle, Options], kernel.Policy]

@@ -25,19 +25,22 @@ from models.sia.rows import Row, capacity_row
 
 PLAIN = Options()
 CLOSE_ENOUGH = 0.002  # of the relaxation's bound to its value, as a share of what is left to the schedule
-SHARE = 0.4  # of the time left, for one component
-COARSE = 0.02  # a component is first solved to this share of what is left between schedule and bound
-FEW = 500  # slots left between schedule and bound for which components are solved to the end at once
-CLOSED = 0.99  # an absolute gap in slots that closes a whole-numbered problem
-LEAST_NEW = 24  # rows that may be new after a round; more where there are many already
+
+# Cuts and search take turns.
+CUTTING, SEARCHING = 0.5, 0.4  # shares of the time left that a turn of either may take
+PATIENCE, GAIN = 5, 0.005  # in so many rounds of cuts the bound has to gain this share of what is left
 WORTH_SEARCHING = 20  # slots left between schedule and bound
-MODERATE = 12_000  # candidate starts that HiGHS can be given
-WORTH = 0.01  # share of what is left that a pass of cuts and search has to gain to be followed by another
 FIRST_TRIES, TRIES, BATCHES = 200, 500, 2  # of the first search and of later ones, for each job in a batch
 MANY, FEW_SEARCHES = 8, 1  # searches in a row that find nothing better, which end it: with many candidates, with few
-PATIENCE = 5  # rounds of cuts within which
-GAIN = 0.005  # the bound has to gain this share of what is left
-CUTTING, SEARCHING = 0.5, 0.4  # shares of the time left for rounds of cuts, and for search
+WORTH = 0.01  # share of what is left that a turn of both has to gain to be followed by another
+
+# Integer programs.
+MODERATE = 12_000  # candidate starts that HiGHS can be given
+SHARE = 0.4  # of the time left, for one component
+FEW = 500  # slots left between schedule and bound for which components are solved to the end at once
+COARSE = 0.02  # or else to this share of what is left, at first
+CLOSED = 0.99  # an absolute gap in slots that closes a whole-numbered problem
+LEAST_NEW = 24  # rows that may be new after a round; more where there are many already
 
 
 def exact(data: SiaOracle, options: Options = PLAIN, report: Report = ignore) -> Result:
