@@ -92,10 +92,15 @@ def solver(options: Options, extra: Mapping[str, Any] | None = None) -> highspy.
     }
     if options.time_limit is not None:
         wanted["time_limit"] = float(options.time_limit)
-    for name, value in (wanted | dict(extra or {})).items():
+    set_options(h, wanted | dict(extra or {}))
+    return h
+
+
+def set_options(h: highspy.Highs, wanted: Mapping[str, Any]) -> None:
+    """Set options of HiGHS. Raises ValueError where it refuses one."""
+    for name, value in wanted.items():
         if h.setOptionValue(name, value) != highspy.HighsStatus.kOk:
             raise ValueError(f"HiGHS refuses option {name} = {value!r}")
-    return h
 
 
 def solve_arrays(

@@ -7,12 +7,10 @@ from dataclasses import dataclass
 from statistics import fmean, median
 
 import numpy as np
-from numpy.typing import NDArray
 
 from heuristics import sia as heuristics
 from instances.sia import SiaOracle
-
-IntArray = NDArray[np.int64]
+from models.sia.arrays import IntArray, oracle_arrays
 
 POLICIES = (
     "fcfs",
@@ -63,8 +61,9 @@ def _compared(
     starts: Sequence[Mapping[str, int]],
     oracle: Sequence[Mapping[str, int]],
 ) -> Compared:
-    delay, best, fcfs = (list(map(_delay, workloads, which)) for which in (starts, oracle, map(_cutoffs, workloads)))
-    run = [np.array([job.duration for job in data.jobs]) for data in workloads]
+    delay, best = (list(map(_delay, workloads, which)) for which in (starts, oracle))
+    arrays = [oracle_arrays(data) for data in workloads]
+    fcfs, run = [a.cutoff - a.submit for a in arrays], [a.duration for a in arrays]
     ratio = np.concatenate([(d + r) / (f + r) for d, f, r in zip(delay, fcfs, run, strict=True)])
     lost = sum(int(np.maximum(d - f, 0).sum()) for d, f in zip(delay, fcfs, strict=True))
     return Compared(
@@ -80,7 +79,3 @@ def _compared(
 
 def _delay(data: SiaOracle, starts: Mapping[str, int]) -> IntArray:
     return np.array([starts[job.id] - job.submit for job in data.jobs])
-
-
-def _cutoffs(data: SiaOracle) -> dict[str, int]:
-    return {job.id: cutoff for job, cutoff in zip(data.jobs, data.cutoffs, strict=True)}

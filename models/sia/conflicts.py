@@ -69,10 +69,9 @@ def components(columns: Columns, rows: list[Row]) -> tuple[list[Component], IntA
     found = []
     for name in np.unique(label[count:]):
         members = np.flatnonzero(label[:count] == name).tolist()
-        own = tuple(rows[i] for i in binding[label[count:] == name])
-        kept = Rows(columns, list(own))
-        starts = (candidates(opened[j], kept.high[kept.weight[:, j] > 0, j] + 1) for j in members)
-        found.append(Component(tuple(members), tuple(tuple(s.tolist()) for s in starts), own))
+        own = binding[label[count:] == name]
+        starts = (candidates(opened[j], table.high[own[table.weight[own, j] > 0], j] + 1) for j in members)
+        found.append(Component(tuple(members), tuple(tuple(s.tolist()) for s in starts), tuple(rows[i] for i in own)))
     return found, np.array([starts[0] for starts in opened])
 
 

@@ -76,21 +76,18 @@ def _shares(columns: Columns, chosen: IntArray, x: FloatArray, intervals: IntArr
 def _round(columns: Columns, intervals: IntArray, shares: FloatArray) -> list[tuple[float, Row]]:
     """The most broken cut of each interval, with its violation."""
     gpus, capacity = columns.arrays.gpus, columns.arrays.capacity
-    best = shares @ gpus - capacity
-    best /= gpus.max()
-    kind = np.where(best > LEAST, 1, 0)
-    size = np.zeros(len(intervals), dtype=np.int64)
-    near = np.flatnonzero(shares @ gpus > capacity - gpus.max())
-    if not len(near):
+    near = shares @ gpus > capacity - gpus.max()
+    if not near.any():
         return []
-    order = np.argsort(np.where(shares[near] > 1e-9, 1 - shares[near], 2.0), axis=1, kind="stable")
-    sorted_shares = np.take_along_axis(shares[near], order, axis=1)
-    width = int((sorted_shares > 1e-9).sum(axis=1).max(initial=0))
-    order, sorted_shares = order[:, :width], sorted_shares[:, :width]
+    intervals, shares = intervals[near], shares[near]
+    best = (shares @ gpus - capacity) / gpus.max()
+    divisor = np.where(best > LEAST, 1, 0)  # 0: nothing is broken, 1: the capacity row itself
+    size = np.zeros(len(intervals), dtype=np.int64)
+    order = np.argsort(np.where(shares > 1e-9, 1 - shares, 2.0), axis=1, kind="stable")
+    order = order[:, : int((shares > 1e-9).sum(axis=1).max())]
+    sorted_shares = np.take_along_axis(shares, order, axis=1)
     sorted_gpus = gpus[order]
-    for c in np.unique(gpus):
-        if c == 1:
-            continue
+    for c in np.unique(gpus[gpus > 1]):
         inside = np.where(sorted_shares > 1e-9, sorted_gpus % c, 0) > 0  # complementing multiples of c gains nothing
         total = np.cumsum(np.where(inside, sorted_gpus, 0), axis=1)
         rest = (total - capacity) % c
@@ -98,24 +95,21 @@ def _round(columns: Columns, intervals: IntArray, shares: FloatArray) -> list[tu
             complemented, plain = _coefficients(gpus, int(c), r)
             into, out = complemented[order], plain[order]
             gain = np.where(inside, into * (sorted_shares - 1) - out * sorted_shares, 0.0)
-            value = np.cumsum(gain, axis=1) + (shares[near] @ plain)[:, None] - r * ((capacity - total) // c)
+            value = np.cumsum(gain, axis=1) + (shares @ plain)[:, None] - r * ((capacity - total) // c)
             value = np.where((rest == r) & inside, value / r, -1.0)
             place = value.argmax(axis=1)
-            top = value[np.arange(len(near)), place]
-            better = top > np.maximum(best[near], LEAST)
-            at = near[better]
-            best[at], kind[at], size[at] = top[better], c, place[better] + 1
-    position = {int(i): k for k, i in enumerate(near)}
+            top = value[np.arange(len(value)), place]
+            better = top > np.maximum(best, LEAST)
+            best[better], divisor[better], size[better] = top[better], c, place[better] + 1
     found = []
-    for i in np.flatnonzero(kind):
+    for i in np.flatnonzero(divisor):
         first, last, touching = (int(v) for v in intervals[i])
-        if kind[i] == 1:  # as it stands, for the jobs that count in an interval
+        if divisor[i] == 1:  # as it stands, for the jobs that count in an interval
             row = Row(first, last, gpus, capacity, touching)
         else:
-            k = position[int(i)]
-            members = order[k, : size[i]]
-            members = members[gpus[members] % kind[i] > 0]
-            row = rounded(gpus, capacity, members, int(kind[i]), (first, last, touching))
+            members = order[i, : size[i]]
+            members = members[gpus[members] % divisor[i] > 0]
+            row = rounded(gpus, capacity, members, int(divisor[i]), (first, last, touching))
         found.append((float(best[i]), row))
     return found
 

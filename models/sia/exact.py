@@ -1,7 +1,8 @@
 """The fast exact method: a relaxation with cuts, fixing by reduced costs, and integer programs over what is left.
 
 1. A good schedule (`greedy`, `improve`) and the bound of the linear relaxation with cuts (`relaxation`, `cuts`).
-2. Starts whose reduced cost exceeds what is left between the two are excluded.
+2. Starts whose reduced cost exceeds what is left between the two are excluded, and better schedules sought in the
+   order of starts drawn from the relaxation.
 3. The rows with a price make components of jobs; their optima add up to a bound (`conflicts`). The schedule that goes
    with it breaks capacity at some slots: these get rows, and so on, until nothing is broken, which proves it
    optimal, or until the bound reaches the best schedule.
@@ -14,7 +15,7 @@ import numpy as np
 from instances import Answer, Options, Report, Result, Stopwatch, conclude, ignore
 from instances.result import Termination, TracePoint
 from instances.sia import SiaOracle
-from models.sia.arrays import IntArray, oracle_arrays, solution_of
+from models.sia.arrays import IntArray, OracleArrays, oracle_arrays, solution_of
 from models.sia.columns import Columns
 from models.sia.conflicts import Component, Outcome, components, solve_component
 from models.sia.direct import direct
@@ -53,7 +54,7 @@ def exact(data: SiaOracle, options: Options = PLAIN, report: Report = ignore) ->
     arrays = oracle_arrays(data)
     if data.fairness_weight or not arrays.feasible(arrays.cutoff):
         return direct(data, options, report)
-    proof = _Proof(data, options, report, clock)
+    proof = _Proof(data, arrays, options, report, clock)
     build_s = clock.cpu_s
     termination = proof.run()
     answer = Answer(
@@ -71,10 +72,11 @@ def exact(data: SiaOracle, options: Options = PLAIN, report: Report = ignore) ->
 class _Proof:
     """The best schedule (J,), the best bound in slots, and what has been learnt of the components so far."""
 
-    def __init__(self, data: SiaOracle, options: Options, report: Report, clock: Stopwatch) -> None:
-        self.data, self.options, self.report, self.clock = data, options, report, clock
-        self.arrays = oracle_arrays(data)
-        self.columns = Columns(self.arrays)
+    def __init__(
+        self, data: SiaOracle, arrays: OracleArrays, options: Options, report: Report, clock: Stopwatch
+    ) -> None:
+        self.data, self.arrays, self.options, self.report, self.clock = data, arrays, options, report, clock
+        self.columns = Columns(arrays)
         self.best = self.arrays.cutoff
         self.bound = 0
         self.trace: list[TracePoint] = []
@@ -104,7 +106,7 @@ class _Proof:
             self._cut()
             if self.delay - self.bound >= WORTH_SEARCHING:
                 self._search(MANY if self._size() > MODERATE else FEW_SEARCHES)
-            gained = self._size() > MODERATE and before - (self.delay - self.bound) > WORTH * before
+            gained = before - (self.delay - self.bound) > WORTH * before and self._size() > MODERATE
         return self._integer()
 
     def _integer(self) -> Termination:
@@ -209,8 +211,9 @@ class _Proof:
             self._offer(starts)
         else:
             self._repair(starts)
-        known = {row.first for row in rows if row.weight is arrays.gpus and row.first == row.last}
-        return [capacity_row(arrays, t) for t in _broken(use, arrays.capacity) if t not in known]
+        known = {row.key for row in rows}
+        broken = (capacity_row(arrays, t) for t in _broken(use, arrays.capacity))
+        return [row for row in broken if row.key not in known]
 
     def _solve(self, part: Component, cutoff: int, tolerance: float) -> Outcome:
         known = self._known.get(part)

@@ -78,7 +78,7 @@ def advance(arrays: OracleArrays, starts: IntArray) -> IntArray:
 
 
 def _earliest(use: IntArray, begin: int, length: int, limit: int, last: int) -> int:
-    """The earliest start in begin..last; `last` is one."""
+    """The earliest start in begin..last; `last` is one. Not `search.earliest`: small instances compile nothing."""
     full = np.flatnonzero(use[begin : last + length] > limit) + begin
     edges = np.concatenate([[begin - 1], full, [last + length]])
     gaps = np.flatnonzero(np.diff(edges) > length)

@@ -13,7 +13,7 @@ import highspy
 import numpy as np
 
 from instances import Options, Stopwatch
-from models.highs import solver
+from models.highs import set_options, solver
 from models.sia.arrays import FloatArray, IntArray
 from models.sia.columns import SCALE, Columns, ceiling, whole
 from models.sia.cuts import separate
@@ -59,13 +59,13 @@ class Relaxation:
             if not self._solve(clock.remaining_s):
                 return False
             prices = whole(-self._duals[self.jobs :])
-            bound, added = self.rows.lagrangian(prices)
+            bound, charge, least = self.rows.lagrangian(prices)
             self.bound = max(self.bound, ceiling(bound))
-            rows, columns = self._broken_rows(), self._negative_columns(prices)
+            rows, columns = self._broken_rows(), self._negative_columns(charge)
             near = self.value - bound / SCALE <= close_enough * max(0.0, delay - self.value)
             complete = (near and len(rows) <= FEW * len(self.rows)) or not (rows or len(columns))
             if complete:
-                self._proof = bound, added
+                self._proof = bound, charge - least[self.columns.job]
                 self.tight = list(compress(self.rows.rows, prices))
                 self.close(delay)
             self._add_columns(columns)
@@ -79,7 +79,7 @@ class Relaxation:
         cuts = [row for row in cuts if row.key not in self.keys]
         if cuts:
             self._drop()
-        self._add_columns(np.setdiff1d(self.columns.first_open(), self.chosen))
+        self._add_columns(self.columns.first_open())
         self._add_rows(cuts)
         return len(cuts)
 
@@ -89,7 +89,7 @@ class Relaxation:
         order = np.argsort(self.chosen[:count])
         columns, total = self.chosen[:count][order], np.cumsum(self._x[order])
         before = np.searchsorted(columns, self.columns.offset[:-1])
-        level = np.where(before > 0, total[before - 1], 0.0)
+        level = np.concatenate([[0.0], total])[before]
         share = rng.random(self.jobs) if rng.random() < 0.5 else np.full(self.jobs, rng.random())
         at = np.minimum(np.searchsorted(total, level + 0.999 * share), count - 1)
         return self.columns.start[columns[at]].astype(float)
@@ -104,8 +104,7 @@ class Relaxation:
         if limit_s <= 0:
             return False
         limit = float(min(limit_s, 1e7)) + self.highs.getRunTime()
-        if self.highs.setOptionValue("time_limit", limit) != highspy.HighsStatus.kOk:
-            raise ValueError(f"HiGHS refuses option time_limit = {limit!r}")
+        set_options(self.highs, {"time_limit": limit})
         self.highs.run()
         if self.highs.getModelStatus() == highspy.HighsModelStatus.kInfeasible:
             self._add_columns(self._feasible)  # some of them had been closed and dropped
@@ -118,10 +117,10 @@ class Relaxation:
         self.value = float(self.highs.getInfo().objective_function_value)
         return True
 
-    def _negative_columns(self, prices: IntArray) -> IntArray:
+    def _negative_columns(self, charge: IntArray) -> IntArray:
         """Open columns of negative reduced cost, the most negative of each job and not too close to each other."""
         columns = self.columns
-        reduced = self.rows.charge(prices) / SCALE - self._duals[columns.job]
+        reduced = charge / SCALE - self._duals[columns.job]
         found = np.flatnonzero((reduced < -TOLERANCE) & columns.open & ~self.inside)
         taken: dict[int, list[int]] = {}
         new = []
@@ -182,10 +181,9 @@ class Relaxation:
         """Drop slack rows, and closed columns; the basis of what is left stays."""
         basis, basic = self.highs.getBasis(), highspy.HighsBasisStatus.kBasic
         idle_row = np.array([status == basic for status in basis.row_status[self.jobs :]], dtype=bool)
-        loose = np.zeros(len(self.rows), dtype=bool)  # rows and columns since the last solution are not
-        loose[: len(self._activity) - self.jobs] = (
-            self._activity[self.jobs :] < self.rows.limits[: len(self._activity) - self.jobs] - TOLERANCE
-        )
+        activity = self._activity[self.jobs :]
+        loose = np.zeros(len(self.rows), dtype=bool)  # rows since the last solution are not
+        loose[: len(activity)] = activity < self.rows.limits[: len(activity)] - TOLERANCE
         idle_column = np.array([status != basic for status in basis.col_status], dtype=bool)
         row_kept, column_kept = ~(idle_row & loose), ~idle_column | self.columns.open[self.chosen]
         for row, kept in zip(self.rows.rows, row_kept, strict=True):

@@ -106,14 +106,14 @@ class Rows:
         np.add.at(change, self.high[row, job] + shift + 1, -cost)
         return SCALE * columns.delay + np.cumsum(change)[:-1]
 
-    def lagrangian(self, prices: IntArray) -> tuple[int, IntArray]:
-        """The bound that `prices` prove, SCALE times, and what each column adds to it, shape (K,), FIXED if closed.
+    def lagrangian(self, prices: IntArray) -> tuple[int, IntArray, IntArray]:
+        """The bound that `prices` prove, the charge of each column (K,), FIXED if closed, and the least of each job.
 
-        Any prices >= 0 of valid rows prove a bound: Σ_j min_t charge(j, t) less the price of all limits. All of it is
-        integer arithmetic, so that no rounding of a solver's can spoil the bound.
+        Any prices >= 0 of valid rows prove a bound: Σ_j min_t charge(j, t) less the price of all limits. All
+        of it is SCALE times and integer arithmetic, so that no rounding of a solver's can spoil the bound.
         """
         columns = self.columns
         charge = np.where(columns.open, self.charge(prices), FIXED)
         least = np.minimum.reduceat(charge, columns.offset[:-1])
         bound = sum(int(v) for v in least) - sum(int(p) * row.limit for p, row in zip(prices, self.rows, strict=True))
-        return bound, charge - least[columns.job]
+        return bound, charge, least
