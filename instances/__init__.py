@@ -8,9 +8,10 @@ from instances.envelope import Instance, Reference
 from instances.errors import CheckFailed, InputError, MalformedSolution
 from instances.fields import ProblemData
 from instances.files import dump, json_schema, load, parse, save
+from instances.gaps import agree, better, gap
 from instances.options import Options, Report, Solution, ignore
 from instances.registry import PROBLEMS, check
-from instances.result import Answer, Result, conclude, gap
+from instances.result import Answer, Result, conclude
 from instances.verdict import Verdict
 
 __all__ = [
@@ -28,6 +29,8 @@ __all__ = [
     "Solution",
     "Stopwatch",
     "Verdict",
+    "agree",
+    "better",
     "check",
     "conclude",
     "dump",

@@ -7,6 +7,7 @@ from typing import Annotated, Generic, Literal, Self, TypeVar
 from pydantic import Field, SerializeAsAny, model_validator
 
 from instances.fields import Frozen, Name, Number, ProblemData, refuse
+from instances.gaps import better
 
 
 class Reference(Frozen):
@@ -35,8 +36,7 @@ class Instance(Frozen, Generic[D]):
         known = self.reference
         if known is None or known.objective is None or known.bound is None:
             return self
-        over = known.bound - known.objective if self.data.sense == "minimize" else known.objective - known.bound
-        if over > 1e-6 * max(1.0, abs(known.objective)):
+        if better(known.objective, known.bound, self.data.sense):
             side = "<=" if self.data.sense == "minimize" else ">="
             refuse("reference.bound", f"must be {side} reference.objective, {known.objective:g}", known.bound)
         return self

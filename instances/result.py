@@ -1,4 +1,4 @@
-"""The one result of exact methods and heuristics, and the one definition of a gap."""
+"""The one result of exact methods and heuristics."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from pydantic import Field
 
 from instances.errors import CheckFailed, MalformedSolution
 from instances.fields import Frozen, ProblemData, Sense
+from instances.gaps import agree, gap
 from instances.options import OPTION_NAMES, Options, Solution
 from instances.registry import check
 
@@ -23,22 +24,6 @@ Kind = Literal["exact", "heuristic"]
 TracePoint = tuple[float, float | None, float | None]
 
 UNSOLVED: dict[Termination, Status] = {"infeasible": "infeasible", "error": "error"}
-CROSSING = 1e-9  # relative: how far floating-point noise may carry a bound past the objective it bounds
-TOLERANCE = 1e-6  # relative: how far a solver's own tolerances may, whose bound then counts as met
-
-
-def gap(objective: float | None, bound: float | None, sense: Sense) -> float | None:
-    """Relative gap |objective - bound| / max(|objective|, 1e-9), or `None` where either is unknown.
-
-    `bound` bounds `objective` from below in a minimisation and from above in a maximisation.
-    Raises ValueError where it lies on the wrong side by more than a relative 1e-9.
-    """
-    if objective is None or bound is None:
-        return None
-    short = objective - bound if sense == "minimize" else bound - objective
-    if short < -CROSSING * max(1.0, abs(objective)):
-        raise ValueError(f"bound {bound!r} is on the wrong side of objective {objective!r} ({sense})")
-    return max(0.0, short) / max(abs(objective), 1e-9)
 
 
 @dataclass(frozen=True)
@@ -168,5 +153,5 @@ def _met(objective: float | None, bound: float | None, sense: Sense) -> float | 
     """`bound`, or `objective` where a solver's tolerances have carried the bound just past it."""
     if objective is None or bound is None:
         return bound
-    past = bound - objective if sense == "minimize" else objective - bound
-    return objective if 0 < past <= TOLERANCE * max(1.0, abs(objective)) else bound
+    past = bound > objective if sense == "minimize" else bound < objective
+    return objective if past and agree(objective, bound) else bound

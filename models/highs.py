@@ -140,11 +140,14 @@ def run(h: highspy.Highs, *, start: ArrayLike | None = None, watch: Watch | None
     status, info = h.getModelStatus(), h.getInfo()
     termination, reason = _termination(h, status)
     feasible = info.primal_solution_status == highspy.SolutionStatus.kSolutionStatusFeasible
-    x = np.array(h.getSolution().col_value) if feasible else None
+    empty = status == highspy.HighsModelStatus.kModelEmpty  # without rows and columns: the solution has no variables
+    x = np.array(h.getSolution().col_value) if feasible or empty else None
     objective = float(info.objective_function_value) if x is not None else None
     bound: float | None = None
     duals = None
-    if mixed:
+    if empty:
+        objective = bound = lp.offset_
+    elif mixed:
         bound = float(info.mip_dual_bound) if math.isfinite(info.mip_dual_bound) else None
     elif status == highspy.HighsModelStatus.kOptimal:
         bound, duals = objective, np.array(h.getSolution().row_dual)

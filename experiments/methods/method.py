@@ -29,7 +29,8 @@ class Method:
 
     `target` is its `module:function`; `honours` names the options it takes notice of (every method is ended at the
     time limit); `unfit(data)` tells why the method cannot take an instance, `None` where it can. `costly(data)`:
-    whether it would run for hours, so that it has to be asked for by name and is not part of `all`.
+    whether it would run for hours, so that it has to be asked for by name and is not part of `all`. `starts` names
+    heuristics of the same problem, the best solution of which is handed to the method to start from.
     """
 
     name: str
@@ -38,6 +39,7 @@ class Method:
     honours: frozenset[str]
     unfit: Callable[[Any], str | None] = field(default=always, compare=False)
     costly: Callable[[Any], bool] = field(default=never, compare=False)
+    starts: tuple[str, ...] = field(default=(), compare=False)
 
 
 def exact(
@@ -45,9 +47,10 @@ def exact(
     target: str,
     unfit: Callable[[Any], str | None] = always,
     costly: Callable[[Any], bool] = never,
+    starts: tuple[str, ...] = (),
 ) -> Method:
     """An exact method, which honours every option."""
-    return Method(name, target, "exact", EXACT, unfit, costly)
+    return Method(name, target, "exact", EXACT, unfit, costly, starts)
 
 
 def heuristic(

@@ -97,7 +97,7 @@ def _allocation(data: ArylElastic, jobs: Mapping[str, ElasticJob], workers: Mapp
         elif w and _speed(data, jobs[name], w) <= 0:
             found.append(f"job {name} makes no progress on {w} workers")
     used = sum(w * jobs[name].gpus_per_worker for name, w in workers.items())
-    if used > data.capacity_gpus + 1e-9:
+    if used > data.capacity_gpus:
         found.append(f"{used} GPUs are in use, there are {data.capacity_gpus:g}")
     return found
 

@@ -84,7 +84,7 @@ class ArylElastic(ProblemData):
     @property
     def whole_gpus(self) -> int:
         """GPUs that whole workers can use."""
-        return math.floor(self.capacity_gpus + 1e-9)
+        return math.floor(self.capacity_gpus)
 
     def throughput(self, job: ElasticJob, workers: int) -> Fraction:
         """Worker-seconds of work that `job` does in a second on `workers` workers, exactly.

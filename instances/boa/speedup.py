@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import ConfigDict, Field, model_validator
 
-from instances.fields import Frozen, Positive, PositiveCount, Share, refuse
+from instances.fields import Frozen, PositiveCount, PositiveRatio, Share, refuse
 
 FloatArray = NDArray[np.float64]
 LAST_WIDTH = 100_000  # the widest entry of a table
@@ -18,7 +18,7 @@ class Points(Frozen):
     """Measured speedups: `speedup[i]` on `gpus[i]` GPUs, the widths whole, increasing and starting at 1."""
 
     gpus: Annotated[tuple[PositiveCount, ...], Field(min_length=1)]
-    speedup: Annotated[tuple[Positive, ...], Field(min_length=1)]
+    speedup: Annotated[tuple[PositiveRatio, ...], Field(min_length=1)]
 
     @model_validator(mode="after")
     def _validate(self) -> Self:

@@ -13,13 +13,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from instances.eva.packing import EvaPacking
+from instances.fields import STEPS, steps
 
 IntArray = NDArray[np.int64]
 FloatArray = NDArray[np.float64]
 Group = tuple[int, Mapping[int, int], int]
 """(type k, tasks of each class on one instance, number of such instances)."""
-
-STEP = 10**9  # amounts and prices count in steps of 1e-9; finer digits are rounding noise
 
 
 @dataclass(frozen=True)
@@ -116,16 +115,16 @@ def packing_arrays(data: EvaPacking) -> PackingArrays:
     equal workloads and job prices."""
     families = data.families
     amounts = np.array(
-        [[[_steps(t.demand_on(f)[r]) for r in data.resources] for t in data.tasks] for f in families], dtype=object
+        [[[steps(t.demand_on(f)[r]) for r in data.resources] for t in data.tasks] for f in families], dtype=object
     )
-    capacity = np.array([[_steps(k.capacity[r]) for r in data.resources] for k in data.instance_types], dtype=object)
+    capacity = np.array([[steps(k.capacity[r]) for r in data.resources] for k in data.instance_types], dtype=object)
     for r in range(len(data.resources)):
         unit = gcd(*amounts[:, :, r].ravel().tolist(), *capacity[:, r].tolist()) or 1
         amounts[:, :, r] //= unit
         capacity[:, r] //= unit
     demand, limits = amounts.astype(np.int64), capacity.astype(np.int64)
     family = np.array([families.index(k.family) for k in data.instance_types], dtype=np.int64)
-    price, price_unit = _whole([_steps(k.usd_per_hour) for k in data.instance_types])
+    price, price_unit = _whole([steps(k.usd_per_hour) for k in data.instance_types])
     fits = (demand[family] <= limits[:, None, :]).all(axis=2)
     cheapest = np.where(fits, price[:, None], np.iinfo(np.int64).max).min(axis=0)
     job_price = _job_prices(data, cheapest)
@@ -153,15 +152,10 @@ def packing_arrays(data: EvaPacking) -> PackingArrays:
     )
 
 
-def _steps(number: float) -> int:
-    """A number in steps of 1e-9."""
-    return round(Fraction(repr(number)) * STEP)
-
-
-def _whole(steps: Sequence[int]) -> tuple[IntArray, Fraction]:
-    """Numbers as multiples of their greatest common divisor, and that unit."""
-    unit = gcd(*steps) or 1
-    return np.array([s // unit for s in steps], dtype=np.int64), Fraction(unit, STEP)
+def _whole(numbers: Sequence[int]) -> tuple[IntArray, Fraction]:
+    """Steps of the grid as multiples of their greatest common divisor, and that unit."""
+    unit = gcd(*numbers) or 1
+    return np.array([n // unit for n in numbers], dtype=np.int64), Fraction(unit, STEPS)
 
 
 def _job_prices(data: EvaPacking, cheapest: IntArray) -> IntArray:

@@ -11,8 +11,6 @@ from instances.eva.packing import EvaPacking, InstanceType
 from instances.options import Solution
 from instances.verdict import Verdict
 
-SLACK = Fraction(1, 10**9)  # a capacity holds to this much: decimal data need not add up exactly in binary
-
 
 def check_packing(data: EvaPacking, solution: Solution) -> Verdict:
     """Check `{"instances": [{"type": name, "count": n, "tasks": {workload or workload@job: k}}]}`.
@@ -77,7 +75,7 @@ class _Book:
         for resource in self.data.resources:
             demands = ((k, self.tasks[key].demand_on(kind.family)[resource]) for key, k in on_it.items())
             used = sum((k * _exact(demand) for k, demand in demands), Fraction(0))
-            if used > _exact(kind.capacity[resource]) + SLACK:
+            if used > _exact(kind.capacity[resource]):
                 found.append(f"a {kind.name} holds {float(used):g} {resource} of {kind.capacity[resource]:g}")
         return found
 

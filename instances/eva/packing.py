@@ -135,7 +135,7 @@ class EvaPacking(ProblemData):
 
     def _fits(self, task: Task, kind: InstanceType) -> bool:
         demand = task.demand_on(kind.family)
-        return all(demand[r] <= kind.capacity[r] + 1e-9 for r in self.resources)
+        return all(demand[r] <= kind.capacity[r] for r in self.resources)
 
     def _validate_jobs(self) -> None:
         listed: dict[str, int] = {}

@@ -1,0 +1,33 @@
+"""The one definition of a gap, and the one tolerance by which objectives and bounds are compared."""
+
+from __future__ import annotations
+
+from instances.fields import Sense
+
+TOLERANCE = 1e-6  # relative: how far a solver's own tolerances may carry an objective past a bound, which is then met
+NOISE = 1e-12  # absolute, for objectives next to 0: a thousandth of the grid that all amounts and prices lie on
+
+
+def agree(value: float, other: float) -> bool:
+    """Whether two objectives, or an objective and a bound, are one number but for a solver's tolerances."""
+    return abs(value - other) <= max(TOLERANCE * max(abs(value), abs(other)), NOISE)
+
+
+def better(value: float, other: float, sense: Sense) -> bool:
+    """Whether the objective `value` is better than `other` by more than a solver's tolerances."""
+    ahead = other - value if sense == "minimize" else value - other
+    return ahead > 0 and not agree(value, other)
+
+
+def gap(objective: float | None, bound: float | None, sense: Sense) -> float | None:
+    """Relative gap |objective - bound| / max(|objective|, 1e-9), or `None` where either is unknown.
+
+    `bound` bounds `objective` from below in a minimisation and from above in a maximisation.
+    Raises ValueError where it lies on the wrong side by more than a solver's tolerances.
+    """
+    if objective is None or bound is None:
+        return None
+    short = objective - bound if sense == "minimize" else bound - objective
+    if better(objective, bound, sense):
+        raise ValueError(f"bound {bound!r} is on the wrong side of objective {objective!r} ({sense})")
+    return max(0.0, short) / max(abs(objective), 1e-9)
