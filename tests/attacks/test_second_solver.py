@@ -1,0 +1,53 @@
+"""The exported literal models, solved again by SCIP from the file alone, have the optimum that `exact` proves."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from experiments.methods import BUILDERS, METHODS, apply, resolve
+from instances import InputError, Instance, Options, ignore
+from models.literal import write_model
+from tests.attacks.small import CONVEX, NET_SAVING, READINGS, examples
+
+SCIP = Path(__file__).with_name("scip.py")
+SEEDS = 12
+
+
+def exact_optimum(instance: Instance) -> float:
+    (method,) = (m for m in METHODS[instance.problem] if m.name == "exact")
+    result = apply(method, instance, Options(), ignore)
+    assert result.status == "optimal", (instance.name, result.reason)
+    assert result.objective is not None
+    return result.objective
+
+
+def export(instance: Instance, path: Path) -> None:
+    write_model(resolve(BUILDERS[instance.problem])(instance.data), path)
+
+
+@pytest.mark.parametrize("ending", ["lp", "mps"])
+@pytest.mark.parametrize("reading", READINGS)
+def test_scip_finds_the_optimum_that_exact_proves(reading: str, ending: str, tmp_path: Path):
+    cases = examples(READINGS, reading, SEEDS)
+    files = [tmp_path / f"{i}.{ending}" for i in range(len(cases))]
+    for instance, file in zip(cases, files, strict=True):
+        export(instance, file)
+    found = subprocess.run(
+        [sys.executable, str(SCIP), *map(str, files)], capture_output=True, text=True, check=True
+    )
+    optima = [float(line) for line in found.stdout.split()]
+    assert dict(zip((i.name for i in cases), optima, strict=True)) == {
+        i.name: pytest.approx(exact_optimum(i), rel=1e-6, abs=1e-9) for i in cases
+    }
+
+
+@pytest.mark.parametrize("reading", [*CONVEX, *NET_SAVING])
+def test_a_reading_without_a_linear_model_is_refused(reading: str, tmp_path: Path):
+    for instance in examples(CONVEX | NET_SAVING, reading, 2):
+        with pytest.raises(InputError) as refused:
+            export(instance, tmp_path / "model.lp")
+        assert "\n" not in str(refused.value)
