@@ -129,9 +129,7 @@ def oracle(seed: int, fairness_weight: float = 0.0, fair_share: str = "all-use")
     for k in range(rng.randint(1, 7)):
         pool = rng.choice(pools)
         gpus = rng.randint(1, pool.gpus)
-        jobs.append(
-            Job(id=f"j{k}", pool=pool.name, submit=rng.randint(0, 6), duration=rng.randint(1, 6), gpus=gpus)
-        )
+        jobs.append(Job(id=f"j{k}", pool=pool.name, submit=rng.randint(0, 6), duration=rng.randint(1, 6), gpus=gpus))
     data = SiaOracle(
         slot_minutes=1.0,
         pools=tuple(pools),

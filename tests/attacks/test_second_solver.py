@@ -36,9 +36,7 @@ def test_scip_finds_the_optimum_that_exact_proves(reading: str, ending: str, tmp
     files = [tmp_path / f"{i}.{ending}" for i in range(len(cases))]
     for instance, file in zip(cases, files, strict=True):
         export(instance, file)
-    found = subprocess.run(
-        [sys.executable, str(SCIP), *map(str, files)], capture_output=True, text=True, check=True
-    )
+    found = subprocess.run([sys.executable, str(SCIP), *map(str, files)], capture_output=True, text=True, check=True)
     optima = [float(line) for line in found.stdout.split()]
     assert dict(zip((i.name for i in cases), optima, strict=True)) == {
         i.name: pytest.approx(exact_optimum(i), rel=1e-6, abs=1e-9) for i in cases
