@@ -83,13 +83,13 @@ def read_files(files: int, seed: int, folder: Path) -> tuple[list[Accepted], lis
     return accepted, refused, failures
 
 
-def planned(case: Accepted) -> tuple[list[Run], list[Failure]]:
+def planned(case: Accepted, limit_s: float = LIMIT_S) -> tuple[list[Run], list[Failure]]:
     """The runs of all methods that fit and are not costly."""
     try:
         methods = methods_for(case.instance, ["all"])
     except Exception as error:
         return [], [Failure(case.source, "methods_for", f"{type(error).__name__}: {error}", case.text)]
-    return [Run(case.instance, method, Options(time_limit=LIMIT_S)) for method in methods], []
+    return [Run(case.instance, method, Options(time_limit=limit_s)) for method in methods], []
 
 
 def judge(case: Accepted, results: Sequence[tuple[Run, Result]]) -> Iterator[Failure]:
@@ -98,7 +98,7 @@ def judge(case: Accepted, results: Sequence[tuple[Run, Result]]) -> Iterator[Fai
     for _, result in results:
         for symptom in wrong(data, result):
             yield Failure(case.source, result.method, symptom, case.text)
-    proved = [r for run, r in results if run.method.kind == "exact" and r.bound is not None]
+    proved = [r for _, r in results if r.bound is not None]
     found = [r for _, r in results if r.solved]
     for claim in proved:
         for other in found:
@@ -131,13 +131,13 @@ def wrong(data: Any, result: Result) -> Iterator[str]:
         yield f"objective {result.objective!r} is better than its own bound {result.bound!r}"
 
 
-def run_files(cases: Sequence[Accepted], jobs: int) -> tuple[list[Failure], Counter[str]]:
+def run_files(cases: Sequence[Accepted], jobs: int, limit_s: float = LIMIT_S) -> tuple[list[Failure], Counter[str]]:
     """Run every method on every file that was read, in processes that are ended when they overrun."""
     failures: list[Failure] = []
     runs: list[Run] = []
     counts: Counter[str] = Counter()
     for case in cases:
-        fitting, unfit = planned(case)
+        fitting, unfit = planned(case, limit_s)
         runs += fitting
         failures += unfit
     by_source: dict[str, list[tuple[Run, Result]]] = {}

@@ -1,0 +1,245 @@
+"""Names are names: whatever people call their types, jobs and pools, the optimum and the exported models stay."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import highspy
+import pytest
+
+from experiments.methods import BUILDERS, METHODS, apply, resolve
+from instances import InputError, Instance, Options, dump, ignore, load, parse, save
+from models.literal import write_model
+from tests.attacks.small import CONVEX, NET_SAVING, READINGS, examples
+
+AWKWARD = (
+    *("ghost", "default", "all", "x", "y", "z", "X", "Y", "alpha", "cost", "obj", "end", "st", "free", "Integers"),
+    *(
+        "bounds",
+        "inf",
+        "nan",
+        "None",
+        "null",
+        "True",
+        "0",
+        "1",
+        "-1",
+        "1e9",
+        "e1",
+        "",
+        " ",
+        "\u00a0",
+        "\u2003",
+        "\u200b",
+    ),
+    *("$x^$", '"', "'", "\\", "\n", "a\nb", "\t", "\r\n", "a@b", "a", "b", "@", "a b", "a-b", "a_b", "a.b", "A", "a,b"),
+    *(
+        "[0]",
+        "(0)",
+        "x[0,a]",
+        "x_0_a_",
+        "ONE_VAR_CONSTANT",
+        "c_e_",
+        "é",
+        "e\u0301",
+        "ß",
+        "SS",
+        "ı",
+        "🐙",
+        "\u202e",
+        "*",
+    ),
+    *(
+        "x" * 200,
+        "x" * 199,
+        "X" * 200,
+        "instances",
+        "count",
+        "tasks",
+        "other",
+        "total",
+        "gpu",
+        "<b>",
+        "[red]",
+        "%s",
+        "{}",
+    ),
+)
+NAMES = tuple(name for name in AWKWARD if name)  # an empty name is refused
+Rename = Callable[[str, str], str]
+EVERY = READINGS | CONVEX | NET_SAVING
+
+
+def renamed(instance: Instance, new: Rename) -> Instance:
+    """`instance` with each of its names replaced by `new(kind, name)`, read as a file's content is."""
+    content = dump(instance)
+    data = content["data"]
+    RENAMERS[instance.problem](data, new)
+    return parse({name: value for name, value in content.items() if name != "reference"} | {"data": data})
+
+
+def _packing(data: dict[str, Any], new: Rename) -> None:
+    def amounts(given: dict[str, float]) -> dict[str, float]:
+        return {new("resource", r): value for r, value in given.items()}
+
+    data["resources"] = [new("resource", r) for r in data["resources"]]
+    for kind in data["instance_types"]:
+        kind |= {"name": new("type", kind["name"]), "family": new("family", kind["family"])}
+        kind["capacity"] = amounts(kind["capacity"])
+    for task in data["tasks"]:
+        task["workload"] = new("workload", task["workload"])
+        if task.get("job") is not None:
+            task["job"] = new("job", task["job"])
+        demand = task["demand"].items()
+        task["demand"] = {(f if f == "default" else new("family", f)): amounts(given) for f, given in demand}
+    throughput = data.get("throughput") or {}
+    for pair in throughput.get("pairwise", []):
+        pair[:2] = [new("workload", name) for name in pair[:2]]
+
+
+def _allocation(data: dict[str, Any], new: Rename) -> None:
+    data.setdefault("gpu_types", [{"name": "gpu", "price": 1.0}])
+    types = {t["name"] for t in data["gpu_types"]}
+    for gpu_type in data["gpu_types"]:
+        gpu_type["name"] = new("GPU type", gpu_type["name"])
+    for job_class in data["classes"]:
+        job_class["name"] = new("class", job_class["name"])
+        for epoch in job_class["epochs"]:
+            curves = epoch["speedup"].items()
+            epoch["speedup"] = {(new("GPU type", n) if n in types else n): curve for n, curve in curves}
+
+
+def _elastic(data: dict[str, Any], new: Rename) -> None:
+    for job in data["jobs"]:
+        job["id"] = new("job", job["id"])
+
+
+def _reclaim(data: dict[str, Any], new: Rename) -> None:
+    data["servers"] = [new("server", name) for name in data["servers"]]
+    for job in data["jobs"]:
+        job["id"] = new("job", job["id"])
+        job["servers"] = [new("server", name) for name in job["servers"]]
+
+
+def _oracle(data: dict[str, Any], new: Rename) -> None:
+    for pool in data["pools"]:
+        pool["name"] = new("pool", pool["name"])
+    for job in data["jobs"]:
+        job |= {"id": new("job", job["id"]), "pool": new("pool", job["pool"])}
+
+
+RENAMERS = {
+    "eva-packing": _packing,
+    "boa-allocation": _allocation,
+    "aryl-elastic": _elastic,
+    "aryl-reclaim": _reclaim,
+    "sia-oracle": _oracle,
+}
+
+
+def awkward(start: int) -> Rename:
+    """Every kind's names in their order become NAMES from `start` on, so that kinds share names with each other."""
+    given: dict[str, dict[str, str]] = {}
+
+    def new(kind: str, name: str) -> str:
+        of_kind = given.setdefault(kind, {})
+        if name not in of_kind:
+            allowed = [n for n in NAMES if not (kind == "family" and n == "default")]
+            of_kind[name] = allowed[(start + len(of_kind)) % len(allowed)]
+        return of_kind[name]
+
+    return new
+
+
+def solved(instance: Instance, name: str) -> float | None:
+    """The objective that the method called `name` finds, None where it does not fit."""
+    (method,) = (m for m in METHODS[instance.problem] if m.name == name)
+    if method.unfit(instance.data) is not None:
+        return None
+    result = apply(method, instance, Options(), ignore)
+    assert result.status in ("optimal", "feasible", "violates"), (name, result.reason)
+    assert method.kind != "exact" or result.solved
+    return result.objective
+
+
+def optimum_of_file(path: Path) -> float:
+    highs = highspy.Highs()
+    for option, value in (("output_flag", False), ("mip_rel_gap", 0.0), ("mip_abs_gap", 0.0)):
+        assert highs.setOptionValue(option, value) == highspy.HighsStatus.kOk
+    assert highs.readModel(str(path)) == highspy.HighsStatus.kOk
+    highs.run()
+    assert highs.getModelStatus() == highspy.HighsModelStatus.kOptimal
+    return highs.getInfo().objective_function_value
+
+
+def turns(reading: str) -> list[tuple[int, Instance]]:
+    """Small instances in turn, so many that each awkward name stands for something."""
+    cases = [i for i in examples(EVERY, reading, 4) if len(dump(i)["data"].get("jobs", ())) < 10]
+    return [(start, cases[n % len(cases)]) for n, start in enumerate(range(0, len(NAMES), 2))]
+
+
+@pytest.mark.parametrize("reading", EVERY)
+@pytest.mark.parametrize("method", ["exact", "literal"])
+def test_the_optimum_does_not_depend_on_names(reading: str, method: str):
+    plain: dict[str, float | None] = {}
+    for start, instance in turns(reading):
+        if instance.name not in plain:
+            plain[instance.name] = solved(instance, method)
+        found = solved(renamed(instance, awkward(start)), method)
+        assert found == (None if plain[instance.name] is None else pytest.approx(plain[instance.name], rel=1e-6)), start
+
+
+@pytest.mark.parametrize("ending", ["lp", "mps"])
+@pytest.mark.parametrize("reading", READINGS)
+def test_an_exported_model_can_be_read_again_whatever_the_names(reading: str, ending: str, tmp_path: Path):
+    plain: dict[str, float] = {}
+
+    def optimum(instance: Instance) -> float:
+        path = tmp_path / f"model.{ending}"
+        write_model(resolve(BUILDERS[instance.problem])(instance.data), path)
+        return optimum_of_file(path)
+
+    for start, instance in turns(reading):
+        if instance.name not in plain:
+            plain[instance.name] = optimum(instance)
+        assert optimum(renamed(instance, awkward(start))) == pytest.approx(plain[instance.name], rel=1e-6), start
+
+
+@pytest.mark.parametrize("reading", EVERY)
+def test_every_heuristic_takes_any_name(reading: str):
+    for start, instance in turns(reading)[::3]:
+        called = renamed(instance, awkward(start))
+        for method in METHODS[instance.problem]:
+            if method.kind == "heuristic":
+                solved(called, method.name)
+
+
+@pytest.mark.parametrize("reading", EVERY)
+def test_a_file_keeps_any_name(reading: str, tmp_path: Path):
+    for start, instance in turns(reading):
+        called = renamed(instance, awkward(start))
+        save(called, tmp_path / "i.json")
+        assert load(tmp_path / "i.json") == called
+
+
+@pytest.mark.parametrize("tasks", [[("a@b", None), ("a", "b")], [("a@b", "c"), ("a", "b@c")]])
+def test_tasks_that_a_solution_could_not_tell_apart_are_refused(tasks: list[tuple[str, str | None]]):
+    demand = {"default": {"gpu": 1.0}}
+    data = {
+        "resources": ["gpu"],
+        "instance_types": [{"name": "k", "family": "f", "capacity": {"gpu": 2.0}, "usd_per_hour": 1.0}],
+        "tasks": [{"workload": w, "count": 1, "demand": demand} | ({"job": j} if j else {}) for w, j in tasks],
+        "objective": "cost",
+    }
+    with pytest.raises(InputError, match=r"^data\.tasks: must be unique, occurs 2 times, got \"a@b"):
+        parse({"gapwise": 1, "problem": "eva-packing", "name": "n", "data": data})
+
+
+@pytest.mark.parametrize("reading", EVERY)
+def test_an_empty_name_is_refused(reading: str):
+    for instance in examples(EVERY, reading, 2):
+        with pytest.raises(InputError) as refused:
+            renamed(instance, lambda kind, name: "")
+        assert str(refused.value).isprintable()
