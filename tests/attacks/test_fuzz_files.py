@@ -11,9 +11,21 @@ from pathlib import Path
 
 import pytest
 
-from tests.attacks.fuzz import LIMIT_S, TRACES, Accepted, Failure, read_files, read_trace, read_traces, run_files
+from instances import InputError
+from tests.attacks.fuzz import (
+    TRACES,
+    Failure,
+    lasting,
+    read_files,
+    read_texts,
+    read_trace,
+    read_traces,
+    run_files,
+    unclear,
+)
 from tests.attacks.mutants import bases, mutant
 
+FOUND = Path(__file__).with_name("found")
 FILES = int(os.environ.get("GAPWISE_FUZZ_FILES", "60"))
 COPIES = int(os.environ.get("GAPWISE_FUZZ_TRACES", "60"))
 SEED = int(os.environ.get("GAPWISE_FUZZ_SEED", "1"))
@@ -23,17 +35,6 @@ def shown(failures: list[Failure]) -> list[str]:
     return [f"{f.source}, {f.method}: {f.symptom} {f.text[:1000]}" for f in failures]
 
 
-def overran(failure: Failure) -> bool:
-    return failure.symptom.startswith("overran")
-
-
-def without_overruns_of_a_busy_machine(cases: list[Accepted], failures: list[Failure]) -> list[Failure]:
-    """The failures; a method that was ended from outside gets five times as long before it counts."""
-    late = {f.source for f in failures if overran(f)}
-    again, _ = run_files([case for case in cases if case.source in late], jobs=1, limit_s=5 * LIMIT_S)
-    return [f for f in failures if not overran(f)] + [f for f in again if overran(f)]
-
-
 def test_a_mutated_file_is_refused_in_one_line_or_solved_without_contradiction(tmp_path: Path):
     cases, refused, failures = read_files(FILES, SEED, tmp_path)
     assert shown(failures) == []
@@ -41,7 +42,7 @@ def test_a_mutated_file_is_refused_in_one_line_or_solved_without_contradiction(t
     assert cases
     failures, counts = run_files(cases, jobs=1)
     assert counts["optimal"] > 0
-    assert shown(without_overruns_of_a_busy_machine(cases, failures)) == []
+    assert shown(lasting(cases, failures, jobs=1)) == []
 
 
 def test_a_mutated_trace_is_refused_in_one_line_or_makes_a_valid_instance(tmp_path: Path):
@@ -51,11 +52,32 @@ def test_a_mutated_trace_is_refused_in_one_line_or_makes_a_valid_instance(tmp_pa
     assert cases
 
 
+def test_files_that_once_failed_are_refused_or_solved(tmp_path: Path):
+    """The name of each says what was wrong with it; a file of its own for each cause that an attack has found."""
+    files = sorted(FOUND.glob("*.json"))
+    assert files
+    cases, _, failures = read_texts({file.stem: file.read_text() for file in files}, tmp_path)
+    found, _ = run_files(cases, jobs=1)
+    assert shown(failures + lasting(cases, found, jobs=1)) == []
+
+
+@pytest.mark.parametrize("file", sorted(FOUND.glob("*.csv")), ids=lambda file: file.stem)
+def test_a_trace_that_once_failed_is_refused_or_read(file: Path, tmp_path: Path):
+    kind = file.stem.split("-")[0].replace("_", " ")
+    for seed in range(4):
+        refusal = ""
+        try:
+            assert read_trace(kind, file, tmp_path, random.Random(seed)).data
+        except InputError as error:
+            refusal = str(error)
+        assert not refusal or unclear(refusal) is None
+
+
 @pytest.mark.parametrize("kind", TRACES)
 def test_an_unchanged_trace_makes_an_instance(kind: str, tmp_path: Path):
     path = tmp_path / "t.csv"
     path.write_text(TRACES[kind])
-    assert read_trace(kind, path, random.Random(0)).data
+    assert read_trace(kind, path, tmp_path, random.Random(0)).data
 
 
 def test_an_attack_can_be_repeated_by_its_seed():
