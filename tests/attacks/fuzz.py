@@ -52,9 +52,9 @@ class Accepted:
 
 
 def unclear(message: str) -> str | None:
-    """What is wrong with a refusal: it must be one printable line that says where."""
-    if not message.isprintable():
-        return f"not one printable line: {message!r}"
+    """What is wrong with a refusal: it must be one line that says where."""
+    if len(message.splitlines()) != 1:
+        return f"not one line: {message!r}"
     if len(message) > LONGEST:
         return f"{len(message)} characters: {message[:200]}"
     if not re.match(r"[^:]+: .", message):
@@ -122,8 +122,8 @@ def judge(case: Accepted, results: Sequence[tuple[Run, Result]]) -> Iterator[Fai
 def wrong(data: Any, result: Result) -> Iterator[str]:
     """What is wrong with one result alone."""
     reason = result.reason or ""
-    if reason and not reason.isprintable():
-        yield f"reason is not one printable line: {reason!r}"
+    if len(reason.splitlines()) > 1:
+        yield f"reason is not one line: {reason!r}"
     if result.status == "error" and not reason.startswith("InputError: "):
         yield f"error: {reason}"
     if result.termination == "killed":
@@ -233,24 +233,31 @@ def read_traces(traces: int, seed: int, folder: Path) -> tuple[list[Accepted], l
     for i in range(traces):
         kind = list(TRACES)[i % len(TRACES)]
         rng = random.Random(f"trace {seed} {i}")
-        name, text, path = f"trace {i} ({kind})", csv_mutant(TRACES[kind], rng), folder / "t.csv"
-        path.write_bytes(text.encode("utf-8", "surrogatepass"))
-        try:
-            with warnings.catch_warnings():
-                warnings.simplefilter("error")
-                instance = read_trace(kind, path, folder, rng)
-            assert parse(dump(instance)) == instance
-        except InputError as error:
-            refused.append(str(error))
-            symptom = unclear(str(error))
-        except BaseException as error:
-            symptom = f"{type(error).__name__}: {' '.join(str(error).split())[:300]}"
-        else:
+        name, text = f"trace {i} ({kind})", csv_mutant(TRACES[kind], rng)
+        instance, refusal, symptom = try_trace(kind, text, folder, rng)
+        if instance is not None:
             accepted.append(Accepted(name, text, instance))
-            symptom = "read, although a row has more cells than the header" if _overfull(text) else None
+        if refusal is not None:
+            refused.append(refusal)
         if symptom is not None:
             failures.append(Failure(name, kind, symptom, text))
     return accepted, refused, failures
+
+
+def try_trace(kind: str, text: str, folder: Path, rng: random.Random) -> tuple[Instance | None, str | None, str | None]:
+    """The instance that `text` makes or the refusal, and what is wrong with either."""
+    path = folder / "t.csv"
+    path.write_bytes(text.encode("utf-8", "surrogatepass"))
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            instance = read_trace(kind, path, folder, rng)
+        assert parse(dump(instance)) == instance
+    except InputError as error:
+        return None, str(error), unclear(str(error))
+    except BaseException as error:
+        return None, None, f"{type(error).__name__}: {' '.join(str(error).split())[:300]}"
+    return instance, None, "read, although a row has more cells than the header" if _overfull(text) else None
 
 
 def _overfull(text: str) -> bool:

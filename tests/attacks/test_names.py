@@ -242,4 +242,4 @@ def test_an_empty_name_is_refused(reading: str):
     for instance in examples(EVERY, reading, 2):
         with pytest.raises(InputError) as refused:
             renamed(instance, lambda kind, name: "")
-        assert str(refused.value).isprintable()
+        assert len(str(refused.value).splitlines()) == 1
