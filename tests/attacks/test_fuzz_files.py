@@ -25,7 +25,7 @@ from tests.attacks.fuzz import (
 from tests.attacks.mutants import bases, mutant
 
 FOUND = Path(__file__).with_name("found")
-FILES = int(os.environ.get("GAPWISE_FUZZ_FILES", "60"))
+FILES = int(os.environ.get("GAPWISE_FUZZ_FILES", "40"))
 COPIES = int(os.environ.get("GAPWISE_FUZZ_TRACES", "60"))
 SEED = int(os.environ.get("GAPWISE_FUZZ_SEED", "1"))
 
