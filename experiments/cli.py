@@ -38,7 +38,7 @@ def main(command: str | None = None) -> None:
     except USAGE_ERROR as error:
         _exit(f"gapwise: {error.format_message()}" if error.format_message() else "", REFUSED)
     except OSError as error:
-        _no_output(error)
+        _give_up(error)
     except (KeyboardInterrupt, typer.Abort):
         status = INTERRUPTED
     if status == INTERRUPTED:
@@ -48,7 +48,9 @@ def main(command: str | None = None) -> None:
 
 def _app(arguments: list[str]) -> typer.Typer:
     """The commands; where one is called, that alone, for others take longer to load than it may take to run."""
-    app = typer.Typer(help="True optimality gaps for GPU-cluster scheduling.", add_completion=False, no_args_is_help=True)
+    app = typer.Typer(
+        help="True optimality gaps for GPU-cluster scheduling.", add_completion=False, no_args_is_help=True
+    )
     app.callback()(lambda: None)  # so that a single command, too, is called by its name
     for name in COMMANDS if not arguments or arguments[0] not in COMMANDS else arguments[:1]:
         app.command(name)(getattr(importlib.import_module(f"experiments.{name}"), name))
@@ -64,13 +66,14 @@ def _ready_streams() -> None:
             stream.reconfigure(errors="backslashreplace")
 
 
-def _no_output(error: OSError) -> None:
-    """End because the standard output takes no more."""
+def _give_up(error: OSError) -> None:
+    """End because the standard output takes no more, or a file could not be read or written."""
     nowhere = os.open(os.devnull, os.O_WRONLY)
     os.dup2(nowhere, 1)  # what is still in the buffer would fail once more on the way out
     if isinstance(error, BrokenPipeError):
         sys.exit(UNREAD)
-    _exit(f"gapwise: standard output: {error.strerror or error}", FAILED)
+    place = "standard output" if error.filename is None else error.filename
+    _exit(f"gapwise: {place}: {error.strerror or error}", FAILED)
 
 
 def _exit(message: str, status: int) -> None:

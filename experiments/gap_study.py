@@ -15,7 +15,7 @@ from experiments.instance_set import InstanceSet, from_paths
 from experiments.methods import METHODS
 from experiments.report import write_report
 from experiments.runner import Run, plan
-from experiments.solve import exit_status, follow_to_the_end
+from experiments.solve import as_json, exit_status, follow_to_the_end
 from experiments.store import Store
 from experiments.summary import Row, Scored, false_references, score, summarise
 from experiments.table import csv_text, ready_folder
@@ -59,7 +59,7 @@ def gap_study(
     options, given = flags.options(time_limit=time_limit, gap=gap, threads=threads, seed=seed)
     runs = study_runs(paths or [], method, options, given - {"time_limit"}, quick, problem)
     with Store(ready_folder(folder) / "runs.sqlite", resume=resume) as store:
-        found = follow_to_the_end(runs, jobs, store, format, quiet)
+        found = follow_to_the_end(runs, jobs, store, quiet, as_json if format == "json" else None)
         done = [(run, found[i]) for i, run in enumerate(runs)]
         scored, faults = score(done), false_references(done)
         rows = summarise(scored)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Annotated
@@ -16,7 +16,7 @@ from experiments.methods import BUILDERS, resolve
 from experiments.runner import Run, as_finished, plan
 from experiments.store import Store
 from experiments.table import csv_text, print_table, ready_folder
-from experiments.terminal import err, follow, print_json
+from experiments.terminal import err, follow, print_line
 from instances import InputError, Instance, Result
 from instances.files import write_whole
 
@@ -25,7 +25,9 @@ def solve(
     paths: Annotated[
         list[Path],
         typer.Argument(
-            metavar="PATH...", help="Instance files (.json, .json.gz, - for standard input) or folders.", show_default=False
+            metavar="PATH",
+            help="Instance files (.json, .json.gz, - for standard input) or folders.",
+            show_default=False,
         ),
     ],
     method: flags.Method = None,
@@ -52,7 +54,7 @@ def solve(
         export(instances, write_model, quiet)
     with ExitStack() as stack:
         store = stack.enter_context(Store(ready_folder(folder) / "runs.sqlite", resume=resume)) if folder else None
-        found = follow_to_the_end(runs, jobs, store, format, quiet)
+        found = follow_to_the_end(runs, jobs, store, quiet, as_json if format == "json" else None)
         results = [found[i] for i in range(len(runs))]
         if format == "table":
             print_table(results)
@@ -63,16 +65,25 @@ def solve(
     raise typer.Exit(exit_status(results, store))
 
 
+def as_json(i: int, result: Result) -> str:
+    """A result as one line of JSON."""
+    return result.model_dump_json()
+
+
 def follow_to_the_end(
-    runs: Sequence[Run], jobs: int, store: Store | None, format: str, quiet: bool
+    runs: Sequence[Run],
+    jobs: int,
+    store: Store | None,
+    quiet: bool,
+    line: Callable[[int, Result], str] | None = None,
 ) -> dict[int, Result]:
-    """The results by their place in `runs`; told of, and printed where the format is `json`, as they are finished."""
+    """The results by their place in `runs`; told of, and their `line` printed, as they are finished."""
     found: dict[int, Result] = {}
     try:
         for i, result in follow(finished(runs, jobs, store), len(runs), quiet):
             found[i] = result
-            if format == "json":
-                print_json(result.model_dump_json())
+            if line is not None:
+                print_line(line(i, result))
     except KeyboardInterrupt:
         if store is not None:
             err.print(f"{store.held} of {len(runs)} runs are kept in {store.path.parent}; go on with --resume")

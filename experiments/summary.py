@@ -132,7 +132,9 @@ def _known(group: Sequence[tuple[Run, Result]]) -> Known:
     refuted = {}
     for value, claimant in bounds:
         if objective is not None and better(objective, value, sense):
-            refuted[claimant] = f"objective {objective!r} of {found_by} is better than the bound {value!r} of {claimant}"
+            refuted[claimant] = (
+                f"objective {objective!r} of {found_by} is better than the bound {value!r} of {claimant}"
+            )
     tightest = max if sense == "minimize" else min
     bound, bound_by = tightest(((b, by) for b, by in bounds if by not in refuted), default=(None, ""))
     if reference is not None and THE_REFERENCE not in refuted:
@@ -151,7 +153,9 @@ def _with_reference(
     """The best objective, that of the reference included where its own bound proves it."""
     said = reference.objective
     if said is not None and bound is not None and better(said, bound, sense):
-        refuted[THE_REFERENCE] = f"objective {said!r} of {THE_REFERENCE} is better than the bound {bound!r} of {bound_by}"
+        refuted[THE_REFERENCE] = (
+            f"objective {said!r} of {THE_REFERENCE} is better than the bound {bound!r} of {bound_by}"
+        )
         return objective
     if said is None or reference.bound is None or not agree(said, reference.bound):
         return objective

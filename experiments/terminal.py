@@ -19,7 +19,11 @@ FILE_WIDTH = 160  # columns of a table that goes to a file or a pipe
 
 # names are printed as they are: an instance may be called `a [b] :star:`
 out = Console(
-    highlight=False, markup=False, emoji=False, soft_wrap=True, width=None if sys.stdout is not None and sys.stdout.isatty() else FILE_WIDTH
+    highlight=False,
+    markup=False,
+    emoji=False,
+    soft_wrap=True,
+    width=None if sys.stdout is not None and sys.stdout.isatty() else FILE_WIDTH,
 )
 err = Console(stderr=True, highlight=False, markup=False, emoji=False, soft_wrap=True)
 
@@ -53,7 +57,7 @@ def line(result: Result) -> str:
     return " ".join(parts)
 
 
-def print_json(content: str) -> None:
+def print_line(content: str) -> None:
     """One JSON object in a line on standard output; where that cannot show a character, as its escape."""
     try:
         content.encode(sys.stdout.encoding if sys.stdout is not None else "utf-8")

@@ -47,7 +47,11 @@ def best_start(heuristics: Iterable[Heuristic], sense: Sense, limit_s: float | N
 
 
 def from_start(
-    function: Callable[..., Result], data: ProblemData, heuristics: Iterable[Heuristic], options: Options, report: Report
+    function: Callable[..., Result],
+    data: ProblemData,
+    heuristics: Iterable[Heuristic],
+    options: Options,
+    report: Report,
 ) -> Answer:
     """What the exact method `function` finds from the best start, which is reported at once.
 
