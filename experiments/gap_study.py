@@ -126,7 +126,7 @@ def _runs_of(s: InstanceSet, names: list[str] | None, options: Options, given: f
 
 
 def results_csv(scored: Sequence[Scored]) -> str:
-    """One row a run, with its instance set, both gaps of the study, whether it is proven optimal, and by whose bound."""
+    """One row a run, with its instance set, both gaps of the study, whether it is proven optimal, by whose bound."""
     extra: list[dict[str, object]] = [
         {
             "instance_set": s.run.instance_set,

@@ -34,7 +34,9 @@ def write_report(path: Path, rows: Sequence[Row], scored: Sequence[Scored]) -> N
         "<!doctype html><html lang='en'><head><meta charset='utf-8'>"
         f"<title>Gapwise: gap study</title><style>{STYLE}</style></head><body><h1>Gap study</h1>"
         "<p>Gap to optimum: |objective - proven optimum| / |optimum|. To bound, where no optimum is proven: "
-        "|objective - best bound| / |objective|. Proven: solutions that meet the best bound of the study, to 1e-6. CPU seconds of one process, build and solve.</p>"
+        "|objective - best bound| / |objective|. "
+        "Proven: solutions that meet the best bound of the study, to 1e-6. "
+        "CPU seconds of one process, build and solve.</p>"
         f"{body}<p>{len(scored)} runs. {escape(made_with)}</p></body></html>\n"
     )
     write_whole(path, page.encode())

@@ -20,7 +20,7 @@ class Reference(Frozen):
 
 D = TypeVar("D", bound=ProblemData)
 
-VERSION = 1
+VERSION: Literal[1] = 1
 
 
 def _version(value: Any) -> Any:

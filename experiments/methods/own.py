@@ -60,10 +60,7 @@ def _plain_answer(said: Answer, cpu_s: float) -> Answer:
     if termination not in get_args(Termination):
         raise InputError(f"termination: must be one of {', '.join(get_args(Termination))}, got {termination!r}")
     if termination == "infeasible":
-        termination, reason = (
-            "finished",
-            f"claims, without proof, that there is no solution: {reason or ''}".rstrip(": "),
-        )
+        termination, reason = "finished", f"claims that there is no solution: {reason or 'without a reason'}"
     trace = plain(said.trace, "trace")
     if not all(isinstance(t, list) and len(t) == 3 and isinstance(t[0], float | int) for t in trace):
         raise InputError("trace: must be a list of (seconds, incumbent, bound)")
@@ -120,7 +117,7 @@ def resolve(target: str) -> Callable[..., Any]:
     function = getattr(found, name, None)
     if not callable(function):
         raise InputError(f"method: {target}: {module} has no function {name!r}")
-    return function  # type: ignore[no-any-return]
+    return function
 
 
 def source_digest(target: str) -> str:

@@ -1,4 +1,4 @@
-"""Heuristics before an exact method: their best feasible solution is where it starts, and what it never falls behind."""
+"""Heuristics before an exact method: it starts from their best feasible solution, and never falls behind it."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def ahead(objective: float, other: float | None, sense: Sense) -> bool:
 
 
 def best_start(heuristics: Iterable[Heuristic], sense: Sense, limit_s: float | None) -> Start | None:
-    """The best solution of the heuristics, each a name and a call. One that fails or runs out of time is passed over."""
+    """The best solution of the heuristics, each a name and a call. One that fails or is too slow is passed over."""
     clock, best = Stopwatch(limit_s), None
     for name, run in heuristics:
         if clock.expired:
@@ -67,7 +67,7 @@ def from_start(
     left = options if limit is None else replace(options, time_limit=max(clock.remaining_s, LEAST_S))
     result = function(data, left, report, start=None if start is None else start.solution)
     answer = result.unchecked()
-    trace = [(when + wall_s, *values) for when, *values in answer.trace]
+    trace = [(when + wall_s, incumbent, bound) for when, incumbent, bound in answer.trace]
     info = dict(answer.info)
     if start is not None:
         if result.status == "infeasible":

@@ -270,8 +270,10 @@ def test_contradictions_between_methods_are_errors(objectives: list):
 def test_a_loose_proof_does_not_accuse_a_better_heuristic():
     exact, heuristic = scored_results(("exact", "optimal", 11.0, 9.0), ("h", "feasible", 10.0, None))
     assert heuristic.result.status == "feasible"
-    assert heuristic.gap_to_optimum == 0
-    assert exact.gap_to_optimum == pytest.approx(0.1)
+    assert heuristic.gap_to_optimum is exact.gap_to_optimum is None  # for nothing is proven but to the asked gap
+    assert heuristic.gap_to_bound == pytest.approx(0.1)
+    assert exact.gap_to_bound == pytest.approx(2 / 11)
+    assert not exact.proven
 
 
 def test_a_wrong_reference_is_found_out(tmp_path: Path):

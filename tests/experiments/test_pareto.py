@@ -50,7 +50,7 @@ def test_files_and_the_wanted_time(small: Path, tmp_path: Path):
     done = run("pareto", small, "--points", 4, "--mean-jct", 1.0, "--out", out, "--method", "one-width", "--quiet")
     assert done.returncode == 0
     assert "mean JCT 1 h needs budget" in done.stdout
-    assert sorted(p.name for p in out.iterdir()) == ["frontier.csv", "frontier.png", "frontier.svg"]
+    assert sorted(p.name for p in out.iterdir()) == ["frontier.csv", "frontier.png", "frontier.svg", "runs.sqlite"]
     assert (out / "frontier.svg").read_text().startswith("<?xml")
     assert (out / "frontier.png").read_bytes().startswith(b"\x89PNG")
     again = tmp_path / "again"
