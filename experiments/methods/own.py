@@ -61,6 +61,8 @@ def _plain_answer(said: Answer, cpu_s: float) -> Answer:
         raise InputError(f"termination: must be one of {', '.join(get_args(Termination))}, got {termination!r}")
     if termination == "infeasible":
         termination, reason = "finished", f"claims that there is no solution: {reason or 'without a reason'}"
+    if said.solution is None and reason is None:
+        reason = "returned no solution"
     trace = plain(said.trace, "trace")
     if not all(isinstance(t, list) and len(t) == 3 and isinstance(t[0], float | int) for t in trace):
         raise InputError("trace: must be a list of (seconds, incumbent, bound)")

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable
 from contextlib import suppress
 from dataclasses import dataclass, replace
 
-from instances import Answer, Options, ProblemData, Report, Result, Solution, Stopwatch
+from instances import Answer, CheckFailed, Options, ProblemData, Report, Result, Solution, Stopwatch
 from instances.deadline import within
 from instances.fields import Sense
 
@@ -71,7 +71,7 @@ def from_start(
     info = dict(answer.info)
     if start is not None:
         if result.status == "infeasible":
-            raise RuntimeError(f"calls infeasible what {start.method} has solved")
+            raise CheckFailed(f"calls infeasible what {start.method} has solved")
         if result.status != "error" and ahead(start.objective, result.objective, data.sense):
             answer = replace(answer, solution=start.solution)
         trace = [(wall_s, start.objective, None), *trace]
