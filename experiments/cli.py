@@ -16,14 +16,14 @@ from instances import InputError, OutputError
 
 COMMANDS = ("gap_study", "pareto", "solve", "simulate")
 USAGE_ERROR: Any = typer.BadParameter.__mro__[2]  # click's ClickException, which newer releases of typer carry along
-FAILED, REFUSED, INTERRUPTED, ENDED, UNREAD = 1, 2, 130, 143, 141
+FAILED, REFUSED, INTERRUPTED, ENDED = 1, 2, 130, 143
 
 
 def main(command: str | None = None) -> None:
     """Run `gapwise`, or one of its sub-commands.
 
     Exit status: 0 done, 1 a method failed or output could not be written, 2 bad input, 3 ended without a solution,
-    130 interrupted, 141 nobody reads the standard output.
+    130 interrupted.
     """
     _ready_streams()
     arguments = sys.argv[1:] if command is None else [command, *sys.argv[1:]]
@@ -71,7 +71,7 @@ def _give_up(error: OSError) -> None:
     nowhere = os.open(os.devnull, os.O_WRONLY)
     os.dup2(nowhere, 1)  # what is still in the buffer would fail once more on the way out
     if isinstance(error, BrokenPipeError):
-        sys.exit(UNREAD)
+        sys.exit(FAILED)  # without a word: whoever read it had enough
     place = "standard output" if error.filename is None else error.filename
     _exit(f"gapwise: {place}: {error.strerror or error}", FAILED)
 
