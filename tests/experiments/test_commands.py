@@ -149,6 +149,19 @@ def test_a_study_of_one_problem_leaves_the_others_alone(tmp_path: Path):
     assert {json.loads(line)["problem"] for line in done.stdout.splitlines()} == {"eva-packing"}
 
 
+def test_the_page_on_own_heuristics_says_what_works(tmp_path: Path):
+    page = (ROOT / "docs" / "own_heuristic.md").read_text()
+    (tmp_path / "my_heuristics.py").write_text(page.partition("```{testcode}\n")[2].partition("```")[0])
+    (command,) = re.findall(r"^gapwise (gap_study .*)$", page, re.MULTILINE)
+    line = [sys.executable, "-m", "experiments.cli", *command.split(), "--format", "json", "--quiet"]
+    here = os.environ | {"PYTHONPATH": str(ROOT)}
+    done = subprocess.run(line, capture_output=True, text=True, cwd=tmp_path, check=False, env=here)
+    assert (done.returncode, done.stderr) == (0, "")
+    mine = [r for r in map(json.loads, done.stdout.splitlines()) if r["method"] == "my_heuristics:first_fit"]
+    assert {r["status"] for r in mine} == {"feasible"}
+    assert len(mine) >= 6
+
+
 BAD = [
     ("solve none.json", "none.json: No such file"),
     ("solve {folder}/fifo", "fifo: not a regular file"),
