@@ -12,6 +12,7 @@ matplotlib.use("Agg")
 
 import matplotlib.pyplot as plt
 
+from experiments.text import label, no_warnings
 from instances.files import write_whole
 
 Curve = Sequence[tuple[float, float | None]]
@@ -27,7 +28,7 @@ def write_plots(stem: Path, curves: Mapping[str, Curve], title: str) -> None:
 
     Raises InputError where a file cannot be written.
     """
-    with plt.rc_context({"svg.hashsalt": "gapwise", "svg.fonttype": "none", "font.size": 9}):
+    with plt.rc_context({"svg.hashsalt": "gapwise", "svg.fonttype": "none", "font.size": 9}), no_warnings():
         figure, (above, below) = plt.subplots(
             2, figsize=(6.4, 5.2), sharex=True, height_ratios=(3, 2), layout="constrained"
         )
@@ -35,7 +36,7 @@ def write_plots(stem: Path, curves: Mapping[str, Curve], title: str) -> None:
         for i, (name, points) in enumerate(curves.items()):
             style, width = STYLES.get(name, (f"C{i}-", 1.0))
             known = [(b, t) for b, t in points if t is not None]
-            above.plot([b for b, _ in known], [t for _, t in known], style, linewidth=width, label=name)
+            above.plot([b for b, _ in known], [t for _, t in known], style, linewidth=width, label=label(name))
             over = [(b, 100 * (t / optima[b] - 1)) for b, t in known if b in optima]
             if name != "exact":
                 below.plot([b for b, _ in over], [e for _, e in over], style, linewidth=width)
@@ -47,7 +48,7 @@ def write_plots(stem: Path, curves: Mapping[str, Curve], title: str) -> None:
         above.set_ylabel("mean job completion time, h")
         below.set_ylabel("over the optimum, %")
         below.set_xlabel("budget")
-        above.set_title(title, fontsize=9)
+        above.set_title(label(title), fontsize=9)
         above.legend(frameon=False)
         for axes in (above, below):
             axes.grid(alpha=0.3)

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import csv
 import io
+import json
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
@@ -15,11 +17,14 @@ import typer
 from rich.table import Table
 
 from experiments import flags
-from experiments.methods import Method, apply, methods_for
-from experiments.runner import plan
+from experiments.methods import Method, methods_for
+from experiments.runner import Run, plan
+from experiments.solve import exit_status, follow_to_the_end
+from experiments.store import Store
 from experiments.table import ready_folder
-from experiments.terminal import err, follow, out, percent
-from instances import InputError, Instance, Options, Result, ignore, load
+from experiments.terminal import err, out, percent
+from experiments.text import cell, shown
+from instances import InputError, Instance, Options, Result, load
 from instances.boa import BoaAllocation, from_trace, least_budget
 from instances.files import write_whole
 from models.boa.frontier import Frontier, fastest_budget, frontier, with_budget
@@ -41,7 +46,13 @@ def pareto(
     file: Annotated[
         Path, typer.Argument(help="Instance file of boa-allocation, or a job trace (.csv).", show_default=False)
     ],
-    method: flags.Method = None,
+    method: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="Method beside `exact`, `all`, or your own `package.module:function`; repeatable.",
+            show_default=", ".join(DEFAULT_METHODS[1:]),
+        ),
+    ] = None,
     points: Annotated[int, typer.Option(help="Number of budgets.", min=2)] = 40,
     low: Annotated[float | None, typer.Option("--from", help="First budget.", show_default="the least")] = None,
     high: Annotated[
@@ -62,46 +73,57 @@ def pareto(
     gap: flags.Gap = None,
     threads: flags.Threads = None,
     seed: flags.Seed = None,
+    jobs: flags.Jobs = 1,
     format: flags.Format = "table",
     folder: flags.Out = None,
+    resume: flags.Resume = False,
     quiet: flags.Quiet = False,
 ) -> None:
     """Print what each budget buys: the proven optimum and the methods beside it; with --out also CSV, SVG and PNG."""
     options, given = flags.options(time_limit=time_limit, gap=gap, threads=threads, seed=seed)
+    if resume and folder is None:
+        raise InputError("--resume: needs --out, the folder with the finished points")
     instance = _instance(file, {"speedups": speedups, "hours": hours, "rescale_seconds": rescale_seconds})
     if instance.problem != PROBLEM or not isinstance(instance.data, BoaAllocation):
         raise InputError(f"{file}: problem: must be {PROBLEM}, got {instance.problem}")
     names = ["exact", *(name for name in method or _defaults(instance) if name != "exact")]
     methods = [run.method for run in plan([instance], names, options, given)]
-    if folder is not None:
-        ready_folder(folder)
     budgets = _budgets(instance.data, points, low, high)
-    widest = _replaced(instance, max(budgets[-1], instance.data.budget))
-    assert isinstance(widest.data, BoaAllocation)
-    exact = frontier(widest.data)
-    wanted = None if mean_jct is None else wanted_line(exact, mean_jct, options)
-    runs = run(widest, exact, methods, budgets, options)
-    found = []
-    for point, result in follow(((p, p.result) for p in runs), len(budgets) * len(methods), quiet):
-        found.append(point)
-        if format == "json":
-            print(result.model_dump_json(), flush=True)
-    if format == "table":
-        print_frontier(found, methods, instance.data)
-    elif format == "csv":
-        print(frontier_csv(found), end="")
-    if wanted is not None:
-        (out if format == "table" else err).print(wanted, markup=False)
-    if folder is not None:
-        write_whole(folder / "frontier.csv", frontier_csv(found).encode())
-        from experiments.frontier_plot import write_plots  # with matplotlib, only when something is drawn
+    wanted = None
+    if mean_jct is not None:
+        widest = with_budget(instance.data, max(budgets[-1], instance.data.budget))
+        wanted = wanted_line(frontier(widest), mean_jct, options)
+    runs = [Run(at_budget(instance, budget), method, options) for budget in budgets for method in methods]
+    with ExitStack() as stack:
+        store = stack.enter_context(Store(ready_folder(folder) / "runs.sqlite", resume=resume)) if folder else None
+        results = follow_to_the_end(runs, jobs, store, quiet, line_of(runs) if format == "json" else None)
+        found = [Point(run.instance.data.budget, results[i]) for i, run in enumerate(runs)]
+        if format == "table":
+            print_frontier(found, methods, instance.data)
+        elif format == "csv":
+            print(frontier_csv(found), end="")
+        if wanted is not None:
+            (out if format == "table" else err).print(wanted)
+        if folder is not None:
+            write_whole(folder / "frontier.csv", frontier_csv(found).encode())
+            from experiments.frontier_plot import write_plots  # with matplotlib, only when something is drawn
 
-        curves = {m.name: [(p.budget, p.result.objective) for p in found if p.result.method == m.name] for m in methods}
-        write_plots(folder / "frontier", curves, instance.name)
-        if not quiet:
-            err.print(f"wrote {folder / 'frontier'}.csv, .svg and .png", markup=False)
-    failed = any(p.result.status == "error" for p in found)
-    raise typer.Exit(1 if failed else 0)
+            curves = {
+                m.name: [(p.budget, p.result.objective) for p in found if p.result.method == m.name] for m in methods
+            }
+            write_plots(folder / "frontier", curves, instance.name)
+            if not quiet:
+                err.print(f"wrote {folder / 'frontier'}.csv, .svg and .png")
+    raise typer.Exit(exit_status((p.result for p in found), store))
+
+
+def line_of(runs: Sequence[Run]) -> Callable[[int, Result], str]:
+    """What is printed of a result as JSON: the result, and its budget as a number."""
+
+    def line(i: int, result: Result) -> str:
+        return json.dumps({"budget": runs[i].instance.data.budget} | result.model_dump(mode="json"), ensure_ascii=False)
+
+    return line
 
 
 def _instance(file: Path, of_trace: dict[str, Any]) -> Instance:
@@ -133,24 +155,11 @@ def _budgets(data: BoaAllocation, points: int, low: float | None, high: float | 
     return [float(b) for b in np.linspace(start, end, points)]
 
 
-def _replaced(instance: Instance, budget: float) -> Instance:
+def at_budget(instance: Instance, budget: float) -> Instance:
+    """The instance with another budget, which is part of its name."""
     assert isinstance(instance.data, BoaAllocation)
-    return instance.model_copy(update={"data": with_budget(instance.data, budget), "reference": None})
-
-
-def run(
-    instance: Instance, exact: Frontier, methods: Sequence[Method], budgets: Sequence[float], options: Options
-) -> Iterator[Point]:
-    """Every method at every budget; the exact points share their arrays and the lines of the dual."""
-    for budget in budgets:
-        here = _replaced(instance, budget)
-        for method in methods:
-            if method.name == "exact":
-                result = exact.at(budget, options)
-            else:
-                result = apply(method, here, options, ignore)
-            name = f"{instance.name}@{budget:.6g}"
-            yield Point(budget, result.model_copy(update={"instance": name, "method": method.name}))
+    update = {"data": with_budget(instance.data, budget), "reference": None, "name": f"{instance.name}@{budget:.10g}"}
+    return instance.model_copy(update=update)
 
 
 def frontier_csv(found: Sequence[Point]) -> str:
@@ -161,8 +170,7 @@ def frontier_csv(found: Sequence[Point]) -> str:
     writer.writerow(["budget", "method", "status", "mean_jct_hours", "bound_hours", "excess_over_optimum", "cpu_s"])
     for p in found:
         r = p.result
-        cpu = None if r.solve_s is None else (r.build_s or 0.0) + r.solve_s
-        writer.writerow([p.budget, r.method, r.status, r.objective, r.bound, _excess(p, optima), cpu])
+        writer.writerow([p.budget, cell(r.method), r.status, r.objective, r.bound, _excess(p, optima), r.cpu_s])
     return text.getvalue()
 
 
@@ -188,7 +196,7 @@ def print_frontier(found: Sequence[Point], methods: Sequence[Method], data: BoaA
         "mean JCT, h",
         "bound, h",
         "proven",
-        *(m.name for m in methods if m.name != "exact"),
+        *(shown(m.name) for m in methods if m.name != "exact"),
     ):
         table.add_column(name, justify="right")
     for budget in dict.fromkeys(p.budget for p in found):

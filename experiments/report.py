@@ -1,4 +1,4 @@
-"""The study as one self-contained HTML page: tables, and a box plot of the gaps."""
+"""The study as one self-contained HTML page: tables, and a plot of the gaps."""
 
 from __future__ import annotations
 
@@ -7,17 +7,20 @@ from collections.abc import Sequence
 from html import escape
 from pathlib import Path
 
+from experiments.columns import MEASURED, NAMED
 from experiments.summary import Row, Scored
-from experiments.terminal import percent
+from experiments.text import label, no_warnings, shown
 from instances.files import write_whole
+from instances.gaps import TOLERANCE
 from instances.result import versions
 
 WIDE = 5.0  # a gap of 500%, from which on the axis is logarithmic
+BOX = 5  # gaps from which on a box says more than the gaps themselves
 STYLE = """
 body { font: 15px/1.5 system-ui, sans-serif; max-width: 62rem; margin: 2rem auto; padding: 0 1rem; color: #222 }
 table { border-collapse: collapse; margin: 1rem 0; font-variant-numeric: tabular-nums }
 th, td { padding: .2rem .7rem; text-align: right; border-bottom: 1px solid #ddd }
-th:nth-child(-n+2), td:nth-child(-n+2) { text-align: left }
+th:nth-child(-n+2), td:nth-child(-n+2), td:last-child { text-align: left }
 svg { max-width: 100%; height: auto }
 """
 
@@ -31,47 +34,47 @@ def write_report(path: Path, rows: Sequence[Row], scored: Sequence[Scored]) -> N
         "<!doctype html><html lang='en'><head><meta charset='utf-8'>"
         f"<title>Gapwise: gap study</title><style>{STYLE}</style></head><body><h1>Gap study</h1>"
         "<p>Gap to optimum: |objective - proven optimum| / |optimum|. To bound, where no optimum is proven: "
-        "|objective - best bound| / |objective|. CPU seconds of one process, build and solve.</p>"
+        "|objective - best bound| / |objective|. "
+        "Proven: solutions that meet the best bound of the study, to 1e-6. "
+        "CPU seconds of one process, build and solve.</p>"
         f"{body}<p>{len(scored)} runs. {escape(made_with)}</p></body></html>\n"
     )
     write_whole(path, page.encode())
 
 
 def _section(problem: str, rows: Sequence[Row]) -> str:
-    head = "".join(
-        f"<th>{name}</th>"
-        for name in ("instance set", "method", "runs", "mean gap", "median", "max", "to bound", "proven", "CPU s")
-    )
-    lines = []
-    for row in rows:
-        mean, middle, most = row.describe(row.gaps)
-        cpu = f"{sum(row.cpu_s) / len(row.cpu_s):.3f}" if row.cpu_s else "-"
-        to_bound = percent(row.describe(row.gaps_to_bound)[0])
-        values = (percent(mean), percent(middle), percent(most), to_bound, f"{row.proven}/{row.runs}", cpu)
-        named = (row.instance_set, row.method, str(row.runs), *values)
-        lines.append("<tr>" + "".join(f"<td>{escape(value)}</td>" for value in named) + "</tr>")
-    plot = box_plot([row for row in rows if row.gaps and max(row.gaps) > 0])
-    return f"<h2>{escape(problem)}</h2><table><tr>{head}</tr>{''.join(lines)}</table>{plot}"
+    columns = (*NAMED, *MEASURED)
+    head = "".join(f"<th>{escape(column.heading)}</th>" for column in columns)
+    lines = ("".join(f"<td>{escape(shown(column.show(row)))}</td>" for column in columns) for row in rows)
+    body = "".join(f"<tr>{line}</tr>" for line in lines)
+    return f"<h2>{escape(problem)}</h2><table><tr>{head}</tr>{body}</table>{gap_plot(rows)}"
 
 
-def box_plot(rows: Sequence[Row]) -> str:
-    """Gaps to the proven optimum, one box a row, as SVG text; empty where there are none."""
+def gap_plot(rows: Sequence[Row]) -> str:
+    """Gaps to the proven optimum, one line a row, as SVG text: boxes, or points where they are few.
+
+    Rows without a gap that can be seen are left out; empty where none is left.
+    """
+    rows = [row for row in rows if row.gaps and max(row.gaps) > TOLERANCE]
     if not rows:
         return ""
     import matplotlib  # here, for it takes longer to load than most commands take
     from matplotlib.figure import Figure
 
-    with matplotlib.rc_context({"svg.hashsalt": "gapwise", "svg.fonttype": "none", "font.size": 9}):
+    with matplotlib.rc_context({"svg.hashsalt": "gapwise", "svg.fonttype": "none", "font.size": 9}), no_warnings():
         figure = Figure(figsize=(8, 0.8 + 0.32 * len(rows)), layout="constrained")
         axes = figure.subplots()
-        labels = [f"{row.instance_set}: {row.method}" for row in rows]
-        axes.boxplot(
-            [[100 * g for g in row.gaps] for row in rows], orientation="horizontal", tick_labels=labels, widths=0.6
-        )
-        axes.invert_yaxis()
+        for place, row in enumerate(rows):
+            percents = [100 * g for g in row.gaps]
+            if len(percents) < BOX:
+                axes.plot(percents, [place] * len(percents), "k|", markersize=8)
+            else:
+                axes.boxplot([percents], positions=[place], orientation="horizontal", widths=0.6)
+        axes.set_yticks(range(len(rows)), [label(f"{row.instance_set}: {row.method}") for row in rows])
+        axes.set_ylim(len(rows) - 0.5, -0.5)
         if max(max(row.gaps) for row in rows) > WIDE:
             axes.set_xscale("symlog", linthresh=10)  # so that a few per cent can be told from none
-            axes.set_xlim(left=0)
+        axes.set_xlim(left=0)
         axes.set_xlabel("gap to the proven optimum, %")
         axes.grid(axis="x", alpha=0.3)
         for side in ("top", "right"):

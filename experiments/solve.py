@@ -1,9 +1,8 @@
-"""`python -m experiments.solve FILE...`: solve one or many instance files."""
+"""`python -m experiments.solve PATH...`: solve one or many instance files."""
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Annotated
@@ -11,17 +10,26 @@ from typing import Annotated
 import typer
 
 from experiments import flags
+from experiments.filename import result_file
+from experiments.instance_set import instances_at
 from experiments.methods import BUILDERS, resolve
-from experiments.runner import Run, plan, run_all
+from experiments.runner import Run, as_finished, plan
 from experiments.store import Store
 from experiments.table import csv_text, print_table, ready_folder
-from experiments.terminal import err, follow
-from instances import InputError, Instance, Result, load
+from experiments.terminal import err, follow, print_line
+from instances import InputError, Instance, Result
 from instances.files import write_whole
 
 
 def solve(
-    files: Annotated[list[Path], typer.Argument(help="Instance files (.json, .json.gz).", show_default=False)],
+    paths: Annotated[
+        list[Path],
+        typer.Argument(
+            metavar="PATH",
+            help="Instance files (.json, .json.gz, - for standard input) or folders.",
+            show_default=False,
+        ),
+    ],
     method: flags.Method = None,
     time_limit: flags.TimeLimit = None,
     gap: flags.Gap = None,
@@ -40,38 +48,60 @@ def solve(
     options, given = flags.options(time_limit=time_limit, gap=gap, threads=threads, seed=seed)
     if resume and folder is None:
         raise InputError("--resume: needs --out, the folder with the finished runs")
-    instances = [load(path) for path in files]
+    instances = [instance for path in paths for instance in instances_at([path]).values()]
     runs = plan(instances, method or ["exact"], options, given)
     if write_model is not None:
         export(instances, write_model, quiet)
     with ExitStack() as stack:
         store = stack.enter_context(Store(ready_folder(folder) / "runs.sqlite", resume=resume)) if folder else None
-        results = []
-        for _, result in follow(finished(runs, jobs, store), len(runs), quiet):
-            results.append(result)
-            if format == "json":
-                print(result.model_dump_json(), flush=True)
-    if format == "table":
-        print_table(results)
-    elif format == "csv":
-        print(csv_text(results), end="")
-    if folder is not None:
-        write_results(folder, results)
-    raise typer.Exit(exit_status(results))
+        found = follow_to_the_end(runs, jobs, store, quiet, as_json if format == "json" else None)
+        results = [found[i] for i in range(len(runs))]
+        if format == "table":
+            print_table(results)
+        elif format == "csv":
+            print(csv_text(results), end="")
+        if folder is not None:
+            write_results(folder, results)
+    raise typer.Exit(exit_status(results, store))
 
 
-def finished(runs: Sequence[Run], jobs: int, store: Store | None) -> Iterator[tuple[Run, Result]]:
-    """Results in the order of `runs`: those the store has from the store, the others as they are run, and then kept."""
-    known = {i: store.get(run) for i, run in enumerate(runs)} if store is not None else {}
-    fresh = run_all([run for i, run in enumerate(runs) if known.get(i) is None], jobs)
+def as_json(i: int, result: Result) -> str:
+    """A result as one line of JSON."""
+    return result.model_dump_json()
+
+
+def follow_to_the_end(
+    runs: Sequence[Run],
+    jobs: int,
+    store: Store | None,
+    quiet: bool,
+    line: Callable[[int, Result], str] | None = None,
+) -> dict[int, Result]:
+    """The results by their place in `runs`; told of, and their `line` printed, as they are finished."""
+    found: dict[int, Result] = {}
+    try:
+        for i, result in follow(finished(runs, jobs, store), len(runs), quiet):
+            found[i] = result
+            if line is not None:
+                print_line(line(i, result))
+    except KeyboardInterrupt:
+        if store is not None:
+            err.print(f"{store.held} of {len(runs)} runs are kept in {store.path.parent}; go on with --resume")
+        raise
+    return found
+
+
+def finished(runs: Sequence[Run], jobs: int, store: Store | None) -> Iterator[tuple[int, Result]]:
+    """The place in `runs` and the result of each: first those in the store, then the others as they are finished."""
+    left = []
     for i, run in enumerate(runs):
-        result = known.get(i)
-        if result is None:
-            _, result = next(fresh)
-            if store is not None:
-                store.put(run, result)
-        yield run, result
-    next(fresh, None)  # lets the processes end by themselves
+        known = None if store is None else store.get(run)
+        if known is None:
+            left.append(i)
+        else:
+            yield i, known
+    for i, result in as_finished([runs[i] for i in left], jobs, None if store is None else store.keep):
+        yield left[i], result
 
 
 def export(instances: Sequence[Instance], path: Path, quiet: bool = False) -> None:
@@ -92,14 +122,16 @@ def write_results(folder: Path, results: Iterable[Result]) -> None:
     results = list(results)
     write_whole(folder / "results.csv", csv_text(results).encode())
     for result in results:
-        name = re.sub(r"[^\w.+-]+", "-", f"{result.instance}.{result.method}")
-        write_whole(folder / f"{name}.json", (result.model_dump_json(indent=1) + "\n").encode())
+        content = result.model_dump_json(indent=1) + "\n"
+        write_whole(folder / result_file(result.instance, result.method), content.encode())
 
 
-def exit_status(results: Iterable[Result]) -> int:
-    """0: done; 1: a method failed; 3: a limit ended a method without a solution."""
+def exit_status(results: Iterable[Result], store: Store | None = None) -> int:
+    """0: done; 1: a method failed, or a result could not be kept; 3: a limit ended a method without a solution."""
     statuses = {result.status for result in results}
-    return 1 if "error" in statuses else 3 if "no_solution" in statuses else 0
+    if "error" in statuses or (store is not None and store.fault):
+        return 1
+    return 3 if "no_solution" in statuses else 0
 
 
 if __name__ == "__main__":

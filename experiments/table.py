@@ -10,8 +10,10 @@ from pathlib import Path
 from rich.table import Table
 
 from experiments.terminal import out, percent
-from instances import InputError, Result
+from experiments.text import cell, shown
+from instances import InputError, OutputError, Result
 from instances.files import write_whole
+from instances.gaps import TOLERANCE
 
 COLUMNS = (
     "instance",
@@ -36,12 +38,18 @@ def print_table(results: Iterable[Result]) -> None:
         table.add_column(name, justify="right")
     table.add_column("")
     for r in results:
-        cpu = None if r.solve_s is None else (r.build_s or 0.0) + r.solve_s
         numbers = [f"{v:.10g}" if v is not None else "-" for v in (r.objective, r.bound)]
-        note = r.reason or (r.violations[0] if r.violations else "")
-        gap, seconds = percent(r.gap, 4), "-" if cpu is None else f"{cpu:.3f}"
-        table.add_row(r.instance, r.method, r.status, *numbers, gap, seconds, note)
+        seconds = "-" if r.cpu_s is None else f"{r.cpu_s:.3f}"
+        table.add_row(shown(r.instance), shown(r.method), r.status, *numbers, percent(r.gap, 4), seconds, note(r))
     out.print(table)
+
+
+def note(result: Result) -> str:
+    """What there is to say of a result beside its numbers."""
+    said = result.reason or (result.violations[0] if result.violations else "")
+    if result.status == "optimal" and result.gap is not None and result.gap > TOLERANCE:
+        said = "; ".join(part for part in ("within the gap asked for, not proven further", said) if part)
+    return shown(said)
 
 
 def csv_text(results: Iterable[Result], extra: Sequence[dict[str, object]] | None = None) -> str:
@@ -53,7 +61,8 @@ def csv_text(results: Iterable[Result], extra: Sequence[dict[str, object]] | Non
     writer = csv.DictWriter(text, [*names, *COLUMNS], lineterminator="\n")
     writer.writeheader()
     for result, row in zip(results, more, strict=True):
-        writer.writerow({**row, **{name: getattr(result, name) for name in COLUMNS}})
+        values = {**row, **{name: getattr(result, name) for name in COLUMNS}}
+        writer.writerow({name: cell(value) for name, value in values.items()})
     return text.getvalue()
 
 
@@ -64,6 +73,9 @@ def ready_folder(path: Path) -> Path:
     except OSError as error:
         raise InputError(f"{path}: cannot be made a folder: {error.strerror}") from error
     probe = path / ".gapwise-probe"
-    write_whole(probe, b"")
+    try:
+        write_whole(probe, b"")
+    except OutputError as error:
+        raise InputError(f"{path}: cannot be written to") from error
     probe.unlink()
     return path

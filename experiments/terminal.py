@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sys
 from collections.abc import Iterable, Iterator
 from typing import TypeVar
@@ -9,6 +10,7 @@ from typing import TypeVar
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
+from experiments.text import shown
 from instances import Result
 
 T = TypeVar("T")
@@ -17,7 +19,11 @@ FILE_WIDTH = 160  # columns of a table that goes to a file or a pipe
 
 # names are printed as they are: an instance may be called `a [b] :star:`
 out = Console(
-    highlight=False, markup=False, emoji=False, soft_wrap=True, width=None if sys.stdout.isatty() else FILE_WIDTH
+    highlight=False,
+    markup=False,
+    emoji=False,
+    soft_wrap=True,
+    width=None if sys.stdout is not None and sys.stdout.isatty() else FILE_WIDTH,
 )
 err = Console(stderr=True, highlight=False, markup=False, emoji=False, soft_wrap=True)
 
@@ -31,7 +37,7 @@ def follow(results: Iterable[tuple[T, Result]], total: int, quiet: bool = False)
         with Progress(*columns, console=err, transient=True) as progress:
             task = progress.add_task("starting", total=total)
             for run, result in results:
-                progress.update(task, advance=1, description=f"{result.instance} {result.method}"[:60])
+                progress.update(task, advance=1, description=shown(f"{result.instance} {result.method}")[:60])
                 yield run, result
     else:
         for i, (run, result) in enumerate(results, 1):
@@ -41,14 +47,23 @@ def follow(results: Iterable[tuple[T, Result]], total: int, quiet: bool = False)
 
 def line(result: Result) -> str:
     """One result in one line."""
-    parts = [result.instance, result.method, result.status]
+    parts = [shown(result.instance), shown(result.method), result.status]
     if result.objective is not None:
         parts.append(f"{result.objective:.6g} {result.unit}")
     if result.gap is not None:
         parts.append(f"gap {percent(result.gap)}")
     if result.reason:
-        parts.append(f"({result.reason})")
+        parts.append(f"({shown(result.reason)})")
     return " ".join(parts)
+
+
+def print_line(content: str) -> None:
+    """One JSON object in a line on standard output; where that cannot show a character, as its escape."""
+    try:
+        content.encode(sys.stdout.encoding if sys.stdout is not None else "utf-8")
+    except UnicodeEncodeError:
+        content = json.dumps(json.loads(content))
+    print(content, flush=True)
 
 
 def percent(share: float | None, digits: int = 2) -> str:

@@ -5,7 +5,7 @@ This layer imports nothing of the others.
 
 from instances.clock import Stopwatch
 from instances.envelope import Instance, Reference
-from instances.errors import CheckFailed, InputError, MalformedSolution
+from instances.errors import CheckFailed, InputError, MalformedSolution, OutputError
 from instances.fields import ProblemData
 from instances.files import dump, json_schema, load, parse, save
 from instances.gaps import agree, better, gap
@@ -22,6 +22,7 @@ __all__ = [
     "Instance",
     "MalformedSolution",
     "Options",
+    "OutputError",
     "ProblemData",
     "Reference",
     "Report",

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Generic, Literal, Self, TypeVar
+from typing import Annotated, Any, Generic, Literal, Self, TypeVar
 
-from pydantic import Field, SerializeAsAny, model_validator
+from pydantic import BeforeValidator, Field, SerializeAsAny, model_validator
 
 from instances.fields import Frozen, Name, Number, ProblemData, refuse
 from instances.gaps import better
@@ -20,11 +20,20 @@ class Reference(Frozen):
 
 D = TypeVar("D", bound=ProblemData)
 
+VERSION: Literal[1] = 1
+
+
+def _version(value: Any) -> Any:
+    """The number 1 itself: to Python, `true` and 1.0 are the same."""
+    if type(value) is not int:
+        refuse("", f"must be {VERSION}", value)
+    return value
+
 
 class Instance(Frozen, Generic[D]):
     """One instance: an envelope round the problem's own data."""
 
-    gapwise: Literal[1] = 1
+    gapwise: Annotated[Literal[1], BeforeValidator(_version)] = VERSION
     problem: str
     name: Name
     source: str = ""

@@ -11,3 +11,7 @@ class MalformedSolution(ValueError):
 
 class CheckFailed(RuntimeError):
     """A method's claim that the independent checker refutes. It is an error of the program, never of the user."""
+
+
+class OutputError(InputError):
+    """What was found cannot be written: no such folder, no space left, no permission."""

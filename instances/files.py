@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import errno
 import gzip
+import io
 import json
 import os
+import stat
 import tempfile
 import zlib
 from collections.abc import Mapping
@@ -13,24 +16,38 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from instances.envelope import Instance
-from instances.errors import InputError
+from instances.envelope import VERSION, Instance
+from instances.errors import InputError, OutputError
 from instances.fields import ProblemData
 from instances.registry import PROBLEMS
 
 ENVELOPE = ("gapwise", "problem", "name", "data")
+LARGEST_FILE = 1 << 28  # bytes, of a file and of what it unpacks to
+STDIN = "-"
+GZIP = b"\x1f\x8b"
 
 
 def load(path: str | Path) -> Instance[Any]:
-    """Load the instance file `path` (.json or .json.gz).
+    """Load the instance file `path` (.json or .json.gz; `-` is the standard input).
 
     Raises InputError, one line naming the file, the path inside it and the offending value.
     """
-    path = Path(path)
+    content = read_json(path)
     try:
-        raw = path.read_bytes()
-        text = (gzip.decompress(raw) if path.suffix == ".gz" else raw).decode("utf-8")
-        content = json.loads(text, object_pairs_hook=_without_duplicates)
+        return parse(content)
+    except InputError as error:
+        raise InputError(f"{path}: {error}") from None
+
+
+def read_json(path: str | Path) -> Any:
+    """The parsed JSON of the file `path`, as `load` reads it. Raises InputError."""
+    raw = read_bytes(path)
+    try:
+        if Path(path).suffix == ".gz" or (_is_stream(Path(path)) and raw.startswith(GZIP)):
+            with gzip.GzipFile(fileobj=io.BytesIO(raw)) as packed:
+                raw = packed.read(LARGEST_FILE + 1)
+            _refuse_large(path, raw)
+        return json.loads(raw.decode("utf-8"), object_pairs_hook=_without_duplicates)
     except (OSError, EOFError, zlib.error) as error:
         reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
         raise InputError(f"{path}: {reason}") from error
@@ -38,16 +55,45 @@ def load(path: str | Path) -> Instance[Any]:
         if isinstance(error, InputError):
             raise InputError(f"{path}: {error}") from None
         raise InputError(f"{path}: not valid JSON: {error}") from error
+
+
+def read_bytes(path: str | Path) -> bytes:
+    """The content of a regular file, or of a stream: the standard input (`-`), or a pipe that the shell has opened.
+
+    Raises InputError for a file that cannot be read, for a device, for a named pipe, which may never end, and for one
+    that is too large.
+    """
+    path = Path(path)
     try:
-        return parse(content)
-    except InputError as error:
-        raise InputError(f"{path}: {error}") from None
+        if not _is_stream(path) and not stat.S_ISREG(mode := path.stat().st_mode):
+            kind = os.strerror(errno.EISDIR) if stat.S_ISDIR(mode) else "not a regular file"
+            raise InputError(f"{path}: {kind}")
+        with open(0, "rb", closefd=False) if str(path) == STDIN else path.open("rb") as file:
+            raw = file.read(LARGEST_FILE + 1)
+    except (OSError, ValueError) as error:
+        if isinstance(error, InputError):
+            raise
+        hint = ": only files are read" if str(path).startswith(("http:", "https:")) else ""
+        raise InputError(f"{path}: {getattr(error, 'strerror', None) or error}{hint}") from error
+    _refuse_large(path, raw)
+    return raw
+
+
+def _is_stream(path: Path) -> bool:
+    return str(path) == STDIN or str(path).startswith(("/dev/stdin", "/dev/fd/", "/proc/self/fd/"))
+
+
+def _refuse_large(path: str | Path, raw: bytes) -> None:
+    if len(raw) > LARGEST_FILE:
+        raise InputError(f"{path}: must be at most {LARGEST_FILE >> 20} MiB")
 
 
 def parse(content: Any) -> Instance[Any]:
     """The instance that `content`, the parsed JSON of an instance file, describes. Raises InputError."""
     if not isinstance(content, Mapping):
         raise InputError(f"must be an object with the fields {', '.join(ENVELOPE)}, got {_show(content)}")
+    if content.get("gapwise", VERSION) != VERSION:  # before anything else: another version may have other fields
+        raise InputError(f"gapwise: must be {VERSION}, got {_show(content['gapwise'])}")
     for name in ENVELOPE:
         if name not in content:
             raise InputError(f"{name}: missing")
@@ -83,11 +129,11 @@ def save(instance: Instance, path: str | Path) -> None:
 
 
 def write_whole(path: Path, raw: bytes) -> None:
-    """Write a file in one step: it appears whole, or the old one stays. Raises InputError where it cannot."""
+    """Write a file in one step: it appears whole, or the old one stays. Raises OutputError where it cannot."""
     try:
-        handle, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
+        handle, name = tempfile.mkstemp(prefix=".gapwise-", dir=path.parent)
     except OSError as error:
-        raise InputError(f"{path}: cannot be written: {error.strerror}") from error
+        raise OutputError(f"{path}: cannot be written: {error.strerror}") from error
     try:
         with os.fdopen(handle, "wb") as file:
             file.write(raw)
@@ -95,7 +141,7 @@ def write_whole(path: Path, raw: bytes) -> None:
         os.replace(name, path)
     except OSError as error:
         os.unlink(name)
-        raise InputError(f"{path}: cannot be written: {error.strerror}") from error
+        raise OutputError(f"{path}: cannot be written: {error.strerror}") from error
 
 
 def json_schema(problem: str) -> dict[str, Any]:

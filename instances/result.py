@@ -31,15 +31,16 @@ class Answer:
     """What an algorithm hands over, not yet checked by anybody.
 
     `bound` holds for every feasible solution; `termination` says why the algorithm stopped, `reason` why there is
-    nothing to show; `build_s` and `solve_s` are CPU seconds; `trace` holds (wall seconds, incumbent, bound).
+    nothing to show; `build_s` and `solve_s` are CPU seconds, `None` where nobody measured them; `trace` holds (wall
+    seconds, incumbent, bound).
     """
 
     solution: Solution | None
     bound: float | None = None
     termination: Termination = "finished"
     reason: str | None = None
-    build_s: float = 0.0
-    solve_s: float = 0.0
+    build_s: float | None = 0.0
+    solve_s: float | None = 0.0
     trace: Sequence[TracePoint] = ()
     info: Mapping[str, Any] = field(default_factory=dict)
 
@@ -76,6 +77,24 @@ class Result(Frozen):
         """Whether there is a solution that keeps every constraint."""
         return self.status in ("optimal", "feasible")
 
+    @property
+    def cpu_s(self) -> float | None:
+        """CPU seconds of building and solving, `None` where they are unknown."""
+        return None if self.solve_s is None else (self.build_s or 0.0) + self.solve_s
+
+    def unchecked(self) -> Answer:
+        """What the method handed over, to be checked again against data that are known to be the instance's own."""
+        return Answer(
+            self.solution,
+            self.bound,
+            self.termination,
+            self.reason,
+            self.build_s,
+            self.solve_s,
+            self.trace,
+            self.info,
+        )
+
 
 @lru_cache(maxsize=1)
 def versions() -> dict[str, str]:
@@ -100,9 +119,13 @@ def conclude(
 ) -> Result:
     """Check `answer` with the independent checker of its problem and make the result of it.
 
-    Raises CheckFailed where an exact method's solution breaks a constraint or where its bound lies on the wrong side
-    of the objective by more than a relative 1e-6; a heuristic's broken constraint is the status `violates`.
+    Raises CheckFailed where an exact method's solution breaks a constraint, where its bound lies on the wrong side
+    of the objective by more than a relative 1e-6, and for CPU seconds that are none; a heuristic's broken constraint
+    is the status `violates`.
     """
+    for name, seconds in (("build_s", answer.build_s), ("solve_s", answer.solve_s)):
+        if seconds is not None and not 0 <= seconds < math.inf:
+            raise CheckFailed(f"{method}: {name} must be CPU seconds >= 0, got {seconds!r}")
     verdict = None
     if answer.solution is not None:
         try:

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from contextlib import suppress
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +20,7 @@ from pyomo.opt import WriterFactory
 from pyomo.repn.plugins.standard_form import LinearStandardFormCompiler
 
 from instances import Answer, InputError, Options, ProblemData, Report, Result, Solution, Stopwatch, conclude, ignore
+from instances.deadline import within
 from models.highs import LinearModel, solve_arrays
 
 Values = Mapping[tuple[str, Any], float]
@@ -70,15 +72,22 @@ def solve_literal(
 ) -> Result:
     """Build a paper's model with `build(data)`, solve it, and turn the values of its variables into a solution.
 
-    `read(data, values)` gets the values by name and index. Raises CheckFailed where the solution is not one.
+    `read(data, values)` gets the values by name and index. The time limit holds for building and solving together.
+    Raises CheckFailed where the solution is not one.
     """
-    with Stopwatch() as building:
-        standard = compile_model(build(data))
+    with Stopwatch(options.time_limit) as building:
+        standard: Standard | None = None
+        with suppress(TimeoutError):
+            standard = within(options.time_limit, lambda: compile_model(build(data)))
+    if standard is None or building.expired:
+        late = Answer(None, None, "time_limit", "time limit, while the model was built", build_s=building.cpu_s)
+        return conclude(data, method, late, options, kind="exact")
+    left = replace(options, time_limit=None if options.time_limit is None else max(building.remaining_s, 1e-3))
 
     def watch(x: NDArray[np.float64] | None, bound: float | None) -> None:
         report(None if x is None else read(data, standard.values(x)), bound)
 
-    solved = solve_arrays(standard.model, options, watch=None if report is ignore else watch)
+    solved = solve_arrays(standard.model, left, watch=None if report is ignore else watch)
     rows, columns = standard.model.matrix.shape
     answer = Answer(
         solution=None if solved.x is None else read(data, standard.values(solved.x)),

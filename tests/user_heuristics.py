@@ -5,7 +5,9 @@ from __future__ import annotations
 import os
 import time
 
-from instances import Answer, Options
+import numpy as np
+
+from instances import Answer, Options, Result
 from instances.eva import EvaPacking
 
 
@@ -56,4 +58,78 @@ def chatty(data: EvaPacking) -> dict:
     """Prints as Python does and as a solver library does."""
     print("said by Python")
     os.write(1, b"said by a library\n")
+    return one_each(data)
+
+
+def forged(data: EvaPacking) -> Result:
+    """A result of its own making, without a solution."""
+    return Result(
+        problem=data.problem,
+        method="f",
+        status="optimal",
+        termination="finished",
+        objective=12.8,
+        bound=12.8,
+        gap=0.0,
+        sense=data.sense,
+        unit=data.unit,
+    )
+
+
+def tampers(data: EvaPacking) -> dict:
+    """Makes room where there is none, and prices of its own."""
+    for kind in data.instance_types:
+        kind.capacity.update(gpu=1e9, cpu=1e9, ram_gb=1e9)  # type: ignore[attr-defined]
+        object.__setattr__(kind, "usd_per_hour", 0.001)
+    return overfull(data)
+
+
+def claims(data: EvaPacking) -> Answer:
+    """A bound that is not one."""
+    return Answer(one_each(data), bound=48.0)
+
+
+def claims_infeasible(data: EvaPacking) -> Answer:
+    return Answer(None, termination="infeasible", reason="it is so")
+
+
+def leaves(data: EvaPacking) -> dict:
+    raise SystemExit(0)
+
+
+def interrupts(data: EvaPacking) -> dict:
+    raise KeyboardInterrupt
+
+
+def invents(data: EvaPacking) -> dict:
+    class Strange(BaseException):
+        def __str__(self) -> str:
+            raise ValueError
+
+    raise Strange
+
+
+def unpicklable(data: EvaPacking) -> Answer:
+    return Answer(one_each(data), info={"made": (x for x in ())})
+
+
+def backwards(data: EvaPacking) -> Answer:
+    return Answer(one_each(data), solve_s=-5.0)
+
+
+def timeless(data: EvaPacking) -> Answer:
+    return Answer(one_each(data), solve_s=float("nan"))
+
+
+def numpy_numbers(data: EvaPacking) -> Answer:
+    solution = one_each(data)
+    for entry in solution["instances"]:
+        entry["count"] = np.int64(entry["count"])
+    return Answer(solution, info={"scores": np.arange(3.0), "good": np.bool_(True)})
+
+
+def sleeps_on_the_first(data: EvaPacking) -> dict:
+    """Slow on the instance of 10 tasks, else at once."""
+    if sum(t.count for t in data.tasks) == 10:
+        time.sleep(600)
     return one_each(data)

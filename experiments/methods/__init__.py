@@ -6,16 +6,15 @@ heuristic is named the same way.
 
 from __future__ import annotations
 
-import importlib
-import inspect
-import os
-import sys
-from collections.abc import Callable, Mapping
-from typing import Any
+from functools import partial
 
 from experiments.methods import aryl, boa, eva, sia
-from experiments.methods.method import ANY, SEEDED, Method
-from instances import Answer, InputError, Instance, Options, Report, Result, Stopwatch, conclude
+from experiments.methods.method import ANY, Method
+from experiments.methods.own import call_own, own_method, resolve
+from experiments.methods.starts import from_start
+from instances import Answer, InputError, Instance, Options, Report, Result, conclude, ignore
+
+__all__ = ["BUILDERS", "METHODS", "Method", "answer", "apply", "concluded", "methods_for", "resolve"]
 
 METHODS: dict[str, tuple[Method, ...]] = eva.METHODS | boa.METHODS | aryl.METHODS | sia.METHODS
 BUILDERS: dict[str, str] = eva.BUILDERS | boa.BUILDERS | aryl.BUILDERS | sia.BUILDERS
@@ -33,8 +32,7 @@ def methods_for(instance: Instance, names: list[str]) -> list[Method]:
         if name == "all":
             chosen |= {n: m for n, m in known.items() if m.unfit(instance.data) is None and not m.costly(instance.data)}
         elif ":" in name:
-            honours = SEEDED if _takes_options(resolve(name)) else ANY
-            chosen[name] = Method(name, name, "heuristic", honours)
+            chosen[name] = own_method(name)
         elif name not in known:
             raise InputError(f"method: must be all, {', '.join(known)} or package.module:function, got {name!r}")
         else:
@@ -45,50 +43,36 @@ def methods_for(instance: Instance, names: list[str]) -> list[Method]:
     return list(chosen.values())
 
 
-def apply(method: Method, instance: Instance, options: Options, report: Report) -> Result:
-    """Run `method` on `instance` here and now. Raises whatever the method raises.
+def apply(method: Method, instance: Instance, options: Options, report: Report = ignore) -> Result:
+    """Run `method` on `instance` here and now, and check what it finds. Raises whatever the method raises."""
+    return concluded(method, instance, answer(method, instance, options, report), options)
 
-    A user's own function gets the instance's data, and the options where it takes two arguments; it returns a solution
-    in JSON form, an Answer or a Result.
+
+def answer(method: Method, instance: Instance, options: Options, report: Report) -> Answer:
+    """What `method` finds on `instance`, not yet checked by anybody else. Raises whatever the method raises.
+
+    A method with starts runs these heuristics first.
     """
+    data = instance.data
+    if method.own:
+        return call_own(method.target, data, options)
     function = resolve(method.target)
-    if method.name != method.target:
-        if method.honours == ANY:
-            result = function(instance.data)
-        elif method.kind == "heuristic":
-            result = function(instance.data, options)
-        else:
-            result = function(instance.data, options, report)
+    if method.starts:
+        known = {m.name: m for m in METHODS[instance.problem]}
+        fitting = [known[name] for name in method.starts if known[name].unfit(data) is None]
+        heuristics = [(m.name, partial(apply, m, instance, options)) for m in fitting]
+        return from_start(function, data, heuristics, options, report)
+    result: Result
+    if method.honours == ANY:
+        result = function(data)
+    elif method.kind == "heuristic":
+        result = function(data, options)
     else:
-        with Stopwatch() as clock:
-            arguments = (instance.data, options) if _takes_options(function) else (instance.data,)
-            result = function(*arguments)
-        if isinstance(result, Mapping):
-            result = Answer(solution=result, solve_s=clock.cpu_s)
-        if isinstance(result, Answer):
-            result = conclude(instance.data, method.name, result, options, kind="heuristic")
-        if not isinstance(result, Result):
-            raise InputError(f"method: {method.name} must return a solution, got {type(result).__name__}")
-    effective = options.only(method.honours)
-    return result.model_copy(update={"instance": instance.name, "method": method.name, "options": effective})
+        result = function(data, options, report)
+    return result.unchecked()
 
 
-def _takes_options(function: Callable[..., Any]) -> bool:
-    """Whether a user's own function has a second positional parameter, for the options."""
-    places = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
-    return sum(p.kind in places for p in inspect.signature(function).parameters.values()) > 1
-
-
-def resolve(target: str) -> Callable[..., Any]:
-    """The function that `module:function` names, also of a module in the current folder. Raises InputError."""
-    module, _, name = target.partition(":")
-    if os.getcwd() not in sys.path:
-        sys.path.append(os.getcwd())  # a console script does not look for the user's module where the user is
-    try:
-        found = importlib.import_module(module)
-    except ImportError as error:
-        raise InputError(f"method: {target}: {error}") from error
-    function = getattr(found, name, None)
-    if not callable(function):
-        raise InputError(f"method: {target}: {module} has no function {name!r}")
-    return function
+def concluded(method: Method, instance: Instance, found: Answer, options: Options) -> Result:
+    """The result of `found`, checked against the data of `instance`. Raises CheckFailed."""
+    result = conclude(instance.data, method.name, found, options, kind=method.kind, honours=method.honours)
+    return result.model_copy(update={"instance": instance.name})

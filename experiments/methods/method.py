@@ -41,6 +41,11 @@ class Method:
     costly: Callable[[Any], bool] = field(default=never, compare=False)
     starts: tuple[str, ...] = field(default=(), compare=False)
 
+    @property
+    def own(self) -> bool:
+        """Whether it is a user's own function: nothing it says but its solution can be checked."""
+        return self.name == self.target
+
 
 def exact(
     name: str,

@@ -18,6 +18,7 @@ import pytest
 from experiments import reference
 from experiments.summary import score, summarise
 from instances import Reference, Result, save
+from instances.aryl import figure_5
 from instances.eva import table_3, table_7
 
 ROOT = Path(__file__).parents[2]
@@ -100,8 +101,76 @@ def test_standard_output_is_for_results(table_3_file: Path):
     assert "said by Python" in done.stderr
 
 
+def test_solve_takes_folders_pipes_and_standard_input(tmp_path: Path, table_3_file: Path):
+    assert "16.2" in run("solve", table_3_file.parent, "--method", "no-packing").stdout
+    line = f"cat {table_3_file} | {sys.executable} -m experiments.solve - --method no-packing --quiet --format json"
+    piped = subprocess.run(line, shell=True, capture_output=True, text=True, cwd=ROOT, check=True)
+    assert json.loads(piped.stdout)["objective"] == 16.2
+
+
+@pytest.mark.parametrize("form", ["table", "json"])
+def test_an_output_that_takes_no_more_is_one_line_and_status_1(table_3_file: Path, form: str):
+    line = [sys.executable, "-m", "experiments.solve", str(table_3_file), "--quiet", "--format", form]
+    with Path("/dev/full").open("w") as full:
+        done = subprocess.run(line, stdout=full, stderr=subprocess.PIPE, text=True, cwd=ROOT, check=False)
+    assert (done.returncode, done.stderr) == (1, "gapwise: standard output: No space left on device\n")
+
+
+def test_an_output_without_the_characters_of_a_name_shows_their_codes(tmp_path: Path):
+    save(table_3().model_copy(update={"name": "é好"}), tmp_path / "i.json")
+    line = [sys.executable, "-m", "experiments.solve", str(tmp_path / "i.json"), "--method", "no-packing", "--format"]
+    plain = os.environ | {"PYTHONIOENCODING": "ascii"}
+    for form, shown in (("table", "\\xe9\\u597d"), ("json", '"\\u00e9\\u597d"')):
+        done = subprocess.run([*line, form], capture_output=True, text=True, cwd=ROOT, check=True, env=plain)
+        assert shown in done.stdout
+
+
+def test_an_interrupted_solve_says_so_and_what_it_kept(tmp_path: Path):
+    for n in (10, 11, 12):
+        save(table_7(n, 0), tmp_path / f"{n}.json")
+    slow = ["--method", "tests.user_heuristics:sleeps_on_the_first", "--jobs", "2", "--out", str(tmp_path / "out")]
+    line = [sys.executable, "-m", "experiments.solve", *map(str, sorted(tmp_path.glob("*.json"))), *slow]
+    study = subprocess.Popen(line, cwd=ROOT, stderr=subprocess.PIPE, text=True, start_new_session=True)
+    assert study.stderr is not None
+    assert "[1/3]" in study.stderr.readline()
+    assert "[2/3]" in study.stderr.readline()  # though the first of all is still going
+    os.killpg(study.pid, signal.SIGINT)
+    rest = study.communicate(timeout=60)[1].splitlines()
+    assert rest == [f"2 of 3 runs are kept in {tmp_path / 'out'}; go on with --resume", "gapwise: interrupted"]
+    assert study.returncode == 130
+
+
+def test_a_study_of_one_problem_leaves_the_others_alone(tmp_path: Path):
+    save(table_3(), tmp_path / "eva.json")
+    save(figure_5(), tmp_path / "aryl.json")
+    arguments = (tmp_path, "--out", tmp_path / "out", "--method", "tests.user_heuristics:one_each", "--quiet")
+    done = run("gap_study", *arguments, "--problem", "eva-packing", "--format", "json")
+    assert done.returncode == 0
+    assert {json.loads(line)["problem"] for line in done.stdout.splitlines()} == {"eva-packing"}
+
+
+def test_the_page_on_own_heuristics_says_what_works(tmp_path: Path):
+    page = (ROOT / "docs" / "own_heuristic.md").read_text()
+    (tmp_path / "my_heuristics.py").write_text(page.partition("```{testcode}\n")[2].partition("```")[0])
+    (command,) = re.findall(r"^gapwise (gap_study .*)$", page, re.MULTILINE)
+    line = [sys.executable, "-m", "experiments.cli", *command.split(), "--format", "json", "--quiet"]
+    here = os.environ | {"PYTHONPATH": str(ROOT)}
+    done = subprocess.run(line, capture_output=True, text=True, cwd=tmp_path, check=False, env=here)
+    assert (done.returncode, done.stderr) == (0, "")
+    mine = [r for r in map(json.loads, done.stdout.splitlines()) if r["method"] == "my_heuristics:first_fit"]
+    assert {r["status"] for r in mine} == {"feasible"}
+    assert len(mine) >= 6
+
+
 BAD = [
     ("solve none.json", "none.json: No such file"),
+    ("solve {folder}/fifo", "fifo: not a regular file"),
+    ("solve /dev/zero", "/dev/zero: not a regular file"),
+    ("solve https://example.org/c.json", "only files are read"),
+    ("solve {folder}/a\udcff.json", "a\\udcff.json: No such file"),
+    ("solve {file} --method :f", "must be package.module:function, got ':f'"),
+    ("gap_study {file} --problem eva --out {folder}/o", "--problem: must be one of eva-packing"),
+    ("gap_study {file} --problem sia-oracle --out {folder}/o", "--problem: no instance is of sia-oracle"),
     ("solve", "Missing argument"),
     ("solve {file} --method magic", "method: must be all, exact"),
     ("solve {file} --methods exact", "No such option"),
@@ -128,6 +197,7 @@ BAD = [
 @pytest.mark.parametrize(("command", "message"), BAD)
 def test_bad_input_is_one_line_and_status_2(tmp_path: Path, table_3_file: Path, command: str, message: str):
     (tmp_path / "empty").mkdir()
+    os.mkfifo(tmp_path / "fifo")
     before = sorted(tmp_path.rglob("*"))
     name, *arguments = command.format(file=table_3_file, folder=tmp_path).split()
     done = run(name, *arguments)
@@ -270,8 +340,10 @@ def test_contradictions_between_methods_are_errors(objectives: list):
 def test_a_loose_proof_does_not_accuse_a_better_heuristic():
     exact, heuristic = scored_results(("exact", "optimal", 11.0, 9.0), ("h", "feasible", 10.0, None))
     assert heuristic.result.status == "feasible"
-    assert heuristic.gap_to_optimum == 0
-    assert exact.gap_to_optimum == pytest.approx(0.1)
+    assert heuristic.gap_to_optimum is exact.gap_to_optimum is None  # for nothing is proven but to the asked gap
+    assert heuristic.gap_to_bound == pytest.approx(0.1)
+    assert exact.gap_to_bound == pytest.approx(2 / 11)
+    assert not exact.proven
 
 
 def test_a_wrong_reference_is_found_out(tmp_path: Path):

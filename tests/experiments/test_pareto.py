@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from experiments.frontier_plot import write_plots
 from instances import save
 from instances.boa import figure_1, random_allocation
 from instances.eva import table_3
@@ -50,12 +51,41 @@ def test_files_and_the_wanted_time(small: Path, tmp_path: Path):
     done = run("pareto", small, "--points", 4, "--mean-jct", 1.0, "--out", out, "--method", "one-width", "--quiet")
     assert done.returncode == 0
     assert "mean JCT 1 h needs budget" in done.stdout
-    assert sorted(p.name for p in out.iterdir()) == ["frontier.csv", "frontier.png", "frontier.svg"]
+    assert sorted(p.name for p in out.iterdir()) == ["frontier.csv", "frontier.png", "frontier.svg", "runs.sqlite"]
     assert (out / "frontier.svg").read_text().startswith("<?xml")
     assert (out / "frontier.png").read_bytes().startswith(b"\x89PNG")
     again = tmp_path / "again"
     run("pareto", small, "--points", 4, "--out", again, "--method", "one-width", "--quiet")
     assert (again / "frontier.svg").read_bytes() == (out / "frontier.svg").read_bytes()
+
+
+def test_a_heuristic_that_fails_is_a_row_and_the_other_points_are_there(small: Path, tmp_path: Path):
+    arguments = (
+        "--points",
+        2,
+        "--method",
+        "tests.user_heuristics:raises",
+        "--out",
+        tmp_path / "out",
+        "--format",
+        "json",
+    )
+    done = run("pareto", small, *arguments, "--quiet")
+    assert (done.returncode, done.stderr) == (1, "")
+    rows = [json.loads(line) for line in done.stdout.splitlines()]
+    assert [(r["method"], r["status"]) for r in rows] == 2 * [
+        ("exact", "optimal"),
+        ("tests.user_heuristics:raises", "error"),
+    ]
+    assert all(r["instance"].endswith(f"@{r['budget']:.10g}") for r in rows)
+    again = run("pareto", small, *arguments, "--quiet", "--resume")
+    kept = [line for line in again.stdout.splitlines() if '"exact"' in line]
+    assert kept == [line for line in done.stdout.splitlines() if '"exact"' in line]  # times and all
+
+
+def test_a_title_is_no_mathematics(tmp_path: Path):
+    write_plots(tmp_path / "frontier", {"exact": [(1.0, 2.0), (2.0, 1.0)]}, "$x^$")
+    assert "$x^$" in (tmp_path / "frontier.svg").read_text()
 
 
 def test_json_prints_results_and_nothing_else(small: Path):

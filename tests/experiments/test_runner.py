@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import sqlite3
+import time
 from pathlib import Path
 
 import pytest
 
-from experiments.methods import METHODS, Method, methods_for
-from experiments.runner import Diary, Run, _from_diary, plan, run_all
+from experiments.methods import METHODS, Method, apply, methods_for
+from experiments.runner import Diary, Run, _checked, _from_diary, as_finished, plan, run_all
+from experiments.solve import exit_status
 from experiments.store import Store, key
-from instances import InputError, Options, load
+from instances import Answer, InputError, Options, Result, load
 from instances.eva import table_3, table_7
 
 BEST = {
@@ -31,7 +34,7 @@ def test_a_user_s_heuristic_is_checked_like_any():
     assert (result.status, result.objective, result.bound, result.gap) == ("feasible", 48.0, None, None)
     assert result.method == "tests.user_heuristics:one_each"
     bounded = run_one("with_bound")
-    assert bounded.gap == pytest.approx(47 / 48)
+    assert (bounded.bound, bounded.gap, bounded.info) == (None, None, {"claimed_bound": 1.0})  # nobody can check it
 
 
 def test_a_broken_constraint_is_said_and_has_no_gap():
@@ -58,6 +61,12 @@ def test_a_user_s_heuristic_gets_the_seed_if_it_takes_it():
         ("dies", "exit code 7"),
         ("nonsense", "must return a solution, got int"),
         ("malformed", "unknown instance type 'nowhere'"),
+        ("leaves", "SystemExit: 0"),
+        ("interrupts", "KeyboardInterrupt"),
+        ("invents", "Strange: whose text cannot be had"),
+        ("unpicklable", "info.made: must be JSON, got generator"),
+        ("backwards", "solve_s must be CPU seconds >= 0, got -5.0"),
+        ("timeless", "solve_s must be CPU seconds >= 0, got nan"),
     ],
 )
 def test_failures_are_results(name: str, reason: str):
@@ -65,6 +74,70 @@ def test_failures_are_results(name: str, reason: str):
     assert result.status == "error"
     assert reason in result.reason
     assert "\n" not in result.reason
+    assert result.solve_s is None
+
+
+def test_a_result_that_a_user_s_heuristic_makes_up_is_worth_its_solution():
+    result = run_one("forged")
+    assert (result.status, result.objective, result.bound, result.gap) == ("no_solution", None, None, None)
+    assert result.info == {"claimed_bound": 12.8}
+    assert result.reason == "returned no solution"
+
+
+def test_a_user_s_claim_that_there_is_no_solution_proves_nothing():
+    result = run_one("claims_infeasible")
+    assert (result.status, result.termination) == ("no_solution", "finished")
+    assert result.reason == "claims that there is no solution: it is so"
+
+
+def test_a_bound_that_a_user_s_heuristic_claims_is_shown_as_claimed():
+    result = run_one("claims")
+    assert (result.status, result.bound, result.gap, result.info) == ("feasible", None, None, {"claimed_bound": 48.0})
+
+
+def test_what_a_heuristic_does_to_its_data_is_not_what_is_checked():
+    result = run_one("tampers")
+    assert (result.status, result.violations) == ("violates", ("a it1 holds 22 cpu of 16",))
+    (method,) = methods_for(table_3(), ["tests.user_heuristics:tampers"])
+    instance = table_3()
+    here = apply(method, instance, Options())
+    assert (here.status, here.objective) == ("violates", 12.0)
+    assert instance == table_3()
+
+
+def test_the_answer_of_a_process_is_checked_against_the_data_of_this_one():
+    (run,) = plan([table_3()], ["exact"], Options())
+    forged = Answer({"instances": []}, 0.0)  # as from a process whose data have lost all tasks
+    result = _checked(run, forged)
+    assert result.status == "error"
+    assert "breaks a constraint" in result.reason
+
+
+def test_numbers_of_numpy_are_numbers():
+    result = run_one("numpy_numbers")
+    assert (result.status, result.info) == ("feasible", {"scores": [0.0, 1.0, 2.0], "good": True})
+    assert Result.model_validate_json(result.model_dump_json()) == result
+
+
+def test_a_finished_run_is_kept_while_an_earlier_one_is_still_going():
+    runs = plan([table_7(n, 0) for n in (10, 11, 12, 13)], ["tests.user_heuristics:sleeps_on_the_first"], Options())
+    kept: list[str] = []
+    found = as_finished(runs, 2, lambda run, result: kept.append(result.instance))
+    later = [next(found) for _ in range(3)]
+    assert [i for i, _ in later] == [1, 2, 3]
+    assert kept == [runs[i].instance.name for i in (1, 2, 3)]
+    found.close()  # as an interrupt does
+
+
+def test_what_is_finished_when_an_interrupt_comes_is_kept():
+    runs = plan([table_7(n, 0) for n in (11, 12)], ["no-packing"], Options())
+    kept: list[str] = []
+
+    found = as_finished(runs, 1, lambda run, result: kept.append(result.instance))
+    next(found)
+    time.sleep(5.0)  # the second ends meanwhile, and nobody has asked for it
+    found.close()
+    assert len(kept) == 2
 
 
 def test_a_run_that_overstays_is_ended_from_outside():
@@ -108,11 +181,35 @@ def test_all_methods_that_fit():
         ("tests.nowhere:f", "No module named"),
         ("tests.user_heuristics:none", "has no function 'none'"),
         ("literal", "8000 tasks make 64,000,000 binaries"),
+        (":f", "must be package.module:function, got ':f'"),
+        ("::", "must be package.module:function"),
+        (".a:f", "must be package.module:function"),
+        ("../a:f", "must be package.module:function"),
+        ("a:f:g", "must be package.module:function"),
     ],
 )
 def test_unknown_and_unfit_methods_are_refused(name: str, message: str):
     with pytest.raises(InputError, match=message):
         methods_for(table_7(8000, 0), [name])
+
+
+@pytest.mark.parametrize(
+    ("source", "message"),
+    [("def f(data:", "SyntaxError: "), ("raise SystemExit(3)", "SystemExit: 3"), ("1 / 0", "ZeroDivisionError: ")],
+)
+def test_a_module_that_cannot_be_imported_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, source: str, message: str
+):
+    monkeypatch.syspath_prepend(tmp_path)
+    (tmp_path / "not_importable.py").write_text(source)
+    with pytest.raises(InputError, match=f"method: not_importable:f: {message}"):
+        methods_for(table_3(), ["not_importable:f"])
+
+
+def test_a_function_of_compiled_code_is_called_with_the_data():
+    (method,) = methods_for(table_3(), ["builtins:min"])
+    with pytest.raises(InputError, match="must return a solution, got tuple"):
+        apply(method, table_3(), Options())
 
 
 def test_options_that_no_method_honours_are_refused():
@@ -157,6 +254,82 @@ def test_the_store_keeps_results_apart_by_what_they_depend_on(tmp_path: Path, ta
     with Store(tmp_path / "s.sqlite", resume=False) as store:
         assert store.get(run) is None
     assert (tmp_path / "s.sqlite.previous").exists()
+
+
+def test_a_folder_belongs_to_one_command_at_a_time(tmp_path: Path):
+    with Store(tmp_path / "s.sqlite", resume=False), pytest.raises(InputError, match="another command is writing"):
+        Store(tmp_path / "s.sqlite", resume=False)
+    Store(tmp_path / "s.sqlite", resume=True).__exit__(None, None, None)
+    assert not (tmp_path / "s.sqlite.previous").exists()
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        "UPDATE runs SET result = replace(result, '\"objective\":16.2', '\"objective\":1.5')",
+        "UPDATE runs SET result = replace(result, '\"count\":1', '\"count\":2')",
+        "UPDATE runs SET result = replace(result, '\"feasible\"', '\"optimal\"')",
+        "UPDATE runs SET result = 'no JSON'",
+        "UPDATE runs SET result = '{}'",
+        "UPDATE runs SET result = x'00ff00'",
+    ],
+)
+def test_a_kept_result_that_the_checker_does_not_confirm_is_run_again(tmp_path: Path, damage: str):
+    path = tmp_path / "s.sqlite"
+    (run,) = plan([table_3()], ["no-packing"], Options())
+    with Store(path, resume=False) as store:
+        store.put(run, apply(run.method, run.instance, run.options))
+        assert store.get(run) is not None
+    with sqlite3.connect(path) as database:
+        assert database.execute(damage).rowcount == 1
+    database.close()
+    with Store(path, resume=True) as store:
+        assert store.get(run) is None
+
+
+def test_a_store_of_another_form_or_full_of_zeros_is_refused_in_one_line(tmp_path: Path):
+    path = tmp_path / "s.sqlite"
+    with sqlite3.connect(path) as database:
+        database.execute("CREATE TABLE runs (key TEXT, other TEXT)")
+    database.close()
+    with pytest.raises(InputError, match="cannot be used as a store"):
+        Store(path, resume=True)
+    path.unlink()
+    (run,) = plan([table_3()], ["no-packing"], Options())
+    with Store(path, resume=False) as store:
+        store.put(run, apply(run.method, run.instance, run.options))
+    raw = path.read_bytes()
+    path.write_bytes(raw[:4096] + bytes(len(raw) - 4096))
+    with pytest.raises(InputError, match="cannot be used as a store"), Store(path, resume=True) as store:
+        store.get(run)
+
+
+def test_a_full_disk_is_told_once_and_ends_nothing(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
+    (run,) = plan([table_3()], ["no-packing"], Options())
+    result = apply(run.method, run.instance, run.options)
+    with Store(tmp_path / "s.sqlite", resume=False) as store:
+        store._database.execute("PRAGMA query_only = 1")  # takes no more, as a full disk does
+        store.keep(run, result)
+        store.keep(run, result)
+        assert exit_status([result], store) == 1
+        assert store.held == 0
+    said = capsys.readouterr().err
+    assert said.count("cannot be written") == said.count("results are not kept") == 1
+
+
+def test_a_heuristic_that_has_been_edited_is_run_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend(tmp_path)
+    module = tmp_path / "edited_by_its_author.py"
+    module.write_text("def f(data):\n    return {}\n")
+    (run,) = plan([table_3()], ["edited_by_its_author:f"], Options())
+    before = key(run)
+    assert key(run) == before
+    module.write_text("def f(data):\n    return {'instances': []}\n")
+    changed = key(run)
+    assert changed != before
+    (tmp_path / "helper.py").write_text("")
+    assert key(run) != changed
 
 
 def test_failed_runs_are_not_kept(tmp_path: Path):

@@ -5,11 +5,12 @@ from __future__ import annotations
 import copy
 import gzip
 import json
+import os
 from pathlib import Path
 
 import pytest
 
-from instances import InputError, Instance, dump, json_schema, load, parse, save
+from instances import InputError, Instance, dump, files, json_schema, load, parse, save
 from instances.eva import table_3, table_7
 
 GOOD = dump(table_3("net-saving"))
@@ -59,6 +60,8 @@ def change(path: str, value: object) -> dict:
             r"reference\.bound: must be >= reference\.objective, 0\.8, got 0\.7",
         ),
         ("gapwise", 2, r"gapwise: must be 1, got 2"),
+        ("gapwise", True, r"gapwise: must be 1, got True"),
+        ("gapwise", 1.0, r"gapwise: must be 1, got 1.0"),
         ("colour", "red", r"colour: unknown field"),
         ("data/colour", "red", r"data\.colour: unknown field"),
         ("data/tasks", [], r"data\.tasks: must not be empty"),
@@ -120,6 +123,35 @@ def test_broken_files_are_refused(tmp_path: Path, name: str, raw: bytes, message
     file.write_bytes(raw)
     with pytest.raises(InputError, match=message):
         load(file)
+
+
+def test_another_version_is_told_before_anything_else():
+    with pytest.raises(InputError, match="gapwise: must be 1, got 2"):
+        parse({"gapwise": 2, "jobs": []})
+
+
+def test_a_file_that_is_or_unpacks_to_too_much_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(files, "LARGEST_FILE", 1 << 20)
+    (tmp_path / "a.json").write_bytes(b" " * ((1 << 20) + 1))
+    (tmp_path / "a.json.gz").write_bytes(gzip.compress(b" " * (1 << 22)))
+    for name in ("a.json", "a.json.gz"):
+        with pytest.raises(InputError, match=f"{name}: must be at most 1 MiB"):
+            load(tmp_path / name)
+
+
+def test_pipes_and_devices_are_refused(tmp_path: Path):
+    os.mkfifo(tmp_path / "pipe.json")
+    for path in (tmp_path / "pipe.json", Path("/dev/zero"), Path("/dev/full")):
+        with pytest.raises(InputError, match=f"{path}: not a regular file"):
+            load(path)
+
+
+def test_a_pipe_that_the_shell_has_opened_is_read(tmp_path: Path):
+    reading, writing = os.pipe()
+    os.write(writing, gzip.compress(json.dumps(GOOD).encode()))
+    os.close(writing)
+    assert load(f"/dev/fd/{reading}").name == GOOD["name"]
+    os.close(reading)
 
 
 def test_a_missing_file_and_a_folder_are_refused(tmp_path: Path):

@@ -1,0 +1,148 @@
+"""Every name that a user may choose goes through the commands: files, tables, report, resumption."""
+
+from __future__ import annotations
+
+import csv
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from experiments.columns import MEASURED, NAMED, summary_csv
+from experiments.filename import result_file
+from experiments.instance_set import from_paths
+from experiments.report import gap_plot
+from experiments.summary import Row
+from experiments.text import cell, label, shown
+from instances import Instance, save
+from instances.eva import table_3
+
+ROOT = Path(__file__).parents[2]
+NAMES = [
+    *"!\"#$%&'()*+,-./:;<=>?@[\\]^_`{|}~ ",
+    *("a b", "a-b", "a/b", "a.b", "A-B", "a_b", "a~b", "a:b", "ａ-b", "a\u0301", "á"),
+    *("default", "ghost", "all", "exact", "con", "CON", "nul.x", "..", "../../x", ".hidden", "-rf", "--out"),
+    *("$x^$", "\\$", "$$", "{x}", "[/x]", ":star:", "<b>&amp;", "=1+1", "@f", "+1", "%s", "None", "null", "0"),
+    *(
+        "\x1b[31m",
+        "\x1b]0;owned\x07",
+        "a\nb",
+        "a\tb",
+        "\x00",
+        "\x7f",
+        "\u202egnp",
+        "\u2028",
+        "😀",
+        "好" * 120,
+        "x" * 200,
+    ),
+]
+
+
+def test_no_two_results_share_a_file_and_each_is_a_file_anywhere():
+    methods = ["exact", "a.b:f", "a:b", "a-b", "no-packing"]
+    files = [result_file(name, method) for name in NAMES for method in methods]
+    assert len({file.lower() for file in files}) == len(NAMES) * len(methods)
+    assert all(len(file) < 200 and file.isascii() and "/" not in file and file[0] not in ".-" for file in files)
+    assert result_file("eva-table-3", "exact") == "eva-table-3.exact.json"
+    assert result_file("newtrace-budget-1.5", "exact") == "newtrace-budget-1.5.exact.json"
+    assert result_file("con", "exact").startswith("con~")
+
+
+def test_a_name_is_shown_in_one_line_and_steers_nothing():
+    assert shown("a\n\x1b]0;owned\x07\u202e") == r"a\n\x1b]0;owned\x07\u202e"
+    assert shown("好 é 😀 [x] $") == "好 é 😀 [x] $"
+    assert label("$x^$") == r"\$x^\$"
+    assert len(label("x" * 200)) == 60
+
+
+@pytest.mark.parametrize(("value", "defused"), [("=1+1", "'=1+1"), ("@f", "'@f"), (-1.5, -1.5), ("a=1", "a=1")])
+def test_no_cell_is_a_formula(value: object, defused: object):
+    assert cell(value) == defused
+
+
+@pytest.fixture(scope="module")
+def named(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder of a troublesome name with an instance of each name."""
+    folder = tmp_path_factory.mktemp("$x^$ ü") / "=a $b$"
+    folder.mkdir()
+    data = table_3().data
+    for i, name in enumerate(NAMES):
+        save(Instance.of(data, name), folder / f"{i}.json")
+    return folder
+
+
+def run(command: str, *arguments: object) -> subprocess.CompletedProcess[str]:
+    line = [sys.executable, "-m", f"experiments.{command}", *map(str, arguments)]
+    return subprocess.run(line, capture_output=True, text=True, cwd=ROOT, check=False)
+
+
+def test_solve_keeps_a_result_of_every_name(named: Path, tmp_path: Path):
+    done = run("solve", named, "--out", tmp_path / "out", "--method", "no-packing", "--method", "exact")
+    assert (done.returncode, "Traceback" in done.stderr) == (0, False)
+    kept = [json.loads(file.read_text()) for file in (tmp_path / "out").glob("*.json")]
+    assert sorted((r["instance"], r["method"]) for r in kept) == sorted(
+        (name, method) for name in NAMES for method in ("exact", "no-packing")
+    )
+    assert len(done.stdout.splitlines()) == 1 + 2 * len(NAMES)
+    assert not any(c in done.stdout + done.stderr for c in "\x1b\x07\x00\u202e\u2028")
+
+
+def test_a_study_of_every_name_ends_with_table_and_report_and_resumes(named: Path, tmp_path: Path):
+    first = run("gap_study", named, "--out", tmp_path / "out", "--method", "no-packing", "--quiet")
+    assert (first.returncode, first.stderr) == (0, "")
+    rows = list(csv.DictReader((tmp_path / "out" / "results.csv").open(newline="")))
+    assert sorted({r["instance"] for r in rows}) == sorted({cell(name) for name in NAMES})
+    assert {r["instance_set"] for r in rows} == {"'=a $b$"}
+    report = (tmp_path / "out" / "report.html").read_text()
+    assert "=a $b$: no-packing" in report.partition("<svg")[2]
+    assert "\x1b" not in report
+    again = run("gap_study", named, "--out", tmp_path / "out", "--method", "no-packing", "--quiet", "--resume")
+    assert again.stdout == first.stdout  # CPU seconds and all: nothing was run again
+
+
+def row(method: str, gaps: tuple[float, ...], instance_set: str = "$a_{$", **more: object) -> Row:
+    numbers: dict = {"gaps_to_bound": (), "proven": 0, "violating": 0, "failed": 0, "cpu_s": (1.0,)} | more
+    return Row("eva-packing", instance_set, method, numbers.pop("runs", len(gaps)), gaps, **numbers)
+
+
+def test_the_plot_takes_any_name_and_leaves_out_what_cannot_be_seen():
+    plot = gap_plot([row(name, (0.1, 0.2)) for name in NAMES] + [row("tiny", (1e-15, 0.0))])
+    assert plot.startswith("<svg")
+    assert "tiny" not in plot
+    assert gap_plot([row("tiny", (1e-15,) * 9)]) == ""
+
+
+def test_terminal_report_and_csv_say_the_same_of_runs_without_a_gap():
+    poor = row("ssf", (0.1,), runs=10, violating=7, failed=2, instance_set="s")
+    said = "gap of 1 of 10, 7 break a constraint, 2 without a solution"
+    assert [column.show(poor) for column in (*NAMED, *MEASURED)] == [
+        *("s", "ssf", "10", "10.00%", "10.00%", "10.00%", "-", "0/10", "1.000", said)
+    ]
+    (line,) = csv.DictReader(summary_csv([poor]).splitlines())
+    assert (line["runs"], line["mean_gap_to_optimum"], line["notes"]) == ("10", "0.1", said)
+    assert "<td>gap of 1 of 10, 7 break a constraint, 2 without a solution</td>" in page([poor])
+
+
+def page(rows: list[Row]) -> str:
+    from experiments.report import _section
+
+    return _section("eva-packing", rows)
+
+
+def test_sets_of_folders_with_one_base_name_are_told_apart(tmp_path: Path):
+    for folder in ("aa/x", "bb/x", "c"):
+        (tmp_path / folder).mkdir(parents=True)
+        save(table_3(), tmp_path / folder / "i.json")
+    assert [s.name for s in from_paths([tmp_path], ("all",))] == ["aa/x", "bb/x", "c"]
+
+
+def test_other_json_in_a_folder_is_passed_over(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
+    save(table_3(), tmp_path / "i.json")
+    (tmp_path / "package.json").write_text('{"name": "x"}')
+    (tmp_path / "list.json").write_text("[]")
+    (only,) = from_paths([tmp_path], ("all",))
+    assert len(only.instances) == 1
+    assert "passed over" in capsys.readouterr().err

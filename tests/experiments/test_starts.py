@@ -1,0 +1,94 @@
+"""Heuristics before an exact method: the best is handed over, and never lost."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from experiments.methods import Method, apply
+from experiments.methods.method import EXACT
+from experiments.methods.starts import best_start
+from experiments.runner import Diary, Run, _from_diary, run_all
+from heuristics.eva import full_reconfiguration, no_packing
+from instances import Answer, CheckFailed, Options, conclude
+from instances.eva import table_3
+from tests.user_heuristics import one_each, overfull
+
+TABLE_3 = table_3()
+STARTS = ("no-packing", "full-reconfiguration", "full-reconfiguration-first")
+
+
+def method(name: str) -> Method:
+    return Method("exact", f"tests.exact_methods:{name}", "exact", EXACT, starts=STARTS)
+
+
+def told(name: str, options: Options = Options()):
+    reports: list = []
+    result = apply(method(name), TABLE_3, options, lambda solution, bound: reports.append((solution, bound)))
+    return result, reports
+
+
+def test_the_best_start_is_reported_first_handed_over_and_kept_where_the_method_finds_less():
+    result, reports = told("worse", Options(time_limit=100.0))
+    assert (result.status, result.objective, result.bound) == ("feasible", 12.8, 1.0)
+    assert result.info["start"] == {"method": "full-reconfiguration", "objective": 12.8}
+    assert result.info["given"] == result.solution == reports[0][0]
+    assert 0 < result.info["left_s"] < 100
+    assert result.options["time_limit"] == 100
+    assert result.build_s > 0
+    assert result.trace[0][1:] == (12.8, None)
+    assert result.trace[1][0] >= result.trace[0][0]
+
+
+def test_the_start_is_the_solution_of_a_method_without_one():
+    result, _ = told("gives_up")
+    assert (result.status, result.termination, result.objective, result.bound) == ("feasible", "time_limit", 12.8, 1.0)
+
+
+@pytest.mark.parametrize("name", ["denies", "lies"])
+def test_what_the_start_refutes_is_an_error(name: str):
+    with pytest.raises(CheckFailed):
+        told(name)
+
+
+def test_a_process_that_is_ended_leaves_the_start():
+    run = Run(TABLE_3, method("hangs"), Options(time_limit=3.0))
+    ((_, result),) = run_all([run])
+    assert (result.status, result.termination, result.objective, result.bound) == ("feasible", "killed", 12.8, 1.0)
+
+
+def test_the_better_of_the_first_and_the_last_incumbent_is_kept(tmp_path: Path):
+    run = Run(TABLE_3, method("hangs"), Options(time_limit=3.0))
+    best, dear = full_reconfiguration(TABLE_3.data).solution, one_each(TABLE_3.data)
+    for first, last in ((best, dear), (dear, best)):
+        diary = Diary(tmp_path / "diary")
+        diary(first, None)
+        diary(last, None)
+        assert _from_diary(run, diary.path, "killed", "ended").objective == 12.8
+
+
+def test_heuristics_that_fail_break_a_constraint_or_find_nothing_are_no_start():
+    data = TABLE_3.data
+
+    def fails():
+        raise RuntimeError("no luck")
+
+    def breaks():
+        return conclude(data, "h", Answer(overfull(data)), Options(), kind="heuristic")
+
+    def finds_nothing():
+        return conclude(data, "h", Answer(None), Options(), kind="heuristic")
+
+    useless = [("fails", fails), ("breaks", breaks), ("finds nothing", finds_nothing)]
+    assert best_start(useless, "minimize", None) is None
+    found = best_start([*useless, ("no-packing", lambda: no_packing(data))], "minimize", None)
+    assert (found.method, found.objective) == ("no-packing", 16.2)
+
+
+def test_a_heuristic_that_never_ends_is_broken_off_at_half_of_the_limit():
+    def never_ends():
+        while True:
+            pass
+
+    assert best_start([("never ends", never_ends)], "minimize", 0.1) is None

@@ -1,0 +1,94 @@
+"""What a study concludes from checked objectives and claimed bounds."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from experiments.methods import methods_for
+from experiments.runner import Run
+from experiments.summary import Scored, false_references, score, summarise
+from instances import Instance, Options, Reference, Result
+from instances.aryl import figure_5
+from instances.eva import table_3
+
+Said = tuple[str, str, float | None, float | None]
+
+
+def finished(*said: Said, reference: Reference | None = None, base: Instance | None = None) -> list[tuple[Run, Result]]:
+    instance = (base or table_3()).model_copy(update={"reference": reference, "name": "same"})
+    method, data = methods_for(instance, ["exact"])[0], instance.data
+    common: dict[str, Any] = {"instance": "same", "problem": data.problem, "sense": data.sense, "unit": data.unit}
+    results = [
+        Result(method=name, status=status, termination="finished", objective=objective, bound=bound, **common)
+        for name, status, objective, bound in said
+    ]
+    return [(Run(instance, method, Options(), "set"), result) for result in results]
+
+
+def scored(*said: Said, **more: Any) -> list[Scored]:
+    return score(finished(*said, **more))
+
+
+def test_problems_with_instances_of_one_name_share_nothing():
+    eva = finished(("exact", "optimal", 12.8, 12.8), ("no-packing", "feasible", 16.2, None))
+    aryl = finished(("exact", "optimal", 1.0, 1.0), base=figure_5())
+    found = score([*eva, *aryl])
+    assert [s.gap_to_optimum for s in found] == pytest.approx([0, 16.2 / 12.8 - 1, 0])
+    assert [s.result.status for s in found] == ["optimal", "feasible", "optimal"]
+
+
+def test_a_heuristic_that_meets_the_best_bound_of_another_method_is_proven():
+    exact, heuristic = scored(("exact", "feasible", 1970.64, 1943.1), ("h", "feasible", 1943.1, None))
+    assert (heuristic.proven, heuristic.bound_by, heuristic.gap_to_optimum) == (True, "exact", 0)
+    assert (exact.proven, exact.gap_to_bound) == (False, None)
+    assert exact.gap_to_optimum == pytest.approx(1970.64 / 1943.1 - 1)
+    assert [row.proven for row in summarise([exact, heuristic])] == [0, 1]
+
+
+def test_a_gap_wider_than_the_default_proves_nothing():
+    (exact,) = scored(("exact", "optimal", 251.0, 159.0))
+    assert (exact.proven, exact.gap_to_optimum) == (False, None)
+    assert exact.gap_to_bound == pytest.approx(92 / 251)
+    assert summarise([exact])[0].proven == 0
+
+
+def test_a_false_bound_is_the_error_of_its_claimant():
+    honest, liar, heuristic = scored(
+        ("exact", "optimal", 12.8, 12.8), ("liar", "optimal", 16.2, 16.2), ("h", "feasible", 14.0, None)
+    )
+    assert (honest.result.status, honest.gap_to_optimum, honest.proven) == ("optimal", 0, True)
+    assert liar.result.status == "error"
+    assert liar.result.reason == "objective 12.8 of exact is better than the bound 16.2 of liar"
+    assert liar.gap_to_optimum is liar.gap_to_bound is liar.result.gap is None
+    assert heuristic.gap_to_optimum == pytest.approx(14 / 12.8 - 1)
+
+
+def test_no_error_s_objective_is_the_best_known():
+    forged, exact = scored(("forged", "error", 1.0, None), ("exact", "optimal", 12.8, 12.8))
+    assert (exact.gap_to_optimum, forged.gap_to_optimum) == (0, None)
+
+
+@pytest.mark.parametrize(
+    ("reference", "line"),
+    [
+        (Reference(objective=20.0, bound=20.0), "same: objective 12.8 of exact is better than the bound 20.0"),
+        (Reference(bound=13.0), "same: objective 12.8 of exact is better than the bound 13.0 of the reference"),
+        (Reference(objective=5.0), "same: objective 5.0 of the reference is better than the bound 12.8 of exact"),
+    ],
+)
+def test_a_false_reference_is_told_and_left_out(reference: Reference, line: str):
+    runs = finished(("exact", "optimal", 12.8, 12.8), reference=reference)
+    (exact,) = score(runs)
+    assert (exact.result.status, exact.proven) == ("optimal", True)
+    (said,) = false_references(runs)
+    assert said.startswith(line)
+
+
+def test_a_reference_proves_an_optimum_that_no_run_has_found():
+    (heuristic,) = scored(("h", "feasible", 16.2, None), reference=Reference(objective=12.8, bound=12.8))
+    assert heuristic.gap_to_optimum == pytest.approx(16.2 / 12.8 - 1)
+    assert not heuristic.proven
+    (met,) = scored(("h", "feasible", 12.8, None), reference=Reference(objective=12.8, bound=12.8))
+    assert (met.proven, met.bound_by) == (True, "the reference")
