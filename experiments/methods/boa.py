@@ -5,16 +5,16 @@ from __future__ import annotations
 from typing import Any
 
 from experiments.methods.method import SEEDED, Method, exact, heuristic
-from instances.boa import oversize
+from instances.boa import affordable_width, oversize
 
 LITERAL_WIDTHS = 5_000  # binaries x from which the literal program takes a minute and more
 STARTS = ("one-width",)
 
 
 def _costly_literal(data: Any) -> bool:
-    tables = [e.speedup.table for c in data.classes for e in c.epochs if e.speedup.table]
-    widest = max((min(points.gpus[-1], data.max_width or points.gpus[-1]) for points in tables), default=1)
-    return not data.convex and sum(len(c.epochs) for c in data.classes) * widest > LITERAL_WIDTHS
+    if data.convex or _unfit_exact(data):
+        return False
+    return sum(len(c.epochs) for c in data.classes) * affordable_width(data) > LITERAL_WIDTHS
 
 
 def _endless(data: Any) -> str | None:

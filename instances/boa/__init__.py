@@ -4,7 +4,7 @@ The problem `boa-allocation`, its data, its builders and its checker.
 """
 
 from instances.boa.allocation import BoaAllocation, Epoch, GpuType, JobClass
-from instances.boa.arrays import WidthArrays, oversize, shares, width_arrays
+from instances.boa.arrays import WidthArrays, affordable_width, oversize, shares, width_arrays
 from instances.boa.budget import enough, granted, on_grid_from, planned, proven
 from instances.boa.checker import check_allocation
 from instances.boa.generators import figure_1, random_allocation
@@ -22,6 +22,7 @@ __all__ = [
     "Points",
     "Speedup",
     "WidthArrays",
+    "affordable_width",
     "check_allocation",
     "concave_hull",
     "enough",

@@ -50,7 +50,7 @@ def width_arrays(data: BoaAllocation, last: int | None = None) -> WidthArrays:
     By default they go as far as the budget could pay for where each class and epoch has one width. Where jobs may be
     mixed, a small share can run wider than that. Raises InputError where these are too many.
     """
-    widest = _affordable_width(data) if last is None else last
+    widest = affordable_width(data) if last is None else last
     too_many = oversize(data, widest)
     if too_many is not None:
         raise InputError(too_many)
@@ -80,7 +80,7 @@ def width_arrays(data: BoaAllocation, last: int | None = None) -> WidthArrays:
 
 def oversize(data: BoaAllocation, last: float | None = None) -> str | None:
     """What is too large about the arrays of widths up to `last` (default: what the budget pays for), if anything."""
-    widest = _affordable_width(data) if last is None else last
+    widest = affordable_width(data) if last is None else last
     if math.isinf(widest):
         return "max_width: must be given where a speedup is linear (amdahl 1 or power 1), or so nearly that nothing ends it"
     cells = max(len(c.epochs) for c in data.classes) * len(data.classes) * len(data.gpu_types) * widest
@@ -92,7 +92,7 @@ def oversize(data: BoaAllocation, last: float | None = None) -> str | None:
     )
 
 
-def _affordable_width(data: BoaAllocation) -> float:
+def affordable_width(data: BoaAllocation) -> float:
     """The widest run that any epoch can have within the budget, the other epochs costing the least they can."""
     spare = max(0.0, proven(data.budget) - least_budget(data))
     price = min(t.price for t in data.gpu_types)

@@ -139,7 +139,7 @@ def _assignment(book: _Book, job_class: JobClass, epochs: Any) -> None:
         for option, share in zip(records, shares, strict=True):
             kind = option["type"]
             if not isinstance(kind, str) or kind not in book.price:
-                raise MalformedSolution(f"{where}: unknown GPU type {kind!r:.80}")
+                raise MalformedSolution(f"{where}: unknown GPU type {_shown(kind)}")
             width, hours = book.run(epoch, kind, option["width"], f"width of {where}")
             changed = job_class.rescale_hours if (kind, width) != before else 0.0
             book.visit(job_class, share, kind, width, hours + changed)
@@ -157,7 +157,7 @@ def _records(entries: Any, names: set[str], where: str) -> list[Mapping[str, Any
         raise MalformedSolution(f"{where} must be a list with entries")
     for entry in entries:
         if not isinstance(entry, Mapping) or set(entry) != names:
-            raise MalformedSolution(f"{where}: an entry must have {', '.join(sorted(names))}, got {entry!r:.80}")
+            raise MalformedSolution(f"{where}: an entry must have {', '.join(sorted(names))}, got {_shown(entry)}")
     return list(entries)
 
 

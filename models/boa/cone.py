@@ -26,6 +26,7 @@ from models.highs import LinearModel, solve_arrays
 ACCURACY = 1e-10  # of the cone solver
 FIRST = 64  # whole widths of a formula that the linear program has to begin with
 GROWTH = 4
+LARGEST = 1e12  # in a linear program, as a multiple of the budget or of the scale: HiGHS refuses larger numbers
 MOST_COLUMNS = 2_000_000  # of a linear program
 SMALLEST = 1e-9  # a share below this is none
 
@@ -178,7 +179,10 @@ def literal_lp(data: BoaAllocation, options: Options, report: Report = ignore) -
 
 @dataclass(frozen=True)
 class _Program:
-    """Problem (7) over whole widths up to `last`; its objective is in units of `scale` hours, its budget 1."""
+    """Problem (7) over whole widths up to `last`; its objective is in units of `scale` hours, its budget 1.
+
+    Widths far too dear or slow for floats are left out, which the bound does not know of.
+    """
 
     c: Curves
     model: LinearModel
@@ -194,12 +198,13 @@ def _program(data: BoaAllocation, last: int) -> _Program:
             f"max_width: must be given, or smaller: the linear program has {z.size:,} columns, over {MOST_COLUMNS:,}"
         )
     width = np.arange(1, z.shape[1] + 1)
-    valid = (width <= c.last[:, None]).ravel()
     epochs = sparse.kron(sparse.eye_array(c.epochs), np.ones((1, c.types * z.shape[1])))
-    cost, scale = (c.price[:, None] * z * width).ravel() / data.budget, float(c.value.mean())
+    cost, scale = (c.price[:, None] * z * width).ravel() / data.budget, float((c.value * z.min(1)).max())
+    time = (c.value[:, None] * z).ravel() / scale
+    valid = (width <= c.last[:, None]).ravel() & (cost <= LARGEST) & (time <= LARGEST)
     model = LinearModel(
-        cost=(c.value[:, None] * z).ravel() / scale,
-        matrix=sparse.vstack([cost.reshape(1, z.size), epochs]).tocsc(),
+        cost=np.where(valid, time, 0.0),
+        matrix=sparse.vstack([np.where(valid, cost, 0.0).reshape(1, z.size), epochs]).tocsc(),
         row_lower=np.concatenate([[-np.inf], np.ones(c.epochs)]),
         row_upper=np.concatenate([[planned(data.budget) / data.budget], np.ones(c.epochs)]),
         upper=np.where(valid, 1.0, 0.0),

@@ -10,8 +10,6 @@ from __future__ import annotations
 
 import math
 
-import numpy as np
-
 from instances import InputError
 from instances.boa import BoaAllocation, oversize, proven, shares
 from models.boa.micp import Prepared, prepare
@@ -37,8 +35,7 @@ def prepare_mixed(data: BoaAllocation) -> Prepared:
         mu = sufficient(data, last)
         if math.isinf(mu):
             raise InputError("max_width: must be given where a speedup is linear (amdahl 1 or power 1)")
-        line = prepared.dual.at(mu)
-        if line.cost > proven(data.budget):
+        if mu == 0 or prepared.dual.at(mu).cost > proven(data.budget):
             return prepared
         last = int(min(end, last * GROWTH))
         too_many = oversize(data, last)
@@ -47,7 +44,8 @@ def prepare_mixed(data: BoaAllocation) -> Prepared:
 
 
 def sufficient(data: BoaAllocation, last: int) -> float:
-    """A multiplier at which, and beyond which, no shortest path needs a width over `last`; infinite where none is."""
+    """A multiplier from which on no shortest path needs a width over `last`; infinite where there is none,
+    0 where nothing gains from width."""
     price, most = data.gpu_types[0].price, 0.0
     for c, share in zip(data.classes, shares(data), strict=True):
         worth = share / (c.arrivals_per_hour * price)
@@ -62,4 +60,4 @@ def sufficient(data: BoaAllocation, last: int) -> float:
                 most = max(most, worth * curve.power / (1 - curve.power) / last)
         if linear:  # only the change that begins the stretch is dearer at more GPUs
             most = max(most, worth * linear / c.rescale_hours / last**2) if c.rescale_hours else math.inf
-    return float(np.nextafter(most * (1 + 1e-12), math.inf))
+    return most * (1 + 1e-12)
