@@ -68,8 +68,8 @@ def _greedy(time: FloatArray, cost: FloatArray, budget: float) -> IntArray:
 def _take_steps(at: IntArray, steps: Segments, cost: FloatArray, budget: float) -> None:
     """Move the widths `at` (m,) along the steps, in their order, that fit when their turn comes.
 
-    A step that does not fit never will: what is taken meanwhile only leaves less. So the steps that fit go in rounds, in
-    each as many as fit together.
+    A step that does not fit never will: what is taken meanwhile only leaves less. So the steps that fit go in rounds,
+    in each as many as fit together.
     """
     here, order = np.arange(len(at)), np.arange(len(steps.run))
     while True:
