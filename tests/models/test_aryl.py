@@ -149,12 +149,12 @@ def test_reclaiming_on_spread_jobs_goes_through_every_stage():
 def test_reclaiming_takes_a_start_and_never_ends_worse():
     data = spread_jobs(80, 120, 3, 20).data
     start = reclaim_greedy(data)
-    result = exact(data, Options(time_limit=1.0), start=start.solution["servers"])
+    result = exact(data, Options(time_limit=1.0), start=start.solution)
     assert result.bound <= result.objective <= start.objective
-    with pytest.raises(InputError, match="start: must be 20 of the servers"):
-        exact(data, start=["s1"])
-    with pytest.raises(InputError, match="aryl-reclaim only"):
-        exact(table_2().data, start=["s1"])
+    with pytest.raises(InputError, match="start: 1 servers are reclaimed, not 20"):
+        exact(data, start={"servers": ["s1"]})
+    with pytest.raises(InputError, match="start: must be an object with the list `intervals`"):
+        exact(table_2().data, start={"servers": ["s1"]})
 
 
 def test_reclaiming_nothing_and_everything():
