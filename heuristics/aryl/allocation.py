@@ -19,8 +19,8 @@ from instances import InputError, Result
 from instances.aryl import ArylElastic
 
 Weights = Literal["extra", "whole"]
-MOST_CELLS, MOST_UPDATES = 25_000_000, 2_000_000_000  # of the knapsack's table: GPUs times jobs, and times items
-MOST_STEPS = 1_000_000  # workers given one at a time
+MOST_CELLS, MOST_UPDATES = 50_000_000, 2_000_000_000  # of the knapsack's table: GPUs times jobs, and times items
+MOST_STEPS = 100_000  # workers given one at a time
 
 
 def two_phase(data: ArylElastic, *, weights: Weights = "extra") -> Result:
@@ -37,9 +37,9 @@ def two_phase(data: ArylElastic, *, weights: Weights = "extra") -> Result:
 
     def rule(moment: Moment) -> dict[str, int]:
         workers, free = moment.admitted()
-        if weights == "extra":
-            if sum((fastest[name] - w) * moment.jobs[name].gpus_per_worker for name, w in workers.items()) <= free:
-                return {name: fastest[name] for name in workers}
+        wanted = sum((fastest[name] - w) * moment.jobs[name].gpus_per_worker for name, w in workers.items())
+        if weights == "extra" and wanted <= free:
+            return {name: fastest[name] for name in workers}
         for name, extra in _knapsack(moment, list(workers), free, weights == "whole").items():
             workers[name] += extra
         return workers
@@ -111,9 +111,13 @@ def too_many_cells(data: ArylElastic, weights: Weights = "extra") -> str | None:
         return None
     unit = math.gcd(*(job.gpus_per_worker for job in data.jobs))
     all_wanted = sum(job.max_workers * job.gpus_per_worker for job in data.jobs)
-    gpus = min(data.whole_gpus - min(job.base_gpus for job in data.jobs), all_wanted) // unit + 1
+    base = [job.base_gpus for job in data.jobs]
+    held, rows = min(base), min(len(base), data.whole_gpus // min(base))
+    if data.objective == "jct-reduction":
+        held, rows = sum(base), len(base)
+    gpus = min(data.whole_gpus - held, all_wanted) // unit + 1
     items = sum(workers[-1] - workers[0] for workers in data.choices())
-    cells, updates = gpus * len(data.jobs), gpus * items
+    cells, updates = gpus * rows, gpus * items
     if cells > MOST_CELLS:
         return f"a table of {cells:,} cells, more than {MOST_CELLS:,}"
     return f"{updates:,} updates of a table, more than {MOST_UPDATES:,}" if updates > MOST_UPDATES else None

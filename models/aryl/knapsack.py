@@ -24,7 +24,7 @@ from models.highs import LinearModel, solve_arrays
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
-MOST_ITEMS = 2_000_000  # some 200 MB
+MOST_ITEMS = 500_000  # some 200 MB
 MOST_CELLS = 25_000_000  # GPUs times undecided jobs, beyond which the rest goes to HiGHS
 MOST_STEPS = 2_000_000_000  # the same with their items
 

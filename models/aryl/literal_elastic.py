@@ -35,7 +35,10 @@ def build_knapsack(data: ArylElastic) -> ConcreteModel:
     """
     model = ConcreteModel(name="aryl-knapsack")
     jobs = Jobs.of(data)
-    extra = [[w - jobs.least[j] for w in rates if w > jobs.least[j]] for j, rates in enumerate(jobs.speed)]
+    # an item that saves no time is in no solution, and would be what HiGHS measures the others by
+    extra = [
+        [w - jobs.least[j] for w in rates if rates[w] > rates[jobs.least[j]]] for j, rates in enumerate(jobs.speed)
+    ]
     items = [(j, w) for j, more in enumerate(extra) for w in more]
     model.J = RangeSet(0, len(data.jobs) - 1)
     model.I = Set(dimen=2, initialize=items)
