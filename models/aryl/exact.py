@@ -22,8 +22,10 @@ def exact(data: Data, options: Options = Options(), report: Report = ignore, sta
     integer programming. The result is never worse than the solution `start`, which each of them begins from.
     Raises InputError for a `start` that is none.
     """
-    known = None if start is None else _objective(data, start)
-    report(start, None)
+    known = None
+    if start is not None:
+        known = _objective(data, start)
+        report(start, None)
     if isinstance(data, ArylReclaim):
         answer = solve_reclaim(data, options, report, None if start is None else start["servers"])
     elif data.objective == "mean-jct":

@@ -88,7 +88,8 @@ def mutated(solution: dict, rng: random.Random) -> dict:
         m = rng.randrange(len(intervals))
         kind = rng.randrange(6)
         if kind == 0:
-            intervals[m]["length"] *= rng.choice([1 - 1e-5, 1 - 1e-9, 1 - 1e-12, 0.5, 1 + 1e-9])
+            share = rng.choice([1 - 1e-5, 1 - 1e-9, 1 - 1e-12, 0.5, 1 + 1e-9])
+            intervals[m]["length"] = max(5e-324, share * intervals[m]["length"])
         elif kind == 1:
             intervals[m]["length"] = rng.choice([5e-324, 1e-300, 1e-12])
         elif kind == 2 and len(intervals) > 1:
