@@ -8,7 +8,7 @@ from experiments.methods.method import Method, exact, heuristic
 from instances.eva.amounts import Amounts
 
 LITERAL_BINARIES = 250_000
-LITERAL_AMOUNT = 10**9
+LITERAL_AMOUNT = 4 * 10**9  # units: what HiGHS, at its finest tolerance, can tell apart
 LITERAL_TASKS = 16  # HiGHS takes a minute and more with the literal model from about here on
 
 

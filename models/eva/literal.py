@@ -36,7 +36,8 @@ from models.bounds import whole_bound
 from models.highs import FloatArray, solve_arrays
 from models.literal import Values, compile_model
 
-LARGEST = 10**9  # units of an amount that HiGHS, with its absolute tolerances, can be trusted to tell apart
+LARGEST = 4 * 10**9  # units of an amount, which times `TOLERANCE` are well below one unit
+TOLERANCE = 1e-10  # how far from a whole number a value may be: the finest that HiGHS takes
 
 
 def build_literal(data: EvaPacking) -> ConcreteModel:
@@ -189,7 +190,9 @@ def literal(data: EvaPacking, options: Options = Options(), report: Report = ign
     def watch(x: FloatArray | None, bound: float | None) -> None:
         report(None if x is None else read(x), None if bound is None else usd(whole_bound(bound)))
 
-    solved = solve_arrays(model, options, watch=None if report is ignore else watch)
+    solved = solve_arrays(
+        model, options, watch=None if report is ignore else watch, extra={"mip_feasibility_tolerance": TOLERANCE}
+    )
     solution = None if solved.x is None else read(solved.x)
     termination, reason = solved.termination, solved.reason
     if solution is None and solved.x is not None:
