@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import random
 from collections import Counter
+from contextlib import suppress
 from typing import Any
 
 import pytest
 
 from heuristics.eva import full_reconfiguration, full_reconfiguration_first, no_packing
-from instances import Options, check
+from instances import InputError, Options, check
 from instances.eva import EvaPacking
 from instances.gaps import agree, better
 from models.eva import exact, literal
@@ -45,7 +46,7 @@ def extreme(seed: int, objective: str) -> EvaPacking:
         if draw.random() < 0.4:
             demand[draw.choice(sorted(families))] = {r: draw.choice(amounts) for r in ("c", "d")}
         more = {"job": "j"} if draw.random() < 0.3 else {"tasks_in_job": draw.choice((1, 2, 1_000))}
-        count = draw.choice((1_000, 10**6)) if huge else draw.randint(1, 2)
+        count = (1_000 if objective == "net-saving" else 10**6) if huge else draw.randint(1, 2)
         tasks.append({"workload": f"w{i}", "count": count, "demand": demand, **more})
     words = [t["workload"] for t in tasks]
     pairs = {(draw.choice(words), draw.choice(words)): draw.choice(SHARES) for _ in range(3)}
@@ -110,10 +111,8 @@ def attack(data: EvaPacking, seed: int, answers: int = ANSWERS) -> int:
     known = (max if data.sense == "maximize" else min)(heuristics, key=lambda r: r.objective)
     results = [exact(data, options), exact(data, options, start=known.solution)]
     if data.objective == "cost" and sum(t.count for t in data.tasks) <= 8:
-        try:
+        with suppress(InputError):  # amounts that HiGHS cannot tell apart
             results.append(literal(data, options))
-        except ValueError as error:
-            assert "HiGHS can tell apart" in str(error)
     bounds = [r.bound for r in results if r.bound is not None]
     for result in results:
         assert result.objective is None or not any(better(result.objective, b, data.sense) for b in bounds)

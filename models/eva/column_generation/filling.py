@@ -43,7 +43,7 @@ def fill(packing: Packing, pricer: Pricer, duals: NDArray[np.float64], counts: I
         promise = int(table.bound_with_each(kind)[position])
         available = np.minimum(left[table.classes], table.most)
         found = table.search(kind, 0, NODE_LIMIT, available, position)
-        value, packed = found.packings[-1]
+        value, packed = found.packings[-1] if found.packings else (0, {position: 1})  # the class is worth nothing
         stale = not np.array_equal(table.limit, available)
         if stale and value < (1 - SLACK) * promise:
             filled.discard(i)
