@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Sequence
 
-import numpy as np
-
-from instances import Answer, Options, Report, Result, Stopwatch, conclude, ignore
+from instances import Answer, Options, Report, Result, Solution, Stopwatch, conclude, ignore
 from instances.eva import EvaPacking, PackingArrays, packing_arrays
-from instances.result import Termination
-from models.eva.column_generation import Configuration, Packing, column_generation
+from instances.eva.arrays import Group
+from models.eva.columns import solve_columns
 from models.eva.master import in_usd, solve_covering
 from models.eva.net_saving import solve_net_saving
 from models.eva.patterns import covering_patterns
@@ -17,22 +15,30 @@ from models.eva.patterns import covering_patterns
 LIMIT = 8_000  # feasible patterns of one type beyond which column generation is faster
 
 
-def exact(data: EvaPacking, options: Options = Options(), report: Report = ignore) -> Result:
+def exact(
+    data: EvaPacking, options: Options = Options(), report: Report = ignore, start: Solution | None = None
+) -> Result:
     """Solve an `eva-packing` instance to proven optimality, or as far as the time limit allows.
 
     `cost`: an integer master over the patterns that matter, or column generation where they are too many.
-    `net-saving`: set partitioning over all patterns that pay.
+    `net-saving`: set partitioning over all patterns that pay. `start` is a valid solution to begin from; the result is
+    never worse.
     """
     arrays = packing_arrays(data)
+    groups = None if start is None else arrays.groups(start)
+    if groups is not None:
+        report(arrays.solution(groups), None)
     if data.objective == "net-saving":
-        answer = solve_net_saving(arrays, lambda: _least_cost(data, options), options, report)
+        answer = solve_net_saving(arrays, lambda: _least_cost(data, options), options, report, groups)
     else:
-        answer = _solve_cost(arrays, options, report)
+        answer = _solve_cost(arrays, options, report, groups)
     return conclude(data, "exact", answer, options, kind="exact")
 
 
-def _solve_cost(arrays: PackingArrays, options: Options, report: Report) -> Answer:
-    return solve_patterns(arrays, options, report) or solve_columns(arrays, options, report)
+def _solve_cost(
+    arrays: PackingArrays, options: Options, report: Report, start: Sequence[Group] | None = None
+) -> Answer:
+    return solve_patterns(arrays, options, report, start) or solve_columns(arrays, options, report, start)
 
 
 def _least_cost(data: EvaPacking, options: Options) -> float | None:
@@ -41,71 +47,23 @@ def _least_cost(data: EvaPacking, options: Options) -> float | None:
     return _solve_cost(arrays, options, ignore).bound
 
 
-def solve_patterns(arrays: PackingArrays, options: Options, report: Report = ignore) -> Answer | None:
+def solve_patterns(
+    arrays: PackingArrays, options: Options, report: Report = ignore, start: Sequence[Group] | None = None
+) -> Answer | None:
     """Integer master over all the patterns that matter; `None` where they are too many to list."""
     with Stopwatch() as building:
         patterns = covering_patterns(arrays, LIMIT)
     if patterns is None:
         return None
-    solved, groups = solve_covering(arrays, patterns, options, report)
+    covered = solve_covering(arrays, patterns, options, report, start)
+    solved = covered.solved
     return Answer(
-        solution=arrays.solution(groups) if groups else None,
-        bound=None if solved.bound is None else arrays.usd(int(solved.bound)),
+        solution=arrays.solution(covered.groups) if covered.groups else None,
+        bound=None if covered.bound is None else arrays.usd(covered.bound),
         termination=solved.termination,
         reason=solved.reason,
         build_s=building.cpu_s,
         solve_s=solved.solve_s,
         trace=in_usd(arrays, solved.trace),
         info={**solved.info, "method": "patterns", "patterns": len(patterns.kind)},
-    )
-
-
-def solve_columns(arrays: PackingArrays, options: Options, report: Report = ignore) -> Answer:
-    """Column generation. Its bound rests on integers and rationals alone, save where `info["complete"]` says that HiGHS
-    found nothing better among all the columns that a better solution could use."""
-
-    with Stopwatch() as building:
-        # by demand, so that the order of the tasks in the instance makes no difference
-        order = np.lexsort(arrays.demand.transpose(0, 2, 1).reshape(-1, arrays.classes)[::-1])
-        packing = Packing.of(
-            arrays.count[order],
-            arrays.price.tolist(),
-            arrays.capacity,
-            arrays.family.tolist(),
-            arrays.demand[:, order],
-        )
-
-    def solution(configuration: Configuration | None) -> dict[str, Any] | None:
-        if configuration is None:
-            return None
-        return arrays.solution(
-            (column.type, {int(order[c]): k for c, k in column.pattern}, n) for column, n in configuration.items()
-        )
-
-    def told(configuration: Configuration | None, bound: int | None) -> None:
-        report(solution(configuration), None if bound is None else arrays.usd(bound))
-
-    with Stopwatch() as clock:
-        outcome = column_generation(
-            packing,
-            time_limit=options.time_limit,
-            gap=options.gap,
-            seed=options.seed,
-            report=None if report is ignore else told,
-        )
-    cost = outcome.cost
-    bound = cost if outcome.complete and cost is not None else outcome.bound
-    closed = cost is not None and cost - bound <= options.gap * cost
-    stopped: tuple[Termination, str | None] = ("time_limit", "time limit") if not closed else ("finished", None)
-    if not closed and options.time_limit is None:
-        stopped = ("finished", "no more columns were tried; a bound and an incumbent remain apart")
-    return Answer(
-        solution=solution(outcome.configuration),
-        bound=arrays.usd(bound),
-        termination=stopped[0],
-        reason=stopped[1],
-        build_s=building.cpu_s,
-        solve_s=clock.cpu_s,
-        trace=in_usd(arrays, outcome.trace),
-        info={**outcome.info, "method": "column generation", "complete": outcome.complete},
     )

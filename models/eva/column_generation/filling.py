@@ -41,9 +41,10 @@ def fill(packing: Packing, pricer: Pricer, duals: NDArray[np.float64], counts: I
         table = pricer.tables[i]
         position = int(np.flatnonzero(table.classes == first)[0])
         promise = int(table.bound_with_each(kind)[position])
-        found = table.search(kind, 0, NODE_LIMIT, left[table.classes], position)
-        value, packed = found.packings[-1]
-        stale = not np.array_equal(table.limit, left[table.classes])
+        available = np.minimum(left[table.classes], table.most)
+        found = table.search(kind, 0, NODE_LIMIT, available, position)
+        value, packed = found.packings[-1] if found.packings else (0, {position: 1})  # the class is worth nothing
+        stale = not np.array_equal(table.limit, available)
         if stale and value < (1 - SLACK) * promise:
             filled.discard(i)
             continue

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from math import isfinite
 
 import highspy
 import numpy as np
 
+from models.bounds import whole_bound
 from models.eva.column_generation.master import quiet_highs
 from models.eva.column_generation.packing import Column, Configuration, Packing
 from models.eva.column_generation.spending import Purses
@@ -15,10 +17,11 @@ from models.eva.column_generation.spending import Purses
 
 @dataclass(frozen=True)
 class Answer:
-    """The best cover found, if any; ``finished`` when HiGHS says that there is no better one."""
+    """The best cover found, if any. Where HiGHS has ``finished`` no cover by the columns costs less than ``bound``."""
 
     cover: Configuration | None
     finished: bool
+    bound: int = 0
 
 
 def solve_integer(
@@ -63,7 +66,10 @@ def solve_integer(
     status = highs.getModelStatus()
     finished = status in (highspy.HighsModelStatus.kOptimal, highspy.HighsModelStatus.kInfeasible)
     if highs.getInfo().primal_solution_status != highspy.SolutionStatus.kSolutionStatusFeasible:
-        return Answer(None, finished)
+        return Answer(None, finished, whole_bound(float(ceiling)))
+    bound = highs.getInfo().mip_dual_bound
     amounts = highs.getSolution().col_value[groups:]
     cover = {column: round(x) for column, x in zip(columns, amounts, strict=True) if round(x) > 0}
-    return Answer(None, False) if (packing.missing(cover) > 0).any() else Answer(cover, finished)
+    if (packing.missing(cover) > 0).any() or not isfinite(bound):
+        return Answer(None, False)
+    return Answer(cover, finished, whole_bound(bound))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -87,6 +88,14 @@ class Packing:
         return np.asarray((demand <= self.capacity[:, None, :]).all(axis=2))
 
     @cached_property
+    def _demand(self) -> list[list[list[int]]]:
+        return cast(list[list[list[int]]], self.demand.tolist())
+
+    @cached_property
+    def _capacity(self) -> list[list[int]]:
+        return cast(list[list[int]], self.capacity.tolist())
+
+    @cached_property
     def useful(self) -> list[bool]:
         """(K,) whether any task fits the type."""
         return [bool(row.any()) for row in self.fits]
@@ -116,8 +125,11 @@ class Packing:
         return np.asarray(copies @ self.demand[self.family[column.type], classes])
 
     def holds(self, column: Column) -> bool:
-        """Whether a column is a pattern: its tasks fit its type together."""
-        return bool((self.load(column) <= self.capacity[column.type]).all())
+        """Whether a column is a pattern: its tasks fit its type together. In whole numbers of any size."""
+        demand, used = self._demand[self.family[column.type]], [0] * self.capacity.shape[1]
+        for c, q in column.pattern:
+            used = [u + q * d for u, d in zip(used, demand[c], strict=True)]
+        return all(u <= room for u, room in zip(used, self._capacity[column.type], strict=True))
 
     def cost(self, configuration: Configuration) -> int:
         """Price of a configuration."""

@@ -20,6 +20,8 @@ from models.eva.column_generation.spending import Cut
 TABLE_LIMIT = 40_000_000
 """Entries (states times classes) of one table; beyond it some resources are charged a price instead of being axes."""
 NODE_LIMIT = 3_000
+SPARE = 2**9
+"""How many times the largest value of a pattern a table entry may be in 64-bit integers."""
 TUNING_STEPS = 6
 
 
@@ -46,13 +48,17 @@ class TypeTable:
         weight = (demand[classes] / np.maximum(room, 1)).sum(axis=1)
         self.classes = classes[np.lexsort((classes, weight))]
         self.size = demand[self.classes]
-        self.room = np.minimum(room, packing.counts[self.classes] @ self.size)
+        together = packing.counts[self.classes].astype(float) @ self.size.astype(float)
+        self.room = np.where(room <= together, room, packing.counts[self.classes] @ self.size)
+        per_task = np.where(self.size > 0, self.room // np.maximum(self.size, 1), packing.counts.max(initial=0))
+        self.most = np.minimum(packing.counts[self.classes], per_task.min(axis=1))
         used = [r for r in range(len(room)) if self.size[:, r].any()]
         self.unit = np.array([max(1, int(np.gcd.reduce(self.size[:, r]))) for r in range(len(room))], dtype=np.int64)
         self.axes = self._choose_axes(used, limit)
         self.charged = [r for r in used if r not in self.axes]
         self.charge = np.zeros(len(room), dtype=np.int64)
         self.price_of_charged = np.zeros(len(room))
+        self.most_charged = SPARE * VALUE_LIMIT // (64 * np.maximum(self.room, 1)) + 1  # any charge gives a bound
 
     @cached_property
     def table(self) -> KnapsackTable:
@@ -84,7 +90,9 @@ class TypeTable:
         free = share == 0
         value = duals[self.classes]
         tight = len(self.room) * float((value[~free] / share[~free]).max(initial=0.0))
-        return tight + float(value[free] @ self.packing.counts[self.classes][free])
+        limit = tight + float(value[free] @ self.packing.counts[self.classes][free])
+        # a table over some resources alone may hold more, up to all that fits alone of each class
+        return max(limit, float(np.maximum(value, 0.0) @ self.most) / SPARE) if self.charged else limit
 
     def fill(self, values: Ints, scale: float, target: int, counts: Ints | None = None) -> None:
         """Fill the table for integer class values (n,), duals times ``scale``; ``counts`` (n,) tasks if not all.
@@ -92,9 +100,9 @@ class TypeTable:
         ``target`` is a value of the largest room at which its bound is good enough.
         """
         self.values = values[self.classes]
-        self.limit = (self.packing.counts if counts is None else counts)[self.classes]
+        self.limit = np.minimum((self.packing.counts if counts is None else counts)[self.classes], self.most)
         self.table.limit(self.limit)
-        self.charge = np.rint(self.price_of_charged * scale).astype(np.int64)
+        self.charge = np.rint(np.minimum(self.price_of_charged * scale, self.most_charged)).astype(np.int64)
         self.table.fill(self.values - self.size @ self.charge)
         for r in self.charged:
             self._tune(r, target)
@@ -181,6 +189,7 @@ class TypeTable:
                 step = max(2 * int(charge[r]), 1 + bound // (4 * int(self.room[r])))
             else:
                 step = (rising[0] - falling[0]) // (falling[1] - rising[1])
+            step = min(step, int(self.most_charged[r]))
             if step == charge[r]:
                 break
             charge[r] = step

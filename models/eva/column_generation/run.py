@@ -38,8 +38,8 @@ class Outcome:
     """``configuration``, its ``cost`` and the exact ``bound``, both in price units; ``trace`` of (seconds, cost,
     bound).
 
-    ``complete``: an integer program (HiGHS) over every column that a cheaper configuration could have found none, so
-    that the cost is proven to the solver's tolerances even where the bound, which rests on integers alone, is lower.
+    ``complete``: the bound that an integer program (HiGHS) over every column of a cheaper configuration proves, where
+    there was one, even where ``bound``, which rests on integers alone, is lower.
     ``info``: columns, iterations, lp_value (price units), spending_rounds, integer_programs.
     """
 
@@ -47,7 +47,7 @@ class Outcome:
     cost: int
     bound: int
     trace: tuple[tuple[float, int | None, int], ...]
-    complete: bool
+    complete: int | None
     info: dict[str, Any]
 
 
@@ -86,7 +86,7 @@ class _Run:
         )
         self.lp_value: float | None = None
         self.spending_rounds = self.integer_programs = 0
-        self.complete = False
+        self.complete: int | None = None
         self.longest_fill = 0.0
 
     def offer(self, cover: Configuration) -> None:
@@ -264,7 +264,8 @@ class _Run:
         )
         if answer.cover is not None:
             self.offer(answer.cover)
-        self.complete = answer.finished
+        if answer.finished:
+            self.complete = answer.bound
         return answer.finished
 
     def _enrich(self, relaxed: Relaxed) -> None:
