@@ -47,15 +47,16 @@ def _jobs(path: str | Path, duration: str) -> pd.DataFrame:
     if jobs.empty:
         raise InputError(f"{path}: no jobs")
     for name, least in (("submit_s", 0.0), ("duration_s", 0.0), ("gpus", 1.0)):
-        numbers = jobs[name].map(_number).astype("float64")
-        bad = ~(np.isfinite(numbers) & (numbers >= least))
+        numbers: pd.Series = jobs[name].map(_number).astype("float64")
+        bad: pd.Series = ~(pd.Series(np.isfinite(numbers), index=jobs.index) & (numbers >= least))
         if name == "gpus":
             bad |= (numbers % 1 != 0) | (numbers > LARGEST)
         if bad.any():
-            row = int(jobs.index[bad.to_numpy().argmax()])
-            kind, value = "a whole number" if name == "gpus" else "a number", str(raw[_raw(name, duration)][row])
+            row = int(jobs.index[bad.to_numpy()].tolist()[0])
+            kind: str = "a whole number" if name == "gpus" else "a number"
+            value = raw[_raw(name, duration)][row]
             wanted = f"must be {kind} >= {least:g}" if not numbers[row] > LARGEST else f"must be <= {LARGEST:g}"
-            raise InputError(f"{path}: line {row + 2}: {name}: {wanted}, got {value:.40}")
+            raise InputError(f"{path}: line {row + 2}: {name}: {wanted}, got {value!s:.40}")
         jobs[name] = numbers.astype("int64" if name == "gpus" else "float64")
     for name in ("job_id", "pool"):
         if jobs[name].isna().any():

@@ -180,7 +180,7 @@ def test_no_schedule_breaks_a_cut_and_cuts_raise_the_bound(variant, seed, days):
 
 
 def _starts(result, data, arrays):
-    return np.array([result.solution["starts"][job.id] for job in data.jobs]) - arrays.first
+    return np.array([result.solution["starts"][job.id] for job in data.jobs]) - arrays.origin + arrays.submit
 
 
 def test_relaxation_equals_the_literal_models_own():
