@@ -53,10 +53,10 @@ def _jobs(path: str | Path, duration: str) -> pd.DataFrame:
             bad |= (numbers % 1 != 0) | (numbers > LARGEST)
         if bad.any():
             row = int(jobs.index[bad.to_numpy()].tolist()[0])
-            kind: str = "a whole number" if name == "gpus" else "a number"
+            whole = "a whole number" if name == "gpus" else "a number"
             value = raw[_raw(name, duration)][row]
-            wanted = f"must be {kind} >= {least:g}" if not numbers[row] > LARGEST else f"must be <= {LARGEST:g}"
-            raise InputError(f"{path}: line {row + 2}: {name}: {wanted}, got {value!s:.40}")
+            rule = f"must be {whole} >= {least:g}" if not numbers[row] > LARGEST else f"must be <= {LARGEST:g}"
+            raise InputError(f"{path}: line {row + 2}: {name}: {rule}, got {value!s:.40}")
         jobs[name] = numbers.astype("int64" if name == "gpus" else "float64")
     for name in ("job_id", "pool"):
         if jobs[name].isna().any():

@@ -20,6 +20,7 @@ from models.sia.opening import least_objective, opening
 from models.sia.rows import Row, Rows, cover_row
 
 PLAIN = Options()
+SMALL_WEIGHT = 1e-3
 MOST_ENTRIES = 20_000_000  # slots of all columns together, each of which is an entry of the matrix or two
 
 
@@ -102,7 +103,7 @@ class _Direct:
     def _raise(self, bound: float) -> None:
         """Take a solver's bound, in steps, for what it proves."""
         if self.data.fairness_weight:
-            proven = real_bound(bound * self.arrays.slot, trivial=0.0)
+            proven = real_bound(bound * _cost_unit(self.data) * self.arrays.slot, trivial=0.0)
         else:
             proven = float(whole_bound(bound) * self.arrays.slot)
         if proven > self.bound:
@@ -167,6 +168,11 @@ def _pools(data: SiaOracle) -> tuple[FloatArray, IntArray, IntArray]:
     return owned, np.array([names[job.pool] for job in data.jobs]), np.array([job.gpus for job in data.jobs])
 
 
+def _cost_unit(data: SiaOracle) -> float:
+    """What the model's costs are counted in, so that a small weight does not drown in a solver's tolerances."""
+    return data.fairness_weight if 0 < data.fairness_weight < SMALL_WEIGHT else 1.0
+
+
 def _free(data: SiaOracle) -> float:
     """Use up to this share of what a pool owns is not charged."""
     return 0.0 if data.fair_share == "all-use" else 1.0
@@ -197,7 +203,7 @@ def _model(data: SiaOracle, columns: Columns, covers: list[Row]) -> LinearModel:
         uppers.append(np.full(shape[0], _free(data)))
         stretch = np.ones(horizon)
         np.add.at(stretch, *arrays.idle)
-        cost = np.concatenate([cost, data.fairness_weight * stretch])
+        cost = np.concatenate([cost, data.fairness_weight * stretch]) / _cost_unit(data)
         integer = np.concatenate([integer, np.zeros(horizon, dtype=bool)])
         upper = np.concatenate([upper, np.full(horizon, np.inf)])
     row_upper = np.concatenate(uppers)
