@@ -118,7 +118,7 @@ class PoolsWorld:
 
     def apply(self, decision: Any, clock: Clock) -> None:
         now = clock.now
-        starts: Sequence[str] = decision.starts
+        starts: Sequence[str] = tuple(decision.starts)  # it may be the queue itself
         if starts:
             self._account(now)
         for name in starts:

@@ -58,7 +58,7 @@ def replay(data: SiaOracle, policy: Policy) -> dict[str, int]:
         decision = policy.decide(view)
         if woken and not decision.starts:
             raise _stuck(policy, waiting, now)
-        for name in decision.starts:
+        for name in tuple(decision.starts):  # it may be the queue itself
             job = waiting.pop(name)
             del queues[job.pool][name]
             view.idle -= job.gpus
