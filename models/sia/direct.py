@@ -10,13 +10,12 @@ from scipy import sparse
 from instances import Answer, Options, Report, Result, Solution, Stopwatch, check, conclude, ignore
 from instances.result import TracePoint
 from instances.sia import SiaOracle
-from models.bounds import real_bound, whole_bound
 from models.highs import LinearModel, Solved, solve_arrays
 from models.sia.arrays import MOST_STARTS, FloatArray, IntArray, coarse, oracle_arrays, solution_of
 from models.sia.columns import Columns
 from models.sia.greedy import pull_forward
 from models.sia.improve import advance
-from models.sia.opening import least_objective, opening
+from models.sia.opening import finer, least_objective, opening, proven
 from models.sia.rows import Row, Rows, cover_row
 
 PLAIN = Options()
@@ -80,7 +79,7 @@ class _Direct:
         left = self.clock.remaining_s
         if left <= 0:
             return Solved("time_limit", reason="time limit")
-        options = replace(self.options, time_limit=None if left == float("inf") else left)
+        options = replace(finer(self.data, self.options), time_limit=None if left == float("inf") else left)
         start = None
         if self.best is not None:
             starts = self.arrays.starts_of(self.data, self.best)
@@ -102,14 +101,12 @@ class _Direct:
 
     def _raise(self, bound: float) -> None:
         """Take a solver's bound, in steps, for what it proves."""
-        if self.data.fairness_weight:
-            proven = real_bound(bound * _cost_unit(self.data) * self.arrays.slot, trivial=0.0)
-        else:
-            proven = float(whole_bound(bound) * self.arrays.slot)
-        if proven > self.bound:
-            self.bound = proven
-            self.trace.append((self.clock.wall_s, None if self.best is None else self.objective, proven))
-            self.report(None, proven)
+        unit = self.arrays.slot * _cost_unit(self.data)
+        found = proven(self.data, bound * unit) if self.data.fairness_weight else proven(self.data, bound) * unit
+        if found > self.bound:
+            self.bound = found
+            self.trace.append((self.clock.wall_s, None if self.best is None else self.objective, found))
+            self.report(None, found)
 
     def _offer(self, solution: Solution) -> None:
         objective = check(self.data, solution).objective

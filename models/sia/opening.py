@@ -1,12 +1,14 @@
-"""What is known before any model: schedules that are at hand, and a bound that takes no solver."""
+"""What is known without a model: schedules at hand, a bound that takes no solver, and what a solver's bound proves."""
 
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from fractions import Fraction
 
-from instances import InputError, Solution, Verdict, check
+from instances import InputError, Options, Solution, Verdict, check
 from instances.sia import SiaOracle
+from models.bounds import REAL, real_bound, whole_bound
 
 
 def opening(data: SiaOracle, start: Solution | None = None) -> Solution | None:
@@ -47,3 +49,15 @@ def least_objective(data: SiaOracle) -> float:
         work[job.pool] += job.duration * job.gpus
     shares = (Fraction(work[name], gpus) for name, gpus in owned.items())
     return float(Fraction(repr(data.fairness_weight)) * max(shares))
+
+
+def proven(data: SiaOracle, bound: float) -> float:
+    """What a solver's `bound` proves: delays are whole slots, with fairness the objective is a real number."""
+    if data.fairness_weight:
+        return real_bound(bound, trivial=least_objective(data))
+    return float(whole_bound(bound))
+
+
+def finer(data: SiaOracle, options: Options) -> Options:
+    """Options for a solver that make up for what `proven` takes off its bound."""
+    return replace(options, gap=max(0.0, options.gap - 2 * REAL)) if data.fairness_weight else options
