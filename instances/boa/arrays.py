@@ -82,9 +82,7 @@ def oversize(data: BoaAllocation, last: float | None = None) -> str | None:
     """What is too large about the arrays of widths up to `last` (default: what the budget pays for), if anything."""
     widest = affordable_width(data) if last is None else last
     if math.isinf(widest):
-        return (
-            "max_width: must be given where a speedup is linear (amdahl 1 or power 1), or so nearly that it never ends"
-        )
+        return "max_width: must be given where a speedup is linear (amdahl 1 or power 1), or nearly so"
     cells = max(len(c.epochs) for c in data.classes) * len(data.classes) * len(data.gpu_types) * widest
     if cells <= MOST_CELLS:
         return None
