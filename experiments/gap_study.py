@@ -18,7 +18,7 @@ from experiments.runner import Run, plan
 from experiments.solve import as_json, exit_status, follow_to_the_end
 from experiments.store import Store
 from experiments.summary import Row, Scored, false_references, score, summarise
-from experiments.table import csv_text, ready_folder
+from experiments.table import csv_text, files_first, ready_folder
 from experiments.terminal import err, out
 from experiments.text import shown
 from instances import PROBLEMS, InputError, Options
@@ -64,16 +64,20 @@ def gap_study(
         scored, faults = score(done), false_references(done)
         rows = summarise(scored)
         text = results_csv(scored)
-        if format == "table":
-            print_tables(rows)
-        elif format == "csv":
-            print(text, end="")
         faults += [f"{s.result.instance} {s.result.method}: {s.result.reason}" for s in scored if _failed(s)]
-        for fault in faults:
-            err.print(f"error: {shown(fault)}")
-        write_whole(folder / "results.csv", text.encode())
-        write_whole(folder / "summary.csv", summary_csv(rows).encode())
-        write_report(folder / "report.html", rows, scored)
+
+        def write() -> None:
+            write_whole(folder / "results.csv", text.encode())
+            write_whole(folder / "summary.csv", summary_csv(rows).encode())
+            write_report(folder / "report.html", rows, scored)
+
+        with files_first(write):
+            for fault in faults:
+                err.print(f"error: {shown(fault)}")
+            if format == "table":
+                print_tables(rows)
+            elif format == "csv":
+                print(text, end="")
         if not quiet:
             err.print(f"wrote {folder / 'results.csv'}, {folder / 'summary.csv'} and {folder / 'report.html'}")
     raise typer.Exit(1 if faults else exit_status((s.result for s in scored), store))

@@ -21,7 +21,7 @@ from experiments.methods import Method, methods_for
 from experiments.runner import Run, plan
 from experiments.solve import exit_status, follow_to_the_end
 from experiments.store import Store
-from experiments.table import ready_folder
+from experiments.table import files_first, ready_folder
 from experiments.terminal import err, out, percent
 from experiments.text import cell, shown
 from instances import InputError, Instance, Options, Result, load
@@ -98,23 +98,28 @@ def pareto(
         store = stack.enter_context(Store(ready_folder(folder) / "runs.sqlite", resume=resume)) if folder else None
         results = follow_to_the_end(runs, jobs, store, quiet, line_of(runs) if format == "json" else None)
         found = [Point(run.instance.data.budget, results[i]) for i, run in enumerate(runs)]
-        if format == "table":
-            print_frontier(found, methods, instance.data)
-        elif format == "csv":
-            print(frontier_csv(found), end="")
-        if wanted is not None:
-            (out if format == "table" else err).print(wanted)
-        if folder is not None:
-            write_whole(folder / "frontier.csv", frontier_csv(found).encode())
-            from experiments.frontier_plot import write_plots  # with matplotlib, only when something is drawn
-
-            curves = {
-                m.name: [(p.budget, p.result.objective) for p in found if p.result.method == m.name] for m in methods
-            }
-            write_plots(folder / "frontier", curves, instance.name)
-            if not quiet:
-                err.print(f"wrote {folder / 'frontier'}.csv, .svg and .png")
+        with files_first(lambda: write_files(folder, found, instance.name)):
+            if format == "table":
+                print_frontier(found, methods, instance.data)
+            elif format == "csv":
+                print(frontier_csv(found), end="")
+            if wanted is not None:
+                (out if format == "table" else err).print(wanted)
+        if folder is not None and not quiet:
+            err.print(f"wrote {folder / 'frontier'}.csv, .svg and .png")
     raise typer.Exit(exit_status((p.result for p in found), store))
+
+
+def write_files(folder: Path | None, found: Sequence[Point], title: str) -> None:
+    """The points as CSV and as pictures in `folder`, if there is one."""
+    if folder is None:
+        return
+    write_whole(folder / "frontier.csv", frontier_csv(found).encode())
+    from experiments.frontier_plot import write_plots  # with matplotlib, only when something is drawn
+
+    names = dict.fromkeys(p.result.method for p in found)
+    curves = {name: [(p.budget, p.result.objective) for p in found if p.result.method == name] for name in names}
+    write_plots(folder / "frontier", curves, title)
 
 
 def line_of(runs: Sequence[Run]) -> Callable[[int, Result], str]:

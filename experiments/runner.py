@@ -18,7 +18,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import TimeoutError as Expired
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -67,8 +67,9 @@ class Diary:
         self._written = now
         self.trace.append((now - self._started, None, self.bound))
         beside = self.path.with_suffix(".new")
-        beside.write_bytes(pickle.dumps((self.first, self.solution, self.bound, self.trace)))
-        os.replace(beside, self.path)
+        with suppress(OSError):  # a full disk costs what would be left of an ended process, not the run
+            beside.write_bytes(pickle.dumps((self.first, self.solution, self.bound, self.trace)))
+            os.replace(beside, self.path)
 
 
 def run_all(
@@ -101,13 +102,12 @@ def as_finished(
         diaries = [Path(folder) / f"{i}.pickle" for i in range(len(runs))]
         futures: list[Any] = []
         done: queue.SimpleQueue[int] = queue.SimpleQueue()
-        told: set[int] = set()
 
         def tell(i: int) -> Result:
             result = _result(runs[i], diaries[i], futures[i])
             if keep is not None:
                 keep(runs[i], result)
-            told.add(i)
+            futures[i] = None
             return result
 
         try:
@@ -123,7 +123,7 @@ def as_finished(
         except BaseException:
             try:
                 for i, future in enumerate(futures):
-                    if future.done() and i not in told:
+                    if future is not None and future.done():
                         tell(i)
             finally:
                 pool.stop()

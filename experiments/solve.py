@@ -15,7 +15,7 @@ from experiments.instance_set import instances_at
 from experiments.methods import BUILDERS, resolve
 from experiments.runner import Run, as_finished, plan
 from experiments.store import Store
-from experiments.table import csv_text, print_table, ready_folder
+from experiments.table import csv_text, files_first, print_table, ready_folder
 from experiments.terminal import err, follow, print_line
 from instances import InputError, Instance, Result
 from instances.files import write_whole
@@ -56,12 +56,11 @@ def solve(
         store = stack.enter_context(Store(ready_folder(folder) / "runs.sqlite", resume=resume)) if folder else None
         found = follow_to_the_end(runs, jobs, store, quiet, as_json if format == "json" else None)
         results = [found[i] for i in range(len(runs))]
-        if format == "table":
-            print_table(results)
-        elif format == "csv":
-            print(csv_text(results), end="")
-        if folder is not None:
-            write_results(folder, results)
+        with files_first(lambda: write_results(folder, results)):
+            if format == "table":
+                print_table(results)
+            elif format == "csv":
+                print(csv_text(results), end="")
     raise typer.Exit(exit_status(results, store))
 
 
@@ -117,9 +116,10 @@ def export(instances: Sequence[Instance], path: Path, quiet: bool = False) -> No
         err.print(f"wrote {path}")
 
 
-def write_results(folder: Path, results: Iterable[Result]) -> None:
-    """`results.csv` and one JSON file a result, with its solution, in `folder`."""
-    results = list(results)
+def write_results(folder: Path | None, results: Sequence[Result]) -> None:
+    """`results.csv` and one JSON file a result, with its solution, in `folder`, if there is one."""
+    if folder is None:
+        return
     write_whole(folder / "results.csv", csv_text(results).encode())
     for result in results:
         content = result.model_dump_json(indent=1) + "\n"

@@ -44,7 +44,8 @@ class Store:
                 os.replace(path, path.with_name(path.name + ".previous"))
             self._database = sqlite3.connect(path, isolation_level=None)
             self._database.execute(SCHEMA)
-            self._database.execute("SELECT key, instance, method, result FROM runs LIMIT 1").fetchone()
+            first = self._database.execute("SELECT key, instance, method, result FROM runs LIMIT 1").fetchone()
+            self._empty = first is None
         except (OSError, sqlite3.Error) as error:
             os.close(self._lock)
             raise self._useless(error) from error
@@ -63,6 +64,8 @@ class Store:
 
         Runs that ended in an error are not finished: they are tried again. Raises InputError for a damaged store.
         """
+        if self._empty:
+            return None
         try:
             row = self._database.execute("SELECT result FROM runs WHERE key = ?", (self._keys.of(run),)).fetchone()
         except (sqlite3.Error, UnicodeDecodeError) as error:
@@ -84,6 +87,7 @@ class Store:
             row = self._keys.of(run), result.instance, result.method, result.model_dump_json()
             self._database.execute("INSERT OR REPLACE INTO runs VALUES (?, ?, ?, ?)", row)
             self._held.add(row[0])
+            self._empty = False
         except (sqlite3.Error, UnicodeEncodeError) as error:
             raise OutputError(f"{self.path}: cannot be written: {error}") from error
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 
 from rich.table import Table
@@ -79,3 +80,19 @@ def ready_folder(path: Path) -> Path:
         raise InputError(f"{path}: cannot be written to") from error
     probe.unlink()
     return path
+
+
+@contextmanager
+def files_first(write: Callable[[], None]) -> Iterator[None]:
+    """Write files, then do what is inside, print say, and only then raise what the writing raised.
+
+    So neither an output that nobody reads to its end nor a full disk costs the other.
+    """
+    fault = None
+    try:
+        write()
+    except OutputError as error:
+        fault = error
+    yield
+    if fault is not None:
+        raise fault

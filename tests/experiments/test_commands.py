@@ -17,9 +17,11 @@ import pytest
 
 from experiments import reference
 from experiments.summary import score, summarise
-from instances import Reference, Result, save
+from experiments.table import files_first
+from instances import OutputError, Reference, Result, save
 from instances.aryl import figure_5
 from instances.eva import table_3, table_7
+from instances.files import write_whole
 
 ROOT = Path(__file__).parents[2]
 
@@ -114,6 +116,18 @@ def test_an_output_that_takes_no_more_is_one_line_and_status_1(table_3_file: Pat
     with Path("/dev/full").open("w") as full:
         done = subprocess.run(line, stdout=full, stderr=subprocess.PIPE, text=True, cwd=ROOT, check=False)
     assert (done.returncode, done.stderr) == (1, "gapwise: standard output: No space left on device\n")
+
+
+def test_neither_a_closed_pipe_nor_a_full_disk_costs_the_other(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
+    def full() -> None:
+        raise OutputError("no space")
+
+    with pytest.raises(OutputError), files_first(full):
+        print("table")
+    assert capsys.readouterr().out == "table\n"
+    with pytest.raises(BrokenPipeError), files_first(lambda: write_whole(tmp_path / "f", b"")):
+        raise BrokenPipeError
+    assert (tmp_path / "f").exists()
 
 
 def test_an_output_without_the_characters_of_a_name_shows_their_codes(tmp_path: Path):

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from experiments import runner
 from experiments.methods import METHODS, Method, apply, methods_for
 from experiments.runner import Diary, Run, _checked, _from_diary, as_finished, plan, run_all
 from experiments.solve import exit_status
@@ -129,13 +130,21 @@ def test_a_finished_run_is_kept_while_an_earlier_one_is_still_going():
     found.close()  # as an interrupt does
 
 
-def test_what_is_finished_when_an_interrupt_comes_is_kept():
+def test_what_is_finished_when_an_interrupt_comes_is_kept(monkeypatch: pytest.MonkeyPatch):
     runs = plan([table_7(n, 0) for n in (11, 12)], ["no-packing"], Options())
     kept: list[str] = []
+    ended: list[int] = []
 
+    def note(done, i, future):
+        ended.append(i)
+        done.put(i)
+
+    monkeypatch.setattr(runner, "_finish", note)
     found = as_finished(runs, 1, lambda run, result: kept.append(result.instance))
     next(found)
-    time.sleep(5.0)  # the second ends meanwhile, and nobody has asked for it
+    while len(ended) < 2:  # the second ends meanwhile, and nobody has asked for it
+        time.sleep(0.05)
+    assert len(kept) == 1
     found.close()
     assert len(kept) == 2
 

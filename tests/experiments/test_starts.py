@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import inspect
 from pathlib import Path
 
 import pytest
 
-from experiments.methods import Method, apply
+from experiments.methods import METHODS, Method, apply, resolve
 from experiments.methods.method import EXACT
 from experiments.methods.starts import best_start
 from experiments.runner import Diary, Run, _from_diary, run_all
@@ -92,3 +93,11 @@ def test_a_heuristic_that_never_ends_is_broken_off_at_half_of_the_limit():
             pass
 
     assert best_start([("never ends", never_ends)], "minimize", 0.1) is None
+
+
+def test_every_start_is_a_heuristic_of_its_problem_and_every_method_with_one_takes_it():
+    for methods in METHODS.values():
+        heuristics = {m.name for m in methods if m.kind == "heuristic"}
+        for m in methods:
+            assert set(m.starts) <= heuristics
+            assert not m.starts or "start" in inspect.signature(resolve(m.target)).parameters
