@@ -14,12 +14,11 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from pydantic import ValidationError
-
 from instances.envelope import VERSION, Instance
 from instances.errors import InputError, OutputError
 from instances.fields import ProblemData
 from instances.registry import PROBLEMS
+from instances.validation import show, validated
 
 ENVELOPE = ("gapwise", "problem", "name", "data")
 LARGEST_FILE = 1 << 28  # bytes, of a file and of what it unpacks to
@@ -91,28 +90,22 @@ def _refuse_large(path: str | Path, raw: bytes) -> None:
 def parse(content: Any) -> Instance[Any]:
     """The instance that `content`, the parsed JSON of an instance file, describes. Raises InputError."""
     if not isinstance(content, Mapping):
-        raise InputError(f"must be an object with the fields {', '.join(ENVELOPE)}, got {_show(content)}")
+        raise InputError(f"must be an object with the fields {', '.join(ENVELOPE)}, got {show(content)}")
     if content.get("gapwise", VERSION) != VERSION:  # before anything else: another version may have other fields
-        raise InputError(f"gapwise: must be {VERSION}, got {_show(content['gapwise'])}")
+        raise InputError(f"gapwise: must be {VERSION}, got {show(content['gapwise'])}")
     for name in ENVELOPE:
         if name not in content:
             raise InputError(f"{name}: missing")
     problem = content["problem"]
     if not isinstance(problem, str) or problem not in PROBLEMS:
-        raise InputError(f"problem: must be one of {', '.join(PROBLEMS)}, got {_show(problem)}")
+        raise InputError(f"problem: must be one of {', '.join(PROBLEMS)}, got {show(problem)}")
     data = parse_data(problem, content["data"])
-    try:
-        return Instance.model_validate({**content, "data": data})
-    except ValidationError as error:
-        raise InputError(_first_line(error, "")) from None
+    return validated(Instance, {**content, "data": data}, root="")
 
 
 def parse_data(problem: str, content: Any) -> ProblemData:
     """The data of `problem` that the parsed JSON `content` describes. Raises InputError with paths from `data` on."""
-    try:
-        return PROBLEMS[problem].data.model_validate(content)
-    except ValidationError as error:
-        raise InputError(_first_line(error, "data")) from None
+    return validated(PROBLEMS[problem].data, content)
 
 
 def dump(instance: Instance) -> dict[str, Any]:
@@ -147,7 +140,7 @@ def write_whole(path: Path, raw: bytes) -> None:
 def json_schema(problem: str) -> dict[str, Any]:
     """JSON Schema (draft 2020-12) of the instance files of `problem`. Raises InputError for an unknown problem."""
     if problem not in PROBLEMS:
-        raise InputError(f"problem: must be one of {', '.join(PROBLEMS)}, got {_show(problem)}")
+        raise InputError(f"problem: must be one of {', '.join(PROBLEMS)}, got {show(problem)}")
     envelope = Instance.model_json_schema(mode="validation")
     data = PROBLEMS[problem].data.model_json_schema(mode="validation")
     definitions = envelope.pop("$defs", {}) | data.pop("$defs", {})
@@ -169,60 +162,3 @@ def _without_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
             raise InputError(f"duplicate field {name!r}")
         content[name] = value
     return content
-
-
-COMPARISONS = {
-    "greater_than_equal": (">=", "ge"),
-    "greater_than": (">", "gt"),
-    "less_than_equal": ("<=", "le"),
-    "less_than": ("<", "lt"),
-}
-
-
-PLAIN = {
-    "too_short": "must not be empty",
-    "string_too_short": "must not be empty",
-    "model_type": "must be an object",
-    "model_attributes_type": "must be an object",
-    "dict_type": "must be an object",
-    "mapping_type": "must be an object",
-    "tuple_type": "must be a list",
-    "string_type": "must be a string",
-}
-
-
-def _first_line(error: ValidationError, root: str) -> str:
-    """The first of pydantic's errors as one line: path, what must hold, what was found."""
-    first = error.errors(include_url=False)[0]
-    kind, context, location = first["type"], first.get("ctx", {}), first["loc"]
-    value = first.get("input")
-    if kind == "refused":
-        inner = context["path"]
-        path = ".".join(part for part in (_path(root, location), inner) if part).replace(".[", "[")
-        found = "" if context["value"] is None else f", got {_show(context['value'])}"
-        return f"{path}: {context['message']}{found}"
-    path = _path(root, location)
-    if kind in COMPARISONS:
-        sign, name = COMPARISONS[kind]
-        return f"{path}: must be {sign} {context[name]:g}, got {_show(value)}"
-    if kind == "extra_forbidden":
-        return f"{path}: unknown field"
-    if kind == "missing":
-        return f"{path}: missing"
-    if kind in PLAIN:
-        return f"{path}: {PLAIN[kind]}" + ("" if "empty" in PLAIN[kind] else f", got {_show(value)}")
-    message = first["msg"].replace("Input should be", "must be").replace("Value error, ", "")
-    return f"{path}: {message}, got {_show(value)}"
-
-
-def _path(root: str, location: tuple[int | str, ...]) -> str:
-    path = root
-    for step in location:
-        path += f"[{step}]" if isinstance(step, int) else f".{step}" if path else step
-    return path
-
-
-def _show(value: Any) -> str:
-    shown = value if isinstance(value, float) else repr(value) if not isinstance(value, str) else json.dumps(value)
-    text = " ".join(str(shown).split())
-    return text if len(text) <= 60 else text[:57] + "..."

@@ -2,22 +2,33 @@
 
 from __future__ import annotations
 
+import math
+import warnings
 from collections.abc import Iterable
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
 from instances.errors import InputError
+
+FloatArray = NDArray[np.float64]
+MOST = 1e15  # up to which whole numbers are exact in floating point
 
 
 def read_rows(path: str | Path, columns: Iterable[str], text: Iterable[str] = ()) -> pd.DataFrame:
     """The table at `path`, which must have `columns`; those of `text` are read as text.
 
-    Raises InputError for a file that cannot be read, that is no CSV table or that lacks a column.
+    Raises InputError for a file that cannot be read, that is no CSV table, that lacks a column or has a row with more
+    cells than there are columns.
     """
     try:
-        rows = pd.read_csv(path, dtype=dict.fromkeys(text, str))
+        with warnings.catch_warnings():
+            warnings.simplefilter("error", pd.errors.ParserWarning)  # which would drop the cells beyond the last column
+            rows = pd.read_csv(path, dtype=dict.fromkeys(text, str), index_col=False)
+    except pd.errors.ParserWarning as error:
+        raise InputError(f"{path}: not a CSV table: a row has more cells than there are columns") from error
     except OSError as error:
         raise InputError(f"{path}: {error.strerror or error}") from error
     except ValueError as error:  # also what pandas' parser and the decoding raise
@@ -38,11 +49,28 @@ def read_numbers(
     numbers, text = tuple(numbers), tuple(text)
     rows = read_rows(path, (*numbers, *text), text)
     for column in numbers:
-        values = pd.to_numeric(rows[column], errors="coerce").to_numpy(dtype=float)
-        bad = np.flatnonzero(~(np.isfinite(values) & (values >= (-np.inf if least is None else least))))
+        values = as_numbers(rows[column])
+        bad = np.flatnonzero(~((np.abs(values) <= MOST) & (values >= (-np.inf if least is None else least))))
         if len(bad):
             wanted = "a number" if least is None else f"a number >= {least:g}"
-            value = rows[column].iloc[bad[0]]
+            value = one_line(rows[column].iloc[bad[0]])
             raise InputError(f"{path}: line {bad[0] + 2}: {column}: must be {wanted}, got {value}")
-        rows[column] = pd.to_numeric(rows[column])
+        rows[column] = values
     return rows
+
+
+def as_numbers(column: pd.Series) -> FloatArray:
+    """The numbers that the cells of a column hold, whatever they were read as; NaN for what is none."""
+    return np.array([_number(value) for value in column.tolist()], dtype=float)
+
+
+def one_line(value: object) -> str:
+    """A cell as an error shows it."""
+    return " ".join(str(value).split())[:60]
+
+
+def _number(value: object) -> float:
+    try:
+        return float(value)  # type: ignore[arg-type]
+    except (ValueError, TypeError, OverflowError):
+        return math.nan

@@ -15,7 +15,8 @@ from instances.boa.hull import concave_hull
 from instances.boa.speedup import Points, Speedup
 from instances.envelope import Instance
 from instances.errors import InputError
-from instances.tables import read_numbers
+from instances.tables import one_line, read_numbers
+from instances.validation import input_errors, validated
 
 HOUR = 3600.0
 SPEEDUP_COLUMNS = ("epoch_index", "epoch_size_gpu_seconds", "k", "speedup")
@@ -54,16 +55,18 @@ def from_trace(
     for line, application in zip(jobs.index + 2, jobs["application"], strict=True):
         if application not in epochs:
             raise InputError(
-                f"{trace}: line {line}: application: must be one of {', '.join(epochs)}, got {application!r}"
+                f"{trace}: line {line}: application: must be one of {', '.join(epochs)}, got {one_line(application)!r}"
             )
     span = float(jobs["time"].max()) / HOUR if hours is None else hours
     counts = jobs["application"].value_counts(sort=False)
-    data = _allocation(
-        {str(a): int(n) for a, n in counts.items()}, span, epochs, rescale_seconds, budget_over_load, max_width
-    )
+    with input_errors(str(trace)):
+        data = _allocation(
+            {str(a): int(n) for a, n in counts.items()}, span, epochs, rescale_seconds, budget_over_load, max_width
+        )
     curves = Path(speedups).name if speedups else "measured on NVIDIA T4"
     source = f"{Path(trace).name}: {len(jobs)} jobs in {span:.4g} h; speedups {curves}"
-    return Instance.of(data, f"{Path(trace).stem}-budget-{budget_over_load:g}", source)
+    with input_errors(str(trace)):
+        return Instance.of(data, f"{Path(trace).stem}-budget-{budget_over_load:g}", source)
 
 
 def newtrace(budget_over_load: float = 2.0, *, rescale_seconds: float | None = None) -> Instance:
@@ -111,13 +114,9 @@ def _allocation(
                 name=name, arrivals_per_hour=jobs / hours, rescale_hours=float(seconds) / HOUR, epochs=epochs[name]
             )
         )
-    from instances.files import parse_data  # which imports this package
-
     load = sum(c.load for c in classes)
     content = {"budget": budget_over_load * load, "classes": classes, "widths": "integer", "max_width": max_width}
-    data = parse_data(BoaAllocation.problem, content)
-    assert isinstance(data, BoaAllocation)
-    return data
+    return validated(BoaAllocation, content)
 
 
 def _epochs(path: str | Path | None) -> dict[str, tuple[Epoch, ...]]:
@@ -130,11 +129,12 @@ def _epochs(path: str | Path | None) -> dict[str, tuple[Epoch, ...]]:
     for app, of_app in rows.groupby("app", sort=False):
         made = []
         for index, group in of_app.groupby("epoch_index", sort=True):
-            at = f"{where}: {app}, epoch {index}"
+            at = f"{where}: {one_line(app)}, epoch {index:g}"
             sizes = group["epoch_size_gpu_seconds"].unique()
             if len(sizes) != 1 or sizes[0] <= 0:
                 raise InputError(f"{at}: epoch_size_gpu_seconds must be one number > 0, got {sizes.tolist()}")
-            made.append(Epoch(size_hours=float(sizes[0]) / HOUR, speedup=Speedup(table=_points(at, group))))
+            with input_errors(at):
+                made.append(Epoch(size_hours=float(sizes[0]) / HOUR, speedup=Speedup(table=_points(at, group))))
         epochs[str(app)] = tuple(made)
     return epochs
 

@@ -14,7 +14,8 @@ from instances.envelope import Instance
 from instances.errors import InputError
 from instances.eva.catalogue import RESOURCES, ec2_types, interference
 from instances.eva.packing import DEFAULT, EvaPacking, InstanceType, Task
-from instances.tables import read_numbers
+from instances.tables import one_line, read_numbers
+from instances.validation import input_errors
 
 POD_COLUMNS = ("cpu_milli", "memory_mib", "num_gpu", "gpu_milli")
 JOB_COLUMNS = ("arrival_s", "duration_s", "gpus", "vcpus", "ram_gb")
@@ -55,13 +56,15 @@ def alibaba(
     fitting = [demand for demand in demands if any(_fits(demand, kind) for kind in kinds)]
     if not fitting:
         raise InputError(f"{path}: no pod fits on an instance type")
-    data = EvaPacking(resources=RESOURCES, instance_types=kinds, tasks=_tasks(Counter(fitting)), objective="cost")
+    with input_errors(str(path)):
+        data = EvaPacking(resources=RESOURCES, instance_types=kinds, tasks=_tasks(Counter(fitting)), objective="cost")
     what = f"{gpus} GPUs" + (f", perturbed by {perturb:g}, seed {seed}" if perturb else "")
     source = (
         f"Alibaba cluster-trace-gpu-v2023, {Path(path).name}, {what}; {len(demands) - len(fitting)} pods fit nowhere"
     )
     perturbed = f"-perturbed-{perturb:g}-seed-{seed}" if perturb else ""
-    return Instance.of(data, f"alibaba-{Path(path).stem}-{gpus}{perturbed}", source)
+    with input_errors(str(path)):
+        return Instance.of(data, f"alibaba-{Path(path).stem}-{gpus}{perturbed}", source)
 
 
 def alive(path: str | Path, at_s: float, *, objective: Literal["cost", "net-saving"] = "cost") -> Instance[EvaPacking]:
@@ -84,20 +87,22 @@ def alive(path: str | Path, at_s: float, *, objective: Literal["cost", "net-savi
         demands = {tuple(row) for row in group[["gpus", "vcpus", "ram_gb"]].to_numpy(dtype=float)}
         if len(demands) > 1:
             raise InputError(
-                f"{path}: workload_class {name}: jobs of one class must have one demand, got {len(demands)}"
+                f"{path}: workload_class {one_line(name)}: jobs of one class must have one demand, got {len(demands)}"
             )
         workload_of[str(name)] = str(group["workload"].iloc[0])
         demand = dict(zip(RESOURCES, map(float, demands.pop()), strict=True))
-        tasks.append(Task(workload=str(name), count=len(group), demand={DEFAULT: demand}))
-    data = EvaPacking(
-        resources=RESOURCES,
-        instance_types=ec2_types("vcpus"),
-        tasks=tuple(tasks),
-        throughput=interference(workload_of) if objective == "net-saving" else None,
-        objective=objective,
-    )
+        with input_errors(f"{path}: workload_class {one_line(name)}"):
+            tasks.append(Task(workload=str(name), count=len(group), demand={DEFAULT: demand}))
     source = f"Eva trace {Path(path).name}: jobs alive at {at_s:g} s"
-    return Instance.of(data, f"eva-{Path(path).stem}-alive-{at_s:g}-{objective}", source)
+    with input_errors(str(path)):
+        data = EvaPacking(
+            resources=RESOURCES,
+            instance_types=ec2_types("vcpus"),
+            tasks=tuple(tasks),
+            throughput=interference(workload_of) if objective == "net-saving" else None,
+            objective=objective,
+        )
+        return Instance.of(data, f"eva-{Path(path).stem}-alive-{at_s:g}-{objective}", source)
 
 
 def _fits(demand: Demand, kind: InstanceType) -> bool:

@@ -7,6 +7,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from instances.envelope import Instance
+from instances.sia.oracle import SiaOracle
+from instances.validation import input_errors, validated
 
 BEYOND = 1e18  # more slots than validation takes: where a division runs into infinity
 
@@ -16,8 +18,7 @@ def whole_slots(time: float, slot: float) -> int:
     return math.ceil(min(time / slot, BEYOND))
 
 
-def instance_of(data: Mapping[str, Any], name: str, source: str) -> Instance:
+def instance_of(data: Mapping[str, Any], name: str, source: str) -> Instance[SiaOracle]:
     """The instance of `data`, the content of a `sia-oracle` file. Raises InputError as for a file of the user's."""
-    from instances.files import parse  # which knows all problems, and so this one
-
-    return parse({"gapwise": 1, "problem": "sia-oracle", "name": name, "source": source, "data": data})
+    with input_errors():
+        return Instance.of(validated(SiaOracle, data), name, source)

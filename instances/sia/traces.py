@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -14,7 +13,7 @@ from instances.envelope import Instance
 from instances.errors import InputError
 from instances.fields import LARGEST
 from instances.sia.slots import BEYOND, instance_of, whole_slots
-from instances.tables import read_rows
+from instances.tables import as_numbers, one_line, read_rows
 
 COLUMNS = ("job_id", "pool", "submit_s", "duration_s", "gpus")
 DAY_S = 86_400.0
@@ -47,7 +46,7 @@ def _jobs(path: str | Path, duration: str) -> pd.DataFrame:
     if jobs.empty:
         raise InputError(f"{path}: no jobs")
     for name, least in (("submit_s", 0.0), ("duration_s", 0.0), ("gpus", 1.0)):
-        numbers: pd.Series = jobs[name].map(_number).astype("float64")
+        numbers = pd.Series(as_numbers(jobs[name]), index=jobs.index)
         bad: pd.Series = ~(pd.Series(np.isfinite(numbers), index=jobs.index) & (numbers >= least))
         if name == "gpus":
             bad |= (numbers % 1 != 0) | (numbers > LARGEST)
@@ -56,7 +55,7 @@ def _jobs(path: str | Path, duration: str) -> pd.DataFrame:
             whole = "a whole number" if name == "gpus" else "a number"
             value = raw[_raw(name, duration)][row]
             rule = f"must be {whole} >= {least:g}" if not numbers[row] > LARGEST else f"must be <= {LARGEST:g}"
-            raise InputError(f"{path}: line {row + 2}: {name}: {rule}, got {value!s:.40}")
+            raise InputError(f"{path}: line {row + 2}: {name}: {rule}, got {one_line(value)}")
         jobs[name] = numbers.astype("int64" if name == "gpus" else "float64")
     for name in ("job_id", "pool"):
         if jobs[name].isna().any():
@@ -64,16 +63,8 @@ def _jobs(path: str | Path, duration: str) -> pd.DataFrame:
     twice = jobs["job_id"].duplicated()
     if twice.any():
         row = int(jobs.index[twice][0])
-        raise InputError(f"{path}: line {row + 2}: job_id: must be unique, got {jobs['job_id'][row]}")
+        raise InputError(f"{path}: line {row + 2}: job_id: must be unique, got {one_line(jobs['job_id'][row])}")
     return jobs.sort_values("submit_s", kind="stable").reset_index(drop=True)
-
-
-def _number(value: Any) -> float:
-    """The number that a cell holds, whatever pandas made of it; NaN for none."""
-    try:
-        return float(value)
-    except (ValueError, TypeError, OverflowError):
-        return math.nan
 
 
 def _raw(name: str, duration: str) -> str:

@@ -1,0 +1,93 @@
+"""Validation errors as the user sees them: one line with the path inside the data and the offending value."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any, TypeVar
+
+from pydantic import BaseModel, ValidationError
+
+from instances.errors import InputError
+
+M = TypeVar("M", bound=BaseModel)
+
+
+def validated(model: type[M], content: Any, root: str = "data") -> M:
+    """The `model` that `content` describes. Raises InputError with the path from `root` on."""
+    with input_errors(root=root):
+        return model.model_validate(content)
+
+
+@contextmanager
+def input_errors(where: str = "", root: str = "") -> Iterator[None]:
+    """A block whose validation errors become an InputError, of the file `where` and with paths from `root` on."""
+    try:
+        yield
+    except ValidationError as error:
+        line = _first_line(error, root)
+        raise InputError(f"{where}: {line}" if where else line) from None
+
+
+COMPARISONS = {
+    "greater_than_equal": (">=", "ge"),
+    "greater_than": (">", "gt"),
+    "less_than_equal": ("<=", "le"),
+    "less_than": ("<", "lt"),
+}
+
+
+PLAIN = {
+    "too_short": "must not be empty",
+    "string_too_short": "must not be empty",
+    "model_type": "must be an object",
+    "model_attributes_type": "must be an object",
+    "dict_type": "must be an object",
+    "mapping_type": "must be an object",
+    "tuple_type": "must be a list",
+    "string_type": "must be a string",
+}
+
+
+def _first_line(error: ValidationError, root: str) -> str:
+    """The first of pydantic's errors as one line: path, what must hold, what was found."""
+    first = error.errors(include_url=False)[0]
+    kind, context, location = first["type"], first.get("ctx", {}), first["loc"]
+    value = first.get("input")
+    if kind == "refused":
+        inner = context["path"]
+        path = ".".join(part for part in (_path(root, location), inner) if part).replace(".[", "[")
+        found = "" if context["value"] is None else f", got {show(context['value'])}"
+        return f"{_plain(path)}: {context['message']}{found}"
+    path = _plain(_path(root, location))
+    if kind in COMPARISONS:
+        sign, name = COMPARISONS[kind]
+        return f"{path}: must be {sign} {context[name]:g}, got {show(value)}"
+    if kind == "extra_forbidden":
+        return f"{path}: unknown field"
+    if kind == "missing":
+        return f"{path}: missing"
+    if kind in PLAIN:
+        return f"{path}: {PLAIN[kind]}" + ("" if "empty" in PLAIN[kind] else f", got {show(value)}")
+    message = first["msg"].replace("Input should be", "must be").replace("Value error, ", "")
+    return f"{path}: {message}, got {show(value)}"
+
+
+def _path(root: str, location: tuple[int | str, ...]) -> str:
+    path = root
+    for step in location:
+        path += f"[{step}]" if isinstance(step, int) else f".{step}" if path else step
+    return path
+
+
+def _plain(path: str) -> str:
+    """A path in one line: a user's own name in it may hold anything."""
+    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in path)
+
+
+def show(value: Any) -> str:
+    """A value as an error shows it: in one line, and not too long."""
+    shown = value if isinstance(value, float) else repr(value) if not isinstance(value, str) else json.dumps(value)
+    text = " ".join(str(shown).split())
+    return text if len(text) <= 60 else text[:57] + "..."
