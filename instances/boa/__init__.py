@@ -3,13 +3,12 @@
 The problem `boa-allocation`, its data, its builders and its checker.
 """
 
-from instances.boa.allocation import BoaAllocation, Epoch, GpuType, JobClass
+from instances.boa.allocation import BoaAllocation, Epoch, GpuType, JobClass, least_budget, least_cost
 from instances.boa.arrays import WidthArrays, affordable_width, oversize, shares, width_arrays
 from instances.boa.budget import enough, granted, on_grid_from, planned, proven
 from instances.boa.checker import check_allocation
 from instances.boa.generators import figure_1, random_allocation
 from instances.boa.hull import concave_hull
-from instances.boa.least import least_budget, least_cost
 from instances.boa.speedup import Curve, Points, Speedup
 from instances.boa.traces import from_trace, hull_deviation, newtrace, table
 

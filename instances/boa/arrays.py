@@ -8,9 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from instances.boa.allocation import BoaAllocation
+from instances.boa.allocation import BoaAllocation, least_budget, least_cost
 from instances.boa.budget import proven
-from instances.boa.least import least_budget, least_cost
 from instances.errors import InputError
 
 FloatArray = NDArray[np.float64]

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from instances.boa.allocation import BoaAllocation, Epoch, JobClass
+from instances.boa.allocation import BoaAllocation, Epoch, JobClass, least_budget
 from instances.boa.budget import on_grid_from
-from instances.boa.least import least_budget
 from instances.boa.speedup import Points, Speedup
 from instances.envelope import Instance, Reference
 from instances.errors import InputError

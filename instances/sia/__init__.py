@@ -1,10 +1,9 @@
 """SIA (Anticipatory Resource Allocation for ML Training, SoCC'23): data, checker, generators and traces."""
 
 from instances.sia.checker import check_oracle
-from instances.sia.cutoffs import fcfs_starts
 from instances.sia.examples import five_jobs
 from instances.sia.generator import VARIANTS, Workload, synthetic
-from instances.sia.oracle import Job, Pool, SiaOracle
+from instances.sia.oracle import Job, Pool, SiaOracle, fcfs_starts
 from instances.sia.traces import gavel, philly, trace_instance
 
 __all__ = [

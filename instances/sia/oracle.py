@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import cached_property
+from heapq import heappop, heappush
 from typing import Annotated, ClassVar, Literal, Self
 
 from pydantic import Field, model_validator
@@ -18,7 +20,6 @@ from instances.fields import (
     refuse,
     refuse_duplicates,
 )
-from instances.sia.cutoffs import fcfs_starts
 
 
 class Pool(Frozen):
@@ -101,6 +102,34 @@ class SiaOracle(ProblemData):
             if job.latest_start is not None and job.latest_start < job.submit:
                 refuse(f"jobs[{i}].latest_start", f"must be >= {job.submit}, the job's submission", job.latest_start)
         return self
+
+
+def fcfs_starts(pools: Sequence[Pool], jobs: Sequence[Job]) -> tuple[int, ...]:
+    """Start slot of each job, in the order of `jobs`, when no pool shares.
+
+    Jobs start in order of submission, those submitted together in the order given; no job overtakes another of its
+    pool, even where it would fit. A job wider than its pool starts at its `latest_start` and takes no GPU.
+    """
+    own = {pool.name: pool.gpus for pool in pools}
+    idle = dict(own)
+    latest = dict.fromkeys(own, 0)  # start of the job before: nobody overtakes it
+    running: dict[str, list[tuple[int, int]]] = {name: [] for name in own}
+    starts = [0] * len(jobs)
+    for i in sorted(range(len(jobs)), key=lambda i: jobs[i].submit):
+        job = jobs[i]
+        name, gpus = job.pool, job.gpus
+        if gpus > own[name]:
+            starts[i] = job.submit if job.latest_start is None else job.latest_start
+            continue
+        ends, now = running[name], max(job.submit, latest[name])
+        while ends and (ends[0][0] <= now or idle[name] < gpus):
+            end, freed = heappop(ends)
+            now = max(now, end)
+            idle[name] += freed
+        idle[name] -= gpus
+        heappush(ends, (now + job.duration, gpus))
+        starts[i] = latest[name] = now
+    return tuple(starts)
 
 
 def _some(names: dict[str, int]) -> str:
