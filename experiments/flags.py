@@ -1,30 +1,89 @@
-"""The command-line flags that the commands share."""
+"""The command-line flags that the commands share, and the session that they make together."""
 
 from __future__ import annotations
 
+import functools
+import inspect
+from collections.abc import Callable
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, get_type_hints
 
 import typer
 
-from instances import Options
+from experiments.session import Session
+from instances import InputError, Options
 
 Method = Annotated[
     list[str] | None,
     typer.Option(help="Method, `all`, or your own `package.module:function`; repeatable.", show_default="exact"),
 ]
-TimeLimit = Annotated[float | None, typer.Option(help="Wall seconds for each run.", show_default="none")]
-Gap = Annotated[float | None, typer.Option(help="Relative gap that counts as optimal.", show_default="1e-6")]
-Threads = Annotated[int | None, typer.Option(help="Solver threads of each run.", show_default="1")]
-Seed = Annotated[int | None, typer.Option(help="Seed of all that is random.", show_default="0")]
+TimeLimit = Annotated[float | None, typer.Option(help="Wall seconds for each run.")]
+Gap = Annotated[float, typer.Option(help="Relative gap that counts as optimal.")]
+Threads = Annotated[int, typer.Option(help="Solver threads of each run.")]
+Seed = Annotated[int, typer.Option(help="Seed of all that is random.")]
+Effort = Annotated[
+    int | None, typer.Option(help="Nodes and rounds of each run, the same on every machine.", show_default="no limit")
+]
 Jobs = Annotated[int, typer.Option(help="Runs at a time.", min=1)]
 Format = Annotated[Literal["table", "csv", "json"], typer.Option(help="What to print on standard output.")]
-Out = Annotated[Path | None, typer.Option("--out", help="Folder for results.", show_default="none")]
+Out = Annotated[Path | None, typer.Option("--out", help="Folder for results.")]
 Resume = Annotated[bool, typer.Option("--resume", help="Do not repeat the runs that are finished in --out.")]
 Quiet = Annotated[bool, typer.Option("--quiet", help="No progress.")]
 
+COMMON: dict[str, tuple[Any, Any]] = {
+    "time_limit": (TimeLimit, None),
+    "gap": (Gap, Options().gap),
+    "threads": (Threads, Options().threads),
+    "seed": (Seed, Options().seed),
+    "effort": (Effort, None),
+    "jobs": (Jobs, 1),
+    "format": (Format, "table"),
+    "out": (Out, None),
+    "resume": (Resume, False),
+    "quiet": (Quiet, False),
+}
+"""Type and default of the flags that every command has."""
 
-def options(**given: Any) -> tuple[Options, frozenset[str]]:
-    """The options, and the names of those the user set. Raises InputError for a value out of range."""
-    said = {name: value for name, value in given.items() if value is not None}
-    return Options(**said), frozenset(said)
+
+def common(**defaults: Any) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """Decorator of a command that takes a `session`: on the command line it has the common flags in its place.
+
+    `defaults`: other defaults of this command.
+    """
+
+    def decorate(command: Callable[..., None]) -> Callable[..., None]:
+        hints = get_type_hints(command, include_extras=True)
+        own = [p.replace(annotation=hints[p.name]) for p in inspect.signature(command).parameters.values()]
+        shared = [
+            inspect.Parameter(
+                name, inspect.Parameter.KEYWORD_ONLY, default=defaults.get(name, default), annotation=hint
+            )
+            for name, (hint, default) in COMMON.items()
+        ]
+
+        @functools.wraps(command)
+        def call(**given: Any) -> None:
+            said = {name: given.pop(name) for name in COMMON}
+            command(**given, session=session_of(said))
+
+        parameters = [p.replace(kind=inspect.Parameter.KEYWORD_ONLY) for p in own if p.name != "session"] + shared
+        call.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+        call.__annotations__ = {p.name: p.annotation for p in parameters}
+        return call
+
+    return decorate
+
+
+def session_of(said: dict[str, Any]) -> Session:
+    """The session that the common flags describe. Raises InputError for a value out of range."""
+    if said["resume"] and said["out"] is None:
+        raise InputError("--resume: needs --out, the folder with the finished runs")
+    names = ("time_limit", "gap", "threads", "seed", "effort")
+    return Session(
+        options=Options(**{name: said[name] for name in names}),
+        jobs=said["jobs"],
+        format=said["format"],
+        folder=said["out"],
+        resume=said["resume"],
+        quiet=said["quiet"],
+    )

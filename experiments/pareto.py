@@ -2,50 +2,39 @@
 
 from __future__ import annotations
 
-import csv
-import io
-import json
-import math
-from collections.abc import Callable, Sequence
-from contextlib import ExitStack
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
-import numpy as np
 import typer
-from rich.table import Table
 
 from experiments import flags
-from experiments.methods import Method, methods_for
-from experiments.runner import Run, plan
-from experiments.solve import exit_status, follow_to_the_end
-from experiments.store import Store
-from experiments.table import files_first, ready_folder
-from experiments.terminal import err, out, percent
-from experiments.text import cell, shown
-from instances import InputError, Instance, Options, Result, load
-from instances.boa import BoaAllocation, enough, from_trace, least_budget
-from instances.files import write_whole
-from models.boa.frontier import Frontier, fastest_budget, frontier, with_budget
-
-PROBLEM = BoaAllocation.problem
-DEFAULT_METHODS = ("exact", "randomised", "width-calculator", "one-width")
-SPAN = 5.0  # the default range ends at this multiple of the least budget, or where more buys nothing
-
-
-@dataclass(frozen=True)
-class Point:
-    """One method at one budget."""
-
-    budget: float
-    result: Result
+from experiments.boa.points import (
+    DEFAULT_METHODS,
+    Point,
+    at_budget,
+    budgets_of,
+    default_methods,
+    frontier_csv,
+    instance_at,
+    line_of,
+    print_frontier,
+    wanted_line,
+    write_files,
+)
+from experiments.entry import exit_status, run
+from experiments.harness.plan import plan
+from experiments.harness.run import Run
+from experiments.output.folder import files_first
+from experiments.output.terminal import err, line, out
+from experiments.session import Session
 
 
+@flags.common()
 def pareto(
     file: Annotated[
         Path, typer.Argument(help="Instance file of boa-allocation, or a job trace (.csv).", show_default=False)
     ],
+    session: Session,
     method: Annotated[
         list[str] | None,
         typer.Option(
@@ -69,161 +58,28 @@ def pareto(
     rescale_seconds: Annotated[
         float | None, typer.Option(help="Time of a rescaling in a job trace.", show_default="measured")
     ] = None,
-    time_limit: flags.TimeLimit = None,
-    gap: flags.Gap = None,
-    threads: flags.Threads = None,
-    seed: flags.Seed = None,
-    jobs: flags.Jobs = 1,
-    format: flags.Format = "table",
-    folder: flags.Out = None,
-    resume: flags.Resume = False,
-    quiet: flags.Quiet = False,
 ) -> None:
     """Print what each budget buys: the proven optimum and the methods beside it; with --out also CSV, SVG and PNG."""
-    options, given = flags.options(time_limit=time_limit, gap=gap, threads=threads, seed=seed)
-    if resume and folder is None:
-        raise InputError("--resume: needs --out, the folder with the finished points")
-    instance = _instance(file, {"speedups": speedups, "hours": hours, "rescale_seconds": rescale_seconds})
-    if instance.problem != PROBLEM or not isinstance(instance.data, BoaAllocation):
-        raise InputError(f"{file}: problem: must be {PROBLEM}, got {instance.problem}")
-    names = ["exact", *(name for name in method or _defaults(instance) if name != "exact")]
-    methods = [run.method for run in plan([instance], names, options, given)]
-    budgets = _budgets(instance.data, points, low, high)
-    wanted = None
-    if mean_jct is not None:
-        widest = with_budget(instance.data, max(budgets[-1], instance.data.budget))
-        wanted = wanted_line(frontier(widest), mean_jct, options)
-    runs = [Run(at_budget(instance, budget), method, options) for budget in budgets for method in methods]
-    with ExitStack() as stack:
-        store = stack.enter_context(Store(ready_folder(folder) / "runs.sqlite", resume=resume)) if folder else None
-        results = follow_to_the_end(runs, jobs, store, quiet, line_of(runs) if format == "json" else None)
-        found = [Point(run.instance.data.budget, results[i]) for i, run in enumerate(runs)]
-        with files_first(lambda: write_files(folder, found, instance.name)):
-            if format == "table":
-                print_frontier(found, methods, instance.data)
-            elif format == "csv":
+    instance = instance_at(file, {"speedups": speedups, "hours": hours, "rescale_seconds": rescale_seconds})
+    names = ["exact", *(name for name in method or default_methods(instance) if name != "exact")]
+    entries = [run.entry for run in plan([instance], names, session.options)]
+    budgets = budgets_of(instance.data, points, low, high)
+    wanted = None if mean_jct is None else wanted_line(instance.data, budgets[-1], mean_jct, session.options)
+    runs = [Run(at_budget(instance, budget), entry, session.options) for budget in budgets for entry in entries]
+    with session.store() as store:
+        results = session.outcomes(runs, store, line, line_of(runs))
+        found = [Point(run.instance.data.budget, result) for run, result in zip(runs, results, strict=True)]
+        with files_first(lambda: write_files(session.folder, found, instance.name)):
+            if session.format == "table":
+                print_frontier(found, entries, instance.data)
+            elif session.format == "csv":
                 print(frontier_csv(found), end="")
             if wanted is not None:
-                (out if format == "table" else err).print(wanted)
-        if folder is not None and not quiet:
-            err.print(f"wrote {folder / 'frontier'}.csv, .svg and .png")
-    raise typer.Exit(exit_status((p.result for p in found), store))
-
-
-def write_files(folder: Path | None, found: Sequence[Point], title: str) -> None:
-    """The points as CSV and as pictures in `folder`, if there is one."""
-    if folder is None:
-        return
-    write_whole(folder / "frontier.csv", frontier_csv(found).encode())
-    from experiments.frontier_plot import write_plots  # with matplotlib, only when something is drawn
-
-    names = dict.fromkeys(p.result.method for p in found)
-    curves = {name: [(p.budget, p.result.objective) for p in found if p.result.method == name] for name in names}
-    write_plots(folder / "frontier", curves, title)
-
-
-def line_of(runs: Sequence[Run]) -> Callable[[int, Result], str]:
-    """What is printed of a result as JSON: the result, and its budget as a number."""
-
-    def line(i: int, result: Result) -> str:
-        return json.dumps({"budget": runs[i].instance.data.budget} | result.model_dump(mode="json"), ensure_ascii=False)
-
-    return line
-
-
-def _instance(file: Path, of_trace: dict[str, Any]) -> Instance:
-    """The instance in a file, or that of a job trace. Raises InputError."""
-    if file.suffix.lower() == ".csv":
-        return from_trace(file, budget_over_load=SPAN, **of_trace)
-    for name, value in of_trace.items():
-        if value is not None:
-            raise InputError(f"--{name.replace('_', '-')}: goes with a job trace (.csv), got {file}")
-    return load(file)
-
-
-def _defaults(instance: Instance) -> list[str]:
-    fitting = {m.name for m in methods_for(instance, ["all"])}
-    return [name for name in DEFAULT_METHODS if name in fitting]
-
-
-def _budgets(data: BoaAllocation, points: int, low: float | None, high: float | None) -> list[float]:
-    """The budgets from `low` to `high`, evenly spaced. Raises InputError where they make no range."""
-    least = least_budget(data)
-    if low is not None and not (math.isfinite(low) and enough(low, least)):
-        raise InputError(f"--from: must be >= {least:.6g}, the least that the jobs cost, got {low:g}")
-    start = least if low is None else low
-    end = high
-    if end is None:
-        end = max(min(SPAN * least, fastest_budget(with_budget(data, max(SPAN * least, data.budget)))), 1.1 * start)
-    if not (math.isfinite(end) and end > start):
-        raise InputError(f"--to: must be > {start:.6g}, the first budget, got {end:g}")
-    return [float(b) for b in np.linspace(start, end, points)]
-
-
-def at_budget(instance: Instance, budget: float) -> Instance:
-    """The instance with another budget, which is part of its name."""
-    assert isinstance(instance.data, BoaAllocation)
-    update = {"data": with_budget(instance.data, budget), "reference": None, "name": f"{instance.name}@{budget:.10g}"}
-    return instance.model_copy(update=update)
-
-
-def frontier_csv(found: Sequence[Point]) -> str:
-    """One line a point: budget, method, status, mean JCT and bound in hours, excess over the optimum, CPU seconds."""
-    optima = _optima(found)
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(["budget", "method", "status", "mean_jct_hours", "bound_hours", "excess_over_optimum", "cpu_s"])
-    for p in found:
-        r = p.result
-        writer.writerow([p.budget, cell(r.method), r.status, r.objective, r.bound, _excess(p, optima), r.cpu_s])
-    return text.getvalue()
-
-
-def _optima(found: Sequence[Point]) -> dict[float, float]:
-    proven = [p for p in found if p.result.method == "exact" and p.result.status == "optimal"]
-    return {p.budget: p.result.objective for p in proven if p.result.objective is not None}
-
-
-def _excess(p: Point, optima: dict[float, float]) -> float | None:
-    """Objective over the proven optimum, less one; below zero where a policy outside the exact problem beats it."""
-    if p.result.objective is None or p.budget not in optima or p.result.method == "exact":
-        return None
-    return p.result.objective / optima[p.budget] - 1
-
-
-def print_frontier(found: Sequence[Point], methods: Sequence[Method], data: BoaAllocation) -> None:
-    """One row a budget, on standard output."""
-    optima = _optima(found)
-    table = Table(box=None, pad_edge=False, header_style="bold")
-    for name in (
-        "budget",
-        "x load",
-        "mean JCT, h",
-        "bound, h",
-        "proven",
-        *(shown(m.name) for m in methods if m.name != "exact"),
-    ):
-        table.add_column(name, justify="right")
-    for budget in dict.fromkeys(p.budget for p in found):
-        here = {p.result.method: p for p in found if p.budget == budget}
-        exact = here["exact"].result
-        numbers = [f"{v:.6g}" if v is not None else "-" for v in (exact.objective, exact.bound)]
-        others = [percent(_excess(p, optima)) for name, p in here.items() if name != "exact"]
-        proven = "yes" if exact.status == "optimal" else percent(exact.gap)
-        table.add_row(f"{budget:.6g}", f"{budget / data.load:.3f}", *numbers, proven, *others)
-    out.print(table)
-    out.print("methods: mean JCT over the optimum; below 0 for a policy that may mix paths, which the optimum may not")
-
-
-def wanted_line(exact: Frontier, mean_jct: float, options: Options) -> str:
-    """The least budget that reaches a mean completion time, in a line. Raises InputError where none does."""
-    if not (math.isfinite(mean_jct) and mean_jct > 0):
-        raise InputError(f"--mean-jct: must be > 0 hours, got {mean_jct:g}")
-    budget, result = exact.least_budget_for(mean_jct, options)
-    return f"mean JCT {mean_jct:g} h needs budget {budget:.8g} (mean JCT there {result.objective:.8g} h)"
+                (out if session.format == "table" else err).print(wanted)
+        if session.folder is not None and not session.quiet:
+            err.print(f"wrote {session.folder / 'frontier'}.csv, .svg and .png")
+    raise typer.Exit(exit_status(results, store))
 
 
 if __name__ == "__main__":
-    from experiments.cli import main
-
-    main("pareto")
+    run(pareto)

@@ -15,10 +15,10 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from rich.table import Table
 
 from experiments import flags
+from experiments.output.table import ready_folder
+from experiments.output.terminal import err, out
 from experiments.simulator import NAMES, summary
 from experiments.simulator.run import Simulated, own_maker, run_policy
-from experiments.table import ready_folder
-from experiments.terminal import err, out
 from instances import InputError, Instance, Options, load
 from instances.files import write_whole
 from instances.sia import VARIANTS, SiaOracle, gavel, philly, synthetic, trace_instance

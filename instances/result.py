@@ -39,8 +39,8 @@ class Answer:
     bound: float | None = None
     termination: Termination = "finished"
     reason: str | None = None
-    build_s: float | None = 0.0
-    solve_s: float | None = 0.0
+    build_s: float | None = None
+    solve_s: float | None = None
     trace: Sequence[TracePoint] = ()
     info: Mapping[str, Any] = field(default_factory=dict)
 

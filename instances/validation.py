@@ -10,6 +10,7 @@ from typing import Any, TypeVar
 from pydantic import BaseModel, ValidationError
 
 from instances.errors import InputError
+from instances.text import shown
 
 M = TypeVar("M", bound=BaseModel)
 
@@ -59,8 +60,8 @@ def _first_line(error: ValidationError, root: str) -> str:
         inner = context["path"]
         path = ".".join(part for part in (_path(root, location), inner) if part).replace(".[", "[")
         found = "" if context["value"] is None else f", got {show(context['value'])}"
-        return f"{_plain(path)}: {context['message']}{found}"
-    path = _plain(_path(root, location))
+        return f"{shown(path)}: {context['message']}{found}"
+    path = shown(_path(root, location))
     if kind in COMPARISONS:
         sign, name = COMPARISONS[kind]
         return f"{path}: must be {sign} {context[name]:g}, got {show(value)}"
@@ -81,13 +82,8 @@ def _path(root: str, location: tuple[int | str, ...]) -> str:
     return path
 
 
-def _plain(path: str) -> str:
-    """A path in one line: a user's own name in it may hold anything."""
-    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in path)
-
-
 def show(value: Any) -> str:
     """A value as an error shows it: in one line, and not too long."""
-    shown = value if isinstance(value, float) else repr(value) if not isinstance(value, str) else json.dumps(value)
-    text = " ".join(str(shown).split())
+    said = value if isinstance(value, float) else repr(value) if not isinstance(value, str) else json.dumps(value)
+    text = " ".join(str(said).split())
     return text if len(text) <= 60 else text[:57] + "..."

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 import experiments.simulator.kernel as kernel
-from experiments.methods.method import always
-from experiments.methods.sia import METHODS
+from experiments.harness.method import always
+from experiments.sia.methods import METHODS
 from heuristics.sia import ONLINE, PLANNED, Decision, View
 from instances import InputError, Options, Result
 from instances.sia import SiaOracle

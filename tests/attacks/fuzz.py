@@ -19,7 +19,8 @@ from pathlib import Path
 from typing import Any
 
 from experiments.methods import methods_for
-from experiments.runner import Run, run_all
+
+from experiments.harness.runner import Run, run_all
 from instances import InputError, Instance, Options, Result, better, check, dump, load, parse
 from instances.boa import from_trace
 from instances.eva import alibaba, alive

@@ -5,10 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-
 from experiments.benchmarks import aryl_excess
 from experiments.methods import apply, methods_for
-from experiments.reference.aryl import instance_sets
+
+from experiments.aryl.reference import instance_sets
 from instances import Options, ignore
 
 

@@ -16,8 +16,8 @@ from pathlib import Path
 import pytest
 
 from experiments import reference
-from experiments.summary import score, summarise
-from experiments.table import files_first
+from experiments.harness.gaps import score, summarise
+from experiments.output.table import files_first
 from instances import OutputError, Reference, Result, save
 from instances.aryl import figure_5
 from instances.eva import table_3, table_7
@@ -297,7 +297,8 @@ def test_ended_from_outside_it_leaves_no_process_behind(table_3_file: Path):
 
 def scored_results(*objectives: tuple[str, str, float | None, float | None]):
     from experiments.methods import methods_for
-    from experiments.runner import Run
+
+    from experiments.harness.runner import Run
     from instances import Options
 
     instance = table_3().model_copy(update={"reference": None})

@@ -9,15 +9,16 @@ import sys
 from pathlib import Path
 
 import pytest
+from experiments.output.filename import result_file
 
-from experiments.columns import MEASURED, NAMED, summary_csv
-from experiments.filename import result_file
-from experiments.instance_set import from_paths
-from experiments.report import gap_plot
-from experiments.summary import Row
-from experiments.text import cell, label, shown
+from experiments.harness.gaps import Row
+from experiments.harness.instance_set import from_paths
+from experiments.output.columns import MEASURED, NAMED, summary_csv
+from experiments.output.report import gap_plot
+from experiments.output.text import cell, label
 from instances import Instance, save
 from instances.eva import table_3
+from instances.text import shown
 
 ROOT = Path(__file__).parents[2]
 NAMES = [
@@ -127,7 +128,7 @@ def test_terminal_report_and_csv_say_the_same_of_runs_without_a_gap():
 
 
 def page(rows: list[Row]) -> str:
-    from experiments.report import _section
+    from experiments.output.report import _section
 
     return _section("eva-packing", rows)
 

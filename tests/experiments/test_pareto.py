@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from experiments.frontier_plot import write_plots
+from experiments.boa.frontier_plot import write_plots
 from instances import save
 from instances.boa import figure_1, random_allocation
 from instances.eva import table_3

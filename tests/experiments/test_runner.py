@@ -7,12 +7,12 @@ import time
 from pathlib import Path
 
 import pytest
+from experiments.methods import METHODS, Method, apply, methods_for
 
 from experiments import runner
-from experiments.methods import METHODS, Method, apply, methods_for
-from experiments.runner import Diary, Run, _checked, _from_diary, as_finished, plan, run_all
+from experiments.harness.runner import Diary, Run, _checked, _from_diary, as_finished, plan, run_all
+from experiments.harness.store import Store, key
 from experiments.solve import exit_status
-from experiments.store import Store, key
 from instances import Answer, InputError, Options, Result, load
 from instances.eva import table_3, table_7
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from experiments.benchmarks.sia_figure5 import compare
+from experiments.sia.figure_5 import compare
 from instances.sia import five_jobs, synthetic
 from models.sia import exact
 

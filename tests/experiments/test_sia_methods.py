@@ -6,7 +6,7 @@ import importlib
 
 import pytest
 
-from experiments.methods.sia import METHODS
+from experiments.sia.methods import METHODS
 from instances.sia import Job, Pool, SiaOracle, synthetic
 from models.sia import exact
 

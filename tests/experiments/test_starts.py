@@ -6,11 +6,11 @@ import inspect
 from pathlib import Path
 
 import pytest
-
+from experiments.harness.method import EXACT
 from experiments.methods import METHODS, Method, apply, resolve
-from experiments.methods.method import EXACT
-from experiments.methods.starts import best_start
-from experiments.runner import Diary, Run, _from_diary, run_all
+
+from experiments.harness.runner import Diary, Run, _from_diary, run_all
+from experiments.harness.starts import best_start
 from heuristics.eva import full_reconfiguration, no_packing
 from instances import Answer, CheckFailed, Options, conclude
 from instances.eva import table_3

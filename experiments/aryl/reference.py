@@ -1,0 +1,30 @@
+"""Reference sets of Aryl: the paper's examples, elastic jobs, loaned servers from best fit to random placement."""
+
+from __future__ import annotations
+
+from experiments.harness.instance_set import InstanceSet
+from instances.aryl import elastic_jobs, figure_5, loaned_servers, spread_jobs, table_2, table_4
+
+RULES = ("two-phase", "afs", "gandiva", "equal-split")
+ORDERS = ("reclaim-greedy", "reclaim-literal-order", "reclaim-gpu-fraction", "reclaim-scf", "reclaim-random")
+FILLS = {"best fit": 0.0, "35% random": 0.35, "70% random": 0.7, "random": 1.0}
+
+
+def instance_sets(quick: bool = False) -> list[InstanceSet]:
+    """Elastic jobs under both objectives, and 600 loaned servers of which 60 go back."""
+    few, more = range(1 if quick else 4), range(2 if quick else 10)
+    six = [elastic_jobs(6, s, objective="mean-jct", elastic_share=0.75) for s in more]
+    lossy = [elastic_jobs(5, s, objective="mean-jct", elastic_share=0.75, scaling_loss=0.1) for s in few]
+    return [
+        InstanceSet("tables 2 and 4", [table_2(), table_4()], ("all",)),
+        InstanceSet("tables 2 and 4, knapsack", [table_2("jct-reduction"), table_4("jct-reduction")], ("all",)),
+        InstanceSet("figure 5", [figure_5()], ("all",)),
+        InstanceSet("6 jobs, mean JCT", six, ("exact", *RULES)),
+        InstanceSet("5 jobs, imperfect scaling", lossy, ("exact", *RULES)),
+        InstanceSet("2,000 jobs, knapsack", [elastic_jobs(2000, s, spare_gpus=3544) for s in few], ("exact", *RULES)),
+        *(
+            InstanceSet(f"600 servers, {name}", [loaned_servers(600, f, s, 60) for s in few], ("exact", *ORDERS))
+            for name, f in FILLS.items()
+        ),
+        InstanceSet("60 servers, spread", [spread_jobs(60, 60, s, 12) for s in few], ("exact", *ORDERS)),
+    ]

@@ -1,0 +1,61 @@
+"""Budget against mean completion time as a picture, SVG and PNG."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import matplotlib
+
+matplotlib.use("Agg")
+
+import matplotlib.pyplot as plt
+
+from experiments.output.text import label, no_warnings
+from instances.files import write_whole
+
+Curve = Sequence[tuple[float, float | None]]
+"""(budget, mean completion time in hours), `None` where there is no solution."""
+
+STYLES = {"exact": ("k-", 1.8), "randomised": ("C0:", 1.5)}
+MOST = 4.0  # mean completion times beyond this multiple of the smallest are cut off
+MOST_EXCESS = 25.0  # %
+
+
+def write_plots(stem: Path, curves: Mapping[str, Curve], title: str) -> None:
+    """Write `stem`.svg and `stem`.png: the curves by method, and below how far they lie over that of `exact`.
+
+    Raises InputError where a file cannot be written.
+    """
+    with plt.rc_context({"svg.hashsalt": "gapwise", "svg.fonttype": "none", "font.size": 9}), no_warnings():
+        figure, (above, below) = plt.subplots(
+            2, figsize=(6.4, 5.2), sharex=True, height_ratios=(3, 2), layout="constrained"
+        )
+        optima = {budget: time for budget, time in curves["exact"] if time is not None}
+        for i, (name, points) in enumerate(curves.items()):
+            style, width = STYLES.get(name, (f"C{i}-", 1.0))
+            known = [(b, t) for b, t in points if t is not None]
+            above.plot([b for b, _ in known], [t for _, t in known], style, linewidth=width, label=label(name))
+            over = [(b, 100 * (t / optima[b] - 1)) for b, t in known if b in optima]
+            if name != "exact":
+                below.plot([b for b, _ in over], [e for _, e in over], style, linewidth=width)
+        times = list(optima.values())
+        if times:
+            above.set_ylim(0, min(1.05 * max(times), MOST * min(times)))
+        low, high = below.get_ylim()
+        below.set_ylim(max(low, -MOST_EXCESS), min(high, MOST_EXCESS))
+        above.set_ylabel("mean job completion time, h")
+        below.set_ylabel("over the optimum, %")
+        below.set_xlabel("budget")
+        above.set_title(label(title), fontsize=9)
+        above.legend(frameon=False)
+        for axes in (above, below):
+            axes.grid(alpha=0.3)
+            for side in ("top", "right"):
+                axes.spines[side].set_visible(False)
+        for suffix, extra in ((".svg", {"metadata": {"Date": None}}), (".png", {"dpi": 110})):
+            picture = io.BytesIO()
+            figure.savefig(picture, format=suffix[1:], **extra)
+            write_whole(stem.with_suffix(suffix), picture.getvalue())
+        plt.close(figure)

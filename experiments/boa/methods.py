@@ -1,0 +1,57 @@
+"""Methods for BOA's allocation."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from experiments.harness.entry import Entry
+from instances.boa import affordable_width, oversize
+
+LITERAL_WIDTHS = 5_000  # binaries x from which the literal program takes a minute and more
+STARTS = ("one-width",)
+
+
+def _costly_literal(data: Any) -> bool:
+    if data.convex or _unfit_exact(data):
+        return False
+    return sum(len(c.epochs) for c in data.classes) * affordable_width(data) > LITERAL_WIDTHS
+
+
+def _endless(data: Any) -> str | None:
+    """Why the instance has no optimum: a job runs ever faster at no more cost, and nothing ends that."""
+    for c in data.classes:
+        for epoch in c.epochs:
+            for curve in (epoch.speedup.on(t.name) for t in data.gpu_types):
+                if 1.0 in (curve.amdahl, curve.power) and not c.rescale_hours and data.max_width is None:
+                    return f"max_width must be given, since a speedup of class {c.name} is linear"
+    return None
+
+
+def _unfit_exact(data: Any) -> str | None:
+    return data.unsolved or _endless(data) or (None if data.convex else oversize(data))
+
+
+def _unfit_mixed(data: Any) -> str | None:
+    return _unfit_types(data) or data.unsolved or _endless(data)
+
+
+def _unfit_types(data: Any) -> str | None:
+    return "it chooses among widths of one GPU type" if data.heterogeneous else None
+
+
+def _unfit_heuristic(data: Any) -> str | None:
+    return _unfit_types(data) or _endless(data) or oversize(data)
+
+
+BUILDERS = {"boa-allocation": "models.boa:build_literal"}
+METHODS: dict[str, tuple[Entry, ...]] = {
+    "boa-allocation": (
+        Entry("exact", "models.boa:exact", _unfit_exact, starts=STARTS),
+        Entry("literal", "models.boa:literal", _unfit_exact, costly=_costly_literal, starts=STARTS),
+        Entry("width-calculator", "heuristics.boa:width_calculator", _unfit_heuristic),
+        Entry("width-calculator-whole-job", "heuristics.boa:width_calculator_whole_job", _unfit_heuristic),
+        Entry("one-width", "heuristics.boa:one_width", _unfit_heuristic),
+        Entry("equal-share", "heuristics.boa:equal_share", _unfit_heuristic),
+        Entry("randomised", "models.boa:randomised", _unfit_mixed),
+    ),
+}

@@ -1,0 +1,158 @@
+"""Points of the frontier: one method at one budget, and what a list of them shows."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from rich.table import Table
+
+from experiments.harness.entry import Entry
+from experiments.harness.plan import methods_for
+from experiments.harness.run import Run
+from experiments.output.terminal import out, percent
+from experiments.output.text import cell
+from instances import InputError, Instance, Options, Result, load
+from instances.boa import BoaAllocation, enough, from_trace, least_budget
+from instances.files import write_whole
+from instances.text import shown
+from models.boa.frontier import fastest_budget, frontier, with_budget
+
+PROBLEM = BoaAllocation.problem
+DEFAULT_METHODS = ("exact", "randomised", "width-calculator", "one-width")
+SPAN = 5.0  # the default range ends at this multiple of the least budget, or where more buys nothing
+
+
+@dataclass(frozen=True)
+class Point:
+    """One method at one budget."""
+
+    budget: float
+    result: Result
+
+
+def write_files(folder: Path | None, found: Sequence[Point], title: str) -> None:
+    """The points as CSV and as pictures in `folder`, if there is one."""
+    if folder is None:
+        return
+    write_whole(folder / "frontier.csv", frontier_csv(found).encode())
+    from experiments.boa.frontier_plot import write_plots  # with matplotlib, only when something is drawn
+
+    names = dict.fromkeys(p.result.method for p in found)
+    curves = {name: [(p.budget, p.result.objective) for p in found if p.result.method == name] for name in names}
+    write_plots(folder / "frontier", curves, title)
+
+
+def line_of(runs: Sequence[Run]) -> Callable[[int, Result], str]:
+    """What is printed of a result as JSON: the result, and its budget as a number."""
+
+    def line(i: int, result: Result) -> str:
+        return json.dumps({"budget": runs[i].instance.data.budget} | result.model_dump(mode="json"), ensure_ascii=False)
+
+    return line
+
+
+def instance_at(file: Path, of_trace: dict[str, Any]) -> Instance:
+    """The instance in a file, or that of a job trace. Raises InputError."""
+    if file.suffix.lower() == ".csv":
+        return from_trace(file, budget_over_load=SPAN, **of_trace)
+    for name, value in of_trace.items():
+        if value is not None:
+            raise InputError(f"--{name.replace('_', '-')}: goes with a job trace (.csv), got {file}")
+    instance = load(file)
+    if instance.problem != PROBLEM:
+        raise InputError(f"{file}: problem: must be {PROBLEM}, got {instance.problem}")
+    return instance
+
+
+def default_methods(instance: Instance) -> list[str]:
+    fitting = {m.name for m in methods_for(instance, ["all"])}
+    return [name for name in DEFAULT_METHODS if name in fitting]
+
+
+def budgets_of(data: BoaAllocation, points: int, low: float | None, high: float | None) -> list[float]:
+    """The budgets from `low` to `high`, evenly spaced. Raises InputError where they make no range."""
+    least = least_budget(data)
+    if low is not None and not (math.isfinite(low) and enough(low, least)):
+        raise InputError(f"--from: must be >= {least:.6g}, the least that the jobs cost, got {low:g}")
+    start = least if low is None else low
+    end = high
+    if end is None:
+        end = max(min(SPAN * least, fastest_budget(with_budget(data, max(SPAN * least, data.budget)))), 1.1 * start)
+    if not (math.isfinite(end) and end > start):
+        raise InputError(f"--to: must be > {start:.6g}, the first budget, got {end:g}")
+    return [float(b) for b in np.linspace(start, end, points)]
+
+
+def at_budget(instance: Instance, budget: float) -> Instance:
+    """The instance with another budget, which is part of its name."""
+    assert isinstance(instance.data, BoaAllocation)
+    update = {"data": with_budget(instance.data, budget), "reference": None, "name": f"{instance.name}@{budget:.10g}"}
+    return instance.model_copy(update=update)
+
+
+def frontier_csv(found: Sequence[Point]) -> str:
+    """One line a point: budget, method, status, mean JCT and bound in hours, excess over the optimum, CPU seconds."""
+    optima = _optima(found)
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(["budget", "method", "status", "mean_jct_hours", "bound_hours", "excess_over_optimum", "cpu_s"])
+    for p in found:
+        r = p.result
+        writer.writerow([p.budget, cell(r.method), r.status, r.objective, r.bound, _excess(p, optima), r.cpu_s])
+    return text.getvalue()
+
+
+def _optima(found: Sequence[Point]) -> dict[float, float]:
+    proven = [p for p in found if p.result.method == "exact" and p.result.status == "optimal"]
+    return {p.budget: p.result.objective for p in proven if p.result.objective is not None}
+
+
+def _excess(p: Point, optima: dict[float, float]) -> float | None:
+    """Objective over the proven optimum, less one; below zero where a policy outside the exact problem beats it."""
+    if p.result.objective is None or p.budget not in optima or p.result.method == "exact":
+        return None
+    return p.result.objective / optima[p.budget] - 1
+
+
+def print_frontier(found: Sequence[Point], methods: Sequence[Entry], data: BoaAllocation) -> None:
+    """One row a budget, on standard output."""
+    optima = _optima(found)
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    for name in (
+        "budget",
+        "x load",
+        "mean JCT, h",
+        "bound, h",
+        "proven",
+        *(shown(m.name) for m in methods if m.name != "exact"),
+    ):
+        table.add_column(name, justify="right")
+    for budget in dict.fromkeys(p.budget for p in found):
+        here = {p.result.method: p for p in found if p.budget == budget}
+        exact = here["exact"].result
+        numbers = [f"{v:.6g}" if v is not None else "-" for v in (exact.objective, exact.bound)]
+        others = [percent(_excess(p, optima)) for name, p in here.items() if name != "exact"]
+        proven = "yes" if exact.status == "optimal" else percent(exact.gap)
+        table.add_row(f"{budget:.6g}", f"{budget / data.load:.3f}", *numbers, proven, *others)
+    out.print(table)
+    out.print("methods: mean JCT over the optimum; below 0 for a policy that may mix paths, which the optimum may not")
+
+
+def wanted_line(data: BoaAllocation, budget: float, mean_jct: float, options: Options) -> str:
+    """The least budget that reaches a mean completion time, in a line.
+
+    `budget` is the largest that the frontier is prepared for. Raises InputError where none reaches it.
+    """
+    if not (math.isfinite(mean_jct) and mean_jct > 0):
+        raise InputError(f"--mean-jct: must be > 0 hours, got {mean_jct:g}")
+    exact = frontier(with_budget(data, max(budget, data.budget)))
+    needed, result = exact.least_budget_for(mean_jct, options)
+    return f"mean JCT {mean_jct:g} h needs budget {needed:.8g} (mean JCT there {result.objective:.8g} h)"

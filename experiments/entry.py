@@ -1,0 +1,85 @@
+"""One command, run: what goes wrong becomes a line on standard error and an exit status, never a traceback."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import typer
+from typer.main import get_command
+
+from experiments.harness.store import Store
+from instances import InputError, OutputError, Result
+from instances.text import shown
+
+USAGE_ERROR: Any = typer.BadParameter.__mro__[2]  # click's ClickException, which newer releases of typer carry along
+FAILED, REFUSED, UNSOLVED, INTERRUPTED, ENDED, UNREAD = 1, 2, 3, 130, 143, 141
+
+
+def run(command: Callable[..., None]) -> None:
+    """Run one command with the arguments of this process."""
+    app = typer.Typer(add_completion=False)
+    app.command()(command)
+    run_app(app, sys.argv[1:], f"gapwise {command.__name__}")
+
+
+def run_app(app: typer.Typer, arguments: list[str], name: str = "gapwise") -> None:
+    """Run the commands of `app` with `arguments`, and end the process.
+
+    Exit status: 0 done, 1 a method failed or output could not be written, 2 bad input, 3 ended without a solution,
+    130 interrupted, 141 nobody reads the standard output.
+    """
+    _ready_streams()
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(ENDED))  # so that processes are ended on the way out
+    try:
+        status = get_command(app).main(arguments, prog_name=name, standalone_mode=False)
+        sys.stdout.flush()
+    except OutputError as error:
+        _exit(f"gapwise: {error}", FAILED)
+    except InputError as error:
+        _exit(f"gapwise: {error}", REFUSED)
+    except USAGE_ERROR as error:
+        _exit(f"gapwise: {error.format_message()}" if error.format_message() else "", REFUSED)
+    except OSError as error:
+        _give_up(error)
+    except (KeyboardInterrupt, typer.Abort):
+        status = INTERRUPTED
+    if status == INTERRUPTED:
+        _exit("gapwise: interrupted", INTERRUPTED)
+    sys.exit(status if isinstance(status, int) else 0)
+
+
+def exit_status(results: Iterable[Result], store: Store | None = None) -> int:
+    """0: done; 1: a method failed, or a result could not be kept; 3: a limit ended a method without a solution."""
+    statuses = {result.status for result in results}
+    if "error" in statuses or (store is not None and store.fault):
+        return FAILED
+    return UNSOLVED if "no_solution" in statuses else 0
+
+
+def _ready_streams() -> None:
+    """Characters that an output cannot show are written as escapes; one that is closed is no error."""
+    sys.stdout = sys.stdout or open(os.devnull, "w")
+    sys.stderr = sys.stderr or open(os.devnull, "w")
+    for stream in (sys.stdout, sys.stderr):
+        if hasattr(stream, "reconfigure"):
+            stream.reconfigure(errors="backslashreplace")
+
+
+def _give_up(error: OSError) -> None:
+    """End because the standard output takes no more, or a file could not be read or written."""
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nowhere, 1)  # what is still in the buffer would fail once more on the way out
+    if isinstance(error, BrokenPipeError):
+        sys.exit(UNREAD)
+    place = "standard output" if error.filename is None else error.filename
+    _exit(f"gapwise: {place}: {error.strerror or error}", FAILED)
+
+
+def _exit(message: str, status: int) -> None:
+    if message:
+        print(shown(" ".join(message.split())), file=sys.stderr)
+    sys.exit(status)

@@ -1,0 +1,98 @@
+"""`python -m experiments.eva.benchmark [--pods openb_pod_list_default.csv]`: Eva's packing, proven."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from functools import partial
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from experiments.output.benchmark import Measured, measure, show
+from experiments.output.terminal import percent
+from heuristics.eva import full_reconfiguration
+from instances import Options, Result
+from instances.eva import EvaPacking, alibaba, table_7
+from models.eva import exact
+
+STRETCH_S = 60.0
+PERTURBED_S = 120.0
+
+
+def main(
+    pods: Annotated[Path | None, typer.Option(help="Alibaba pod list (openb_pod_list_default.csv).")] = None,
+    quick: Annotated[bool, typer.Option("--quick", help="Fewer seeds, no stretch rows.")] = False,
+) -> None:
+    """Print CPU seconds of one process and one solver thread, from data to checked result."""
+    show("eva-packing", [row() for row in _rows(pods, quick)])
+
+
+def _rows(pods: Path | None, quick: bool) -> Iterator[Callable[[], Measured]]:
+    seeds = range(5 if quick else 30)
+    few = range(3 if quick else 10)
+    tables = [table_7(200, seed).data for seed in seeds]
+    saving = [table_7(200, seed, objective="net-saving").data for seed in few]
+    large = [table_7(n, 0).data for n in (1_000, 8_000, 100_000)]
+    yield partial(measure, "200 tasks of Table 7, cost", [partial(exact, d) for d in tables])
+    for data in large:
+        yield partial(measure, f"{_tasks(data):,} tasks of Table 7, cost", [partial(exact, data)])
+    yield partial(measure, "200 tasks, Figure 1, net-saving", [partial(exact, d) for d in saving], _kept(saving))
+    big = table_7(8_000, 0, objective="net-saving").data
+    yield partial(measure, "8,000 tasks, Figure 1, net-saving", [partial(exact, big)])
+    for data in (tables[0], *large):
+        yield partial(measure, f"Full Reconfiguration, {_tasks(data):,} tasks", _heuristic(data), _solve_s)
+    yield partial(measure, "gap of Full Reconfiguration, 200 tasks", _heuristics(tables), _gaps(tables))
+    if pods is None:
+        return
+    rounded = alibaba(pods).data
+    yield partial(measure, f"pod list, {len(rounded.tasks)} classes", [partial(exact, rounded, Options(gap=0.0))])
+    yield partial(measure, f"Full Reconfiguration, {len(rounded.tasks)} classes", _heuristic(rounded), _solve_s)
+    if not quick:
+        shares = alibaba(pods, gpus="fractional").data
+        limit = Options(time_limit=STRETCH_S, gap=0.0)
+        yield partial(measure, f"pod list, GPU shares, {len(shares.tasks)} classes", [partial(exact, shares, limit)])
+        spread = alibaba(pods, perturb=0.1).data
+        limit = Options(time_limit=PERTURBED_S, gap=0.0)
+        yield partial(measure, f"pod list, perturbed, {len(spread.tasks)} classes", [partial(exact, spread, limit)])
+
+
+def _tasks(data: EvaPacking) -> int:
+    return sum(task.count for task in data.tasks)
+
+
+def _heuristic(data: EvaPacking) -> list[Callable[[], Result]]:
+    return [partial(full_reconfiguration, data)] * 5
+
+
+def _heuristics(tables: list[EvaPacking]) -> list[Callable[[], Result]]:
+    return [partial(full_reconfiguration, data) for data in tables]
+
+
+def _solve_s(results: list[Result]) -> str:
+    return f"the algorithm alone {1000 * min(r.solve_s or 0.0 for r in results):.2f} ms"
+
+
+def _gaps(tables: list[EvaPacking]) -> Callable[[list[Result]], str]:
+    def note(results: list[Result]) -> str:
+        optima = [exact(data).objective or 0.0 for data in tables]
+        gaps = [(r.objective or 0.0) / optimum - 1 for r, optimum in zip(results, optima, strict=True)]
+        return f"mean {percent(sum(gaps) / len(gaps))}, max {percent(max(gaps))} above the optimum"
+
+    return note
+
+
+def _kept(tables: list[EvaPacking]) -> Callable[[list[Result]], str]:
+    def note(results: list[Result]) -> str:
+        kept = [
+            (full_reconfiguration(d).objective or 0.0) / (r.objective or 1.0)
+            for d, r in zip(tables, results, strict=True)
+        ]
+        proven = sum(r.status == "optimal" for r in results)
+        return f"{proven}/{len(results)} proven; Full Reconfiguration keeps {percent(sum(kept) / len(kept))}"
+
+    return note
+
+
+if __name__ == "__main__":
+    typer.run(main)

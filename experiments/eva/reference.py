@@ -1,0 +1,26 @@
+"""Reference sets of Eva: Table 3, and samples of Table 7 with and without the interference of Figure 1."""
+
+from __future__ import annotations
+
+from experiments.harness.instance_set import InstanceSet
+from instances.eva import table_3, table_7
+
+HEURISTICS = ("no-packing", "full-reconfiguration", "full-reconfiguration-first")
+
+
+def instance_sets(quick: bool = False) -> list[InstanceSet]:
+    """Table 4's own setting is `200 tasks`, with seeds 0 to 29."""
+    seeds = range(3 if quick else 30)
+    few = range(2 if quick else 10)
+    return [
+        InstanceSet("table 3", [table_3()], ("all",)),
+        InstanceSet("8 tasks, literal too", [table_7(8, seed) for seed in range(1 if quick else 3)], ("all",)),
+        InstanceSet("200 tasks", [table_7(200, seed) for seed in seeds], ("exact", *HEURISTICS)),
+        InstanceSet("8,000 tasks", [table_7(8000, seed) for seed in range(1 if quick else 5)], ("exact", *HEURISTICS)),
+        InstanceSet("table 3, interference", [table_3("net-saving")], ("all",)),
+        InstanceSet(
+            "200 tasks, interference",
+            [table_7(200, seed, objective="net-saving") for seed in few],
+            ("exact", *HEURISTICS),
+        ),
+    ]

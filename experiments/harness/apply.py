@@ -1,0 +1,62 @@
+"""A method on an instance, here and now: its starts before it, and the independent checker after it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+from experiments.harness.entry import Entry
+from experiments.harness.own import own_method, resolve
+from experiments.harness.starts import from_start
+from experiments.papers import METHODS
+from instances import Answer, InputError, Instance, Options, Report, Result, conclude
+from instances.method import ANY, Method
+from instances.result import Kind
+
+
+@dataclass(frozen=True)
+class Found:
+    """What a process hands back of a run: an answer that nobody has checked, and what its method is."""
+
+    answer: Answer
+    kind: Kind = "heuristic"
+    honours: frozenset[str] = ANY
+
+
+def load_method(entry: Entry) -> Method[Any]:
+    """The method that an entry names. Raises InputError where there is none."""
+    if entry.own:
+        return own_method(entry.target)
+    found = getattr(resolve(entry.target), "method", None)
+    if not isinstance(found, Method):
+        raise InputError(f"method: {entry.target} is not made a method by the decorator of instances.method")
+    return found
+
+
+def apply(entry: Entry, instance: Instance, options: Options, report: Report | None = None) -> Result:
+    """Run a method and check what it finds. Raises whatever the method raises."""
+    method = load_method(entry)
+    found = Found(answer(entry, method, instance, options, report), method.kind, method.honours)
+    return concluded(entry, instance, found, options)
+
+
+def answer(
+    entry: Entry, method: Method[Any], instance: Instance, options: Options, report: Report | None = None
+) -> Answer:
+    """What a method finds, not yet checked by anybody else. Raises whatever the method raises.
+
+    The heuristics that the entry starts from run first, as far as they fit the instance.
+    """
+    if not entry.starts:
+        return method.answer(instance.data, options, report)
+    known = {row.name: row for row in METHODS[instance.problem]}
+    fitting = [known[name] for name in entry.starts if known[name].unfit(instance.data) is None]
+    heuristics = [(row.name, partial(apply, row, instance, options)) for row in fitting]
+    return from_start(method, instance.data, heuristics, options, report)
+
+
+def concluded(entry: Entry, instance: Instance, found: Found, options: Options) -> Result:
+    """The result of what was found, checked against the data of `instance`. Raises CheckFailed."""
+    result = conclude(instance.data, entry.name, found.answer, options, kind=found.kind, honours=found.honours)
+    return result.model_copy(update={"instance": instance.name})

@@ -1,0 +1,39 @@
+"""One row of a paper's list of methods: what a method is called, where it is, and which instances it takes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+
+def always(data: Any) -> str | None:
+    """A method that fits every instance of its problem."""
+    return None
+
+
+def never(data: Any) -> bool:
+    """A method that is part of `all` on every instance it fits."""
+    return False
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A method by the `module:function` it is, so that nothing is imported before it is needed.
+
+    `unfit(data)` tells why the method cannot take an instance, `None` where it can. `costly(data)`: whether it would
+    run for hours, so that it has to be asked for by name and is not part of `all`. `starts` names heuristics of the
+    same problem, the best solution of which is handed to the method to start from. Kind and options are the method's
+    own (`instances.method`).
+    """
+
+    name: str
+    target: str
+    unfit: Callable[[Any], str | None] = field(default=always, compare=False)
+    costly: Callable[[Any], bool] = field(default=never, compare=False)
+    starts: tuple[str, ...] = field(default=(), compare=False)
+
+    @property
+    def own(self) -> bool:
+        """Whether it is a function of the user's, which is called by where it is."""
+        return self.name == self.target

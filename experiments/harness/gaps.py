@@ -1,0 +1,210 @@
+"""From results to gaps. Three gaps are told apart: to the proven optimum, to the best bound, and a solver's own.
+
+gap to optimum = |objective - optimum| / |optimum|, the excess over a proven optimum;
+gap to bound = |objective - bound| / |objective|, where no optimum is proven: an upper estimate of the first kind;
+own gap = the same between a method's objective and the bound it proved itself.
+
+An objective is the checker's, and so a fact. A bound is a claim: one that a checked solution beats is false, and it is
+its claimant that is in error. The optimum is proven where the best objective meets the best bound, whosever they are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from statistics import fmean, median
+
+from experiments.harness.run import Run
+from instances import Reference, Result, agree, better, gap
+from instances.fields import Sense
+
+THE_REFERENCE = "the reference"
+
+
+@dataclass(frozen=True)
+class Known:
+    """What a study knows of one instance: best objective and bound, whose they are, and the claims it refutes.
+
+    `refuted` has the reason by the name of the claimant, a method or the instance's reference.
+    """
+
+    objective: float | None
+    bound: float | None
+    bound_by: str
+    refuted: dict[str, str]
+
+    @property
+    def proven(self) -> bool:
+        """Whether the objective is the optimum."""
+        return self.objective is not None and self.bound is not None and agree(self.objective, self.bound)
+
+
+@dataclass(frozen=True)
+class Scored:
+    """One run with its gaps; `None` where there is nothing to compare with.
+
+    `proven`: the run's solution is an optimum, by the bound of `bound_by`, which need not be the run's own method.
+    """
+
+    run: Run
+    result: Result
+    gap_to_optimum: float | None = None
+    gap_to_bound: float | None = None
+    proven: bool = False
+    bound_by: str = ""
+
+    @property
+    def failed(self) -> bool:
+        """Whether the run ended in an error, or is in error."""
+        return self.result.status == "error"
+
+
+@dataclass(frozen=True)
+class Row:
+    """One line of the study's table: an instance set and a method."""
+
+    problem: str
+    instance_set: str
+    method: str
+    runs: int
+    gaps: tuple[float, ...]
+    gaps_to_bound: tuple[float, ...]
+    proven: int
+    violating: int
+    failed: int
+    cpu_s: tuple[float, ...]
+
+    def describe(self, values: Sequence[float]) -> tuple[float | None, float | None, float | None]:
+        """Mean, median and maximum, `None` of no values."""
+        return (fmean(values), median(values), max(values)) if values else (None, None, None)
+
+    @property
+    def notes(self) -> str:
+        """Which runs the figures leave out."""
+        notes = []
+        if self.gaps and len(self.gaps) < self.runs:
+            notes.append(f"gap of {len(self.gaps)} of {self.runs}")
+        if self.gaps_to_bound and len(self.gaps_to_bound) < self.runs:
+            notes.append(f"to bound of {len(self.gaps_to_bound)} of {self.runs}")
+        if self.violating:
+            notes.append(f"{self.violating} break a constraint")
+        if self.failed:
+            notes.append(f"{self.failed} without a solution")
+        return ", ".join(notes)
+
+
+def score(finished: Sequence[tuple[Run, Result]]) -> list[Scored]:
+    """Gaps of every run, from what all the runs together, and the instances' references, know of its instance.
+
+    A result whose bound a solution of another refutes becomes an error.
+    """
+    known = {key: _known(group) for key, group in _by_instance(finished).items()}
+    return [_score(run, result, known[_key(run)]) for run, result in finished]
+
+
+def false_references(finished: Sequence[tuple[Run, Result]]) -> list[str]:
+    """A line for each instance whose reference the runs refute."""
+    lines = []
+    for (_, _, name), group in _by_instance(finished).items():
+        reason = _known(group).refuted.get(THE_REFERENCE)
+        if reason is not None:
+            lines.append(f"{name}: {reason}")
+    return lines
+
+
+def _key(run: Run) -> tuple[str, str, str]:
+    return run.instance.problem, run.instance_set, run.instance.name
+
+
+def _by_instance(
+    finished: Sequence[tuple[Run, Result]],
+) -> dict[tuple[str, str, str], list[tuple[Run, Result]]]:
+    instances: dict[tuple[str, str, str], list[tuple[Run, Result]]] = {}
+    for run, result in finished:
+        instances.setdefault(_key(run), []).append((run, result))
+    return instances
+
+
+def _known(group: Sequence[tuple[Run, Result]]) -> Known:
+    results, reference = [r for _, r in group], group[0][0].instance.reference
+    sense = results[0].sense
+    best = min if sense == "minimize" else max
+    solved = [(r.objective, r.method) for r in results if r.solved and r.objective is not None]
+    objective, found_by = best(solved, default=(None, ""))
+    bounds = [(r.bound, r.method) for r in results if r.bound is not None]
+    if reference is not None and reference.bound is not None:
+        bounds.append((reference.bound, THE_REFERENCE))
+    refuted = {}
+    for value, claimant in bounds:
+        if objective is not None and better(objective, value, sense):
+            refuted[claimant] = (
+                f"objective {objective!r} of {found_by} is better than the bound {value!r} of {claimant}"
+            )
+    tightest = max if sense == "minimize" else min
+    bound, bound_by = tightest(((b, by) for b, by in bounds if by not in refuted), default=(None, ""))
+    if reference is not None and THE_REFERENCE not in refuted:
+        objective = _with_reference(reference, objective, bound, bound_by, sense, refuted)
+    return Known(objective, bound, bound_by, refuted)
+
+
+def _with_reference(
+    reference: Reference,
+    objective: float | None,
+    bound: float | None,
+    bound_by: str,
+    sense: Sense,
+    refuted: dict[str, str],
+) -> float | None:
+    """The best objective, that of the reference included where its own bound proves it."""
+    said = reference.objective
+    if said is not None and bound is not None and better(said, bound, sense):
+        refuted[THE_REFERENCE] = (
+            f"objective {said!r} of {THE_REFERENCE} is better than the bound {bound!r} of {bound_by}"
+        )
+        return objective
+    if said is None or reference.bound is None or not agree(said, reference.bound):
+        return objective
+    return said if objective is None else min(objective, said) if sense == "minimize" else max(objective, said)
+
+
+def _score(run: Run, result: Result, known: Known) -> Scored:
+    objective, sense = result.objective, result.sense
+    if result.method in known.refuted and result.bound is not None:
+        reason = known.refuted[result.method]
+        return Scored(run, result.model_copy(update={"status": "error", "gap": None, "reason": reason}))
+    if objective is None or not result.solved:
+        return Scored(run, result)
+    if known.proven:
+        excess = gap(known.objective, objective, _opposite(sense))
+        assert known.bound is not None
+        return Scored(run, result, excess, None, agree(objective, known.bound), known.bound_by)
+    bound = known.bound
+    if bound is not None:  # within the tolerance of a contradiction the bound is met
+        bound = min(bound, objective) if sense == "minimize" else max(bound, objective)
+    return Scored(run, result, None, gap(objective, bound, sense), False, known.bound_by)
+
+
+def _opposite(sense: Sense) -> Sense:
+    return "maximize" if sense == "minimize" else "minimize"
+
+
+def summarise(scored: Iterable[Scored]) -> list[Row]:
+    """One row for each problem, instance set and method, in the order of the runs."""
+    groups: dict[tuple[str, str, str], list[Scored]] = {}
+    for s in scored:
+        groups.setdefault((s.result.problem, s.run.instance_set, s.result.method), []).append(s)
+    return [
+        Row(
+            problem,
+            instance_set,
+            method,
+            runs=len(group),
+            gaps=tuple(s.gap_to_optimum for s in group if s.gap_to_optimum is not None),
+            gaps_to_bound=tuple(s.gap_to_bound for s in group if s.gap_to_bound is not None),
+            proven=sum(s.proven for s in group),
+            violating=sum(s.result.status == "violates" for s in group),
+            failed=sum(s.result.status in ("error", "no_solution", "infeasible") for s in group),
+            cpu_s=tuple(s.result.cpu_s for s in group if s.result.cpu_s is not None),
+        )
+        for (problem, instance_set, method), group in groups.items()
+    ]

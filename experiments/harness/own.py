@@ -1,0 +1,155 @@
+"""A user's own heuristic: found by its `module:function`, called, and what it returns made an answer of plain data.
+
+Nobody vouches for it. Its solution is checked like any other; a bound it claims is passed on in `info` and proves
+nothing.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import importlib
+import inspect
+import numbers
+import os
+import re
+import sys
+from collections.abc import Callable, Mapping
+from contextlib import redirect_stdout
+from pathlib import Path
+from typing import Any, get_args
+
+from instances import Answer, InputError, Options, ProblemData, Result, Stopwatch
+from instances.method import ANY, Method
+from instances.options import OPTION_NAMES
+from instances.result import Termination
+
+TARGET = re.compile(r"[^\W\d]\w*(\.[^\W\d]\w*)*:[^\W\d]\w*")
+CLAIMED = "claimed_bound"
+MOST_SOURCES = 1000  # files beside a module that are read for its digest
+
+
+def own_method(name: str) -> Method[Any]:
+    """The method that the user's function `name`, `module:function`, is: a heuristic.
+
+    It gets a copy of the data, and the options where it takes two arguments; it returns a solution in JSON form, an
+    Answer or a Result. Raises InputError where there is no such function, and, once it is called, for anything else.
+    """
+    function = resolve(name)
+
+    def alone(data: ProblemData) -> Answer:
+        return _called(name, function, data)
+
+    def with_options(data: ProblemData, options: Options) -> Answer:
+        return _called(name, function, data, options)
+
+    if _takes_options(function):
+        return Method(name, "heuristic", with_options, ("options",), OPTION_NAMES)
+    return Method(name, "heuristic", alone, (), ANY)
+
+
+def _called(name: str, function: Callable[..., Any], data: ProblemData, *options: Options) -> Answer:
+    copy = data.model_copy(deep=True)
+    with Stopwatch() as clock:
+        returned = function(copy, *options)
+    if isinstance(returned, Result):
+        returned = returned.unchecked()
+    if isinstance(returned, Mapping):
+        returned = Answer(returned)
+    if not isinstance(returned, Answer):
+        raise InputError(f"method: {name} must return a solution, got {type(returned).__name__}")
+    return _plain_answer(returned, clock.cpu_s)
+
+
+def _plain_answer(said: Answer, cpu_s: float) -> Answer:
+    """An answer of plain data. Raises InputError for what is not of the documented types."""
+    info = plain(said.info, "info")
+    if not isinstance(info, dict):
+        raise InputError(f"info: must be an object, got {type(info).__name__}")
+    if said.bound is not None:
+        info[CLAIMED] = plain(said.bound, "bound")
+    termination, reason = said.termination, plain(said.reason, "reason")
+    if termination not in get_args(Termination):
+        raise InputError(f"termination: must be one of {', '.join(get_args(Termination))}, got {termination!r}")
+    if termination == "infeasible":
+        termination, reason = "finished", f"claims that there is no solution: {reason or 'without a reason'}"
+    if said.solution is None and reason is None:
+        reason = "returned no solution"
+    trace = plain(said.trace, "trace")
+    if not all(isinstance(t, list) and len(t) == 3 and isinstance(t[0], float | int) for t in trace):
+        raise InputError("trace: must be a list of (seconds, incumbent, bound)")
+    seconds = plain(said.build_s, "build_s"), plain(said.solve_s, "solve_s")
+    measured = any(seconds)
+    return Answer(
+        solution=plain(said.solution, "solution"),
+        termination=termination,
+        reason=None if reason is None else str(reason),
+        build_s=seconds[0] if measured else 0.0,
+        solve_s=seconds[1] if measured else cpu_s,
+        trace=tuple((when, incumbent, None) for when, incumbent, _ in trace),
+        info=info,
+    )
+
+
+def plain(value: Any, path: str) -> Any:
+    """`value` in the types of JSON, numpy's numbers and arrays among them. Raises InputError for anything else."""
+    if value is None or isinstance(value, bool):
+        return value
+    if isinstance(value, str):
+        return str(value)
+    if isinstance(value, numbers.Integral):
+        return int(value)
+    if isinstance(value, numbers.Real):
+        return float(value)
+    if isinstance(value, Mapping):
+        for key in value:
+            if not isinstance(key, str):
+                raise InputError(f"{path}: a name must be text, got {key!r}")
+        return {str(key): plain(inner, f"{path}.{key}") for key, inner in value.items()}
+    if isinstance(value, list | tuple):
+        return [plain(inner, f"{path}[{i}]") for i, inner in enumerate(value)]
+    if hasattr(value, "tolist"):  # of numpy, bool among them
+        return plain(value.tolist(), path)
+    raise InputError(f"{path}: must be JSON, got {type(value).__name__}")
+
+
+def resolve(target: str) -> Callable[..., Any]:
+    """The function that `module:function` names, also of a module in the current folder. Raises InputError."""
+    module, _, name = target.partition(":")
+    if not TARGET.fullmatch(target):
+        raise InputError(f"method: must be package.module:function, got {target!r}")
+    if os.getcwd() not in sys.path:
+        sys.path.append(os.getcwd())  # a console script does not look for the user's module where the user is
+    try:
+        with redirect_stdout(sys.stderr):  # standard output is for results
+            found = importlib.import_module(module)
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:  # whatever the user's module does when it is imported
+        said = f"{error}" if isinstance(error, ImportError) else f"{type(error).__name__}: {error}"
+        raise InputError(f"method: {target}: {said}") from error
+    function = getattr(found, name, None)
+    if not callable(function):
+        raise InputError(f"method: {target}: {module} has no function {name!r}")
+    return function
+
+
+def source_digest(target: str) -> str:
+    """Digest of the source of the module that holds the user's function, and of all Python files beside it."""
+    resolve(target)
+    file = getattr(sys.modules[target.partition(":")[0]], "__file__", None)
+    digest = hashlib.sha256()
+    if file is not None:
+        beside = sorted(p for p in Path(file).parent.glob("*.py") if p.is_file())[:MOST_SOURCES]
+        for path in dict.fromkeys([Path(file), *beside]):
+            digest.update(path.name.encode(errors="surrogateescape") + b"\0" + path.read_bytes() + b"\0")
+    return digest.hexdigest()
+
+
+def _takes_options(function: Callable[..., Any]) -> bool:
+    """Whether a user's own function has a second positional parameter, for the options."""
+    places = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+    try:
+        parameters = inspect.signature(function).parameters.values()
+    except (TypeError, ValueError):  # of some functions that are compiled Python knows no parameters
+        return False
+    return sum(p.kind in places for p in parameters) > 1

@@ -1,0 +1,95 @@
+"""The runs of a study: which methods on which instances."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+
+from experiments.harness.entry import Entry
+from experiments.harness.instance_set import InstanceSet, from_paths
+from experiments.harness.own import own_method
+from experiments.harness.run import Run
+from experiments.papers import METHODS, reference_sets
+from instances import PROBLEMS, InputError, Instance, Options
+
+
+def methods_for(instance: Instance, names: Sequence[str]) -> list[Entry]:
+    """The methods called `names` on `instance`; `all` stands for every one that fits it, `a.b:f` for a user's own.
+
+    Raises InputError for an unknown name, and for a method that is asked for but cannot take the instance.
+    """
+    known = {entry.name: entry for entry in METHODS[instance.problem]}
+    chosen: dict[str, Entry] = {}
+    for name in names:
+        if name == "all":
+            chosen |= {n: e for n, e in known.items() if e.unfit(instance.data) is None and not e.costly(instance.data)}
+        elif ":" in name:
+            own_method(name)
+            chosen[name] = Entry(name, name)
+        elif name not in known:
+            raise InputError(f"method: must be all, {', '.join(known)} or package.module:function, got {name!r}")
+        else:
+            why = known[name].unfit(instance.data)
+            if why is not None:
+                raise InputError(f"method: {name} cannot take {instance.name}: {why}")
+            chosen[name] = known[name]
+    return list(chosen.values())
+
+
+def plan(instances: Sequence[Instance], names: Sequence[str], options: Options, instance_set: str = "") -> list[Run]:
+    """The runs of the methods called `names` on `instances`.
+
+    Raises InputError for an unknown method, for one that cannot take its instance, for two instances of one name, and
+    where no method fits any of the instances.
+    """
+    for name, times in Counter(instance.name for instance in instances).items():
+        if times > 1:
+            raise InputError(f"{times} instances are called {name!r}: names must be unique")
+    runs = [Run(i, entry, options, instance_set) for i in instances for entry in methods_for(i, names)]
+    if not runs:
+        raise InputError("method: none of the methods fits any of the instances")
+    return runs
+
+
+def sets_at(paths: Sequence[Path], problems: Sequence[str] = (), quick: bool = False) -> list[InstanceSet]:
+    """The instance sets of a study: those at `paths`, or the reference sets; of `problems` alone where some are named.
+
+    Raises InputError for an unknown problem, and where no instance is left.
+    """
+    for problem in problems:
+        if problem not in PROBLEMS:
+            raise InputError(f"--problem: must be one of {', '.join(PROBLEMS)}, got {problem!r}")
+    sets = from_paths(paths, ("all",)) if paths else reference_sets(quick)
+    if problems:
+        sets = [s for s in sets if s.instances[0].problem in problems]
+        if not sets:
+            raise InputError(f"--problem: no instance is of {' or '.join(problems)}")
+    return sets
+
+
+def study_runs(sets: Sequence[InstanceSet], names: Sequence[str] | None, options: Options) -> list[Run]:
+    """The runs of a study of `sets`.
+
+    `names` replaces the methods of each set, save for `exact`. A method of another problem is passed over, one that no
+    problem has raises InputError.
+    """
+    if names:
+        problems = dict.fromkeys(s.instances[0].problem for s in sets)
+        known = {entry.name for problem in problems for entry in METHODS[problem]}
+        for name in names:
+            if name != "all" and ":" not in name and name not in known:
+                raise InputError(
+                    f"method: must be all, {', '.join(sorted(known))} or package.module:function, got {name!r}"
+                )
+    return [run for s in sets for run in _runs_of(s, names, options)]
+
+
+def _runs_of(s: InstanceSet, names: Sequence[str] | None, options: Options) -> list[Run]:
+    wanted = list(names or s.methods)
+    here = {entry.name for entry in METHODS[s.instances[0].problem]}
+    wanted = [name for name in wanted if name == "all" or ":" in name or name in here]
+    if not wanted:
+        return []
+    wanted = list(dict.fromkeys(["exact", *wanted]))  # a gap needs an optimum
+    return plan(s.instances, wanted, options, s.name)

@@ -1,0 +1,22 @@
+"""Finished tasks are not repeated: they come from the store, the others as they are run, and are kept at once."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from experiments.harness.runner import as_finished
+from experiments.harness.store import Store
+from experiments.harness.task import R, Task
+
+
+def finished(tasks: Sequence[Task[R]], jobs: int, store: Store | None) -> Iterator[tuple[int, R]]:
+    """The place in `tasks` and the outcome of each: first those in the store, then the others as they are finished."""
+    left = []
+    for i, task in enumerate(tasks):
+        known = None if store is None else store.get(task)
+        if known is None:
+            left.append(i)
+        else:
+            yield i, known
+    for i, outcome in as_finished([tasks[i] for i in left], jobs, None if store is None else store.keep):
+        yield left[i], outcome

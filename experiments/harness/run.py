@@ -1,0 +1,89 @@
+"""A gap run: one method on one instance."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+from experiments.harness.apply import Found, answer, concluded, load_method
+from experiments.harness.diary import Diary, Told
+from experiments.harness.entry import Entry
+from experiments.harness.starts import ahead
+from experiments.harness.task import Digests, Failure
+from instances import Answer, Instance, Options, Result
+from instances.result import Termination, versions
+
+CHECKED = ("status", "objective", "bound", "gap", "violations", "solution")
+
+
+@dataclass(frozen=True)
+class Run:
+    """One method on one instance, with the options asked for."""
+
+    instance: Instance
+    entry: Entry
+    options: Options
+    instance_set: str = ""
+
+    @property
+    def time_limit(self) -> float | None:
+        return self.options.time_limit
+
+    @property
+    def modules(self) -> tuple[str, ...]:
+        """The module of a method of this project; a user's own may do anything when it is imported."""
+        return () if self.entry.own else (self.entry.target.partition(":")[0],)
+
+    def label(self) -> tuple[str, str]:
+        return self.instance.name, self.entry.name
+
+    def work(self, diary: Diary) -> Found:
+        method = load_method(self.entry)
+        diary.begin((method.kind, method.honours))
+        return Found(answer(self.entry, method, self.instance, self.options, diary), method.kind, method.honours)
+
+    def outcome(self, found: Found) -> Result:
+        """The result, checked against the data of this process; of status `error` where it is refuted."""
+        try:
+            return concluded(self.entry, self.instance, found, self.options)
+        except Exception as error:
+            reason = Failure.of(error, Told()).reason
+            return concluded(self.entry, self.instance, replace(found, answer=_nothing("error", reason)), self.options)
+
+    def ended(self, told: Told, termination: Termination, reason: str) -> Result:
+        """The better of the first and the last incumbent: the first may be a start, and the last a worse solution."""
+        known = Found(Answer(told.solution, told.bound, termination, reason, trace=told.trace))
+        if told.about is not None:
+            known = replace(known, kind=told.about[0], honours=told.about[1])
+        result = self.outcome(known)
+        if result.status == "error" or told.first is None or told.first == told.solution:
+            return result
+        started = self.outcome(replace(known, answer=replace(known.answer, solution=told.first)))
+        if started.objective is None or not started.solved:
+            return result
+        return started if ahead(started.objective, result.objective, result.sense) else result
+
+    def content(self, digests: Digests) -> dict[str, Any]:
+        return {
+            "instance": digests.instance(self.instance),
+            "method": self.entry.target,
+            "starts": self.entry.starts,
+            "versions": versions(),
+            "source": digests.source(self.entry.target) if self.entry.own else None,
+        }
+
+    def kept(self, outcome: Result) -> bool:
+        return outcome.status != "error"
+
+    def recalled(self, text: str) -> Result | None:
+        """A kept result, where its options are those asked for and the checker says of its solution what it says."""
+        result = Result.model_validate_json(text)
+        if result.options != self.options.only(frozenset(result.options)):
+            return None
+        found = Found(result.unchecked(), honours=frozenset(result.options))
+        again = concluded(self.entry, self.instance, found, self.options)
+        return result if all(getattr(again, name) == getattr(result, name) for name in CHECKED) else None
+
+
+def _nothing(termination: Termination, reason: str) -> Answer:
+    return Answer(None, None, termination, reason)

@@ -1,0 +1,84 @@
+"""Heuristics before an exact method: it starts from their best feasible solution, and never falls behind it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from typing import Any
+
+from instances import Answer, Options, ProblemData, Report, Result, Solution, Stopwatch, check
+from instances.deadline import within
+from instances.fields import Sense
+from instances.method import Method
+
+SHARE = 0.5  # of the time limit is the most that the heuristics may take
+LEAST_S = 1e-3  # of the time limit is left to the exact method in any case
+
+Heuristic = tuple[str, Callable[[], Result]]
+
+
+@dataclass(frozen=True)
+class Start:
+    """A solution that the checker has passed, its objective, and the heuristic it is from."""
+
+    method: str
+    solution: Solution
+    objective: float
+
+
+def ahead(objective: float, other: float | None, sense: Sense) -> bool:
+    """Whether `objective` is better than `other`, by however little; anything is better than nothing."""
+    if other is None:
+        return True
+    return objective < other if sense == "minimize" else objective > other
+
+
+def best_start(heuristics: Iterable[Heuristic], sense: Sense, limit_s: float | None) -> Start | None:
+    """The best solution of the heuristics, each a name and a call. One that fails or is too slow is passed over."""
+    clock, best = Stopwatch(limit_s), None
+    for name, run in heuristics:
+        if clock.expired:
+            break
+        with suppress(Exception):
+            result = within(None if limit_s is None else clock.remaining_s, run)
+            if result.solved and result.objective is not None and result.solution is not None:
+                found = Start(name, result.solution, result.objective)
+                best = found if best is None or ahead(found.objective, best.objective, sense) else best
+    return best
+
+
+def from_start(
+    method: Method[Any],
+    data: ProblemData,
+    heuristics: Iterable[Heuristic],
+    options: Options,
+    report: Report | None,
+) -> Answer:
+    """What an exact method finds from the best start, which is reported at once.
+
+    The heuristics are part of the time limit, and their CPU seconds of `build_s`. Where the method comes back with
+    less than it was given, the start is its solution. Raises RuntimeError where it denies that there is one.
+    """
+    limit = options.time_limit
+    clock = Stopwatch(limit)
+    start = best_start(heuristics, data.sense, None if limit is None else SHARE * limit)
+    if start is not None and report is not None:
+        report(start.solution, None)
+    started_s, wall_s = clock.cpu_s, clock.wall_s
+    left = options if limit is None else replace(options, time_limit=max(clock.remaining_s, LEAST_S))
+    answer = method.answer(data, left, report, None if start is None else start.solution)
+    trace = [(when + wall_s, *values) for when, *values in answer.trace]
+    info = dict(answer.info)
+    if start is not None:
+        if answer.termination == "infeasible":
+            raise RuntimeError(f"calls infeasible what {start.method} has solved")
+        if answer.termination != "error" and ahead(start.objective, _objective(data, answer.solution), data.sense):
+            answer = replace(answer, solution=start.solution)
+        trace = [(wall_s, start.objective, None), *trace]
+        info["start"] = {"method": start.method, "objective": start.objective}
+    return replace(answer, build_s=started_s + (answer.build_s or 0.0), trace=trace, info=info)
+
+
+def _objective(data: ProblemData, solution: Solution | None) -> float | None:
+    return None if solution is None else check(data, solution).objective

@@ -1,0 +1,128 @@
+"""Finished runs in an embedded SQLite file: an interrupted study loses none and repeats none."""
+
+from __future__ import annotations
+
+import fcntl
+import hashlib
+import json
+import os
+import sqlite3
+import sys
+from contextlib import suppress
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+from experiments.harness.task import Digests, R, Task
+from instances import InputError, OutputError
+from instances.text import shown
+
+SCHEMA = (
+    "CREATE TABLE IF NOT EXISTS runs (key TEXT, options TEXT, what TEXT, how TEXT, outcome TEXT NOT NULL, "
+    "PRIMARY KEY (key, options))"
+)
+COLUMNS = "key, options, what, how, outcome"
+
+
+class Store:
+    """Outcomes by what they depend on: instance and method, or workload and policy, the options and the versions.
+
+    A store belongs to one process at a time.
+    """
+
+    def __init__(self, path: Path, *, resume: bool) -> None:
+        """Open the store at `path`. Unless `resume`, an older one is set aside as `<name>.previous`.
+
+        Raises InputError where the file cannot be used.
+        """
+        self.path = path
+        self.fault: str | None = None  # why results are no longer kept
+        self._digests = Digests()
+        self._held: set[str] = set()
+        self._lock = _locked(path.parent)
+        try:
+            if path.exists() and not resume:
+                os.replace(path, path.with_name(path.name + ".previous"))
+            self._database = sqlite3.connect(path, isolation_level=None)
+            self._database.execute(SCHEMA)
+            self._database.execute(f"SELECT {COLUMNS} FROM runs LIMIT 1").fetchone()
+        except (OSError, sqlite3.Error) as error:
+            os.close(self._lock)
+            raise self._useless(error) from error
+
+    def __enter__(self) -> Store:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._database.close()
+        os.close(self._lock)
+
+    def get(self, task: Task[R]) -> R | None:
+        """The outcome of `task`, if it is finished, of the options asked for, and holds when it is checked again.
+
+        What ended in an error is not finished: it is tried again. Raises InputError for a damaged store.
+        """
+        key = self.key(task)
+        try:
+            rows = self._database.execute("SELECT outcome FROM runs WHERE key = ?", (key,)).fetchall()
+        except (sqlite3.Error, UnicodeDecodeError) as error:
+            raise self._useless(error) from error
+        for (text,) in rows:
+            with suppress(Exception):  # a damaged row: whatever is made of it, the task is done again
+                outcome = task.recalled(text)
+                if outcome is not None:
+                    self._held.add(key)
+                    return outcome
+        return None
+
+    def put(self, task: Task[R], outcome: R) -> None:
+        """Keep the outcome of `task`, at once and for good. Raises OutputError where it cannot be kept."""
+        if not task.kept(outcome):
+            return
+        try:
+            key, options = self.key(task), json.dumps(outcome.options, sort_keys=True)
+            row = key, options, *task.label(), outcome.model_dump_json()
+            self._database.execute(f"INSERT OR REPLACE INTO runs ({COLUMNS}) VALUES (?, ?, ?, ?, ?)", row)
+            self._held.add(key)
+        except (sqlite3.Error, UnicodeEncodeError) as error:
+            raise OutputError(f"{self.path}: cannot be written: {error}") from error
+
+    def key(self, task: Task[Any]) -> str:
+        """Digest of all that the outcome of `task` depends on, save for the options."""
+        return hashlib.sha256(json.dumps(task.content(self._digests), sort_keys=True).encode()).hexdigest()
+
+    def keep(self, task: Task[R], outcome: R) -> None:
+        """`put`, but where it fails, the first time is told on standard error and nothing more is kept."""
+        if self.fault is not None:
+            return
+        try:
+            self.put(task, outcome)
+        except OutputError as error:
+            self.fault = str(error)
+            print(f"{shown(self.fault)}; from here on results are not kept", file=sys.stderr)
+
+    @property
+    def held(self) -> int:
+        """How many of the runs that were asked for or put are in the store."""
+        return len(self._held)
+
+    def _useless(self, error: Exception) -> InputError:
+        return InputError(f"{self.path}: cannot be used as a store of results: {error}")
+
+
+def _locked(folder: Path) -> int:
+    """A handle of `folder` that holds a lock until it is closed, or the process ends. Raises InputError."""
+    try:
+        handle = os.open(folder, os.O_RDONLY)
+    except OSError as error:
+        raise InputError(f"{folder}: {error.strerror}") from error
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        os.close(handle)
+        raise InputError(f"{folder}: another command is writing its results there") from None
+    except OSError:  # a file system without locks
+        pass
+    return handle

@@ -1,0 +1,97 @@
+"""A task: what the runner needs to know of a gap run or a simulation."""
+
+from __future__ import annotations
+
+import hashlib
+from typing import Any, Protocol, Self, TypeVar
+
+from experiments.harness.diary import Diary, Told
+from experiments.harness.own import source_digest
+from instances import CheckFailed, InputError, Instance
+from instances.result import Termination
+
+
+class Outcome(Protocol):
+    """What a finished task is: a record that can be written as JSON and read again, and the options in effect."""
+
+    @property
+    def options(self) -> dict[str, Any]: ...
+
+    def model_dump_json(self) -> str: ...
+
+
+R = TypeVar("R", bound=Outcome)
+
+
+class Digests:
+    """Digests of what many tasks share, each made once."""
+
+    def __init__(self) -> None:
+        self._instances: dict[int, tuple[Instance, str]] = {}
+        self._sources: dict[str, str] = {}
+
+    def instance(self, instance: Instance) -> str:
+        """Digest of all that is in an instance."""
+        if id(instance) not in self._instances:
+            text = instance.model_dump_json(exclude_defaults=True)
+            # with the instance, whose id would otherwise be given to another
+            self._instances[id(instance)] = instance, hashlib.sha256(text.encode()).hexdigest()
+        return self._instances[id(instance)][1]
+
+    def source(self, target: str) -> str:
+        """Digest of the module of a user's function, and of the modules beside it."""
+        if target not in self._sources:
+            self._sources[target] = source_digest(target)
+        return self._sources[target]
+
+
+class Task(Protocol[R]):
+    """A task runs in a process of its own, `work`; what it hands back, or leaves behind, is judged in this one.
+
+    `time_limit`: wall seconds, after which and some grace the process is ended. `modules`: what a process imports
+    before the clock starts.
+    """
+
+    @property
+    def time_limit(self) -> float | None: ...
+
+    @property
+    def modules(self) -> tuple[str, ...]: ...
+
+    def work(self, diary: Diary) -> Any:
+        """Do it. May raise anything; must return what can be pickled."""
+
+    def outcome(self, found: Any) -> R:
+        """The outcome of what `work` has returned, checked."""
+
+    def ended(self, told: Told, termination: Termination, reason: str) -> R:
+        """The outcome of a task that failed or was ended, from what its diary has."""
+
+    def content(self, digests: Digests) -> dict[str, Any]:
+        """All that the outcome depends on, save for the options, for a digest."""
+
+    def kept(self, outcome: R) -> bool:
+        """Whether an outcome is final, and not to be tried again."""
+
+    def recalled(self, text: str) -> R | None:
+        """The outcome that was written as `text`; `None` where it does not hold, or is of other options."""
+
+    def label(self) -> tuple[str, str]:
+        """The names of what is run on what: instance and method, workload and policy."""
+
+
+class Failure:
+    """An exception of a task as a line of text, whatever its class and its message are."""
+
+    def __init__(self, reason: str, told: Told) -> None:
+        self.reason, self.told = reason, told
+
+    @classmethod
+    def of(cls, error: BaseException, told: Told) -> Self:
+        name = type(error).__name__
+        try:
+            said = str(error)
+        except Exception:
+            said = "whose text cannot be had"
+        reason = said if isinstance(error, InputError | CheckFailed) else f"{name}: {said}" if said else name
+        return cls(" ".join(reason.split()), told)

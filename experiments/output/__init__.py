@@ -1,0 +1,1 @@
+"""What a command shows and leaves behind: terminal, tables, CSV, figures, report."""

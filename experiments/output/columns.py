@@ -1,0 +1,53 @@
+"""The columns of a study, described once: the terminal, the report and `summary.csv` say the same."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from statistics import fmean
+
+from experiments.harness.gaps import Row
+from experiments.output.terminal import percent
+
+
+@dataclass(frozen=True)
+class Column:
+    """One column: its name in `summary.csv`, its heading, the value of a row, and how a reader is shown that."""
+
+    name: str
+    heading: str
+    value: Callable[[Row], object]
+    show: Callable[[Row], str]
+
+
+def _share(name: str, heading: str, value: Callable[[Row], float | None]) -> Column:
+    return Column(name, heading, value, lambda row: percent(value(row)))
+
+
+def _text(name: str, heading: str, value: Callable[[Row], object]) -> Column:
+    return Column(name, heading, value, lambda row: str(value(row)))
+
+
+def _cpu_s(row: Row) -> float | None:
+    return fmean(row.cpu_s) if row.cpu_s else None
+
+
+def _shown_cpu_s(row: Row) -> str:
+    seconds = _cpu_s(row)
+    return "-" if seconds is None else f"{seconds:.3f}"
+
+
+NAMED = (
+    _text("instance_set", "instance set", lambda row: row.instance_set),
+    _text("method", "method", lambda row: row.method),
+)
+MEASURED = (
+    _text("runs", "runs", lambda row: row.runs),
+    _share("mean_gap_to_optimum", "gap to optimum: mean", lambda row: row.describe(row.gaps)[0]),
+    _share("median_gap_to_optimum", "median", lambda row: row.describe(row.gaps)[1]),
+    _share("max_gap_to_optimum", "max", lambda row: row.describe(row.gaps)[2]),
+    _share("mean_gap_to_bound", "to bound", lambda row: row.describe(row.gaps_to_bound)[0]),
+    Column("proven", "proven", lambda row: row.proven, lambda row: f"{row.proven}/{row.runs}"),
+    Column("mean_cpu_s", "CPU s", _cpu_s, _shown_cpu_s),
+    _text("notes", "", lambda row: row.notes),
+)

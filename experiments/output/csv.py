@@ -1,0 +1,67 @@
+"""Results as CSV: one line a result, a row of the study, or a point of anything else; unknown values are empty."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Iterable, Sequence
+
+from experiments.harness.gaps import Row, Scored
+from experiments.output.columns import MEASURED, NAMED
+from experiments.output.text import cell
+from instances import Result
+
+COLUMNS = (
+    "instance",
+    "problem",
+    "method",
+    "status",
+    "termination",
+    "objective",
+    "bound",
+    "gap",
+    "unit",
+    "build_s",
+    "solve_s",
+    "reason",
+)
+
+
+def csv_text(results: Iterable[Result], extra: Sequence[dict[str, object]] | None = None) -> str:
+    """A header line and one line a result; unknown values are empty. `extra` holds further columns of each result."""
+    results = list(results)
+    more = list(extra) if extra is not None else [{} for _ in results]
+    names = list(dict.fromkeys(name for row in more for name in row))
+    text = io.StringIO()
+    writer = csv.DictWriter(text, [*names, *COLUMNS], lineterminator="\n")
+    writer.writeheader()
+    for result, row in zip(results, more, strict=True):
+        values = {**row, **{name: getattr(result, name) for name in COLUMNS}}
+        writer.writerow({name: cell(value) for name, value in values.items()})
+    return text.getvalue()
+
+
+def results_csv(scored: Sequence[Scored]) -> str:
+    """One row a run, with its instance set, both gaps of the study, whether it is proven optimal, by whose bound."""
+    extra: list[dict[str, object]] = [
+        {
+            "instance_set": s.run.instance_set,
+            "gap_to_optimum": s.gap_to_optimum,
+            "gap_to_bound": s.gap_to_bound,
+            "proven": "yes" if s.proven else "no",
+            "bound_by": s.bound_by,
+        }
+        for s in scored
+    ]
+    return csv_text([s.result for s in scored], extra)
+
+
+def summary_csv(rows: Sequence[Row]) -> str:
+    """One line a row of the table; shares of 1, unknown values empty."""
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    columns = (*NAMED, *MEASURED)
+    writer.writerow(["problem", *(column.name for column in columns)])
+    for row in rows:
+        writer.writerow([row.problem, *(cell(column.value(row)) for column in columns)])
+    return text.getvalue()

@@ -1,0 +1,78 @@
+"""What a user sees while work is under way: a progress bar on a terminal, plain lines elsewhere, nothing when quiet."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable, Iterable, Iterator
+from typing import TypeVar
+
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+
+from instances import Result
+from instances.text import shown
+
+T = TypeVar("T")
+
+FILE_WIDTH = 160  # columns of a table that goes to a file or a pipe
+
+# names are printed as they are: an instance may be called `a [b] :star:`
+out = Console(
+    highlight=False,
+    markup=False,
+    emoji=False,
+    soft_wrap=True,
+    width=None if sys.stdout is not None and sys.stdout.isatty() else FILE_WIDTH,
+)
+err = Console(stderr=True, highlight=False, markup=False, emoji=False, soft_wrap=True)
+
+
+def follow(
+    outcomes: Iterable[tuple[int, T]], total: int, told: Callable[[T], str], quiet: bool = False
+) -> Iterator[tuple[int, T]]:
+    """Pass `outcomes` on while telling of them, as `told` says, on standard error."""
+    if quiet:
+        yield from outcomes
+    elif err.is_terminal:
+        columns = TextColumn("{task.description}", markup=False), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn()
+        with Progress(*columns, console=err, transient=True) as progress:
+            task = progress.add_task("starting", total=total)
+            for i, outcome in outcomes:
+                progress.update(task, advance=1, description=told(outcome)[:60])
+                yield i, outcome
+    else:
+        for k, (i, outcome) in enumerate(outcomes, 1):
+            err.print(f"[{k}/{total}] {told(outcome)}")
+            yield i, outcome
+
+
+def line(result: Result) -> str:
+    """One result in one line."""
+    parts = [shown(result.instance), shown(result.method), result.status]
+    if result.objective is not None:
+        parts.append(f"{result.objective:.6g} {result.unit}")
+    if result.gap is not None:
+        parts.append(f"gap {percent(result.gap)}")
+    if result.reason:
+        parts.append(f"({shown(result.reason)})")
+    return " ".join(parts)
+
+
+def as_json(i: int, result: Result) -> str:
+    """A result as one line of JSON."""
+    return result.model_dump_json()
+
+
+def print_line(content: str) -> None:
+    """One JSON object in a line on standard output; where that cannot show a character, as its escape."""
+    try:
+        content.encode(sys.stdout.encoding if sys.stdout is not None else "utf-8")
+    except UnicodeEncodeError:
+        content = json.dumps(json.loads(content))
+    print(content, flush=True)
+
+
+def percent(share: float | None, digits: int = 2) -> str:
+    """A share as a percentage; a dash where it is unknown."""
+    return "-" if share is None else f"{100 * share:.{digits}f}%"

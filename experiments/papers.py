@@ -1,0 +1,25 @@
+"""The one list of papers: their methods, the literal models that can be exported, and the reference study."""
+
+from __future__ import annotations
+
+from experiments.aryl import methods as aryl
+from experiments.aryl import reference as aryl_reference
+from experiments.boa import methods as boa
+from experiments.boa import reference as boa_reference
+from experiments.eva import methods as eva
+from experiments.eva import reference as eva_reference
+from experiments.harness.entry import Entry
+from experiments.harness.instance_set import InstanceSet
+from experiments.sia import methods as sia
+from experiments.sia import reference as sia_reference
+
+METHODS: dict[str, tuple[Entry, ...]] = eva.METHODS | boa.METHODS | aryl.METHODS | sia.METHODS
+"""The methods of each problem: exact ones first, then the papers' heuristics."""
+BUILDERS: dict[str, str] = eva.BUILDERS | boa.BUILDERS | aryl.BUILDERS | sia.BUILDERS
+"""Where the literal Pyomo model of a problem is built, `module:function`."""
+REFERENCES = (eva_reference, boa_reference, aryl_reference, sia_reference)
+
+
+def reference_sets(quick: bool = False) -> list[InstanceSet]:
+    """The instance sets that `gap_study` runs when it is given none; `quick`: fewer instances, for a smoke test."""
+    return [made for reference in REFERENCES for made in reference.instance_sets(quick)]

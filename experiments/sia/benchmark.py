@@ -1,0 +1,143 @@
+"""`python -m experiments.sia.benchmark [--trace philly.csv]`: the oracle, the policies and the simulator of SIA."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from functools import partial
+from pathlib import Path
+from statistics import fmean
+from typing import Annotated
+
+import numpy as np
+import typer
+
+from experiments.output.benchmark import Measured, measure, proofs, show
+from experiments.output.terminal import err, percent
+from experiments.sia.figure_5 import compare
+from experiments.simulator import summary
+from experiments.simulator.run import run_policy
+from heuristics import sia as heuristics
+from instances import Instance, Options, Result, Stopwatch
+from instances.sia import Job, Pool, SiaOracle, philly, synthetic, trace_instance
+from models.sia import exact, literal
+
+LIGHT = (1, 14, 17, 18)  # seeds of the base workload that are proven within a minute
+
+
+def main(
+    trace: Annotated[Path | None, typer.Option(help="Philly pool trace (philly.csv).")] = None,
+    time_limit: Annotated[float, typer.Option(help="Wall seconds of each exact run.")] = 300.0,
+    quick: Annotated[bool, typer.Option("--quick", help="Light seeds only.")] = False,
+) -> None:
+    """Print CPU seconds of one process and one solver thread."""
+    show("sia-oracle", [row() for row in _rows(trace, time_limit, quick)])
+
+
+def _rows(trace: Path | None, time_limit: float, quick: bool) -> Iterator[Callable[[], Measured]]:
+    limit = Options(time_limit=time_limit)
+    exact(synthetic("base", 0, days=1).data, Options(time_limit=10.0))  # so that no figure holds the compilation
+    for days, minutes in ((0.25, 1.0), (1.0, 5.0)):
+        data = synthetic("base", 18, days=days, slot_minutes=minutes).data
+        yield partial(measure, f"literal, {24 * days:g} h at {minutes:g} min", [partial(literal, data, limit)])
+        yield partial(measure, f"exact, {24 * days:g} h at {minutes:g} min", [partial(exact, data, limit)])
+    for minutes in (1.0, 5.0):
+        for seed in LIGHT:
+            data = synthetic("base", seed, slot_minutes=minutes).data
+            what = f"exact, three days at {minutes:g} min, seed {seed}"
+            yield partial(measure, what, [partial(exact, data, limit)], _gaps(data))
+    seeds = [synthetic("base", seed).data for seed in (LIGHT if quick else range(20))]
+    for name in ("sia_vc", "safe_ssf"):
+        runs = [partial(getattr(heuristics, name), data) for data in seeds]
+        yield partial(measure, f"{name.replace('_', '-')}, three days", runs, _alone)
+    yield partial(_slowed, 100 if quick else 1000)
+    if not quick:
+        yield partial(_policies, seeds, limit)
+    if trace is not None:
+        instance = trace_instance(philly(trace), slot_minutes=1 / 60, name="philly")
+        for name in ("fcfs", "sia-perfect"):
+            yield partial(_simulated, instance, name)
+
+
+def _gaps(data: SiaOracle) -> Callable[[list[Result]], str]:
+    """Gap in delay and in mean JCT: the second is the first times the delay's share of all time."""
+
+    def note(results: list[Result]) -> str:
+        r = results[0]
+        return f"{proofs(results)}, optimum at most {r.objective:g}, gap in mean JCT {percent(jct_gap(data, r), 3)}"
+
+    return note
+
+
+def jct_gap(data: SiaOracle, result: Result) -> float:
+    """(JCT - bound on it) / JCT, of the sum over all jobs."""
+    assert result.objective is not None
+    assert result.bound is not None
+    work = sum(job.duration for job in data.jobs)
+    return (result.objective - result.bound) / (result.objective + work)
+
+
+def _alone(results: list[Result]) -> str:
+    seconds = [r.solve_s or 0.0 for r in results]
+    return f"the algorithm alone {1000 * fmean(seconds):.1f} ms mean, {1000 * max(seconds):.1f} ms max"
+
+
+def _policies(seeds: list[SiaOracle], limit: Options) -> Measured:
+    """Exact runs on all seeds, and every policy beside the best schedules, as in Figure 5."""
+    seconds, proven, gaps, starts = [], 0, [], []
+    for data in seeds:
+        with Stopwatch() as watch:
+            r = exact(data, limit)
+        seconds.append(watch.cpu_s)
+        proven += r.status == "optimal"
+        gaps.append(jct_gap(data, r))
+        assert r.solution is not None
+        starts.append(r.solution["starts"])
+        err.print(
+            f"  {r.status} delay {r.objective:g}, bound {r.bound:g}, gap in mean JCT {percent(gaps[-1], 3)}, "
+            f"{watch.cpu_s:.0f} s",
+            markup=False,
+        )
+    for row in compare(seeds, starts):
+        err.print(
+            f"  {row.policy}: delay {percent(row.delay_above, 0)} above the oracle (median), mean JCT "
+            f"{percent(row.jct_above)}; against FCFS: {row.speed_up:.2f} times as fast, {percent(row.slowed)} of jobs "
+            f"slowed, at worst {row.worst:.1f} times as long, {percent(row.lost, 2)} of all JCT lost",
+            markup=False,
+        )
+    found = (
+        f"{proven}/{len(seeds)} proven; gap in mean JCT at most 1%: {sum(g <= 0.01 for g in gaps)}, "
+        f"at most 3%: {sum(g <= 0.03 for g in gaps)}, largest {percent(max(gaps))}"
+    )
+    return Measured(f"exact, {len(seeds)} seeds, three days", len(seeds), fmean(seconds), max(seconds), found)
+
+
+def _slowed(count: int) -> Measured:
+    """Small random instances: jobs that the theorem-keeping policies delay past their cut-offs."""
+    rng, slowed, seconds = np.random.default_rng(0), 0, []
+    for _ in range(count):
+        pools = [Pool(name=f"p{i}", gpus=int(rng.integers(1, 9))) for i in range(rng.integers(1, 5))]
+        jobs = []
+        for k in range(rng.integers(1, 40)):
+            pool = pools[rng.integers(len(pools))]
+            width, duration = int(rng.integers(1, pool.gpus + 1)), int(rng.integers(1, 60))
+            jobs.append(
+                Job(id=f"j{k}", pool=pool.name, submit=int(rng.integers(0, 120)), duration=duration, gpus=width)
+            )
+        data = SiaOracle(slot_minutes=1.0, pools=tuple(pools), jobs=tuple(jobs))
+        with Stopwatch() as watch:
+            for method in (heuristics.sia_vc, heuristics.safe_ssf, heuristics.sia_perfect):
+                slowed += method(data).status == "violates"
+        seconds.append(watch.cpu_s)
+    found = f"{slowed} runs of SIA_VC, safe shortest-first and SIA with perfect predictions slow a job"
+    return Measured("random instances, three policies", count, fmean(seconds), max(seconds), found)
+
+
+def _simulated(instance: Instance, name: str) -> Measured:
+    run = run_policy(instance, name, Options())
+    found = summary(run.jobs)
+    note = f"mean delay {found['mean_delay'] / 3600:.1f} h"
+    return Measured(f"simulator, {len(run.jobs):,} jobs, {name}", 1, run.cpu_s, run.cpu_s, note)
+
+
+if __name__ == "__main__":
+    typer.run(main)

@@ -1,0 +1,78 @@
+"""Methods for SIA's oracle."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from experiments.harness.entry import Entry
+
+LITERAL_BINARIES = 250_000
+COSTLY_BINARIES = 20_000  # HiGHS takes a minute and more with the literal model from about here on
+SLOTS = 50_000_000
+SHORTEST_WINDOW_MINUTES = 5.0
+WAKINGS = 10_000_000
+AT_HAND = ("fcfs", "sia-vc", "safe-ssf", "gssf", "ssf", "mmfs", "sia-perfect")
+"""What `exact` starts from: heuristics of a few seconds at most. Those that break a cut-off are left out."""
+
+
+def _binaries(data: Any) -> int:
+    jobs = zip(data.jobs, data.cutoffs, strict=True)
+    return sum(2 * (cutoff - job.submit) + job.duration + 1 for job, cutoff in jobs)
+
+
+def _costly_literal(data: Any) -> bool:
+    return _binaries(data) > COSTLY_BINARIES
+
+
+def _unfit_literal(data: Any) -> str | None:
+    binaries = _binaries(data)
+    if binaries > LITERAL_BINARIES:
+        return f"its windows make {binaries:,} binaries X and Y, more than {LITERAL_BINARIES:,}"
+    return None
+
+
+def _unfit_unshared(data: Any) -> str | None:
+    own = {pool.name: pool.gpus for pool in data.pools}
+    wide = next((job for job in data.jobs if job.gpus > own[job.pool]), None)
+    return None if wide is None else f"job {wide.id} is wider than its pool, which shares nothing"
+
+
+def _unfit_slots(data: Any) -> str | None:
+    last = max(cutoff + job.duration for job, cutoff in zip(data.jobs, data.cutoffs, strict=True))
+    span = last - min(job.submit for job in data.jobs)
+    return None if span <= SLOTS else f"its jobs span {span:,} slots, more than {SLOTS:,}"
+
+
+def _unfit_sia(data: Any) -> str | None:
+    own = {pool.name: pool.gpus for pool in data.pools}
+    wide = next((job for job in data.jobs if job.gpus > own[job.pool]), None)
+    if wide is not None:
+        return f"job {wide.id} is wider than its pool, in which it holds up all jobs behind it"
+    last = max(start + job.duration for job, start in zip(data.jobs, data.fcfs_starts, strict=True))
+    shortest = max(1.0, SHORTEST_WINDOW_MINUTES / data.slot_minutes)
+    wakings = int((last - min(job.submit for job in data.jobs)) / shortest)
+    return None if wakings <= WAKINGS else f"it could be woken {wakings:,} times, more than {WAKINGS:,}"
+
+
+BUILDERS = {"sia-oracle": "models.sia:build_literal"}
+METHODS: dict[str, tuple[Entry, ...]] = {
+    "sia-oracle": (
+        Entry("exact", "models.sia:exact", starts=AT_HAND),
+        Entry("literal", "models.sia:literal", _unfit_literal, _costly_literal),
+        Entry("literal-windows", "models.sia:literal_windows", _unfit_literal, _costly_literal),
+        Entry("fcfs", "heuristics.sia:fcfs", _unfit_unshared),
+        Entry("ssf", "heuristics.sia:ssf", _unfit_unshared),
+        Entry("sjf", "heuristics.sia:sjf", _unfit_unshared),
+        Entry("gssf", "heuristics.sia:gssf"),
+        Entry("mmfs", "heuristics.sia:mmfs"),
+        Entry("hived", "heuristics.sia:hived"),
+        Entry("themis", "heuristics.sia:themis"),
+        Entry("sia-vc", "heuristics.sia:sia_vc", _unfit_slots),
+        Entry("sia-vc-literal", "heuristics.sia:sia_vc_literal"),
+        Entry("safe-ssf", "heuristics.sia:safe_ssf", _unfit_slots),
+        Entry("sia-perfect", "heuristics.sia:sia_perfect", _unfit_sia),
+        Entry("sia-sliding", "heuristics.sia:sia_sliding", _unfit_sia),
+        Entry("sia-random-load", "heuristics.sia:sia_random_load", _unfit_sia),
+        Entry("sia-random", "heuristics.sia:sia_random", _unfit_sia),
+    ),
+}

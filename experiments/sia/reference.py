@@ -1,0 +1,21 @@
+"""Reference sets of SIA: the five jobs on which Figure 6 fails, half-day workloads to proof, and three days."""
+
+from __future__ import annotations
+
+from experiments.harness.instance_set import InstanceSet
+from instances.sia import five_jobs, synthetic
+
+POLICIES = ("fcfs", "ssf", "gssf", "mmfs", "hived", "themis", "sia-vc", "sia-vc-literal", "safe-ssf", "sia-perfect")
+HALF_DAYS = (3, 4, 5, 6, 8, 9, 11, 15, 16, 17)
+THREE_DAYS = (18,)
+
+
+def instance_sets(quick: bool = False) -> list[InstanceSet]:
+    """Seeds whose optimum is proven within seconds; the benchmark has all twenty."""
+    half = HALF_DAYS[:3] if quick else HALF_DAYS
+    days = [synthetic("base", s, slot_minutes=5.0) for s in THREE_DAYS]
+    return [
+        InstanceSet("five jobs", [five_jobs()], ("all",)),
+        InstanceSet("base workload, half a day", [synthetic("base", s, days=0.5) for s in half], ("exact", *POLICIES)),
+        InstanceSet("base workload, three days of 5-minute slots", days, ("exact", *POLICIES)),
+    ]

@@ -1,0 +1,17 @@
+"""Names as they are shown in a line: a user chooses them, and they must not steer a terminal."""
+
+from __future__ import annotations
+
+import unicodedata
+
+STEERING = {"Cc", "Cs", "Zl", "Zp"}  # control characters, halves of a pair, separators of lines and paragraphs
+TURNING = frozenset("\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")  # the direction of writing
+
+
+def shown(text: str) -> str:
+    """`text` in one line, its control characters written as escapes."""
+    return "".join(c if not _steers(c) else c.encode("unicode_escape").decode() for c in text)
+
+
+def _steers(character: str) -> bool:
+    return unicodedata.category(character) in STEERING or character in TURNING
