@@ -62,8 +62,8 @@ def exit_status(results: Iterable[Result], store: Store | None = None) -> int:
 
 def _ready_streams() -> None:
     """Characters that an output cannot show are written as escapes; one that is closed is no error."""
-    sys.stdout = sys.stdout or open(os.devnull, "w")
-    sys.stderr = sys.stderr or open(os.devnull, "w")
+    sys.stdout = sys.stdout or open(os.devnull, "w")  # noqa: SIM115
+    sys.stderr = sys.stderr or open(os.devnull, "w")  # noqa: SIM115
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="backslashreplace")

@@ -37,6 +37,7 @@ class Solve(Protocol[D_contra]):
         options: Options = PLAIN,
         report: Report | None = None,
         start: Solution | None = None,
+        **own: Any,
     ) -> Result: ...
 
 
@@ -71,7 +72,7 @@ class Method(Generic[D]):
         return found if found.solve_s is not None else replace(found, solve_s=clock.cpu_s)
 
     def result(self, data: D, answer: Answer, options: Options) -> Result:
-        """The result of an answer, once the independent checker has passed it. Raises CheckFailed as `conclude` does."""
+        """The result of an answer that the independent checker has passed. Raises CheckFailed as `conclude` does."""
         return conclude(data, self.name, answer, options, kind=self.kind, honours=self.honours)
 
 
@@ -80,22 +81,27 @@ def method(
 ) -> Callable[[Callable[..., Answer | Solution | None]], Solve[Any]]:
     """Decorator that makes a method of a function.
 
-    Its name is the function's, with hyphens, unless `name` is given. Raises TypeError for a parameter that is not one
-    of PARAMETERS.
+    Its name is the function's, with hyphens, unless `name` is given. Parameters of its own are keyword-only: a caller
+    in Python may give them. Raises TypeError for any other that is not one of PARAMETERS.
     """
 
     def decorate(function: Callable[..., Answer | Solution | None]) -> Solve[Any]:
-        parameters = list(inspect.signature(function).parameters.values())
-        takes = tuple(p.name for p in parameters[1:])
+        parameters = list(inspect.signature(function).parameters.values())[1:]
+        takes = tuple(p.name for p in parameters if p.kind is not inspect.Parameter.KEYWORD_ONLY)
         if unknown := [given for given in takes if given not in PARAMETERS]:
             raise TypeError(f"{function.__name__} takes {unknown[0]}, which is none of {', '.join(PARAMETERS)}")
         spec: Method[Any] = Method(name or function.__name__.replace("_", "-"), kind, function, takes, honours)
 
         @functools.wraps(function)
         def solve(
-            data: Any, options: Options = PLAIN, report: Report | None = None, start: Solution | None = None
+            data: Any,
+            options: Options = PLAIN,
+            report: Report | None = None,
+            start: Solution | None = None,
+            **own: Any,
         ) -> Result:
-            return spec.result(data, spec.answer(data, options, report, start), options)
+            here = replace(spec, function=functools.partial(function, **own)) if own else spec
+            return here.result(data, here.answer(data, options, report, start), options)
 
         solve.__annotations__ = {**function.__annotations__, "return": Result}
         solve.__signature__ = inspect.signature(function).replace(return_annotation=Result)  # type: ignore[attr-defined]
@@ -103,12 +109,3 @@ def method(
         return solve  # type: ignore[return-value]
 
     return decorate
-
-
-def own(function: Callable[..., Any], name: str) -> Method[Any]:
-    """The method that a user's own function is: a heuristic, given the options where it has a second parameter."""
-    places = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
-    positional = [p for p in inspect.signature(function).parameters.values() if p.kind in places]
-    if len(positional) > 1:
-        return Method(name, "heuristic", lambda data, options: function(data, options), ("options",), OPTION_NAMES)
-    return Method(name, "heuristic", lambda data: function(data), (), ANY)

@@ -15,15 +15,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from heuristics.aryl.events import Moment, allocate
-from instances import InputError, Result
+from instances import InputError, Solution
 from instances.aryl import ArylElastic
+from instances.method import ANY, method
 
 Weights = Literal["extra", "whole"]
 MOST_CELLS, MOST_UPDATES = 50_000_000, 2_000_000_000  # of the knapsack's table: GPUs times jobs, and times items
 MOST_STEPS = 100_000  # workers given one at a time
 
 
-def two_phase(data: ArylElastic, *, weights: Weights = "extra") -> Result:
+@method("heuristic", ANY)
+def two_phase(data: ArylElastic, *, weights: Weights = "extra") -> Solution:
     """Algorithm 2: shortest job first on base demands, then a knapsack of the extra workers' time savings.
 
     `weights`: `extra`, an item weighs its extra workers and the capacity is what phase one leaves; `whole`, line 17 as
@@ -44,10 +46,11 @@ def two_phase(data: ArylElastic, *, weights: Weights = "extra") -> Result:
             workers[name] += extra
         return workers
 
-    return allocate(data, "two-phase", rule)
+    return allocate(data, rule)
 
 
-def afs(data: ArylElastic) -> Result:
+@method("heuristic", ANY)
+def afs(data: ArylElastic) -> Solution:
     """AFS as in section 7.1: base demands first, then one worker at a time to the largest throughput gain per GPU.
 
     Throughput is relative to that on the base demand, for the instance has no other unit that jobs share. Ties go to
@@ -66,10 +69,11 @@ def afs(data: ArylElastic) -> Result:
     if data.scaling_loss:
         _refuse(too_many_steps(data))
     jobs = {job.id: job for job in data.jobs}
-    return allocate(data, "afs", lambda moment: _one_at_a_time(moment, gain, alike))
+    return allocate(data, lambda moment: _one_at_a_time(moment, gain, alike))
 
 
-def equal_split(data: ArylElastic) -> Result:
+@method("heuristic", ANY)
+def equal_split(data: ArylElastic) -> Solution:
     """Base demands first, then one worker at a time to the job with the fewest GPUs."""
 
     def gain(moment: Moment, name: str, w: int) -> tuple[Fraction, ...]:
@@ -77,20 +81,22 @@ def equal_split(data: ArylElastic) -> Result:
         return (Fraction(int(faster)), -Fraction(w * moment.jobs[name].gpus_per_worker))
 
     _refuse(too_many_steps(data))
-    return allocate(data, "equal-split", lambda moment: _one_at_a_time(moment, gain, lambda name, w: 1))
+    return allocate(data, lambda moment: _one_at_a_time(moment, gain, lambda name, w: 1))
 
 
-def gandiva(data: ArylElastic) -> Result:
+@method("heuristic", ANY)
+def gandiva(data: ArylElastic) -> Solution:
     """Opportunistic growth: jobs take all they can, in the order they came, but only while no job is waiting."""
 
     def rule(moment: Moment) -> dict[str, int]:
         workers, free = moment.admitted()
         return workers if len(workers) < len(moment.left) else _grow(moment, workers, free, list(moment.left))
 
-    return allocate(data, "gandiva", rule)
+    return allocate(data, rule)
 
 
-def favour(data: ArylElastic, order: Sequence[str]) -> Result:
+@method("heuristic", ANY)
+def favour(data: ArylElastic, *, order: Sequence[str]) -> Solution:
     """Base demands first, then all that is left to the jobs in `order`, as in Tables 3 and 4.
 
     Raises InputError unless `order` names every job once.
@@ -102,7 +108,7 @@ def favour(data: ArylElastic, order: Sequence[str]) -> Result:
         workers, free = moment.admitted()
         return _grow(moment, workers, free, [name for name in order if name in moment.left])
 
-    return allocate(data, "favour", rule)
+    return allocate(data, rule)
 
 
 def too_many_cells(data: ArylElastic, weights: Weights = "extra") -> str | None:

@@ -8,9 +8,8 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
-from instances import Answer, Result, Stopwatch, conclude
+from instances import Solution
 from instances.aryl import ArylElastic, ElasticJob
-from instances.options import Options
 
 
 @dataclass(frozen=True)
@@ -56,14 +55,11 @@ Rule = Callable[[Moment], dict[str, int]]
 """Workers by job until the next completion."""
 
 
-def allocate(data: ArylElastic, method: str, rule: Rule) -> Result:
+def allocate(data: ArylElastic, rule: Rule) -> Solution:
     """One allocation for `jct-reduction`, all of them until the last completion for `mean-jct`."""
-    with Stopwatch() as clock:
-        if data.objective == "jct-reduction":
-            solution: dict[str, Any] = {"workers": rule(_start(data))}
-        else:
-            solution = {"intervals": _until_the_end(data, rule)}
-    return conclude(data, method, Answer(solution, solve_s=clock.cpu_s), Options(), kind="heuristic")
+    if data.objective == "jct-reduction":
+        return {"workers": rule(_start(data))}
+    return {"intervals": _until_the_end(data, rule)}
 
 
 def _start(data: ArylElastic) -> Moment:

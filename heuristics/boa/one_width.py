@@ -6,38 +6,35 @@ import numpy as np
 
 from heuristics.boa.plan import FloatArray, IntArray, Plan, plan, within
 from heuristics.boa.segments import Segments
-from instances import Answer, Options, Result, Stopwatch, conclude
+from instances import Answer
 from instances.boa import BoaAllocation, planned
 from instances.boa.budget import HAIR
+from instances.method import ANY, method
 
 
-def one_width(data: BoaAllocation) -> Result:
+@method("heuristic", ANY)
+def one_width(data: BoaAllocation) -> Answer:
     """The fixed width of each job type (Definition 1 of the short paper), whole and with its start-up cost.
 
     The multiple-choice knapsack over classes by its usual heuristic: steps in the order of time gained for cost, as
     long as they fit, then whatever single widening still fits and gains most.
     """
-    with Stopwatch() as building:
-        p = plan(data)
-        time, cost = _class_totals(p)
-    with Stopwatch() as clock:
-        width = _greedy(time, cost, data.budget)
-    return _conclude(p, width, "one-width", building.cpu_s, clock.cpu_s)
+    p = plan(data)
+    time, cost = _class_totals(p)
+    return _answer(p, _greedy(time, cost, data.budget))
 
 
-def equal_share(data: BoaAllocation) -> Result:
+@method("heuristic", ANY)
+def equal_share(data: BoaAllocation) -> Answer:
     """The budget in equal parts: every class gets the widest single width that its part pays for.
 
     A class whose least cost is more than its part gets that, and the others share the rest equally.
     """
-    with Stopwatch() as building:
-        p = plan(data)
-        time, cost = _class_totals(p)
-    with Stopwatch() as clock:
-        parts = _equal_parts(cost.min(1), planned(data.budget) * (1 - HAIR))
-        affordable = cost <= np.maximum(parts, cost.min(1))[:, None]
-        width = np.where(affordable, time, np.inf).argmin(1) + 1
-    return _conclude(p, width, "equal-share", building.cpu_s, clock.cpu_s)
+    p = plan(data)
+    time, cost = _class_totals(p)
+    parts = _equal_parts(cost.min(1), planned(data.budget) * (1 - HAIR))
+    affordable = cost <= np.maximum(parts, cost.min(1))[:, None]
+    return _answer(p, np.where(affordable, time, np.inf).argmin(1) + 1)
 
 
 def _class_totals(p: Plan) -> tuple[FloatArray, FloatArray]:
@@ -107,13 +104,8 @@ def _equal_parts(least: FloatArray, budget: float) -> FloatArray:
     return parts
 
 
-def _conclude(p: Plan, width: IntArray, method: str, build_s: float, solve_s: float) -> Result:
+def _answer(p: Plan, width: IntArray) -> Answer:
     epochs = width[p.job_class]
-    fits = within(p.time_and_cost(epochs)[1], p.data.budget)
-    answer = Answer(
-        solution=p.solution(epochs) if fits else None,
-        reason=None if fits else "no single width of each class keeps the budget",
-        build_s=build_s,
-        solve_s=solve_s,
-    )
-    return conclude(p.data, method, answer, Options(), kind="heuristic", honours=frozenset())
+    if within(p.time_and_cost(epochs)[1], p.data.budget):
+        return Answer(p.solution(epochs))
+    return Answer(None, reason="no single width of each class keeps the budget")

@@ -8,8 +8,9 @@ import numpy as np
 
 from heuristics.boa.plan import FloatArray, IntArray, Plan, plan, within
 from heuristics.boa.segments import Segments
-from instances import Answer, Options, Result, Stopwatch, conclude
+from instances import Answer, Options
 from instances.boa import BoaAllocation
+from instances.method import SEEDED, method
 
 CONFIGURATIONS = 50  # line 2
 SHRINK = 0.99  # line 20
@@ -30,37 +31,31 @@ def powers_and_whole(epochs: int) -> list[int]:
     return sorted({*powers(epochs), epochs})
 
 
-def width_calculator(data: BoaAllocation, options: Options = Options()) -> Result:
+@method("heuristic", SEEDED)
+def width_calculator(data: BoaAllocation, options: Options) -> Answer:
     """Algorithm 1: the best of 50 random glue configurations, the running budget cut by 1% until the cost fits.
 
-    Honours `seed`. Without a solution where the loop of lines 15 to 27 would never stop.
+    Without a solution where the loop of lines 15 to 27 would never stop.
     """
-    return _run(data, options, "width-calculator", powers)
+    return _run(data, options, powers)
 
 
-def width_calculator_whole_job(data: BoaAllocation, options: Options = Options()) -> Result:
+@method("heuristic", SEEDED)
+def width_calculator_whole_job(data: BoaAllocation, options: Options) -> Answer:
     """Algorithm 1 with the glue width g = l among the candidates, so that a class can keep one width throughout."""
-    return _run(data, options, "width-calculator-whole-job", powers_and_whole)
+    return _run(data, options, powers_and_whole)
 
 
-def _run(data: BoaAllocation, options: Options, method: str, candidates: Candidates) -> Result:
-    with Stopwatch() as building:
-        p = plan(data)
-        grid = _grid(data, p.hours.shape[1])
-        hours = _hours(data, p, grid)
-    with Stopwatch() as clock:
-        best, least = _search(p, grid, hours, candidates, np.random.default_rng(options.seed))
-    reason = None
+def _run(data: BoaAllocation, options: Options, candidates: Candidates) -> Answer:
+    p = plan(data)
+    grid = _grid(data, p.hours.shape[1])
+    hours = _hours(data, p, grid)
+    best, least = _search(p, grid, hours, candidates, np.random.default_rng(options.seed))
+    info = {"configurations": CONFIGURATIONS}
     if best is None:
         reason = f"Algorithm 1 never stops: its narrowest widths cost {least:.6g}, over the budget {data.budget:.6g}"
-    answer = Answer(
-        solution=None if best is None else p.solution(best),
-        reason=reason,
-        build_s=building.cpu_s,
-        solve_s=clock.cpu_s,
-        info={"configurations": CONFIGURATIONS},
-    )
-    return conclude(data, method, answer, options, kind="heuristic", honours=frozenset({"seed"}))
+        return Answer(None, reason=reason, info=info)
+    return Answer(p.solution(best), info=info)
 
 
 def _search(

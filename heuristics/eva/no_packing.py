@@ -4,17 +4,16 @@ from __future__ import annotations
 
 import numpy as np
 
-from instances import Answer, Options, Result, Stopwatch, conclude
+from instances import Solution
 from instances.eva import EvaPacking, packing_arrays
+from instances.method import ANY, method
 
 
-def no_packing(data: EvaPacking) -> Result:
+@method("heuristic", ANY)
+def no_packing(data: EvaPacking) -> Solution:
     """Rent each task its own instance, of the type that sets its reservation price."""
-    with Stopwatch() as building:
-        arrays = packing_arrays(data)
-    with Stopwatch() as clock:
-        priced = np.where(arrays.fits, arrays.price[:, None], np.iinfo(np.int64).max)
-        cheapest = priced.argmin(axis=0)
-        groups = [(int(k), {c: 1}, int(n)) for c, (k, n) in enumerate(zip(cheapest, arrays.count, strict=True))]
-    answer = Answer(arrays.solution(groups), build_s=building.cpu_s, solve_s=clock.cpu_s)
-    return conclude(data, "no-packing", answer, Options(), kind="heuristic")
+    arrays = packing_arrays(data)
+    priced = np.where(arrays.fits, arrays.price[:, None], np.iinfo(np.int64).max)
+    cheapest = priced.argmin(axis=0)
+    groups = [(int(k), {c: 1}, int(n)) for c, (k, n) in enumerate(zip(cheapest, arrays.count, strict=True))]
+    return arrays.solution(groups)

@@ -13,9 +13,10 @@ from typing import Literal
 
 import numpy as np
 
-from instances import Answer, Options, Result, Stopwatch, conclude
+from instances import Solution
 from instances.eva import EvaPacking, PackingArrays, packing_arrays
 from instances.eva.arrays import Group, IntArray
+from instances.method import ANY, method
 
 TieBreak = Literal["alignment", "first"]
 Fill = Callable[[int, list[int]], tuple[dict[int, int], float]]
@@ -25,26 +26,21 @@ MANY = 40  # tied classes beyond which arrays are faster than lists
 ROUNDING = 1e-9  # relative: prices under interference are products of floats, and ties between them are meant
 
 
-def full_reconfiguration(data: EvaPacking) -> Result:
+@method("heuristic", ANY)
+def full_reconfiguration(data: EvaPacking) -> Solution:
     """Algorithm 1; ties of its argmax go to the task best aligned with what is free on the instance.
 
     Alignment is the sum over resources of d/Q * free/Q, for demand d, capacity Q and what is free.
     """
-    return _run(data, "full-reconfiguration", "alignment")
+    arrays = packing_arrays(data)
+    return arrays.solution(reconfigure(arrays, "alignment"))
 
 
-def full_reconfiguration_first(data: EvaPacking) -> Result:
+@method("heuristic", ANY)
+def full_reconfiguration_first(data: EvaPacking) -> Solution:
     """Algorithm 1; ties of its argmax go to the task that comes first in the instance."""
-    return _run(data, "full-reconfiguration-first", "first")
-
-
-def _run(data: EvaPacking, method: str, tie_break: TieBreak) -> Result:
-    with Stopwatch() as building:
-        arrays = packing_arrays(data)
-    with Stopwatch() as clock:
-        groups = reconfigure(arrays, tie_break)
-    answer = Answer(arrays.solution(groups), build_s=building.cpu_s, solve_s=clock.cpu_s)
-    return conclude(data, method, answer, Options(), kind="heuristic")
+    arrays = packing_arrays(data)
+    return arrays.solution(reconfigure(arrays, "first"))
 
 
 def reconfigure(arrays: PackingArrays, tie_break: TieBreak = "alignment") -> list[Group]:

@@ -37,15 +37,15 @@ from instances.aryl import (
 
 def test_table_3():
     data = table_2().data
-    assert favour(data, "AB").objective == pytest.approx(51.67, abs=0.005)
-    assert favour(data, "BA").objective == pytest.approx(41.67, abs=0.005)
+    assert favour(data, order="AB").objective == pytest.approx(51.67, abs=0.005)
+    assert favour(data, order="BA").objective == pytest.approx(41.67, abs=0.005)
     assert equal_split(data).objective == pytest.approx(45)
 
 
 def test_table_4():
     data = table_4().data
-    assert favour(data, "AB").objective == pytest.approx(62)
-    assert favour(data, "BA").objective == pytest.approx(63.33, abs=0.005)
+    assert favour(data, order="AB").objective == pytest.approx(62)
+    assert favour(data, order="BA").objective == pytest.approx(63.33, abs=0.005)
 
 
 def test_two_phase_is_16_percent_from_the_optimum_of_table_2():
@@ -101,7 +101,7 @@ def test_every_rule_is_feasible_on_random_jobs(method, loss: float, objective):
 
 def test_favour_needs_every_job():
     with pytest.raises(InputError, match="order: must name every job once"):
-        favour(table_2().data, "A")
+        favour(table_2().data, order="A")
 
 
 def test_table_1():

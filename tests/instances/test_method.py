@@ -8,7 +8,7 @@ import pytest
 
 from instances import Answer, CheckFailed, Options, Result
 from instances.eva import table_3
-from instances.method import ANY, SEEDED, Method, method, own
+from instances.method import ANY, SEEDED, Method, method
 
 DATA = table_3().data
 
@@ -81,6 +81,10 @@ def test_a_method_shows_its_own_docstring_and_signature():
     assert isinstance(shown.method, Method)
 
 
-def test_a_function_of_ones_own_gets_the_options_where_it_has_room_for_them():
-    assert own(alone, "mine:f").takes == ()
-    assert own(lambda data, options: alone(data), "mine:g").answer(DATA, Options(seed=1)).solution == alone(DATA)
+def test_parameters_of_a_method_s_own_are_given_by_name():
+    @method("heuristic", ANY)
+    def either(data, *, largest=True):
+        return alone(data) if largest else {"instances": []}
+
+    assert either(DATA).status == "feasible"
+    assert either(DATA, largest=False).status == "violates"

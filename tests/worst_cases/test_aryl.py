@@ -36,16 +36,16 @@ def test_the_second_rule_of_appendix_c_fails_where_a_base_demand_blocks_the_othe
     assert p.max_workers <= q.max_workers < 8 < p.max_workers + q.max_workers
     assert p.min_workers + q.min_workers <= 8 < 2 * p.max_workers
     assert p.work < q.work
-    assert favour(data, "pq").objective == pytest.approx(53.0)
-    assert favour(data, "qp").objective == pytest.approx(43.785714)
+    assert favour(data, order="pq").objective == pytest.approx(53.0)
+    assert favour(data, order="qp").objective == pytest.approx(43.785714)
     assert exact(data).objective == literal(data).objective == pytest.approx(43.785714)
 
 
 def test_the_two_rules_of_appendix_c_hold_where_nothing_is_blocked():
     first = elastic(9, ("p", 1, 4, 30.0), ("q", 1, 6, 20.0))  # 2 * 4 <= 9 < 4 + 6: the smaller maximum, p
-    assert exact(first).objective == pytest.approx(favour(first, "pq").objective)
+    assert exact(first).objective == pytest.approx(favour(first, order="pq").objective)
     second = elastic(7, ("p", 1, 6, 30.0), ("q", 1, 6, 20.0))  # 7 < 2 * 6: the smaller workload, q
-    assert exact(second).objective == pytest.approx(favour(second, "qp").objective)
+    assert exact(second).objective == pytest.approx(favour(second, order="qp").objective)
 
 
 @pytest.mark.parametrize("k", [2, 5, 20])
