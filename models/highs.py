@@ -187,6 +187,13 @@ def run(h: highspy.Highs, *, start: ArrayLike | None = None, watch: Watch | None
     )
 
 
+def rerun(h: highspy.Highs) -> highspy.HighsModelStatus:
+    """Solve the linear program that a HiGHS holds, once more after a change, from its last basis; how that ended."""
+    highspy.Highs.resetGlobalScheduler(True)  # see `run`
+    h.run()
+    return h.getModelStatus()
+
+
 def _listen(h: highspy.Highs, trace: list[TracePoint], watch: Watch | None) -> None:
     def improved(event: Any) -> None:
         x, bound = np.array(event.data_out.mip_solution), event.data_out.mip_dual_bound

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
-
-import numpy as np
-
-from instances import Answer, Options, Report, Result, Stopwatch, conclude, ignore
+from instances import Answer, Options, Report, Result, Solution, Stopwatch, conclude, ignore
 from instances.eva import EvaPacking, PackingArrays, packing_arrays
 from instances.result import Termination
-from models.eva.column_generation import Configuration, Packing, column_generation
-from models.eva.master import in_usd, solve_covering
+from models.eva.column_generation import column_generation
+from models.eva.columns import Configuration, groups
+from models.eva.covering_master import in_usd, solve_covering
 from models.eva.net_saving import solve_net_saving
 from models.eva.patterns import covering_patterns
 
@@ -47,9 +44,9 @@ def solve_patterns(arrays: PackingArrays, options: Options, report: Report = ign
         patterns = covering_patterns(arrays, LIMIT)
     if patterns is None:
         return None
-    solved, groups = solve_covering(arrays, patterns, options, report)
+    solved, found = solve_covering(arrays, patterns, options, report)
     return Answer(
-        solution=arrays.solution(groups) if groups else None,
+        solution=arrays.solution(found) if found else None,
         bound=None if solved.bound is None else arrays.usd(int(solved.bound)),
         termination=solved.termination,
         reason=solved.reason,
@@ -63,42 +60,20 @@ def solve_patterns(arrays: PackingArrays, options: Options, report: Report = ign
 def solve_columns(arrays: PackingArrays, options: Options, report: Report = ignore) -> Answer:
     """Column generation. Its bound rests on integers and rationals alone, save where `info["complete"]` says that HiGHS
     found nothing better among all the columns that a better solution could use."""
-
     with Stopwatch() as building:
-        # by demand, so that the order of the tasks in the instance makes no difference
-        order = np.lexsort(arrays.demand.transpose(0, 2, 1).reshape(-1, arrays.classes)[::-1])
-        packing = Packing.of(
-            arrays.count[order],
-            arrays.price.tolist(),
-            arrays.capacity,
-            arrays.family.tolist(),
-            arrays.demand[:, order],
-        )
+        ordered = arrays.by_demand()
 
-    def solution(configuration: Configuration | None) -> dict[str, Any] | None:
-        if configuration is None:
-            return None
-        return arrays.solution(
-            (column.type, {int(order[c]): k for c, k in column.pattern}, n) for column, n in configuration.items()
-        )
+    def solution(configuration: Configuration | None) -> Solution | None:
+        return None if configuration is None else ordered.solution(groups(configuration))
 
     def told(configuration: Configuration | None, bound: int | None) -> None:
         report(solution(configuration), None if bound is None else arrays.usd(bound))
 
-    with Stopwatch() as clock:
-        outcome = column_generation(
-            packing,
-            time_limit=options.time_limit,
-            gap=options.gap,
-            seed=options.seed,
-            report=None if report is ignore else told,
-        )
-    cost = outcome.cost
-    bound = cost if outcome.complete and cost is not None else outcome.bound
-    closed = cost is not None and cost - bound <= options.gap * cost
-    stopped: tuple[Termination, str | None] = ("time_limit", "time limit") if not closed else ("finished", None)
-    if not closed and options.time_limit is None:
-        stopped = ("finished", "no more columns were tried; a bound and an incumbent remain apart")
+    with Stopwatch(options.time_limit) as clock:
+        outcome = column_generation(ordered, options, None if report is ignore else told)
+    bound = outcome.cost if outcome.complete else outcome.bound
+    closed = outcome.cost - bound <= options.gap * outcome.cost
+    stopped: tuple[Termination, str | None] = ("finished", None) if closed else _unclosed(options, clock)
     return Answer(
         solution=solution(outcome.configuration),
         bound=arrays.usd(bound),
@@ -109,3 +84,12 @@ def solve_columns(arrays: PackingArrays, options: Options, report: Report = igno
         trace=in_usd(arrays, outcome.trace),
         info={**outcome.info, "method": "column generation", "complete": outcome.complete},
     )
+
+
+def _unclosed(options: Options, clock: Stopwatch) -> tuple[Termination, str]:
+    """Why column generation ended with a gap."""
+    if clock.expired:
+        return "time_limit", "time limit"
+    if options.effort is not None:
+        return "effort_limit", "effort limit"
+    return "finished", "no more columns were tried; a bound and an incumbent remain apart"

@@ -11,9 +11,12 @@ from dataclasses import replace
 import numpy as np
 
 from instances import Options, Report, ignore
-from instances.eva.arrays import Group, IntArray, PackingArrays
+from instances.eva.arrays import Group, PackingArrays
 from instances.result import TracePoint
+from models.bounds import whole_bound
+from models.eva.columns import configuration, groups
 from models.eva.patterns import Patterns
+from models.eva.trimming import trim
 from models.highs import LinearModel, Solved, solve_arrays
 
 
@@ -35,7 +38,7 @@ def solve_covering(
 
     def watch(x: np.ndarray | None, bound: float | None) -> None:
         solution = None if x is None else arrays.solution(packing(arrays, patterns, x))
-        report(solution, None if bound is None else arrays.usd(_rounded_up(bound)))
+        report(solution, None if bound is None else arrays.usd(whole_bound(bound)))
 
     solved = solve_arrays(
         covering_master(arrays, patterns),
@@ -43,44 +46,16 @@ def solve_covering(
         watch=None if report is ignore else watch,
         extra={"mip_abs_gap": 0.5},
     )
-    bound = None if solved.bound is None else float(_rounded_up(solved.bound))
-    groups = [] if solved.x is None else packing(arrays, patterns, solved.x)
-    return replace(solved, bound=bound), groups
+    bound = None if solved.bound is None else float(whole_bound(solved.bound))
+    return replace(solved, bound=bound), [] if solved.x is None else packing(arrays, patterns, solved.x)
 
 
 def packing(arrays: PackingArrays, patterns: Patterns, x: np.ndarray) -> list[Group]:
     """The instances of a master solution `x` (P,), without the tasks that it covers too often."""
-    surplus = np.round(x).astype(np.int64) @ patterns.on_it - arrays.count
-    return trimmed(patterns.groups(x), surplus)
-
-
-def trimmed(groups: Iterable[Group], surplus: IntArray) -> list[Group]:
-    """`groups` with `surplus` (N,) tasks of each class taken out."""
-    left = {int(c): int(surplus[c]) for c in np.flatnonzero(surplus > 0)}
-    found: list[Group] = []
-    work = list(groups)[::-1]
-    while work:
-        kind, pattern, copies = work.pop()
-        over = next((c for c, k in pattern.items() if k and left.get(c, 0)), None)
-        if over is None:
-            if any(pattern.values()):
-                found.append((kind, pattern, copies))
-            continue
-        each = min(pattern[over], left[over])
-        touched = min(copies, left[over] // each)
-        left[over] -= each * touched
-        if copies > touched:
-            work.append((kind, pattern, copies - touched))
-        work.append((kind, {**pattern, over: pattern[over] - each}, touched))
-    return found
+    return groups(trim(arrays, configuration(patterns.groups(x))))
 
 
 def in_usd(arrays: PackingArrays, trace: Iterable[TracePoint]) -> list[TracePoint]:
     """A trace in price units as one in USD/h."""
     unit = float(arrays.price_unit)
     return [(t, None if v is None else v * unit, None if b is None else b * unit) for t, v, b in trace]
-
-
-def _rounded_up(bound: float) -> int:
-    """The least whole number that is not below `bound`, which HiGHS knows to about ten digits."""
-    return int(np.ceil(bound - 0.01 - 1e-10 * abs(bound)))
