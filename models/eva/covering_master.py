@@ -14,7 +14,7 @@ from instances import Options, Report, ignore
 from instances.eva.arrays import Group, PackingArrays
 from instances.result import TracePoint
 from models.bounds import whole_bound
-from models.eva.columns import configuration, groups
+from models.eva.configuration import configuration, groups
 from models.eva.patterns import Patterns
 from models.eva.trimming import trim
 from models.highs import LinearModel, Solved, solve_arrays

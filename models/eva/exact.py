@@ -6,7 +6,7 @@ from instances import Answer, Options, Report, Result, Solution, Stopwatch, conc
 from instances.eva import EvaPacking, PackingArrays, packing_arrays
 from instances.result import Termination
 from models.eva.column_generation import column_generation
-from models.eva.columns import Configuration, groups
+from models.eva.configuration import Configuration, groups
 from models.eva.covering_master import in_usd, solve_covering
 from models.eva.net_saving import solve_net_saving
 from models.eva.patterns import covering_patterns

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from instances.eva.arrays import PackingArrays
-from models.eva.columns import Column, Configuration, holders, missing
+from models.eva.configuration import Column, Configuration, holders, missing
 
 
 def trim(arrays: PackingArrays, cover: Configuration) -> Configuration:

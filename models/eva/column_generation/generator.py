@@ -13,7 +13,7 @@ from models.eva.column_generation.pricing import Priced, Pricer
 from models.eva.column_generation.restricted_master import Relaxed, RestrictedMaster
 from models.eva.column_generation.start_duals import start_duals
 from models.eva.column_generation.type_cuts import TypeCut
-from models.eva.columns import Column, single_class_columns
+from models.eva.configuration import Column, single_class_columns
 
 
 class ColumnGenerator:

@@ -6,7 +6,7 @@ import numpy as np
 
 from instances.eva.arrays import FloatArray, IntArray, PackingArrays
 from models.eva.column_generation.pricing import Pricer
-from models.eva.columns import Configuration
+from models.eva.configuration import Configuration
 
 
 def pack_greedily(arrays: PackingArrays, pricer: Pricer, duals: FloatArray, counts: IntArray) -> Configuration:

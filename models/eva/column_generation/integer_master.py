@@ -12,7 +12,7 @@ from instances import Options
 from instances.eva.arrays import PackingArrays
 from models.eva.column_generation.price_groups import PriceGroups
 from models.eva.column_generation.restricted_master import covering_columns
-from models.eva.columns import Column, Configuration, missing
+from models.eva.configuration import Column, Configuration, missing
 from models.highs import LinearModel, solve_arrays
 
 

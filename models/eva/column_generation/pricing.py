@@ -14,7 +14,7 @@ from models.eva.column_generation.knapsack_table import VALUE_LIMIT
 from models.eva.column_generation.parameters import DEFAULTS, ColumnGenerationParameters
 from models.eva.column_generation.type_cuts import TypeCut
 from models.eva.column_generation.type_table import TypeTable
-from models.eva.columns import Column, holds
+from models.eva.configuration import Column, holds
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,7 @@ from instances import Options
 from instances.eva.arrays import FloatArray, PackingArrays
 from models.eva.column_generation.price_groups import PriceGroups
 from models.eva.column_generation.type_cuts import TypeCut
-from models.eva.columns import Column
+from models.eva.configuration import Column
 from models.highs import LinearModel, add_columns, rerun, solver
 
 

@@ -22,7 +22,7 @@ from models.eva.column_generation.price_groups import PriceGroups
 from models.eva.column_generation.pricing import Pricer
 from models.eva.column_generation.restricted_master import Relaxed
 from models.eva.column_generation.type_cuts import TypeCut
-from models.eva.columns import Column, Configuration, holds, missing, price
+from models.eva.configuration import Column, Configuration, holds, missing, price
 from models.eva.trimming import on_cheapest_type, trim
 from models.incumbent import Incumbent
 

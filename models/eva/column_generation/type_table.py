@@ -11,7 +11,7 @@ import numpy as np
 from instances.eva.arrays import FloatArray, IntArray, PackingArrays
 from models.eva.column_generation.knapsack_table import Found, KnapsackTable
 from models.eva.column_generation.parameters import ColumnGenerationParameters
-from models.eva.columns import Column
+from models.eva.configuration import Column
 
 
 class TypeTable:

@@ -5,7 +5,7 @@ import pytest
 
 from instances import Options
 from models.eva.column_generation import ColumnGenerationParameters, column_generation
-from models.eva.columns import Column, holds, missing, price
+from models.eva.configuration import Column, holds, missing, price
 from tests.random_packings import literal_optimum, random_packing
 from tests.random_packings import packing as packing_of
 

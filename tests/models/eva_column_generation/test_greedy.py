@@ -7,7 +7,7 @@ from models.eva.column_generation import ColumnGenerationParameters
 from models.eva.column_generation.greedy import pack_greedily
 from models.eva.column_generation.pricing import Pricer
 from models.eva.column_generation.start_duals import start_duals
-from models.eva.columns import Column, holds, missing, price, single_class_columns
+from models.eva.configuration import Column, holds, missing, price, single_class_columns
 from models.eva.trimming import on_cheapest_type, trim
 from tests.random_packings import packing as packing_of
 from tests.random_packings import random_packing
