@@ -9,7 +9,7 @@ from instances.eva import EvaPacking, InstanceType, PackingArrays, Task, packing
 
 
 def packing(counts, prices, capacity, family, demand) -> PackingArrays:
-    """The arrays of `counts` (N,) tasks, types of `prices` (K,), `capacity` (K, R) and `family` (K,), `demand` (F, N, R).
+    """The arrays of `counts` (N,) tasks, types of `prices` (K,), `capacity` (K, R), `family` (K,), `demand` (F, N, R).
 
     Equal classes become one, and sizes and prices multiples of their greatest common divisors.
     """

@@ -12,8 +12,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from instances.eva.packing import EvaPacking
+from instances.eva.packing import EvaPacking, Throughput
 from instances.fields import STEPS, steps
+from instances.options import Solution
 
 IntArray = NDArray[np.int64]
 FloatArray = NDArray[np.float64]
@@ -29,7 +30,8 @@ class PackingArrays:
     `demand` (F, N, R), `capacity` (K, R), `family` (K,) index of a type's family, `price` (K,) in multiples of
     `price_unit` USD/h, `count` (N,) tasks of a class, `members` (N) task entries of a class,
     `reservation_price` (N,) and `job_price` (N,), the latter summed over the tasks of a task's job, both in price
-    units; `pair` (N, N) throughput of one task beside one other.
+    units; `pair` (N, N) throughput of one task beside one other, `pair_loss` (N, N) what it is short of 1.
+    A demand that no type of the family can meet is one unit more than the family's largest capacity.
     """
 
     data: EvaPacking
@@ -43,6 +45,7 @@ class PackingArrays:
     reservation_price: IntArray
     job_price: IntArray
     pair: FloatArray
+    pair_loss: FloatArray
 
     @property
     def classes(self) -> int:
@@ -69,30 +72,32 @@ class PackingArrays:
             reservation_price=self.reservation_price[classes],
             job_price=self.job_price[classes],
             pair=self.pair[np.ix_(classes, classes)],
+            pair_loss=self.pair_loss[np.ix_(classes, classes)],
         )
 
-    def by_demand(self) -> PackingArrays:
-        """The classes in the order of their demands, whatever the order of the tasks."""
-        return self.only(np.lexsort(self.demand.transpose(0, 2, 1).reshape(-1, self.classes)[::-1]))
+    def by_demand(self) -> IntArray:
+        """The classes (N,) in the order of their demands, whatever the order of the tasks."""
+        return np.lexsort(self.demand.transpose(0, 2, 1).reshape(-1, self.classes)[::-1])
 
     def usd(self, units: int | Fraction) -> float:
         """An amount of price units in USD/h."""
         return float(units * self.price_unit)
 
-    def rates(self, on_it: IntArray) -> FloatArray:
-        """Throughput (..., N) of a task of each class on instances that hold `on_it` (..., N) tasks of each class.
+    def losses(self, on_it: IntArray) -> FloatArray:
+        """What the throughput of a task of each class is short of 1, (..., N), on instances that hold `on_it` (..., N).
 
-        Pairwise throughputs are multiplied (section 4.3). The entry of a class that is not there is meaningless.
+        Pairwise throughputs are multiplied (section 4.3), so that their logarithms add up; a loss keeps its digits
+        however small it is. The entry of a class that is not there is meaningless.
         """
         with np.errstate(divide="ignore"):
-            logs = np.log(self.pair)
+            logs = np.log1p(-self.pair_loss)
         others = on_it[..., None, :] - np.eye(self.classes, dtype=np.int64)
         exponent = np.where(others > 0, others * np.where(others > 0, logs, 0.0), 0.0)
-        return np.exp(exponent.sum(axis=-1))
+        return np.asarray(-np.expm1(exponent.sum(axis=-1)))
 
     def value(self, on_it: IntArray) -> FloatArray:
         """TNRP(T) (...,) in price units of the tasks `on_it` (..., N): equations of sections 4.3 and 4.4."""
-        each = self.reservation_price - (1.0 - self.rates(on_it)) * self.job_price
+        each = self.reservation_price - self.losses(on_it) * self.job_price
         return (on_it * each).sum(axis=-1)
 
     def solution(self, groups: Iterable[Group]) -> dict[str, Any]:
@@ -106,6 +111,23 @@ class PackingArrays:
                 instances[key] = instances.get(key, 0) + same
                 copies -= same
         return {"instances": [{"type": name, "count": n, "tasks": dict(on)} for (name, on), n in instances.items()]}
+
+    def groups(self, solution: Solution) -> list[Group]:
+        """The instances of a valid `solution` by classes: `solution` turned round."""
+        kinds = {kind.name: k for k, kind in enumerate(self.data.instance_types)}
+        class_of = {self.data.tasks[entry].key: c for c, entries in enumerate(self.members) for entry in entries}
+        found: list[Group] = []
+        for group in solution["instances"]:
+            pattern: dict[int, int] = {}
+            for key, k in group["tasks"].items():
+                pattern[class_of[key]] = pattern.get(class_of[key], 0) + k
+            found.append((kinds[group["type"]], {c: k for c, k in pattern.items() if k}, group["count"]))
+        return [group for group in found if group[1] and group[2]]
+
+    def cost(self, groups: Iterable[Group]) -> int:
+        """The price of instances, in price units."""
+        price = self.price.tolist()
+        return sum(price[kind] * copies for kind, _, copies in groups)
 
     def _deal(self, pattern: Mapping[int, int], copies: int, left: list[list[list[int]]]) -> tuple[dict[str, int], int]:
         """Tasks for one instance, and for how many like it they suffice; takes them out of `left`."""
@@ -130,16 +152,17 @@ def packing_arrays(data: EvaPacking) -> PackingArrays:
     """The arrays of `data`. Classes are as coarse as its objective allows: equal demands, and for `net-saving` also
     equal workloads and job prices."""
     families = data.families
-    amounts = np.array(
-        [[[steps(t.demand_on(f)[r]) for r in data.resources] for t in data.tasks] for f in families], dtype=object
-    )
-    capacity = np.array([[steps(k.capacity[r]) for r in data.resources] for k in data.instance_types], dtype=object)
-    for r in range(len(data.resources)):
-        unit = gcd(*amounts[:, :, r].ravel().tolist(), *capacity[:, r].tolist()) or 1
-        amounts[:, :, r] //= unit
-        capacity[:, r] //= unit
-    demand, limits = amounts.astype(np.int64), capacity.astype(np.int64)
     family = np.array([families.index(k.family) for k in data.instance_types], dtype=np.int64)
+    demand = np.array(
+        [[[steps(t.demand_on(f)[r]) for r in data.resources] for t in data.tasks] for f in families], dtype=np.int64
+    )
+    limits = np.array([[steps(k.capacity[r]) for r in data.resources] for k in data.instance_types], dtype=np.int64)
+    for r in range(len(data.resources)):
+        largest = np.array([limits[family == f, r].max() for f in range(len(families))])[:, None]
+        within = demand[:, :, r] <= largest
+        unit = gcd(*demand[:, :, r][within].tolist(), *limits[:, r].tolist()) or 1
+        limits[:, r] //= unit
+        demand[:, :, r] = np.where(within, demand[:, :, r] // unit, largest // unit + 1)
     price, price_unit = _whole([steps(k.usd_per_hour) for k in data.instance_types])
     fits = (demand[family] <= limits[:, None, :]).all(axis=2)
     cheapest = np.where(fits, price[:, None], np.iinfo(np.int64).max).min(axis=0)
@@ -153,6 +176,7 @@ def packing_arrays(data: EvaPacking) -> PackingArrays:
         grouped.setdefault(key, []).append(i)
     members = tuple(tuple(entries) for entries in grouped.values())
     first = [entries[0] for entries in members]
+    pair, pair_loss = _pairs(data, [data.tasks[i].workload for i in first])
     return PackingArrays(
         data=data,
         demand=demand[:, first, :],
@@ -164,7 +188,8 @@ def packing_arrays(data: EvaPacking) -> PackingArrays:
         members=members,
         reservation_price=cheapest[first],
         job_price=job_price[first],
-        pair=_pairs(data, [data.tasks[i].workload for i in first]),
+        pair=pair,
+        pair_loss=pair_loss,
     )
 
 
@@ -188,9 +213,10 @@ def _job_prices(data: EvaPacking, cheapest: IntArray) -> IntArray:
     return np.array(found, dtype=np.int64)
 
 
-def _pairs(data: EvaPacking, workloads: Sequence[str]) -> FloatArray:
-    throughput = data.throughput
-    if throughput is None:
-        return np.ones((len(workloads), len(workloads)))
+def _pairs(data: EvaPacking, workloads: Sequence[str]) -> tuple[FloatArray, FloatArray]:
+    """Throughput of each workload beside each, and what it is short of 1, to the last digit of a float."""
+    throughput = data.throughput or Throughput()
     listed = {(workload, beside): value for workload, beside, value in throughput.pairwise}
-    return np.array([[listed.get((w, o), throughput.default) for o in workloads] for w in workloads], dtype=float)
+    short = {value: float(1 - Fraction(repr(value))) for value in {throughput.default, *listed.values()}}
+    pair = [[listed.get((w, o), throughput.default) for o in workloads] for w in workloads]
+    return np.array(pair, dtype=float), np.array([[short[value] for value in row] for row in pair], dtype=float)

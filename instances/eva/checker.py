@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from decimal import Context
 from fractions import Fraction
 from typing import Any
 
@@ -11,12 +12,16 @@ from instances.eva.packing import EvaPacking, InstanceType
 from instances.options import Solution
 from instances.verdict import Verdict
 
+MANY = 1_000  # tasks on one instance beyond which a throughput is known to `DIGITS` and no longer as a fraction
+DIGITS = 100
+
 
 def check_packing(data: EvaPacking, solution: Solution) -> Verdict:
     """Check `{"instances": [{"type": name, "count": n, "tasks": {workload or workload@job: k}}]}`.
 
     Every task must be on exactly one instance and no instance may hold more than its capacity. The objective is
-    recomputed in rational numbers. Raises MalformedSolution.
+    recomputed in rational numbers, but for the throughput of tasks of which there are more than a thousand on one
+    instance, which is known to a hundred digits. Raises MalformedSolution.
     """
     book = _Book(data)
     placed = dict.fromkeys(book.tasks, 0)
@@ -88,7 +93,7 @@ class _Book:
         rate, workload = Fraction(1), self.tasks[key].workload
         for other, k in on_it.items():
             pair = self.pairwise.get((workload, self.tasks[other].workload), self.default)
-            rate *= pair ** (k - (other == key))
+            rate *= _power(pair, k - (other == key))
         return rate
 
     def price(self, key: str) -> Fraction:
@@ -106,6 +111,15 @@ class _Book:
         listed = [other for other in self.tasks.values() if other.job == task.job]
         known = sum((other.count * self.price(other.key) for other in listed), Fraction(0))
         return known + max(0, (task.tasks_in_job or 0) - sum(other.count for other in listed)) * self.price(key)
+
+
+def _power(base: Fraction, exponent: int) -> Fraction:
+    """`base` to a whole power: a fraction of a million factors would have millions of digits."""
+    if exponent <= MANY or base in (0, 1):
+        return base**exponent
+    digits = Context(prec=DIGITS, Emin=-(10**9), Emax=10**9)
+    power = digits.power(digits.divide(base.numerator, base.denominator), exponent)
+    return Fraction(power) if power.adjusted() > -DIGITS else Fraction(0)
 
 
 def _exact(number: float) -> Fraction:

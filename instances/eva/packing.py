@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from math import gcd
 from typing import Annotated, ClassVar, Literal, Self
 
 from pydantic import Field, model_validator
 
 from instances.fields import (
+    LARGEST,
     Frozen,
     Name,
     NonNegative,
@@ -18,10 +20,12 @@ from instances.fields import (
     Share,
     refuse,
     refuse_duplicates,
+    steps,
 )
 
 Amounts = Mapping[Name, NonNegative]
 DEFAULT = "default"
+LARGEST_TOTAL = 2**63 - 1  # price units: what a 64-bit integer holds
 
 
 class InstanceType(Frozen):
@@ -107,6 +111,7 @@ class EvaPacking(ProblemData):
         for i, task in enumerate(self.tasks):
             self._validate_task(f"tasks[{i}]", task)
         self._validate_jobs()
+        self._validate_totals()
         if self.throughput is not None:
             self._validate_throughput(self.throughput)
         return self
@@ -127,13 +132,14 @@ class EvaPacking(ProblemData):
             if family != DEFAULT and family not in families:
                 refuse(f"{path}.demand", f"unknown family, must be {DEFAULT} or one of {', '.join(families)}", family)
             self._validate_amounts(f"{path}.demand.{family}", amounts)
-        if not any(self._fits(task, kind) for kind in self.instance_types):
+        if not any(self.fits(task, kind) for kind in self.instance_types):
             largest = {r: max(k.capacity[r] for k in self.instance_types) for r in self.resources}
             short = [r for r in self.resources if min(d[r] for d in task.demand.values()) > largest[r]]
             why = "".join(f"; the largest has {largest[r]:g} {r}" for r in short[:1])
             refuse(path, f"fits on no instance type{why}", task.key)
 
-    def _fits(self, task: Task, kind: InstanceType) -> bool:
+    def fits(self, task: Task, kind: InstanceType) -> bool:
+        """Whether one task fits alone on an instance of the type."""
         demand = task.demand_on(kind.family)
         return all(demand[r] <= kind.capacity[r] for r in self.resources)
 
@@ -151,6 +157,29 @@ class EvaPacking(ProblemData):
                 refuse(path, f"must agree within job {task.job}, {said[task.job]} before", task.tasks_in_job)
             if task.tasks_in_job < listed[task.job]:
                 refuse(path, f"must be >= {listed[task.job]}, the tasks listed for job {task.job}", task.tasks_in_job)
+
+    def _validate_totals(self) -> None:
+        """Refuse more tasks than any method counts, and prices whose sums over the tasks a 64-bit integer cannot hold.
+
+        Prices are summed in the unit of which all of them are whole multiples.
+        """
+        cheapest_first = sorted(self.instance_types, key=lambda kind: kind.usd_per_hour)
+        unit = gcd(*(steps(kind.usd_per_hour) for kind in cheapest_first))
+        too_much = f"the tasks' cheapest instances must cost no more than {LARGEST_TOTAL} times {unit}e-9 USD/h"
+        prices = [
+            steps(next(kind for kind in cheapest_first if self.fits(task, kind)).usd_per_hour) // unit
+            for task in self.tasks
+        ]
+        tasks = total = 0
+        for i, (task, price) in enumerate(zip(self.tasks, prices, strict=True)):
+            tasks, total = tasks + task.count, total + task.count * price
+            if tasks > LARGEST:
+                refuse(f"tasks[{i}].count", f"must leave no more than {LARGEST:.0f} tasks in all", task.count)
+            if total > LARGEST_TOTAL:
+                refuse(f"tasks[{i}].count", too_much, task.count)
+        for i, (task, price) in enumerate(zip(self.tasks, prices, strict=True)):
+            if total + (task.tasks_in_job or 0) * price > LARGEST_TOTAL:
+                refuse(f"tasks[{i}].tasks_in_job", too_much, task.tasks_in_job)
 
     def _validate_throughput(self, throughput: Throughput) -> None:
         workloads, seen = {t.workload for t in self.tasks}, set()

@@ -8,6 +8,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from instances.eva.arrays import Group, IntArray, PackingArrays
+from models.eva.patterns import WHOLE
+
+MOST_SURPLUS = -(2**62)  # of a class: beyond it the number of tasks would leave 64-bit integers
 
 
 @dataclass(frozen=True)
@@ -50,18 +53,20 @@ def price(arrays: PackingArrays, configuration: Configuration) -> int:
 
 def missing(arrays: PackingArrays, configuration: Configuration) -> IntArray:
     """Tasks (N,) that a configuration does not hold; negative where it has room for more than there are."""
-    left = arrays.count.copy()
+    left = arrays.count.tolist()
     for column, copies in configuration.items():
         for c, q in column.pattern:
             left[c] -= q * copies
-    return left
+    return np.array([max(n, MOST_SURPLUS) for n in left], dtype=np.int64)
 
 
 def holders(arrays: PackingArrays, column: Column) -> IntArray:
-    """The types on which the tasks of a column fit together."""
-    classes = [c for c, _ in column.pattern]
-    load = np.array([q for _, q in column.pattern], dtype=np.int64) @ arrays.demand[:, classes]
-    return np.flatnonzero((load[arrays.family] <= arrays.capacity).all(axis=1))
+    """The types on which the tasks of a column fit together, whatever the size of the numbers."""
+    classes, copies = [c for c, _ in column.pattern], [q for _, q in column.pattern]
+    load = np.array(copies, dtype=float) @ arrays.demand[:, classes].astype(float)
+    if load.max(initial=0.0) >= WHOLE:  # floating point would round
+        load = (np.array(copies, dtype=object)[:, None] * arrays.demand[:, classes].astype(object)).sum(axis=1)
+    return np.flatnonzero((load[arrays.family] <= arrays.capacity).all(axis=1).astype(bool))
 
 
 def holds(arrays: PackingArrays, column: Column) -> bool:

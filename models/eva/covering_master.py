@@ -5,19 +5,28 @@ minimise sum_p C_p x_p subject to sum_p a_cp x_p >= n_c for each class c, x whol
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import replace
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from instances import Options, Report, ignore
-from instances.eva.arrays import Group, PackingArrays
+from instances.eva.arrays import FloatArray, Group, IntArray, PackingArrays
 from instances.result import TracePoint
 from models.bounds import whole_bound
-from models.eva.configuration import configuration, groups
+from models.eva.configuration import configuration, groups, missing
 from models.eva.patterns import Patterns
 from models.eva.trimming import trim
 from models.highs import LinearModel, Solved, solve_arrays
+
+
+@dataclass(frozen=True)
+class Covered:
+    """What the master problem gave: instances, none of them without a solution, and a `bound` in price units."""
+
+    groups: list[Group]
+    bound: int | None
+    solved: Solved
 
 
 def covering_master(arrays: PackingArrays, patterns: Patterns) -> LinearModel:
@@ -32,27 +41,74 @@ def covering_master(arrays: PackingArrays, patterns: Patterns) -> LinearModel:
 
 
 def solve_covering(
-    arrays: PackingArrays, patterns: Patterns, options: Options, report: Report = ignore
-) -> tuple[Solved, list[Group]]:
-    """Solve the master in HiGHS. Costs are whole, so a bound well above c - 1 proves a solution of cost c."""
+    arrays: PackingArrays,
+    patterns: Patterns,
+    options: Options,
+    report: Report = ignore,
+    start: Sequence[Group] | None = None,
+) -> Covered:
+    """Solve the master in HiGHS, from `start`, which is returned unless a cheaper solution is found.
 
-    def watch(x: np.ndarray | None, bound: float | None) -> None:
-        solution = None if x is None else arrays.solution(packing(arrays, patterns, x))
-        report(solution, None if bound is None else arrays.usd(whole_bound(bound)))
+    Costs are whole, so a bound well above c - 1 proves a solution of cost c. No instance of a solution worth having
+    costs more than the start, or than every task alone: dearer patterns are left out.
+    """
+    alone = sum(int(n) * int(price) for n, price in zip(arrays.count, arrays.reservation_price, strict=True))
+    ceiling = alone if start is None else min(alone, arrays.cost(start))
+    patterns = patterns.chosen(arrays.price[patterns.kind] <= ceiling)
+    x = None
+    if start is not None:
+        patterns, x = _with_start(arrays, patterns, start)
+
+    def watch(x: FloatArray | None, bound: float | None) -> None:
+        found = None if x is None else packing(arrays, patterns, x)
+        if found and start is not None and arrays.cost(found) >= arrays.cost(start):
+            found = None
+        report(arrays.solution(found) if found else None, None if bound is None else arrays.usd(whole_bound(bound)))
 
     solved = solve_arrays(
         covering_master(arrays, patterns),
         options,
+        start=x,
         watch=None if report is ignore else watch,
         extra={"mip_abs_gap": 0.5},
     )
-    bound = None if solved.bound is None else float(whole_bound(solved.bound))
-    return replace(solved, bound=bound), [] if solved.x is None else packing(arrays, patterns, solved.x)
+    bound = None if solved.bound is None else whole_bound(solved.bound)
+    found = (None if solved.x is None else packing(arrays, patterns, solved.x)) or []
+    if start is not None and (not found or arrays.cost(found) >= arrays.cost(start)):
+        found = list(start)
+    if not found and (solved.x is not None or solved.termination == "infeasible"):
+        solved = replace(solved, termination="error", reason="HiGHS's solution is one by its tolerances only")
+    return Covered(found, bound, solved)
 
 
-def packing(arrays: PackingArrays, patterns: Patterns, x: np.ndarray) -> list[Group]:
-    """The instances of a master solution `x` (P,), without the tasks that it covers too often."""
-    return groups(trim(arrays, configuration(patterns.groups(x))))
+def _with_start(arrays: PackingArrays, patterns: Patterns, start: Sequence[Group]) -> tuple[Patterns, FloatArray]:
+    """`patterns` with those of `start` that none of them can stand in for, and the start as a solution (P,)."""
+    x = np.zeros(len(patterns.kind))
+    kinds: list[int] = []
+    rows: list[IntArray] = []
+    times: list[int] = []
+    price = arrays.price[patterns.kind]
+    for kind, pattern, copies in start:
+        on_it = np.zeros(arrays.classes, dtype=np.int64)
+        on_it[list(pattern)] = list(pattern.values())
+        over = np.flatnonzero((price <= arrays.price[kind]) & (patterns.on_it >= on_it).all(axis=1))
+        if len(over):
+            x[over[np.argmin(price[over])]] += copies
+        else:
+            kinds, rows, times = [*kinds, kind], [*rows, on_it], [*times, copies]
+    if not rows:
+        return patterns, x
+    both = Patterns(np.append(patterns.kind, kinds), np.vstack([patterns.on_it, *rows]))
+    return both, np.append(x, np.array(times, dtype=float))
+
+
+def packing(arrays: PackingArrays, patterns: Patterns, x: FloatArray) -> list[Group] | None:
+    """The instances of a master solution `x` (P,), without the tasks that it covers too often.
+
+    `None` where a task is left out: by the solver's tolerances `x` is a cover, and rounded it is none.
+    """
+    cover = configuration(patterns.groups(x))
+    return None if (missing(arrays, cover) > 0).any() else groups(trim(arrays, cover))
 
 
 def in_usd(arrays: PackingArrays, trace: Iterable[TracePoint]) -> list[TracePoint]:

@@ -1,54 +1,85 @@
 """The integer program of section 4.1, constraint by constraint, to be read beside the paper.
 
 Instances i of I with |I| = |T|, types k of K and a ghost type of no cost and no capacity; tasks τ of T one by one.
+All sets are numbers, so that no name in the data can be taken for another: types, families and resources go by their
+places in the data, and the ghost is the type after the last.
 """
 
 from __future__ import annotations
 
+from dataclasses import replace
+from fractions import Fraction
+from math import gcd
 from typing import Any
 
-from pyomo.environ import Binary, ConcreteModel, Constraint, Objective, RangeSet, Set, Var, minimize
+import numpy as np
+from pyomo.environ import Binary, ConcreteModel, Constraint, Objective, RangeSet, Var, minimize
 
-from instances import InputError, Options, Report, Result, ignore
+from instances import (
+    Answer,
+    InputError,
+    MalformedSolution,
+    Options,
+    Report,
+    Result,
+    Solution,
+    Stopwatch,
+    check,
+    conclude,
+    ignore,
+)
 from instances.eva import EvaPacking, Task
-from models.literal import Values, solve_literal
+from instances.eva.amounts import Amounts
+from instances.fields import STEPS, steps
+from instances.result import TracePoint
+from models.bounds import whole_bound
+from models.highs import FloatArray, solve_arrays
+from models.literal import Values, compile_model
 
-GHOST = "ghost"
+LARGEST = 4 * 10**9  # units of an amount, which times `TOLERANCE` are well below one unit
+TOLERANCE = 1e-10  # how far from a whole number a value may be: the finest that HiGHS takes
 
 
 def build_literal(data: EvaPacking) -> ConcreteModel:
-    """The model of section 4.1 (Table 2's notation) for the objective `cost`.
+    """The model of section 4.1 (Table 2's notation) for the objective `cost`, in USD/h.
 
     The demand of a task may depend on the family of the instance (section 5): constraint (3) is then stated for each
-    family, the types of other families standing for enough capacity.
+    family, the types of other families standing for enough capacity. Amounts are whole numbers of their greatest
+    common units.
 
-    Raises InputError for the objective `net-saving`, which section 4.1 does not have.
+    Raises InputError for the objective `net-saving`, which section 4.1 does not have, and for amounts that have more
+    digits than a solver can tell apart.
     """
     if data.objective != "cost":
         raise InputError(f"data.objective: the literal model states cost, got {data.objective!r}")
     model = ConcreteModel(name="eva-packing")
     tasks = [task for task in data.tasks for _ in range(task.count)]
+    amounts = Amounts.of(data)
+    if amounts.largest > LARGEST:
+        raise InputError(
+            f"data: an amount is {amounts.largest:,} times its unit, more than HiGHS can tell apart, {LARGEST:,}"
+        )
+    ghost = len(data.instance_types)
     model.I = RangeSet(0, len(tasks) - 1)
     model.T = RangeSet(0, len(tasks) - 1)
-    model.K = Set(initialize=[*(kind.name for kind in data.instance_types), GHOST])
-    model.R = Set(initialize=data.resources)
+    model.K = RangeSet(0, ghost)
+    model.R = RangeSet(0, len(data.resources) - 1)
     model.x = Var(model.I, model.K, domain=Binary)
     model.y = Var(model.I, model.T, domain=Binary)
     model.cost = Objective(rule=_cost(data), sense=minimize)
     model.each_task_once = Constraint(model.T, rule=_each_task_once)
     model.one_type = Constraint(model.I, rule=_one_type)
-    model.no_ghosts = Constraint(model.I, _free_tasks(tasks), rule=_no_ghosts)
+    model.no_ghosts = Constraint(model.I, _free_tasks(tasks), rule=_no_ghosts(ghost))
     if all(len(task.demand) == 1 for task in data.tasks):
-        model.capacity = Constraint(model.I, model.R, rule=_capacity(data, tasks))
+        model.capacity = Constraint(model.I, model.R, rule=_capacity(data, amounts))
     else:
-        model.F = Set(initialize=data.families)
-        model.capacity = Constraint(model.I, model.F, model.R, rule=_capacity_of_family(data, tasks))
+        model.F = RangeSet(0, len(data.families) - 1)
+        model.capacity = Constraint(model.I, model.F, model.R, rule=_capacity_of_family(data, amounts))
     return model
 
 
 def _cost(data: EvaPacking) -> Any:
-    price = {kind.name: kind.usd_per_hour for kind in data.instance_types} | {GHOST: 0.0}
-    return lambda m: sum(price[k] * m.x[i, k] for i in m.I for k in m.K)
+    return lambda m: sum(kind.usd_per_hour * m.x[i, k] for i in m.I for k, kind in enumerate(data.instance_types))
 
 
 def _each_task_once(m: Any, t: int) -> Any:
@@ -63,53 +94,53 @@ def _free_tasks(tasks: list[Task]) -> list[int]:
     return [t for t, task in enumerate(tasks) if not any(any(amounts.values()) for amounts in task.demand.values())]
 
 
-def _no_ghosts(m: Any, i: int, t: int) -> Any:
+def _no_ghosts(ghost: int) -> Any:
     """Tasks that demand nothing would fit on the ghost type, which is no instance."""
-    return m.y[i, t] + m.x[i, GHOST] <= 1
+    return lambda m, i, t: m.y[i, t] + m.x[i, ghost] <= 1
 
 
-def _capacity(data: EvaPacking, tasks: list[Task]) -> Any:
-    capacity = {kind.name: kind.capacity for kind in data.instance_types}
+def _entries(data: EvaPacking) -> list[int]:
+    """The task entry of each task."""
+    return [entry for entry, task in enumerate(data.tasks) for _ in range(task.count)]
 
-    def rule(m: Any, i: int, r: str) -> Any:
-        needed = sum(tasks[t].demand_on("")[r] * m.y[i, t] for t in m.T)
-        return needed <= sum(capacity[k][r] * m.x[i, k] for k in m.K if k != GHOST)
+
+def _capacity(data: EvaPacking, amounts: Amounts) -> Any:
+    """Demands are equal in all families, but for those that a family cannot meet: the largest is the demand."""
+    entry = _entries(data)
+
+    def rule(m: Any, i: int, r: int) -> Any:
+        needed = sum(max(needs[entry[t]][r] for needs in amounts.demand) * m.y[i, t] for t in m.T)
+        return needed <= sum(room[r] * m.x[i, k] for k, room in enumerate(amounts.capacity))
 
     return rule
 
 
-def _capacity_of_family(data: EvaPacking, tasks: list[Task]) -> Any:
+def _capacity_of_family(data: EvaPacking, amounts: Amounts) -> Any:
     """Demands of family f bind instances of f only: another type's slack is the most its own tasks can ask of f.
 
     An instance of type k holds at most what fits its own capacity, so the demand that its tasks would have on f is at
     most M_k^{f,r}, the largest ratio of the two demands in some resource times k's capacity, or all tasks together.
     """
-    every = {(f, r): sum(t.demand_on(f)[r] for t in tasks) for f in data.families for r in data.resources}
+    demand, capacity, entry = amounts.demand, amounts.capacity, _entries(data)
+    resources = range(len(data.resources))
 
-    def most(kind: Any, f: str, r: str) -> float:
-        if kind.family == f:
-            return float(kind.capacity[r])
-        best = every[f, r]
-        for s in data.resources:
-            if all(t.demand_on(kind.family)[s] > 0 or t.demand_on(f)[r] == 0 for t in data.tasks):
-                ratios = [
-                    t.demand_on(f)[r] / t.demand_on(kind.family)[s]
-                    for t in data.tasks
-                    if t.demand_on(kind.family)[s] > 0
-                ]
-                best = min(best, kind.capacity[s] * max(ratios, default=0.0))
+    def most(k: int, f: int, r: int) -> int:
+        own = data.families.index(data.instance_types[k].family)
+        if own == f:
+            return capacity[k][r]
+        best = sum(demand[f][e][r] for e in entry)
+        for s in resources:
+            pairs = [(there[r], here[s]) for there, here in zip(demand[f], demand[own], strict=True)]
+            if all(here > 0 or there == 0 for there, here in pairs):
+                best = min(best, max((capacity[k][s] * there // here for there, here in pairs if here), default=0))
         return best
 
-    slack = {
-        (kind.name, f, r): most(kind, f, r)
-        for kind in data.instance_types
-        for f in data.families
-        for r in data.resources
-    }
+    kinds, families = range(len(data.instance_types)), range(len(data.families))
+    slack = {(k, f, r): most(k, f, r) for k in kinds for f in families for r in resources}
 
-    def rule(m: Any, i: int, f: str, r: str) -> Any:
-        needed = sum(tasks[t].demand_on(f)[r] * m.y[i, t] for t in m.T)
-        return needed <= sum(slack[k, f, r] * m.x[i, k] for k in m.K if k != GHOST)
+    def rule(m: Any, i: int, f: int, r: int) -> Any:
+        needed = sum(demand[f][entry[t]][r] * m.y[i, t] for t in m.T)
+        return needed <= sum(slack[k, f, r] * m.x[i, k] for k in kinds)
 
     return rule
 
@@ -122,9 +153,64 @@ def _read(data: EvaPacking, values: Values) -> dict[str, Any]:
         if name == "y" and value > 0.5:
             keys, key = on_it.setdefault(index[0], {}), tasks[index[1]].key
             keys[key] = keys.get(key, 0) + 1
-    return {"instances": [{"type": kinds[i], "count": 1, "tasks": keys} for i, keys in sorted(on_it.items())]}
+    names = [*(kind.name for kind in data.instance_types), ""]  # the ghost has no name, and no solution has a ghost
+    return {
+        "instances": [{"type": names[kinds.get(i, -1)], "count": 1, "tasks": keys} for i, keys in sorted(on_it.items())]
+    }
 
 
 def literal(data: EvaPacking, options: Options = Options(), report: Report = ignore) -> Result:
-    """Solve the integer program of section 4.1 with HiGHS. Raises InputError for the objective `net-saving`."""
-    return solve_literal(data, build_literal, _read, options, report)
+    """Solve the integer program of section 4.1 with HiGHS. Raises InputError where `build_literal` does.
+
+    HiGHS gets prices in whole multiples of their greatest common unit, so that its bound can be rounded up, and is
+    spared types that cost more than every task alone.
+    """
+    with Stopwatch() as building:
+        standard = compile_model(build_literal(data))
+        prices = [steps(kind.usd_per_hour) for kind in data.instance_types]
+        unit = gcd(*prices)
+        cost = np.rint(np.asarray(standard.model.cost) * float(STEPS) / unit)
+        alone = sum(
+            t.count * min(p for k, p in zip(data.instance_types, prices, strict=True) if data.fits(t, k))
+            for t in data.tasks
+        )
+        model = replace(standard.model, cost=cost, upper=np.where(cost * unit > alone, 0.0, standard.model.upper))
+
+    def usd(units: float) -> float:
+        return float(Fraction(units) * unit / STEPS)
+
+    def read(x: FloatArray) -> Solution | None:
+        """The solution, unless it is one by HiGHS's tolerances only."""
+        solution = _read(data, standard.values(x))
+        try:
+            return None if check(data, solution).violations else solution
+        except MalformedSolution:
+            return None
+
+    def watch(x: FloatArray | None, bound: float | None) -> None:
+        report(None if x is None else read(x), None if bound is None else usd(whole_bound(bound)))
+
+    solved = solve_arrays(
+        model, options, watch=None if report is ignore else watch, extra={"mip_feasibility_tolerance": TOLERANCE}
+    )
+    solution = None if solved.x is None else read(solved.x)
+    termination, reason = solved.termination, solved.reason
+    if solution is None and solved.x is not None:
+        reason = "HiGHS's solution is one by its tolerances only"
+    if termination == "infeasible":
+        termination, reason = "error", "HiGHS finds no solution, and every task alone is one"
+    trace: list[TracePoint] = [
+        (t, None if v is None else usd(v), None if b is None else usd(b)) for t, v, b in solved.trace
+    ]
+    rows, columns = model.matrix.shape
+    answer = Answer(
+        solution=solution,
+        bound=None if solved.bound is None else usd(whole_bound(solved.bound)),
+        termination=termination,
+        reason=reason,
+        build_s=building.cpu_s,
+        solve_s=solved.solve_s,
+        trace=trace,
+        info={**solved.info, "rows": rows, "columns": columns},
+    )
+    return conclude(data, "literal", answer, options, kind="exact")

@@ -17,21 +17,30 @@ import numpy as np
 
 from instances import Options, Stopwatch
 from instances.eva.arrays import FloatArray, IntArray
+from models.bounds import real_bound
 from models.highs import LinearModel, Solved, Watch, solve_arrays, solver
 
 ENTERING = 400  # columns added at a time
-ROUNDING = 1e-9  # relative: a reduced net below this is none
+ROUNDING = 1e-9  # relative: a column of a reduced net below this need not enter the linear program
 FIRST = 600  # columns of the first integer program, which only has to find a good incumbent
 
 
 @dataclass(frozen=True)
 class Partition:
-    """`net` (P,), `columns` (P, N) tasks of each class, `count` (N,), `alone` (N,) the columns of one task."""
+    """`net` (P,), `columns` (P, N) tasks of each class, `count` (N,), `alone` (N,) the columns of one task.
+
+    The nets of a solution, added up, are off by `noise` at most.
+    """
 
     net: FloatArray
     columns: IntArray
     count: IntArray
     alone: IntArray
+    noise: float = 0.0
+
+    def value(self, x: FloatArray) -> float:
+        """The net of a solution `x` (P,)."""
+        return float(self.net @ x)
 
     def over(self, chosen: IntArray, *, integer: bool) -> LinearModel:
         """The model over the columns `chosen`."""
@@ -45,33 +54,38 @@ class Partition:
         )
 
 
-def solve_partition(partition: Partition, options: Options, watch: Watch | None = None) -> Solved:
-    """Solve to proven optimality, or as far as the time limit allows; `x` (P,) and `bound` are over all columns."""
+def solve_partition(partition: Partition, start: FloatArray, options: Options, watch: Watch | None = None) -> Solved:
+    """Solve to proven optimality, or as far as the time limit allows, from the solution `start` (P,).
+
+    `x` (P,) and `bound` are over all columns.
+    """
     with Stopwatch(options.time_limit) as clock:
-        solved = _solve(partition, options, clock, watch)
+        solved = _solve(partition, start, options, clock, watch)
     return replace(solved, solve_s=clock.cpu_s)
 
 
-def _solve(partition: Partition, options: Options, clock: Stopwatch, watch: Watch | None) -> Solved:
-    alone = np.zeros(len(partition.net))
-    alone[partition.alone] = partition.count
-    incumbent = Solved("time_limit", alone, float(partition.net @ alone), reason="time limit")
+def _solve(partition: Partition, start: FloatArray, options: Options, clock: Stopwatch, watch: Watch | None) -> Solved:
+    incumbent = Solved("time_limit", start, partition.value(start), reason="time limit")
     relaxed = _sift(partition, clock)
     if relaxed is None:
         return incumbent
     ceiling, reduced, used = relaxed
+    ceiling += partition.noise
     if watch is not None:
         watch(None, ceiling)
+    if ceiling - _value(incumbent) <= options.gap * abs(_value(incumbent)):
+        return replace(incumbent, termination="finished", reason=None, bound=ceiling)
     nearest = np.argsort(-reduced, kind="stable")[:FIRST]
-    chosen = np.union1d(nearest, used)
+    chosen = np.union1d(np.union1d(nearest, used), np.flatnonzero(start))
     solved = _integer(partition, chosen, options, clock, watch, incumbent)
     spread = ceiling - _value(solved) + ROUNDING * max(1.0, abs(ceiling))
-    kept = np.union1d(np.flatnonzero(reduced >= -spread), partition.alone)
+    kept = np.union1d(np.flatnonzero(reduced >= -spread), np.union1d(partition.alone, np.flatnonzero(_values(solved))))
     if solved.termination == "finished" and not set(kept) <= set(chosen):
         solved = _integer(partition, kept, options, clock, watch, solved)
         chosen = kept
-    finished = solved.termination == "finished" and solved.bound is not None
-    bound = min(ceiling, max(solved.bound, _value(solved))) if finished and solved.bound is not None else ceiling
+    bound = ceiling
+    if solved.termination == "finished" and solved.bound is not None:
+        bound = real_bound(max(solved.bound, _value(solved)) + partition.noise, "maximize", trivial=ceiling)
     return replace(solved, bound=bound, info={**solved.info, "columns": len(chosen), "lp_bound": ceiling})
 
 
@@ -89,7 +103,10 @@ def _sift(partition: Partition, clock: Stopwatch) -> tuple[float, FloatArray, In
         if not len(entering):
             # the bound of these duals, whatever the solver's tolerance: a column is used at most as often as it fits
             often = np.min(
-                np.where(partition.columns > 0, partition.count // np.maximum(partition.columns, 1), 2**31), axis=1
+                np.where(
+                    partition.columns > 0, partition.count // np.maximum(partition.columns, 1), np.iinfo(np.int64).max
+                ),
+                axis=1,
             )
             return float(partition.count @ duals + np.maximum(reduced, 0.0) @ often), reduced, chosen
         entering = entering[np.argsort(-reduced[entering], kind="stable")[:ENTERING]]
@@ -132,6 +149,11 @@ def _integer(
     if solved.x is None or _value(solved) < _value(start):
         return replace(solved, x=start.x, objective=start.objective)
     return replace(solved, x=expand(solved.x))
+
+
+def _values(solved: Solved) -> FloatArray:
+    assert solved.x is not None
+    return solved.x
 
 
 def _value(solved: Solved) -> float:

@@ -16,6 +16,7 @@ from instances.eva.arrays import Group, IntArray, PackingArrays
 
 BoolArray = NDArray[np.bool_]
 CELLS = 4_000_000  # numbers in one block of a comparison, to bound its memory
+WHOLE = 2.0**53  # below this, sums of whole numbers are exact in floating point
 
 
 @dataclass(frozen=True)
@@ -24,6 +25,10 @@ class Patterns:
 
     kind: IntArray
     on_it: IntArray
+
+    def chosen(self, which: BoolArray) -> Patterns:
+        """Those patterns for which `which` (P,) is true."""
+        return Patterns(self.kind[which], self.on_it[which])
 
     def groups(self, x: NDArray[np.float64]) -> list[Group]:
         """The instances of a solution `x` (P,): how many of each pattern."""
@@ -139,7 +144,17 @@ def _affordable(budget: int, capacity: IntArray, demand: IntArray, price: tuple[
 
 
 def _fits(patterns: IntArray, capacity: IntArray, demand: IntArray) -> BoolArray:
-    return np.all(patterns @ demand <= capacity, axis=-1)
+    """Whether `patterns` (..., N) fit in `capacity` (R,), also where their demand is beyond 64-bit integers.
+
+    What fits within twice the capacity in floating point is small enough for whole numbers, which then decide.
+    """
+    roughly = patterns.astype(float) @ demand.astype(float)
+    if roughly.max(initial=0.0) < WHOLE:
+        return np.asarray((roughly <= capacity).all(axis=-1))
+    fits: BoolArray = (roughly <= 2.0 * capacity).all(axis=-1)
+    near = np.nonzero(fits)
+    fits[near] = (patterns[near] @ demand <= capacity).all(axis=-1)
+    return fits
 
 
 def _splits(patterns: IntArray, first: IntArray, capacity: IntArray, demand: IntArray) -> BoolArray:

@@ -36,9 +36,10 @@ def pack_greedily(arrays: PackingArrays, pricer: Pricer, duals: FloatArray, coun
         table = pricer.tables[i]
         position = int(np.flatnonzero(table.classes == first)[0])
         bound = int(table.bound_with_each(kind)[position])
-        found = table.search(kind, 0, parameters.greedy_nodes, left[table.classes], position)
+        available = np.minimum(left[table.classes], table.most)
+        found = table.search(kind, 0, parameters.greedy_nodes, available, position)
         value, packed = found.packings[-1]
-        stale = not np.array_equal(table.limit, left[table.classes])
+        stale = not np.array_equal(table.limit, available)
         if stale and value < (1 - parameters.greedy_slack) * bound:
             filled.discard(i)
             continue

@@ -10,6 +10,7 @@ from scipy import sparse
 
 from instances import Options
 from instances.eva.arrays import PackingArrays
+from models.bounds import whole_bound
 from models.eva.column_generation.price_groups import PriceGroups
 from models.eva.column_generation.restricted_master import covering_columns
 from models.eva.configuration import Column, Configuration, missing
@@ -18,10 +19,11 @@ from models.highs import LinearModel, solve_arrays
 
 @dataclass(frozen=True)
 class Cover:
-    """The best cover found, if any; `finished` when HiGHS says that there is no better one."""
+    """The best cover found, if any. Where HiGHS has `finished`, no cover by the columns costs less than `bound`."""
 
     configuration: Configuration | None
     finished: bool
+    bound: int = 0
 
 
 def solve_integer_master(
@@ -63,7 +65,9 @@ def solve_integer_master(
     )
     finished = solved.termination in ("finished", "infeasible")
     if solved.x is None:
-        return Cover(None, finished)
+        return Cover(None, finished, whole_bound(float(ceiling)))
     copies = np.round(solved.x[n:]).astype(np.int64).tolist()
     cover = {column: x for column, x in zip(columns, copies, strict=True) if x > 0}
-    return Cover(None, False) if (missing(arrays, cover) > 0).any() else Cover(cover, finished)
+    if solved.bound is None or (missing(arrays, cover) > 0).any():
+        return Cover(None, False)
+    return Cover(cover, finished, whole_bound(solved.bound))

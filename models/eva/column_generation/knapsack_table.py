@@ -106,12 +106,22 @@ class KnapsackTable:
             if goal == 0:
                 return packing
             j = int(np.searchsorted(self._flat[: top + 1, state], goal)) - 1
-            value, step, copies = int(self._values[j]), int(self._offset[j]), 0
-            while int(self._flat[j, state]) + copies * value != goal:
-                copies += 1
-                state -= step
-            packing[j] = copies
+            packing[j] = self._copies(j, state, goal)
+            state -= packing[j] * int(self._offset[j])
             top = j
+
+    def _copies(self, j: int, state: int, goal: int) -> int:
+        """How many copies of item j, the fewest, bring layer j to `goal` at a state."""
+        value, step = int(self._values[j]), int(self._offset[j])
+        if step == 0:
+            return (goal - int(self._flat[j, state])) // value
+        first, many = 0, 8
+        while True:
+            copies = np.arange(first, min(first + many, state // step + 1), dtype=np.int64)
+            found = np.flatnonzero(self._flat[j, state - step * copies] + copies * value == goal)
+            if len(found):
+                return int(copies[found[0]])
+            first, many = first + many, 8 * many
 
     def search(
         self,

@@ -16,7 +16,7 @@ from instances.result import TracePoint
 from models.eva.column_generation.aggregate_bound import AggregateBound, Spend
 from models.eva.column_generation.generator import ColumnGenerator
 from models.eva.column_generation.greedy import pack_greedily, task_sizes
-from models.eva.column_generation.integer_master import solve_integer_master
+from models.eva.column_generation.integer_master import Cover, solve_integer_master
 from models.eva.column_generation.parameters import DEFAULTS, ColumnGenerationParameters
 from models.eva.column_generation.price_groups import PriceGroups
 from models.eva.column_generation.pricing import Pricer
@@ -33,8 +33,8 @@ Report = Callable[[Configuration | None, int | None], None]
 class Outcome:
     """`configuration`, its `cost` and the exact `bound`, both in price units; `trace` of (seconds, cost, bound).
 
-    `complete`: an integer program (HiGHS) over every column that a cheaper configuration could have found none, so
-    that the cost is proven to the solver's tolerances even where the bound, which rests on integers alone, is lower.
+    `complete`: the bound that an integer program (HiGHS) over every column of a cheaper configuration proves, where
+    there was one, even where `bound`, which rests on integers alone, is lower.
     `info`: columns, iterations, lp_value (price units), aggregate_rounds, integer_programs.
     """
 
@@ -42,7 +42,7 @@ class Outcome:
     cost: int
     bound: int
     trace: tuple[TracePoint, ...]
-    complete: bool
+    complete: int | None
     info: dict[str, Any]
 
 
@@ -79,7 +79,7 @@ class _Search:
         self.families = PriceGroups.by_family(arrays)
         self.generator = ColumnGenerator(arrays, self.families, Pricer(arrays, parameters), [], options)
         self.random = np.random.default_rng(options.seed)
-        self.complete = False
+        self.complete: int | None = None
         self.lp_value: float | None = None
         self.aggregate_rounds = self.integer_programs = 0
         self._longest_packing = 0.0
@@ -91,7 +91,7 @@ class _Search:
     @property
     def over(self) -> bool:
         """Whether the gap is closed or the time is."""
-        return self.complete or self.incumbent.closed or self.clock.expired
+        return self.complete is not None or self.incumbent.closed or self.clock.expired
 
     @property
     def ceiling(self) -> int:
@@ -204,7 +204,8 @@ class _Search:
         columns = self.generator.pricer.enumerate(self._relaxed.duals, self.ceiling, self.parameters.complete_columns)
         if columns is not None:
             columns = [c for c in columns if on_cheapest_type(self.arrays, c) == c]
-            self.complete = self._solve_integer_master(columns, {}, self._within(clock, None))
+            cover = self._solve_integer_master(columns, {}, self._within(clock, None))
+            self.complete = cover.bound if cover.finished else None
 
     def enrich(self, clock: Stopwatch) -> None:
         """More columns near the optimum: the best patterns at duals disturbed at random."""
@@ -312,8 +313,8 @@ class _Search:
         self.integer_programs += 1
         self._solve_integer_master(columns, kept, self._within(clock, seconds))
 
-    def _solve_integer_master(self, columns: list[Column], kept: Configuration, options: Options) -> bool:
-        """Solve it and offer the cover; whether there is no cheaper one of these columns."""
+    def _solve_integer_master(self, columns: list[Column], kept: Configuration, options: Options) -> Cover:
+        """Solve it and offer the cover."""
         cover = solve_integer_master(
             self.arrays,
             self.families,
@@ -325,7 +326,7 @@ class _Search:
         )
         if cover.configuration is not None:
             self.offer(cover.configuration)
-        return cover.finished
+        return cover
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""Start duals from an aggregated linear program: the cost of tasks when instances are bought by the unit of resource."""
+"""Start duals from an aggregated linear program: the cost of tasks when resources are bought by the unit."""
 
 from __future__ import annotations
 

@@ -9,9 +9,11 @@ from itertools import combinations
 import numpy as np
 
 from instances.eva.arrays import FloatArray, IntArray, PackingArrays
-from models.eva.column_generation.knapsack_table import Found, KnapsackTable
+from models.eva.column_generation.knapsack_table import VALUE_LIMIT, Found, KnapsackTable
 from models.eva.column_generation.parameters import ColumnGenerationParameters
 from models.eva.configuration import Column
+
+SPARE = 2**9  # how many times the largest value of a pattern a table entry may be in 64-bit integers
 
 
 class TypeTable:
@@ -29,13 +31,17 @@ class TypeTable:
         weight = (demand[classes] / np.maximum(room, 1)).sum(axis=1)
         self.classes = classes[np.lexsort((classes, weight))]
         self.size = demand[self.classes]
-        self.room = np.minimum(room, arrays.count[self.classes] @ self.size)
+        together = arrays.count[self.classes].astype(float) @ self.size.astype(float)
+        self.room = np.where(room <= together, room, arrays.count[self.classes] @ self.size)
+        per_task = np.where(self.size > 0, self.room // np.maximum(self.size, 1), arrays.count.max(initial=0))
+        self.most = np.minimum(arrays.count[self.classes], per_task.min(axis=1))
         used = [r for r in range(len(room)) if self.size[:, r].any()]
         self.unit = np.array([max(1, int(np.gcd.reduce(self.size[:, r]))) for r in range(len(room))], dtype=np.int64)
         self.axes = self._choose_axes(used, parameters.table_entries)
         self.charged = [r for r in used if r not in self.axes]
         self.charge = np.zeros(len(room), dtype=np.int64)
         self.price_of_charged = np.zeros(len(room))
+        self.most_charged = SPARE * VALUE_LIMIT // (64 * np.maximum(self.room, 1)) + 1  # any charge gives a bound
 
     @cached_property
     def table(self) -> KnapsackTable:
@@ -66,7 +72,9 @@ class TypeTable:
         free = share == 0
         value = duals[self.classes]
         tight = len(self.room) * float((value[~free] / share[~free]).max(initial=0.0))
-        return tight + float(value[free] @ self.arrays.count[self.classes][free])
+        limit = tight + float(value[free] @ self.arrays.count[self.classes][free])
+        # a table over some resources alone may hold more, up to all that fits alone of each class
+        return max(limit, float(np.maximum(value, 0.0) @ self.most) / SPARE) if self.charged else limit
 
     def fill(self, values: IntArray, scale: float, target: int, counts: IntArray | None = None) -> None:
         """Fill the table for integer class values (N,), duals times `scale`; `counts` (N,) tasks if not all.
@@ -74,9 +82,9 @@ class TypeTable:
         `target` is a value of the largest room at which its bound is good enough.
         """
         self.values = values[self.classes]
-        self.limit = (self.arrays.count if counts is None else counts)[self.classes]
+        self.limit = np.minimum((self.arrays.count if counts is None else counts)[self.classes], self.most)
         self.table.limit(self.limit)
-        self.charge = np.rint(self.price_of_charged * scale).astype(np.int64)
+        self.charge = np.rint(np.minimum(self.price_of_charged * scale, self.most_charged)).astype(np.int64)
         self.table.fill(self.values - self.size @ self.charge)
         for r in self.charged:
             self._tune(r, target)
@@ -162,6 +170,7 @@ class TypeTable:
                 step = max(2 * int(charge[r]), 1 + bound // (4 * int(self.room[r])))
             else:
                 step = (rising[0] - falling[0]) // (falling[1] - rising[1])
+            step = min(step, int(self.most_charged[r]))
             if step == charge[r]:
                 break
             charge[r] = step

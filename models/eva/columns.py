@@ -1,0 +1,112 @@
+"""Eva's packing by column generation: from the arrays of an instance to columns, and back."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from instances import Answer, Options, Report, Solution, Stopwatch, ignore
+from instances.eva import PackingArrays
+from instances.eva.arrays import Group
+from instances.result import Termination
+from models.eva.column_generation import column_generation
+from models.eva.configuration import Configuration, configuration, groups
+from models.eva.covering_master import in_usd
+
+LARGEST = 2**50  # amounts that column generation adds up and prices in 64-bit integers
+
+
+def solve_columns(
+    arrays: PackingArrays, options: Options, report: Report = ignore, start: Sequence[Group] | None = None
+) -> Answer:
+    """Column generation, from `start`. Its bound rests on integers and rationals alone, save where `info["complete"]`
+    says that HiGHS found nothing better among all the columns that a better solution could use."""
+    with Stopwatch() as building:
+        order = arrays.by_demand()
+        place = np.argsort(order).tolist()
+        ordered = arrays.only(order)
+        rounded, coarse = _within_range(ordered)
+        known: list[Group] = [(kind, {place[c]: k for c, k in on_it.items()}, n) for kind, on_it, n in start or ()]
+
+    def instances(found: Configuration) -> list[Group]:
+        if not coarse:
+            return groups(found)
+        unpacked = _unpacked(ordered, groups(found))
+        return known if known and ordered.cost(known) < ordered.cost(unpacked) else unpacked
+
+    def solution(found: Configuration | None) -> Solution | None:
+        return None if found is None else ordered.solution(instances(found))
+
+    def told(found: Configuration | None, bound: int | None) -> None:
+        report(solution(found), None if bound is None else arrays.usd(bound))
+
+    with Stopwatch(options.time_limit) as clock:
+        outcome = column_generation(
+            rounded, options, None if report is ignore else told, configuration(known) if known else None
+        )
+    found = instances(outcome.configuration)
+    cost, bound = arrays.cost(found), max(outcome.bound, outcome.complete or 0)
+    stopped = ("finished", None) if cost - bound <= options.gap * cost else _unclosed(options, clock)
+    return Answer(
+        solution=ordered.solution(found),
+        bound=arrays.usd(bound),
+        termination=stopped[0],
+        reason=stopped[1],
+        build_s=building.cpu_s,
+        solve_s=clock.cpu_s,
+        trace=in_usd(arrays, outcome.trace),
+        info={**outcome.info, "method": "column generation", "complete": outcome.complete is not None},
+    )
+
+
+def _unclosed(options: Options, clock: Stopwatch) -> tuple[Termination, str | None]:
+    """Why column generation ended with a gap."""
+    if clock.expired:
+        return "time_limit", "time limit"
+    if options.effort is not None:
+        return "effort_limit", "effort limit"
+    return "finished", "no more columns were tried; a bound and an incumbent remain apart"
+
+
+def _within_range(arrays: PackingArrays) -> tuple[PackingArrays, bool]:
+    """The arrays with amounts of at most `LARGEST`, and whether digits were dropped for that.
+
+    A capacity beyond what all tasks together demand is as good as that demand. Where that is not enough the last
+    digits of both are cut off: tasks that fit together still do, so that a bound remains one.
+    """
+    demand, capacity = arrays.demand, arrays.capacity
+    if max(capacity.max(), demand.max()) <= LARGEST:
+        return arrays, False
+    demand, capacity = demand.copy(), capacity.copy()
+    coarse = False
+    fits = arrays.fits
+    for r in range(capacity.shape[1]):
+        for f in range(len(demand)):
+            members = np.flatnonzero(arrays.family == f)
+            placed = np.flatnonzero(fits[members].any(axis=0))
+            total = sum(int(arrays.count[c]) * int(demand[f, c, r]) for c in placed)
+            if total < int(capacity[members, r].max()):
+                capacity[members, r] = np.minimum(capacity[members, r], total)
+            beyond = int(capacity[members, r].max()) + 1
+            demand[f, :, r] = np.minimum(demand[f, :, r], beyond)
+        digits = max(0, int(max(capacity[:, r].max(), demand[:, :, r].max())).bit_length() - LARGEST.bit_length() + 1)
+        capacity[:, r] >>= digits
+        demand[:, :, r] >>= digits
+        coarse = coarse or digits > 0
+    return replace(arrays, demand=demand, capacity=capacity), coarse
+
+
+def _unpacked(arrays: PackingArrays, groups: Sequence[Group]) -> list[Group]:
+    """`groups` with the tasks of overfull instances on instances of their own."""
+    price = np.where(arrays.fits, arrays.price[:, None], np.iinfo(np.int64).max)
+    found: list[Group] = []
+    for kind, pattern, copies in groups:
+        demand = arrays.demand_of_type[kind].tolist()
+        used = [sum(k * demand[c][r] for c, k in pattern.items()) for r in range(arrays.capacity.shape[1])]
+        if all(u <= q for u, q in zip(used, arrays.capacity[kind].tolist(), strict=True)):
+            found.append((kind, pattern, copies))
+        else:
+            found += [(int(price[:, c].argmin()), {c: 1}, k * copies) for c, k in pattern.items()]
+    return found
