@@ -27,7 +27,7 @@ SCALE = 1e4  # of the rows that HiGHS is given, whose coefficients are small
 
 @dataclass(frozen=True)
 class AggregateOptimum:
-    """`cost`: a lower bound on the price of every configuration; `spend`: the cheapest one known that meets all cuts."""
+    """`cost`: a lower bound on the price of every configuration; `spend`: the cheapest known that meets all cuts."""
 
     cost: int
     spend: Spend | None
