@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import highspy
 import numpy as np
 import pytest
 from scipy import sparse
 
 from instances import InputError, Options
-from models.highs import LinearModel, add_columns, run, solve_arrays, solver
+from models.highs import LinearModel, add_columns, rerun, run, solve_arrays, solver
 
 
 def market_split(seed: int = 0) -> LinearModel:
@@ -64,3 +65,13 @@ def test_columns_are_added_as_if_they_had_been_there():
     parts = run(h)
     assert whole.objective is not None
     assert parts.objective == pytest.approx(whole.objective)
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+def test_a_linear_program_is_solved_again_whatever_threads_another_solver_has_used(threads):
+    """HiGHS fails where its threads are those of another solve; a loop that waits for an optimum would never end."""
+    h = solver(Options(threads=threads), {"parallel": "off"})
+    h.passModel(LinearModel([1.0, 2.0], np.eye(2), 1.0, np.inf).lp())
+    solve_arrays(market_split(), Options(threads=3 - threads, effort=1))
+    assert rerun(h) == highspy.HighsModelStatus.kOptimal
+    assert h.getInfo().objective_function_value == 3.0
