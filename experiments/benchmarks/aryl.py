@@ -8,6 +8,7 @@ from typing import Annotated
 
 import typer
 
+from experiments.benchmarks.aryl_excess import excess
 from experiments.benchmarks.bench import Measured, measure, show
 from experiments.terminal import percent
 from heuristics.aryl import favour, reclaim_greedy, two_phase
@@ -42,19 +43,14 @@ def _rows(quick: bool) -> Iterator[Callable[[], Measured]]:
             yield partial(measure, what, _exactly(pools), _against(pools, reclaim_greedy, "Algorithm 1"))
     if not quick:
         spread = [spread_jobs(300, 300, s, 60) for s in few]
-        solves = [partial(exact, i.data, Options(time_limit=STRETCH_S), start=_greedy_servers(i)) for i in spread]
+        limit = Options(time_limit=STRETCH_S)
+        solves = [partial(exact, i.data, limit, start=reclaim_greedy(i.data).solution) for i in spread]
         note = _against(spread, reclaim_greedy, "Algorithm 1")
         yield partial(measure, f"reclaim 60 of 300, spread over 1 to 8 servers, {STRETCH_S:g} s", solves, note)
 
 
 def _exactly(instances: list[Instance]) -> list[Callable[[], Result]]:
     return [partial(exact, instance.data, LIMIT) for instance in instances]
-
-
-def _greedy_servers(instance: Instance) -> list[str]:
-    solution = reclaim_greedy(instance.data).solution
-    assert solution is not None
-    return list(solution["servers"])
 
 
 def _examples(results: list[Result]) -> str:
@@ -81,15 +77,13 @@ def _against(instances: list[Instance], heuristic: Callable[..., Result], name: 
     def note(results: list[Result]) -> str:
         proven = sum(r.status == "optimal" for r in results)
         gap = max((r.gap for r in results if r.gap is not None), default=None)
-        excess = [
-            ((heuristic(i.data).objective or 0.0) - (r.objective or 0.0)) / max(1.0, r.objective or 0.0)
-            for i, r in zip(instances, results, strict=True)
-        ]
-        mean = sum(excess) / len(excess)
-        return (
-            f"{proven}/{len(results)} proven, largest gap {percent(gap)}; "
-            f"{name} {percent(mean)} above on average, {percent(max(excess))} at most"
-        )
+        pairs = zip(instances, results, strict=True)
+        objectives = [(heuristic(i.data).objective or 0.0, r.objective or 0.0) for i, r in pairs]
+        shares = [excess(*pair) for pair in objectives]
+        known = [share for share in shares if share is not None]
+        beyond = f", and above an optimum of 0 in {shares.count(None)}" if None in shares else ""
+        above = f"{percent(sum(known) / len(known))} above on average, {percent(max(known))} at most" if known else ""
+        return f"{proven}/{len(results)} proven, largest gap {percent(gap)}; {name} {above}{beyond}"
 
     return note
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
@@ -17,13 +18,14 @@ class Moment:
     """What a rule sees at time 0 and at each completion.
 
     `left`: work left of each unfinished job, worker-seconds, by its id in file order; `running`: jobs that have started
-    and keep their base demand.
+    and keep their base demand; `waiting`: the others, the shortest on its base demand first.
     """
 
     data: ArylElastic
     jobs: Mapping[str, ElasticJob]
     left: Mapping[str, Fraction]
     running: tuple[str, ...]
+    waiting: tuple[str, ...]
 
     def longest(self, name: str) -> Fraction:
         """T_j^max of what is left: seconds on the base demand."""
@@ -41,7 +43,9 @@ class Moment:
         """
         workers = {name: self.jobs[name].min_workers for name in self.running}
         free = self.data.whole_gpus - sum(self.jobs[name].base_gpus for name in self.running)
-        for name in sorted((n for n in self.left if n not in workers), key=self.longest):
+        for name in self.waiting:
+            if free <= 0:
+                break
             if self.jobs[name].base_gpus <= free:
                 workers[name] = self.jobs[name].min_workers
                 free -= self.jobs[name].base_gpus
@@ -65,7 +69,8 @@ def allocate(data: ArylElastic, method: str, rule: Rule) -> Result:
 def _start(data: ArylElastic) -> Moment:
     jobs = {job.id: job for job in data.jobs}
     left = {job.id: Fraction(job.min_running_time) * job.max_workers for job in data.jobs}
-    return Moment(data, jobs, left, ())
+    alone = {name: work / data.throughput(jobs[name], jobs[name].min_workers) for name, work in left.items()}
+    return Moment(data, jobs, left, (), tuple(sorted(left, key=alone.__getitem__)))
 
 
 def _until_the_end(data: ArylElastic, rule: Rule) -> list[dict[str, Any]]:
@@ -74,9 +79,25 @@ def _until_the_end(data: ArylElastic, rule: Rule) -> list[dict[str, Any]]:
     while moment.left:
         workers = rule(moment)
         speed = {name: moment.speed(name, w) for name, w in workers.items()}
-        length = min(moment.left[name] / rate for name, rate in speed.items())
-        intervals.append({"length": float(length), "workers": workers})
-        after = {name: work - length * speed.get(name, 0) for name, work in moment.left.items()}
-        left = {name: work for name, work in after.items() if work > 0}
-        moment = Moment(data, moment.jobs, left, tuple(name for name in workers if name in left))
+        times = {name: moment.left[name] / rate for name, rate in speed.items()}
+        length = _rounded_up(min(times.values()))
+        intervals.append({"length": length, "workers": workers})
+        left = dict(moment.left)
+        for name, rate in speed.items():
+            if times[name] <= length:
+                del left[name]
+            else:
+                left[name] -= Fraction(length) * rate
+        running = tuple(name for name in workers if name in left)
+        moment = Moment(data, moment.jobs, left, running, tuple(n for n in moment.waiting if n not in workers))
     return intervals
+
+
+def _rounded_up(seconds: Fraction) -> float:
+    """The least floating-point number that is no less.
+
+    Jobs that complete within the rounding complete together, and the work left is a short number however many
+    completions there are.
+    """
+    nearest = float(seconds)
+    return nearest if nearest >= seconds else math.nextafter(nearest, math.inf)

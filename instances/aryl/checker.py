@@ -9,11 +9,12 @@ from typing import Any
 from instances.aryl.elastic import ArylElastic, ElasticJob
 from instances.aryl.reclaim import ArylReclaim
 from instances.errors import MalformedSolution
+from instances.fields import LARGEST
 from instances.options import Solution
 from instances.verdict import Verdict
 
-WORK_DONE = Fraction(1, 10**6)  # worker-seconds: lengths of intervals are binary numbers, work left need not be 0
-WORK_SHARE = Fraction(1, 10**12)  # the same, relative to the work of the job
+CLOCK = Fraction(1, 10**9)  # relative to the clock: how far the stated length of an interval may be from a completion
+LONGEST = 1e30  # seconds of an interval; no schedule comes near
 
 
 def check_elastic(data: ArylElastic, solution: Solution) -> Verdict:
@@ -59,31 +60,42 @@ def check_reclaim(data: ArylReclaim, solution: Solution) -> Verdict:
 
 
 def _check_intervals(data: ArylElastic, solution: Solution) -> Verdict:
+    """Replay the intervals exactly.
+
+    A stated length is a rounded number: an interval ends no sooner than the completions that it is to end with. Every
+    job that counts as complete has all of its work done, and by the time that counts.
+    """
     jobs = {job.id: job for job in data.jobs}
     left = {name: _work(job) for name, job in jobs.items()}
-    spare = {name: max(WORK_DONE, WORK_SHARE * work) for name, work in left.items()}
     violations: list[str] = []
-    running: dict[str, int] = {}
+    running: Mapping[str, int] = {}
     now, total, completed = Fraction(0), Fraction(0), True
-    for m, (length, workers) in enumerate(_intervals(jobs, solution)):
+    intervals = _intervals(jobs, solution)
+    for m, (length, workers) in enumerate(intervals):
         found = _allocation(data, jobs, workers)
         if not completed and workers != running:
             found.append("workers change though no job completes before it")
-        for name in running:
-            if name in left and name not in workers:
-                found.append(f"job {name} loses its workers before it completes")
-        now, completed = now + length, False
-        for name, w in workers.items():
-            if name not in left:
-                found.append(f"job {name} has workers after it completed")
-                continue
-            left[name] -= length * _speed(data, jobs[name], w)
-            if left[name] < -spare[name]:
-                found.append(f"job {name} completes before the end of the interval")
-            if left[name] <= spare[name]:
-                total, completed = total + now, True
-                del left[name]
-        running = workers
+        found += [f"job {name} loses its workers before it completes" for name in running if name not in workers]
+        found += [f"job {name} has workers after it completed" for name in workers if name not in left]
+        speed = {name: _speed(data, jobs[name], w) for name, w in workers.items() if name in left}
+        speed = {name: rate for name, rate in speed.items() if rate > 0}
+        needs = {name: left[name] / rate for name, rate in speed.items()}
+        room = CLOCK * (now + length)
+        found += [
+            f"job {name} completes before the end of the interval" for name, t in needs.items() if t < length - room
+        ]
+        goes_on = intervals[m + 1][1] if m + 1 < len(intervals) else {}
+        ending = [t for name, t in needs.items() if t <= length + room and name not in goes_on]
+        length = max(length, *ending) if ending else length
+        now += length
+        done = [name for name, t in needs.items() if t <= length]
+        for name, rate in speed.items():
+            left[name] -= length * rate
+        for name in done:
+            total += now
+            del left[name]
+        completed = bool(done)
+        running = {name: w for name, w in workers.items() if name in left}
         violations += [f"interval {m}: {text}" for text in found]
     violations += [f"job {name} does not complete" for name in left]
     return Verdict(float(total / len(jobs)) if not left else None, tuple(violations))
@@ -109,10 +121,10 @@ def _intervals(jobs: Mapping[str, ElasticJob], solution: Solution) -> list[tuple
     intervals = []
     for interval in listed:
         if not isinstance(interval, Mapping) or set(interval) != {"length", "workers"}:
-            raise MalformedSolution(f"an interval must have length and workers, got {interval!r:.80}")
+            raise MalformedSolution(f"an interval must have length and workers{_got(interval)}")
         length = interval["length"]
-        if isinstance(length, bool) or not isinstance(length, int | float) or not 0 <= length < float("inf"):
-            raise MalformedSolution(f"length must be a number of seconds >= 0, got {length!r:.80}")
+        if isinstance(length, bool) or not isinstance(length, int | float) or not 0 < length <= LONGEST:
+            raise MalformedSolution(f"length must be a number of seconds > 0, at most {LONGEST:g}{_got(length)}")
         workers = _workers(jobs, interval["workers"])
         intervals.append((Fraction(length), {name: w for name, w in workers.items() if w}))
     return intervals
@@ -123,10 +135,18 @@ def _workers(jobs: Mapping[str, ElasticJob], workers: Any) -> dict[str, int]:
         raise MalformedSolution("`workers` must be an object of numbers by job")
     for name, w in workers.items():
         if name not in jobs:
-            raise MalformedSolution(f"unknown job {name!r}")
-        if isinstance(w, bool) or not isinstance(w, int) or w < 0:
-            raise MalformedSolution(f"workers of job {name} must be a whole number >= 0, got {w!r:.80}")
+            raise MalformedSolution(f"unknown job{_got(name)}")
+        if isinstance(w, bool) or not isinstance(w, int) or not 0 <= w <= LARGEST:
+            raise MalformedSolution(f"workers of job {name} must be a whole number of 0 to {LARGEST:g}{_got(w)}")
     return dict(workers)
+
+
+def _got(value: Any) -> str:
+    """What was found, where it can be shown."""
+    try:
+        return f", got {value!r:.80}"
+    except ValueError:  # Python refuses to write whole numbers of thousands of digits
+        return ""
 
 
 def _work(job: ElasticJob) -> Fraction:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from fractions import Fraction
 from typing import Annotated, ClassVar, Literal, Self
 
@@ -95,6 +96,39 @@ class ArylElastic(ProblemData):
             return Fraction(workers)
         steps = max(0, workers - job.midpoint)
         return workers * max(Fraction(0), 1 - steps * Fraction(repr(self.scaling_loss)))
+
+    def choices(self) -> tuple[range, ...]:
+        """Numbers of workers of each job that fit the GPUs and make progress, in the order of the jobs.
+
+        Under `jct-reduction` every job runs, so that a job finds the GPUs that the base demand of the others leaves.
+        """
+        every = sum(job.base_gpus for job in self.jobs) if self.objective == "jct-reduction" else 0
+        found = []
+        for job in self.jobs:
+            gpus = self.whole_gpus - (every - job.base_gpus if every else 0)
+            most = min(job.max_workers, gpus // job.gpus_per_worker)
+            if self.scaling_loss:
+                most = min(most, job.midpoint + math.ceil(1 / Fraction(repr(self.scaling_loss))) - 1)
+            found.append(range(job.min_workers, most + 1))
+        return tuple(found)
+
+    def fastest(self, job: ElasticJob, most: int) -> int:
+        """The number of workers, at most `most`, of the largest throughput; the least one where several have it."""
+        if not self.scaling_loss:
+            return most
+        loss = Fraction(repr(self.scaling_loss))
+        peak = math.floor((1 + loss * job.midpoint) / (2 * loss))  # w * (1 - loss * (w - midpoint)) is largest here
+        near = {min(max(w, job.min_workers), most) for w in (job.midpoint, peak, peak + 1, most)}
+        return max(near, key=lambda w: (self.throughput(job, w), -w))
+
+    def fastest_workers(self) -> dict[str, int]:
+        """The fastest number of workers of each job that it finds GPUs for, the others being on their base demand."""
+        jobs = zip(self.jobs, self.choices(), strict=True)
+        return {job.id: self.fastest(job, workers[-1]) for job, workers in jobs}
+
+    def has_room_for(self, workers: Mapping[str, int]) -> bool:
+        """Whether there are GPUs for these numbers of workers at once."""
+        return sum(workers[job.id] * job.gpus_per_worker for job in self.jobs) <= self.whole_gpus
 
     @model_validator(mode="after")
     def _validate(self) -> Self:

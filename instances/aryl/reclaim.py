@@ -12,9 +12,10 @@ from instances.fields import Count, Frozen, Name, PositiveCount, ProblemData, Se
 class LoanedJob(Frozen):
     """A job with workers on loaned servers.
 
-    `servers` host its base workers: the job is preempted when one of them goes back. `flexible_servers` host flexible
-    workers only of this job, which are released without preemption (section 5.3). `gpus`, if given, says how many GPUs
-    of each of `servers` the job holds, for the costs by GPU fraction of Table 1.
+    `servers` host its base workers: the job is preempted when one of them goes back; without any, as where its base
+    workers are on training servers, it never is. `flexible_servers`, none of `servers`, host flexible workers only of
+    this job, which are released without preemption (section 5.3). `gpus`, if given, says how many GPUs of each of
+    `servers` the job holds, for the costs by GPU fraction of Table 1.
     """
 
     id: Name
@@ -59,6 +60,9 @@ class ArylReclaim(ProblemData):
                 for k, name in enumerate(names):
                     if name not in known:
                         refuse(f"jobs[{i}].{kind}[{k}]", "unknown server", name)
+            for k, name in enumerate(job.flexible_servers):
+                if name in job.servers:
+                    refuse(f"jobs[{i}].flexible_servers[{k}]", "must not be a server of its base workers", name)
             if job.gpus is not None and len(job.gpus) != len(job.servers):
                 refuse(f"jobs[{i}].gpus", f"must have one entry for each of {len(job.servers)} servers", len(job.gpus))
         if self.reclaim > len(self.servers):

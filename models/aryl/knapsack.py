@@ -7,21 +7,26 @@ feasible choice is in no better solution. Dynamic programming over GPUs decides 
 
 from __future__ import annotations
 
+import math
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from instances import Answer, InputError, Options, Stopwatch
+from instances import Answer, InputError, Options, Report, Solution, Stopwatch, ignore
 from instances.aryl import ArylElastic
+from models.bounds import real_bound
 from models.highs import LinearModel, solve_arrays
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
-NOISE = 1e-9  # relative: room for rounding before an item is ruled out
-MOST_ITEMS = 50_000_000
+MOST_ITEMS = 500_000  # some 200 MB
 MOST_CELLS = 25_000_000  # GPUs times undecided jobs, beyond which the rest goes to HiGHS
+MOST_STEPS = 2_000_000_000  # the same with their items
 
 
 @dataclass(frozen=True)
@@ -45,11 +50,11 @@ def knapsack_items(data: ArylElastic) -> Items:
 
     Raises InputError where they are too many to list.
     """
+    choices, refused = data.choices(), too_many(data)
+    if refused is not None:
+        raise InputError(f"data.jobs: {refused}")
     capacity = data.whole_gpus - sum(job.base_gpus for job in data.jobs)
-    most = [min(j.max_workers, j.min_workers + capacity // j.gpus_per_worker) for j in data.jobs]
-    sizes = np.array([top - j.min_workers + 1 for top, j in zip(most, data.jobs, strict=True)], dtype=np.int64)
-    if sizes.sum() > MOST_ITEMS:
-        raise InputError(f"data.jobs: {sizes.sum():,} numbers of workers to choose from, more than {MOST_ITEMS:,}")
+    sizes = np.array([len(workers) for workers in choices], dtype=np.int64)
     first = np.concatenate([[0], np.cumsum(sizes)])
     job = np.repeat(np.arange(len(sizes)), sizes)
     least = np.array([j.min_workers for j in data.jobs], dtype=np.int64)[job]
@@ -60,13 +65,22 @@ def knapsack_items(data: ArylElastic) -> Items:
     if data.scaling_loss:
         beyond = np.maximum(0, workers - np.array([j.midpoint for j in data.jobs])[job])
         speed *= np.maximum(0.0, 1 - data.scaling_loss * beyond)
-    longest = np.array([j.work / j.min_workers for j in data.jobs])[job]
-    with np.errstate(divide="ignore"):
-        value = np.where(extra > 0, longest * (1 - least / speed), 0.0)
+    longest = np.array([j.work / float(data.throughput(j, j.min_workers)) for j in data.jobs])[job]
+    base = speed[first[:-1]][job]
+    with np.errstate(divide="ignore", invalid="ignore"):
+        value = np.where(extra > 0, longest * ((speed - base) / speed), 0.0)
     keep = np.isfinite(value)
     counts = np.bincount(job[keep], minlength=len(sizes))
     first = np.concatenate([[0], np.cumsum(counts)])
     return Items(first, workers[keep], weight[keep], value[keep], job[keep], capacity)
+
+
+def too_many(data: ArylElastic) -> str | None:
+    """Why the items are too many to list, `None` where they are not."""
+    items = sum(len(workers) for workers in data.choices())
+    if data.has_room_for(data.fastest_workers()):
+        return None  # nothing to choose
+    return f"{items:,} numbers of workers to choose from, more than {MOST_ITEMS:,}" if items > MOST_ITEMS else None
 
 
 def linear_bound(items: Items) -> tuple[float, float]:
@@ -84,7 +98,7 @@ def linear_bound(items: Items) -> tuple[float, float]:
         return items.capacity - int(np.minimum.reduceat(chosen, starts).sum())
 
     with np.errstate(divide="ignore", invalid="ignore"):
-        high = float(np.max(np.where(items.weight > 0, items.value / items.weight, 0.0), initial=0.0)) * (1 + NOISE)
+        high = float(np.max(np.where(items.weight > 0, items.value / items.weight, 0.0), initial=0.0)) * 2
     low = 0.0
     if slope(0.0) >= 0:
         high = 0.0
@@ -97,29 +111,66 @@ def linear_bound(items: Items) -> tuple[float, float]:
     return float(high * items.capacity + np.maximum.reduceat(profit, starts).sum()), high
 
 
-def solve_knapsack(data: ArylElastic, options: Options) -> Answer:
-    """The best numbers of workers, with proof."""
+def solve_knapsack(
+    data: ArylElastic, options: Options, report: Report = ignore, start: Solution | None = None
+) -> Answer:
+    """The best numbers of workers, with proof, or the best found and a bound at the time limit.
+
+    `start`: numbers of workers that are known.
+    """
+    clock = Stopwatch(options.time_limit)
     with Stopwatch() as building:
+        fastest = data.fastest_workers()
+        if data.has_room_for(fastest):
+            return Answer({"workers": fastest}, bound=_saved(data, fastest), info={"method": "room for all"})
+        report({"workers": {job.id: job.min_workers for job in data.jobs}}, None)
         items = knapsack_items(data)
     with Stopwatch() as solving:
         bound, price = linear_bound(items)
-        chosen = _fill(items, price)
+        chosen = _fill(items, price, clock)
+        if start is not None:
+            chosen = max(chosen, _chosen(items, data, start), key=lambda c: float(items.value[c].sum()))
+        report(_solution(items, data, chosen), bound)
         undecided = _undecided(items, chosen, bound, price)
-        chosen, proved = _decide(items, chosen, undecided, options)
+        chosen, bound = _decide(items, chosen, undecided, bound, options, clock)
     value = float(items.value[chosen].sum())
-    workers = {job.id: int(w) for job, w in zip(data.jobs, items.workers[chosen], strict=True)}
-    info = {"method": "dynamic programming", "linear_bound": bound, "undecided_jobs": len(np.unique(undecided[1]))}
+    finished = bound - value <= options.gap * value
     return Answer(
-        solution={"workers": workers},
-        bound=value if proved else max(value, bound),
-        termination="finished" if proved else "time_limit",
+        solution=_solution(items, data, chosen),
+        bound=max(value, bound),
+        termination="finished" if finished else "time_limit",
+        reason=None if finished else "time limit",
         build_s=building.cpu_s,
         solve_s=solving.cpu_s,
-        info=info,
+        info={"method": "dynamic programming", "undecided_jobs": len(np.unique(undecided[1]))},
     )
 
 
-def _fill(items: Items, price: float) -> IntArray:
+def _saved(data: ArylElastic, workers: Mapping[str, int]) -> float:
+    """Seconds of running time that `workers` save over the base demands."""
+    total = Fraction(0)
+    for job in data.jobs:
+        least, speed = data.throughput(job, job.min_workers), data.throughput(job, workers[job.id])
+        total += Fraction(job.min_running_time) * job.max_workers * (1 / least - 1 / speed)
+    return float(total)
+
+
+def _solution(items: Items, data: ArylElastic, chosen: IntArray) -> dict[str, Any]:
+    return {"workers": {job.id: int(w) for job, w in zip(data.jobs, items.workers[chosen], strict=True)}}
+
+
+def _chosen(items: Items, data: ArylElastic, solution: Solution) -> IntArray:
+    """The items of a feasible `solution`."""
+    found = items.first[:-1].copy()
+    for j, job in enumerate(data.jobs):
+        workers = items.workers[items.first[j] : items.first[j + 1]]
+        place = int(np.searchsorted(workers, solution["workers"][job.id]))
+        if place < len(workers) and workers[place] == solution["workers"][job.id]:
+            found[j] += place
+    return found
+
+
+def _fill(items: Items, price: float, clock: Stopwatch) -> IntArray:
     """A feasible item of each job: the lightest of the best at `price`, then whatever still fits by value."""
     starts = items.first[:-1]
     profit = items.value - price * items.weight
@@ -134,7 +185,7 @@ def _fill(items: Items, price: float) -> IntArray:
         gain = items.value - items.value[chosen][items.job]
         gain[items.weight - items.weight[chosen][items.job] > free] = 0.0
         best_item = int(np.argmax(gain))
-        if gain[best_item] <= 0:
+        if gain[best_item] <= 0 or clock.expired:
             return chosen
         chosen[items.job[best_item]] = best_item
 
@@ -143,7 +194,7 @@ def _undecided(items: Items, chosen: IntArray, bound: float, price: float) -> tu
     """Items that a better choice than `chosen` may hold, of jobs with more than one, and their jobs."""
     profit = items.value - price * items.weight
     loss = np.maximum.reduceat(profit, items.first[:-1])[items.job] - profit
-    alive = loss <= bound - items.value[chosen].sum() + NOISE * max(1.0, abs(bound))
+    alive = loss <= real_bound(bound, "maximize") - items.value[chosen].sum()
     alive[chosen] = True
     several = np.bincount(items.job[alive], minlength=len(chosen)) > 1
     found = np.flatnonzero(alive & several[items.job])
@@ -151,28 +202,38 @@ def _undecided(items: Items, chosen: IntArray, bound: float, price: float) -> tu
 
 
 def _decide(
-    items: Items, chosen: IntArray, undecided: tuple[IntArray, IntArray], options: Options
-) -> tuple[IntArray, bool]:
-    """The best item of each undecided job and whether it is proved; the other jobs keep theirs."""
+    items: Items,
+    chosen: IntArray,
+    undecided: tuple[IntArray, IntArray],
+    bound: float,
+    options: Options,
+    clock: Stopwatch,
+) -> tuple[IntArray, float]:
+    """The best item of each undecided job, the other jobs keeping theirs, and a bound no worse than `bound`."""
     found, owner = undecided
     if not found.size:
-        return chosen, True
+        return chosen, float(items.value[chosen].sum())
     jobs = np.unique(owner)
     groups = np.split(found, np.flatnonzero(np.diff(owner)) + 1)
     fixed = int(items.weight[chosen].sum() - items.weight[chosen[jobs]].sum())
-    room = items.capacity - fixed - sum(int(items.weight[group[0]]) for group in groups)
+    base = sum(int(items.weight[group[0]]) for group in groups)
     unit = int(np.gcd.reduce(np.concatenate([items.weight[g] - items.weight[g[0]] for g in groups])))
+    room = items.capacity - fixed - base
     room = min(room, sum(int(items.weight[g[-1]] - items.weight[g[0]]) for g in groups)) // unit
-    if (room + 1) * len(jobs) > MOST_CELLS:
-        found_by_highs = _by_highs(items, groups, items.capacity - fixed, options)
-        if found_by_highs is None:
-            return chosen, False
-        picked = found_by_highs
-    else:
-        picked = _by_dynamic_programming(items, groups, room, unit)
     result = chosen.copy()
-    result[jobs] = picked
-    return result, True
+    if len(groups) == 1:
+        fitting = found[items.weight[found] - items.weight[found[0]] <= room * unit]
+        result[jobs] = fitting[np.argmax(items.value[fitting])]
+    elif (room + 1) * len(jobs) <= MOST_CELLS and (room + 1) * len(found) <= MOST_STEPS:
+        result[jobs] = _by_dynamic_programming(items, groups, room, unit)
+    else:
+        others = float(items.value[chosen].sum() - items.value[chosen[jobs]].sum())
+        picked, least = _by_highs(items, groups, room, unit, options, clock)
+        if picked is not None:
+            result[jobs] = picked
+            result = max(chosen, result, key=lambda c: float(items.value[c].sum()))
+        return result, min(bound, others + least)
+    return result, float(items.value[result].sum())
 
 
 def _by_dynamic_programming(items: Items, groups: list[IntArray], room: int, unit: int) -> list[int]:
@@ -196,21 +257,31 @@ def _by_dynamic_programming(items: Items, groups: list[IntArray], room: int, uni
     return picked
 
 
-def _by_highs(items: Items, groups: list[IntArray], room: int, options: Options) -> list[int] | None:
+def _by_highs(
+    items: Items, groups: list[IntArray], room: int, unit: int, options: Options, clock: Stopwatch
+) -> tuple[list[int] | None, float]:
+    """An item of each group that HiGHS finds, and its bound on their value."""
     found = np.concatenate(groups)
     owner = np.repeat(np.arange(len(groups)), [len(group) for group in groups])
+    lightest = np.array([items.weight[group[0]] for group in groups])[owner]
+    weight = (items.weight[found] - lightest) // unit
+    most = float(items.value[found].max())
     one_each = sparse.csr_array((np.ones(len(found)), (owner, np.arange(len(found)))))
-    weights = sparse.csr_array(items.weight[found].astype(float)[None, :])
     model = LinearModel(
-        cost=items.value[found],
-        matrix=sparse.vstack([one_each, weights]),
+        cost=items.value[found] / most,  # or else HiGHS takes a billionth of a second for nothing
+        matrix=sparse.vstack([one_each, sparse.csr_array(weight.astype(float)[None, :])]),
         row_lower=np.append(np.ones(len(groups)), 0.0),
         row_upper=np.append(np.ones(len(groups)), float(room)),
         upper=1.0,
         integer=True,
         sense="maximize",
     )
-    solved = solve_arrays(model, replace(options, gap=0.0))
-    if solved.termination != "finished" or solved.x is None:
-        return None
-    return [int(item) for item in found[solved.x > 0.5]]
+    left = None if options.time_limit is None else max(clock.remaining_s, 1e-3)
+    solved = solve_arrays(model, replace(options, time_limit=left, gap=options.gap / 2))
+    bound = math.inf if solved.bound is None else real_bound(solved.bound, "maximize") * most
+    if solved.x is None:
+        return None, bound
+    picked = np.flatnonzero(solved.x > 0.5)
+    if len(picked) != len(groups) or int(weight[picked].sum()) > room:
+        return None, bound  # whole and within the capacity to HiGHS's tolerances only
+    return [int(item) for item in found[picked]], bound

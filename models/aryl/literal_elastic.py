@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
+import numpy as np
 from pyomo.environ import (
     Binary,
     ConcreteModel,
@@ -21,10 +22,9 @@ from pyomo.environ import (
 from instances import Answer, Options, Report, Result, Stopwatch, conclude, ignore
 from instances.aryl import ArylElastic
 from models.aryl.schedules import Jobs, Schedule, Workers, planned, replay
+from models.bounds import real_bound
 from models.highs import solve_arrays
-from models.literal import Values, compile_model, solve_literal
-
-BEFORE_ROUNDING = 0.5  # of the gap asked for: what HiGHS is told, for the exact replay may differ in the last digits
+from models.literal import Values, compile_model
 
 
 def build_knapsack(data: ArylElastic) -> ConcreteModel:
@@ -35,7 +35,11 @@ def build_knapsack(data: ArylElastic) -> ConcreteModel:
     """
     model = ConcreteModel(name="aryl-knapsack")
     jobs = Jobs.of(data)
-    items = [(j, w - jobs.least[j]) for j, rates in enumerate(jobs.speed) for w in rates if w > jobs.least[j]]
+    # an item that saves no time is in no solution, and would be what HiGHS measures the others by
+    extra = [
+        [w - jobs.least[j] for w in rates if rates[w] > rates[jobs.least[j]]] for j, rates in enumerate(jobs.speed)
+    ]
+    items = [(j, w) for j, more in enumerate(extra) for w in more]
     model.J = RangeSet(0, len(data.jobs) - 1)
     model.I = Set(dimen=2, initialize=items)
     model.x = Var(model.I, domain=Binary)
@@ -45,8 +49,7 @@ def build_knapsack(data: ArylElastic) -> ConcreteModel:
         return float(work / jobs.speed[j][least] - work / jobs.speed[j][least + w])
 
     def at_most_one_item(m: Any, j: int) -> Any:
-        chosen = [m.x[j, w] for i, w in m.I if i == j]
-        return sum(chosen) <= 1 if chosen else Constraint.Skip
+        return sum(m.x[j, w] for w in extra[j]) <= 1 if extra[j] else Constraint.Skip
 
     spare = data.whole_gpus - sum(job.base_gpus for job in data.jobs)
     model.reduction = Objective(expr=sum(value(j, w) * model.x[j, w] for j, w in model.I), sense=maximize)
@@ -61,18 +64,22 @@ def build_mean_jct(data: ArylElastic) -> ConcreteModel:
 
     x_jm: job j is the m-th to complete. q_jm: it holds workers in interval m. z_jmk: it holds k workers there. L_m:
     length of interval m, t_jmk: the same where z_jmk = 1, else 0. Times are in units of the longest minimum running
-    time; no interval is longer than S / (n + 1 - m), S being the total completion time of one job after the other.
+    time, speeds in units of the job's fastest; the objective is in seconds. No interval is longer than S / (n + 1 - m),
+    S being the total completion time of one job after the other.
     """
     jobs = Jobs.of(data)
     n = len(jobs.work)
-    scale = _scale(jobs)
-    work = [float(w / scale) for w in jobs.work]
-    alone = sorted(w / float(jobs.speed[j][jobs.most[j]]) for j, w in enumerate(work))
-    total = sum((n - i) * p for i, p in enumerate(alone))
+    alone = [jobs.shortest(j) for j in range(n)]
+    longest_job = max(alone)
+    work = [float(seconds / longest_job) for seconds in alone]
+    total = sum((n - i) * p for i, p in enumerate(sorted(work)))
+    fastest = [jobs.speed[j][jobs.most[j]] for j in range(n)]
+    speed = [{k: float(rate / fastest[j]) for k, rate in jobs.speed[j].items()} for j in range(n)]
+    mean_seconds = float(longest_job / n)
 
     model = ConcreteModel(name="aryl-mean-jct")
     model.J, model.M = RangeSet(0, n - 1), RangeSet(1, n)
-    model.JMK = Set(dimen=3, initialize=[(j, m, k) for j in range(n) for m in range(1, n + 1) for k in jobs.speed[j]])
+    model.JMK = Set(dimen=3, initialize=[(j, m, k) for j in range(n) for m in range(1, n + 1) for k in speed[j]])
     model.x, model.q = Var(model.J, model.M, domain=Binary), Var(model.J, model.M, domain=Binary)
     model.z, model.t = Var(model.JMK, domain=Binary), Var(model.JMK, domain=NonNegativeReals)
     model.L = Var(model.M, domain=NonNegativeReals)
@@ -94,24 +101,25 @@ def build_mean_jct(data: ArylElastic) -> ConcreteModel:
         return Constraint.Skip if i == 1 else m.q[j, i] >= m.q[j, i - 1] - m.x[j, i - 1]
 
     def one_allocation(m: Any, j: int, i: int) -> Any:
-        return sum(m.z[j, i, k] for k in jobs.speed[j]) == m.q[j, i]
+        return sum(m.z[j, i, k] for k in speed[j]) == m.q[j, i]
 
     def time_of_allocation(m: Any, j: int, i: int, k: int) -> Any:
         return m.t[j, i, k] <= longest[i] * m.z[j, i, k]
 
     def at_most_the_interval(m: Any, j: int, i: int) -> Any:
-        return sum(m.t[j, i, k] for k in jobs.speed[j]) <= m.L[i]
+        return sum(m.t[j, i, k] for k in speed[j]) <= m.L[i]
 
     def all_of_the_interval(m: Any, j: int, i: int) -> Any:
-        return sum(m.t[j, i, k] for k in jobs.speed[j]) >= m.L[i] - longest[i] * (1 - m.q[j, i])
+        return sum(m.t[j, i, k] for k in speed[j]) >= m.L[i] - longest[i] * (1 - m.q[j, i])
 
     def work_done(m: Any, j: int) -> Any:
-        return sum(float(rate) * m.t[j, i, k] for i in m.M for k, rate in jobs.speed[j].items()) == work[j]
+        return sum(rate * m.t[j, i, k] for i in m.M for k, rate in speed[j].items()) == work[j]
 
     def capacity(m: Any, i: int) -> Any:
-        return sum(jobs.gpus[j] * k * m.z[j, i, k] for j in m.J for k in jobs.speed[j]) <= jobs.capacity
+        return sum(jobs.gpus[j] * k * m.z[j, i, k] for j in m.J for k in speed[j]) <= jobs.capacity
 
-    model.total = Objective(expr=sum((n + 1 - i) * model.L[i] for i in model.M), sense=minimize)
+    seconds = sum(mean_seconds * (n + 1 - i) * model.L[i] for i in model.M)
+    model.mean = Objective(expr=seconds, sense=minimize)
     model.completes_once = Constraint(model.J, rule=completes_once)
     model.one_completion = Constraint(model.M, rule=one_completion)
     model.not_after_completion = Constraint(model.J, model.M, rule=not_after_completion)
@@ -132,30 +140,45 @@ def build_elastic(data: ArylElastic) -> ConcreteModel:
 
 
 def literal_elastic(data: ArylElastic, options: Options = Options(), report: Report = ignore) -> Result:
-    """Solve the literal model with HiGHS; a mean JCT is recomputed from the allocation, exactly."""
-    if data.objective != "mean-jct":
-        return solve_literal(data, build_knapsack, _read_knapsack, options, report)
+    """Solve the literal model with HiGHS; a mean JCT is recomputed from the allocation, exactly.
+
+    HiGHS gets the objective in units of its largest coefficient: seconds may be so few that it takes them for nothing.
+    """
+    clock = Stopwatch(options.time_limit)
     with Stopwatch() as building:
-        jobs, standard = Jobs.of(data), compile_model(build_mean_jct(data))
-    solved = solve_arrays(standard.model, replace(options, gap=options.gap * BEFORE_ROUNDING))
-    schedule = _read_schedule(jobs, standard.values(solved.x)) if solved.x is not None else None
-    mean = float(schedule.total / len(jobs.work)) if schedule else float("inf")
-    scale = float(_scale(jobs)) / len(jobs.work)
+        jobs = Jobs.of(data)
+        standard = compile_model(build_elastic(data))
+        cost = np.asarray(standard.model.cost)
+        unit = float(np.max(np.abs(cost), initial=0.0)) or 1.0
+        model = replace(standard.model, cost=cost / unit, offset=standard.model.offset / unit)
+
+    def read(x: Any) -> dict[str, Any]:
+        values = standard.values(x)
+        if data.objective == "mean-jct":
+            return _read_schedule(jobs, values).solution(data)
+        return _read_knapsack(data, values)
+
+    def proven(bound: float) -> float:
+        return real_bound(bound * unit, data.sense, trivial=0.0 if data.sense == "minimize" else None)
+
+    def watch(x: Any, bound: float | None) -> None:
+        report(None if x is None else read(x), None if bound is None else proven(bound))
+
+    left = None if options.time_limit is None else max(clock.remaining_s, 1e-3)
+    half = replace(options, time_limit=left, gap=options.gap / 2)  # the other half is for what the bound gives up
+    solved = solve_arrays(model, half, watch=None if report is ignore else watch)
+    rows, columns = model.matrix.shape
     answer = Answer(
-        solution=schedule.solution(data) if schedule else None,
-        bound=None if solved.bound is None else min(mean, solved.bound * scale),
+        solution=None if solved.x is None else read(solved.x),
+        bound=None if solved.bound is None else proven(solved.bound),
         termination=solved.termination,
         reason=solved.reason,
         build_s=building.cpu_s,
         solve_s=solved.solve_s,
-        trace=[(t, v and v * scale, b and b * scale) for t, v, b in solved.trace],
-        info=solved.info,
+        trace=[(t, v and v * unit, b and b * unit) for t, v, b in solved.trace],
+        info={**solved.info, "rows": rows, "columns": columns},
     )
     return conclude(data, "literal", answer, options, kind="exact")
-
-
-def _scale(jobs: Jobs) -> Any:
-    return max(w / jobs.speed[j][jobs.most[j]] for j, w in enumerate(jobs.work))
 
 
 def _read_knapsack(data: ArylElastic, values: Values) -> dict[str, Any]:

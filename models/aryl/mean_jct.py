@@ -23,15 +23,16 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from instances import Answer, Options, Report, Stopwatch
+from instances import Answer, Options, Report, Solution, Stopwatch
 from instances.aryl import ArylElastic
 from instances.result import Termination, TracePoint
-from models.aryl.schedules import Jobs, Schedule, Workers, best_list_schedule, planned, replay
+from models.aryl.schedules import Jobs, Schedule, Workers, as_stated, best_list_schedule, planned, replay
+from models.bounds import real_bound
 from models.highs import LinearModel, solve_arrays
 
 FloatArray = NDArray[np.float64]
-SAFETY = 1e-7  # relative: what the bound gives up for the tolerances of the solver
-MOST_JOBS = 30  # beyond which the program is not built: the bound is then that in closed form
+MOST_JOBS = 30  # beyond which, or beyond the next, the program is not built: the bound is then that in closed form
+MOST_BINARIES = 20_000  # for numbers of workers
 TOGETHER = 1e-9  # an interval shorter than this, in units of the longest job, has no length
 SETTINGS = {
     "mip_heuristic_effort": 0.0,  # the start is better than what the heuristics find
@@ -40,29 +41,40 @@ SETTINGS = {
 }
 
 
-def solve_mean_jct(data: ArylElastic, options: Options, report: Report) -> Answer:
-    """The least mean JCT, proved, or the best schedule and bound at the time limit.
+def solve_mean_jct(data: ArylElastic, options: Options, report: Report, start: Solution | None = None) -> Answer:
+    """The least mean JCT, proved, or the best schedule and bound at the time limit; `start`: a schedule that is known.
 
     Workers are whole numbers in those intervals only where they did not come out whole before: every program is a
     relaxation, and the last one is solved by a schedule.
     """
     clock = Stopwatch(options.time_limit)
+    trace: list[TracePoint] = []
+
+    def tell(schedule: Schedule) -> None:
+        trace.append((clock.wall_s, float(schedule.total / len(data.jobs)), None))
+        report(schedule.solution(data), None)
+
     with Stopwatch() as building:
         jobs = Jobs.of(data)
-        best = best_list_schedule(jobs)
-        report(best.solution(data), None)
         n = len(jobs.work)
-        if n > MOST_JOBS:
-            reason = f"{n} jobs, more than {MOST_JOBS}: a list schedule and a bound in closed form"
-            return Answer(best.solution(data), bound=total_at_least(jobs) / n, reason=reason, build_s=building.cpu_s)
+        best = best_list_schedule(jobs, clock, tell)
+        if start is not None:
+            best = min(best, as_stated(jobs, data, start), key=lambda schedule: schedule.total)
+        tell(best)
+        trivial = total_at_least(jobs) / n
+        report(None, trivial)
+        too_large = _too_large(jobs)
+        if too_large or clock.expired:
+            reason = f"{too_large}: a list schedule and a bound in closed form" if too_large else "time limit"
+            termination: Termination = "finished" if too_large else "time_limit"
+            return Answer(best.solution(data), trivial, termination, reason, building.cpu_s, trace=trace)
         program = EventIntervals(jobs, best)
     scale = float(program.scale) / n
-    bound, whole, nodes = 0.0, set[int](), 0
-    trace: list[TracePoint] = [(clock.wall_s, float(best.total / n), None)]
-    termination: Termination = "time_limit"
+    bound, whole, nodes = trivial, set[int](), 0
+    termination = "time_limit"
 
     def watch(x: FloatArray | None, found: float | None) -> None:
-        report(None, None if found is None else found * scale * (1 - SAFETY))
+        report(None, None if found is None else real_bound(found * scale, trivial=trivial))
 
     with Stopwatch() as solving:
         while not clock.expired:
@@ -76,7 +88,7 @@ def solve_mean_jct(data: ArylElastic, options: Options, report: Report) -> Answe
             )
             nodes += solved.info["nodes"]
             if solved.bound is not None:
-                bound = max(bound, solved.bound * scale * (1 - SAFETY))
+                bound = max(bound, real_bound(solved.bound * scale, trivial=trivial))
             split = program.split_intervals(solved.x) - whole if solved.x is not None else set()
             if solved.x is not None and not split:
                 best = min(best, program.schedule(solved.x), key=lambda schedule: schedule.total)
@@ -98,32 +110,48 @@ def solve_mean_jct(data: ArylElastic, options: Options, report: Report) -> Answe
     )
 
 
+def _too_large(jobs: Jobs) -> str | None:
+    """Why the program is not built, if it is not."""
+    n, binaries = len(jobs.work), jobs.choices * len(jobs.work)
+    if n > MOST_JOBS:
+        return f"{n} jobs, more than {MOST_JOBS}"
+    if binaries > MOST_BINARIES:
+        return f"{binaries:,} binaries for numbers of workers, more than {MOST_BINARIES:,}"
+    return None
+
+
 def total_at_least(jobs: Jobs) -> float:
     """A lower bound, seconds, on the sum of completion times, in closed form.
 
     The m-th completion is no earlier than the time all GPUs need for the m smallest jobs, nor than the m-th shortest
-    minimum running time.
+    minimum running time. No number of workers does more per worker than the least.
     """
     area = sorted(
-        float(w * g * min(k / rate for k, rate in rates.items()))
-        for w, g, rates in zip(jobs.work, jobs.gpus, jobs.speed, strict=True)
+        float(w * g * least / rates[least])
+        for w, g, least, rates in zip(jobs.work, jobs.gpus, jobs.least, jobs.speed, strict=True)
     )
-    shortest = sorted(float(w / max(rates.values())) for w, rates in zip(jobs.work, jobs.speed, strict=True))
-    packed = np.cumsum(area) / jobs.capacity
-    return float(np.maximum(packed, shortest).sum()) * (1 - SAFETY)
+    shortest = sorted(float(jobs.shortest(j)) for j in range(len(jobs.work)))
+    packed = np.cumsum(area) / jobs.usable
+    return real_bound(float(np.maximum(packed, shortest).sum()))
 
 
 class EventIntervals:
-    """The program as arrays; times are in units of the longest minimum running time."""
+    """The program as arrays.
+
+    Times are in units of the longest minimum running time, speeds in units of the job's fastest, GPUs in units of what
+    divides every worker's, so that the coefficients lie as close together as they can.
+    """
 
     def __init__(self, jobs: Jobs, start: Schedule) -> None:
         self.jobs, n = jobs, len(jobs.work)
-        self.scale: Fraction = max(w / jobs.speed[j][jobs.most[j]] for j, w in enumerate(jobs.work))
-        self.work = [float(w / self.scale) for w in jobs.work]
-        self.speed = [{w: float(rate) for w, rate in rates.items()} for rates in jobs.speed]
-        self.shortest = [self.work[j] / self.speed[j][jobs.most[j]] for j in range(n)]
-        self.area = [w * jobs.gpus[j] * min(k / r for k, r in self.speed[j].items()) for j, w in enumerate(self.work)]
-        self.total = float(start.total / self.scale) * (1 + SAFETY)
+        self.scale: Fraction = max(jobs.shortest(j) for j in range(n))
+        self.work = [float(jobs.shortest(j) / self.scale) for j in range(n)]
+        fastest = [jobs.speed[j][jobs.most[j]] for j in range(n)]
+        self.speed = [{w: float(rate / fastest[j]) for w, rate in jobs.speed[j].items()} for j in range(n)]
+        self.shortest = self.work
+        least = [jobs.least[j] / self.speed[j][jobs.least[j]] for j in range(n)]  # workers a unit of speed
+        self.area = [work * g * k / jobs.usable for work, g, k in zip(self.work, jobs.gpus, least, strict=True)]
+        self.total = real_bound(float(start.total / self.scale), "maximize")  # floating-point sums may be a digit off
         self.longest = [self.total / (n - m) for m in range(n)]
         self.places = [[m for m in range(n) if self._at_least(j, m) <= self.total] for j in range(n)]
         self.column: dict[tuple[Any, ...], int] = {}
@@ -165,7 +193,7 @@ class EventIntervals:
         k = m + 1 if first is None else m
         area, shortest = (sorted(values[j] for j in others) for values in (self.area, self.shortest))
         fixed = (self.area[first], self.shortest[first]) if first is not None else (0.0, 0.0)
-        return max((fixed[0] + sum(area[:k])) / self.jobs.capacity, fixed[1], shortest[k - 1] if k else 0.0)
+        return max(fixed[0] + sum(area[:k]), fixed[1], shortest[k - 1] if k else 0.0)
 
     def _at_least(self, j: int, m: int) -> float:
         """A lower bound on the sum of the completion times if job j is the m-th to complete (from 0)."""
@@ -218,10 +246,10 @@ class EventIntervals:
     def _interval(self, m: int) -> None:
         jobs, n, far = self.jobs, len(self.work), float("inf")
         self._add(1.0, {("x", j, m): 1.0 for j in range(n)}, 1.0)
-        used = {("z", j, m, k): float(jobs.gpus[j] * k) for j in range(n) for k in self.speed[j]}
-        self._add(-far, used, float(jobs.capacity))
-        spent = {("t", j, m, k): float(jobs.gpus[j] * k) for j in range(n) for k in self.speed[j]}
-        self._add(-far, {**spent, ("L", m): -float(jobs.capacity)}, 0.0)
+        gpus = {(j, k): float(jobs.gpus[j] // jobs.unit * k) for j in range(n) for k in self.speed[j]}
+        room = float(jobs.usable // jobs.unit)
+        self._add(-far, {("z", j, m, k): g for (j, k), g in gpus.items()}, room)
+        self._add(-far, {**{("t", j, m, k): g for (j, k), g in gpus.items()}, ("L", m): -room}, 0.0)
         until: dict[tuple[Any, ...], float] = {("L", i): 1.0 for i in range(m + 1)}
         self._add(self._earliest(m), until, far)
         self._add(0.0, {**until, **{("x", j, m): -self.shortest[j] for j in range(n)}}, far)
@@ -236,7 +264,7 @@ class EventIntervals:
             for j, k in workers.items():
                 left[j] -= length * self.jobs.speed[j][k]
                 x[self.column["t", j, m, k]] = float(length / self.scale)
-            done = [j for j in workers if left[j] == 0]
+            done = [j for j in workers if left[j] <= 0]  # a length is rounded up
             for i, j in enumerate(done):
                 x[self.column["x", j, m + i]] = 1.0
                 for held, k in workers.items():

@@ -16,6 +16,7 @@ from scipy import sparse
 
 from instances import InputError, Options
 from instances.aryl.placement import PARTS, Cluster, Part, Server
+from models.bounds import WHOLE, whole_bound
 from models.highs import LinearModel, solve_arrays
 
 MOST_PATTERNS = 200_000
@@ -64,9 +65,9 @@ def _pack(cluster: Cluster, part: Part, options: Options) -> tuple[list[Server] 
         row_upper=math.inf,
         integer=True,
     )
-    solved = solve_arrays(model, options, extra={"mip_abs_gap": 0.999})
+    solved = solve_arrays(model, options, extra={"mip_abs_gap": 1 - 2 * WHOLE})
     volume = -(-sum(size * n for size, n in demand.items()) // cluster.gpus_per_server)
-    bound = max(volume, math.ceil((solved.bound or 0.0) - 1e-6))
+    bound = max(volume, whole_bound(solved.bound or 0.0))
     if solved.x is None:
         return None, bound
     times = np.round(solved.x).astype(int)

@@ -89,19 +89,18 @@ def small_curve(pool: Pool, kinds: Sequence[int]) -> Curve:
     jobs = sorted(pool.preempted(kinds))
     place = {j: i for i, j in enumerate(jobs)}
     count = pool.count[list(kinds)]
-    on = np.zeros((len(kinds), len(jobs)), dtype=bool)
-    for i, g in enumerate(kinds):
-        on[i, [place[j] for j in pool.jobs[g]]] = True
     by_jobs = len(jobs) <= len(kinds)
     bits = len(jobs) if by_jobs else len(kinds)
     subsets = (np.arange(2**bits)[:, None] >> np.arange(bits)) & 1
     if by_jobs:
         cost = subsets.sum(axis=1)
-        freed = np.zeros(len(subsets), dtype=np.int64)
-        for row, n in zip(on, count, strict=True):
-            freed += n * np.all(subsets[:, row], axis=1)
+        freed = _inside([sum(1 << place[j] for j in pool.jobs[g]) for g in kinds], count, bits)
     else:
-        cost = (subsets @ on.astype(np.int64) > 0).sum(axis=1)
+        on = [0] * len(jobs)
+        for i, g in enumerate(kinds):
+            for j in pool.jobs[g]:
+                on[place[j]] |= 1 << i
+        cost = len(jobs) - _inside(on, np.ones(len(jobs), dtype=np.int64), bits)[::-1]  # all but those on others only
         freed = subsets @ count
     best = np.lexsort((np.arange(len(cost)), cost))
     least = np.zeros(int(count.sum()) + 1, dtype=np.int64)
@@ -117,6 +116,16 @@ def small_curve(pool: Pool, kinds: Sequence[int]) -> Curve:
         hit = [jobs[i] for i in picked] if by_jobs else pool.preempted([kinds[int(i)] for i in picked])
         sets.append(frozenset(hit))
     return Curve(least, sets.__getitem__)
+
+
+def _inside(masks: Sequence[int], weight: IntArray, bits: int) -> IntArray:
+    """For each subset of `bits` things (2^bits,): the weight of the `masks` that lie in it."""
+    total = np.zeros(2**bits, dtype=np.int64)
+    np.add.at(total, np.array(masks, dtype=np.int64), weight)
+    for bit in range(bits):
+        halves = total.reshape(-1, 2, 2**bit)
+        halves[:, 1] += halves[:, 0]
+    return total
 
 
 def combine(curves: Sequence[Curve], need: int) -> Curve:

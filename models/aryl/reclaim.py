@@ -16,17 +16,18 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from instances import Answer, InputError, Options, Report, Stopwatch
+from instances import Answer, Options, Report, Stopwatch
 from instances.aryl import ArylReclaim
 from instances.result import Termination
 from models.aryl.annealing import anneal_jobs, anneal_union, greedy_union
 from models.aryl.pools import Curve, Pool, combine, is_small, small_curve
 from models.aryl.spectral import SMOOTHING, SpectralBound
+from models.bounds import WHOLE, whole_bound
 from models.highs import LinearModel, Solved, solve_arrays
 
 FloatArray = NDArray[np.float64]
 MOVES, FEW_MOVES = 250_000, 30_000  # of simulated annealing, each time
-WHOLE = 0.999  # the objective is a whole number: a bound this close to a solution proves it
+CLOSE = 1 - 2 * WHOLE  # the objective is a whole number: a bound this close to a solution proves it
 HARD = 0.08  # relative gap of the linear bound from which the root of the tree will not close it
 FEW_SERVERS, FEW_NODES = 100, 1_000  # a tree of so few servers may well be done before the spectral bound is
 WEAK = 0.15  # relative gap from which the spectral bound is worth its time
@@ -44,7 +45,7 @@ SEARCH: dict[str, object] = {
 def solve_reclaim(data: ArylReclaim, options: Options, report: Report, start: Sequence[str] | None = None) -> Answer:
     """The servers whose return preempts the fewest jobs, proved, or the best ones and bound at the time limit.
 
-    `start`: servers to begin from, `data.reclaim` of them. Raises InputError where it is not that.
+    `start`: servers to begin from, `data.reclaim` of them.
     """
     with Stopwatch() as building:
         search = _Search(data, options, report, start)
@@ -80,7 +81,10 @@ class _Search:
         self.trace: list[tuple[float, float | None, float | None]] = []
         self.info: dict[str, object] = {"components": len(components), "large_components": len(components) - len(small)}
         if start is not None:
-            self._take_start(start)
+            gone = set(start)
+            hit = {j for j, job in enumerate(data.jobs) if gone.intersection(job.servers)}
+            self.best = min(self.best, self._hit(self._chosen(hit)), key=len)
+        self._note(self.servers(), None)
 
     def servers(self) -> list[str]:
         return self.pool.servers(self.best, self.data.reclaim)
@@ -152,7 +156,7 @@ class _Search:
             if x is not None:
                 self._improve(jobs_of(x))
             if bound is not None:
-                self._raise_bound(math.ceil(bound - 1e-6))
+                self._raise_bound(whole_bound(bound))
 
         left = None if self.options.time_limit is None else max(self.clock.remaining_s, 1e-3)
         solved = solve_arrays(
@@ -160,7 +164,7 @@ class _Search:
             replace(self.options, time_limit=left, gap=0.0),
             start=self._values(column, shared, alone, n_u),
             watch=watch,
-            extra={"mip_abs_gap": WHOLE, **(extra or {})},
+            extra={"mip_abs_gap": CLOSE, **(extra or {})},
         )
         watch(solved.x if extra is not None else None, solved.bound)
         self.info["nodes"] = solved.info["nodes"]
@@ -216,8 +220,8 @@ class _Search:
 
     def _improve(self, jobs: set[int]) -> None:
         jobs = self._hit(self._chosen(jobs))
-        if len(jobs) < len(self.best) or not self.trace:
-            self.best = min(self.best, jobs, key=len)
+        if len(jobs) < len(self.best):
+            self.best = jobs
             self._note(self.servers(), None)
 
     def _raise_bound(self, bound: int) -> None:
@@ -228,10 +232,3 @@ class _Search:
     def _note(self, servers: list[str] | None, bound: float | None) -> None:
         self.trace.append((self.clock.wall_s, float(len(self.best)), float(self.bound)))
         self.report(None if servers is None else {"servers": servers}, bound)
-
-    def _take_start(self, start: Sequence[str]) -> None:
-        if len(set(start)) != self.data.reclaim or not set(start) <= set(self.data.servers):
-            raise InputError(f"start: must be {self.data.reclaim} of the servers, got {len(set(start))}")
-        gone = set(start)
-        hit = {j for j, job in enumerate(self.data.jobs) if gone.intersection(job.servers)}
-        self._improve(hit)

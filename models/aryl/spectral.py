@@ -21,9 +21,10 @@ from numpy.typing import NDArray
 from scipy.optimize import minimize
 from threadpoolctl import threadpool_limits
 
+from models.bounds import real_bound
+
 FloatArray = NDArray[np.float64]
 SMOOTHING = (0.3, 0.1, 0.03, 0.01, 0.005)
-ROUNDING = 1e-6  # relative: room for the rounding of the eigenvalue before a number of jobs is ruled out
 
 
 class SpectralBound:
@@ -57,7 +58,7 @@ class SpectralBound:
                 self.parameters = found.x
             except StopIteration:
                 break
-        return self.best * (1 + ROUNDING)
+        return real_bound(self.best, "maximize")  # LAPACK's eigenvalue is off by rounding, far less than that
 
     def _smoothed(self, parameters: FloatArray, jobs: int, mu: float) -> tuple[float, FloatArray]:
         """P * mu * log(sum of exp(eigenvalue / mu)) and its gradient; remembers the best bound by the way."""

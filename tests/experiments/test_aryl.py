@@ -25,10 +25,27 @@ def test_every_method_of_a_reference_set_runs_and_none_beats_the_proof(reference
 
 
 def test_the_excess_study_prints_a_table_and_draws_a_picture(tmp_path: Path, monkeypatch, capsys):
-    monkeypatch.setattr(aryl_excess, "SERVERS", 80)
     monkeypatch.setattr(aryl_excess, "FRAGMENTATION", (0.0, 1.0))
     monkeypatch.setattr(aryl_excess, "RECLAIM", (4, 20))
-    aryl_excess.main(tmp_path / "excess.svg", seeds=2)
+    aryl_excess.main(tmp_path / "excess.svg", seeds=2, servers=80)
     shown = capsys.readouterr().out
     assert "8 of 8 optima proven" in shown
     assert (tmp_path / "excess.svg").read_text().startswith("<?xml")
+
+
+def test_an_excess_over_nothing_is_said_in_words():
+    assert [aryl_excess.in_words(*pair) for pair in ((0, 0), (3, 2), (3, 0))] == ["0%", "50%", "3 against 0"]
+    cell = aryl_excess.Cell((0.0, 3.0, 2.0), (0.0, 0.0, 1.0), (True, True, True))
+    assert cell.worst == (3.0, 0.0)
+    assert cell.equal == 1
+
+
+def test_the_picture_is_the_same_each_time_and_shows_nothing_below_the_optimum(tmp_path: Path, monkeypatch):
+    monkeypatch.setattr(aryl_excess, "FRAGMENTATION", (0.0, 1.0))
+    monkeypatch.setattr(aryl_excess, "RECLAIM", (4, 20))
+    for name in ("a.svg", "b.svg"):
+        aryl_excess.main(tmp_path / name, seeds=1, servers=60)
+    assert (tmp_path / "a.svg").read_bytes() == (tmp_path / "b.svg").read_bytes()
+    assert "dc:date" not in (tmp_path / "a.svg").read_text()
+    shares = [aryl_excess.excess(a, b) for a, b in ((0, 0), (1, 1), (5, 2))]
+    assert min(shares) == 0

@@ -73,6 +73,49 @@ def test_a_job_that_started_keeps_its_base_demand():
     assert "interval 1: job a loses its workers before it completes" in check(data, stopped).violations
 
 
+def tiny(*seconds: float) -> ArylElastic:
+    """Jobs of one worker, one at a time."""
+    jobs = [
+        ElasticJob(id=f"j{i}", min_workers=1, max_workers=1, gpus_per_worker=1, min_running_time=s)
+        for i, s in enumerate(seconds)
+    ]
+    return ArylElastic(capacity_gpus=1, jobs=tuple(jobs), objective="mean-jct")
+
+
+def test_the_smallest_jobs_take_their_time():
+    data = tiny(1e-9, 1e-9)
+    verdict = check(data, until((1e-9, {"j0": 1}), (1e-9, {"j1": 1})))
+    assert verdict.violations == ()
+    assert verdict.objective == pytest.approx(1.5e-9, rel=1e-9)
+    nothing = check(data, until((5e-324, {"j0": 1}), (5e-324, {"j1": 1})))
+    assert nothing.objective is None
+    assert "job j0 does not complete" in nothing.violations
+
+
+def test_a_length_may_be_rounded_and_the_objective_does_not_follow_the_rounding():
+    data = tiny(1.0, 2.0)
+    short = check(data, until((1 - 1e-10, {"j0": 1}), (2 - 1e-10, {"j1": 1})))
+    assert short.violations == ()
+    assert short.objective == 2.0
+    assert "job j0 does not complete" in check(data, until((1 - 1e-6, {"j0": 1}), (2.0, {"j1": 1}))).violations
+
+
+def test_workers_that_fit_and_make_progress():
+    job = ElasticJob(id="a", min_workers=2, max_workers=10**9, gpus_per_worker=3, min_running_time=1.0)
+    data = ArylElastic(capacity_gpus=100, jobs=(job, job.model_copy(update={"id": "b"})), objective="mean-jct")
+    assert data.choices() == (range(2, 34), range(2, 34))
+    shared = data.model_copy(update={"objective": "jct-reduction"})
+    assert shared.choices() == (range(2, 32), range(2, 32))
+    few = job.model_copy(update={"max_workers": 20})
+    lossy = data.model_copy(update={"jobs": (few,), "scaling_loss": 0.25})
+    assert lossy.choices() == (range(2, 15),)  # midpoint 11, and three workers beyond it
+    for loss in (0.0, 0.01, 0.04, 0.1, 0.25, 1.0):
+        lossy = data.model_copy(update={"jobs": (few,), "scaling_loss": loss})
+        for most in range(2, 21):
+            speeds = {w: lossy.throughput(few, w) for w in range(2, most + 1)}
+            assert lossy.fastest(few, most) == max(speeds, key=lambda w: (speeds[w], -w))
+
+
 @pytest.mark.parametrize(
     "solution",
     [
@@ -81,6 +124,13 @@ def test_a_job_that_started_keeps_its_base_demand():
         until((-1.0, {"A": 2})),
         until((1.0, {"A": 2.5})),
         until((True, {"A": 2})),
+        until((0.0, {"A": 2})),
+        until((10**400, {"A": 2})),
+        until((10**5000, {"A": 2})),
+        until((1e300, {"A": 2})),
+        until((1.0, {"A": 10**400})),
+        until((1.0, {"A": [10**5000]})),
+        {"intervals": [[10**5000]]},
         {"intervals": [{}]},
     ],  # type: ignore[dict-item]
 )
@@ -103,7 +153,7 @@ def test_reclaimed_servers():
     assert check(data, {"servers": ["s1", "s2"]}).objective == 1
     assert check(data, {"servers": ["s4", "s5"]}).objective == 2
     assert check(data, {"servers": ["s1"]}).violations == ("1 servers are reclaimed, not 2",)
-    for servers in (["s1", "s1"], ["s1", "s9"], "s1"):
+    for servers in (["s1", "s1"], ["s1", "s9"], "s1", [["s1"], "s2"], [10**5000, "s1"]):
         with pytest.raises(MalformedSolution):
             check(data, {"servers": servers})
 
@@ -157,6 +207,16 @@ BAD = [
         "aryl-reclaim",
         {"servers": ["s"], "reclaim": 1, "jobs": [{"id": "a", "servers": ["s"], "gpus": [1, 2]}]},
         "data.jobs[0].gpus: must have one entry for each of 1 servers, got 2",
+    ),
+    (
+        "aryl-reclaim",
+        {"servers": ["s", "t"], "reclaim": 1, "jobs": [{"id": "a", "servers": ["s"], "flexible_servers": ["t", "s"]}]},
+        'data.jobs[0].flexible_servers[1]: must not be a server of its base workers, got "s"',
+    ),
+    (
+        "aryl-elastic",
+        elastic() | {"capacity_gpus": 1e-9},
+        "data.jobs[0].min_workers: base demand of 2 GPUs must be at most capacity_gpus, got 1e-09",
     ),
     ("aryl-reclaim", {"servers": ["s"], "reclaim": -1, "jobs": []}, "data.reclaim: must be >= 0, got -1"),
 ]

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import itertools
 import random
+from pathlib import Path
 
+import highspy
 import networkx as nx
 import numpy as np
 import pytest
 
-from heuristics.aryl import best_fit_decreasing, reclaim_greedy
-from instances import InputError, Options
+from experiments.methods import METHODS, apply
+from heuristics.aryl import afs, best_fit_decreasing, equal_split, gandiva, reclaim_greedy, two_phase
+from instances import InputError, Instance, Options, check, ignore
 from instances.aryl import (
     ArylElastic,
     ArylReclaim,
@@ -26,13 +29,14 @@ from instances.aryl import (
     table_2,
     table_4,
 )
-from models.aryl import exact, literal, place_workers
+from models.aryl import build_elastic, build_reclaim, exact, knapsack, literal, place_workers
 from models.aryl.annealing import anneal_jobs, anneal_union, greedy_union
 from models.aryl.knapsack import knapsack_items, linear_bound
 from models.aryl.mean_jct import EventIntervals, total_at_least
 from models.aryl.pools import Pool, combine, is_small, small_curve
 from models.aryl.schedules import Jobs, best_list_schedule
 from models.aryl.spectral import SpectralBound
+from models.literal import write_model
 from tests.brute_force_aryl import best_mean_jct, fewest_preemptions
 
 
@@ -149,12 +153,12 @@ def test_reclaiming_on_spread_jobs_goes_through_every_stage():
 def test_reclaiming_takes_a_start_and_never_ends_worse():
     data = spread_jobs(80, 120, 3, 20).data
     start = reclaim_greedy(data)
-    result = exact(data, Options(time_limit=1.0), start=start.solution["servers"])
+    result = exact(data, Options(time_limit=1.0), start=start.solution)
     assert result.bound <= result.objective <= start.objective
-    with pytest.raises(InputError, match="start: must be 20 of the servers"):
-        exact(data, start=["s1"])
-    with pytest.raises(InputError, match="aryl-reclaim only"):
-        exact(table_2().data, start=["s1"])
+    with pytest.raises(InputError, match="start: 1 servers are reclaimed, not 20"):
+        exact(data, start={"servers": ["s1"]})
+    with pytest.raises(InputError, match="start: must be an object with the list `intervals`"):
+        exact(table_2().data, start={"servers": ["s1"]})
 
 
 def test_reclaiming_nothing_and_everything():
@@ -269,3 +273,152 @@ def test_many_jobs_get_a_list_schedule_and_a_bound_in_closed_form():
     assert "60 jobs" in result.reason
     small = elastic_jobs(6, 0, objective="mean-jct").data
     assert total_at_least(Jobs.of(small)) / 6 <= exact(small).objective
+
+
+def elastic(objective: str, capacity: float, *jobs: tuple[int, int, int, float], loss: float = 0.0) -> ArylElastic:
+    """Jobs (least workers, most workers, GPUs of a worker, seconds)."""
+    made = [
+        ElasticJob(id=f"j{i}", min_workers=a, max_workers=b, gpus_per_worker=g, min_running_time=t)
+        for i, (a, b, g, t) in enumerate(jobs)
+    ]
+    return ArylElastic(capacity_gpus=capacity, jobs=tuple(made), objective=objective, scaling_loss=loss)
+
+
+EMPTY = [
+    elastic("jct-reduction", 8, (2, 2, 1, 5.0), (1, 1, 1, 9.0)),
+    elastic("jct-reduction", 5.5, (1, 3, 3, 5.0), (1, 2, 2, 9.0)),
+    elastic("mean-jct", 8, (2, 4, 1, 5.0)),
+    elastic("mean-jct", 2, (2, 2, 1, 5.0), (1, 1, 1, 9.0)),
+    ArylReclaim(servers=("s",), jobs=(), reclaim=1),
+    ArylReclaim(servers=("s", "t"), jobs=(), reclaim=0),
+    ArylReclaim(servers=("s", "t"), jobs=(LoanedJob(id="a", servers=("t",)),), reclaim=2),
+    ArylReclaim(servers=("s", "t"), jobs=(LoanedJob(id="a", servers=(), flexible_servers=("s",), gpus=()),), reclaim=2),
+]
+
+
+@pytest.mark.parametrize("data", EMPTY)
+def test_a_problem_with_next_to_nothing_in_it_has_an_answer_by_every_method(data):
+    fast, slow = exact(data), literal(data)
+    assert fast.status == slow.status == "optimal"
+    assert fast.objective == pytest.approx(slow.objective, rel=1e-9)
+    for method in METHODS[data.problem]:
+        result = apply(method, Instance.of(data, "x"), Options(), ignore)
+        assert (result.solved, result.violations) == (True, ())
+
+
+@pytest.mark.parametrize("unit", [1e-9, 1e-7, 1.0, 1e6])
+def test_the_smallest_and_the_largest_seconds_have_the_same_optimum_but_for_the_unit(unit: float):
+    jobs = [(1, 3, 1, 40.0), (2, 4, 1, 15.0), (1, 1, 2, 30.0)]
+    for objective, best in (("mean-jct", exact(elastic("mean-jct", 5, *jobs))), ("jct-reduction", None)):
+        data = elastic(objective, 5 if objective == "mean-jct" else 7, *((a, b, g, t * unit) for a, b, g, t in jobs))
+        fast, slow = exact(data), literal(data)
+        assert fast.status == slow.status == "optimal"
+        assert fast.objective == pytest.approx(slow.objective, rel=1e-6)
+        if best is not None:
+            assert fast.objective == pytest.approx(best.objective * unit, rel=1e-6)
+
+
+def test_completions_closer_together_than_floating_point_can_tell_are_no_error():
+    data = elastic("mean-jct", 8, (1, 2, 1, 1e4), (1, 2, 1, 1e4 + 1e-9), (1, 2, 1, 1e-7), (3, 5, 1, 2e-7))
+    fast, slow = exact(data), literal(data)
+    assert fast.status == slow.status == "optimal"
+    for rule in (two_phase, afs, gandiva, equal_split):
+        assert rule(data).violations == ()
+
+
+def test_numbers_of_workers_that_slow_a_job_down_do_not_hide_what_the_literal_knapsack_can_save():
+    half = 5 * 10**8
+    data = elastic("jct-reduction", 10**9, (half - 5, half + 5, 1, 3.0), (half - 7, half + 9, 1, 4.0), loss=0.1)
+    fast, slow = exact(data), literal(data)
+    assert fast.objective == pytest.approx(slow.objective, rel=1e-6)
+    assert fast.objective > 0
+
+
+def test_ranges_of_a_billion_workers_are_cut_to_the_gpus_or_refused_in_one_line():
+    jobs = (1, 10**9, 1, 100.0), (1, 10**9, 1, 50.0)
+    few = elastic("mean-jct", 12, *jobs)
+    assert exact(few).status == "optimal"
+    shared = elastic("jct-reduction", 12, *jobs)
+    assert exact(shared).objective == two_phase(shared).objective
+    many = elastic("mean-jct", 10**9, *jobs)
+    result = exact(many)
+    assert result.solved
+    assert "4,000,000,000 binaries" in result.reason
+    contested = elastic("jct-reduction", 10**9, *jobs)
+    line = "1,999,999,998 numbers of workers to choose from, more than 500,000"
+    with pytest.raises(InputError, match=line):
+        exact(contested)
+    unfit = {m.name: m.unfit(contested) for m in METHODS["aryl-elastic"]}
+    assert unfit["exact"] == line
+    assert unfit["two-phase"] == "a table of 1,999,999,998 cells, more than 50,000,000"
+    assert unfit["equal-split"] == "1,000,000,000 workers to give one at a time, more than 100,000"
+    assert unfit["afs"] is unfit["gandiva"] is None
+    for rule in (two_phase, equal_split):
+        with pytest.raises(InputError, match="more than"):
+            rule(contested)
+    alone = elastic("jct-reduction", 10**9, jobs[0])
+    assert exact(alone).solution == two_phase(alone).solution == gandiva(alone).solution == {"workers": {"j0": 10**9}}
+
+
+@pytest.mark.parametrize("gpus", [(3, 5, 7), (1, 2, 4)])
+def test_the_knapsack_by_highs_is_that_by_dynamic_programming(gpus, monkeypatch):
+    data = elastic_jobs(40, 2, gpus_per_worker=gpus, load=0.6).data
+    table = exact(data)
+    monkeypatch.setattr(knapsack, "MOST_CELLS", 0)
+    highs = exact(data)
+    assert highs.status == "optimal"
+    assert highs.objective == pytest.approx(table.objective, rel=1e-6)
+    assert highs.bound >= table.objective
+
+
+STARTS = [
+    (elastic_jobs(5, 1, objective="mean-jct").data, afs),
+    (elastic_jobs(40, 1, objective="mean-jct").data, afs),
+    (elastic_jobs(50, 1, gpus_per_worker=(3, 5, 7)).data, two_phase),
+    (spread_jobs(40, 40, 1, 10).data, reclaim_greedy),
+]
+
+
+@pytest.mark.parametrize(("data", "heuristic"), STARTS)
+def test_a_start_is_told_at_once_and_the_result_is_never_worse(data, heuristic):
+    start, told = heuristic(data), []
+    result = exact(data, Options(time_limit=1.0), lambda solution, bound: told.append(solution), start.solution)
+    assert told[0] == start.solution
+    assert result.objective <= start.objective if data.sense == "minimize" else result.objective >= start.objective
+    best = exact(data, Options(time_limit=5.0)).solution
+    again = exact(data, Options(time_limit=0.001), ignore, best)
+    known = check(data, best).objective
+    assert again.objective <= known if data.sense == "minimize" else again.objective >= known
+
+
+@pytest.mark.parametrize("objective", ["mean-jct", "jct-reduction"])
+def test_the_exported_model_has_gapwise_s_own_objective(tmp_path: Path, objective):
+    for data in (table_2(objective).data, table_4(objective).data):
+        for name in ("m.lp", "m.mps"):
+            write_model(build_elastic(data), tmp_path / name)
+            h = highspy.Highs()
+            h.setOptionValue("output_flag", False)
+            h.readModel(str(tmp_path / name))
+            h.run()
+            assert h.getInfo().objective_function_value == pytest.approx(exact(data).objective, rel=1e-4)
+
+
+def test_any_name_goes_through_the_literal_models_and_their_exports(tmp_path: Path):
+    names = ["$x^$", "日本 \"q' a]b[ \\\n" + "z" * 150, "ONE_VAR_CONSTANT", "x(0)", " "]
+    jobs = [ElasticJob(id=n, min_workers=1, max_workers=2, gpus_per_worker=1, min_running_time=3.0) for n in names[:2]]
+    elastics = [ArylElastic(capacity_gpus=3, jobs=tuple(jobs), objective=o) for o in ("mean-jct", "jct-reduction")]
+    loaned = tuple(LoanedJob(id=name, servers=(name,)) for name in names)
+    for data in (*elastics, ArylReclaim(servers=tuple(names), jobs=loaned, reclaim=2)):
+        assert literal(data).objective == pytest.approx(exact(data).objective, rel=1e-9)
+        build = build_reclaim if isinstance(data, ArylReclaim) else build_elastic
+        for name in ("m.lp", "m.mps"):
+            write_model(build(data), tmp_path / name)
+            assert highspy.Highs().readModel(str(tmp_path / name)) == highspy.HighsStatus.kOk
+
+
+def test_a_time_limit_holds_from_the_first_schedule_of_hundreds_of_jobs_on():
+    data, told = elastic_jobs(400, 0, objective="mean-jct", load=0.05, scaling_loss=0.1).data, []
+    result = exact(data, Options(time_limit=0.001), lambda solution, bound: told.append(solution))
+    assert result.solved
+    assert told[0] is not None
+    assert 0 < result.bound <= result.objective
