@@ -20,7 +20,7 @@ from experiments.runner import plan
 from experiments.table import ready_folder
 from experiments.terminal import err, follow, out, percent
 from instances import InputError, Instance, Options, Result, ignore, load
-from instances.boa import BoaAllocation, from_trace, least_budget
+from instances.boa import BoaAllocation, enough, from_trace, least_budget
 from instances.files import write_whole
 from models.boa.frontier import Frontier, fastest_budget, frontier, with_budget
 
@@ -122,7 +122,7 @@ def _defaults(instance: Instance) -> list[str]:
 def _budgets(data: BoaAllocation, points: int, low: float | None, high: float | None) -> list[float]:
     """The budgets from `low` to `high`, evenly spaced. Raises InputError where they make no range."""
     least = least_budget(data)
-    if low is not None and not (math.isfinite(low) and low >= least * (1 - 1e-9)):
+    if low is not None and not (math.isfinite(low) and enough(low, least)):
         raise InputError(f"--from: must be >= {least:.6g}, the least that the jobs cost, got {low:g}")
     start = least if low is None else low
     end = high

@@ -10,7 +10,7 @@ from typing import Any
 from hypothesis import strategies as st
 
 from instances import check
-from instances.boa import BoaAllocation, Epoch, GpuType, JobClass, Points, Speedup, least_budget
+from instances.boa import BoaAllocation, Epoch, GpuType, JobClass, Points, Speedup, least_budget, on_grid_from
 
 WIDE_BUDGET = 1e8
 
@@ -48,7 +48,9 @@ def allocations(
     prices = draw(st.lists(st.sampled_from([0.5, 1.0, 2.0]), min_size=types, max_size=types))
     gpu_types = tuple(GpuType(name=n, price=p) for n, p in zip(names, prices, strict=True))
     data = BoaAllocation(budget=WIDE_BUDGET, gpu_types=gpu_types, classes=tuple(classes), widths="integer")
-    return data.model_copy(update={"budget": least_budget(data) * draw(st.floats(1, 4))})
+    least = least_budget(data)
+    budget = max(least * draw(st.floats(1, 4)), on_grid_from(least))
+    return BoaAllocation.model_validate(data.model_dump() | {"budget": budget})
 
 
 def policies(data: BoaAllocation) -> Iterator[dict[str, Any]]:

@@ -5,29 +5,53 @@ from __future__ import annotations
 from typing import Any
 
 from experiments.methods.method import SEEDED, Method, exact, heuristic
+from instances.boa import affordable_width, oversize
 
 LITERAL_WIDTHS = 5_000  # binaries x from which the literal program takes a minute and more
+STARTS = ("one-width",)
 
 
 def _costly_literal(data: Any) -> bool:
-    tables = [e.speedup.table for c in data.classes for e in c.epochs if e.speedup.table]
-    widest = max((min(points.gpus[-1], data.max_width or points.gpus[-1]) for points in tables), default=1)
-    return not data.convex and sum(len(c.epochs) for c in data.classes) * widest > LITERAL_WIDTHS
+    if data.convex or _unfit_exact(data):
+        return False
+    return sum(len(c.epochs) for c in data.classes) * affordable_width(data) > LITERAL_WIDTHS
+
+
+def _endless(data: Any) -> str | None:
+    """Why the instance has no optimum: a job runs ever faster at no more cost, and nothing ends that."""
+    for c in data.classes:
+        for epoch in c.epochs:
+            for curve in (epoch.speedup.on(t.name) for t in data.gpu_types):
+                if 1.0 in (curve.amdahl, curve.power) and not c.rescale_hours and data.max_width is None:
+                    return f"max_width must be given, since a speedup of class {c.name} is linear"
+    return None
+
+
+def _unfit_exact(data: Any) -> str | None:
+    return data.unsolved or _endless(data) or (None if data.convex else oversize(data))
+
+
+def _unfit_mixed(data: Any) -> str | None:
+    return _unfit_types(data) or data.unsolved or _endless(data)
 
 
 def _unfit_types(data: Any) -> str | None:
     return "it chooses among widths of one GPU type" if data.heterogeneous else None
 
 
+def _unfit_heuristic(data: Any) -> str | None:
+    return _unfit_types(data) or _endless(data) or oversize(data)
+
+
 BUILDERS = {"boa-allocation": "models.boa:build_literal"}
 METHODS: dict[str, tuple[Method, ...]] = {
     "boa-allocation": (
-        Method("exact", "models.boa:exact", "exact", frozenset({"time_limit", "gap"})),
-        exact("literal", "models.boa:literal", costly=_costly_literal),
-        heuristic("width-calculator", "heuristics.boa:width_calculator", _unfit_types, SEEDED),
-        heuristic("width-calculator-whole-job", "heuristics.boa:width_calculator_whole_job", _unfit_types, SEEDED),
-        heuristic("one-width", "heuristics.boa:one_width", _unfit_types),
-        heuristic("equal-share", "heuristics.boa:equal_share", _unfit_types),
-        heuristic("randomised", "models.boa:randomised", _unfit_types),
+        Method("exact", "models.boa:exact", "exact", frozenset({"time_limit", "gap"}), _unfit_exact, starts=STARTS),
+        exact("literal", "models.boa:literal", _unfit_exact, costly=_costly_literal, starts=STARTS),
+        heuristic("width-calculator", "heuristics.boa:width_calculator", _unfit_heuristic, SEEDED),
+        heuristic("width-calculator-whole-job", "heuristics.boa:width_calculator_whole_job", _unfit_heuristic, SEEDED),
+        heuristic("one-width", "heuristics.boa:one_width", _unfit_heuristic),
+        heuristic("equal-share", "heuristics.boa:equal_share", _unfit_heuristic),
+        heuristic("randomised", "models.boa:randomised", _unfit_mixed),
     ),
 }

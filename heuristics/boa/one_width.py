@@ -7,7 +7,8 @@ import numpy as np
 from heuristics.boa.plan import FloatArray, IntArray, Plan, plan, within
 from heuristics.boa.segments import Segments
 from instances import Answer, Options, Result, Stopwatch, conclude
-from instances.boa import BoaAllocation
+from instances.boa import BoaAllocation, planned
+from instances.boa.budget import HAIR
 
 
 def one_width(data: BoaAllocation) -> Result:
@@ -33,8 +34,8 @@ def equal_share(data: BoaAllocation) -> Result:
         p = plan(data)
         time, cost = _class_totals(p)
     with Stopwatch() as clock:
-        parts = _equal_parts(cost.min(1), data.budget)
-        affordable = cost <= np.maximum(parts, cost.min(1))[:, None] * (1 + 1e-12)
+        parts = _equal_parts(cost.min(1), planned(data.budget) * (1 - HAIR))
+        affordable = cost <= np.maximum(parts, cost.min(1))[:, None]
         width = np.where(affordable, time, np.inf).argmin(1) + 1
     return _conclude(p, width, "equal-share", building.cpu_s, clock.cpu_s)
 
@@ -53,17 +54,44 @@ def _greedy(time: FloatArray, cost: FloatArray, budget: float) -> IntArray:
     steps = Segments(time, grid, np.ones(m), cost[:, 0] / time[:, 0])
     at = steps.cheapest.copy()
     here = np.arange(m)
-    for i, end in zip(steps.run, steps.end, strict=True):
-        if within(cost[here, at].sum() - cost[i, at[i]] + cost[i, end], budget):
-            at[i] = max(at[i], end)
+    _take_steps(at, steps, cost, budget)
     while True:
-        spare = budget * (1 + 1e-12) - cost[here, at].sum()
+        spare = planned(budget) - cost[here, at].sum()
         fits = cost - cost[here, at][:, None] <= spare
         gain = np.where(fits, time[here, at][:, None] - time, -np.inf)
         i, k = np.unravel_index(int(gain.argmax()), gain.shape)
         if gain[i, k] <= 0:
             return at + 1
         at[i] = k
+
+
+def _take_steps(at: IntArray, steps: Segments, cost: FloatArray, budget: float) -> None:
+    """Move the widths `at` (m,) along the steps, in their order, that fit when their turn comes.
+
+    A step that does not fit never will: what is taken meanwhile only leaves less. So the steps that fit go in rounds,
+    in each as many as fit together.
+    """
+    here, order = np.arange(len(at)), np.arange(len(steps.run))
+    while True:
+        spare = planned(budget) - cost[here, at].sum()
+        run, end = steps.run[order], steps.end[order]
+        fits = (cost[run, end] - cost[run, at[run]] <= spare) & (end > at[run])
+        order, run, end = order[fits], run[fits], end[fits]
+        if not len(order):
+            return
+        # each step goes on from the one of its run before; where ends are out of order the farthest counts
+        by_run = np.lexsort((np.arange(len(run)), run))
+        first = np.concatenate([[True], run[by_run][1:] != run[by_run][:-1]])
+        reached = end[by_run]
+        starts = np.flatnonzero(first)
+        for a, b in zip(starts, [*starts[1:], len(reached)], strict=True):
+            np.maximum.accumulate(reached[a:b], out=reached[a:b])
+        before = np.where(first, at[run[by_run]], np.concatenate([[0], reached[:-1]]))
+        extra = np.empty(len(run))
+        extra[by_run] = cost[run[by_run], reached] - cost[run[by_run], before]
+        taken = max(1, int(np.searchsorted(np.maximum.accumulate(np.cumsum(extra)), spare, side="right")))
+        np.maximum.at(at, run[:taken], end[:taken])
+        order = order[taken:]
 
 
 def _equal_parts(least: FloatArray, budget: float) -> FloatArray:

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from instances import Solution
-from instances.boa import BoaAllocation, WidthArrays, width_arrays
+from instances.boa import BoaAllocation, WidthArrays, planned, width_arrays
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
@@ -55,5 +55,5 @@ def plan(data: BoaAllocation) -> Plan:
 
 
 def within(cost: float, budget: float) -> bool:
-    """Whether a cost keeps the budget, up to the rounding of sums."""
-    return cost <= budget * (1 + 1e-12)
+    """Whether a cost keeps the budget."""
+    return cost <= planned(budget)

@@ -119,7 +119,8 @@ def _shrink(p: Plan, grid: FloatArray, hours: FloatArray, starts: IntArray) -> t
 def _grid(data: BoaAllocation, last: int) -> FloatArray:
     """Widths from 1 to `last`: the whole ones, and finer where a speedup is given by a formula."""
     whole = np.arange(1, last + 1, dtype=float)
-    if all(epoch.speedup.table is not None for c in data.classes for epoch in c.epochs):
+    name = data.gpu_types[0].name
+    if all(epoch.speedup.on(name).table is not None for c in data.classes for epoch in c.epochs):
         return whole
     fine = np.arange(FINE, FINE * min(last, FINE_UP_TO) + 1) / FINE
     if last <= FINE_UP_TO:

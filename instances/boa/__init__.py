@@ -3,8 +3,9 @@
 The problem `boa-allocation`, its data, its builders and its checker.
 """
 
-from instances.boa.allocation import BUDGET_SLACK, BoaAllocation, Epoch, GpuType, JobClass
-from instances.boa.arrays import WidthArrays, shares, width_arrays
+from instances.boa.allocation import BoaAllocation, Epoch, GpuType, JobClass
+from instances.boa.arrays import WidthArrays, affordable_width, oversize, shares, width_arrays
+from instances.boa.budget import enough, granted, on_grid_from, planned, proven
 from instances.boa.checker import check_allocation
 from instances.boa.generators import figure_1, random_allocation
 from instances.boa.hull import concave_hull
@@ -13,7 +14,6 @@ from instances.boa.speedup import Curve, Points, Speedup
 from instances.boa.traces import from_trace, hull_deviation, newtrace, table
 
 __all__ = [
-    "BUDGET_SLACK",
     "BoaAllocation",
     "Curve",
     "Epoch",
@@ -22,14 +22,21 @@ __all__ = [
     "Points",
     "Speedup",
     "WidthArrays",
+    "affordable_width",
     "check_allocation",
     "concave_hull",
+    "enough",
     "figure_1",
     "from_trace",
+    "granted",
     "hull_deviation",
     "least_budget",
     "least_cost",
     "newtrace",
+    "on_grid_from",
+    "oversize",
+    "planned",
+    "proven",
     "random_allocation",
     "shares",
     "table",

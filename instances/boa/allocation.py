@@ -8,6 +8,7 @@ from typing import Annotated, ClassVar, Literal, Self
 import numpy as np
 from pydantic import Field, model_validator
 
+from instances.boa.budget import enough
 from instances.boa.hull import Hulls
 from instances.boa.least import least_budget
 from instances.boa.speedup import Curve, FloatArray, Speedup
@@ -21,8 +22,6 @@ from instances.fields import (
     refuse,
     refuse_duplicates,
 )
-
-BUDGET_SLACK = 1e-9  # relative: how far a sum of floating-point costs may carry past the budget
 
 
 class GpuType(Frozen):
@@ -89,6 +88,13 @@ class BoaAllocation(ProblemData):
         return not self.rescales and (self.widths == "continuous" or self.heterogeneous)
 
     @property
+    def unsolved(self) -> str | None:
+        """Why no method solves the problem as it stands, `None` where the exact ones do."""
+        if self.rescales and self.widths == "continuous":
+            return "continuous widths with rescaling times are solved by no method: widths must be integer"
+        return None
+
+    @property
     def load(self) -> float:
         """ρ = Σ ρ_i: the GPUs kept busy where every job runs at width 1 and nothing is rescaled."""
         return sum(c.load for c in self.classes)
@@ -120,9 +126,10 @@ class BoaAllocation(ProblemData):
             for j, epoch in enumerate(job_class.epochs):
                 self._validate_types(f"classes[{i}].epochs[{j}].speedup", epoch.speedup, names)
         least = least_budget(self)
-        if self.budget < least * (1 - BUDGET_SLACK):
+        if not enough(self.budget, least):
             what = "the least that the jobs cost" + (", rescaling included" if self.rescales else "")
-            refuse("budget", f"must be >= {least:.6g} ({what}; {least - self.budget:.4g} short)", self.budget)
+            shown = f"{least:.6g}" if least - self.budget > 1e-5 * least else f"{least:.12g}"
+            refuse("budget", f"must be >= {shown} ({what}; {least - self.budget:.4g} short)", self.budget)
         return self
 
     def _validate_types(self, path: str, speedup: Speedup, names: set[str]) -> None:

@@ -9,11 +9,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from instances.boa.allocation import BoaAllocation
+from instances.boa.budget import proven
 from instances.boa.least import least_budget, least_cost
 from instances.errors import InputError
 
 FloatArray = NDArray[np.float64]
-MOST_CELLS = 40_000_000  # entries of one array: 320 MB
+MOST_CELLS = 10_000_000  # entries of one array: 80 MB, of which a method holds a dozen
 
 
 @dataclass(frozen=True)
@@ -43,19 +44,19 @@ def shares(data: BoaAllocation) -> FloatArray:
     return weighted / weighted.sum()
 
 
-def width_arrays(data: BoaAllocation) -> WidthArrays:
-    """The arrays of `data`, its widths whole and as far as the budget could pay for them.
+def width_arrays(data: BoaAllocation, last: int | None = None) -> WidthArrays:
+    """The arrays of `data`, its widths whole and up to `last`.
 
-    Raises InputError where these are too many.
+    By default they go as far as the budget could pay for where each class and epoch has one width. Where jobs may be
+    mixed, a small share can run wider than that. Raises InputError where these are too many.
     """
-    last = _last_width(data)
+    widest = affordable_width(data) if last is None else last
+    too_many = oversize(data, widest)
+    if too_many is not None:
+        raise InputError(too_many)
+    last = int(widest)
     epochs = np.array([len(c.epochs) for c in data.classes])
     shape = int(epochs.max()), len(data.classes), len(data.gpu_types) * last
-    if math.prod(shape) > MOST_CELLS:
-        raise InputError(
-            f"max_width: {shape[0]} epochs of {shape[1]} classes at {shape[2]} widths are more than {MOST_CELLS:,}; "
-            "give a smaller one"
-        )
     hours = np.zeros(shape)
     for i, c in enumerate(data.classes):
         for j, epoch in enumerate(c.epochs):
@@ -77,11 +78,25 @@ def width_arrays(data: BoaAllocation) -> WidthArrays:
     )
 
 
-def _last_width(data: BoaAllocation) -> int:
+def oversize(data: BoaAllocation, last: float | None = None) -> str | None:
+    """What is too large about the arrays of widths up to `last` (default: what the budget pays for), if anything."""
+    widest = affordable_width(data) if last is None else last
+    if math.isinf(widest):
+        return "max_width: must be given where a speedup is linear (amdahl 1 or power 1), or nearly so"
+    cells = max(len(c.epochs) for c in data.classes) * len(data.classes) * len(data.gpu_types) * widest
+    if cells <= MOST_CELLS:
+        return None
+    return (
+        f"max_width: must be given, or smaller: the arrays of widths up to {widest:,.0f} have {cells:,.0f} entries, "
+        f"over the limit of {MOST_CELLS:,}"
+    )
+
+
+def affordable_width(data: BoaAllocation) -> float:
     """The widest run that any epoch can have within the budget, the other epochs costing the least they can."""
-    spare = data.budget * (1 + 1e-9) - least_budget(data)
+    spare = max(0.0, proven(data.budget) - least_budget(data))
     price = min(t.price for t in data.gpu_types)
-    last = 1
+    last = 1.0
     for c in data.classes:
         room = spare / c.arrivals_per_hour + least_cost(data, c)
         for epoch in c.epochs:
@@ -91,19 +106,15 @@ def _last_width(data: BoaAllocation) -> int:
                     continue
                 run = _widest(curve.amdahl, curve.power, room / (price * epoch.size_hours))
                 change = room / (price * c.rescale_hours) if c.rescale_hours else math.inf
-                last = max(last, _whole(min(run, change, data.max_width or math.inf)))
-    return last
+                last = max(last, min(run, change, data.max_width or math.inf))
+    return last if math.isinf(last) else float(math.floor(last * (1 + 1e-9)))
 
 
 def _widest(amdahl: float | None, power: float | None, cost: float) -> float:
-    """The width at which k/s(k) reaches `cost` >= 1."""
+    """The width at which k/s(k) reaches `cost` >= 1, infinite where it never does."""
     if amdahl is not None:
         return math.inf if amdahl == 1 else (cost - amdahl) / (1 - amdahl)
     assert power is not None
-    return math.inf if power == 1 else cost ** (1 / (1 - power))
-
-
-def _whole(width: float) -> int:
-    if width > MOST_CELLS:
-        raise InputError("max_width: must be given where a class speeds up without limit")
-    return max(1, math.floor(width * (1 + 1e-9)))
+    cost = max(1.0, cost)
+    exponent = math.log(cost) / (1 - power) if power < 1 else math.inf
+    return math.exp(exponent) if exponent < 700 else math.inf

@@ -7,13 +7,15 @@ from bisect import bisect_right
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from instances.boa.allocation import BUDGET_SLACK, BoaAllocation, Epoch, JobClass
+from instances.boa.allocation import BoaAllocation, Epoch, JobClass
+from instances.boa.budget import granted
 from instances.boa.speedup import Curve
 from instances.errors import MalformedSolution
 from instances.options import Solution
 from instances.verdict import Verdict
 
-WIDTH_SLACK = 1e-9  # how far a width may lie off its limits
+NOISE = 1e-9  # relative: a width this close to a limit is at it, shares that add up to 1 this closely are scaled to it
+LARGE = 1e300  # wider is no width
 Point = tuple[float, float]
 
 
@@ -24,11 +26,11 @@ def check_allocation(data: BoaAllocation, solution: Solution) -> Verdict:
     widths}]}}`: each job of the class draws one path. `{"assignment": {class: [[{type, width, fraction}]]}}`: with
     several GPU types, shares of the jobs of each epoch on (type, width).
 
-    Where the problem is not convex, a policy that mixes paths is no policy of the exact problem, which asks for one
-    width for each class and epoch: its objective stands, and the mix is the constraint it breaks.
+    Where the problem is not convex, a policy that mixes paths or widths is no policy of the exact problem, which asks
+    for one width for each class and epoch: its objective stands, and the mix is the constraint it breaks.
 
     A job starts by being set up on its first width, which takes the rescaling time as every later change does. The
-    time-average cost must not exceed the budget by more than a relative 1e-9. Raises MalformedSolution.
+    time-average cost must keep the budget, as `instances.boa.budget` says. Raises MalformedSolution.
     """
     forms: dict[str, Callable[[_Book, JobClass, Any], None]] = {
         "widths": _one_path,
@@ -61,57 +63,63 @@ class _Book:
 
     def visit(self, job_class: JobClass, share: float, kind: str, width: float, hours: float) -> None:
         """A `share` of the jobs of a class holds `width` GPUs for some hours."""
+        if share == 0:
+            return
         self._waited.append(job_class.weight * job_class.arrivals_per_hour * share * hours)
         self._spent.append(job_class.arrivals_per_hour * share * hours * width * self.price[kind])
 
-    def run(self, job_class: JobClass, epoch: Epoch, kind: str, width: Any, where: str) -> float:
-        """Hours that the epoch takes; notes a width that is not allowed."""
+    def run(self, epoch: Epoch, kind: str, width: Any, where: str) -> tuple[float, float]:
+        """The width, noise at its limits taken off, and the hours that the epoch takes; notes one not allowed."""
         number = _number(width, where)
-        if number < 1 - WIDTH_SLACK:
-            raise MalformedSolution(f"{where} must be >= 1, got {width!r}")
-        if self.data.max_width is not None and number > self.data.max_width * (1 + WIDTH_SLACK):
-            self.violations.append(f"{where} is {number:g}, wider than max_width {self.data.max_width}")
-        whole = self.data.widths == "integer" or self.data.rescales
-        if whole and number != round(number):
+        if number < 1 - NOISE:
+            raise MalformedSolution(f"{where} must be >= 1, got {number!r}")
+        if self.data.widths == "integer" and number != round(number):
             self.violations.append(f"{where} is {number:g}, not a whole number")
-        return epoch.size_hours / self._speedup(epoch.speedup.on(kind), max(1.0, number), where)
+        curve = epoch.speedup.on(kind)
+        number = max(1.0, number)
+        limits = [(self.data.max_width, "wider than max_width {}")]
+        if curve.table is not None:
+            limits.append((curve.table.gpus[-1], "past the last width {} of its table"))
+        for limit, message in limits:
+            if limit is not None and number > limit:
+                if number > limit * (1 + NOISE):
+                    self.violations.append(f"{where} is {number:g}, {message.format(limit)}")
+                else:
+                    number = float(limit)
+        return number, epoch.size_hours / self._speedup(curve, number)
 
-    def _speedup(self, curve: Curve, width: float, where: str) -> float:
+    def _speedup(self, curve: Curve, width: float) -> float:
         if curve.amdahl is not None:
             return width / (width * (1 - curve.amdahl) + curve.amdahl)
         if curve.power is not None:
             return math.exp(curve.power * math.log(width))
         assert curve.table is not None
-        if width > curve.table.gpus[-1] * (1 + WIDTH_SLACK):
-            self.violations.append(f"{where} is {width:g}, past the last width {curve.table.gpus[-1]} of its table")
         if id(curve) not in self._hulls:
             self._hulls[id(curve)] = _hull(curve.table.gpus, curve.table.speedup, self.data.max_width)
         return _read(self._hulls[id(curve)], width)
 
     def verdict(self) -> Verdict:
-        spent, budget = math.fsum(self._spent), self.data.budget
-        if spent > budget * (1 + BUDGET_SLACK):
+        spent, budget = _sum(self._spent), self.data.budget
+        if spent > granted(budget):
             self.violations.append(f"costs {spent:.10g}, over the budget {budget:.10g} by {spent - budget:.3g}")
         total = math.fsum(c.weight * c.arrivals_per_hour for c in self.data.classes)
-        return Verdict(math.fsum(self._waited) / total, tuple(self.violations))
+        return Verdict(_sum(self._waited) / total, tuple(self.violations))
 
 
 def _one_path(book: _Book, job_class: JobClass, widths: Any, share: float = 1.0) -> None:
     kind = book.data.gpu_types[0].name
     before = None
     for j, (epoch, width) in enumerate(_per_epoch(job_class, widths)):
-        hours = book.run(job_class, epoch, kind, width, f"width of class {job_class.name}, epoch {j}")
-        book.visit(job_class, share, kind, width, hours + (job_class.rescale_hours if width != before else 0.0))
-        before = width
+        held, hours = book.run(epoch, kind, width, f"width of class {job_class.name}, epoch {j}")
+        book.visit(job_class, share, kind, held, hours + (job_class.rescale_hours if held != before else 0.0))
+        before = held
 
 
 def _paths(book: _Book, job_class: JobClass, paths: Any) -> None:
-    shares = []
-    for path in _records(paths, {"probability", "widths"}, f"paths of class {job_class.name}"):
-        share = _share(path["probability"], f"probability of class {job_class.name}")
-        shares.append(share)
+    records = _records(paths, {"probability", "widths"}, f"paths of class {job_class.name}")
+    shares = _shares([path["probability"] for path in records], f"probabilities of class {job_class.name}")
+    for path, share in zip(records, shares, strict=True):
         _one_path(book, job_class, path["widths"], share)
-    _whole(shares, f"probabilities of class {job_class.name}")
     taken = sum(share > 0 for share in shares)
     if taken > 1 and not book.data.convex:
         book.violations.append(f"class {job_class.name} mixes {taken} paths, not one width in each epoch")
@@ -122,17 +130,20 @@ def _assignment(book: _Book, job_class: JobClass, epochs: Any) -> None:
     for j, (epoch, options) in enumerate(_per_epoch(job_class, epochs)):
         where = f"class {job_class.name}, epoch {j}"
         records = _records(options, {"type", "width", "fraction"}, where)
-        if book.data.rescales and len(records) != 1:
+        shares = _shares([option["fraction"] for option in records], f"fractions of {where}")
+        taken = sum(share > 0 for share in shares)
+        if book.data.rescales and taken != 1:
             raise MalformedSolution(f"{where} must have one choice, since changes take time")
-        for option in records:
-            if option["type"] not in book.price:
-                raise MalformedSolution(f"{where}: unknown GPU type {option['type']!r}")
-            hours = book.run(job_class, epoch, option["type"], option["width"], f"width of {where}")
-            choice = (option["type"], option["width"])
-            changed = job_class.rescale_hours if choice != before else 0.0
-            book.visit(job_class, _share(option["fraction"], where), *choice, hours + changed)
-            before = choice
-        _whole([option["fraction"] for option in records], f"fractions of {where}")
+        if taken > 1 and not book.data.convex:
+            book.violations.append(f"{where} mixes {taken} widths, not one for all jobs")
+        for option, share in zip(records, shares, strict=True):
+            kind = option["type"]
+            if not isinstance(kind, str) or kind not in book.price:
+                raise MalformedSolution(f"{where}: unknown GPU type {_shown(kind)}")
+            width, hours = book.run(epoch, kind, option["width"], f"width of {where}")
+            changed = job_class.rescale_hours if (kind, width) != before else 0.0
+            book.visit(job_class, share, kind, width, hours + changed)
+            before = (kind, width) if share > 0 else before
 
 
 def _per_epoch(job_class: JobClass, entries: Any) -> list[tuple[Epoch, Any]]:
@@ -146,26 +157,41 @@ def _records(entries: Any, names: set[str], where: str) -> list[Mapping[str, Any
         raise MalformedSolution(f"{where} must be a list with entries")
     for entry in entries:
         if not isinstance(entry, Mapping) or set(entry) != names:
-            raise MalformedSolution(f"{where}: an entry must have {', '.join(sorted(names))}, got {entry!r:.80}")
+            raise MalformedSolution(f"{where}: an entry must have {', '.join(sorted(names))}, got {_shown(entry)}")
     return list(entries)
 
 
 def _number(value: Any, where: str) -> float:
-    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
-        raise MalformedSolution(f"{where} must be a number, got {value!r:.80}")
+    if isinstance(value, bool) or not isinstance(value, int | float) or not -LARGE < value < LARGE:
+        raise MalformedSolution(f"{where} must be a number, got {_shown(value)}")
     return float(value)
 
 
-def _share(value: Any, where: str) -> float:
-    share = _number(value, where)
-    if not 0 <= share <= 1 + WIDTH_SLACK:
-        raise MalformedSolution(f"{where} must be in [0, 1], got {value!r}")
-    return share
+def _shares(values: Sequence[Any], where: str) -> list[float]:
+    """Shares that add up to 1, scaled so that they do to the last digit."""
+    shares = [_number(value, where) for value in values]
+    for share in shares:
+        if not 0 <= share <= 1 + NOISE:
+            raise MalformedSolution(f"{where} must be in [0, 1], got {share!r}")
+    total = math.fsum(shares)
+    if abs(total - 1) > NOISE:
+        raise MalformedSolution(f"{where} must add up to 1, got {total!r}")
+    return [share / total for share in shares]
 
 
-def _whole(shares: Sequence[float], where: str) -> None:
-    if abs(math.fsum(shares) - 1) > WIDTH_SLACK:
-        raise MalformedSolution(f"{where} must add up to 1, got {math.fsum(shares)!r}")
+def _shown(value: Any) -> str:
+    """A value for a message; Python refuses to print whole numbers of thousands of digits."""
+    try:
+        return f"{value!r:.80}"
+    except ValueError:
+        return "one of thousands of digits"
+
+
+def _sum(values: Sequence[float]) -> float:
+    try:
+        return math.fsum(values)
+    except OverflowError:
+        return math.inf
 
 
 def _hull(gpus: Sequence[int], speedup: Sequence[float], max_width: int | None) -> list[Point]:

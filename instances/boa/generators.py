@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from instances.boa.allocation import BoaAllocation, Epoch, JobClass
+from instances.boa.budget import on_grid_from
 from instances.boa.least import least_budget
 from instances.boa.speedup import Points, Speedup
 from instances.envelope import Instance, Reference
@@ -69,7 +70,9 @@ def random_allocation(
         for i in range(classes)
     )
     data = BoaAllocation(budget=1e9, classes=made, widths="integer")
-    data = BoaAllocation(budget=budget_over_least * least_budget(data), classes=made, widths="integer")
+    least = least_budget(data)
+    budget = max(budget_over_least * least, on_grid_from(least))
+    data = BoaAllocation(budget=budget, classes=made, widths="integer")
     shape = f"{classes}x{low if low == high else f'{low}-{high}'}x{widths}"
     source = f"generated: rescaling {rescale:g} of an epoch, budget {budget_over_least:g} times the least"
     return Instance.of(data, f"random-{shape}-rescale-{rescale:g}-budget-{budget_over_least:g}-seed-{seed}", source)

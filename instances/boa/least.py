@@ -31,7 +31,8 @@ def least_cost(data: BoaAllocation, job_class: JobClass) -> float:
     sizes = np.array([e.size_hours for e in job_class.epochs])
     r = job_class.rescale_hours
     if cheapest == 1 and not data.heterogeneous:
-        first = np.array([data.speedups(e.speedup, 1)[0] for e in job_class.epochs])
+        name = data.gpu_types[0].name
+        first = np.array([data.speedups(e.speedup.on(name), 1)[0] for e in job_class.epochs])
         return float(data.gpu_types[0].price * (np.sum(sizes / first) + r))
     width = np.arange(1, cheapest + 1)
     rate = np.concatenate([price * width for price in prices.values()])

@@ -8,22 +8,26 @@ z; y is its perspective in (x, p), which keeps problem (7) convex although p and
 from __future__ import annotations
 
 import warnings
+from dataclasses import dataclass, replace
 from typing import Any
 
 import cvxpy as cp
 import numpy as np
 from scipy import sparse
 
-from instances import Answer, Options, Report, Solution, Stopwatch, ignore
-from instances.boa import BUDGET_SLACK, BoaAllocation, least_budget
+from instances import Answer, InputError, Options, Report, Solution, Stopwatch, ignore
+from instances.boa import BoaAllocation, planned, proven
 from instances.result import Termination
-from models.boa.convex import by_class, rounded_down
-from models.boa.curves import AMDAHL, POWER, TABLE, Curves, Lagrangian, curves, width_at
+from models.boa.convex import LARGE, by_class
+from models.boa.curves import AMDAHL, POWER, TABLE, Choice, Curves, Lagrangian, cost_at, curves, width_at
 from models.boa.network import FloatArray
 from models.highs import LinearModel, solve_arrays
 
 ACCURACY = 1e-10  # of the cone solver
-SOLVER_SLACK = 1e-8  # relative: taken off HiGHS's bound, for its tolerances
+FIRST = 64  # whole widths of a formula that the linear program has to begin with
+GROWTH = 4
+LARGEST = 1e12  # in a linear program, as a multiple of the budget or of the scale: HiGHS refuses larger numbers
+MOST_COLUMNS = 2_000_000  # of a linear program
 SMALLEST = 1e-9  # a share below this is none
 
 
@@ -105,8 +109,8 @@ def literal_cone(data: BoaAllocation, options: Options, report: Report = ignore)
         lagrangian = Lagrangian(c)
         lagrangian.check_bounded()
         scale, unit = float(c.value.mean()), data.budget / c.epochs
-        scaled = Curves(c.value / scale, c.price / unit, c.kind, c.parameter, c.last, c.speed, c.types)
-        problem, p, x, _ = build_cone(scaled, data.budget / unit)
+        scaled = replace(c, value=c.value / scale, price=c.price / unit)
+        problem, p, x, _ = build_cone(scaled, planned(data.budget) / unit)
     accuracy = {"tol_gap_abs": ACCURACY, "tol_gap_rel": ACCURACY, "tol_feas": ACCURACY}
     limit = {} if options.time_limit is None else {"time_limit": options.time_limit}
     with Stopwatch(options.time_limit) as clock, warnings.catch_warnings():
@@ -118,12 +122,12 @@ def literal_cone(data: BoaAllocation, options: Options, report: Report = ignore)
     if x.value is None:
         why: Termination = "time_limit" if clock.expired else "error"
         return Answer(None, None, why, f"Clarabel: {problem.status}", building.cpu_s, clock.cpu_s)
-    bound = rounded_down(lagrangian.at(max(0.0, float(problem.constraints[0].dual_value) * scale / unit)), data.budget)
+    bound = lagrangian.bound(max(0.0, float(problem.constraints[0].dual_value) * scale / unit), proven(data.budget))
     share = np.maximum(p.value, 0).reshape(-1, c.types)
     share = np.where(share < SMALLEST, 0, share)
     share = (share / share.sum(1, keepdims=True)).ravel()
     z = np.divide(x.value, p.value, out=np.ones(len(share)), where=share > 0)
-    solution = _solution(data, c, *_repair(data, c, share, z))
+    solution = _solution(data, c, *_repair(data, c, share, z, lagrangian.at(LARGE)))
     report(solution, bound)
     return Answer(
         solution=solution,
@@ -136,54 +140,100 @@ def literal_cone(data: BoaAllocation, options: Options, report: Report = ignore)
 
 
 def literal_lp(data: BoaAllocation, options: Options, report: Report = ignore) -> Answer:
-    """Problem (7) as a linear program over shares of (type, width), where every speedup is a table; by HiGHS."""
+    """Problem (7) as a linear program over shares of (type, width), where every speedup is a table; by HiGHS.
+
+    A formula over whole widths is a table without an end. It is cut at a width, and more widths are added until the
+    best one at the program's own multiplier is among them; the bound is the Lagrangian there, over all widths.
+    """
     with Stopwatch() as building:
-        c = curves(data)
-        z = 1 / c.speed[c.rows()]
-        width = np.arange(1, z.shape[1] + 1)
-        valid = (width <= c.last[:, None]).ravel()
-        n = z.shape[0] * z.shape[1]
-        epochs = sparse.kron(sparse.eye_array(c.epochs), np.ones((1, c.types * z.shape[1])))
-        cost = (c.price[:, None] * z * width).ravel() / data.budget
-        model = LinearModel(
-            cost=(c.value[:, None] * z).ravel(),
-            matrix=sparse.vstack([cost.reshape(1, n), epochs]),
-            row_lower=np.concatenate([[-np.inf], np.ones(c.epochs)]),
-            row_upper=np.ones(1 + c.epochs),
-            upper=np.where(valid, 1.0, 0.0),
-        )
+        lagrangian = Lagrangian(curves(data))
+        lagrangian.check_bounded()
+        program = _program(data, FIRST)
     tight = {"primal_feasibility_tolerance": 1e-10, "dual_feasibility_tolerance": 1e-10}
-    solved = solve_arrays(model, options, extra=tight)
-    solution = None
-    if solved.x is not None:
-        share = np.where(solved.x < SMALLEST, 0, solved.x).reshape(c.epochs, c.types, len(width))
-        share /= share.sum((1, 2), keepdims=True)
-        solution = _lp_solution(data, c, share)
-        report(solution, solved.bound)
+    with Stopwatch(options.time_limit) as clock:
+        while True:
+            left = None if options.time_limit is None else max(clock.remaining_s, 1e-3)
+            solved = solve_arrays(program.model, replace(options, time_limit=left), extra=tight)
+            if solved.x is None or solved.duals is None:
+                return Answer(None, None, solved.termination, solved.reason, building.cpu_s, clock.cpu_s)
+            mu = max(0.0, -float(solved.duals[0])) * program.scale / data.budget
+            wanted = lagrangian.widest(mu)
+            if wanted <= program.last or clock.expired:
+                break
+            program = _program(data, int(min(max(wanted, program.last * GROWTH), program.last * GROWTH**4)))
+    bound = lagrangian.bound(mu, proven(data.budget))
+    solution = _lp_solution(data, program, solved.x, lagrangian)
+    report(solution, bound)
+    rows, columns = program.model.matrix.shape
     return Answer(
         solution=solution,
-        bound=None if solved.bound is None else solved.bound * (1 - SOLVER_SLACK),
+        bound=bound,
         termination=solved.termination,
         reason=solved.reason,
         build_s=building.cpu_s,
-        solve_s=solved.solve_s,
-        trace=solved.trace,
-        info={**solved.info, "rows": 1 + c.epochs, "columns": n},
+        solve_s=clock.cpu_s,
+        trace=((clock.wall_s, None, bound),),
+        info={**solved.info, "rows": rows, "columns": columns},
     )
 
 
-def _repair(data: BoaAllocation, c: Curves, share: FloatArray, z: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Shares and widths within the budget: a solver's last digits are paid for by moving towards width 1."""
+@dataclass(frozen=True)
+class _Program:
+    """Problem (7) over whole widths up to `last`; its objective is in units of `scale` hours, its budget 1.
+
+    Widths far too dear or slow for floats are left out, which the bound does not know of.
+    """
+
+    c: Curves
+    model: LinearModel
+    last: int
+    scale: float
+
+
+def _program(data: BoaAllocation, last: int) -> _Program:
+    c = curves(data, last)
+    z = 1 / c.speed[c.rows()]
+    if z.size > MOST_COLUMNS:
+        raise InputError(
+            f"max_width: must be given, or smaller: the linear program has {z.size:,} columns, over {MOST_COLUMNS:,}"
+        )
+    width = np.arange(1, z.shape[1] + 1)
+    epochs = sparse.kron(sparse.eye_array(c.epochs), np.ones((1, c.types * z.shape[1])))
+    cost, scale = (c.price[:, None] * z * width).ravel() / data.budget, float((c.value * z.min(1)).max())
+    time = (c.value[:, None] * z).ravel() / scale
+    valid = (width <= c.last[:, None]).ravel() & (cost <= LARGEST) & (time <= LARGEST)
+    model = LinearModel(
+        cost=np.where(valid, time, 0.0),
+        matrix=sparse.vstack([np.where(valid, cost, 0.0).reshape(1, z.size), epochs]).tocsc(),
+        row_lower=np.concatenate([[-np.inf], np.ones(c.epochs)]),
+        row_upper=np.concatenate([[planned(data.budget) / data.budget], np.ones(c.epochs)]),
+        upper=np.where(valid, 1.0, 0.0),
+    )
+    return _Program(c, model, last, scale)
+
+
+def _repair(
+    data: BoaAllocation, c: Curves, share: FloatArray, z: FloatArray, cheapest: Choice
+) -> tuple[FloatArray, FloatArray]:
+    """Shares and widths within the budget: a solver's last digits are paid for by mixing in the cheapest policy."""
     first, last = _ends(c)
     z = np.clip(z, last, first)
+    keeps, chosen = planned(data.budget), np.arange(c.epochs) * c.types + cheapest.type
     for _ in range(60):
-        width = np.array([width_at(c, i, v) if s > 0 else 1.0 for i, (v, s) in enumerate(zip(z, share, strict=True))])
-        spent = float((c.price * share * z * width).sum())
-        excess = spent - data.budget
-        if excess <= BUDGET_SLACK / 2 * data.budget:
-            break
-        back = min(1.0, 1.01 * excess / max(spent - least_budget(data), excess))
-        z = z + back * (first - z)
+        used = np.flatnonzero(share > 0)
+        width = np.ones(len(share))
+        width[used] = [width_at(c, int(i), z[i]) for i in used]
+        spent = sum(share[i] * cost_at(c, int(i), width[i]) for i in used)
+        if spent <= keeps:
+            return share, width
+        part = min(1.0, 1.01 * (spent - keeps) / max(spent - cheapest.cost, spent - keeps))
+        time = (1 - part) * share * z
+        share = (1 - part) * share
+        time[chosen] += part * cheapest.times / c.value[chosen]
+        share[chosen] += part
+        z = np.clip(np.divide(time, share, out=np.ones(len(share)), where=share > 0), last, first)
+    share, width = np.zeros(len(share)), np.ones(len(share))
+    share[chosen], width[chosen] = 1.0, cheapest.width
     return share, width
 
 
@@ -203,10 +253,19 @@ def _solution(data: BoaAllocation, c: Curves, share: FloatArray, width: FloatArr
     return {"assignment": {job_class.name: [options() for _ in job_class.epochs] for job_class in data.classes}}
 
 
-def _lp_solution(data: BoaAllocation, c: Curves, share: FloatArray) -> Solution:
+def _lp_solution(data: BoaAllocation, program: _Program, x: FloatArray, lagrangian: Lagrangian) -> Solution:
+    c, cheapest = program.c, lagrangian.at(LARGE)
+    share = np.where(x < SMALLEST, 0, x).reshape(c.epochs, c.types, -1)
+    share /= share.sum((1, 2), keepdims=True)
+    z = (1 / c.speed[c.rows()]).reshape(share.shape)
     if not data.heterogeneous:
-        z = (share[:, 0] / c.speed[c.rows()]).sum(1)
-        return {"widths": by_class(data, np.array([width_at(c, i, v) for i, v in enumerate(z)]))}
+        return _solution(data, c, *_repair(data, c, np.ones(c.epochs), (share * z).sum((1, 2)), cheapest))
+    width = np.arange(1, share.shape[2] + 1)
+    spent, keeps = float((c.price.reshape(c.epochs, c.types, 1) * share * z * width).sum()), planned(data.budget)
+    if spent > keeps:  # the program keeps its budget to a solver's tolerance
+        part = min(1.0, 1.01 * (spent - keeps) / max(spent - cheapest.cost, spent - keeps))
+        share *= 1 - part
+        share[np.arange(c.epochs), cheapest.type, cheapest.width.astype(np.int64) - 1] += part
     rows = iter(share)
     names = [t.name for t in data.gpu_types]
 

@@ -11,15 +11,13 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from instances import Answer, Options, Report, Solution, Stopwatch, ignore
-from instances.boa import BoaAllocation
-from models.boa.curves import Choice, Curves, Lagrangian, curves, width_at
-from models.boa.lagrangian import EXACTLY
+from instances.boa import BoaAllocation, planned, proven
+from models.boa.curves import ROUNDING, Choice, Curves, Lagrangian, cost_at, curves, width_at
 from models.boa.network import FloatArray
 
 TOLERANCE = 1e-13  # relative duality gap at which the search ends
 ROUNDS = 400
 LARGE = 1e200  # a multiplier beside which time counts for nothing
-ROUNDING = 1e-14  # relative: more than what pairwise sums lose
 
 
 @dataclass(frozen=True)
@@ -37,45 +35,49 @@ class Mix:
         return self.share * self.dear.time + (1 - self.share) * self.cheap.time
 
 
-def solve_convex(lagrangian: Lagrangian, budget: float) -> Mix:
-    """The optimal point for `budget` and a lower bound from the Lagrangian."""
-    keeps = budget * (1 + EXACTLY)
+def solve_convex(lagrangian: Lagrangian, budget: float, clock: Stopwatch | None = None) -> Mix:
+    """The optimal point for `budget` and a lower bound from the Lagrangian; `clock` ends the search early."""
+    keeps = planned(budget)
     fastest = lagrangian.at(0.0)
     if fastest.cost <= keeps:
-        return Mix(fastest, fastest, 1.0, fastest.time * (1 - ROUNDING))
-    slow = lagrangian.at(LARGE)
-    mu = slow.time / budget
-    dear = cheap = lagrangian.at(mu)
+        return Mix(fastest, fastest, 1.0, lagrangian.bound(0.0, proven(budget)))
+    tried = [slow := lagrangian.at(LARGE)]
+
+    def at(mu: float) -> Choice:
+        tried.append(lagrangian.at(mu))
+        return tried[-1]
+
+    dear = cheap = at(slow.time / budget)
     while dear.cost <= keeps and dear.mu > 1e-280:
-        cheap, dear = dear, lagrangian.at(dear.mu / 64)
+        cheap, dear = dear, at(dear.mu / 64)
     while cheap.cost > keeps and cheap.mu < 1e280:
-        dear, cheap = cheap, lagrangian.at(cheap.mu * 64)
-    if cheap.cost > keeps:  # the budget is the least cost itself, up to rounding
-        return _mix(slow, slow, budget)
+        dear, cheap = cheap, at(cheap.mu * 64)
+    if cheap.cost > keeps:
+        cheap = dear = slow
     for step in range(ROUNDS):
-        mix = _mix(dear, cheap, budget)
-        if mix.time - mix.bound <= TOLERANCE * mix.time:
+        mix = _mix(dear, cheap, keeps)
+        if mix.time - mix.bound <= TOLERANCE * mix.time or (clock is not None and clock.expired):
             break
         mu = (cheap.time - dear.time) / (dear.cost - cheap.cost)
         if step % 3 == 2 or not dear.mu < mu < cheap.mu:
             mu = np.sqrt(dear.mu * cheap.mu)
         if not dear.mu < mu < cheap.mu:
             break
-        here = lagrangian.at(mu)
+        here = at(mu)
         dear, cheap = (here, cheap) if here.cost > keeps else (dear, here)
-    return _mix(dear, cheap, budget)
+    best = max(tried, key=lambda choice: _safe(choice, proven(budget)))
+    return replace(_mix(dear, cheap, keeps), bound=lagrangian.bound(best.mu, proven(budget)))
 
 
-def _mix(dear: Choice, cheap: Choice, budget: float) -> Mix:
+def _mix(dear: Choice, cheap: Choice, keeps: float) -> Mix:
     over = dear.cost - cheap.cost
-    share = min(1.0, max(0.0, (budget - cheap.cost) / over)) if over > 0 else 0.0
-    best = max((dear, cheap), key=lambda choice: choice.dual(budget))
-    return Mix(dear, cheap, share, rounded_down(best, budget))
+    share = min(1.0, max(0.0, (keeps - cheap.cost) / over)) if over > 0 else 0.0
+    return Mix(dear, cheap, share, max(dear.dual(keeps), cheap.dual(keeps)))
 
 
-def rounded_down(choice: Choice, budget: float) -> float:
-    """L(μ) less what its rounding can have added."""
-    return max(0.0, choice.dual(budget) - ROUNDING * (choice.time + 2 * choice.mu * budget))
+def _safe(choice: Choice, budget: float) -> float:
+    """L(μ) less what its rounding can have added, but for that in the choice itself."""
+    return choice.dual(budget) - ROUNDING * (choice.time + 2 * choice.mu * budget)
 
 
 def exact_convex(data: BoaAllocation, options: Options, report: Report = ignore) -> Answer:
@@ -91,11 +93,11 @@ def exact_convex(data: BoaAllocation, options: Options, report: Report = ignore)
 def convex_answer(data: BoaAllocation, lagrangian: Lagrangian, options: Options) -> Answer:
     """The optimum for the budget of `data`, whose curves `lagrangian` holds."""
     with Stopwatch(options.time_limit) as clock:
-        mix = solve_convex(lagrangian, data.budget)
+        mix = solve_convex(lagrangian, data.budget, clock)
         if data.heterogeneous:
             solution = assignment(data, mix)
         else:
-            solution = {"widths": by_class(data, widths(lagrangian.c, mix))}
+            solution = {"widths": by_class(data, widths(lagrangian.c, mix, planned(data.budget)))}
     return Answer(
         solution=solution,
         bound=mix.bound,
@@ -105,13 +107,23 @@ def convex_answer(data: BoaAllocation, lagrangian: Lagrangian, options: Options)
     )
 
 
-def widths(c: Curves, mix: Mix) -> FloatArray:
-    """The widths (n,) of a mix on one GPU type: where its two choices differ, the one that takes the mixed time."""
+def widths(c: Curves, mix: Mix, keeps: float) -> FloatArray:
+    """The widths (n,) of a mix on one GPU type: where its two choices differ, the one that takes the mixed time.
+
+    What a width loses when it is found from its time is paid for by moving towards the cheap choice.
+    """
     k = mix.cheap.width.copy()
-    for n in np.flatnonzero(mix.dear.width != mix.cheap.width):
+    mixed = np.flatnonzero(mix.dear.width != mix.cheap.width)
+    for n in mixed:
         z = (mix.share * mix.dear.times[n] + (1 - mix.share) * mix.cheap.times[n]) / c.value[n]
         k[n] = min(max(width_at(c, int(n), z), mix.cheap.width[n]), mix.dear.width[n])
-    return k
+    rest = mix.cheap.cost - float(mix.cheap.costs[mixed].sum())
+    for _ in range(ROUNDS):
+        spent = rest + sum(cost_at(c, int(n), k[n]) for n in mixed)
+        if spent <= keeps:
+            return k
+        k = k + min(1.0, 1.01 * (spent - keeps) / max(spent - mix.cheap.cost, spent * 1e-300)) * (mix.cheap.width - k)
+    return mix.cheap.width.copy()
 
 
 def by_class(data: BoaAllocation, values: FloatArray) -> dict[str, list[float]]:

@@ -4,44 +4,69 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from instances import Options, Report, Result, Stopwatch, conclude, ignore
+from instances import Answer, InputError, Options, Report, Result, Solution, Stopwatch, conclude, ignore
 from instances.boa import BoaAllocation
 from models.boa.convex import exact_convex
 from models.boa.curves import TABLE, curves
 from models.boa.micp import prepare, solve_micp
 
 
-def exact(data: BoaAllocation, options: Options = Options(), report: Report = ignore) -> Result:
+def exact(
+    data: BoaAllocation, options: Options = Options(), report: Report = ignore, start: Solution | None = None
+) -> Result:
     """Solve a `boa-allocation` instance to proven optimality, or as far as the time limit allows.
 
     Without rescaling times and with continuous widths, or shares of several GPU types: the convex problem, through its
     optimality conditions. Otherwise the mixed-integer problem over whole widths: Lagrangian bound and enumeration of
-    the paths within the gap. `info["hull_deviation"]`: the most by which the hull of a measured table exceeds it, as a
-    share. Raises InputError where the instance has no optimum or is too large.
+    the paths within the gap. Nothing worse than `start`, a solution to begin from, is returned.
+    `info["hull_deviation"]`: the most by which the hull of a measured table exceeds it, as a share. Raises InputError
+    where the instance has no optimum, is too large, or asks for continuous widths with rescaling times.
     """
+    _refuse_unsolved(data)
+    if start is not None:
+        report(start, None)
     if data.convex:
         answer = exact_convex(data, options, report)
     else:
         with Stopwatch() as building:
             prepared = prepare(data)
-        answer = replace(solve_micp(prepared, data.budget, options, report), build_s=building.cpu_s)
+        answer = replace(solve_micp(prepared, data.budget, options, report, start), build_s=building.cpu_s)
     answer = replace(answer, info={**answer.info, "hull_deviation": data.hulls.deviation})
-    return conclude(data, "exact", answer, options, kind="exact")
+    return _conclude(data, "exact", answer, options, start)
 
 
-def literal(data: BoaAllocation, options: Options = Options(), report: Report = ignore) -> Result:
-    """Solve the paper's formulation with a general solver.
+def literal(
+    data: BoaAllocation, options: Options = Options(), report: Report = ignore, start: Solution | None = None
+) -> Result:
+    """Solve the paper's formulation with a general solver. Nothing worse than `start` is returned.
 
     The convex problem as a cone program in cvxpy by Clarabel, or as a linear program by HiGHS where every speedup is a
-    table; the problem with rescaling (Lemma 4.8) in Pyomo by HiGHS.
+    table or widths are whole; the problem with rescaling (Lemma 4.8) in Pyomo by HiGHS.
     """
+    _refuse_unsolved(data)
+    if start is not None:
+        report(start, None)
     # Pyomo and cvxpy take a second to import, which only this method should cost
     if not data.convex:
-        from models.boa.literal_micp import build_literal, read_literal
-        from models.literal import solve_literal
+        from models.boa.literal_micp import solve_milp as solve
+    elif data.widths == "integer" or (curves(data).kind == TABLE).all():
+        from models.boa.cone import literal_lp as solve
+    else:
+        from models.boa.cone import literal_cone as solve
+    return _conclude(data, "literal", solve(data, options, report), options, start)
 
-        return solve_literal(data, build_literal, read_literal, options, report)
-    from models.boa.cone import literal_cone, literal_lp
 
-    solve = literal_lp if (curves(data).kind == TABLE).all() else literal_cone
-    return conclude(data, "literal", solve(data, options, report), options, kind="exact")
+def _refuse_unsolved(data: BoaAllocation) -> None:
+    if data.unsolved:
+        raise InputError(f"data.widths: {data.unsolved}")
+
+
+def _conclude(data: BoaAllocation, method: str, answer: Answer, options: Options, start: Solution | None) -> Result:
+    """The result of `answer`, or of `start` with the bound of `answer` where that is the better solution."""
+    result = conclude(data, method, answer, options, kind="exact")
+    if start is None:
+        return result
+    begun = conclude(data, method, replace(answer, solution=start), options, kind="exact")
+    if result.objective is None or (begun.objective is not None and begun.objective < result.objective):
+        return begun
+    return result

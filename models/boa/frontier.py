@@ -12,7 +12,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from instances import Answer, InputError, Options, Result, conclude
-from instances.boa import BoaAllocation, least_budget
+from instances.boa import BoaAllocation, enough, least_budget, on_grid_from
+from instances.fields import on_grid
 from models.boa.convex import convex_answer
 from models.boa.curves import TABLE, Curves, Lagrangian, curves
 from models.boa.micp import prepare, solve_micp
@@ -36,9 +37,9 @@ class Frontier:
     def at(self, budget: float, options: Options = Options()) -> Result:
         """The proven optimum for `budget`. Raises InputError where it is under the least or over the instance's own."""
         data = with_budget(self.data, budget)
-        if budget > self.data.budget:
+        if data.budget > self.data.budget:
             raise InputError(f"budget: must be <= {self.data.budget:g}, got {budget:g}")
-        return conclude(data, "exact", self.solve(budget, options), options, kind="exact")
+        return conclude(data, "exact", self.solve(data.budget, options), options, kind="exact")
 
     def least_budget_for(self, mean_jct: float, options: Options = Options()) -> tuple[float, Result]:
         """The least budget, to a relative 1e-6, that reaches `mean_jct` hours, and the optimum there.
@@ -46,16 +47,18 @@ class Frontier:
         Raises InputError where no budget up to the instance's own does.
         """
         high, best = self.data.budget, self.at(self.data.budget, options)
-        if best.objective is None or best.objective > mean_jct * (1 + 1e-12):
+        if best.objective is None or best.objective > mean_jct:
             raise InputError(
                 f"mean JCT: must be >= {best.objective:.6g} hours, the least at budget {high:.6g}, got {mean_jct:g}"
             )
-        low = least_budget(self.data)
+        low = on_grid_from(least_budget(self.data))
         first = self.at(low, options)
         if first.objective is not None and first.objective <= mean_jct:
             return low, first
         while high - low > WANTED * high:
-            middle = (low + high) / 2
+            middle = on_grid((low + high) / 2)
+            if not low < middle < high:
+                break
             result = self.at(middle, options)
             if result.objective is not None and result.objective <= mean_jct:
                 high, best = middle, result
@@ -66,6 +69,8 @@ class Frontier:
 
 def frontier(data: BoaAllocation) -> Frontier:
     """The frontier of `data` up to its own budget. Raises InputError."""
+    if data.unsolved:
+        raise InputError(f"data.widths: {data.unsolved}")
     if data.convex:
         lagrangian = Lagrangian(curves(data))
         lagrangian.check_bounded()
@@ -83,11 +88,12 @@ def frontier(data: BoaAllocation) -> Frontier:
 
 
 def with_budget(data: BoaAllocation, budget: float) -> BoaAllocation:
-    """`data` with another budget. Raises InputError where that is under the least."""
+    """`data` with another budget, put on the grid. Raises InputError where that is under the least."""
     least = least_budget(data)
-    if not least * (1 - 1e-9) <= budget <= MOST_BUDGET:
+    if not (enough(budget, least) and budget <= MOST_BUDGET):
         raise InputError(f"budget: must be in [{least:.6g}, {MOST_BUDGET:g}], got {budget:g}")
-    return data.model_copy(update={"budget": float(budget)})
+    nearest = on_grid(float(budget))
+    return data.model_copy(update={"budget": nearest if enough(nearest, least) else on_grid_from(least)})
 
 
 def fastest_budget(data: BoaAllocation) -> float:
@@ -99,7 +105,7 @@ def fastest_budget(data: BoaAllocation) -> float:
         return math.inf
     most = data
     while True:
-        found = frontier(most).fastest_budget
+        found = prepare(most).dual.fastest.cost
         if found <= most.budget or most.budget >= MOST_BUDGET:
             return found
         most = with_budget(data, min(MOST_BUDGET, max(found, 2 * most.budget)))

@@ -8,16 +8,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from math import fsum
 
 import numpy as np
 
-from instances.boa import BUDGET_SLACK
+from instances.boa import proven
 from models.boa.network import FloatArray, Network, Path, path
 
 CELLS_AT_ONCE = 16_384
 TOLERANCE = 1e-13  # relative: the search ends when the two lines round the maximum meet this close to it
 ROUNDS = 100
-EXACTLY = 1e-12  # relative: a cost this close to the budget is the budget, but for rounding
 
 
 @dataclass(frozen=True)
@@ -98,20 +98,20 @@ def shortest(net: Network, p: Potentials) -> list[Path]:
 
 
 def affordable(net: Network, mu: float, budget: float) -> list[Path]:
-    """The classes' shortest paths at the least multiplier tried from `mu` on where they keep `budget`.
+    """The classes' shortest paths at the least multiplier tried from `mu` on where they cost `budget` at most.
 
-    Raises ValueError where none keep it.
+    Raises ValueError where none do.
     """
     for paths in _stepping(net, mu, budget, 1.0):
-        if sum(p.cost for p in paths) <= budget * (1 + BUDGET_SLACK / 2):
+        if fsum(p.cost for p in paths) <= budget:
             return paths
-    raise ValueError(f"budget: must be >= {sum(p.cost for p in paths):.6g}, got {budget:.6g}")
+    raise ValueError(f"budget: must be >= {fsum(p.cost for p in paths):.12g}, got {budget:.12g}")
 
 
 def unaffordable(net: Network, mu: float, budget: float) -> list[Path]:
     """The classes' shortest paths at the greatest multiplier tried from `mu` down where they cost `budget` or more."""
     for paths in _stepping(net, mu, budget, -1.0):
-        if sum(p.cost for p in paths) >= budget:
+        if fsum(p.cost for p in paths) >= budget:
             return paths
     return paths
 
@@ -151,30 +151,47 @@ class Dual:
         if len(fresh):
             self._lines.update((line.mu, line) for line in evaluate(self.net, fresh))
 
+    def at(self, mu: float) -> Line:
+        """The line that touches L at `mu`."""
+        self._at(np.array([mu]))
+        return self._lines[mu]
+
+    def best(self, budget: float) -> tuple[Line, float]:
+        """Of the lines found the one with the greatest lower bound on all policies that keep `budget`, and that bound.
+
+        Where the budget is next to the least cost, the rounding of a large multiplier can take more than it gives.
+        """
+        most, loss = proven(budget), rounding(self.net)
+
+        def bound(line: Line) -> float:
+            return line.at(line.mu, most) - loss * (line.time + 2 * line.mu * most)
+
+        line = max(self._lines.values(), key=bound)
+        return line, max(0.0, bound(line))
+
     def maximise(self, budget: float) -> tuple[Line, Line]:
-        """The two lines whose meeting is the greatest value of L: one over the budget, one within it.
+        """The two lines whose meeting is the greatest value of L: one over `budget`, one within it, to the last digit.
 
         They are the same where the fastest paths of all keep the budget, or where only the cheapest do.
         """
-        keeps = budget * (1 + EXACTLY)
-        within = [line for line in self._lines.values() if line.cost <= keeps]
+        within = [line for line in self._lines.values() if line.cost <= budget]
         if 0.0 in (line.mu for line in within):
             return self.fastest, self.fastest
-        over = max((line for line in self._lines.values() if line.cost > keeps), key=lambda line: line.mu)
+        over = max((line for line in self._lines.values() if line.cost > budget), key=lambda line: line.mu)
         scale = self.fastest.time / budget
         points = max(4, min(16, CELLS_AT_ONCE // self.net.time[0].size))
         if not within:
             low, high = max(over.mu, 1e-7 * scale), max(over.mu, scale) * 100
             while not within and high < 1e15 * scale:
                 self._at(np.geomspace(low, high, points))
-                within = [line for line in self._lines.values() if line.cost <= keeps]
+                within = [line for line in self._lines.values() if line.cost <= budget]
                 low, high = high, high * 1e4
         if not within:  # the budget is the least cost itself, up to rounding
             last = max(self._lines.values(), key=lambda line: line.mu)
             return last, last
         for _ in range(ROUNDS):
-            over = max((line for line in self._lines.values() if line.cost > keeps), key=lambda line: line.mu)
-            inside = min((line for line in self._lines.values() if line.cost <= keeps), key=lambda line: line.mu)
+            over = max((line for line in self._lines.values() if line.cost > budget), key=lambda line: line.mu)
+            inside = min((line for line in self._lines.values() if line.cost <= budget), key=lambda line: line.mu)
             mu = (inside.time - over.time) / (over.cost - inside.cost)
             if not over.mu < mu < inside.mu:
                 break

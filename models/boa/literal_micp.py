@@ -7,33 +7,52 @@ changes to, which makes the products k_ij 1_ij linear).
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
 from pyomo.environ import Binary, ConcreteModel, Constraint, NonNegativeReals, Objective, Set, Var, minimize, quicksum
+from scipy import sparse
 
-from instances import InputError, Solution
-from instances.boa import BoaAllocation, WidthArrays, width_arrays
-from models.literal import Values
+from instances import Answer, InputError, Options, Report, Solution, Stopwatch, check, ignore
+from instances.boa import BoaAllocation, WidthArrays, granted, proven, width_arrays
+from models.bounds import REAL, real_bound
+from models.highs import solve_arrays
+from models.literal import Values, compile_model
+
+MOST_BINARIES = 200_000  # a minute of building
+TIGHT = {"mip_feasibility_tolerance": 1e-9, "primal_feasibility_tolerance": 1e-9}
 
 
 def build_literal(data: BoaAllocation) -> ConcreteModel:
     """The problem of minimising equation (2) while equation (3), without its factor 1/λ, keeps within the budget.
 
-    Raises InputError where the instance asks for the convex problem, which is no linear model.
+    Raises InputError where the instance asks for the convex problem, which is no linear model, or for continuous
+    widths with rescaling times.
     """
+    if data.unsolved:
+        raise InputError(f"data.widths: {data.unsolved}")
     if data.convex:
         raise InputError("the convex problem is stated in cvxpy; only the one with rescaling times is a linear model")
     a = width_arrays(data)
+    binaries = int(a.epochs.sum()) * len(a.width)
+    if binaries > MOST_BINARIES:
+        raise InputError(
+            f"max_width: must be given, or smaller: the literal model has {binaries:,} binaries, over {MOST_BINARIES:,}"
+        )
     model = ConcreteModel(name="boa-allocation")
     classes = range(len(data.classes))
     model.EPOCHS = Set(dimen=2, initialize=[(i, j) for i in classes for j in range(int(a.epochs[i]))])
     model.CHOICES = Set(initialize=range(len(a.width)))
-    runs = [(i, j, s) for i, j in model.EPOCHS for s in model.CHOICES if a.hours[j, i, s] < float("inf")]
+    with np.errstate(invalid="ignore"):
+        payable = a.hours * a.rate * a.arrivals[:, None] <= proven(data.budget)  # false past the end of a table too
+    runs = [(i, j, s) for i, j in model.EPOCHS for s in model.CHOICES if payable[j, i, s]]
     model.RUNS = Set(dimen=3, initialize=runs)
     model.width = Var(model.RUNS, domain=Binary)
     model.change = Var(model.RUNS, domain=NonNegativeReals, bounds=(0, 1))
     model.mean_jct = Objective(expr=_mean_jct(model, a), sense=minimize)
-    model.budget = Constraint(expr=_cost(model, a) <= data.budget)
+    model.budget = Constraint(expr=_cost(model, a, data.budget) <= granted(data.budget) / data.budget)
     model.one_width = Constraint(model.EPOCHS, rule=_one_width)
     model.changed = Constraint(model.RUNS, rule=_changed)
     return model
@@ -41,16 +60,18 @@ def build_literal(data: BoaAllocation) -> ConcreteModel:
 
 def _mean_jct(model: Any, a: WidthArrays) -> Any:
     """Equation (2): (1/λ) Σ_i λ_i Σ_j (E[X_ij] / s_ij(k_ij) + r_i 1_ij), weighted."""
+    hours, rescale = a.share[:, None] * a.hours, (a.share * a.rescale).tolist()
     return quicksum(
-        a.share[i] * (a.hours[j, i, s] * model.width[i, j, s] + a.rescale[i] * model.change[i, j, s])
-        for i, j, s in model.RUNS
+        float(hours[j, i, s]) * model.width[i, j, s] + rescale[i] * model.change[i, j, s] for i, j, s in model.RUNS
     )
 
 
-def _cost(model: Any, a: WidthArrays) -> Any:
-    """Equation (3) without 1/λ: Σ_i λ_i Σ_j k_ij (E[X_ij] / s_ij(k_ij) + r_i 1_ij), times the price of the type."""
+def _cost(model: Any, a: WidthArrays, budget: float) -> Any:
+    """Equation (3), without its factor 1/λ, in units of the budget."""
+    price = (a.arrivals[:, None] * a.rate / budget).tolist()
+    rescale = a.rescale.tolist()
     return quicksum(
-        a.arrivals[i] * a.rate[s] * (a.hours[j, i, s] * model.width[i, j, s] + a.rescale[i] * model.change[i, j, s])
+        price[i][s] * (float(a.hours[j, i, s]) * model.width[i, j, s] + rescale[i] * model.change[i, j, s])
         for i, j, s in model.RUNS
     )
 
@@ -76,3 +97,62 @@ def read_literal(data: BoaAllocation, values: Values) -> Solution:
             run = {"type": data.gpu_types[int(a.type[s])].name, "width": int(a.width[s]), "fraction": 1.0}
             chosen[data.classes[i].name][j] = [run] if data.heterogeneous else run["width"]
     return {"assignment" if data.heterogeneous else "widths": chosen}
+
+
+def solve_milp(data: BoaAllocation, options: Options, report: Report = ignore) -> Answer:
+    """Solve the model by HiGHS. A policy that is over the budget within the solver's tolerance is cut off."""
+    with Stopwatch() as building:
+        standard = compile_model(build_literal(data))
+        a = width_arrays(data)
+        scale = float((a.share * a.hours.min(-1)).sum())  # less than any policy takes
+        model = replace(standard.model, cost=np.asarray(standard.model.cost) / scale)
+    bounds: list[float] = []
+    policy: Solution | None = None
+
+    def read(x: NDArray[np.float64]) -> Solution:
+        return read_literal(data, standard.values(x))
+
+    def watch(x: NDArray[np.float64] | None, bound: float | None) -> None:
+        solution = None if x is None else read(x)
+        kept = solution is not None and not check(data, solution).violations
+        report(
+            solution if kept else None, None if bound is None else real_bound(bound * scale, trivial=scale * (1 - REAL))
+        )
+
+    with Stopwatch(options.time_limit) as clock:
+        while True:
+            left = None if options.time_limit is None else max(clock.remaining_s, 1e-3)
+            solved = solve_arrays(
+                model, replace(options, time_limit=left), watch=None if report is ignore else watch, extra=TIGHT
+            )
+            if solved.bound is not None:
+                bounds.append(real_bound(solved.bound * scale, trivial=scale * (1 - REAL)))
+            if solved.x is None:
+                break
+            if not check(data, read(solved.x)).violations:
+                policy = read(solved.x)
+                break
+            if solved.termination != "finished":
+                break
+            chosen = np.array([v.is_binary() for v in standard.variables]) & (solved.x > 0.5)
+            model = replace(
+                model,
+                matrix=sparse.vstack([model.matrix, sparse.csr_array(chosen[None, :].astype(float))]),
+                row_lower=np.append(np.asarray(model.row_lower), -np.inf),
+                row_upper=np.append(np.asarray(model.row_upper), chosen.sum() - 1.0),
+            )
+    rows, columns = model.matrix.shape
+    return Answer(
+        solution=policy,
+        bound=max(bounds, default=None),
+        termination=solved.termination,
+        reason=solved.reason,
+        build_s=building.cpu_s,
+        solve_s=clock.cpu_s,
+        trace=tuple((t, _times(x, scale), _times(bound, scale)) for t, x, bound in solved.trace),
+        info={**solved.info, "rows": rows, "columns": columns},
+    )
+
+
+def _times(value: float | None, scale: float) -> float | None:
+    return None if value is None else value * scale

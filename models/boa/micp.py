@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from math import fsum
+
+import numpy as np
 
 from instances import Answer, Options, Report, Solution, Stopwatch, ignore
-from instances.boa import BoaAllocation, WidthArrays, width_arrays
+from instances.boa import BoaAllocation, WidthArrays, planned, proven, width_arrays
 from instances.result import Termination
 from models.boa.gap_closing import close
 from models.boa.labels import OutOfMemory, OutOfTime
@@ -26,18 +29,26 @@ class Prepared:
     dual: Dual
 
 
-def prepare(data: BoaAllocation) -> Prepared:
-    """Build the arrays of `data`; any budget up to its own can then be solved. Raises InputError."""
-    arrays = width_arrays(data)
+def prepare(data: BoaAllocation, last: int | None = None) -> Prepared:
+    """Build the arrays of `data`; any budget up to its own can then be solved. `last`: see `width_arrays`.
+
+    Raises InputError.
+    """
+    arrays = width_arrays(data, last)
     net = network(data, arrays)
     return Prepared(data, arrays, net, Dual(net))
 
 
-def solve_micp(p: Prepared, budget: float, options: Options, report: Report = ignore) -> Answer:
-    """A deterministic policy over whole widths that is proven optimal for `budget` (Lemma 4.8), to `options.gap`."""
+def solve_micp(
+    p: Prepared, budget: float, options: Options, report: Report = ignore, start: Solution | None = None
+) -> Answer:
+    """A deterministic policy over whole widths that is proven optimal for `budget` (Lemma 4.8), to `options.gap`.
+
+    `start`: a policy within the budget to begin from.
+    """
     with Stopwatch(options.time_limit) as clock:
-        over, inside = p.dual.maximise(budget)
-        search = _Search(p, budget, over, inside, options, report, clock)
+        inside = p.dual.maximise(planned(budget))[1]
+        search = _Search(p, budget, inside, options, report, clock, start)
         search.run()
     return Answer(
         solution=policy(p, [q.choices for q in search.paths]),
@@ -54,12 +65,21 @@ class _Search:
     """The incumbent and the bound as they close in on each other."""
 
     def __init__(
-        self, p: Prepared, budget: float, over: Line, inside: Line, options: Options, report: Report, clock: Stopwatch
+        self,
+        p: Prepared,
+        budget: float,
+        inside: Line,
+        options: Options,
+        report: Report,
+        clock: Stopwatch,
+        start: Solution | None,
     ) -> None:
         self.p, self.budget, self.options, self.report, self.clock = p, budget, options, report, clock
-        self.line = max((over, inside), key=lambda line: line.at(line.mu, budget))
-        self.paths = affordable(p.net, inside.mu, budget)
-        self.reduced = reduce(p.net, self.line, budget, self.time)
+        self.line = p.dual.best(budget)[0]
+        self.paths = affordable(p.net, inside.mu, planned(budget))
+        if start is not None:
+            self._better(choices_of(p, start))
+        self.reduced = reduce(p.net, self.line, proven(budget), self.time)
         self.lagrangian = self.bound = max(0.0, self._hours(self.reduced.least - self.reduced.margin))
         self.labels = 0
         self.termination: Termination = "finished"
@@ -70,7 +90,7 @@ class _Search:
     @property
     def time(self) -> float:
         """Mean completion time of the incumbent, hours."""
-        return sum(q.time for q in self.paths)
+        return fsum(q.time for q in self.paths)
 
     def run(self) -> None:
         r = self.reduced
@@ -101,13 +121,17 @@ class _Search:
 
     def _found(self, choices: list[IntArray] | None, bound: float | None) -> None:
         if choices is not None:
-            better = [path(self.p.net, i, c) for i, c in enumerate(choices)]
-            if sum(q.time for q in better) < self.time:
-                self.paths = better
+            self._better(choices)
         if bound is not None:
             self.bound = max(self.bound, self._hours(bound))
         self.trace.append((self.clock.wall_s, self.time, self.bound))
         self._tell()
+
+    def _better(self, choices: list[IntArray] | None) -> None:
+        """Make these choices the incumbent where they are faster and keep the budget, not just in whole units."""
+        found = [path(self.p.net, i, c) for i, c in enumerate(choices or ())]
+        if found and fsum(q.time for q in found) < self.time and fsum(q.cost for q in found) <= planned(self.budget):
+            self.paths = found
 
     def _tell(self) -> None:
         if self.report is not ignore:
@@ -126,3 +150,27 @@ def policy(p: Prepared, choices: list[IntArray]) -> Solution:
             for c, k in zip(data.classes, choices, strict=True)
         }
     }
+
+
+def choices_of(p: Prepared, solution: Solution) -> list[IntArray] | None:
+    """The choices (epochs,) of each class in a solution that the checker has passed; `None` where it mixes."""
+    form, content = next(iter(solution.items()))
+    names = [t.name for t in p.data.gpu_types]
+    found: list[IntArray] = []
+    last = len(p.arrays.width) // len(names)
+    for c in p.data.classes:
+        rows = content[c.name]
+        if form == "paths":
+            taken = [row for row in rows if row["probability"] > 0]
+            if len(taken) != 1:
+                return None
+            pairs = [(0, width) for width in taken[0]["widths"]]
+        elif form == "assignment":
+            used = [[o for o in row if o["fraction"] > 0] for row in rows]
+            pairs = [(names.index(o["type"]), o["width"]) for row in used for o in row]
+        else:
+            pairs = [(0, width) for width in rows]
+        if len(pairs) != len(c.epochs) or any(width > last for _, width in pairs):
+            return None
+        found.append(np.array([h * last + round(width) - 1 for h, width in pairs]))
+    return found

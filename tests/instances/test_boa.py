@@ -12,11 +12,16 @@ import pytest
 from instances import InputError, MalformedSolution, check, load, parse, save
 from instances.boa import (
     BoaAllocation,
+    enough,
     figure_1,
     from_trace,
+    granted,
     hull_deviation,
     least_budget,
     newtrace,
+    on_grid_from,
+    planned,
+    proven,
     random_allocation,
     width_arrays,
 )
@@ -292,3 +297,92 @@ def test_newtrace_is_that_of_table_1():
     }
     assert data.budget == pytest.approx(2 * data.load)
     assert np.diff(data.hulls[data.classes[0].epochs[0].speedup.table]).min() >= 0
+
+
+def test_one_type_may_be_named_in_its_speedups():
+    named, plain = content(), content()
+    epochs = named["data"]["classes"][0]["epochs"]
+    for epoch in epochs:
+        epoch["speedup"] = {"gpu": epoch["speedup"]}
+    assert least_budget(parse(named).data) == least_budget(parse(plain).data)
+
+
+@pytest.mark.parametrize("fractions", [(0.5, 0.5), (1 - 1e-6, 1e-6)])
+def test_widths_mixed_in_an_assignment_are_told_apart(fractions: tuple[float, float]):
+    case = content(budget=1.25, classes=[SINGLE])
+    mixed = [{"type": "gpu", "width": k, "fraction": f} for k, f in zip((2, 3), fractions, strict=True)]
+    verdict = check(parse(case).data, {"assignment": {"a": [mixed]}})
+    assert verdict.violations == ("class a, epoch 0 mixes 2 widths, not one for all jobs",)
+    zero = [{"type": "gpu", "width": 2, "fraction": 1.0}, {"type": "gpu", "width": 3, "fraction": 0.0}]
+    assert check(parse(case).data, {"assignment": {"a": [zero]}}).violations == ()
+
+
+SINGLE = {
+    "name": "a",
+    "arrivals_per_hour": 1.0,
+    "rescale_hours": 0.0,
+    "epochs": [{"size_hours": 1.0, "speedup": {"amdahl": 0.9}}],
+}
+
+
+def test_fractional_widths_are_no_violation_of_continuous_widths_with_rescaling():
+    data = parse(content(widths="continuous")).data
+    assert check(data, {"widths": {"a": [1.5, 1.5]}}).violations == ()
+    assert "not a whole number" in check(parse(content()).data, {"widths": {"a": [1.5, 1.5]}}).violations[0]
+
+
+def repr_of(value: Any) -> str:
+    return f"{type(value).__name__}-{value}" if not isinstance(value, int) else f"{value.bit_length()} bits"
+
+
+@pytest.mark.parametrize(
+    "number", [10**400, -(10**400), 10**5000, float("nan"), float("inf"), "1", None, [1], {}], ids=repr_of
+)
+def test_numbers_that_are_none_are_malformed_wherever_they_stand(number: Any):
+    data = parse(content()).data
+    option = {"type": "gpu", "width": 1, "fraction": 1.0}
+    for solution in (
+        {"widths": {"a": [1, number]}},
+        {"paths": {"a": [{"probability": number, "widths": [1, 1]}]}},
+        {"paths": {"a": [{"probability": 1.0, "widths": [number, 1]}]}},
+        {"assignment": {"a": [[option], [option | {"width": number}]]}},
+        {"assignment": {"a": [[option], [option | {"fraction": number}]]}},
+    ):
+        with pytest.raises(MalformedSolution, match="must be a number"):
+            check(data, solution)
+
+
+@pytest.mark.parametrize("name", [["gpu"], {"gpu": 1}, None, 1, 10**5000], ids=repr_of)
+def test_what_is_no_name_of_a_type_is_malformed(name: Any):
+    option = {"type": name, "width": 1, "fraction": 1.0}
+    with pytest.raises(MalformedSolution, match="unknown GPU type"):
+        check(parse(content()).data, {"assignment": {"a": [[option], [option]]}})
+
+
+def test_huge_widths_cost_more_than_any_budget():
+    for width in (1e299, 1e200):
+        verdict = check(parse(content()).data, {"widths": {"a": [1, width]}})
+        assert any("costs" in v for v in verdict.violations)
+
+
+def test_noise_in_widths_and_shares_buys_nothing():
+    """A hair under one GPU counts as one, a hair over the last width as the last, and shares are scaled to 1."""
+    data = parse(content(widths="continuous", max_width=3, classes=[SINGLE])).data
+    assert check(data, {"widths": {"a": [1 - 9e-10]}}) == check(data, {"widths": {"a": [1]}})
+    assert check(data, {"widths": {"a": [3 + 2e-9]}}) == check(data, {"widths": {"a": [3]}})
+    for share in (1 - 9e-10, 1 + 9e-10):
+        verdict = check(data, {"assignment": {"a": [[{"type": "gpu", "width": 2, "fraction": share}]]}})
+        assert verdict.objective == pytest.approx(check(data, {"widths": {"a": [2]}}).objective, rel=1e-15)
+
+
+def test_the_budget_is_kept_by_one_rule():
+    """What the checker grants is the same for validation, and a hair more and less than what bounds and plans use."""
+    for budget in (1e-9, 0.3, 1.0, 1e9):
+        assert budget < planned(budget) < granted(budget) < proven(budget) < budget * (1 + 1e-9)
+        assert enough(budget, budget)
+        assert not enough(budget, budget * (1 + 1e-9))
+        assert budget <= on_grid_from(budget) <= budget + 1e-9
+    data = parse(content(budget=2.0, classes=[SINGLE], widths="continuous")).data
+    width = 10 * (2.0 - 0.9)  # costs the budget to the last digit
+    assert check(data, {"widths": {"a": [width]}}).violations == ()
+    assert check(data, {"widths": {"a": [width * (1 + 2e-9)]}}).violations[0].startswith("costs 2")
