@@ -5,14 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-import matplotlib
-
-matplotlib.use("Agg")
-
-import matplotlib.pyplot as plt
+import matplotlib as mpl
 import numpy as np
 import pandas as pd
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.patches import Rectangle
 
 from instances import InputError
 
@@ -23,12 +21,12 @@ Jobs = Mapping[str, Sequence[pd.DataFrame]]
 
 def speedup_cdf(jobs: Jobs, baseline: str = "fcfs") -> Figure:
     """CDF over jobs of the speed-up against `baseline`; below 1 a job is slower (section 6.1, Figure 11)."""
-    figure, axes = plt.subplots(figsize=(6, 4), layout="constrained")
+    figure, axes = _axes(6, 4)
     for name, tables in jobs.items():
         if name != baseline:
             pairs = zip(tables, jobs[baseline], strict=True)
             ratio = np.sort(np.concatenate([_joined(a, b)["jct_base"] / _joined(a, b)["jct"] for a, b in pairs]))
-            axes.step(ratio, np.arange(1, len(ratio) + 1) / len(ratio), where="post", label=name)
+            axes.step(ratio, np.arange(1, len(ratio) + 1) / len(ratio), where="post", label=plain(name))
     axes.set(xscale="log", xlabel=f"speed-up of a job against {baseline}", ylabel="share of jobs", ylim=(0, 1))
     axes.axvline(1, color="0.7", linewidth=0.8, zorder=0)
     _legend(axes)
@@ -37,7 +35,7 @@ def speedup_cdf(jobs: Jobs, baseline: str = "fcfs") -> Figure:
 
 def slowdown_cdf(jobs: Jobs, baseline: str = "fcfs", *, slot_minutes: float = 1.0) -> Figure:
     """CDF, over the jobs that end later than under `baseline`, of how much later, as a share of all jobs."""
-    figure, axes = plt.subplots(figsize=(6, 4), layout="constrained")
+    figure, axes = _axes(6, 4)
     for name, tables in jobs.items():
         if name != baseline:
             both = pd.concat([_joined(a, b) for a, b in zip(tables, jobs[baseline], strict=True)])
@@ -45,9 +43,9 @@ def slowdown_cdf(jobs: Jobs, baseline: str = "fcfs", *, slot_minutes: float = 1.
             late = late[late > 1e-9]
             shares = np.arange(len(late), 0, -1) / len(both) * 100
             if len(late):
-                axes.step(late, shares, where="post", label=name)
+                axes.step(late, shares, where="post", label=plain(name))
             else:
-                axes.plot([], [], label=f"{name} (none)")
+                axes.plot([], [], label=f"{plain(name)} (none)")
     axes.set(xscale="log", xlabel=f"minutes later than under {baseline}", ylabel="jobs at least so late, %")
     _legend(axes)
     return figure
@@ -55,12 +53,12 @@ def slowdown_cdf(jobs: Jobs, baseline: str = "fcfs", *, slot_minutes: float = 1.
 
 def pool_use(timeline: pd.DataFrame, capacity: int, *, slot_minutes: float = 1.0, title: str = "") -> Figure:
     """GPUs that the jobs of each pool hold over time, stacked, below the number of all GPUs."""
-    figure, axes = plt.subplots(figsize=(8, 3.5), layout="constrained")
+    figure, axes = _axes(8, 3.5)
     pools = [c for c in timeline.columns if c.startswith("used ")]
     hours = timeline["time"] * slot_minutes / 60
-    axes.stackplot(hours, *[timeline[c] for c in pools], labels=[c[5:] for c in pools], step="post")
+    axes.stackplot(hours, *[timeline[c] for c in pools], labels=[plain(c[5:]) for c in pools], step="post")
     axes.axhline(capacity, color="black", linewidth=0.8)
-    axes.set(xlabel="hours", ylabel="GPUs in use", title=title)
+    axes.set(xlabel="hours", ylabel="GPUs in use", title=plain(title))
     if len(pools) <= 12:
         _legend(axes)
     return figure
@@ -73,35 +71,44 @@ def gantt(jobs: pd.DataFrame, capacity: int, *, slot_minutes: float = 1.0, title
     """
     if len(jobs) > GANTT_JOBS:
         raise InputError(f"gantt: takes at most {GANTT_JOBS} jobs, got {len(jobs)}")
-    figure, axes = plt.subplots(figsize=(8, 1 + 0.16 * len(jobs)), layout="constrained")
+    figure, axes = _axes(8, 1 + 0.16 * len(jobs))
     colours = {pool: f"C{i % 10}" for i, pool in enumerate(sorted(jobs["pool"].unique()))}
     unit = slot_minutes / 60
     columns = (jobs[c] for c in ("job", "pool", "submit", "start", "end", "gpus"))
     for place, (job, pool, submit, start, end, gpus) in enumerate(zip(*columns, strict=True)):
         axes.barh(place, (start - submit) * unit, left=submit * unit, color=colours[pool], alpha=0.25)
         axes.barh(place, (end - start) * unit, left=start * unit, color=colours[pool])
-        axes.text(end * unit, place, f" {job} ({gpus})", va="center", fontsize=6)
+        axes.text(end * unit, place, f" {plain(job)} ({gpus})", va="center", fontsize=6)
     axes.invert_yaxis()
-    axes.set(xlabel="hours", yticks=[], title=f"{title}, {capacity} GPUs" if title else f"{capacity} GPUs")
-    handles = [plt.Rectangle((0, 0), 1, 1, color=colour) for colour in colours.values()]
-    axes.legend(handles, list(colours), frameon=False, fontsize=7)
+    axes.set(xlabel="hours", yticks=[], title=f"{plain(title)}, {capacity} GPUs" if title else f"{capacity} GPUs")
+    handles = [Rectangle((0, 0), 1, 1, color=colour) for colour in colours.values()]
+    axes.legend(handles, [plain(pool) for pool in colours], frameon=False, fontsize=7)
     return figure
 
 
 def save_figure(figure: Figure, path: Path) -> None:
-    """Write a picture, whole, and close it. Raises InputError where it cannot be written."""
+    """Write a picture; an SVG is the same at every run. Raises InputError where it cannot be written."""
     try:
-        figure.savefig(path, metadata={"Date": None} if path.suffix == ".svg" else None)
+        with mpl.rc_context({"svg.hashsalt": "gapwise"}):
+            figure.savefig(path, metadata={"Date": None} if path.suffix == ".svg" else None)
     except OSError as error:
         raise InputError(f"{path}: cannot be written: {error.strerror}") from error
-    finally:
-        plt.close(figure)
+
+
+def _axes(width: float, height: float) -> tuple[Figure, Axes]:
+    figure = Figure(figsize=(width, height), layout="constrained")
+    return figure, figure.subplots()
+
+
+def plain(name: str) -> str:
+    """A user's name as it is: without this matplotlib takes what is between two dollars for mathematics."""
+    return name.replace("$", r"\$")
 
 
 def _joined(jobs: pd.DataFrame, baseline: pd.DataFrame) -> pd.DataFrame:
     return jobs.merge(baseline[["job", "jct", "end"]], on="job", suffixes=("", "_base"))
 
 
-def _legend(axes: plt.Axes) -> None:
+def _legend(axes: Axes) -> None:
     if axes.get_legend_handles_labels()[0]:
         axes.legend(frameon=False, fontsize=8)

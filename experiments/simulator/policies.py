@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 import experiments.simulator.kernel as kernel
+from experiments.methods.method import always
+from experiments.methods.sia import METHODS
 from heuristics.sia import ONLINE, PLANNED, Decision, View
 from instances import InputError, Options, Result
 from instances.sia import SiaOracle
@@ -35,8 +37,12 @@ NAMES = (*ONLINE, *PLANNED, "oracle")
 def policy(name: str, data: SiaOracle, options: Options) -> kernel.Policy:
     """The policy called `name`, new, for `data`. `oracle`: the exact method's best schedule within the time limit.
 
-    Raises InputError for an unknown name.
+    Raises InputError for an unknown name, and where the method of that name cannot take `data`.
     """
+    unfit = next((method.unfit for method in METHODS["sia-oracle"] if method.name == name), always)
+    why = unfit(data)
+    if why is not None:
+        raise InputError(why)
     if name in ONLINE:
         return ONLINE[name](data, options.seed)
     if name in PLANNED:

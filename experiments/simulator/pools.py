@@ -75,6 +75,7 @@ class PoolsWorld:
         self._last: Time = 0
         self._in_use = 0
         self._wake: Event | None = None
+        self._asked_for = False  # whether the policy is asked because it wanted to be woken, and for nothing else
         self._seen = True
         self.timeline: list[tuple[Time, int, tuple[int, ...], int]] | None = [] if record_timeline else None
 
@@ -105,7 +106,7 @@ class PoolsWorld:
         if self._seen:
             self._view.arrived.clear()
             self._view.finished.clear()
-            self._seen = False
+            self._seen = self._asked_for = False
 
     def _account(self, now: Time) -> None:
         self._gpu_time += self._in_use * (now - self._last)
@@ -117,7 +118,7 @@ class PoolsWorld:
 
     def apply(self, decision: Any, clock: Clock) -> None:
         now = clock.now
-        starts: Sequence[str] = decision.starts
+        starts: Sequence[str] = tuple(decision.starts)  # it may be the queue itself
         if starts:
             self._account(now)
         for name in starts:
@@ -126,6 +127,8 @@ class PoolsWorld:
         if self._wake is not None:
             self._wake.cancel()
             self._wake = None
+        if self._asked_for and not starts and not clock and not self._in_use:
+            raise self._stuck(now)
         if decision.wake_at is not None and self._waiting:
             if not decision.wake_at > now:
                 raise SimulationError(f"the policy asks at {now} to be woken at {decision.wake_at}")
@@ -136,6 +139,11 @@ class PoolsWorld:
     def _woken(self) -> None:
         self._fresh()
         self._wake = None
+        self._asked_for = not (self._view.arrived or self._view.finished)
+
+    def _stuck(self, now: Time) -> SimulationError:
+        job = next(job for job in self.jobs.values() if job.start is None and job.submit <= now)
+        return SimulationError(f"job {job.id} is left waiting at {now} with nothing to come")
 
     def _start(self, name: str, clock: Clock) -> None:
         job, now = self.jobs.get(name), clock.now
@@ -161,9 +169,8 @@ class PoolsWorld:
     def close(self, clock: Clock) -> None:
         """All jobs done, all GPUs idle, and GPU time in use equal to that of the jobs."""
         self._account(clock.now)
-        waiting = next((job for job in self.jobs.values() if job.start is None and job.submit <= clock.now), None)
-        if not clock and waiting is not None:
-            raise SimulationError(f"job {waiting.id} is left waiting at {clock.now} with nothing to come")
+        if not clock and self._waiting:
+            raise self._stuck(clock.now)
         held = sum(job.gpus * ((clock.now if job.end is None else job.end) - job.start)
                    for job in self.jobs.values() if job.start is not None)  # fmt: skip
         if abs(held - self._gpu_time) > 1e-6 * max(1.0, float(held)):

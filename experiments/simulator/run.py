@@ -5,7 +5,9 @@ from __future__ import annotations
 import importlib
 import os
 import sys
+from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import pandas as pd
 
@@ -40,35 +42,40 @@ def run_policy(
     """Simulate the policy called `name`, or the user's `package.module:function`, on `instance`.
 
     The user's function gets the instance's data and returns an object with `decide(view)`. Raises InputError where the
-    policy is unknown, fails, or breaks a rule of the world.
+    policy is unknown, cannot take the instance, fails, or breaks a rule of the world.
     """
     data = instance.data
     if not isinstance(data, SiaOracle):
         raise InputError(f"{instance.name}: the simulator runs sia-oracle, got {instance.problem}")
-    chosen = own_policy(name, data) if ":" in name else policy(name, data, options)
     world = pools_world(data, record_timeline=record_timeline)
-    with Stopwatch() as clock:
-        try:
+    try:
+        chosen = own_policy(name, data) if ":" in name else policy(name, data, options)
+        with Stopwatch() as clock:
             simulate(world, chosen, until=until)
-        except SimulationError as error:
-            raise InputError(f"{instance.name}: policy {name}: {error}") from error
-        except Exception as error:
-            if ":" not in name:
-                raise
-            raise InputError(f"{instance.name}: policy {name}: {type(error).__name__}: {error}") from error
+    except (InputError, SimulationError) as error:
+        raise InputError(f"{instance.name}: policy {name}: {error}") from error
+    except (Exception, SystemExit) as error:
+        if ":" not in name:
+            raise
+        raise InputError(f"{instance.name}: policy {name}: {type(error).__name__}: {error}") from error
     return Simulated(instance.name, name, jobs_table(world), timeline_table(world), clock.cpu_s)
 
 
 def own_policy(name: str, data: SiaOracle) -> Policy:
-    """The policy that the user's `package.module:function` makes for `data`. Raises InputError."""
+    """The policy that the user's `package.module:function` makes for `data`. Raises InputError where it is none."""
+    made: Policy = own_maker(name)(data)
+    if not callable(getattr(made, "decide", None)):
+        raise InputError(f"must return an object with decide(view), got {type(made).__name__}")
+    return made
+
+
+def own_maker(name: str) -> Callable[[SiaOracle], Any]:
+    """The function that `package.module:function` names. Raises InputError where there is none."""
     module, _, attribute = name.partition(":")
     if os.getcwd() not in sys.path:
         sys.path.append(os.getcwd())
     try:
-        make = getattr(importlib.import_module(module), attribute)
-        made: Policy = make(data)
-    except Exception as error:
+        make: Callable[[SiaOracle], Any] = getattr(importlib.import_module(module), attribute)
+    except (Exception, SystemExit) as error:
         raise InputError(f"policy: {name}: {type(error).__name__}: {error}") from error
-    if not callable(getattr(made, "decide", None)):
-        raise InputError(f"policy: {name} must return an object with decide(view), got {type(made).__name__}")
-    return made
+    return make

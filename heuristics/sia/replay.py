@@ -22,7 +22,11 @@ class _View:
 
 
 def replay(data: SiaOracle, policy: Policy) -> dict[str, int]:
-    """The start slot of each job under `policy`. Raises RuntimeError where it leaves jobs waiting for ever."""
+    """The start slot of each job under `policy`.
+
+    Raises RuntimeError, with job, policy and slot, where nothing runs, nothing is to come and the policy starts nobody:
+    not asked again, or woken because it wanted to be.
+    """
     quota = {pool.name: pool.gpus for pool in data.pools}
     queues: dict[str, OrderedDict[str, Job]] = {name: OrderedDict() for name in quota}
     view = _View(0, data.capacity, quota, dict.fromkeys(quota, 0), queues, [], [])
@@ -38,8 +42,9 @@ def replay(data: SiaOracle, policy: Policy) -> dict[str, int]:
             if moment is not None
         ]
         if not moments:
-            raise RuntimeError(f"the policy leaves {len(waiting)} jobs waiting with nothing to come")
+            raise _stuck(policy, waiting, view.now)
         view.now = now = int(min(moments))
+        woken = not coming and not running  # nothing but its own wish has it asked
         view.arrived, view.finished, wake_at = [], [], None
         while running and running[0][0] <= now:
             job = heappop(running)[2]
@@ -51,7 +56,9 @@ def replay(data: SiaOracle, policy: Policy) -> dict[str, int]:
             queues[job.pool][job.id] = waiting[job.id] = job
             view.arrived.append(job)
         decision = policy.decide(view)
-        for name in decision.starts:
+        if woken and not decision.starts:
+            raise _stuck(policy, waiting, now)
+        for name in tuple(decision.starts):  # it may be the queue itself
             job = waiting.pop(name)
             del queues[job.pool][name]
             view.idle -= job.gpus
@@ -61,3 +68,8 @@ def replay(data: SiaOracle, policy: Policy) -> dict[str, int]:
         if decision.wake_at is not None and waiting:
             wake_at = max(now + 1, -int(-decision.wake_at // 1))
     return starts
+
+
+def _stuck(policy: Policy, waiting: dict[str, Job], now: int) -> RuntimeError:
+    job, name = next(iter(waiting)), type(policy).__name__
+    return RuntimeError(f"job {job} is left waiting by policy {name} at {now}: nothing runs and nothing is to come")

@@ -24,7 +24,6 @@ class LiteralVirtualClock:
             self.waiting[self.jobs[i].pool].append(i)
         self.running: dict[int, int] = {}  # job -> end
         self.starts: dict[int, int] = {}
-        self.horizon = max(job.submit for job in self.jobs) + sum(job.duration for job in self.jobs) + 1
 
     def run(self) -> list[int]:
         """Start slot of each job."""
@@ -48,7 +47,7 @@ class LiteralVirtualClock:
         span = max(self.jobs[i].duration for i in pending)
         order = sorted((start, self.jobs[i].submit, i) for q in self.quota for i, start in self._virtual(q, now, span))
         begun: list[int] = []
-        while (chosen := self._first_schedulable(order, pending, now, span)) is not None:
+        while (chosen := self._first_schedulable(order, pending, now)) is not None:
             pending.discard(chosen)
             order = [entry for entry in order if entry[2] != chosen]
             self.starts[chosen] = now
@@ -57,23 +56,25 @@ class LiteralVirtualClock:
             begun.append(chosen)
         return begun
 
-    def _first_schedulable(
-        self, order: list[tuple[int, int, int]], pending: set[int], now: int, span: int
-    ) -> int | None:
+    def _first_schedulable(self, order: list[tuple[int, int, int]], pending: set[int], now: int) -> int | None:
         """Lines 4 to 11: the first job in order of virtual start that fits; those before it make reservations."""
-        plan = np.zeros(span, dtype=np.int64)
+        ahead = [(max(start, now) - now, i) for start, _, i in order]
+        ends = [end - now for end in self.running.values()]
+        turns = [ends, [t for t, _ in ahead], [t + self.jobs[i].duration for t, i in ahead]]
+        slots = np.unique(np.concatenate([[0], *turns]))  # between two of them the plan does not change
+        plan = np.zeros(len(slots), dtype=np.int64)
         for i, end in self.running.items():
-            plan[: end - now] += self.jobs[i].gpus
+            plan[: np.searchsorted(slots, end - now)] += self.jobs[i].gpus
         left = len(pending)
-        for start, _, i in order:
+        for t, i in ahead:
             job = self.jobs[i]
             if i in pending:
-                if plan[: job.duration].max() + job.gpus <= self.capacity:
+                if plan[: np.searchsorted(slots, job.duration)].max() + job.gpus <= self.capacity:
                     return i
                 left -= 1
                 if left == 0:
                     return None
-            plan[max(start, now) - now : max(start, now) - now + job.duration] += job.gpus
+            plan[slice(*np.searchsorted(slots, [t, t + job.duration]))] += job.gpus
         return None
 
     def _virtual(self, pool: str, now: int, span: int) -> list[tuple[int, int]]:

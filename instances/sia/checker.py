@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from bisect import insort
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from fractions import Fraction
+from heapq import heapify, heappop, heappush
 from itertools import pairwise
 
 from instances.errors import MalformedSolution
@@ -30,14 +32,11 @@ def check_oracle(data: SiaOracle, solution: Solution) -> Verdict:
             violations.append(f"job {job.id} starts at {start}, cut-off {cutoff}")
     total = sum(pool.gpus for pool in data.pools)
     fairness = Fraction(0)
-    for begin, end, use in _use_over_time(data, starts):
-        used = sum(use.values())
+    for begin, end, used, share in _use_over_time(data, starts):
         if used > total:
             violations.append(f"{used} GPUs of {total} in use from slot {begin} to {end}")
-        if data.fairness_weight:
-            share = max((Fraction(use.get(pool.name, 0), pool.gpus) for pool in data.pools), default=Fraction(0))
-            charged = share if data.fair_share == "all-use" else max(Fraction(0), share - 1)
-            fairness += (end - begin) * charged
+        charged = share if data.fair_share == "all-use" else max(Fraction(0), share - 1)
+        fairness += (end - begin) * charged
     delay = sum(starts[job.id] - job.submit for job in data.jobs)
     objective = delay + Fraction(repr(data.fairness_weight)) * fairness
     return Verdict(float(objective), tuple(violations))
@@ -58,33 +57,51 @@ def _starts(data: SiaOracle, solution: Solution) -> dict[str, int]:
     return dict(starts)
 
 
-def _use_over_time(data: SiaOracle, starts: Mapping[str, int]) -> list[tuple[int, int, dict[str, int]]]:
-    """(first slot, slot after the last, GPUs in use by each pool) of every stretch in which the use does not change."""
+def _use_over_time(data: SiaOracle, starts: Mapping[str, int]) -> Iterator[tuple[int, int, int, Fraction]]:
+    """(first slot, slot after the last, GPUs in use, largest share) of every stretch in which the use does not change.
+
+    The largest share is that of a pool's use of what it owns; without a fairness weight nobody asks for it.
+    """
     changes: dict[int, list[tuple[str, int]]] = defaultdict(list)
     for job in data.jobs:
         changes[starts[job.id]].append((job.pool, job.gpus))
         changes[starts[job.id] + job.duration].append((job.pool, -job.gpus))
-    moments, use, stretches = sorted(changes), dict.fromkeys((pool.name for pool in data.pools), 0), []
-    for begin, end in pairwise(moments):
+    owned = {pool.name: pool.gpus for pool in data.pools}
+    total, use = 0, dict.fromkeys(owned, 0)
+    shares = [(Fraction(0), name) for name in owned]  # least first, so negative; entries out of date are dropped later
+    heapify(shares)
+    for begin, end in pairwise(sorted(changes)):
         for pool, gpus in changes[begin]:
+            total += gpus
             use[pool] += gpus
-        stretches.append((begin, end, dict(use)))
-    return stretches
+            if data.fairness_weight:
+                heappush(shares, (-Fraction(use[pool], owned[pool]), pool))
+        while -shares[0][0] * owned[shares[0][1]] != use[shares[0][1]] and data.fairness_weight:
+            heappop(shares)
+        yield begin, end, total, -shares[0][0]
 
 
 def _cutoffs(data: SiaOracle) -> dict[str, int]:
-    """The cut-offs, on their own: each pool as a row of GPUs with the slot from which each is free.
+    """The cut-offs, on their own: each pool as a row of GPUs, in order of the slot from which each is free.
 
     A job of n GPUs takes the n that are free first, not before its submission nor before the job ahead of it started.
+    GPUs that become free together are one entry of the row, so that its length is that of the queue at most.
     """
+    queues: dict[str, list[Job]] = {pool.name: [] for pool in data.pools}
+    for job in sorted(data.jobs, key=lambda job: job.submit):
+        queues[job.pool].append(job)
     found: dict[str, int] = {}
     for pool in data.pools:
-        free_from, ahead = [0] * pool.gpus, 0
-        queue: list[Job] = sorted((job for job in data.jobs if job.pool == pool.name), key=lambda job: job.submit)
-        for job in queue:
+        free_from, ahead = [(0, pool.gpus)], 0
+        for job in queues[pool.name]:
             if job.gpus <= pool.gpus:
-                ahead = max(job.submit, ahead, free_from[job.gpus - 1])
-                free_from[: job.gpus] = [ahead + job.duration] * job.gpus
-                free_from.sort()
+                taken, slot = 0, 0
+                while taken < job.gpus:
+                    slot, count = free_from.pop(0)
+                    taken += count
+                if taken > job.gpus:
+                    free_from.insert(0, (slot, taken - job.gpus))
+                ahead = max(job.submit, ahead, slot)
+                insort(free_from, (ahead + job.duration, job.gpus))
             found[job.id] = ahead if job.latest_start is None else job.latest_start
     return found

@@ -12,7 +12,7 @@ import numpy as np
 
 from instances.envelope import Instance
 from instances.errors import InputError
-from instances.sia.oracle import Job, Pool, SiaOracle
+from instances.sia.slots import instance_of, whole_slots
 
 SHORTEST = math.sqrt(10.0)
 Spread = Literal["uniform", "log-uniform"]
@@ -95,21 +95,21 @@ def synthetic(
         drawn += [(t, queue, k, d, w) for k, (t, d, w) in enumerate(_queue(workload, days * 1440.0, stream))]
     if not drawn:
         raise InputError(f"days: no job is submitted in {days:g} days with seed {seed}")
-    jobs = tuple(
-        Job(
-            id=f"q{queue}-{k}",
-            pool=f"q{queue}",
-            submit=math.ceil(submit / slot_minutes),
-            duration=max(1, math.ceil(duration / slot_minutes)),
-            gpus=width,
-        )
+    jobs = [
+        {
+            "id": f"q{queue}-{k}",
+            "pool": f"q{queue}",
+            "submit": whole_slots(submit, slot_minutes),
+            "duration": max(1, whole_slots(duration, slot_minutes)),
+            "gpus": width,
+        }
         for submit, queue, k, duration, width in sorted(drawn)
-    )
-    pools = tuple(Pool(name=f"q{i}", gpus=workload.gpus) for i in range(workload.queues))
-    data = SiaOracle(slot_minutes=slot_minutes, pools=pools, jobs=jobs, fairness_weight=fairness_weight)
+    ]
+    pools = [{"name": f"q{i}", "gpus": workload.gpus} for i in range(workload.queues)]
+    data = {"slot_minutes": slot_minutes, "pools": pools, "jobs": jobs, "fairness_weight": fairness_weight}
     name = variant if isinstance(variant, str) else "custom"
     source = "SIA, Appendix A.1" if name == "base" else "SIA, Appendix C"
-    return Instance.of(data, f"{name}-{days:g}d-{slot_minutes:g}min-seed-{seed}", source)
+    return instance_of(data, f"{name}-{days:g}d-{slot_minutes:g}min-seed-{seed}", source)
 
 
 def _queue(workload: Workload, minutes: float, stream: np.random.SeedSequence) -> list[tuple[float, float, int]]:

@@ -5,13 +5,15 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from instances.envelope import Instance
 from instances.errors import InputError
-from instances.sia.oracle import Job, Pool, SiaOracle
+from instances.fields import LARGEST
+from instances.sia.slots import BEYOND, instance_of, whole_slots
 from instances.tables import read_rows
 
 COLUMNS = ("job_id", "pool", "submit_s", "duration_s", "gpus")
@@ -45,16 +47,16 @@ def _jobs(path: str | Path, duration: str) -> pd.DataFrame:
     if jobs.empty:
         raise InputError(f"{path}: no jobs")
     for name, least in (("submit_s", 0.0), ("duration_s", 0.0), ("gpus", 1.0)):
-        numbers = pd.to_numeric(jobs[name], errors="coerce")
-        bad = ~(np.isfinite(numbers) & (numbers >= least))
+        numbers: pd.Series = jobs[name].map(_number).astype("float64")
+        bad: pd.Series = ~(pd.Series(np.isfinite(numbers), index=jobs.index) & (numbers >= least))
         if name == "gpus":
-            bad |= numbers % 1 != 0
+            bad |= (numbers % 1 != 0) | (numbers > LARGEST)
         if bad.any():
-            row = int(jobs.index[bad.to_numpy().argmax()])
-            kind = "a whole number" if name == "gpus" else "a number"
-            raise InputError(
-                f"{path}: line {row + 2}: {name}: must be {kind} >= {least:g}, got {raw[_raw(name, duration)][row]}"
-            )
+            row = int(jobs.index[bad.to_numpy()].tolist()[0])
+            whole = "a whole number" if name == "gpus" else "a number"
+            value = raw[_raw(name, duration)][row]
+            rule = f"must be {whole} >= {least:g}" if not numbers[row] > LARGEST else f"must be <= {LARGEST:g}"
+            raise InputError(f"{path}: line {row + 2}: {name}: {rule}, got {value!s:.40}")
         jobs[name] = numbers.astype("int64" if name == "gpus" else "float64")
     for name in ("job_id", "pool"):
         if jobs[name].isna().any():
@@ -64,6 +66,14 @@ def _jobs(path: str | Path, duration: str) -> pd.DataFrame:
         row = int(jobs.index[twice][0])
         raise InputError(f"{path}: line {row + 2}: job_id: must be unique, got {jobs['job_id'][row]}")
     return jobs.sort_values("submit_s", kind="stable").reset_index(drop=True)
+
+
+def _number(value: Any) -> float:
+    """The number that a cell holds, whatever pandas made of it; NaN for none."""
+    try:
+        return float(value)
+    except (ValueError, TypeError, OverflowError):
+        return math.nan
 
 
 def _raw(name: str, duration: str) -> str:
@@ -98,11 +108,19 @@ def trace_instance(
     rng = np.random.default_rng(seed)
     begin = start_day * DAY_S
     end = math.inf if days is None else begin + days * DAY_S
+    first, last = (jobs["submit_s"].agg(["min", "max"]) // DAY_S).tolist()
     jobs = jobs[(jobs["submit_s"] >= begin) & (jobs["submit_s"] < end)]
     known = sorted(jobs["pool"].unique())
+    if not known:
+        raise InputError(
+            f"trace: no jobs are submitted in {_window(start_day, days)}; it has jobs on days {first:g} to {last:g}"
+        )
     if isinstance(pools, int):
         if not 1 <= pools <= len(known):
-            raise InputError(f"pools: must be between 1 and {len(known)}, the pools with jobs, got {pools}")
+            raise InputError(
+                f"pools: must be between 1 and {len(known)}, the pools with jobs in {_window(start_day, days)}, got "
+                f"{pools}; the trace has jobs on days {first:g} to {last:g}"
+            )
         chosen = sorted(rng.choice(known, size=pools, replace=False).tolist())
     else:
         chosen = list(pools) if pools is not None else known
@@ -110,29 +128,31 @@ def trace_instance(
             if pool not in known:
                 raise InputError(f"pools: unknown pool, or one without jobs, got {pool!r}")
     jobs = jobs[jobs["pool"].isin(chosen)]
-    if jobs.empty:
-        raise InputError(f"trace: no jobs are submitted in {days} days from day {start_day:g} on")
     if gpus is None:
         gpus = _quotas(jobs, chosen, load, rng)
     for pool in chosen:
         if pool not in gpus:
             raise InputError(f"gpus: pool {pool} is missing")
     slot_s = slot_minutes * 60.0
-    data = SiaOracle(
-        slot_minutes=slot_minutes,
-        pools=tuple(Pool(name=pool, gpus=int(gpus[pool])) for pool in chosen),
-        jobs=tuple(
-            Job(
-                id=str(job),
-                pool=pool,
-                submit=math.ceil((submit - begin) / slot_s),
-                duration=max(1, math.ceil(duration / slot_s)),
-                gpus=int(width),
-            )
+    data = {
+        "slot_minutes": slot_minutes,
+        "pools": [{"name": pool, "gpus": int(gpus[pool])} for pool in chosen],
+        "jobs": [
+            {
+                "id": str(job),
+                "pool": pool,
+                "submit": whole_slots(submit - begin, slot_s),
+                "duration": max(1, whole_slots(duration, slot_s)),
+                "gpus": int(width),
+            }
             for job, pool, submit, duration, width in jobs[list(COLUMNS)].itertuples(index=False)
-        ),
-    )
-    return Instance.of(data, name, source)
+        ],
+    }
+    return instance_of(data, name, source)
+
+
+def _window(start_day: float, days: float | None) -> str:
+    return f"the days from {start_day:g} on" if days is None else f"{days:g} days from day {start_day:g} on"
 
 
 def _quotas(
@@ -142,4 +162,4 @@ def _quotas(
     span = max(1.0, float(jobs["submit_s"].max() - jobs["submit_s"].min()))
     work = (jobs["duration_s"] * jobs["gpus"]).groupby(jobs["pool"]).sum()
     widest = jobs.groupby("pool")["gpus"].max()
-    return {p: max(int(widest[p]), 1, round(work[p] / (rng.uniform(*load) * span))) for p in pools}
+    return {p: max(int(widest[p]), 1, round(min(work[p] / (rng.uniform(*load) * span), BEYOND))) for p in pools}

@@ -1,12 +1,14 @@
-"""An instance as arrays, with slots counted from the first submission on."""
+"""An instance as arrays, with time counted from the first submission on, in the largest steps that hold it."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
+from instances import Solution
 from instances.sia import SiaOracle
 
 IntArray = NDArray[np.int64]
@@ -14,12 +16,19 @@ BoolArray = NDArray[np.bool_]
 FloatArray = NDArray[np.float64]
 
 
+LONG = 100_000  # steps from which on stretches without any event are left out
+MOST_STARTS = 5_000_000  # that a model is made of
+WIDE = 100_000  # the most units of GPUs that rows count: a solver's tolerances are then below one unit
+_NONE: IntArray = np.zeros(0, dtype=np.int64)
+
+
 @dataclass(frozen=True)
 class OracleArrays:
-    """Jobs j = 0..J-1 in the order of the data: arrays of shape (J,), in slots and GPUs.
+    """Jobs j = 0..J-1 in the order of the data: arrays of shape (J,), in steps of `slot` slots and of `unit` GPUs.
 
-    `submit` s_j, `duration` d_j, `gpus` n_j and `cutoff` m_j as in Figure 19; `capacity` is Σ_i c_i, `first` the slot
-    that counts as 0, `horizon` the first slot at which no job can be running.
+    `submit` s_j, `duration` d_j, `gpus` n_j and `cutoff` m_j as in Figure 19; `capacity` is Σ_i c_i, `origin` (J,) the
+    submission in slots of the data, `horizon` the first step at which no job can be running. Delays are Σ (t_j - s_j)
+    in steps: `slot` times as many slots. `idle` holds (step, steps that are left out behind it).
     """
 
     submit: IntArray
@@ -27,11 +36,19 @@ class OracleArrays:
     gpus: IntArray
     cutoff: IntArray
     capacity: int
-    first: int
+    origin: IntArray
+    slot: int = 1
+    unit: int = 1
+    idle: tuple[IntArray, IntArray] = (_NONE, _NONE)
 
-    @property
+    @cached_property
     def horizon(self) -> int:
         return int((self.cutoff + self.duration).max())
+
+    @property
+    def starts(self) -> int:
+        """Number of starts in all windows together."""
+        return self.most + len(self.submit)
 
     @property
     def most(self) -> int:
@@ -49,26 +66,82 @@ class OracleArrays:
         np.add.at(changes, starts + self.duration, -self.gpus)
         return np.cumsum(changes)
 
+    def peak(self, starts: IntArray) -> int:
+        """The most GPUs in use at any slot."""
+        moments = np.concatenate([starts + self.duration, starts])  # at one moment, jobs end before others start
+        order = np.argsort(moments, kind="stable")
+        return int(np.cumsum(np.concatenate([-self.gpus, self.gpus])[order]).max(initial=0))
+
     def feasible(self, starts: IntArray) -> bool:
         """Whether all constraints of Figure 19 hold."""
         timely = (starts >= self.submit).all() and (starts <= self.cutoff).all()
-        return bool(timely and self.use(starts).max() <= self.capacity)
+        return bool(timely and self.peak(starts) <= self.capacity)
+
+    def starts_of(self, data: SiaOracle, solution: Solution) -> IntArray:
+        """The starts of a solution in JSON form, each put on its step at or before: no start is later for it."""
+        starts = np.array([solution["starts"][job.id] for job in data.jobs], dtype=np.int64)
+        return self.submit + (starts - self.origin) // self.slot
 
 
 def oracle_arrays(data: SiaOracle) -> OracleArrays:
-    """The arrays of `data`."""
-    submit = np.array([job.submit for job in data.jobs], dtype=np.int64)
-    first = int(submit.min())
+    """The arrays of `data`, in the largest steps that hold all its numbers.
+
+    Where submissions and durations are multiples of g slots, putting every start back to such a multiple breaks
+    nothing: jobs that then run at one time all ran at some time of the g slots behind it before. With fairness cut-offs
+    have to be multiples as well: for a fixed order of starts and ends the objective is linear in the starts, of which
+    only differences and bounds are constrained. GPUs count in multiples of what divides all widths. Over long times,
+    stretches in which no job can start or end are left out: the use of GPUs does not change there.
+    """
+    origin = np.array([job.submit for job in data.jobs], dtype=np.int64)
+    duration = np.array([job.duration for job in data.jobs], dtype=np.int64)
+    gpus = np.array([job.gpus for job in data.jobs], dtype=np.int64)
+    window = np.array(data.cutoffs, dtype=np.int64) - origin
+    submit = origin - origin.min()
+    whole = [submit, duration, window] if data.fairness_weight else [submit, duration]
+    slot = int(np.gcd.reduce(np.concatenate(whole)))
+    submit, duration, window, idle = submit // slot, duration // slot, window // slot, (_NONE, _NONE)
+    if int((submit + window + duration).max()) > LONG:
+        submit, duration, idle = _without_idle_stretches(submit, duration, window)
+    unit = int(np.gcd.reduce(gpus))
     return OracleArrays(
-        submit=submit - first,
-        duration=np.array([job.duration for job in data.jobs], dtype=np.int64),
-        gpus=np.array([job.gpus for job in data.jobs], dtype=np.int64),
-        cutoff=np.array(data.cutoffs, dtype=np.int64) - first,
-        capacity=data.capacity,
-        first=first,
+        submit=submit,
+        duration=duration,
+        gpus=gpus // unit,
+        cutoff=submit + window,
+        capacity=data.capacity // unit,
+        origin=origin,
+        slot=slot,
+        unit=unit,
+        idle=idle,
     )
+
+
+def coarse(arrays: OracleArrays) -> OracleArrays:
+    """`arrays` with GPUs in larger units, rounded down: a relaxation, and the same where there are few GPUs."""
+    unit = -(-arrays.capacity // WIDE)
+    return replace(arrays, gpus=arrays.gpus // unit, capacity=arrays.capacity // unit, unit=arrays.unit * unit)
+
+
+def _without_idle_stretches(
+    submit: IntArray, duration: IntArray, window: IntArray
+) -> tuple[IntArray, IntArray, tuple[IntArray, IntArray]]:
+    """Submissions, durations and `idle` when only the steps count at which a job may start or end.
+
+    All steps of a job's window count, and so do all those at which it may end: wherever in its window it starts, it
+    runs for the same number of steps.
+    """
+    first = np.concatenate([submit, submit + duration])
+    order = np.argsort(first, kind="stable")
+    begin, end = first[order], np.maximum.accumulate((first + np.concatenate([window, window]) + 1)[order])
+    gap = np.maximum(begin[1:] - end[:-1], 0)
+    shown = np.empty_like(first)
+    shown[order] = begin - np.concatenate([[0], np.cumsum(gap)])
+    behind = np.flatnonzero(gap)
+    idle = shown[order][behind + 1] - 1, gap[behind]
+    return shown[: len(submit)], shown[len(submit) :] - shown[: len(submit)], idle
 
 
 def solution_of(data: SiaOracle, arrays: OracleArrays, starts: IntArray) -> dict[str, dict[str, int]]:
     """`starts` as a solution in JSON form."""
-    return {"starts": {job.id: int(t) + arrays.first for job, t in zip(data.jobs, starts, strict=True)}}
+    slots = arrays.origin + (starts - arrays.submit) * arrays.slot
+    return {"starts": {job.id: int(t) for job, t in zip(data.jobs, slots, strict=True)}}

@@ -15,12 +15,11 @@ from scipy import sparse
 from scipy.sparse.csgraph import connected_components
 
 from instances import Options
+from models.bounds import whole_bound
 from models.highs import LinearModel, solve_arrays
 from models.sia.arrays import BoolArray, IntArray
 from models.sia.columns import Columns
 from models.sia.rows import Row, Rows
-
-BOUND_NOISE = 1e-3  # a solver's bound may be off by this much and still counts for the whole number above it
 
 
 @dataclass(frozen=True)
@@ -108,7 +107,7 @@ def solve_component(columns: Columns, part: Component, options: Options, *, cuto
         return Outcome(cutoff + 1, None, True, tolerance)
     bound = -1
     if solved.bound is not None:
-        bound = min(cutoff + 1, int(np.ceil(solved.bound - BOUND_NOISE)))
+        bound = min(cutoff + 1, whole_bound(solved.bound))
     if solved.x is None:
         return Outcome(bound, None, False, tolerance)
     starts = _read(part, solved.x)

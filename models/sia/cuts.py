@@ -17,6 +17,7 @@ from models.sia.rows import NOBODY, Row
 LEAST = 1e-3  # violation, as a share of a job, that is worth a cut
 AHEAD = 3  # later pieces of a job that a piece is paired with
 CHUNK = 1500  # intervals looked at together
+MOST_WIDTHS, MOST_RESTS = 16, 64  # divisors, and remainders of each, that are tried
 
 
 def separate(columns: Columns, chosen: IntArray, x: FloatArray, most: int) -> list[Row]:
@@ -87,11 +88,11 @@ def _round(columns: Columns, intervals: IntArray, shares: FloatArray) -> list[tu
     order = order[:, : int((shares > 1e-9).sum(axis=1).max())]
     sorted_shares = np.take_along_axis(shares, order, axis=1)
     sorted_gpus = gpus[order]
-    for c in np.unique(gpus[gpus > 1]):
+    for c in _divisors(gpus):
         inside = np.where(sorted_shares > 1e-9, sorted_gpus % c, 0) > 0  # complementing multiples of c gains nothing
         total = np.cumsum(np.where(inside, sorted_gpus, 0), axis=1)
         rest = (total - capacity) % c
-        for r in range(1, c):
+        for r in np.setdiff1d(rest[inside], 0)[:MOST_RESTS].tolist():  # no other remainder occurs
             complemented, plain = _coefficients(gpus, int(c), r)
             into, out = complemented[order], plain[order]
             gain = np.where(inside, into * (sorted_shares - 1) - out * sorted_shares, 0.0)
@@ -112,6 +113,12 @@ def _round(columns: Columns, intervals: IntArray, shares: FloatArray) -> list[tu
             row = rounded(gpus, capacity, members, int(divisor[i]), (first, last, touching))
         found.append((float(best[i]), row))
     return found
+
+
+def _divisors(gpus: IntArray) -> IntArray:
+    """The widths to divide by: those that occur, and of many the commonest."""
+    widths, times = np.unique(gpus[gpus > 1], return_counts=True)
+    return widths[np.sort(np.argsort(-times, kind="stable")[:MOST_WIDTHS])]
 
 
 def _coefficients(gpus: IntArray, c: int, r: int) -> tuple[IntArray, IntArray]:

@@ -12,17 +12,18 @@ from __future__ import annotations
 
 import numpy as np
 
-from instances import Answer, Options, Report, Result, Stopwatch, conclude, ignore
+from instances import Answer, Options, Report, Result, Solution, Stopwatch, conclude, ignore
 from instances.result import Termination, TracePoint
 from instances.sia import SiaOracle
-from models.sia.arrays import IntArray, OracleArrays, oracle_arrays, solution_of
+from models.sia.arrays import MOST_STARTS, IntArray, OracleArrays, coarse, oracle_arrays, solution_of
 from models.sia.columns import Columns
 from models.sia.conflicts import Component, Outcome, components, solve_component
 from models.sia.direct import direct
 from models.sia.greedy import pull_forward
 from models.sia.improve import advance, improve, in_order
+from models.sia.opening import least_objective, opening
 from models.sia.relaxation import Relaxation
-from models.sia.rows import Row, capacity_row
+from models.sia.rows import Row, capacity_row, cover_row
 
 PLAIN = Options()
 CLOSE_ENOUGH = 0.002  # of the relaxation's bound to its value, as a share of what is left to the schedule
@@ -44,22 +45,33 @@ CLOSED = 0.99  # an absolute gap in slots that closes a whole-numbered problem
 LEAST_NEW = 24  # rows that may be new after a round; more where there are many already
 
 
-def exact(data: SiaOracle, options: Options = PLAIN, report: Report = ignore) -> Result:
+def exact(data: SiaOracle, options: Options = PLAIN, report: Report = ignore, start: Solution | None = None) -> Result:
     """The schedule of least delay that keeps every cut-off, or the best one found, with a valid bound.
 
-    Without a time limit it ends with a proof. With fairness in the objective, or with cut-offs that the pools could
-    not keep by themselves, the time-indexed model is given to HiGHS as a whole (`direct`).
+    Without a time limit it ends with a proof. `start` is a feasible solution to improve on; besides it the schedule
+    without sharing is at hand wherever it keeps the cut-offs, and is told before anything is built. With fairness in
+    the objective, or where no schedule is at hand, the time-indexed model is given to HiGHS as a whole (`direct`).
+    Windows of more than MOST_STARTS starts in all are left alone: then what is at hand is the answer, with a reason.
+    Raises InputError for a `start` that breaks a constraint.
     """
     clock = Stopwatch(options.time_limit)
+    found = opening(data, start)
+    report(found, least_objective(data))
     arrays = oracle_arrays(data)
-    if data.fairness_weight or not arrays.feasible(arrays.cutoff):
-        return direct(data, options, report)
-    proof = _Proof(data, arrays, options, report, clock)
+    if arrays.starts > MOST_STARTS:
+        reason = f"the windows of its jobs hold {arrays.starts:,} starts, more than {MOST_STARTS:,}"
+        answer = Answer(found, least_objective(data), reason=reason, build_s=clock.cpu_s)
+        return conclude(data, "exact", answer, options, kind="exact")
+    plan = arrays.cutoff if arrays.feasible(arrays.cutoff) else None
+    best = plan if found is None else arrays.starts_of(data, found)
+    if data.fairness_weight or best is None:
+        return direct(data, options, report, start)
+    proof = _Proof(data, arrays, options, report, clock, best, best if plan is None else plan)
     build_s = clock.cpu_s
     termination = proof.run()
     answer = Answer(
         solution=solution_of(data, arrays, proof.best),
-        bound=float(proof.bound),
+        bound=float(proof.bound * arrays.slot),
         termination=termination,
         build_s=build_s,
         solve_s=clock.cpu_s - build_s,
@@ -70,16 +82,27 @@ def exact(data: SiaOracle, options: Options = PLAIN, report: Report = ignore) ->
 
 
 class _Proof:
-    """The best schedule (J,), the best bound in slots, and what has been learnt of the components so far."""
+    """The best schedule (J,), the best bound in steps, and what has been learnt of the components so far.
+
+    `plan` is a feasible schedule that leaves jobs as much time as one can. Rows are those of `columns.arrays`, which
+    may be coarser than `arrays`: a schedule that keeps them and is too wide all the same gets rows of its own.
+    """
 
     def __init__(
-        self, data: SiaOracle, arrays: OracleArrays, options: Options, report: Report, clock: Stopwatch
+        self,
+        data: SiaOracle,
+        arrays: OracleArrays,
+        options: Options,
+        report: Report,
+        clock: Stopwatch,
+        best: IntArray,
+        plan: IntArray,
     ) -> None:
         self.data, self.arrays, self.options, self.report, self.clock = data, arrays, options, report, clock
-        self.columns = Columns(arrays)
-        self.best = self.arrays.cutoff
+        self.columns = Columns(coarse(arrays))
+        self.best, self.plan = best, plan
         self.bound = 0
-        self.trace: list[TracePoint] = []
+        self.trace: list[TracePoint] = [(clock.wall_s, float(self.delay * arrays.slot), 0.0)]
         self.info: dict[str, float] = {}
         self._known: dict[Component, Outcome] = {}
         self._rng = np.random.default_rng(options.seed)
@@ -145,8 +168,8 @@ class _Proof:
         """A schedule and the relaxation's bound."""
         arrays = self.arrays
         orders = (arrays.duration * arrays.gpus).astype(float), arrays.duration.astype(float)
-        found = min((pull_forward(arrays, arrays.cutoff, order) for order in orders), key=arrays.delay)
-        self._offer(advance(arrays, found))
+        found = min((pull_forward(arrays, self.plan, order, self.clock) for order in orders), key=arrays.delay)
+        self._offer(advance(arrays, found, self.clock))
         self._relaxation = Relaxation(self.columns, self.best)
         self._relaxation.converge(self.delay, self.clock, CLOSE_ENOUGH)
         self.info |= {"relaxation": self._relaxation.value, "columns": len(self.columns.job)}
@@ -212,8 +235,9 @@ class _Proof:
         else:
             self._repair(starts)
         known = {row.key for row in rows}
-        broken = (capacity_row(arrays, t) for t in _broken(use, arrays.capacity))
-        return [row for row in broken if row.key not in known]
+        new = [capacity_row(self.columns.arrays, t) for t in _broken(use, arrays.capacity)]
+        new = [row if row.key not in known else cover_row(arrays, starts, row.first) for row in new]
+        return [row for row in new if row.key not in known]
 
     def _solve(self, part: Component, cutoff: int, tolerance: float) -> Outcome:
         known = self._known.get(part)
@@ -229,11 +253,11 @@ class _Proof:
     def _repair(self, starts: IntArray) -> None:
         """Schedules in the order of `starts`, which breaks capacity somewhere."""
         arrays, order = self.arrays, starts.astype(float)
-        found = min((pull_forward(arrays, plan, order) for plan in (self.best, arrays.cutoff)), key=arrays.delay)
-        self._offer(advance(arrays, found))
+        plans = (pull_forward(arrays, plan, order, self.clock) for plan in (self.best, self.plan))
+        self._offer(advance(arrays, min(plans, key=arrays.delay), self.clock))
 
     def _offer(self, starts: IntArray) -> None:
-        if self.arrays.delay(starts) < self.delay or not self.trace:
+        if self.arrays.delay(starts) < self.delay:
             self.best = starts.copy()
             self._tell(True)
 
@@ -244,8 +268,9 @@ class _Proof:
             self._tell(False)
 
     def _tell(self, schedule: bool) -> None:
-        self.trace.append((self.clock.wall_s, float(self.delay), float(self.bound)))
-        self.report(solution_of(self.data, self.arrays, self.best) if schedule else None, float(self.bound))
+        slot = self.arrays.slot
+        self.trace.append((self.clock.wall_s, float(self.delay * slot), float(self.bound * slot)))
+        self.report(solution_of(self.data, self.arrays, self.best) if schedule else None, float(self.bound * slot))
 
 
 def _least(part: Component, submit: IntArray) -> int:

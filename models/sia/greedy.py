@@ -8,14 +8,17 @@ from heapq import heapify, heappop, heappush
 import numpy as np
 from numpy.typing import NDArray
 
+from instances import Stopwatch
 from models.sia.arrays import IntArray, OracleArrays
 
 
-def pull_forward(arrays: OracleArrays, plan: IntArray, priority: NDArray[np.float64]) -> IntArray:
+def pull_forward(
+    arrays: OracleArrays, plan: IntArray, priority: NDArray[np.float64], clock: Stopwatch | None = None
+) -> IntArray:
     """A schedule in which no job starts later than in the feasible schedule `plan` (J,).
 
     At every arrival, completion and planned start, jobs that wait are asked in order of `priority` (J,), the least
-    first; one starts where all others can still start as planned.
+    first; one starts where all others can still start as planned. Once `clock` is over the rest start as planned.
     """
     submit, duration, gpus = arrays.submit.tolist(), arrays.duration.tolist(), arrays.gpus.tolist()
     planned, rank = plan.tolist(), np.argsort(np.lexsort((arrays.submit, priority))).tolist()
@@ -25,7 +28,7 @@ def pull_forward(arrays: OracleArrays, plan: IntArray, priority: NDArray[np.floa
     heapify(events)
     starts = plan.copy()
     waiting: list[tuple[int, int]] = []
-    while events:
+    while events and not (clock is not None and clock.expired):
         now = heappop(events)
         while events and events[0] == now:
             heappop(events)

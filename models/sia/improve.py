@@ -13,7 +13,8 @@ from instances import Stopwatch
 from models.sia.arrays import FloatArray, IntArray, OracleArrays
 
 WARM, COLD = 0.4, 0.007  # mean durations of delay that are accepted at the start and the end of a batch
-SLICE = 10_000  # tries between two looks at the clock
+SLICE, WORK = 10_000, 1e9  # tries between two looks at the clock, fewer where they would go through so many steps
+EACH = 20  # jobs that a try moves, about
 STALE = 2  # batches in a row without gain that end it
 REPAIRS, REPAIR_STEP = 1_000, 0.7  # attempts to keep all cut-offs, and mean durations that a late job is moved ahead
 
@@ -31,7 +32,9 @@ def improve(
     best = advance(arrays, starts)
     jobs = arrays.submit, arrays.duration, arrays.gpus, arrays.cutoff, arrays.capacity
     rng, pace, stale = np.random.default_rng(seed), float(arrays.duration.mean()), 0
-    slices = -(-tries * len(best) // SLICE)
+    steps = EACH * float((arrays.duration + arrays.cutoff - arrays.submit).mean())
+    size = max(1, min(SLICE, int(WORK / steps)))
+    slices = -(-tries * len(best) // size)
     heat = pace * WARM * (COLD / WARM) ** (np.arange(slices + 1) / slices)
     for _ in range(batches):
         if stale == STALE or arrays.delay(best) <= stop:
@@ -40,7 +43,7 @@ def improve(
         for warm, cold in pairwise(heat):
             if clock.expired:
                 return best
-            lead = anneal(rng, *jobs, start, best, lead, SLICE, pace, warm, cold)
+            lead = anneal(rng, *jobs, start, best, lead, size, pace, warm, cold)
         stale = stale + 1 if arrays.delay(best) == before else 0
     return best
 
@@ -59,14 +62,16 @@ def in_order(arrays: OracleArrays, key: FloatArray) -> IntArray | None:
     return starts if found else None
 
 
-def advance(arrays: OracleArrays, starts: IntArray) -> IntArray:
-    """Move each job to the earliest slot where it fits, least GPU time first, as long as one moves."""
+def advance(arrays: OracleArrays, starts: IntArray, clock: Stopwatch | None = None) -> IntArray:
+    """Move each job to the earliest slot where it fits, least GPU time first, as long as one moves and `clock` runs."""
     starts, use = starts.copy(), arrays.use(starts)
     order = np.lexsort((arrays.submit, arrays.duration * arrays.gpus)).tolist()
     moved = True
     while moved:
         moved = False
         for i in order:
+            if clock is not None and clock.expired:
+                return starts
             old, length, gpus = int(starts[i]), int(arrays.duration[i]), int(arrays.gpus[i])
             if old > arrays.submit[i]:
                 use[old : old + length] -= gpus

@@ -22,6 +22,7 @@ from instances import Options, Report, Result, ignore
 from instances.result import Answer, conclude
 from instances.sia import SiaOracle
 from models.literal import Values, solve_literal
+from models.sia.opening import finer, proven
 
 PLAIN = Options()
 Windows = dict[int, tuple[int, ...]]
@@ -128,7 +129,23 @@ def _read(data: SiaOracle, values: Values) -> dict[str, Any]:
 
 def literal(data: SiaOracle, options: Options = PLAIN, report: Report = ignore) -> Result:
     """Solve Figure 19 as it stands with HiGHS."""
-    return solve_literal(data, build_literal, _read, options, report)
+
+    def told(solution: Any, bound: float | None) -> None:
+        report(solution, None if bound is None else proven(data, bound))
+
+    listen = ignore if report is ignore else told
+    solved = solve_literal(data, build_literal, _read, finer(data, options), listen)
+    answer = Answer(
+        solution=solved.solution,
+        bound=None if solved.bound is None else proven(data, solved.bound),
+        termination=solved.termination,
+        reason=solved.reason,
+        build_s=solved.build_s or 0.0,
+        solve_s=solved.solve_s or 0.0,
+        trace=[(when, found, None if bound is None else proven(data, bound)) for when, found, bound in solved.trace],
+        info=solved.info,
+    )
+    return conclude(data, "literal", answer, options, kind="exact")
 
 
 def literal_windows(data: SiaOracle, options: Options = PLAIN, report: Report = ignore, *, windows: int = 12) -> Result:

@@ -45,6 +45,19 @@ def capacity_row(arrays: OracleArrays, slot: int) -> Row:
     return Row(slot, slot, arrays.gpus, arrays.capacity)
 
 
+def cover_row(arrays: OracleArrays, starts: IntArray, slot: int) -> Row:
+    """Of jobs that `starts` run at `slot` and that are too wide together, one has to stay away.
+
+    So has one of any as many that are as wide as the widest of these.
+    """
+    running = np.flatnonzero((starts <= slot) & (slot < starts + arrays.duration))
+    running = running[np.argsort(-arrays.gpus[running], kind="stable")]
+    size = int(np.searchsorted(np.cumsum(arrays.gpus[running]), arrays.capacity, side="right")) + 1
+    weight = (arrays.gpus >= arrays.gpus[running[0]]).astype(np.int64)
+    weight[running[:size]] = 1
+    return Row(slot, slot, weight, size - 1)
+
+
 class Rows:
     """Rows in the order in which they were added, and what each of them counts.
 

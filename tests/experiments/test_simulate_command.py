@@ -10,8 +10,8 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from instances import save
-from instances.sia import five_jobs
+from instances import Instance, save
+from instances.sia import Job, Pool, SiaOracle, five_jobs
 
 ROOT = Path(__file__).parents[2]
 
@@ -69,6 +69,13 @@ def test_a_trace(tmp_path):
         (("--workload", "base", "--policy", "no.module:f"), "No module named"),
         (("--workload", "base", "--days", "0.2", "--warm-up-days", "3"), "has no job after 3 days"),
         (("--workload", "base", "--time-limit", "-1"), "time limit: must be > 0"),
+        (("--workload", "base", "--days", "0"), "days: must be > 0, got 0"),
+        (("--workload", "base", "--slot-minutes", "1e-9"), "data.jobs[0].submit: must be <= 1e+09, got"),
+        (("--workload", "base", "--pools", "3"), "--pools: only --trace takes it, got 3"),
+        (("--workload", "base", "--start-day", "0"), "--start-day: only --trace takes it, got 0"),
+        (("any.json", "--seeds", "5", "--days", "3"), "--seeds: instance files say it themselves, got 5"),
+        (("any.json", "--slot-minutes", "5"), "--slot-minutes: instance files say it themselves, got 5"),
+        (("any.json", "--trace-format", "gavel"), "--trace-format: only --trace takes it, got gavel"),
     ],
 )
 def test_bad_input_is_one_line_and_status_2(arguments, line):
@@ -90,17 +97,95 @@ def test_bad_input_is_one_line_and_status_2(arguments, line):
         ("return 1 / 0", "ZeroDivisionError: division by zero"),
     ],
 )
-def test_a_policy_of_ones_own_that_breaks_a_rule(five, tmp_path, body, line):
+def test_a_policy_of_ones_own_that_breaks_a_rule_loses_its_own_run_only(five, tmp_path, body, line):
+    run = own(five, tmp_path, body, "--policy", "sia-vc", "--format", "json")
+    assert run.returncode == 1
+    assert line in run.stderr
+    assert len(run.stderr.strip().splitlines()) == 1
+    rows = {row["policy"]: row for row in map(json.loads, run.stdout.splitlines())}
+    assert list(rows) == ["fcfs", "own:make", "sia-vc"]
+    assert line in rows["own:make"]["error"]
+    assert rows["sia-vc"]["slowed"] == 0
+
+
+def own(five, tmp_path, body, *arguments):
+    """`simulate` with a policy `own:make` whose `decide` has this body."""
     (tmp_path / "own.py").write_text(
         "from heuristics.sia import Decision\n"
         "class P:\n    def decide(self, view):\n"
         f"        {body}\n"
         "def make(data):\n    return P()\n"
     )
-    command = [sys.executable, "-c", f"import sys; sys.path.insert(0, {str(ROOT)!r}); sys.argv[1:] = "
-               f"[{str(five)!r}, '--policy', 'own:make', '--quiet']; "
+    words = [str(five), "--policy", "own:make", "--quiet", *map(str, arguments)]
+    command = [sys.executable, "-c", f"import sys; sys.path.insert(0, {str(ROOT)!r}); sys.argv[1:] = {words!r}; "
                "from experiments.cli import main; main('simulate')"]  # fmt: skip
-    run = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path, timeout=120)
+    return subprocess.run(command, capture_output=True, text=True, cwd=tmp_path, timeout=120)
+
+
+def test_a_policy_that_is_woken_for_ever_is_an_error_that_names_job_policy_and_time(five, tmp_path):
+    run = own(five, tmp_path, "return Decision((), view.now + 5)", "--jobs", 2)
+    assert run.returncode == 1
+    assert run.stderr == "gapwise: sia-five-jobs: policy own:make: job j0 is left waiting at 7 with nothing to come\n"
+    assert [line.split()[0] for line in run.stdout.splitlines()[1:-1]] == ["fcfs", "own:make"]
+
+
+def test_pictures_and_tables_of_the_policies_that_finished_are_kept(five, tmp_path):
+    run = own(five, tmp_path, "raise SystemExit(0)", "--policy", "gssf", "--out", tmp_path / "out")
+    assert run.returncode == 1
+    made = {path.name for path in (tmp_path / "out").iterdir()}
+    assert made >= {"summary.csv", "jobs.csv", "speedup.svg", "use-gssf.svg"}
+    assert "use-own-make.svg" not in made
+
+
+def test_a_file_with_a_job_wider_than_its_pool(tmp_path):
+    jobs = (
+        Job(id="w", pool="a", submit=0, duration=800, gpus=4, latest_start=50),
+        Job(id="x", pool="a", submit=1, duration=5, gpus=1),
+    )
+    data = SiaOracle(slot_minutes=1.0, pools=(Pool(name="a", gpus=2), Pool(name="b", gpus=4)), jobs=jobs)
+    save(Instance.of(data, "wide"), tmp_path / "wide.json")
+    run = simulate(tmp_path / "wide.json", "--format", "json", "--quiet", "--out", tmp_path / "out")
+    assert run.returncode == 1
+    rows = {row["policy"]: row for row in map(json.loads, run.stdout.splitlines())}
+    refused = {name for name, row in rows.items() if "wider than its pool" in row.get("error", "")}
+    assert refused == {"fcfs", "ssf", "sia-perfect", "sia-sliding"}
+    assert all(rows[name]["jobs"] == 2 for name in rows if name not in refused)
+
+
+def test_names_with_dollars_and_the_same_pictures_at_every_run(tmp_path):
+    data = SiaOracle(
+        slot_minutes=1.0,
+        pools=(Pool(name="$x^$", gpus=2),),
+        jobs=tuple(Job(id=f"$_{{{k}$", pool="$x^$", submit=k, duration=5, gpus=1) for k in range(4)),
+    )
+    save(Instance.of(data, "$\\frac$"), tmp_path / "d.json")
+    for folder in ("one", "two"):
+        run = simulate(tmp_path / "d.json", "--policy", "gssf", "--quiet", "--out", tmp_path / folder)
+        assert run.returncode == 0, run.stderr
+    pictures = sorted(path.name for path in (tmp_path / "one").glob("*.svg"))
+    assert len(pictures) == 6
+    for name in pictures:
+        assert (tmp_path / "one" / name).read_bytes() == (tmp_path / "two" / name).read_bytes()
+
+
+def test_the_documented_trace_command_runs_on_a_trace_that_is_thin_at_first(tmp_path):
+    """Section 6.1's sampling: like the public trace, two pools are there from the first day, the others from day 28."""
+    rows = [(pool, day * 86400 + 1800 * k, 900 + 60 * k) for day in range(28, 44) for k in range(8) for pool in "cdef"]
+    rows += [(pool, day * 86400, 600) for day in range(44) for pool in "ab"]
+    lines = [f"{i},{pool},{submit},{length},{1 + i % 2}" for i, (pool, submit, length) in enumerate(rows)]
+    (tmp_path / "philly.csv").write_text("\n".join(["job_id,pool,submit_s,duration_s,gpus", *lines]) + "\n")
+    page = (ROOT / "docs" / "simulator.md").read_text()
+    command = next(line for line in page.splitlines() if "# section 6.1" in line)
+    words = command.partition("#")[0].split()[2:]
+    run = simulate(*words, "--seeds", 1, "--policy", "sia-perfect", "--quiet", "--format", "json", cwd=tmp_path)
+    assert run.returncode == 0, run.stderr
+    assert json.loads(run.stdout.splitlines()[1])["slowed"] == 0
+    del words[words.index("--start-day") : words.index("--start-day") + 2]
+    run = simulate(*words, cwd=tmp_path)
     assert run.returncode == 2
-    assert line in run.stderr
-    assert len(run.stderr.strip().splitlines()) == 1
+    assert "the pools with jobs in 14 days from day 0 on, got 4; the trace has jobs on days 0 to 43" in run.stderr
+
+
+def test_nothing_draws_pictures_before_they_are_asked_for():
+    code = "import sys, experiments.simulate; sys.exit('matplotlib' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], cwd=ROOT, timeout=120).returncode == 0

@@ -80,6 +80,23 @@ def test_a_policy_that_breaks_a_rule_is_told_job_and_time(policy, line):
     assert str(error.value) == line
 
 
+def test_a_policy_that_is_only_ever_woken_is_told_job_and_time():
+    """It may wait while others run or are to come, and for a moment of its own choice once."""
+
+    class Later:
+        def decide(self, view):
+            return Decision(view.queues["p"] if view.now >= self.when else (), view.now + 1)
+
+    policy = Later()
+    policy.when = 2  # the last completion or submission is at 1: asked at 1, woken at 2
+    world = PoolsWorld({"p": 3}, JOBS)
+    simulate(world, policy)
+    assert jobs_table(world)["start"].tolist() == [2, 2]
+    policy.when = 3
+    with pytest.raises(SimulationError, match="job x is left waiting at 2 with nothing to come"):
+        simulate(PoolsWorld({"p": 3}, JOBS), policy)
+
+
 @pytest.mark.parametrize(
     ("jobs", "line"),
     [

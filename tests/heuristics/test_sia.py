@@ -146,7 +146,9 @@ def test_a_policy_that_starts_nobody_is_an_error():
         def decide(self, view):
             return Decision()
 
-    with pytest.raises(RuntimeError, match="leaves 2 jobs waiting"):
+    with pytest.raises(
+        RuntimeError, match="job j0 is left waiting by policy Idle at 0: nothing runs and nothing is to come"
+    ):
         replay(one_pool((0, 1, 1), (0, 1, 1)), Idle())
 
 
@@ -163,3 +165,26 @@ def test_sia_asks_to_be_woken_while_jobs_wait_on_idle_gpus():
 
     replay(data, Spy(Perfect(data.jobs), (5, 60, 720)))
     assert 6 in Spy.woken
+
+
+def wide():
+    """A job of 4 GPUs and 800 slots in a pool of 2, which no pool could run in order, and one behind it."""
+    jobs = (
+        Job(id="w", pool="a", submit=0, duration=800, gpus=4, latest_start=50),
+        Job(id="x", pool="a", submit=1, duration=5, gpus=1),
+    )
+    return SiaOracle(slot_minutes=1.0, pools=(Pool(name="a", gpus=2), Pool(name="b", gpus=4)), jobs=jobs)
+
+
+@pytest.mark.parametrize("name", ["sia-perfect", "sia-sliding", "sia-random-load"])
+def test_a_job_wider_than_its_pool_wakes_no_policy_for_ever(name):
+    with pytest.raises(RuntimeError, match="job w is left waiting by policy Sia at 11: nothing runs and nothing is"):
+        replay(wide(), ONLINE[name](wide(), 0))
+
+
+@pytest.mark.parametrize(
+    "method", [sia.fcfs, sia.ssf, sia.sjf, sia.gssf, sia.mmfs, sia.hived, sia.themis, sia.sia_vc_literal]
+)
+def test_pools_of_a_billion_gpus_and_jobs_of_a_billion_slots_take_no_memory(method):
+    data = one_pool((0, 10**9, 10**9 - 1), (5, 10**9, 10**9), gpus=10**9)
+    assert starts(method(data)) == [0, 10**9]

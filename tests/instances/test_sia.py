@@ -212,6 +212,73 @@ def test_bad_traces_are_one_clear_line(tmp_path, text, line):
     assert str(error.value) == f"{path}: {line}"
 
 
+@pytest.mark.parametrize(
+    ("row", "line"),
+    [
+        (f"0,p,{'9' * 400},5,1", f"line 2: submit_s: must be a number >= 0, got {'9' * 40}"),
+        (f"0,p,0,{'9' * 400},1", f"line 2: duration_s: must be a number >= 0, got {'9' * 40}"),
+        (f"0,p,0,5,{'9' * 400}", f"line 2: gpus: must be a whole number >= 1, got {'9' * 40}"),
+        ("0,p,0,5,10000000000", "line 2: gpus: must be <= 1e+09, got 10000000000"),
+        ("0,p,1e300,5,1", "data.jobs[0].submit: must be <= 1e+09, got"),
+        ("0,p,61000000000,5,1", "data.jobs[0].submit: must be <= 1e+09, got 1016666667"),
+        ("0,p,0,1e300,1", "data.pools[0].gpus: must be <= 1e+09, got"),
+    ],
+)
+@pytest.mark.parametrize("form", [philly, gavel])
+def test_numbers_beyond_all_bounds_are_one_clear_line(tmp_path, form, row, line):
+    path = tmp_path / "t.csv"
+    path.write_text(f"job_id,pool,submit_s,duration_{'v100_' if form is gavel else ''}s,gpus\n{row}\n")
+    with pytest.raises(InputError) as error:
+        trace_instance(form(path))
+    assert line in str(error.value)
+    assert len(str(error.value).splitlines()) == 1
+
+
+def test_a_workload_in_slots_too_short_or_a_weight_too_large_is_one_clear_line():
+    for options, line in (
+        ({"slot_minutes": 1e-9}, r"data.jobs\[0\].submit: must be <= 1e\+09, got"),
+        ({"slot_minutes": 1e-300}, "data.slot_minutes: must be 0 or at least 1e-9"),
+        ({"slot_minutes": 2e9}, r"data.slot_minutes: must be <= 1e\+09"),
+        ({"fairness_weight": 2e9}, r"data.fairness_weight: must be <= 1e\+09"),
+    ):
+        with pytest.raises(InputError, match=line):
+            synthetic(**options)
+    assert {job.duration for job in synthetic(slot_minutes=1e9).data.jobs} == {1}
+
+
+def test_the_checker_counts_gpus_by_intervals():
+    """A billion GPUs in one pool and jobs of a billion slots; both readings of fairness, by hand."""
+    big = 10**9
+    jobs = tuple(
+        Job(id=name, pool="p", submit=0, duration=big - k, gpus=big - k) for k, name in enumerate(("x", "y", "z"))
+    )
+    data = SiaOracle(
+        slot_minutes=1.0, pools=(Pool(name="p", gpus=big), Pool(name="q", gpus=1)), jobs=jobs, fairness_weight=1.0
+    )
+    starts = dict(zip("xyz", data.cutoffs, strict=True))
+    assert starts == {"x": 0, "y": big, "z": 2 * big - 1}
+    work = sum(job.duration * job.gpus for job in jobs)
+    assert check(data, {"starts": starts}).objective == pytest.approx(3 * big - 1 + work / big, rel=1e-12)
+    assert check(data, {"starts": starts | {"z": 2 * big}}).violations == (
+        f"job z starts at {2 * big}, cut-off {2 * big - 1}",
+    )
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_the_largest_share_is_that_of_every_slot_and_pool(seed):
+    """The checker's running maximum against a sum over slots."""
+    base = synthetic("more-wide", seed, days=0.4).data
+    data = base.model_copy(update={"fairness_weight": 1.0})
+    fair = 0.0
+    for t in range(max(start + job.duration for start, job in zip(data.cutoffs, data.jobs, strict=True))):
+        use = dict.fromkeys((pool.name for pool in data.pools), 0)
+        for start, job in zip(data.cutoffs, data.jobs, strict=True):
+            use[job.pool] += job.gpus if start <= t < start + job.duration else 0
+        fair += max(use[pool.name] / pool.gpus for pool in data.pools)
+    starts = {"starts": {job.id: start for start, job in zip(data.cutoffs, data.jobs, strict=True)}}
+    assert check(data, starts).objective - check(base, starts).objective == pytest.approx(fair)
+
+
 def test_five_jobs_equals_the_shared_file_form():
     data = json.loads(five_jobs().data.model_dump_json(exclude_defaults=True))
     assert data["jobs"][4] == {"id": "j4", "pool": "p1", "submit": 2, "duration": 3, "gpus": 2}

@@ -9,17 +9,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from instances import Options, Stopwatch
+from instances import InputError, Options, Stopwatch, check
 from instances.sia import Job, Pool, SiaOracle, five_jobs, synthetic
 from models.sia import build_literal, direct, exact, literal, literal_windows
-from models.sia.arrays import oracle_arrays
+from models.sia.arrays import coarse, oracle_arrays
 from models.sia.columns import SCALE, Columns
 from models.sia.conflicts import candidates, components, solve_component
 from models.sia.cuts import rounded
 from models.sia.greedy import pull_forward
 from models.sia.improve import advance, improve, in_order
 from models.sia.relaxation import Relaxation
-from models.sia.rows import NOBODY, Rows, capacity_row
+from models.sia.rows import NOBODY, Rows, capacity_row, cover_row
 
 
 @pytest.mark.parametrize("method", [exact, literal, direct])
@@ -180,7 +180,7 @@ def test_no_schedule_breaks_a_cut_and_cuts_raise_the_bound(variant, seed, days):
 
 
 def _starts(result, data, arrays):
-    return np.array([result.solution["starts"][job.id] for job in data.jobs]) - arrays.first
+    return np.array([result.solution["starts"][job.id] for job in data.jobs]) - arrays.origin + arrays.submit
 
 
 def test_relaxation_equals_the_literal_models_own():
@@ -294,3 +294,158 @@ def test_a_time_limit_leaves_a_schedule_and_a_bound():
     assert any(solution is not None for solution, _ in told)
     bounds = [bound for _, bound in told if bound is not None]
     assert bounds == sorted(bounds)
+
+
+def made(*jobs, pools=(("p", 2), ("q", 2)), **options):
+    """Jobs (pool, submission, duration, GPUs)."""
+    return SiaOracle(
+        slot_minutes=1.0,
+        pools=tuple(Pool(name=name, gpus=gpus) for name, gpus in pools),
+        jobs=tuple(Job(id=f"j{i}", pool=p, submit=s, duration=d, gpus=n) for i, (p, s, d, n) in enumerate(jobs)),
+        **options,
+    )
+
+
+@pytest.mark.parametrize(("weight", "expected"), [(0.2, 0.05), (1e-9, 2.5e-10), (1e9, 2.5e8)])
+@pytest.mark.parametrize("method", [exact, literal])
+def test_an_optimum_next_to_zero_is_proven(method, weight, expected):
+    data = made(("p", 0, 1, 1), pools=(("p", 4),), fairness_weight=weight)
+    result = method(data)
+    assert (result.status, result.objective) == ("optimal", pytest.approx(expected))
+
+
+def test_a_charge_for_use_above_the_share_can_be_nothing_and_proven():
+    result = exact(made(("p", 0, 3, 1), fairness_weight=0.2, fair_share="above-share"))
+    assert (result.status, result.objective, result.bound) == ("optimal", 0.0, 0.0)
+
+
+@pytest.mark.parametrize("method", [exact, literal, direct])
+def test_one_job_without_a_choice_has_an_answer(method):
+    result = method(made(("p", 7, 3, 2)))
+    assert (result.status, result.objective, result.solution) == ("optimal", 0.0, {"starts": {"j0": 7}})
+
+
+def test_with_fairness_a_start_is_told_first_and_nothing_worse_is_returned():
+    """From nothing HiGHS came to 893.6 in 8 seconds; heuristics have 159.6, and FCFS less than that."""
+    from heuristics.sia import sia_vc
+
+    data = synthetic("less-skewed", 360682, days=0.25, fairness_weight=0.2).data
+    start, told = sia_vc(data), []
+    result = exact(data, Options(time_limit=0.5), lambda solution, bound: told.append(solution), start.solution)
+    assert told[0] == start.solution
+    assert result.objective <= start.objective == pytest.approx(159.6)
+    alone = exact(data, Options(time_limit=0.5))
+    everybody = {"starts": {job.id: t for job, t in zip(data.jobs, data.fcfs_starts, strict=True)}}
+    assert alone.objective <= check(data, everybody).objective
+
+
+@pytest.mark.parametrize("weight", [0.0, 0.5])
+def test_a_start_is_used_where_the_cutoffs_cannot_all_be_kept_at_once(weight):
+    """Nobody has FCFS at hand here: two jobs may not be at their cut-offs together."""
+    jobs = tuple(Job(id=f"j{k}", pool="p", submit=0, duration=3, gpus=1, latest_start=k and 4) for k in range(2))
+    data = SiaOracle(slot_minutes=1.0, pools=(Pool(name="p", gpus=1),), jobs=jobs, fairness_weight=weight)
+    jobs = (*jobs, Job(id="j2", pool="p", submit=2, duration=1, gpus=1, latest_start=6))
+    data = data.model_copy(update={"jobs": jobs})
+    start = {"starts": {"j0": 0, "j1": 4, "j2": 3}}
+    told = []
+    result = exact(data, report=lambda solution, bound: told.append(solution), start=start)
+    assert told[0] == start
+    assert result.status == "optimal"
+    assert result.objective <= check(data, start).objective
+    assert result.objective == pytest.approx(literal(data).objective)
+
+
+def test_a_start_that_breaks_a_constraint_is_refused():
+    data = five_jobs().data
+    with pytest.raises(InputError, match="start: job j4 starts at 9, cut-off 4"):
+        exact(data, start={"starts": dict(zip(("j0", "j1", "j2", "j3", "j4"), (0, 0, 2, 3, 9), strict=True))})
+
+
+def test_a_start_that_is_optimal_is_the_answer():
+    data = synthetic("base", 3, days=0.5).data
+    best = exact(data)
+    again = exact(data, start=best.solution)
+    assert (again.status, again.objective) == ("optimal", best.objective)
+
+
+LONG_JOBS = (("p", 0, 4_000_000, 2), ("p", 3, 7, 1), ("q", 1, 9, 2), ("q", 2, 11, 1), ("p", 5, 13, 2))
+
+
+@pytest.mark.parametrize("weight", [0.0, 0.5])
+def test_what_is_at_hand_is_told_before_anything_is_built(weight):
+    data, told = made(*LONG_JOBS, fairness_weight=weight), []
+    result = exact(data, Options(time_limit=2.0), lambda solution, bound: told.append((solution, bound)))
+    everybody = {"starts": {job.id: t for job, t in zip(data.jobs, data.fcfs_starts, strict=True)}}
+    assert told[0][0] == everybody
+    assert result.status == "feasible"
+    assert 0 <= result.bound <= result.objective <= check(data, everybody).objective
+    assert "starts, more than 5,000,000" in result.reason
+
+
+def test_a_billion_slots_are_one_step_where_all_times_are_multiples():
+    big = 10**9
+    data = made(("p", 0, big, 2), ("p", 0, big, 2), ("q", big, big, 2), ("q", 0, big, 1))
+    result = exact(data)
+    assert (result.status, result.objective) == ("optimal", big)
+
+
+@pytest.mark.parametrize(("weight", "fair_share"), [(0.0, "all-use"), (0.5, "all-use"), (2.0, "above-share")])
+def test_stretches_without_events_are_left_out(weight, fair_share):
+    """Far ends and submissions of up to a billion: the optimum of the same jobs close together, and the idle time."""
+    far, small = 10**9, []
+    for length, late in ((50, 40), (far, far - 10)):
+        jobs = (
+            ("p", 0, length, 1),
+            ("p", 0, 3, 2),
+            ("q", 1, 2, 2),
+            ("q", 1, 4, 2),
+            ("p", late, 2, 2),
+            ("q", late, 3, 1),
+        )
+        jobs = tuple(
+            Job(id=f"j{i}", pool=p, submit=s, duration=d, gpus=n, latest_start=s + 6)
+            for i, (p, s, d, n) in enumerate(jobs)
+        )
+        pools = (Pool(name="p", gpus=2), Pool(name="q", gpus=2))
+        data = SiaOracle(slot_minutes=1.0, pools=pools, jobs=jobs, fairness_weight=weight, fair_share=fair_share)
+        assert oracle_arrays(data).horizon < 100
+        result = exact(data)
+        assert result.status == "optimal"
+        idle = 0.5 * weight * (length - 50) if fair_share == "all-use" else 0.0  # one GPU of two all the while
+        small.append(result.objective - idle)
+    assert small[1] == pytest.approx(small[0], abs=1e-6 * result.objective)
+    assert small[0] > 0
+
+
+@given(gpus=st.lists(st.integers(1, 10**9), min_size=2, max_size=7), share=st.floats(0.1, 0.9))
+def test_a_cover_cuts_off_the_jobs_that_are_too_wide_together_and_no_set_that_fits(gpus, share):
+    capacity = max(max(gpus), int(sum(gpus) * share))
+    if sum(gpus) <= capacity:
+        return
+    data = made(*((("p"), 0, 1, n) for n in gpus), pools=(("p", capacity),)) if capacity <= 10**9 else None
+    if data is None:
+        return
+    arrays = oracle_arrays(data)
+    row = cover_row(arrays, arrays.submit, 0)
+    assert row.weight.sum() > row.limit
+    few = coarse(arrays)
+    assert few.capacity <= 100_000
+    for kept in product((0, 1), repeat=len(gpus)):
+        if np.dot(kept, gpus) <= capacity:
+            assert np.dot(kept, row.weight) <= row.limit
+            assert np.dot(kept, few.gpus) <= few.capacity
+
+
+def test_widths_of_all_sizes_are_told_apart_to_the_last_gpu():
+    """Two halves of a billion and one GPU too many: a solver's tolerances are a thousand GPUs here."""
+    big = 10**9
+    for more, expected in ((0, 0.0), (1, 1.0)):
+        jobs = [("p", 0, 1, big // 2), ("p", 0, 1, big // 2 - 1), ("p", 0, 1, 1 + more)]
+        cutoffs = tuple(
+            Job(id=f"j{i}", pool=p, submit=s, duration=d, gpus=n, latest_start=5) for i, (p, s, d, n) in enumerate(jobs)
+        )
+        for weight in (0.0, 1e-9):
+            data = SiaOracle(slot_minutes=1.0, pools=(Pool(name="p", gpus=big),), jobs=cutoffs, fairness_weight=weight)
+            result = exact(data)
+            assert result.status == "optimal"
+            assert result.objective == pytest.approx(expected + weight * (1 + more / big), abs=1e-15)
