@@ -38,6 +38,7 @@ from models.literal import Values, compile_model
 
 LARGEST = 4 * 10**9  # units of an amount, which times `TOLERANCE` are well below one unit
 TOLERANCE = 1e-10  # how far from a whole number a value may be: the finest that HiGHS takes
+USUAL = 1e-6  # that of HiGHS, where it ends in an error with the finest
 
 
 def build_literal(data: EvaPacking) -> ConcreteModel:
@@ -190,9 +191,15 @@ def literal(data: EvaPacking, options: Options = Options(), report: Report = ign
     def watch(x: FloatArray | None, bound: float | None) -> None:
         report(None if x is None else read(x), None if bound is None else usd(whole_bound(bound)))
 
-    solved = solve_arrays(
-        model, options, watch=None if report is ignore else watch, extra={"mip_feasibility_tolerance": TOLERANCE}
-    )
+    for tolerance in (TOLERANCE, USUAL):
+        solved = solve_arrays(
+            model,
+            options,
+            watch=None if report is ignore else watch,
+            extra={"mip_feasibility_tolerance": tolerance},
+        )
+        if solved.termination not in ("error", "infeasible"):
+            break
     solution = None if solved.x is None else read(solved.x)
     termination, reason = solved.termination, solved.reason
     if solution is None and solved.x is not None:

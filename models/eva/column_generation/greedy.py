@@ -38,7 +38,7 @@ def pack_greedily(arrays: PackingArrays, pricer: Pricer, duals: FloatArray, coun
         bound = int(table.bound_with_each(kind)[position])
         available = np.minimum(left[table.classes], table.most)
         found = table.search(kind, 0, parameters.greedy_nodes, available, position)
-        value, packed = found.packings[-1]
+        value, packed = found.packings[-1] if found.packings else (0, {position: 1})  # a class of no value
         stale = not np.array_equal(table.limit, available)
         if stale and value < (1 - parameters.greedy_slack) * bound:
             filled.discard(i)
