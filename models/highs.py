@@ -110,10 +110,13 @@ def set_options(h: highspy.Highs, wanted: Mapping[str, Any]) -> None:
 def add_columns(
     h: highspy.Highs, cost: ArrayLike, matrix: Any, lower: ArrayLike = 0.0, upper: ArrayLike = math.inf
 ) -> None:
-    """Add n columns to the model that `h` holds; `matrix` (m, n) are their entries, in any scipy sparse form."""
+    """Add n columns to the model that `h` holds; `matrix` (m, n) are their entries, in any scipy sparse form.
+
+    Raises ValueError where HiGHS refuses them.
+    """
     columns = sparse.csc_array(matrix)
     n = columns.shape[1]
-    h.addCols(
+    status = h.addCols(
         n,
         _spread(cost, n),
         _spread(lower, n),
@@ -123,6 +126,8 @@ def add_columns(
         columns.indices.astype(np.int32),
         columns.data.astype(float),
     )
+    if status == highspy.HighsStatus.kError:
+        raise ValueError("HiGHS refuses the columns")
 
 
 def solve_arrays(

@@ -11,7 +11,7 @@ from instances import Answer, Options, Report, Solution, Stopwatch, ignore
 from instances.eva import PackingArrays
 from instances.eva.arrays import Group
 from instances.result import Termination
-from models.eva.column_generation import column_generation
+from models.eva.column_generation import Outcome, column_generation
 from models.eva.configuration import Configuration, configuration, groups
 from models.eva.covering_master import in_usd
 
@@ -48,7 +48,7 @@ def solve_columns(
         )
     found = instances(outcome.configuration)
     cost, bound = arrays.cost(found), max(outcome.bound, outcome.complete or 0)
-    stopped = ("finished", None) if cost - bound <= options.gap * cost else _unclosed(options, clock)
+    stopped = ("finished", None) if cost - bound <= options.gap * cost else _unclosed(options, clock, outcome)
     return Answer(
         solution=ordered.solution(found),
         bound=arrays.usd(bound),
@@ -61,8 +61,10 @@ def solve_columns(
     )
 
 
-def _unclosed(options: Options, clock: Stopwatch) -> tuple[Termination, str | None]:
+def _unclosed(options: Options, clock: Stopwatch, outcome: Outcome) -> tuple[Termination, str | None]:
     """Why column generation ended with a gap."""
+    if outcome.failure is not None:
+        return "error", outcome.failure
     if clock.expired:
         return "time_limit", "time limit"
     if options.effort is not None:

@@ -12,7 +12,7 @@ from instances import Options
 from instances.eva.arrays import PackingArrays
 from models.bounds import whole_bound
 from models.eva.column_generation.price_groups import PriceGroups
-from models.eva.column_generation.restricted_master import covering_columns
+from models.eva.column_generation.restricted_master import LARGEST, covering_columns, row_scales
 from models.eva.configuration import Column, Configuration, missing
 from models.highs import LinearModel, solve_arrays
 
@@ -41,21 +41,22 @@ def solve_integer_master(
     The search ends when `bound`, a proven one, is met; only covers cheaper than `ceiling` are sought. The spend on each
     group is an integer variable of its own, so that HiGHS can branch on it.
     """
-    n, unit = len(groups.unit), np.array(groups.unit, dtype=float)
+    n, unit, price = len(groups.unit), np.array(groups.unit, dtype=float), arrays.price.tolist()
     entries = sparse.hstack(
         [
-            sparse.vstack([sparse.coo_array((arrays.classes, n)), sparse.eye_array(n)]),
-            covering_columns(arrays.classes, arrays.price.tolist(), groups, columns),
+            sparse.vstack([sparse.coo_array((arrays.classes, n)), sparse.diags_array(row_scales(price, groups))]),
+            covering_columns(arrays.classes, price, groups, columns),
         ]
     )
-    spent = sparse.coo_array(np.concatenate([unit, np.zeros(len(columns))])[None, :])
+    scale = min(1.0, LARGEST / unit.max())
+    spent = sparse.coo_array(np.concatenate([scale * unit, np.zeros(len(columns))])[None, :])
     most = [np.inf if upper is None else float(upper) for upper in groups.upper]
     solved = solve_arrays(
         LinearModel(
             cost=np.concatenate([unit, np.zeros(len(columns))]),
             matrix=sparse.vstack([entries, spent]),
-            row_lower=np.concatenate([arrays.count, np.zeros(n), [bound]]),
-            row_upper=np.concatenate([np.full(arrays.classes + n, np.inf), [ceiling - 1]]),
+            row_lower=np.concatenate([arrays.count, np.zeros(n), [scale * bound]]),
+            row_upper=np.concatenate([np.full(arrays.classes + n, np.inf), [scale * (ceiling - 1)]]),
             lower=np.concatenate([np.zeros(n), [kept.get(column, 0) for column in columns]]),
             upper=np.concatenate([most, np.full(len(columns), np.inf)]),
             integer=True,

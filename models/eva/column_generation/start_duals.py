@@ -11,6 +11,8 @@ from instances import Options
 from instances.eva.arrays import FloatArray, PackingArrays
 from models.highs import LinearModel, solve_arrays
 
+LARGEST = 2.0**40  # of the amounts that HiGHS is given: it refuses 1e15
+
 
 def start_duals(arrays: PackingArrays, options: Options = Options()) -> FloatArray:
     """Duals (N,) that are feasible (up to rounding) for the dual of the master, in price units.
@@ -21,11 +23,12 @@ def start_duals(arrays: PackingArrays, options: Options = Options()) -> FloatArr
     families, classes, resources = arrays.demand.shape
     family = arrays.family
     of_family = np.eye(families)[family]
-    priced = sparse.coo_array((of_family[:, :, None] * arrays.capacity[:, None, :]).reshape(len(family), -1))
+    unit = np.maximum(1.0, arrays.capacity.max(axis=0) / LARGEST)
+    priced = sparse.coo_array((of_family[:, :, None] * (arrays.capacity / unit)[:, None, :]).reshape(len(family), -1))
     f, c = np.nonzero(np.array([arrays.fits[family == g].any(axis=0) for g in range(families)]))
     rows, columns = np.repeat(np.arange(len(f)), resources), (f[:, None] * resources + np.arange(resources)).ravel()
     demand = sparse.coo_array(
-        (-arrays.demand[f, c].ravel().astype(float), (rows, columns)), shape=(len(f), families * resources)
+        ((-arrays.demand[f, c] / unit).ravel(), (rows, columns)), shape=(len(f), families * resources)
     )
     pi = sparse.coo_array((np.ones(len(f)), (np.arange(len(f)), c)), shape=(len(f), classes))
     solved = solve_arrays(

@@ -104,3 +104,39 @@ def test_warm_start_must_hold_all_tasks():
     packing = medium_packing()
     with pytest.raises(ValueError, match="class 1"):
         column_generation(packing, start={Column(2, ((0, 1),)): 1000})
+
+
+class Hurried:
+    """A clock on which an hour passes between two looks at it."""
+
+    def __init__(self):
+        self.now = 0.0
+
+    def monotonic(self):
+        self.now += 3600.0
+        return self.now
+
+
+@pytest.mark.parametrize("effort", [1, 3, 40])
+def test_with_effort_alone_limited_no_clock_makes_a_difference(effort, monkeypatch):
+    packing = medium_packing(4)
+    options = Options(gap=0.0, effort=effort)
+    one = column_generation(packing, options)
+    check(packing, one)
+    monkeypatch.setattr("instances.clock.time", Hurried())
+    two = column_generation(packing, options)
+    assert (one.configuration, one.bound, one.complete, one.info) == (
+        two.configuration,
+        two.bound,
+        two.complete,
+        two.info,
+    )
+
+
+def test_more_effort_is_never_worse():
+    packing = medium_packing(5)
+    outcomes = [column_generation(packing, Options(gap=0.0, effort=effort)) for effort in (1, 10, 1000)]
+    costs, bounds = [outcome.cost for outcome in outcomes], [outcome.bound for outcome in outcomes]
+    assert costs == sorted(costs, reverse=True)
+    assert bounds == sorted(bounds)
+    assert outcomes[0].info["iterations"] < outcomes[-1].info["iterations"]
