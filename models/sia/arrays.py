@@ -18,6 +18,7 @@ FloatArray = NDArray[np.float64]
 
 LONG = 100_000  # steps from which on stretches without any event are left out
 MOST_STARTS = 5_000_000  # that a model is made of
+MOST_STEPS = 20_000_000  # that a schedule is looked at step by step for
 WIDE = 100_000  # the most units of GPUs that rows count: a solver's tolerances are then below one unit
 _NONE: IntArray = np.zeros(0, dtype=np.int64)
 
@@ -120,6 +121,15 @@ def coarse(arrays: OracleArrays) -> OracleArrays:
     """`arrays` with GPUs in larger units, rounded down: a relaxation, and the same where there are few GPUs."""
     unit = -(-arrays.capacity // WIDE)
     return replace(arrays, gpus=arrays.gpus // unit, capacity=arrays.capacity // unit, unit=arrays.unit * unit)
+
+
+def narrowed(arrays: OracleArrays, delay: int) -> OracleArrays:
+    """`arrays` with windows no longer than `delay`: no schedule that waits less in all has a job that waits more."""
+    window = np.minimum(arrays.cutoff - arrays.submit, delay)
+    submit, duration = arrays.submit, arrays.duration
+    if arrays.horizon > LONG:
+        submit, duration, _ = _without_idle_stretches(submit, duration, window)
+    return replace(arrays, submit=submit, duration=duration, cutoff=submit + window)
 
 
 def _without_idle_stretches(

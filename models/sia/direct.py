@@ -11,7 +11,7 @@ from instances import Answer, Options, Report, Result, Solution, Stopwatch, chec
 from instances.result import TracePoint
 from instances.sia import SiaOracle
 from models.highs import LinearModel, Solved, solve_arrays
-from models.sia.arrays import MOST_STARTS, FloatArray, IntArray, coarse, oracle_arrays, solution_of
+from models.sia.arrays import MOST_STARTS, MOST_STEPS, FloatArray, IntArray, coarse, oracle_arrays, solution_of
 from models.sia.columns import Columns
 from models.sia.greedy import pull_forward
 from models.sia.improve import advance
@@ -49,13 +49,13 @@ class _Direct:
         if found is not None:
             self._offer(found)
         self.arrays = arrays = oracle_arrays(self.data)
+        if arrays.horizon <= MOST_STEPS and arrays.feasible(arrays.cutoff):
+            self._pull(arrays.cutoff)
         entries = int(((arrays.cutoff - arrays.submit + 1) * arrays.duration).sum())
         for count, most, what in ((arrays.starts, MOST_STARTS, "starts"), (entries, MOST_ENTRIES, "slots of starts")):
             if count > most:
                 reason = f"the windows of its jobs hold {count:,} {what}, more than {most:,}"
                 return self._result(Solved("finished", reason=reason), self.clock.cpu_s)
-        if arrays.feasible(arrays.cutoff):
-            self._pull(arrays.cutoff)
         self.columns = Columns(coarse(arrays))
         build_s = self.clock.cpu_s
         while True:

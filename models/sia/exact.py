@@ -16,7 +16,16 @@ from instances import Answer, Options, Report, Result, Solution, Stopwatch, conc
 from instances.result import Termination, TracePoint
 from instances.sia import SiaOracle
 from models.incumbent import Incumbent
-from models.sia.arrays import MOST_STARTS, IntArray, OracleArrays, coarse, oracle_arrays, solution_of
+from models.sia.arrays import (
+    MOST_STARTS,
+    MOST_STEPS,
+    IntArray,
+    OracleArrays,
+    coarse,
+    narrowed,
+    oracle_arrays,
+    solution_of,
+)
 from models.sia.columns import Columns
 from models.sia.conflicts import Component, Outcome, components, solve_component
 from models.sia.direct import direct
@@ -27,6 +36,7 @@ from models.sia.relaxation import Relaxation
 from models.sia.rows import Row, capacity_row, cover_row
 
 PLAIN = Options()
+MANY_STARTS = 1_000_000  # from which on it pays to look for a good schedule before anything is built
 CLOSE_ENOUGH = 0.002  # of the relaxation's bound to its value, as a share of what is left to the schedule
 
 # Cuts and search take turns.
@@ -52,21 +62,23 @@ def exact(data: SiaOracle, options: Options = PLAIN, report: Report = ignore, st
     Without a time limit it ends with a proof. `start` is a feasible solution to improve on; besides it the schedule
     without sharing is at hand wherever it keeps the cut-offs, and is told before anything is built. With fairness in
     the objective, or where no schedule is at hand, the time-indexed model is given to HiGHS as a whole (`direct`).
-    Windows of more than MOST_STARTS starts in all are left alone: then what is at hand is the answer, with a reason.
+    Of windows of more than MOST_STARTS starts in all no model is built: the answer is a good schedule, with a reason.
     Raises InputError for a `start` that breaks a constraint.
     """
     clock = Stopwatch(options.time_limit)
     found = opening(data, start)
     report(found, least_objective(data))
     arrays = oracle_arrays(data)
-    if arrays.starts > MOST_STARTS:
-        reason = f"the windows of its jobs hold {arrays.starts:,} starts, more than {MOST_STARTS:,}"
-        answer = Answer(found, least_objective(data), reason=reason, build_s=clock.cpu_s)
-        return conclude(data, "exact", answer, options, kind="exact")
     plan = arrays.cutoff if arrays.feasible(arrays.cutoff) else None
     best = plan if found is None else arrays.starts_of(data, found)
     if data.fairness_weight or best is None:
         return direct(data, options, report, start)
+    if arrays.starts > MANY_STARTS and plan is not None and arrays.horizon <= MOST_STEPS:
+        arrays, best = _narrow(arrays, plan, best, clock)
+        plan = arrays.cutoff if arrays.feasible(arrays.cutoff) else None
+        report(solution_of(data, arrays, best), 0.0)
+    if arrays.starts > MOST_STARTS:
+        return direct(data, options, report, solution_of(data, arrays, best))
     proof = _Proof(data, arrays, options, report, clock, best, best if plan is None else plan)
     build_s = clock.cpu_s
     termination = proof.run()
@@ -80,6 +92,20 @@ def exact(data: SiaOracle, options: Options = PLAIN, report: Report = ignore, st
         info=proof.info,
     )
     return conclude(data, "exact", answer, options, kind="exact")
+
+
+def _narrow(arrays: OracleArrays, plan: IntArray, best: IntArray, clock: Stopwatch) -> tuple[OracleArrays, IntArray]:
+    """The arrays with windows as long as all delays of a good schedule together, and that schedule in them."""
+    found = min(best, _forward(arrays, plan, clock), key=arrays.delay)
+    narrow = narrowed(arrays, arrays.delay(found))
+    return narrow, narrow.submit + found - arrays.submit
+
+
+def _forward(arrays: OracleArrays, plan: IntArray, clock: Stopwatch) -> IntArray:
+    """A good schedule from a feasible `plan`."""
+    orders = (arrays.duration * arrays.gpus).astype(float), arrays.duration.astype(float)
+    found = min((pull_forward(arrays, plan, order, clock) for order in orders), key=arrays.delay)
+    return advance(arrays, found, clock)
 
 
 class _Proof:
@@ -189,9 +215,7 @@ class _Proof:
     def _start(self) -> None:
         """A schedule and the relaxation's bound."""
         arrays = self.arrays
-        orders = (arrays.duration * arrays.gpus).astype(float), arrays.duration.astype(float)
-        found = min((pull_forward(arrays, self.plan, order, self.clock) for order in orders), key=arrays.delay)
-        self._offer(advance(arrays, found, self.clock))
+        self._offer(_forward(arrays, self.plan, self.clock))
         self._relaxation = Relaxation(self.columns, self.best)
         self._relaxation.converge(self.delay, self.clock, CLOSE_ENOUGH)
         self.info |= {"relaxation": self._relaxation.value, "columns": len(self.columns.job)}
