@@ -28,6 +28,9 @@ class Options:
     `time_limit`: wall seconds, `None` for no limit. `gap`: relative gap at which a solve counts as optimal.
     `threads`: solver threads. `seed`: seed of whatever is random.
 
+    `effort`: how many branch-and-bound nodes each integer program, and how many rounds each own search, may take;
+    `None` for no limit. Unlike seconds it makes the same answer on every machine.
+
     Raises InputError where a value is out of range.
     """
 
@@ -35,6 +38,7 @@ class Options:
     gap: float = 1e-6
     threads: int = 1
     seed: int = 0
+    effort: int | None = None
 
     def __post_init__(self) -> None:
         if self.time_limit is not None and not (math.isfinite(self.time_limit) and self.time_limit > 0):
@@ -45,6 +49,8 @@ class Options:
             raise InputError(f"threads: must be >= 1, got {self.threads}")
         if not 0 <= self.seed < 2**31:
             raise InputError(f"seed: must be in [0, 2^31), got {self.seed}")
+        if self.effort is not None and self.effort < 1:
+            raise InputError(f"effort: must be >= 1, got {self.effort}")
 
     def only(self, names: frozenset[str]) -> dict[str, Any]:
         """The options of these names, as a plain dictionary: what was in effect for a method that honours them."""

@@ -19,7 +19,7 @@ from instances.options import OPTION_NAMES, Options, Solution
 from instances.registry import check
 
 Status = Literal["optimal", "feasible", "violates", "no_solution", "infeasible", "error"]
-Termination = Literal["finished", "time_limit", "killed", "infeasible", "error"]
+Termination = Literal["finished", "time_limit", "effort_limit", "killed", "infeasible", "error"]
 Kind = Literal["exact", "heuristic"]
 TracePoint = tuple[float, float | None, float | None]
 

@@ -20,6 +20,7 @@ from instances import Options, Stopwatch
 from instances.result import Termination, TracePoint
 
 FloatArray = NDArray[np.float64]
+MOST_NODES = 2**31 - 1  # the largest limit on nodes that HiGHS takes, which it takes for none
 Watch = Callable[[FloatArray | None, float | None], None]
 """`watch(x, bound)`: told each new incumbent and each better bound."""
 
@@ -92,7 +93,10 @@ def solver(options: Options, extra: Mapping[str, Any] | None = None) -> highspy.
     }
     if options.time_limit is not None:
         wanted["time_limit"] = float(options.time_limit)
-    set_options(h, wanted | dict(extra or {}))
+    wanted |= extra or {}
+    if options.effort is not None:
+        wanted["mip_max_nodes"] = min(options.effort, wanted.get("mip_max_nodes", MOST_NODES))
+    set_options(h, wanted)
     return h
 
 
@@ -101,6 +105,29 @@ def set_options(h: highspy.Highs, wanted: Mapping[str, Any]) -> None:
     for name, value in wanted.items():
         if h.setOptionValue(name, value) != highspy.HighsStatus.kOk:
             raise ValueError(f"HiGHS refuses option {name} = {value!r}")
+
+
+def add_columns(
+    h: highspy.Highs, cost: ArrayLike, matrix: Any, lower: ArrayLike = 0.0, upper: ArrayLike = math.inf
+) -> None:
+    """Add n columns to the model that `h` holds; `matrix` (m, n) are their entries, in any scipy sparse form.
+
+    Raises ValueError where HiGHS refuses them.
+    """
+    columns = sparse.csc_array(matrix)
+    n = columns.shape[1]
+    status = h.addCols(
+        n,
+        _spread(cost, n),
+        _spread(lower, n),
+        _spread(upper, n),
+        columns.nnz,
+        columns.indptr[:-1].astype(np.int32),
+        columns.indices.astype(np.int32),
+        columns.data.astype(float),
+    )
+    if status == highspy.HighsStatus.kError:
+        raise ValueError("HiGHS refuses the columns")
 
 
 def solve_arrays(
@@ -165,6 +192,13 @@ def run(h: highspy.Highs, *, start: ArrayLike | None = None, watch: Watch | None
     )
 
 
+def rerun(h: highspy.Highs) -> highspy.HighsModelStatus:
+    """Solve the linear program that a HiGHS holds, once more after a change, from its last basis; how that ended."""
+    highspy.Highs.resetGlobalScheduler(True)  # see `run`
+    h.run()
+    return h.getModelStatus()
+
+
 def _listen(h: highspy.Highs, trace: list[TracePoint], watch: Watch | None) -> None:
     def improved(event: Any) -> None:
         x, bound = np.array(event.data_out.mip_solution), event.data_out.mip_dual_bound
@@ -190,6 +224,8 @@ def _termination(h: highspy.Highs, status: highspy.HighsModelStatus) -> tuple[Te
         return "finished", None
     if status == highspy.HighsModelStatus.kTimeLimit:
         return "time_limit", "time limit"
+    if status == highspy.HighsModelStatus.kSolutionLimit:
+        return "effort_limit", "effort limit"
     if status == highspy.HighsModelStatus.kInfeasible:
         return "infeasible", "HiGHS proves that no solution exists"
     return "error", f"HiGHS: {h.modelStatusToString(status)}"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
 from math import gcd
@@ -61,6 +61,23 @@ class PackingArrays:
     def fits(self) -> NDArray[np.bool_]:
         """Whether (K, N) one task of a class fits alone on a type."""
         return np.all(self.demand_of_type <= self.capacity[:, None, :], axis=2)
+
+    def only(self, classes: IntArray, count: IntArray | None = None) -> PackingArrays:
+        """The arrays of some `classes` (n,) in this order, with `count` (n,) tasks of each if not all."""
+        return replace(
+            self,
+            demand=self.demand[:, classes],
+            count=self.count[classes] if count is None else count,
+            members=tuple(self.members[c] for c in classes),
+            reservation_price=self.reservation_price[classes],
+            job_price=self.job_price[classes],
+            pair=self.pair[np.ix_(classes, classes)],
+            pair_loss=self.pair_loss[np.ix_(classes, classes)],
+        )
+
+    def by_demand(self) -> IntArray:
+        """The classes (N,) in the order of their demands, whatever the order of the tasks."""
+        return np.lexsort(self.demand.transpose(0, 2, 1).reshape(-1, self.classes)[::-1])
 
     def usd(self, units: int | Fraction) -> float:
         """An amount of price units in USD/h."""

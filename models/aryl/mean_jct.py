@@ -25,10 +25,11 @@ from scipy import sparse
 
 from instances import Answer, Options, Report, Solution, Stopwatch
 from instances.aryl import ArylElastic
-from instances.result import Termination, TracePoint
+from instances.result import Termination
 from models.aryl.schedules import Jobs, Schedule, Workers, as_stated, best_list_schedule, planned, replay
 from models.bounds import real_bound
 from models.highs import LinearModel, solve_arrays
+from models.incumbent import Incumbent
 
 FloatArray = NDArray[np.float64]
 MOST_JOBS = 30  # beyond which, or beyond the next, the program is not built: the bound is then that in closed form
@@ -48,33 +49,37 @@ def solve_mean_jct(data: ArylElastic, options: Options, report: Report, start: S
     relaxation, and the last one is solved by a schedule.
     """
     clock = Stopwatch(options.time_limit)
-    trace: list[TracePoint] = []
 
-    def tell(schedule: Schedule) -> None:
-        trace.append((clock.wall_s, float(schedule.total / len(data.jobs)), None))
-        report(schedule.solution(data), None)
+    def told(schedule: Schedule | None, bound: float | None) -> None:
+        report(None if schedule is None else schedule.solution(data), bound)
+
+    incumbent: Incumbent[Schedule, float] = Incumbent("minimize", clock, told, gap=options.gap)
+
+    def offer(schedule: Schedule) -> None:
+        incumbent.offer(float(schedule.total / len(data.jobs)), schedule)
 
     with Stopwatch() as building:
         jobs = Jobs.of(data)
         n = len(jobs.work)
-        best = best_list_schedule(jobs, clock, tell)
+        best = best_list_schedule(jobs, clock, offer)
         if start is not None:
             best = min(best, as_stated(jobs, data, start), key=lambda schedule: schedule.total)
-        tell(best)
+        offer(best)
         trivial = total_at_least(jobs) / n
-        report(None, trivial)
+        incumbent.raise_bound(trivial)
         too_large = _too_large(jobs)
         if too_large or clock.expired:
             reason = f"{too_large}: a list schedule and a bound in closed form" if too_large else "time limit"
             termination: Termination = "finished" if too_large else "time_limit"
-            return Answer(best.solution(data), trivial, termination, reason, building.cpu_s, trace=trace)
+            return Answer(best.solution(data), trivial, termination, reason, building.cpu_s, trace=incumbent.trace)
         program = EventIntervals(jobs, best)
     scale = float(program.scale) / n
-    bound, whole, nodes = trivial, set[int](), 0
+    whole, nodes = set[int](), 0
     termination = "time_limit"
 
     def watch(x: FloatArray | None, found: float | None) -> None:
-        report(None, None if found is None else real_bound(found * scale, trivial=trivial))
+        if found is not None:
+            incumbent.raise_bound(real_bound(found * scale, trivial=trivial))
 
     with Stopwatch() as solving:
         while not clock.expired:
@@ -87,25 +92,23 @@ def solve_mean_jct(data: ArylElastic, options: Options, report: Report, start: S
                 extra=SETTINGS,
             )
             nodes += solved.info["nodes"]
-            if solved.bound is not None:
-                bound = max(bound, real_bound(solved.bound * scale, trivial=trivial))
+            watch(None, solved.bound)
             split = program.split_intervals(solved.x) - whole if solved.x is not None else set()
             if solved.x is not None and not split:
                 best = min(best, program.schedule(solved.x), key=lambda schedule: schedule.total)
-            trace.append((clock.wall_s, float(best.total / n), bound))
-            proved = float(best.total / n) - bound <= options.gap * float(best.total / n)
-            if solved.termination != "finished" or proved or not split:
+                offer(best)
+            if solved.termination != "finished" or incumbent.closed or not split:
                 termination = solved.termination
                 break
             whole |= split
     return Answer(
         solution=best.solution(data),
-        bound=min(bound, float(best.total / n)),
+        bound=incumbent.bound,
         termination=termination,
-        reason="time limit" if termination == "time_limit" else None,
+        reason={"time_limit": "time limit", "effort_limit": "effort limit"}.get(termination),
         build_s=building.cpu_s,
         solve_s=solving.cpu_s,
-        trace=trace,
+        trace=incumbent.trace,
         info={"method": "event intervals", "nodes": nodes, "whole_intervals": len(whole)},
     )
 

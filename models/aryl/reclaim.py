@@ -24,6 +24,7 @@ from models.aryl.pools import Curve, Pool, combine, is_small, small_curve
 from models.aryl.spectral import SMOOTHING, SpectralBound
 from models.bounds import WHOLE, whole_bound
 from models.highs import LinearModel, Solved, solve_arrays
+from models.incumbent import Incumbent
 
 FloatArray = NDArray[np.float64]
 MOVES, FEW_MOVES = 250_000, 30_000  # of simulated annealing, each time
@@ -53,12 +54,12 @@ def solve_reclaim(data: ArylReclaim, options: Options, report: Report, start: Se
         termination = search.run()
     return Answer(
         solution={"servers": search.servers()},
-        bound=float(min(search.bound, len(search.best))),
+        bound=float(search.bound),
         termination=termination,
-        reason="time limit" if termination == "time_limit" else None,
+        reason={"time_limit": "time limit", "effort_limit": "effort limit"}.get(termination),
         build_s=building.cpu_s,
         solve_s=solving.cpu_s,
-        trace=search.trace,
+        trace=search.incumbent.trace,
         info=search.info,
     )
 
@@ -68,7 +69,7 @@ class _Search:
 
     def __init__(self, data: ArylReclaim, options: Options, report: Report, start: Sequence[str] | None) -> None:
         self.clock = Stopwatch(options.time_limit)
-        self.data, self.options, self.report = data, options, report
+        self.data, self.options = data, options
         self.pool = Pool.of(data)
         self.need = max(0, data.reclaim - len(self.pool.idle))
         components = self.pool.components()
@@ -76,23 +77,38 @@ class _Search:
         self.large = [g for kinds in components if not is_small(self.pool, kinds) for g in kinds]
         self.curve: Curve = combine([small_curve(self.pool, kinds) for kinds in small], self.need)
         self.sets = [jobs for g, jobs in enumerate(self.pool.jobs) for _ in self.pool.members[g]]
-        self.best: set[int] = self._hit(greedy_union(self.sets, self.pool.n_jobs, self.need))
-        self.bound = 0
-        self.trace: list[tuple[float, float | None, float | None]] = []
+
+        def told(jobs: set[int] | None, bound: int | None) -> None:
+            report(None if jobs is None else {"servers": self._servers(jobs)}, float(bound or 0))
+
+        self.incumbent: Incumbent[set[int], int] = Incumbent("minimize", self.clock, told, bound=0)
+        best = self._hit(greedy_union(self.sets, self.pool.n_jobs, self.need))
         self.info: dict[str, object] = {"components": len(components), "large_components": len(components) - len(small)}
         if start is not None:
             gone = set(start)
             hit = {j for j, job in enumerate(data.jobs) if gone.intersection(job.servers)}
-            self.best = min(self.best, self._hit(self._chosen(hit)), key=len)
-        self._note(self.servers(), None)
+            best = min(best, self._hit(self._chosen(hit)), key=len)
+        self.incumbent.offer(len(best), best)
+
+    @property
+    def best(self) -> set[int]:
+        """The jobs that the best solution preempts."""
+        assert self.incumbent.solution is not None
+        return self.incumbent.solution
+
+    @property
+    def bound(self) -> int:
+        """How many jobs are preempted at least."""
+        return self.incumbent.bound or 0
 
     def servers(self) -> list[str]:
-        return self.pool.servers(self.best, self.data.reclaim)
+        """The servers of the best solution."""
+        return self._servers(self.best)
 
     def run(self) -> Termination:
         if not self.large:
             self._improve(set(self.curve.jobs(self.need)))
-            self._raise_bound(len(self.best))
+            self.incumbent.raise_bound(len(self.best))
             return "finished"
         solved = self._program(None)
         if self._gap() > 0:
@@ -156,7 +172,7 @@ class _Search:
             if x is not None:
                 self._improve(jobs_of(x))
             if bound is not None:
-                self._raise_bound(whole_bound(bound))
+                self.incumbent.raise_bound(whole_bound(bound))
 
         left = None if self.options.time_limit is None else max(self.clock.remaining_s, 1e-3)
         solved = solve_arrays(
@@ -192,7 +208,7 @@ class _Search:
             middle = (low + high) // 2
             if spectral.most_freed(middle, smoothing) < self.need:
                 low = middle + 1
-                self._raise_bound(low)
+                self.incumbent.raise_bound(low)
             else:
                 high = middle
             smoothing = SMOOTHING[-2:]
@@ -220,15 +236,7 @@ class _Search:
 
     def _improve(self, jobs: set[int]) -> None:
         jobs = self._hit(self._chosen(jobs))
-        if len(jobs) < len(self.best):
-            self.best = jobs
-            self._note(self.servers(), None)
+        self.incumbent.offer(len(jobs), jobs)
 
-    def _raise_bound(self, bound: int) -> None:
-        if bound > self.bound:
-            self.bound = bound
-            self._note(None, float(bound))
-
-    def _note(self, servers: list[str] | None, bound: float | None) -> None:
-        self.trace.append((self.clock.wall_s, float(len(self.best)), float(self.bound)))
-        self.report(None if servers is None else {"servers": servers}, bound)
+    def _servers(self, jobs: set[int]) -> list[str]:
+        return self.pool.servers(jobs, self.data.reclaim)

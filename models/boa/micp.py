@@ -15,6 +15,7 @@ from models.boa.labels import OutOfMemory, OutOfTime
 from models.boa.lagrangian import Dual, Line, affordable
 from models.boa.network import IntArray, Network, Path, network, path
 from models.boa.reduced import reduce
+from models.incumbent import Incumbent
 
 MOST_LABELS = 40_000_000  # labels of one class: about 700 MB
 
@@ -52,11 +53,11 @@ def solve_micp(
         search.run()
     return Answer(
         solution=policy(p, [q.choices for q in search.paths]),
-        bound=search.bound,
+        bound=search.incumbent.bound,
         termination=search.termination,
         reason=search.reason,
         solve_s=clock.cpu_s,
-        trace=tuple(search.trace),
+        trace=tuple(search.incumbent.trace),
         info={"multiplier": search.line.mu, "lagrangian_bound": search.lagrangian, "labels": search.labels},
     )
 
@@ -74,23 +75,35 @@ class _Search:
         clock: Stopwatch,
         start: Solution | None,
     ) -> None:
-        self.p, self.budget, self.options, self.report, self.clock = p, budget, options, report, clock
+        self.p, self.budget, self.options, self.clock = p, budget, options, clock
+
+        def told(paths: list[Path] | None, bound: float | None) -> None:
+            if report is not ignore:
+                report(policy(p, [q.choices for q in paths or self.paths]), bound)
+
+        self.incumbent: Incumbent[list[Path], float] = Incumbent("minimize", clock, told, gap=options.gap, bound=0.0)
         self.line = p.dual.best(budget)[0]
-        self.paths = affordable(p.net, inside.mu, planned(budget))
+        self._offer(affordable(p.net, inside.mu, planned(budget)))
         if start is not None:
             self._better(choices_of(p, start))
         self.reduced = reduce(p.net, self.line, proven(budget), self.time)
-        self.lagrangian = self.bound = max(0.0, self._hours(self.reduced.least - self.reduced.margin))
+        self.lagrangian = max(0.0, self._hours(self.reduced.least - self.reduced.margin))
+        self.incumbent.raise_bound(self.lagrangian)
         self.labels = 0
         self.termination: Termination = "finished"
         self.reason: str | None = None
-        self.trace = [(clock.wall_s, self.time, self.bound)]
-        self._tell()
+
+    @property
+    def paths(self) -> list[Path]:
+        """The path of each class in the incumbent."""
+        assert self.incumbent.solution is not None
+        return self.incumbent.solution
 
     @property
     def time(self) -> float:
         """Mean completion time of the incumbent, hours."""
-        return fsum(q.time for q in self.paths)
+        assert self.incumbent.objective is not None
+        return self.incumbent.objective
 
     def run(self) -> None:
         r = self.reduced
@@ -123,19 +136,16 @@ class _Search:
         if choices is not None:
             self._better(choices)
         if bound is not None:
-            self.bound = max(self.bound, self._hours(bound))
-        self.trace.append((self.clock.wall_s, self.time, self.bound))
-        self._tell()
+            self.incumbent.raise_bound(self._hours(bound))
 
     def _better(self, choices: list[IntArray] | None) -> None:
         """Make these choices the incumbent where they are faster and keep the budget, not just in whole units."""
         found = [path(self.p.net, i, c) for i, c in enumerate(choices or ())]
-        if found and fsum(q.time for q in found) < self.time and fsum(q.cost for q in found) <= planned(self.budget):
-            self.paths = found
+        if found and fsum(q.cost for q in found) <= planned(self.budget):
+            self._offer(found)
 
-    def _tell(self) -> None:
-        if self.report is not ignore:
-            self.report(policy(self.p, [q.choices for q in self.paths]), self.bound)
+    def _offer(self, paths: list[Path]) -> None:
+        self.incumbent.offer(fsum(q.time for q in paths), paths)
 
 
 def policy(p: Prepared, choices: list[IntArray]) -> Solution:

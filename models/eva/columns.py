@@ -1,18 +1,19 @@
-"""Eva's packing by column generation: from classes and price units to columns, and back."""
+"""Eva's packing by column generation: from the arrays of an instance to columns, and back."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from dataclasses import replace
 
 import numpy as np
 
-from instances import Answer, Options, Report, Stopwatch, ignore
+from instances import Answer, Options, Report, Solution, Stopwatch, ignore
 from instances.eva import PackingArrays
-from instances.eva.arrays import Group, IntArray
+from instances.eva.arrays import Group
 from instances.result import Termination
-from models.eva.column_generation import Column, Configuration, Packing, column_generation
-from models.eva.master import in_usd
+from models.eva.column_generation import Outcome, column_generation
+from models.eva.configuration import Configuration, configuration, groups
+from models.eva.covering_master import in_usd
 
 LARGEST = 2**50  # amounts that column generation adds up and prices in 64-bit integers
 
@@ -23,52 +24,33 @@ def solve_columns(
     """Column generation, from `start`. Its bound rests on integers and rationals alone, save where `info["complete"]`
     says that HiGHS found nothing better among all the columns that a better solution could use."""
     with Stopwatch() as building:
-        # by demand, so that the order of the tasks in the instance makes no difference
-        order = np.lexsort(arrays.demand.transpose(0, 2, 1).reshape(-1, arrays.classes)[::-1])
+        order = arrays.by_demand()
         place = np.argsort(order).tolist()
-        demand, capacity, coarse = _amounts(arrays)
-        packing = Packing.of(
-            arrays.count[order], arrays.price.tolist(), capacity, arrays.family.tolist(), demand[:, order]
-        )
-        warm: Configuration = {}
-        for kind, pattern, copies in start or ():
-            column = Column.of(kind, ((place[c], k) for c, k in pattern.items()))
-            warm[column] = warm.get(column, 0) + copies
+        ordered = arrays.only(order)
+        rounded, coarse = _within_range(ordered)
+        known: list[Group] = [(kind, {place[c]: k for c, k in on_it.items()}, n) for kind, on_it, n in start or ()]
 
-    def groups(configuration: Configuration) -> list[Group]:
-        found: list[Group] = [
-            (column.type, {int(order[c]): k for c, k in column.pattern}, n) for column, n in configuration.items()
-        ]
-        if coarse:
-            found = _unpacked(arrays, found)
-            if start is not None and arrays.cost(start) < arrays.cost(found):
-                return list(start)
-        return found
+    def instances(found: Configuration) -> list[Group]:
+        if not coarse:
+            return groups(found)
+        unpacked = _unpacked(ordered, groups(found))
+        return known if known and ordered.cost(known) < ordered.cost(unpacked) else unpacked
 
-    def solution(configuration: Configuration | None) -> dict[str, Any] | None:
-        return None if configuration is None else arrays.solution(groups(configuration))
+    def solution(found: Configuration | None) -> Solution | None:
+        return None if found is None else ordered.solution(instances(found))
 
-    def told(configuration: Configuration | None, bound: int | None) -> None:
-        report(solution(configuration), None if bound is None else arrays.usd(bound))
+    def told(found: Configuration | None, bound: int | None) -> None:
+        report(solution(found), None if bound is None else arrays.usd(bound))
 
-    with Stopwatch() as clock:
+    with Stopwatch(options.time_limit) as clock:
         outcome = column_generation(
-            packing,
-            time_limit=options.time_limit,
-            gap=options.gap,
-            seed=options.seed,
-            warm_start=warm or None,
-            report=None if report is ignore else told,
+            rounded, options, None if report is ignore else told, configuration(known) if known else None
         )
-    found = groups(outcome.configuration)
-    cost = arrays.cost(found)
-    bound = max(outcome.bound, outcome.complete or 0)
-    closed = cost - bound <= options.gap * cost
-    stopped: tuple[Termination, str | None] = ("time_limit", "time limit") if not closed else ("finished", None)
-    if not closed and options.time_limit is None:
-        stopped = ("finished", "no more columns were tried; a bound and an incumbent remain apart")
+    found = instances(outcome.configuration)
+    cost, bound = arrays.cost(found), max(outcome.bound, outcome.complete or 0)
+    stopped = ("finished", None) if cost - bound <= options.gap * cost else _unclosed(options, clock, outcome)
     return Answer(
-        solution=arrays.solution(found),
+        solution=ordered.solution(found),
         bound=arrays.usd(bound),
         termination=stopped[0],
         reason=stopped[1],
@@ -79,15 +61,26 @@ def solve_columns(
     )
 
 
-def _amounts(arrays: PackingArrays) -> tuple[IntArray, IntArray, bool]:
-    """Demands (F, N, R) and capacities (K, R) within `LARGEST`, and whether digits were dropped for that.
+def _unclosed(options: Options, clock: Stopwatch, outcome: Outcome) -> tuple[Termination, str | None]:
+    """Why column generation ended with a gap."""
+    if outcome.failure is not None:
+        return "error", outcome.failure
+    if clock.expired:
+        return "time_limit", "time limit"
+    if options.effort is not None:
+        return "effort_limit", "effort limit"
+    return "finished", "no more columns were tried; a bound and an incumbent remain apart"
+
+
+def _within_range(arrays: PackingArrays) -> tuple[PackingArrays, bool]:
+    """The arrays with amounts of at most `LARGEST`, and whether digits were dropped for that.
 
     A capacity beyond what all tasks together demand is as good as that demand. Where that is not enough the last
     digits of both are cut off: tasks that fit together still do, so that a bound remains one.
     """
     demand, capacity = arrays.demand, arrays.capacity
     if max(capacity.max(), demand.max()) <= LARGEST:
-        return demand, capacity, False
+        return arrays, False
     demand, capacity = demand.copy(), capacity.copy()
     coarse = False
     fits = arrays.fits
@@ -104,7 +97,7 @@ def _amounts(arrays: PackingArrays) -> tuple[IntArray, IntArray, bool]:
         capacity[:, r] >>= digits
         demand[:, :, r] >>= digits
         coarse = coarse or digits > 0
-    return demand, capacity, coarse
+    return replace(arrays, demand=demand, capacity=capacity), coarse
 
 
 def _unpacked(arrays: PackingArrays, groups: Sequence[Group]) -> list[Group]:

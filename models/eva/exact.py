@@ -8,7 +8,7 @@ from instances import Answer, Options, Report, Result, Solution, Stopwatch, conc
 from instances.eva import EvaPacking, PackingArrays, packing_arrays
 from instances.eva.arrays import Group
 from models.eva.columns import solve_columns
-from models.eva.master import in_usd, solve_covering
+from models.eva.covering_master import in_usd, solve_covering
 from models.eva.net_saving import solve_net_saving
 from models.eva.patterns import covering_patterns
 

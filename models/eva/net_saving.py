@@ -17,7 +17,7 @@ import numpy as np
 
 from instances import Answer, Options, Report, Stopwatch, ignore
 from instances.eva.arrays import FloatArray, Group, IntArray, PackingArrays
-from models.eva.master import in_usd
+from models.eva.covering_master import in_usd
 from models.eva.partition import Partition, solve_partition
 from models.eva.patterns import CELLS, Patterns, feasible_patterns
 

@@ -1,4 +1,4 @@
-"""Set partitioning over a long list of columns: sift the linear program, then keep the columns that can matter.
+"""Set partitioning over a long list of columns: sifting (Bixby et al., 1992), then only the columns that can matter.
 
 maximise net'x subject to columns'x = count, x whole.
 
@@ -18,7 +18,7 @@ import numpy as np
 from instances import Options, Stopwatch
 from instances.eva.arrays import FloatArray, IntArray
 from models.bounds import real_bound
-from models.highs import LinearModel, Solved, Watch, solve_arrays, solver
+from models.highs import LinearModel, Solved, Watch, add_columns, rerun, solve_arrays, solver
 
 ENTERING = 400  # columns added at a time
 ROUNDING = 1e-9  # relative: a column of a reduced net below this need not enter the linear program
@@ -66,7 +66,7 @@ def solve_partition(partition: Partition, start: FloatArray, options: Options, w
 
 def _solve(partition: Partition, start: FloatArray, options: Options, clock: Stopwatch, watch: Watch | None) -> Solved:
     incumbent = Solved("time_limit", start, partition.value(start), reason="time limit")
-    relaxed = _sift(partition, clock)
+    relaxed = _sift(partition, options, clock)
     if relaxed is None:
         return incumbent
     ceiling, reduced, used = relaxed
@@ -89,18 +89,24 @@ def _solve(partition: Partition, start: FloatArray, options: Options, clock: Sto
     return replace(solved, bound=bound, info={**solved.info, "columns": len(chosen), "lp_bound": ceiling})
 
 
-def _sift(partition: Partition, clock: Stopwatch) -> tuple[float, FloatArray, IntArray] | None:
-    """Value of the linear program, reduced nets (P,) and the columns used; `None` where time runs out."""
+def _sift(partition: Partition, options: Options, clock: Stopwatch) -> tuple[float, FloatArray, IntArray] | None:
+    """A bound, reduced nets (P,) and the columns used; `None` where time runs out.
+
+    The bound is the value of the linear program, or that of the last duals where effort runs out.
+    """
     chosen = partition.alone
-    h = solver(Options())
+    h = solver(Options(threads=options.threads), {"parallel": "off"})
     h.passModel(partition.over(chosen, integer=False).lp())
     scale = ROUNDING * max(1.0, float(np.abs(partition.net).max()))
+    rounds = 0
     while not clock.expired:
-        h.run()
+        rounds += 1
+        if rerun(h) != highspy.HighsModelStatus.kOptimal:
+            raise RuntimeError(f"the linear program over patterns ended as {h.modelStatusToString(h.getModelStatus())}")
         duals = np.array(h.getSolution().row_dual)
         reduced: FloatArray = partition.net - partition.columns @ duals
         entering = np.flatnonzero(reduced > scale)
-        if not len(entering):
+        if not len(entering) or rounds == options.effort:
             # the bound of these duals, whatever the solver's tolerance: a column is used at most as often as it fits
             often = np.min(
                 np.where(
@@ -111,17 +117,8 @@ def _sift(partition: Partition, clock: Stopwatch) -> tuple[float, FloatArray, In
             return float(partition.count @ duals + np.maximum(reduced, 0.0) @ often), reduced, chosen
         entering = entering[np.argsort(-reduced[entering], kind="stable")[:ENTERING]]
         chosen = np.concatenate([chosen, entering])
-        _add(h, partition, entering)
+        add_columns(h, partition.net[entering], partition.columns[entering].T)
     return None
-
-
-def _add(h: highspy.Highs, partition: Partition, entering: IntArray) -> None:
-    rows = [np.flatnonzero(partition.columns[p]) for p in entering]
-    starts = np.cumsum([0, *map(len, rows)])[:-1].astype(np.int32)
-    index = np.concatenate(rows).astype(np.int32)
-    values = np.concatenate([partition.columns[p, r] for p, r in zip(entering, rows, strict=True)]).astype(float)
-    n = len(entering)
-    h.addCols(n, partition.net[entering], np.zeros(n), np.full(n, math.inf), len(index), starts, index, values)
 
 
 def _integer(

@@ -15,6 +15,7 @@ import numpy as np
 from instances import Answer, Options, Report, Result, Solution, Stopwatch, conclude, ignore
 from instances.result import Termination, TracePoint
 from instances.sia import SiaOracle
+from models.incumbent import Incumbent
 from models.sia.arrays import (
     MOST_STARTS,
     MOST_STEPS,
@@ -124,25 +125,46 @@ class _Proof:
         best: IntArray,
         plan: IntArray,
     ) -> None:
-        self.data, self.arrays, self.options, self.report, self.clock = data, arrays, options, report, clock
+        self.arrays, self.options, self.clock, self.plan = arrays, options, clock, plan
         self.columns = Columns(coarse(arrays))
-        self.best, self.plan = best, plan
-        self.bound = 0
-        self.trace: list[TracePoint] = [(clock.wall_s, float(self.delay * arrays.slot), 0.0)]
+
+        def told(starts: IntArray | None, bound: int | None) -> None:
+            report(None if starts is None else solution_of(data, arrays, starts), float((bound or 0) * arrays.slot))
+
+        self.incumbent: Incumbent[IntArray, int] = Incumbent("minimize", clock, told, gap=options.gap, bound=0)
+        self._offer(best)
         self.info: dict[str, float] = {}
         self._known: dict[Component, Outcome] = {}
         self._rng = np.random.default_rng(options.seed)
         self._rounds = 0
 
     @property
+    def best(self) -> IntArray:
+        """The best schedule (J,)."""
+        assert self.incumbent.solution is not None
+        return self.incumbent.solution
+
+    @property
     def delay(self) -> int:
         """Delay of the best schedule."""
-        return self.arrays.delay(self.best)
+        assert self.incumbent.objective is not None
+        return self.incumbent.objective
+
+    @property
+    def bound(self) -> int:
+        """The best bound, in steps."""
+        return self.incumbent.bound or 0
 
     @property
     def done(self) -> bool:
         """Whether the gap asked for is closed."""
-        return self.delay - self.bound <= self.options.gap * max(self.delay, 1e-9)
+        return self.incumbent.closed
+
+    @property
+    def trace(self) -> list[TracePoint]:
+        """The incumbent's trace, in slots."""
+        slot = self.arrays.slot
+        return [(t, float((v or 0) * slot), float((b or 0) * slot)) for t, v, b in self.incumbent.trace]
 
     def run(self) -> Termination:
         """Improve schedule and bound until they meet or the time is over."""
@@ -182,7 +204,7 @@ class _Proof:
 
     def _finish(self) -> Termination:
         if not self.done:
-            self._raise(self.delay)  # a job has no start left: no schedule is better
+            self.incumbent.raise_bound(self.delay)  # a job has no start left: no schedule is better
         return "finished"
 
     def _exclude(self) -> bool:
@@ -197,7 +219,7 @@ class _Proof:
         self._relaxation = Relaxation(self.columns, self.best)
         self._relaxation.converge(self.delay, self.clock, CLOSE_ENOUGH)
         self.info |= {"relaxation": self._relaxation.value, "columns": len(self.columns.job)}
-        self._raise(self._relaxation.bound)
+        self.incumbent.raise_bound(self._relaxation.bound)
         if self.delay - self.bound >= WORTH_SEARCHING:
             self._improve(self.best, self._searching(), FIRST_TRIES)
 
@@ -223,14 +245,14 @@ class _Proof:
         clock = Stopwatch(CUTTING * self.clock.remaining_s)
         values: list[float] = []
         while self._relaxation.converge(self.delay, clock, CLOSE_ENOUGH):
-            self._raise(self._relaxation.bound)
+            self.incumbent.raise_bound(self._relaxation.bound)
             values.append(self._relaxation.value)
             gained = values[-1] - values[-1 - PATIENCE] if len(values) > PATIENCE else float("inf")
             if gained < GAIN * (self.delay - values[-1]) or self.done:
                 break
             if not self.columns.every_job_open() or not self._relaxation.cut():
                 break
-        self._raise(self._relaxation.bound)
+        self.incumbent.raise_bound(self._relaxation.bound)
         rounds = int(self.info.get("cut_rounds", 0)) + len(values)
         self.info |= {"relaxation_with_cuts": self._relaxation.value, "cut_rounds": rounds}
 
@@ -247,12 +269,12 @@ class _Proof:
             cutoff = self.delay - 1 - apart - (sum(bounds) - bounds[k])
             outcome = self._solve(part, cutoff, tolerance)
             bounds[k] = max(bounds[k], outcome.bound)
-            if bounds[k] > cutoff:
-                self._raise(self.delay)  # the others' bounds leave too little for this one: no schedule is better
+            if bounds[k] > cutoff:  # the others' bounds leave too little for this one: no schedule is better
+                self.incumbent.raise_bound(self.delay)
                 return []
             if outcome.starts is not None:
                 starts[list(part.jobs)] = outcome.starts
-        self._raise(apart + sum(bounds))
+        self.incumbent.raise_bound(apart + sum(bounds))
         use = arrays.use(starts)
         if use.max() <= arrays.capacity:
             self._offer(starts)
@@ -281,20 +303,7 @@ class _Proof:
         self._offer(advance(arrays, min(plans, key=arrays.delay), self.clock))
 
     def _offer(self, starts: IntArray) -> None:
-        if self.arrays.delay(starts) < self.delay:
-            self.best = starts.copy()
-            self._tell(True)
-
-    def _raise(self, bound: int) -> None:
-        bound = min(bound, self.delay)  # without the columns that no better schedule has it may even exceed the delay
-        if bound > self.bound:
-            self.bound = bound
-            self._tell(False)
-
-    def _tell(self, schedule: bool) -> None:
-        slot = self.arrays.slot
-        self.trace.append((self.clock.wall_s, float(self.delay * slot), float(self.bound * slot)))
-        self.report(solution_of(self.data, self.arrays, self.best) if schedule else None, float(self.bound * slot))
+        self.incumbent.offer(self.arrays.delay(starts), starts.copy())
 
 
 def _least(part: Component, submit: IntArray) -> int:

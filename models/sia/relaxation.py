@@ -11,9 +11,10 @@ from itertools import compress
 
 import highspy
 import numpy as np
+from scipy import sparse
 
 from instances import Options, Stopwatch
-from models.highs import set_options, solver
+from models.highs import add_columns, rerun, set_options, solver
 from models.sia.arrays import FloatArray, IntArray
 from models.sia.columns import SCALE, Columns, ceiling, whole
 from models.sia.cuts import separate
@@ -105,11 +106,11 @@ class Relaxation:
             return False
         limit = float(min(limit_s, 1e7)) + self.highs.getRunTime()
         set_options(self.highs, {"time_limit": limit})
-        self.highs.run()
-        if self.highs.getModelStatus() == highspy.HighsModelStatus.kInfeasible:
+        status = rerun(self.highs)
+        if status == highspy.HighsModelStatus.kInfeasible:
             self._add_columns(self._feasible)  # some of them had been closed and dropped
-            self.highs.run()
-        if self.highs.getModelStatus() != highspy.HighsModelStatus.kOptimal:
+            status = rerun(self.highs)
+        if status != highspy.HighsModelStatus.kOptimal:
             return False
         found = self.highs.getSolution()
         self._x = np.array(found.col_value)
@@ -150,19 +151,15 @@ class Relaxation:
         new = new[~self.inside[new]]
         if not len(new):
             return
-        begin: list[int] = []
-        index: list[int] = []
-        value: list[float] = []
+        begin, index, value = [0], list[int](), list[float]()
         for k in new:
             weight = self.rows.down(k)
             rows = np.flatnonzero(weight)
-            begin.append(len(index))
             index += [int(self.columns.job[k]), *(rows + self.jobs).tolist()]
             value += [1.0, *weight[rows].astype(float).tolist()]
-        cost, count = self.columns.delay[new].astype(float), len(new)
-        infinite = np.full(count, highspy.kHighsInf)
-        starts, indices = np.array(begin, dtype=np.int32), np.array(index, dtype=np.int32)
-        self.highs.addCols(count, cost, np.zeros(count), infinite, len(index), starts, indices, np.array(value))
+            begin.append(len(index))
+        entries = sparse.csc_array((value, index, begin), shape=(self.jobs + len(self.rows), len(new)))
+        add_columns(self.highs, self.columns.delay[new], entries)
         self.chosen = np.concatenate([self.chosen, new])
         self.inside[new] = True
 

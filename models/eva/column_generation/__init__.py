@@ -1,10 +1,12 @@
 """Column generation for Eva's packing where patterns are too many to list: an exact bound, a configuration, a proof.
 
-`run` is the method, `relaxation` its linear master and pricing, `spending` what raises the bound beyond that, `integer`
-and `filling` where configurations come from.
+`solve` is the method as a list of phases, `search` these phases. `generator`, `restricted_master` and `pricing` solve
+the linear relaxation, `aggregate_bound` raises the bound beyond it, `integer_master` and `greedy` give
+configurations.
 """
 
-from models.eva.column_generation.packing import Column, Configuration, Packing
-from models.eva.column_generation.run import Outcome, column_generation
+from models.eva.column_generation.parameters import ColumnGenerationParameters
+from models.eva.column_generation.search import Outcome
+from models.eva.column_generation.solve import column_generation
 
-__all__ = ["Column", "Configuration", "Outcome", "Packing", "column_generation"]
+__all__ = ["ColumnGenerationParameters", "Outcome", "column_generation"]

@@ -5,7 +5,7 @@ from itertools import product
 import numpy as np
 import pytest
 
-from models.eva.column_generation.knapsack import KnapsackTable
+from models.eva.column_generation.knapsack_table import KnapsackTable
 
 
 def all_packings(size, limit, room):

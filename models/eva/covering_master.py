@@ -14,7 +14,9 @@ from instances import Options, Report, ignore
 from instances.eva.arrays import FloatArray, Group, IntArray, PackingArrays
 from instances.result import TracePoint
 from models.bounds import whole_bound
+from models.eva.configuration import configuration, groups, missing
 from models.eva.patterns import Patterns
+from models.eva.trimming import trim
 from models.highs import LinearModel, Solved, solve_arrays
 
 
@@ -58,10 +60,10 @@ def solve_covering(
         patterns, x = _with_start(arrays, patterns, start)
 
     def watch(x: FloatArray | None, bound: float | None) -> None:
-        groups = None if x is None else packing(arrays, patterns, x)
-        if groups and start is not None and arrays.cost(groups) >= arrays.cost(start):
-            groups = None
-        report(arrays.solution(groups) if groups else None, None if bound is None else arrays.usd(whole_bound(bound)))
+        found = None if x is None else packing(arrays, patterns, x)
+        if found and start is not None and arrays.cost(found) >= arrays.cost(start):
+            found = None
+        report(arrays.solution(found) if found else None, None if bound is None else arrays.usd(whole_bound(bound)))
 
     solved = solve_arrays(
         covering_master(arrays, patterns),
@@ -71,12 +73,12 @@ def solve_covering(
         extra={"mip_abs_gap": 0.5},
     )
     bound = None if solved.bound is None else whole_bound(solved.bound)
-    groups = (None if solved.x is None else packing(arrays, patterns, solved.x)) or []
-    if start is not None and (not groups or arrays.cost(groups) >= arrays.cost(start)):
-        groups = list(start)
-    if not groups and (solved.x is not None or solved.termination == "infeasible"):
+    found = (None if solved.x is None else packing(arrays, patterns, solved.x)) or []
+    if start is not None and (not found or arrays.cost(found) >= arrays.cost(start)):
+        found = list(start)
+    if not found and (solved.x is not None or solved.termination == "infeasible"):
         solved = replace(solved, termination="error", reason="HiGHS's solution is one by its tolerances only")
-    return Covered(groups, bound, solved)
+    return Covered(found, bound, solved)
 
 
 def _with_start(arrays: PackingArrays, patterns: Patterns, start: Sequence[Group]) -> tuple[Patterns, FloatArray]:
@@ -105,33 +107,8 @@ def packing(arrays: PackingArrays, patterns: Patterns, x: FloatArray) -> list[Gr
 
     `None` where a task is left out: by the solver's tolerances `x` is a cover, and rounded it is none.
     """
-    groups = patterns.groups(x)
-    surplus = [-int(n) for n in arrays.count]
-    for _, pattern, copies in groups:
-        for c, k in pattern.items():
-            surplus[c] += k * copies
-    return None if min(surplus) < 0 else trimmed(groups, surplus)
-
-
-def trimmed(groups: Iterable[Group], surplus: Sequence[int]) -> list[Group]:
-    """`groups` with `surplus` (N,) tasks of each class taken out."""
-    left = {c: over for c, over in enumerate(surplus) if over > 0}
-    found: list[Group] = []
-    work = list(groups)[::-1]
-    while work:
-        kind, pattern, copies = work.pop()
-        over = next((c for c, k in pattern.items() if k and left.get(c, 0)), None)
-        if over is None:
-            if any(pattern.values()):
-                found.append((kind, pattern, copies))
-            continue
-        each = min(pattern[over], left[over])
-        touched = min(copies, left[over] // each)
-        left[over] -= each * touched
-        if copies > touched:
-            work.append((kind, pattern, copies - touched))
-        work.append((kind, {**pattern, over: pattern[over] - each}, touched))
-    return found
+    cover = configuration(patterns.groups(x))
+    return None if (missing(arrays, cover) > 0).any() else groups(trim(arrays, cover))
 
 
 def in_usd(arrays: PackingArrays, trace: Iterable[TracePoint]) -> list[TracePoint]:

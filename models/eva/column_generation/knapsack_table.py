@@ -1,5 +1,4 @@
-"""A bounded integer knapsack with several resources: the best packing at every capacity at once, and a search over
-it."""
+"""The table of a bounded integer knapsack with several resources: the best packing at every capacity at once."""
 
 from __future__ import annotations
 
@@ -7,31 +6,29 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
-Ints = NDArray[np.int64]
-VALUE_LIMIT = 2**52
-"""Table entries are 64-bit, and sums of a few of them must stay so."""
+from instances.eva.arrays import IntArray
+
+VALUE_LIMIT = 2**52  # of a packing: table entries are 64-bit integers, and sums of a few of them must stay so
 
 
 @dataclass(frozen=True)
 class Found:
-    """Packings above a target, best last, as (value, {item: copies}); ``complete`` when no better packing was left
-    out."""
+    """Packings above a target, best last, as (value, {item: copies}); `complete`: no better packing was left out."""
 
     packings: list[tuple[int, dict[int, int]]]
     complete: bool
 
 
 class KnapsackTable:
-    """Layers ``L_j(s)``: the most value in capacity ``s`` from the first ``j`` items, each used at most its limit.
+    """Layers `L_j(s)`: the most value in capacity `s` from the first `j` items, each used at most its limit.
 
-    ``L_j(s) = max_{0 <= k <= u_j} k p_j + L_{j-1}(s - k w_j)``, in integers, so the values at all capacities are exact.
+    `L_j(s) = max_{0 <= k <= u_j} k p_j + L_{j-1}(s - k w_j)`, in integers, so the values at all capacities are exact.
 
-    ``size`` (m, d) are item sizes on the axes of the table, ``capacity`` (d,) the largest capacity.
+    `size` (m, d) are item sizes on the axes of the table, `capacity` (d,) the largest capacity.
     """
 
-    def __init__(self, size: Ints, capacity: Sequence[int]) -> None:
+    def __init__(self, size: IntArray, capacity: Sequence[int]) -> None:
         self.size = size
         self.shape = tuple(int(c) + 1 for c in capacity)
         self._strides = np.array([int(np.prod(self.shape[a + 1 :])) for a in range(len(self.shape))], dtype=np.int64)
@@ -43,12 +40,12 @@ class KnapsackTable:
         self._flat = self._layers.reshape(len(size) + 1, -1)
         self._values = np.zeros(len(size), dtype=np.int64)
 
-    def limit(self, copies: Ints) -> None:
+    def limit(self, copies: IntArray) -> None:
         """Set how many copies (m,) there are of each item."""
         self._limits = [int(u) for u in copies]
 
-    def fill(self, values: Ints) -> None:
-        """Compute all layers for integer item values (m,); no packing may be worth more than ``VALUE_LIMIT``."""
+    def fill(self, values: IntArray) -> None:
+        """Compute all layers for integer item values (m,); no packing may have a value above `VALUE_LIMIT`."""
         self._values = np.maximum(values, 0)
         for j, value in enumerate(self._values):
             layer = self._layers[j + 1, ...]
@@ -62,9 +59,8 @@ class KnapsackTable:
             else:
                 self._use_within(layer, self._sizes[j], int(value), self._limits[j])
 
-    def _use_freely(self, layer: NDArray[np.int64], size: tuple[int, ...], value: np.int64) -> None:
-        """Any number of copies: slabs as thick as the item, each from the one before, so every state is visited
-        once."""
+    def _use_freely(self, layer: IntArray, size: tuple[int, ...], value: np.int64) -> None:
+        """Any number of copies: slabs as thick as the item, each from the one before: every state is visited once."""
         axis = max(range(len(size)), key=lambda a: size[a] / self.shape[a])
         step = size[axis]
         target = [slice(w, None) for w in size]
@@ -75,8 +71,8 @@ class KnapsackTable:
             view = layer[tuple(target)]
             np.maximum(view, layer[tuple(source)] + value, out=view)
 
-    def _use_within(self, layer: NDArray[np.int64], size: tuple[int, ...], value: int, limit: int) -> None:
-        """At most ``limit`` copies: bundles of 1, 2, 4, ... and the rest, each used once."""
+    def _use_within(self, layer: IntArray, size: tuple[int, ...], value: int, limit: int) -> None:
+        """At most `limit` copies: bundles of 1, 2, 4, ... and the rest, each used once."""
         bundle = 1
         while limit > 0:
             take = min(bundle, limit)
@@ -91,8 +87,8 @@ class KnapsackTable:
         """The most value at a capacity."""
         return int(self._flat[-1, int(self._strides @ np.asarray(capacity, dtype=np.int64))])
 
-    def best_with_each(self, capacity: Sequence[int]) -> Ints:
-        """(m,) the most value at a capacity with at least one copy of each item (-1 where it does not fit).
+    def best_with_each(self, capacity: Sequence[int]) -> IntArray:
+        """The most value (m,) at a capacity with at least one copy of each item (-1 where it does not fit).
 
         An item whose copies are all used in the rest of the packing is counted once too often.
         """
@@ -115,7 +111,7 @@ class KnapsackTable:
             top = j
 
     def _copies(self, j: int, state: int, goal: int) -> int:
-        """How many copies of item j, the fewest, bring layer j to ``goal`` at a state."""
+        """How many copies of item j, the fewest, bring layer j to `goal` at a state."""
         value, step = int(self._values[j]), int(self._offset[j])
         if step == 0:
             return (goal - int(self._flat[j, state])) // value
@@ -130,28 +126,30 @@ class KnapsackTable:
     def search(
         self,
         capacity: Sequence[int],
-        room: Ints,
-        size: Ints,
-        values: Ints,
-        charge: Ints,
-        limit: Ints,
+        room: IntArray,
+        size: IntArray,
+        values: IntArray,
+        charge: IntArray,
+        limit: IntArray,
         target: int,
         node_limit: int,
         every: bool = False,
     ) -> Found:
-        """Packings worth more than ``target`` by ``values`` (m,) that fit ``room`` (R,) by ``size`` (m, R), with at
-        most ``limit`` (m,) copies of each item (no more than the table's own).
+        """Packings of value above `target` by a depth-first search, bounded by the table.
 
-        The axes of the table are some of the R resources; ``capacity`` is the room on them. The table was filled with
-        ``values - size @ charge``, where ``charge`` (R,) is a Lagrangian price of the resources that are not axes, so
-        that what still fits a room s is worth at most ``L_j(s) + charge . s``. Depth first, items in falling position,
-        so the table's layers bound every branch. Each packing found raises the target, unless ``every`` packing is
+        `values` (m,) and `size` (m, R) of the items, `room` (R,) that they share, `limit` (m,) copies of each (no more
+        than the table's own), `node_limit` nodes of the search.
+
+        The axes of the table are some of the R resources; `capacity` is the room on them. The table was filled with
+        `values - size @ charge`, where `charge` (R,) is a Lagrangian price of the resources that are not axes, so
+        that what still fits a room s has a value of at most `L_j(s) + charge . s`. Items are taken in falling position,
+        so that the table's layers bound every branch. Each packing found raises the target, unless `every` packing is
         wanted: then those to which nothing can be added.
         """
         packings: list[tuple[int, dict[int, int]]] = []
         state = int(self._strides @ np.asarray(capacity, dtype=np.int64))
         bound = self.best(capacity) + int(charge @ room)
-        stack: list[tuple[int, int, Ints, int, int, dict[int, int]]] = [(bound, len(size), room, state, 0, {})]
+        stack: list[tuple[int, int, IntArray, int, int, dict[int, int]]] = [(bound, len(size), room, state, 0, {})]
         for _ in range(node_limit):
             if not stack:
                 return Found(packings, True)
@@ -166,8 +164,8 @@ class KnapsackTable:
             rest = room - size[:top]
             items = np.flatnonzero((rest >= 0).all(axis=1) & (limit[:top] > 0))
             after = state - self._offset[items]
-            worth = value + values[items]
-            bounds = worth + self._flat[items + 1, after] + rest[items] @ charge
+            reached = value + values[items]
+            bounds = reached + self._flat[items + 1, after] + rest[items] @ charge
             for i in np.argsort(bounds, kind="stable")[np.count_nonzero(bounds <= target) :]:
                 j = int(items[i])
                 stack.append(
@@ -176,13 +174,13 @@ class KnapsackTable:
                         j + 1,
                         rest[j],
                         int(after[i]),
-                        int(worth[i]),
+                        int(reached[i]),
                         {**packing, j: packing.get(j, 0) + 1},
                     )
                 )
         return Found(packings, not stack)
 
     @staticmethod
-    def _extendable(packing: dict[int, int], room: Ints, size: Ints, limit: Ints) -> bool:
+    def _extendable(packing: dict[int, int], room: IntArray, size: IntArray, limit: IntArray) -> bool:
         fits = (size <= room).all(axis=1) & (limit > 0)
         return any(packing.get(int(j), 0) < limit[j] for j in np.flatnonzero(fits))

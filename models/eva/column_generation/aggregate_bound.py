@@ -1,0 +1,187 @@
+"""The aggregate bound: the least whole-number spend on the price groups that meets all cuts, in rational arithmetic."""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from itertools import count
+from math import floor, inf
+
+import highspy
+import numpy as np
+
+from instances import Options
+from instances.eva.arrays import FloatArray, PackingArrays
+from models.eva.column_generation.price_groups import PriceGroups
+from models.eva.column_generation.type_cuts import TypeCut
+from models.highs import LinearModel, rerun, solve_arrays, solver
+
+Box = tuple[tuple[int, int], ...]
+Spend = tuple[int, ...]
+"""What is spent on each price group, in its units."""
+PRECISION = 2**20  # coefficients of a cut are rounded up to multiples of the reciprocal
+SCALE = 1e4  # of the rows that HiGHS is given, whose coefficients are small
+
+
+@dataclass(frozen=True)
+class AggregateOptimum:
+    """`cost`: a lower bound on the price of every configuration; `spend`: the cheapest known that meets all cuts."""
+
+    cost: int
+    spend: Spend | None
+
+
+class AggregateBound:
+    """Minimise `sum_g u_g z_g` over integers z >= 0 that meet all cuts: a lower bound on the price, exact.
+
+    `z_g` is the spend on group g in its unit u_g; a cut over types becomes `sum_g M_g z_g >= rhs` with `M_g = max_k
+    value[k] u_g / C_k` over the types of g. Branch and bound; a node's bound is Lagrangian: for any y >= 0, `sum_i y_i
+    rhs_i + sum_g min over the box of (u_g - sum_i y_i M_ig) z_g`. The y come from a floating-point linear program and
+    are then taken as the rationals that they are, so the bound does not rest on the solver's tolerances.
+    """
+
+    def __init__(self, arrays: PackingArrays, groups: PriceGroups, options: Options = Options()) -> None:
+        self.groups, self.options = groups, options
+        self._price = arrays.price.tolist()
+        self._rows: dict[tuple[Spend, int], None] = {}
+
+    def add(self, cut: TypeCut) -> None:
+        """Add a cut."""
+        if cut.rhs > 0:
+            self._rows[self._row(cut)] = None
+
+    def violates(self, spend: Sequence[int], cut: TypeCut) -> bool:
+        """Whether a spend is cut off."""
+        return not _meets(spend, *self._row(cut))
+
+    def of_one_cut(self, cut: TypeCut) -> int:
+        """The bound of one cut alone: `rhs min_g u_g / M_g`, rounded up."""
+        weights, rhs = self._row(cut)
+        return min((-(-rhs * u // w) for u, w in zip(self.groups.unit, weights, strict=True) if w), default=0)
+
+    def cost(self, spend: Sequence[int]) -> int:
+        """The price of a spend."""
+        return sum(u * z for u, z in zip(self.groups.unit, spend, strict=True))
+
+    def solve(self, ceiling: int, node_limit: int, seconds: float | None) -> AggregateOptimum:
+        """The least cost of a spend, or `ceiling` (the price of a known configuration) if that is less.
+
+        HiGHS proposes a spend and the search proves it; past `node_limit` nodes the least bound of the open nodes is
+        returned.
+        """
+        root = self._box(ceiling)
+        proposal = self.propose(ceiling, seconds)
+        if proposal is not None:
+            ceiling = min(ceiling, self.cost(proposal))
+        relaxation = _Relaxation(self.groups.unit, list(self._rows), root, self.options)
+        ticket = count()
+        bound, point = relaxation.solve(root)
+        open_nodes = [(bound, next(ticket), root, point)]
+        for _ in range(node_limit):
+            if not open_nodes or open_nodes[0][0] >= ceiling:
+                return AggregateOptimum(ceiling, proposal)
+            bound, _, box, point = heapq.heappop(open_nodes)
+            for child in self._split(box, point):
+                child_bound, child_point = relaxation.solve(child)
+                if child_bound < ceiling:
+                    heapq.heappush(open_nodes, (max(bound, child_bound), next(ticket), child, child_point))
+        return AggregateOptimum(min([ceiling] + [n[0] for n in open_nodes[:1]]), proposal)
+
+    def propose(self, ceiling: int, seconds: float | None) -> Spend | None:
+        """A cheapest spend by HiGHS that meets all cuts (exactly), `None` if it found none."""
+        if not self._rows:
+            return None
+        lower, upper = zip(*self._box(ceiling), strict=True)
+        solved = solve_arrays(
+            LinearModel(
+                cost=np.array(self.groups.unit, dtype=float),
+                matrix=_scaled(self._rows) * SCALE,
+                row_lower=SCALE,
+                row_upper=inf,
+                lower=lower,
+                upper=upper,
+                integer=True,
+            ),
+            replace(self.options, gap=0.0, time_limit=None if seconds is None else max(seconds, 1e-3)),
+        )
+        if solved.x is None:
+            return None
+        proposal = tuple(int(v) for v in np.round(solved.x))
+        return proposal if all(_meets(proposal, *row) for row in self._rows) else None
+
+    def _row(self, cut: TypeCut) -> tuple[Spend, int]:
+        """The cut over groups: integer weights (rounded up, which keeps it valid) and what they must reach."""
+        weights = [0] * len(self.groups.unit)
+        for k, g in enumerate(self.groups.group_of):
+            if g >= 0:
+                weights[g] = max(weights[g], -(-cut.value[k] * self.groups.unit[g] * PRECISION // self._price[k]))
+        return tuple(weights), cut.rhs * PRECISION
+
+    def _box(self, ceiling: int) -> Box:
+        return tuple(
+            (0, ceiling // u if most is None else min(most, ceiling // u))
+            for u, most in zip(self.groups.unit, self.groups.upper, strict=True)
+        )
+
+    def _split(self, box: Box, point: Sequence[float]) -> list[Box]:
+        """Branch on the group whose spend is fractional in the linear program, the one of the largest unit."""
+        free = [g for g, (low, high) in enumerate(box) if low < high]
+        if not free:
+            return []
+        unit = self.groups.unit
+        g = max(free, key=lambda i: (abs(point[i] - round(point[i])) * unit[i] > 1e-7 * unit[i], unit[i], -i))
+        low, high = box[g]
+        middle = min(max(floor(point[g] + 1e-7), low), high - 1)
+        return [(*box[:g], part, *box[g + 1 :]) for part in ((low, middle), (middle + 1, high))]
+
+
+class _Relaxation:
+    """The linear program of a node, kept in one HiGHS and solved from the basis of the node before.
+
+    A surplus that is dearer than anything in the root's box meets all rows at once, so that it is always feasible.
+    """
+
+    def __init__(self, unit: Spend, rows: Sequence[tuple[Spend, int]], root: Box, options: Options) -> None:
+        self.unit, self.rows = unit, rows
+        if not rows:
+            return
+        surplus = 10.0 * sum(u * (high + 1) for u, (_, high) in zip(unit, root, strict=True))
+        self._highs = solver(Options(threads=options.threads), {"presolve": "off", "parallel": "off"})
+        self._highs.passModel(
+            LinearModel(
+                cost=[*map(float, unit), surplus],
+                matrix=np.c_[_scaled(rows), np.ones(len(rows))],
+                row_lower=1.0,
+                row_upper=inf,
+            ).lp()
+        )
+
+    def solve(self, box: Box) -> tuple[int, list[float]]:
+        """An exact bound of a box, rounded up to an integer, and the point of the linear program."""
+        weights = [Fraction(0)] * len(self.rows)
+        point = [float(low) for low, _ in box]
+        if self.rows:
+            low, high = (np.array(side, dtype=float) for side in zip(*box, strict=True))
+            self._highs.changeColsBounds(len(box), np.arange(len(box), dtype=np.int32), low, high)
+            if rerun(self._highs) == highspy.HighsModelStatus.kOptimal:
+                found = self._highs.getSolution()
+                point = [float(v) for v in found.col_value[: len(box)]]
+                duals = np.maximum(0.0, found.row_dual)
+                weights = [Fraction(float(y)) / rhs for y, (_, rhs) in zip(duals, self.rows, strict=True)]
+        used = [(y, row, rhs) for y, (row, rhs) in zip(weights, self.rows, strict=True) if y]
+        bound = sum((y * rhs for y, _, rhs in used), Fraction(0))
+        for g, (lower, upper) in enumerate(box):
+            slope = self.unit[g] - sum((y * row[g] for y, row, _ in used), Fraction(0))
+            bound += slope * (lower if slope >= 0 else upper)
+        return -(-bound.numerator // bound.denominator), point
+
+
+def _meets(spend: Sequence[int], weights: Spend, rhs: int) -> bool:
+    return sum(w * z for w, z in zip(weights, spend, strict=True)) >= rhs
+
+
+def _scaled(rows: Sequence[tuple[Spend, int]] | dict[tuple[Spend, int], None]) -> FloatArray:
+    """Weights (cuts, groups), scaled so that every cut asks for 1."""
+    return np.array([[w / rhs for w in weights] for weights, rhs in rows])

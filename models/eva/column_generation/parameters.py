@@ -1,0 +1,72 @@
+"""The constants of column generation, in one place."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class ColumnGenerationParameters:
+    """The constants of column generation; none of them changes what is proven, only how fast.
+
+    Pricing:
+
+    - `table_entries`: entries (states times classes) of one knapsack table; beyond it some resources are charged a
+      price instead of being axes.
+    - `pricing_nodes`: nodes of the search that closes what such a price leaves open.
+    - `tuning_steps`: steps of the line search for such a price.
+    - `columns_each_type`, `columns_each_round`: most columns that one pricing gives, of a type and in all.
+    - `smoothing`: weight of the best duals so far in the duals that are priced (Wentges, 1997).
+
+    Greedy packing:
+
+    - `greedy_nodes`: nodes of the search for one pattern.
+    - `greedy_slack`: share of a pattern's value that is given up: a table filled for more tasks than are left may
+      overstate it by so much, and a larger type is preferred to one that is better by less.
+    - `biases`: what large tasks are favoured by, as shares of their duals, in one packing after the other.
+    - `repacked_classes`: number of classes from which the first packing is improved by packing all but one family anew.
+
+    Integer programs:
+
+    - `rounds`: rounds of integer programs and new columns.
+    - `few_columns`: up to so many columns, all are in an integer program.
+    - `close_columns`: with more of them, only those whose reduced cost is at most this share of the price.
+    - `fixed_share`, `kept_share`: share of the linear solution, and of the incumbent, that an integer program keeps.
+    - `complete_columns`: most columns of the integer program that proves the optimum.
+    - `enrichments`: disturbed duals that are priced in a round, and columns of each type that each gives.
+    - `disturbance`: standard deviation of the disturbance, as a share of the duals.
+    - `integer_seconds`: limit of one integer program where neither time nor effort is limited.
+
+    Aggregate bound:
+
+    - `bound_nodes`: nodes of its branch and bound.
+    - `bound_seconds`: limit of the integer program by which HiGHS proposes a spend, where effort is not limited.
+    """
+
+    table_entries: int = 40_000_000
+    pricing_nodes: int = 3_000
+    tuning_steps: int = 6
+    columns_each_type: int = 30
+    columns_each_round: int = 400
+    smoothing: float = 0.5
+
+    greedy_nodes: int = 60
+    greedy_slack: float = 0.002
+    biases: tuple[float, ...] = (0.01, 0.003)
+    repacked_classes: int = 1_000
+
+    rounds: int = 4
+    few_columns: int = 500
+    close_columns: float = 0.02
+    fixed_share: float = 0.9
+    kept_share: float = 0.7
+    complete_columns: int = 5_000
+    enrichments: int = 20
+    disturbance: float = 0.01
+    integer_seconds: float = 30.0
+
+    bound_nodes: int = 2_000
+    bound_seconds: float = 10.0
+
+
+DEFAULTS = ColumnGenerationParameters()

@@ -1,0 +1,101 @@
+"""Eva's packing by column generation (Gilmore and Gomory, 1961): a configuration, an exact bound, and their proof."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from instances import Options, Stopwatch
+from instances.eva.arrays import PackingArrays
+from models.eva.column_generation.parameters import DEFAULTS, ColumnGenerationParameters
+from models.eva.column_generation.restricted_master import MasterFailed
+from models.eva.column_generation.search import Outcome, Report, Search
+from models.eva.configuration import Column, Configuration, missing, price
+
+
+@dataclass(frozen=True)
+class Phase:
+    """A step of the search, which stops at `until`, a share of the time limit since the start, and takes no more than
+    `share` of it. It is left out once the search is over, unless it has to be taken `always`."""
+
+    take: Callable[[Search, Stopwatch], None]
+    until: float = 1.0
+    share: float = 1.0
+    always: bool = False
+
+    def clock(self, search: Search) -> Stopwatch:
+        """The clock of a phase that begins now."""
+        limit = search.options.time_limit
+        if limit is None:
+            return Stopwatch()
+        return Stopwatch(max(0.0, min(self.until * limit - search.clock.wall_s, self.share * limit)))
+
+
+def repack(search: Search, clock: Stopwatch) -> None:
+    """Of many classes: keep the instances of the family that costs most, and pack the tasks of the others anew."""
+    arrays, configuration = search.arrays, search.incumbent.solution
+    if arrays.classes <= search.parameters.repacked_classes or configuration is None or clock.expired:
+        return
+    families = [
+        [column for column in configuration if arrays.family[column.type] == f] for f in range(len(arrays.demand))
+    ]
+    split = [{column: configuration[column] for column in columns} for columns in families]
+    kept = max(split, key=lambda part: price(arrays, part))
+    left = np.maximum(missing(arrays, kept), 0)
+    classes = np.flatnonzero(left)
+    if len(classes) in (0, len(left)):
+        return
+    rest = column_generation(
+        arrays.only(classes, left[classes]), search.within(clock, None), parameters=search.parameters
+    )
+    cover = Counter(kept)
+    for column, n in rest.configuration.items():
+        cover[Column.of(column.type, ((int(classes[c]), q) for c, q in column.pattern))] += n
+    search.offer(dict(cover))
+
+
+START = (
+    Phase(Search.start, always=True),
+    Phase(Search.pack, until=0.2, always=True),
+    Phase(repack, until=0.65),
+    Phase(Search.relax, until=0.6),
+    Phase(Search.round_down),
+    Phase(Search.bound_by_family),
+    Phase(Search.relax_at_spend),
+)
+ROUND = (
+    Phase(Search.dive, share=0.25),
+    Phase(Search.solve_free, share=0.25),
+    Phase(Search.solve_complete),
+    Phase(Search.enrich),
+    Phase(Search.improve, share=0.25),
+)
+FIRST_ROUND = (*ROUND[:2], Phase(Search.bound_by_type), *ROUND[2:])
+
+
+def column_generation(
+    arrays: PackingArrays,
+    options: Options = Options(),
+    report: Report | None = None,
+    start: Configuration | None = None,
+    parameters: ColumnGenerationParameters = DEFAULTS,
+) -> Outcome:
+    """Minimise the price of instances that hold all tasks (Eva, section 4.1).
+
+    Stops when (cost - bound) / cost <= `options.gap`, or at a limit; `start` is a configuration to begin from. Raises
+    ValueError where that does not hold all tasks, or by more than an instance can hold.
+    """
+    search = Search(arrays, options, report, parameters)
+    if start is not None:
+        search.offer(start)
+    rounds, failure = search.at_most(parameters.rounds), None
+    try:
+        for phase in [*START, *FIRST_ROUND, *(rounds - 1) * ROUND]:
+            if phase.always or not search.over:
+                phase.take(search, phase.clock(search))
+    except MasterFailed as error:  # after the first packing: there is an incumbent and a bound
+        failure = str(error)
+    return search.outcome(failure)

@@ -1,0 +1,92 @@
+"""Columns of a master problem over patterns, and configurations: how many instances there are of each column."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import numpy as np
+
+from instances.eva.arrays import Group, IntArray, PackingArrays
+from models.eva.patterns import WHOLE
+
+MOST_SURPLUS = -(2**62)  # of a class: beyond it the number of tasks would leave 64-bit integers
+
+
+@dataclass(frozen=True)
+class Column:
+    """A pattern on a type: how many tasks of each class one instance of that type holds, as sorted (class, copies)."""
+
+    type: int
+    pattern: tuple[tuple[int, int], ...]
+
+    @staticmethod
+    def of(instance_type: int, tasks: Iterable[tuple[int, int]]) -> Column:
+        """A column from (class, copies) pairs in any order; zeros are left out."""
+        return Column(instance_type, tuple(sorted((int(c), int(q)) for c, q in tasks if q > 0)))
+
+
+Configuration = dict[Column, int]
+"""How many instances there are of each column."""
+
+
+def groups(configuration: Configuration) -> list[Group]:
+    """The instances of a configuration, as `PackingArrays` takes them."""
+    return [(column.type, dict(column.pattern), copies) for column, copies in configuration.items()]
+
+
+def configuration(instances: Iterable[Group]) -> Configuration:
+    """The configuration of instances as `PackingArrays` gives them; what holds no task is left out."""
+    found: Configuration = {}
+    for kind, pattern, copies in instances:
+        column = Column.of(kind, pattern.items())
+        if column.pattern and copies:
+            found[column] = found.get(column, 0) + copies
+    return found
+
+
+def price(arrays: PackingArrays, configuration: Configuration) -> int:
+    """The price of a configuration, in price units."""
+    prices = arrays.price.tolist()
+    return sum(prices[column.type] * copies for column, copies in configuration.items())
+
+
+def missing(arrays: PackingArrays, configuration: Configuration) -> IntArray:
+    """Tasks (N,) that a configuration does not hold; negative where it has room for more than there are."""
+    left = arrays.count.tolist()
+    for column, copies in configuration.items():
+        for c, q in column.pattern:
+            left[c] -= q * copies
+    return np.array([max(n, MOST_SURPLUS) for n in left], dtype=np.int64)
+
+
+def holders(arrays: PackingArrays, column: Column) -> IntArray:
+    """The types on which the tasks of a column fit together, whatever the size of the numbers."""
+    classes, copies = [c for c, _ in column.pattern], [q for _, q in column.pattern]
+    load = np.array(copies, dtype=float) @ arrays.demand[:, classes].astype(float)
+    if load.max(initial=0.0) >= WHOLE:  # floating point would round
+        load = (np.array(copies, dtype=object)[:, None] * arrays.demand[:, classes].astype(object)).sum(axis=1)
+    return np.flatnonzero((load[arrays.family] <= arrays.capacity).all(axis=1).astype(bool))
+
+
+def holds(arrays: PackingArrays, column: Column) -> bool:
+    """Whether a column is a pattern: its tasks fit on its type together."""
+    return column.type in holders(arrays, column)
+
+
+def most_copies(arrays: PackingArrays, kind: int, c: int) -> int:
+    """Most tasks of class `c` on one instance of a type, never more than there are."""
+    demand, count = arrays.demand[arrays.family[kind], c], int(arrays.count[c])
+    used = demand > 0
+    return min(count, int((arrays.capacity[kind][used] // demand[used]).min())) if used.any() else count
+
+
+def single_class_columns(arrays: PackingArrays) -> list[Column]:
+    """For each class, the column of that class alone with the least price per task."""
+    columns = []
+    prices = arrays.price.tolist()
+    for c in range(arrays.classes):
+        copies = {int(k): most_copies(arrays, int(k), c) for k in np.flatnonzero(arrays.fits[:, c])}
+        best = min(copies, key=lambda k: (prices[k] / copies[k], k))
+        columns.append(Column(best, ((c, copies[best]),)))
+    return columns

@@ -1,0 +1,36 @@
+"""Trimming: from columns that cover the tasks to a configuration that holds each task once, on the cheapest types."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from instances.eva.arrays import PackingArrays
+from models.eva.configuration import Column, Configuration, holders, missing
+
+
+def trim(arrays: PackingArrays, cover: Configuration) -> Configuration:
+    """Drop tasks held beyond their number, then move each pattern to the cheapest type that holds it."""
+    surplus = -missing(arrays, cover)
+    trimmed: Configuration = {}
+    prices = arrays.price.tolist()
+    for column, count in sorted(cover.items(), key=lambda item: (prices[item[0].type], item[0].type, item[0].pattern)):
+        while count > 0:
+            drop = {c: min(q, int(surplus[c])) for c, q in column.pattern if surplus[c] > 0}
+            times = min([count] + [int(surplus[c]) // q for c, q in drop.items()])
+            for c, q in drop.items():
+                surplus[c] -= q * times
+            kept = Column.of(column.type, ((c, q - drop.get(c, 0)) for c, q in column.pattern))
+            if kept.pattern:
+                kept = on_cheapest_type(arrays, kept)
+                trimmed[kept] = trimmed.get(kept, 0) + times
+            count -= times
+    return trimmed
+
+
+def on_cheapest_type(arrays: PackingArrays, column: Column) -> Column:
+    """The same pattern on the cheapest type that holds it; on its own type, or else the first, among equals."""
+    kinds = holders(arrays, column)
+    if not len(kinds):
+        return column
+    best = np.lexsort((kinds, kinds != column.type, arrays.price[kinds]))[0]
+    return Column(int(kinds[best]), column.pattern)

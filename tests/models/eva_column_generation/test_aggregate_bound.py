@@ -1,0 +1,67 @@
+"""The aggregate bound against enumeration, and the cuts of pricing against configurations."""
+
+from itertools import product
+
+import numpy as np
+import pytest
+
+from models.eva.column_generation import ColumnGenerationParameters
+from models.eva.column_generation.aggregate_bound import AggregateBound
+from models.eva.column_generation.price_groups import PriceGroups
+from models.eva.column_generation.pricing import Pricer
+from models.eva.column_generation.type_cuts import TypeCut
+from tests.random_packings import literal_optimum, random_packing
+from tests.random_packings import packing as packing_of
+
+
+def three_types():
+    return packing_of([4, 4], [7, 11, 26], [[2, 2], [3, 4], [8, 9]], [0, 1, 2], np.ones((3, 2, 2)))
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_bound_is_the_cheapest_whole_spend(seed):
+    random = np.random.default_rng(seed)
+    packing = three_types()
+    groups = PriceGroups.by_family(packing)
+    bound = AggregateBound(packing, groups)
+    cuts = [TypeCut(tuple(int(w) for w in random.integers(1, 40, 3)), int(random.integers(20, 90))) for _ in range(4)]
+    for cut in cuts:
+        bound.add(cut)
+    meets = [z for z in product(range(14), repeat=3) if not any(bound.violates(z, cut) for cut in cuts)]
+    best = min((bound.cost(z) for z in meets), default=10_000)
+    answer = bound.solve(10_000, 10_000, 10.0)
+    assert answer.cost <= best
+    if best <= 13 * 7:
+        assert answer.cost == best
+    assert answer.spend is not None
+    assert bound.cost(answer.spend) == answer.cost
+    assert not any(bound.violates(answer.spend, cut) for cut in cuts)
+
+
+@pytest.mark.parametrize("seed", range(40))
+@pytest.mark.parametrize("table_limit", [10_000_000, 40])
+def test_cuts_of_any_duals_are_bounds(seed, table_limit):
+    packing = random_packing(seed)
+    if packing.count.sum() > 7:
+        pytest.skip("the literal program would be slow")
+    random = np.random.default_rng(seed)
+    optimum = literal_optimum(packing)
+    pricer = Pricer(packing, ColumnGenerationParameters(table_entries=table_limit))
+    for groups in (PriceGroups.by_family(packing), PriceGroups.by_type(packing)):
+        bound = AggregateBound(packing, groups)
+        for _ in range(5):
+            duals = random.uniform(0, max(packing.price), len(packing.count))
+            bound.add(pricer.price(duals, [float(p) for p in packing.price], 3).cut)
+        assert bound.solve(10 * optimum, 1000, 5.0).cost <= optimum
+
+
+def test_price_groups_by_type_count_only_what_no_larger_type_replaces():
+    packing = packing_of([1], [10, 20, 41], [[1], [2], [4]], [0, 0, 0], np.ones((1, 1, 1)))
+    groups = PriceGroups.by_type(packing)
+    assert groups.unit == (10, 20, 41)
+    assert groups.upper == (1, None, None)
+
+
+def test_the_unit_of_a_family_ignores_types_that_fit_no_task():
+    packing = packing_of([1], [7, 20, 30], [[1], [2], [3]], [0, 0, 0], np.full((1, 1, 1), 2))
+    assert PriceGroups.by_family(packing).unit == (10,)

@@ -1,0 +1,53 @@
+"""Greedy packing and trimming: configurations that hold the tasks they should, on types that hold them."""
+
+import numpy as np
+import pytest
+
+from models.eva.column_generation import ColumnGenerationParameters
+from models.eva.column_generation.greedy import pack_greedily
+from models.eva.column_generation.pricing import Pricer
+from models.eva.column_generation.start_duals import start_duals
+from models.eva.configuration import Column, holds, missing, price, single_class_columns
+from models.eva.trimming import on_cheapest_type, trim
+from tests.random_packings import packing as packing_of
+from tests.random_packings import random_packing
+
+
+@pytest.mark.parametrize("seed", range(40))
+@pytest.mark.parametrize("table_limit", [10_000_000, 40])
+def test_greedy_packing_holds_exactly_the_tasks_that_are_left(seed, table_limit):
+    packing = random_packing(seed)
+    left = np.maximum(packing.count - seed % 3, 0)
+    configuration = pack_greedily(
+        packing, Pricer(packing, ColumnGenerationParameters(table_entries=table_limit)), start_duals(packing), left
+    )
+    assert (packing.count - missing(packing, configuration) == left).all()
+    assert all(holds(packing, column) for column in configuration)
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_trimming_a_cover_leaves_each_task_once_and_costs_no_more(seed):
+    packing = random_packing(seed)
+    cover = {column: 2 * int(packing.count.max()) for column in single_class_columns(packing)}
+    trimmed = trim(packing, cover)
+    assert (missing(packing, trimmed) == 0).all()
+    assert all(holds(packing, column) for column in trimmed)
+    assert price(packing, trimmed) <= price(packing, cover)
+
+
+def test_a_pattern_moves_to_the_cheapest_type_that_holds_it():
+    packing = packing_of([3], [50, 20, 30], [[9], [2], [4]], [0, 0, 0], np.full((1, 1, 1), 2))
+    assert on_cheapest_type(packing, Column(0, ((0, 1),))).type == 1
+    assert on_cheapest_type(packing, Column(0, ((0, 2),))).type == 2
+    assert on_cheapest_type(packing, Column(0, ((0, 3),))).type == 0
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_start_duals_price_no_pattern_above_its_type(seed):
+    packing = random_packing(seed)
+    duals = start_duals(packing)
+    pricer = Pricer(packing)
+    scale = pricer.scale(duals)
+    cut = pricer.price(duals, [float(p) for p in packing.price], 1).cut
+    for kind, (value, cost) in enumerate(zip(cut.value, packing.price, strict=True)):
+        assert value <= cost * scale * (1 + 1e-6), kind

@@ -1,0 +1,77 @@
+"""HiGHS behind arrays: limits of effort, and columns added to a model that it holds."""
+
+from __future__ import annotations
+
+import highspy
+import numpy as np
+import pytest
+from scipy import sparse
+
+from instances import InputError, Options
+from models.highs import LinearModel, add_columns, rerun, run, solve_arrays, solver
+
+
+def market_split(seed: int = 0) -> LinearModel:
+    """Equations between random numbers, with slack that costs: hard for branch and bound at any size."""
+    random = np.random.default_rng(seed)
+    rows = random.integers(0, 100, (4, 30))
+    slack = np.hstack([np.eye(4), -np.eye(4)])
+    return LinearModel(
+        cost=np.concatenate([np.zeros(30), np.ones(8)]),
+        matrix=np.hstack([rows, slack]),
+        row_lower=rows.sum(axis=1) // 2,
+        row_upper=rows.sum(axis=1) // 2,
+        upper=np.concatenate([np.ones(30), np.full(8, np.inf)]),
+        integer=np.arange(38) < 30,
+    )
+
+
+def test_a_limit_of_effort_keeps_incumbent_and_bound():
+    solved = solve_arrays(market_split(), Options(effort=20))
+    assert (solved.termination, solved.reason) == ("effort_limit", "effort limit")
+    assert solved.objective is not None
+    assert solved.bound is not None
+    assert solved.bound < solved.objective
+    assert solved.info["nodes"] <= 20
+
+
+def test_the_same_effort_gives_the_same_answer():
+    one, two = (solve_arrays(market_split(1), Options(effort=50)) for _ in range(2))
+    assert one.x is not None
+    assert two.x is not None
+    assert (one.objective, one.bound, one.info) == (two.objective, two.bound, two.info)
+    assert (one.x == two.x).all()
+
+
+def test_effort_never_raises_a_limit_on_nodes():
+    h = solver(Options(effort=50), {"mip_max_nodes": 1})
+    assert h.getOptionValue("mip_max_nodes")[1] == 1
+    assert solver(Options(effort=2**40)).getOptionValue("mip_max_nodes")[1] == 2**31 - 1
+
+
+def test_effort_must_be_positive():
+    with pytest.raises(InputError, match="effort: must be >= 1, got 0"):
+        Options(effort=0)
+
+
+def test_columns_are_added_as_if_they_had_been_there():
+    random = np.random.default_rng(3)
+    matrix = random.integers(0, 4, (3, 9)) + np.eye(3, 9, dtype=int)
+    cost, rows = random.integers(3, 20, 9), random.integers(5, 9, 3)
+    whole = solve_arrays(LinearModel(cost, matrix, rows, np.inf, upper=2.0), Options())
+    h = solver(Options())
+    h.passModel(LinearModel(cost[:3], matrix[:, :3], rows, np.inf, upper=2.0).lp())
+    add_columns(h, cost[3:], sparse.coo_array(matrix[:, 3:]), upper=2.0)
+    parts = run(h)
+    assert whole.objective is not None
+    assert parts.objective == pytest.approx(whole.objective)
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+def test_a_linear_program_is_solved_again_whatever_threads_another_solver_has_used(threads):
+    """HiGHS fails where its threads are those of another solve; a loop that waits for an optimum would never end."""
+    h = solver(Options(threads=threads), {"parallel": "off"})
+    h.passModel(LinearModel([1.0, 2.0], np.eye(2), 1.0, np.inf).lp())
+    solve_arrays(market_split(), Options(threads=3 - threads, effort=1))
+    assert rerun(h) == highspy.HighsModelStatus.kOptimal
+    assert h.getInfo().objective_function_value == 3.0
