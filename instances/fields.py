@@ -48,7 +48,7 @@ Name = Annotated[str, StringConstraints(strict=True, min_length=1, max_length=20
 Number = Annotated[float, Field(strict=True, allow_inf_nan=False, ge=-LARGEST, le=LARGEST)]
 NonNegative = Annotated[float, Field(strict=True, allow_inf_nan=False, ge=0, le=LARGEST), AfterValidator(on_grid)]
 Positive = Annotated[float, Field(strict=True, allow_inf_nan=False, gt=0, le=LARGEST), AfterValidator(on_grid)]
-PositiveRatio = Annotated[float, Field(strict=True, allow_inf_nan=False, gt=0, le=LARGEST)]
+PositiveRatio = Annotated[float, Field(strict=True, allow_inf_nan=False, ge=1 / STEPS, le=LARGEST)]
 Share = Annotated[float, Field(strict=True, allow_inf_nan=False, ge=0, le=1)]
 Count = Annotated[int, Field(strict=True, ge=0, le=LARGEST)]
 PositiveCount = Annotated[int, Field(strict=True, ge=1, le=LARGEST)]

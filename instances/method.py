@@ -13,8 +13,10 @@ from dataclasses import dataclass, replace
 from typing import Any, Generic, Protocol, TypeVar
 
 from instances.clock import Stopwatch
+from instances.errors import CheckFailed, InputError, MalformedSolution
 from instances.fields import ProblemData
-from instances.options import OPTION_NAMES, Options, Report, Solution
+from instances.options import OPTION_NAMES, Options, Report, Solution, ignore
+from instances.registry import check
 from instances.result import Answer, Kind, Result, conclude
 
 D = TypeVar("D", bound=ProblemData)
@@ -60,20 +62,47 @@ class Method(Generic[D]):
     ) -> Answer:
         """The unchecked answer, with its CPU seconds where the function did not measure them itself.
 
-        Raises TypeError where the function returns neither an Answer nor a solution.
+        A `start` is checked, told at once, and the answer's solution where the function finds none that is better.
+        Raises InputError for a start that is no solution, CheckFailed where it refutes what the function says, and
+        TypeError where that returns neither an Answer nor a solution.
         """
-        given = {"options": options, "report": report, "start": start}
+        listen = ignore if report is None else report
+        known = None if start is None else _objective(data, start)
+        if start is not None:
+            listen(start, None)
+        given = {"options": options, "report": listen, "start": start}
         with Stopwatch() as clock:
             found = self.function(data, **{name: given[name] for name in self.takes})
         if not isinstance(found, Answer):
             if not (found is None or isinstance(found, Mapping)):
                 raise TypeError(f"method {self.name} must return a solution, got {type(found).__name__}")
             found = Answer(found)
-        return found if found.solve_s is not None else replace(found, solve_s=clock.cpu_s)
+        found = found if found.solve_s is not None else replace(found, solve_s=clock.cpu_s)
+        return found if known is None else self._with_start(data, found, start, known)
+
+    def _with_start(self, data: D, found: Answer, start: Solution | None, known: float) -> Answer:
+        if found.termination == "infeasible":
+            raise CheckFailed(f"{self.name}: calls infeasible what it was given a solution of")
+        if found.termination == "error":
+            return found
+        objective = None if found.solution is None else check(data, found.solution).objective
+        worse = objective is None or (known < objective if data.sense == "minimize" else known > objective)
+        return replace(found, solution=start) if worse else found
 
     def result(self, data: D, answer: Answer, options: Options) -> Result:
         """The result of an answer that the independent checker has passed. Raises CheckFailed as `conclude` does."""
         return conclude(data, self.name, answer, options, kind=self.kind, honours=self.honours)
+
+
+def _objective(data: ProblemData, start: Solution) -> float:
+    """The objective of a start. Raises InputError where it is no feasible solution."""
+    try:
+        verdict = check(data, start)
+    except MalformedSolution as error:
+        raise InputError(f"start: {error}") from error
+    if verdict.violations or verdict.objective is None:
+        raise InputError(f"start: {next(iter(verdict.violations), 'no solution')}")
+    return verdict.objective
 
 
 def method(

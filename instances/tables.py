@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import csv
 import math
-import warnings
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -24,19 +24,28 @@ def read_rows(path: str | Path, columns: Iterable[str], text: Iterable[str] = ()
     cells than there are columns.
     """
     try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("error", pd.errors.ParserWarning)  # which would drop the cells beyond the last column
-            rows = pd.read_csv(path, dtype=dict.fromkeys(text, str), index_col=False)
-    except pd.errors.ParserWarning as error:
-        raise InputError(f"{path}: not a CSV table: a row has more cells than there are columns") from error
+        rows = pd.read_csv(path, dtype=dict.fromkeys(text, str), index_col=False)
+        _refuse_cells_too_many(path)
     except OSError as error:
         raise InputError(f"{path}: {error.strerror or error}") from error
-    except ValueError as error:  # also what pandas' parser and the decoding raise
+    except InputError:
+        raise
+    except (ValueError, csv.Error) as error:  # also what pandas' parser and the decoding raise
         raise InputError(f"{path}: not a CSV table: {' '.join(str(error).split())}") from error
     for column in columns:
         if column not in rows:
             raise InputError(f"{path}: missing column {column}")
     return rows
+
+
+def _refuse_cells_too_many(path: str | Path) -> None:
+    """Raise InputError where a row has more cells than the header: pandas would drop them, or shift the columns."""
+    with open(path, newline="", encoding="utf-8") as file:
+        reader = csv.reader(file)
+        columns = len(next(reader))
+        for row in reader:
+            if len(row) > columns:
+                raise InputError(f"{path}: line {reader.line_num}: {len(row)} cells, but there are {columns} columns")
 
 
 def read_numbers(

@@ -67,21 +67,17 @@ def solve_literal(
     read: Callable[[Any, Values], Solution],
     options: Options,
     report: Report = ignore,
-    *,
-    method: str = "literal",
-) -> Result:
+) -> Answer:
     """Build a paper's model with `build(data)`, solve it, and turn the values of its variables into a solution.
 
     `read(data, values)` gets the values by name and index. The time limit holds for building and solving together.
-    Raises CheckFailed where the solution is not one.
     """
     with Stopwatch(options.time_limit) as building:
         standard: Standard | None = None
         with suppress(TimeoutError):
             standard = within(options.time_limit, lambda: compile_model(build(data)))
     if standard is None or building.expired:
-        late = Answer(None, None, "time_limit", "time limit, while the model was built", build_s=building.cpu_s)
-        return conclude(data, method, late, options, kind="exact")
+        return Answer(None, None, "time_limit", "time limit, while the model was built", building.cpu_s, 0.0)
     left = replace(options, time_limit=None if options.time_limit is None else max(building.remaining_s, 1e-3))
 
     def watch(x: NDArray[np.float64] | None, bound: float | None) -> None:
@@ -89,7 +85,7 @@ def solve_literal(
 
     solved = solve_arrays(standard.model, left, watch=None if report is ignore else watch)
     rows, columns = standard.model.matrix.shape
-    answer = Answer(
+    return Answer(
         solution=None if solved.x is None else read(data, standard.values(solved.x)),
         bound=solved.bound,
         termination=solved.termination,
@@ -99,7 +95,6 @@ def solve_literal(
         trace=solved.trace,
         info={**solved.info, "rows": rows, "columns": columns},
     )
-    return conclude(data, method, answer, options, kind="exact")
 
 
 def write_model(model: ConcreteModel, path: Path) -> None:

@@ -7,7 +7,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any
 
-from instances import Answer, Options, ProblemData, Report, Result, Solution, Stopwatch, check
+from instances import Answer, Options, ProblemData, Report, Result, Solution, Stopwatch
 from instances.deadline import within
 from instances.fields import Sense
 from instances.method import Method
@@ -55,30 +55,19 @@ def from_start(
     options: Options,
     report: Report | None,
 ) -> Answer:
-    """What an exact method finds from the best start, which is reported at once.
+    """What an exact method finds from the best start, which it is given and never falls behind.
 
-    The heuristics are part of the time limit, and their CPU seconds of `build_s`. Where the method comes back with
-    less than it was given, the start is its solution. Raises RuntimeError where it denies that there is one.
+    The heuristics are part of the time limit, and their CPU seconds of `build_s`.
     """
     limit = options.time_limit
     clock = Stopwatch(limit)
     start = best_start(heuristics, data.sense, None if limit is None else SHARE * limit)
-    if start is not None and report is not None:
-        report(start.solution, None)
     started_s, wall_s = clock.cpu_s, clock.wall_s
     left = options if limit is None else replace(options, time_limit=max(clock.remaining_s, LEAST_S))
     answer = method.answer(data, left, report, None if start is None else start.solution)
     trace = [(when + wall_s, *values) for when, *values in answer.trace]
     info = dict(answer.info)
     if start is not None:
-        if answer.termination == "infeasible":
-            raise RuntimeError(f"calls infeasible what {start.method} has solved")
-        if answer.termination != "error" and ahead(start.objective, _objective(data, answer.solution), data.sense):
-            answer = replace(answer, solution=start.solution)
         trace = [(wall_s, start.objective, None), *trace]
         info["start"] = {"method": start.method, "objective": start.objective}
     return replace(answer, build_s=started_s + (answer.build_s or 0.0), trace=trace, info=info)
-
-
-def _objective(data: ProblemData, solution: Solution | None) -> float | None:
-    return None if solution is None else check(data, solution).objective

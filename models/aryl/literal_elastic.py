@@ -139,7 +139,7 @@ def build_elastic(data: ArylElastic) -> ConcreteModel:
     return build_mean_jct(data) if data.objective == "mean-jct" else build_knapsack(data)
 
 
-def literal_elastic(data: ArylElastic, options: Options = Options(), report: Report = ignore) -> Result:
+def literal_elastic(data: ArylElastic, options: Options, report: Report = ignore) -> Answer:
     """Solve the literal model with HiGHS; a mean JCT is recomputed from the allocation, exactly.
 
     HiGHS gets the objective in units of its largest coefficient: seconds may be so few that it takes them for nothing.
@@ -168,7 +168,7 @@ def literal_elastic(data: ArylElastic, options: Options = Options(), report: Rep
     half = replace(options, time_limit=left, gap=options.gap / 2)  # the other half is for what the bound gives up
     solved = solve_arrays(model, half, watch=None if report is ignore else watch)
     rows, columns = model.matrix.shape
-    answer = Answer(
+    return Answer(
         solution=None if solved.x is None else read(solved.x),
         bound=None if solved.bound is None else proven(solved.bound),
         termination=solved.termination,
@@ -178,7 +178,6 @@ def literal_elastic(data: ArylElastic, options: Options = Options(), report: Rep
         trace=[(t, v and v * unit, b and b * unit) for t, v, b in solved.trace],
         info={**solved.info, "rows": rows, "columns": columns},
     )
-    return conclude(data, "literal", answer, options, kind="exact")
 
 
 def _read_knapsack(data: ArylElastic, values: Values) -> dict[str, Any]:

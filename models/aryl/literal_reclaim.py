@@ -29,7 +29,7 @@ def build_reclaim(data: ArylReclaim) -> ConcreteModel:
     return model
 
 
-def literal_reclaim(data: ArylReclaim, options: Options = Options(), report: Report = ignore) -> Result:
+def literal_reclaim(data: ArylReclaim, options: Options, report: Report = ignore) -> Answer:
     """Solve the literal model with HiGHS."""
     return solve_literal(data, build_reclaim, _read, options, report)
 

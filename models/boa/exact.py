@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from instances import Answer, InputError, Options, Report, Result, Solution, Stopwatch, conclude, ignore
+from instances import Answer, InputError, Options, Report, Solution, Stopwatch
 from instances.boa import BoaAllocation
+from instances.method import method
 from models.boa.convex import exact_convex
 from models.boa.curves import TABLE, curves
 from models.boa.micp import prepare, solve_micp
 
 
-def exact(
-    data: BoaAllocation, options: Options = Options(), report: Report = ignore, start: Solution | None = None
-) -> Result:
+@method("exact", honours=frozenset({"time_limit", "gap", "effort"}))
+def exact(data: BoaAllocation, options: Options, report: Report, start: Solution | None = None) -> Answer:
     """Solve a `boa-allocation` instance to proven optimality, or as far as the time limit allows.
 
     Without rescaling times and with continuous widths, or shares of several GPU types: the convex problem, through its
@@ -23,29 +23,23 @@ def exact(
     where the instance has no optimum, is too large, or asks for continuous widths with rescaling times.
     """
     _refuse_unsolved(data)
-    if start is not None:
-        report(start, None)
     if data.convex:
         answer = exact_convex(data, options, report)
     else:
         with Stopwatch() as building:
             prepared = prepare(data)
         answer = replace(solve_micp(prepared, data.budget, options, report, start), build_s=building.cpu_s)
-    answer = replace(answer, info={**answer.info, "hull_deviation": data.hulls.deviation})
-    return _conclude(data, "exact", answer, options, start)
+    return replace(answer, info={**answer.info, "hull_deviation": data.hulls.deviation})
 
 
-def literal(
-    data: BoaAllocation, options: Options = Options(), report: Report = ignore, start: Solution | None = None
-) -> Result:
+@method("exact")
+def literal(data: BoaAllocation, options: Options, report: Report, start: Solution | None = None) -> Answer:
     """Solve the paper's formulation with a general solver. Nothing worse than `start` is returned.
 
     The convex problem as a cone program in cvxpy by Clarabel, or as a linear program by HiGHS where every speedup is a
     table or widths are whole; the problem with rescaling (Lemma 4.8) in Pyomo by HiGHS.
     """
     _refuse_unsolved(data)
-    if start is not None:
-        report(start, None)
     # Pyomo and cvxpy take a second to import, which only this method should cost
     if not data.convex:
         from models.boa.literal_micp import solve_milp as solve
@@ -53,20 +47,9 @@ def literal(
         from models.boa.cone import literal_lp as solve
     else:
         from models.boa.cone import literal_cone as solve
-    return _conclude(data, "literal", solve(data, options, report), options, start)
+    return solve(data, options, report)
 
 
 def _refuse_unsolved(data: BoaAllocation) -> None:
     if data.unsolved:
         raise InputError(f"data.widths: {data.unsolved}")
-
-
-def _conclude(data: BoaAllocation, method: str, answer: Answer, options: Options, start: Solution | None) -> Result:
-    """The result of `answer`, or of `start` with the bound of `answer` where that is the better solution."""
-    result = conclude(data, method, answer, options, kind="exact")
-    if start is None:
-        return result
-    begun = conclude(data, method, replace(answer, solution=start), options, kind="exact")
-    if result.objective is None or (begun.objective is not None and begun.objective < result.objective):
-        return begun
-    return result

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 from math import fsum
 
-from instances import Answer, InputError, Result, Stopwatch, conclude
+from instances import Answer, InputError
 from instances.boa import BoaAllocation, planned
+from instances.method import ANY, method
 from instances.options import Options
 from models.boa.convex import exact_convex
 from models.boa.lagrangian import affordable, unaffordable
@@ -17,7 +18,8 @@ from models.boa.micp import Prepared
 from models.boa.widest import prepare_mixed
 
 
-def randomised(data: BoaAllocation) -> Result:
+@method("heuristic", ANY)
+def randomised(data: BoaAllocation) -> Answer:
     """The best policy that may mix paths within a class; the deterministic optimum where the problem is convex.
 
     `info["lagrangian_bound"]` is the bound that it attains, hours. Raises InputError.
@@ -29,15 +31,9 @@ def randomised(data: BoaAllocation) -> Result:
     if data.convex:
         answer = exact_convex(data, Options())
         paths = {name: [{"probability": 1.0, "widths": w}] for name, w in (answer.solution or {})["widths"].items()}
-        answer = Answer({"paths": paths}, answer.bound, build_s=answer.build_s, solve_s=answer.solve_s)
-    else:
-        with Stopwatch() as building:
-            p = prepare_mixed(data)
-        with Stopwatch() as clock:
-            solution, bound = mix(p, data.budget)
-        info = {"lagrangian_bound": bound}
-        answer = Answer(solution, bound, build_s=building.cpu_s, solve_s=clock.cpu_s, info=info)
-    return conclude(data, "randomised", answer, Options(), kind="heuristic", honours=frozenset())
+        return Answer({"paths": paths}, answer.bound)
+    solution, bound = mix(prepare_mixed(data), data.budget)
+    return Answer(solution, bound, info={"lagrangian_bound": bound})
 
 
 def mix(p: Prepared, budget: float) -> tuple[dict[str, object], float]:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from instances import Answer, Options, Report, Result, Solution, Stopwatch, conclude, ignore
+from instances import Answer, Options, Report, Solution, Stopwatch, ignore
 from instances.eva import EvaPacking, PackingArrays, packing_arrays
 from instances.eva.arrays import Group
+from instances.method import method
 from models.eva.columns import solve_columns
 from models.eva.covering_master import in_usd, solve_covering
 from models.eva.net_saving import solve_net_saving
@@ -15,9 +16,8 @@ from models.eva.patterns import covering_patterns
 LIMIT = 8_000  # feasible patterns of one type beyond which column generation is faster
 
 
-def exact(
-    data: EvaPacking, options: Options = Options(), report: Report = ignore, start: Solution | None = None
-) -> Result:
+@method("exact")
+def exact(data: EvaPacking, options: Options, report: Report, start: Solution | None = None) -> Answer:
     """Solve an `eva-packing` instance to proven optimality, or as far as the time limit allows.
 
     `cost`: an integer master over the patterns that matter, or column generation where they are too many.
@@ -26,13 +26,9 @@ def exact(
     """
     arrays = packing_arrays(data)
     groups = None if start is None else arrays.groups(start)
-    if groups is not None:
-        report(arrays.solution(groups), None)
     if data.objective == "net-saving":
-        answer = solve_net_saving(arrays, lambda: _least_cost(data, options), options, report, groups)
-    else:
-        answer = _solve_cost(arrays, options, report, groups)
-    return conclude(data, "exact", answer, options, kind="exact")
+        return solve_net_saving(arrays, lambda: _least_cost(data, options), options, report, groups)
+    return _solve_cost(arrays, options, report, groups)
 
 
 def _solve_cost(

@@ -160,7 +160,8 @@ def _read(data: EvaPacking, values: Values) -> dict[str, Any]:
     }
 
 
-def literal(data: EvaPacking, options: Options = Options(), report: Report = ignore) -> Result:
+@method("exact")
+def literal(data: EvaPacking, options: Options, report: Report) -> Answer:
     """Solve the integer program of section 4.1 with HiGHS. Raises InputError where `build_literal` does.
 
     HiGHS gets prices in whole multiples of their greatest common unit, so that its bound can be rounded up, and is
@@ -210,7 +211,7 @@ def literal(data: EvaPacking, options: Options = Options(), report: Report = ign
         (t, None if v is None else usd(v), None if b is None else usd(b)) for t, v, b in solved.trace
     ]
     rows, columns = model.matrix.shape
-    answer = Answer(
+    return Answer(
         solution=solution,
         bound=None if solved.bound is None else usd(whole_bound(solved.bound)),
         termination=termination,
@@ -220,4 +221,3 @@ def literal(data: EvaPacking, options: Options = Options(), report: Report = ign
         trace=trace,
         info={**solved.info, "rows": rows, "columns": columns},
     )
-    return conclude(data, "literal", answer, options, kind="exact")

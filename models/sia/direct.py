@@ -23,7 +23,7 @@ SMALL_WEIGHT = 1e-3
 MOST_ENTRIES = 20_000_000  # slots of all columns together, each of which is an entry of the matrix or two
 
 
-def direct(data: SiaOracle, options: Options = PLAIN, report: Report = ignore, start: Solution | None = None) -> Result:
+def direct(data: SiaOracle, options: Options = PLAIN, report: Report = ignore, start: Solution | None = None) -> Answer:
     """Solve Figure 19 with X and α alone. Columns X_jt of a job come in order of start, then α_t of each slot.
 
     `start` is a feasible solution to improve on; nothing worse is returned. Raises InputError where it is none.
@@ -43,7 +43,7 @@ class _Direct:
         self.trace: list[TracePoint] = []
         self.covers: list[Row] = []
 
-    def run(self, start: Solution | None) -> Result:
+    def run(self, start: Solution | None) -> Answer:
         """The result."""
         found = opening(self.data, start)
         if found is not None:
@@ -138,12 +138,12 @@ class _Direct:
             share = np.maximum(share, np.cumsum(changes)[:-1] / owned[i])
         return np.concatenate([x, np.maximum(share - _free(self.data), 0.0)])
 
-    def _result(self, solved: Solved, build_s: float) -> Result:
+    def _result(self, solved: Solved, build_s: float) -> Answer:
         reason = solved.reason
         infeasible = solved.termination == "infeasible"
         if infeasible:
             reason = f"no schedule on {self.data.capacity} GPUs keeps every latest_start"
-        answer = Answer(
+        return Answer(
             solution=self.best,
             bound=None if infeasible else self.bound,
             termination=solved.termination,
@@ -153,7 +153,6 @@ class _Direct:
             trace=tuple(self.trace),
             info=dict(solved.info),
         )
-        return conclude(self.data, "exact", answer, self.options, kind="exact")
 
 
 def _pools(data: SiaOracle) -> tuple[FloatArray, IntArray, IntArray]:

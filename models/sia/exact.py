@@ -56,7 +56,8 @@ CLOSED = 0.99  # an absolute gap in slots that closes a whole-numbered problem
 LEAST_NEW = 24  # rows that may be new after a round; more where there are many already
 
 
-def exact(data: SiaOracle, options: Options = PLAIN, report: Report = ignore, start: Solution | None = None) -> Result:
+@method("exact")
+def exact(data: SiaOracle, options: Options, report: Report, start: Solution | None = None) -> Answer:
     """The schedule of least delay that keeps every cut-off, or the best one found, with a valid bound.
 
     Without a time limit it ends with a proof. `start` is a feasible solution to improve on; besides it the schedule
@@ -82,7 +83,7 @@ def exact(data: SiaOracle, options: Options = PLAIN, report: Report = ignore, st
     proof = _Proof(data, arrays, options, report, clock, best, best if plan is None else plan)
     build_s = clock.cpu_s
     termination = proof.run()
-    answer = Answer(
+    return Answer(
         solution=solution_of(data, arrays, proof.best),
         bound=float(proof.bound * arrays.slot),
         termination=termination,
@@ -91,7 +92,6 @@ def exact(data: SiaOracle, options: Options = PLAIN, report: Report = ignore, st
         trace=tuple(proof.trace),
         info=proof.info,
     )
-    return conclude(data, "exact", answer, options, kind="exact")
 
 
 def _narrow(arrays: OracleArrays, plan: IntArray, best: IntArray, clock: Stopwatch) -> tuple[OracleArrays, IntArray]:

@@ -126,7 +126,8 @@ def _read(data: SiaOracle, values: Values) -> dict[str, Any]:
     return {"starts": {data.jobs[j].id: t for j, t in sorted(chosen)}}
 
 
-def literal(data: SiaOracle, options: Options = PLAIN, report: Report = ignore) -> Result:
+@method("exact")
+def literal(data: SiaOracle, options: Options, report: Report) -> Answer:
     """Solve Figure 19 as it stands with HiGHS."""
 
     def told(solution: Any, bound: float | None) -> None:
@@ -134,20 +135,20 @@ def literal(data: SiaOracle, options: Options = PLAIN, report: Report = ignore) 
 
     listen = ignore if report is ignore else told
     solved = solve_literal(data, build_literal, _read, finer(data, options), listen)
-    answer = Answer(
+    return Answer(
         solution=solved.solution,
         bound=None if solved.bound is None else proven(data, solved.bound),
         termination=solved.termination,
         reason=solved.reason,
-        build_s=solved.build_s or 0.0,
-        solve_s=solved.solve_s or 0.0,
+        build_s=solved.build_s,
+        solve_s=solved.solve_s,
         trace=[(when, found, None if bound is None else proven(data, bound)) for when, found, bound in solved.trace],
         info=solved.info,
     )
-    return conclude(data, "literal", answer, options, kind="exact")
 
 
-def literal_windows(data: SiaOracle, options: Options = PLAIN, report: Report = ignore, *, windows: int = 12) -> Result:
+@method("heuristic", OPTION_NAMES)
+def literal_windows(data: SiaOracle, options: Options, report: Report, *, windows: int = 12) -> Answer:
     """Solve Figure 19 with windows of job-dependent size: a restriction, so that its bound bounds nothing else."""
 
     def build(data: SiaOracle) -> ConcreteModel:
@@ -157,14 +158,13 @@ def literal_windows(data: SiaOracle, options: Options = PLAIN, report: Report = 
         report(solution, None)
 
     listen = ignore if report is ignore else incumbents
-    solved = solve_literal(data, build, _read, options, listen, method="literal-windows")
-    answer = Answer(
+    solved = solve_literal(data, build, _read, options, listen)
+    return Answer(
         solution=solved.solution,
         termination=solved.termination,
         reason=solved.reason,
-        build_s=solved.build_s or 0.0,
-        solve_s=solved.solve_s or 0.0,
+        build_s=solved.build_s,
+        solve_s=solved.solve_s,
         trace=[(when, found, None) for when, found, _ in solved.trace],
         info=solved.info | {"restricted_bound": solved.bound},
     )
-    return conclude(data, "literal-windows", answer, options, kind="heuristic")
