@@ -39,7 +39,7 @@ class Answer:
     termination: Termination = "finished"
     reason: str | None = None
     build_s: float = 0.0
-    solve_s: float = 0.0
+    solve_s: float | None = None
     trace: Sequence[TracePoint] = ()
     info: Mapping[str, Any] = field(default_factory=dict)
 

@@ -1,0 +1,86 @@
+"""The decorator of methods: one protocol, one result, and the options that were in effect."""
+
+from __future__ import annotations
+
+import inspect
+
+import pytest
+
+from instances import Answer, CheckFailed, Options, Result
+from instances.eva import table_3
+from instances.method import ANY, SEEDED, Method, method, own
+
+DATA = table_3().data
+
+
+def alone(data):
+    """One instance a task, each on the largest type."""
+    kind = max(data.instance_types, key=lambda k: k.usd_per_hour).name
+    return {"instances": [{"type": kind, "count": t.count, "tasks": {t.key: 1}} for t in data.tasks]}
+
+
+def test_a_function_of_the_data_becomes_a_checked_and_timed_result():
+    result = method("heuristic", ANY)(alone)(DATA)
+    assert isinstance(result, Result)
+    assert (result.method, result.status) == ("alone", "feasible")
+    assert result.objective == 48.0
+    assert result.solve_s is not None
+    assert result.options == {"time_limit": None}
+
+
+def test_every_method_takes_every_option_and_says_what_was_in_effect():
+    @method("heuristic", SEEDED)
+    def drawn_once(data, options):
+        assert options.seed == 3
+        return Answer(alone(data), solve_s=1.5)
+
+    asked = Options(seed=3, threads=2, gap=0.1, time_limit=9.0)
+    result = drawn_once(DATA, asked)
+    assert result.method == "drawn-once"
+    assert result.options == {"time_limit": 9.0, "seed": 3}
+    assert result.solve_s == 1.5
+    assert method("heuristic", ANY)(alone)(DATA, asked).options == {"time_limit": 9.0}
+
+
+def test_report_and_start_reach_those_who_name_them():
+    @method("exact")
+    def begun(data, report, start):
+        report(start, 1.0)
+        return Answer(start, bound=1.0)
+
+    told = []
+    start = alone(DATA)
+    result = begun(DATA, report=lambda *what: told.append(what), start=start)
+    assert told == [(start, 1.0)]
+    assert (result.objective, result.bound) == (48.0, 1.0)
+
+
+def test_a_broken_constraint_is_an_error_of_an_exact_method_and_a_status_of_a_heuristic():
+    def nothing(data):
+        return {"instances": []}
+
+    assert method("heuristic")(nothing)(DATA).status == "violates"
+    with pytest.raises(CheckFailed, match="nothing: the solution breaks a constraint"):
+        method("exact")(nothing)(DATA)
+
+
+def test_what_is_no_solution_is_refused():
+    with pytest.raises(TypeError, match="method seven must return a solution, got int"):
+        method("heuristic", name="seven")(lambda data: 7)(DATA)
+
+
+def test_parameters_are_known_by_name():
+    with pytest.raises(TypeError, match="takes extra, which is none of options, report, start"):
+        method("exact")(lambda data, extra: None)
+
+
+def test_a_method_shows_its_own_docstring_and_signature():
+    shown = method("heuristic", ANY)(alone)
+    assert shown.__doc__ == alone.__doc__
+    assert inspect.signature(shown).return_annotation is Result
+    assert isinstance(shown.method, Method)
+
+
+def test_a_function_of_ones_own_gets_the_options_where_it_has_room_for_them():
+    assert own(alone, "mine:f").takes == ()
+    assert own(lambda data, options: alone(data), "mine:g").answer(DATA, Options(seed=1)).solution == alone(DATA)
