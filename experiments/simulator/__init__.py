@@ -1,26 +1,20 @@
-"""The embedded event simulator: an engine (`kernel`), worlds, and the tables a run leaves behind."""
+"""The embedded event simulator: an engine (`kernel`), one world a paper, and the measures of a run."""
 
-from experiments.simulator.kernel import Clock, Event, Policy, SimulationError, Work, World, simulate
-from experiments.simulator.policies import NAMES, Scheduled, policy
-from experiments.simulator.pools import PoolJob, PoolsView, PoolsWorld
-from experiments.simulator.tables import figure_5, jobs_table, summary, timeline_table
+from experiments.simulator.kernel import Activity, Calendar, Event, World, simulate
+from experiments.simulator.measures import summary
+from experiments.simulator.replan import Decided, Replan
+from experiments.simulator.scripted import Scripted
+from experiments.simulator.sia import PoolsWorld
 
 __all__ = [
-    "NAMES",
-    "Clock",
+    "Activity",
+    "Calendar",
+    "Decided",
     "Event",
-    "Policy",
-    "PoolJob",
-    "PoolsView",
     "PoolsWorld",
-    "Scheduled",
-    "SimulationError",
-    "Work",
+    "Replan",
+    "Scripted",
     "World",
-    "figure_5",
-    "jobs_table",
-    "policy",
     "simulate",
     "summary",
-    "timeline_table",
 ]

@@ -1,7 +1,7 @@
 """Schedulers of SIA (Anticipatory Resource Allocation for ML Training, SoCC'23) and those it is compared with."""
 
 from heuristics.sia.baselines import Fcfs, Hived, MaxMinFair, ShortestFirst, Themis, length, service
-from heuristics.sia.coarse import Sia
+from heuristics.sia.sia_scheduler import Sia
 from heuristics.sia.methods import (
     ONLINE,
     PLANNED,
@@ -23,25 +23,20 @@ from heuristics.sia.methods import (
 from heuristics.sia.predictors import Perfect, Predictor, Random, SlidingMaximum, windows_in_slots
 from heuristics.sia.replay import replay
 from heuristics.sia.safe import keep_cutoffs
-from heuristics.sia.view import Decision, PendingJob, Policy, View
 
 __all__ = [
     "ONLINE",
     "PLANNED",
-    "Decision",
     "Fcfs",
     "Hived",
     "MaxMinFair",
-    "PendingJob",
     "Perfect",
-    "Policy",
     "Predictor",
     "Random",
     "ShortestFirst",
     "Sia",
     "SlidingMaximum",
     "Themis",
-    "View",
     "fcfs",
     "gssf",
     "hived",

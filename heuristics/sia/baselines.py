@@ -5,7 +5,7 @@ from __future__ import annotations
 from bisect import insort
 from collections.abc import Callable, Mapping
 
-from heuristics.sia.view import Decision, PendingJob, View
+from instances.sia.online import PendingJob, Start, View
 
 Key = Callable[[PendingJob], float]
 
@@ -23,7 +23,7 @@ def length(job: PendingJob) -> float:
 class Fcfs:
     """First come, first served within each pool, nothing shared; no job overtakes another of its pool."""
 
-    def decide(self, view: View) -> Decision:
+    def decide(self, view: View) -> Start:
         touched = dict.fromkeys(job.pool for job in (*view.arrived, *view.finished))
         starts: list[str] = []
         for pool in touched:
@@ -33,7 +33,7 @@ class Fcfs:
                     break
                 left -= job.gpus
                 starts.append(job.id)
-        return Decision(starts)
+        return Start(starts)
 
 
 class ShortestFirst:
@@ -46,7 +46,7 @@ class ShortestFirst:
         self.key, self.shared, self.overtake = key, shared, overtake
         self._queues: dict[str, list[tuple[float, float, str, int]]] = {}
 
-    def decide(self, view: View) -> Decision:
+    def decide(self, view: View) -> Start:
         for job in view.arrived:
             queue = self._queues.setdefault("" if self.shared else job.pool, [])
             insort(queue, (self.key(job), job.submit, job.id, job.gpus))
@@ -64,13 +64,13 @@ class ShortestFirst:
                     kept += queue[place:]
                     break
             queue[:] = kept
-        return Decision(starts)
+        return Start(starts)
 
 
 class MaxMinFair:
     """MMFS: the pool with the least of its share in use starts its next job, on anybody's GPUs, as long as one fits."""
 
-    def decide(self, view: View) -> Decision:
+    def decide(self, view: View) -> Start:
         used, left = dict(view.used), view.idle
         starts: list[str] = []
         queues = {pool: iter(queue.values()) for pool, queue in view.queues.items() if queue}
@@ -78,7 +78,7 @@ class MaxMinFair:
         while True:
             fitting = [pool for pool, job in heads.items() if job.gpus <= left]
             if not fitting:
-                return Decision(starts)
+                return Start(starts)
             pool = min(fitting, key=lambda name: used[name] / view.quota[name])
             job = heads.pop(pool)
             used[pool] += job.gpus
@@ -99,7 +99,7 @@ class Hived:
         self._guaranteed: dict[str, int] = {}
         self._own: set[str] = set()
 
-    def decide(self, view: View) -> Decision:
+    def decide(self, view: View) -> Start:
         held = self._guaranteed
         for job in view.finished:
             if job.id in self._own:
@@ -123,7 +123,7 @@ class Hived:
             if job.gpus <= left:
                 left -= job.gpus
                 starts.append(job.id)
-        return Decision(starts)
+        return Start(starts)
 
 
 class Themis:
@@ -136,17 +136,17 @@ class Themis:
     def __init__(self, alone_start: Mapping[str, float]) -> None:
         self.alone_start = alone_start
 
-    def decide(self, view: View) -> Decision:
+    def decide(self, view: View) -> Start:
         left = view.idle
         starts: list[str] = []
         if left <= 0:
-            return Decision()
+            return Start()
         waiting = [job for queue in view.queues.values() for job in queue.values() if job.gpus <= left]
         for job in sorted(waiting, key=lambda job: -self._unfairness(job, view.now)):
             if job.gpus <= left:
                 left -= job.gpus
                 starts.append(job.id)
-        return Decision(starts)
+        return Start(starts)
 
     def _unfairness(self, job: PendingJob, now: float) -> float:
         return (now + job.duration - job.submit) / (self.alone_start[job.id] + job.duration - job.submit)

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 from heuristics.sia.baselines import Fcfs, Hived, MaxMinFair, ShortestFirst, Themis, length, service
-from heuristics.sia.coarse import Sia
+from heuristics.sia.sia_scheduler import Sia
 from heuristics.sia.predictors import Perfect, Random, SlidingMaximum, windows_in_slots
 from heuristics.sia.replay import replay
 from heuristics.sia.safe import keep_cutoffs
-from heuristics.sia.view import Policy
+from instances.online import Policy
 from heuristics.sia.virtual_clock import LiteralVirtualClock
 from instances import Answer, Options, Result, Stopwatch, conclude
 from instances.sia import SiaOracle

@@ -12,7 +12,7 @@ from typing import Protocol
 
 import numpy as np
 
-from heuristics.sia.view import PendingJob
+from instances.sia.online import PendingJob
 
 WINDOWS_MINUTES = (5.0, 60.0, 720.0)
 RECENT = 10  # windows of the past over which the conservative estimate takes its maximum

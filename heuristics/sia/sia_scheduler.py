@@ -6,7 +6,7 @@ from collections import OrderedDict
 from collections.abc import Sequence
 
 from heuristics.sia.predictors import Predictor
-from heuristics.sia.view import Decision, PendingJob, View
+from instances.sia.online import PendingJob, Start, View
 
 
 class Sia:
@@ -23,7 +23,7 @@ class Sia:
         self._own: set[str] = set()
         self._queues: dict[str, _Queue] = {}
 
-    def decide(self, view: View) -> Decision:
+    def decide(self, view: View) -> Start:
         self.predictor.observe(view.now, view.arrived)
         for job in view.finished:
             if job.id in self._own:
@@ -40,7 +40,7 @@ class Sia:
             left = self._dedicated_starts(view, left, allocated, starts)
             left = self._spare_starts(view, left, allocated, starts)
         waiting = left > 0 and any(queue.gpus for queue in self._queues.values())
-        return Decision(starts, view.now + self.windows[0] if waiting else None)
+        return Start(starts, view.now + self.windows[0] if waiting else None)
 
     def _dedicated_starts(self, view: View, left: int, allocated: dict[str, int], starts: list[str]) -> int:
         """Figure 7: GPUs still idle after each pool's next jobs in order start on its quota."""

@@ -1,4 +1,4 @@
-"""The event simulator: engine, pools world, and laws that every queue obeys."""
+"""The world of pools: rules, tables, and laws that every queue obeys."""
 
 from __future__ import annotations
 
@@ -7,46 +7,13 @@ import math
 import numpy as np
 import pytest
 
-from experiments.simulator import (
-    Clock,
-    PoolsWorld,
-    Scheduled,
-    SimulationError,
-    Work,
-    jobs_table,
-    simulate,
-    summary,
-    timeline_table,
-)
-from experiments.simulator.run import pools_world, run_policy
-from heuristics.sia import Decision, Fcfs
+from experiments.simulator import PoolsWorld, Replan, Scripted, simulate, summary
+from heuristics.sia import Fcfs
 from instances import InputError, Options
+from instances.online import RuleBroken
 from instances.sia import synthetic
+from instances.sia.online import Start
 from models.sia import exact
-
-
-def test_events_happen_in_order_of_time_rank_and_scheduling():
-    clock, seen = Clock(), []
-    for name, time, rank in (("late", 2, 0), ("b", 1, 1), ("c", 1, 1), ("a", 1, 0)):
-        clock.at(time, lambda name=name: seen.append((clock.now, name)), rank=rank)
-    clock.at(1, lambda: seen.append("never")).cancel()
-    clock.advance()
-    assert seen == [(1, "a"), (1, "b"), (1, "c")]
-    clock.advance()
-    assert seen[-1] == (2, "late")
-    assert not clock
-    with pytest.raises(SimulationError, match="an event at 1 is scheduled at 2"):
-        clock.at(1, lambda: None)
-
-
-def test_work_at_a_piecewise_constant_rate_is_exact():
-    work = Work(10)
-    work.change_rate(2, 0)
-    assert work.done_at() == 5
-    work.change_rate(0, 1)
-    assert work.done_at() is None
-    work.change_rate(4, 7)
-    assert (work.remaining, work.done_at()) == (8, 9)
 
 
 JOBS = [("x", "p", 0, 3, 2), ("y", "p", 1, 2, 1)]
@@ -59,7 +26,7 @@ class Says:
         self.starts, self.wake_at = starts, wake_at
 
     def decide(self, view):
-        return Decision(self.starts, self.wake_at)
+        return Start(self.starts, self.wake_at)
 
 
 @pytest.mark.parametrize(
@@ -71,11 +38,11 @@ class Says:
         (Says("x", "x"), "job x is started at 0 and was at 0 before"),
         (Says(), "job x is left waiting at 1 with nothing to come"),
         (Says(wake_at=0), "the policy asks at 0 to be woken at 0"),
-        (Scheduled({"x": 0, "y": 1}), "job y is started at 1 on 1 GPUs, 0 are idle"),
+        (Scripted({"x": 0, "y": 1}), "job y is started at 1 on 1 GPUs, 0 are idle"),
     ],
 )
 def test_a_policy_that_breaks_a_rule_is_told_job_and_time(policy, line):
-    with pytest.raises(SimulationError) as error:
+    with pytest.raises(RuleBroken) as error:
         simulate(PoolsWorld({"p": 2}, JOBS), policy)
     assert str(error.value) == line
 
@@ -106,14 +73,14 @@ def test_a_policy_that_is_only_ever_woken_is_told_job_and_time():
     ],
 )
 def test_bad_worlds(jobs, line):
-    with pytest.raises(SimulationError, match=line):
+    with pytest.raises(RuleBroken, match=line):
         PoolsWorld({"p": 2}, jobs)
 
 
 def test_tables_of_a_small_run():
     world = PoolsWorld({"p": 2}, JOBS)
     simulate(world, Fcfs())
-    jobs, timeline = jobs_table(world), timeline_table(world)
+    jobs, timeline = world.jobs_table(), world.timeline_table()
     assert jobs[["job", "start", "end", "delay", "jct"]].to_numpy().tolist() == [["x", 0, 3, 0, 3], ["y", 3, 5, 2, 4]]
     assert timeline[["time", "in_use", "used p", "waiting"]].to_numpy().tolist() == [
         [0, 2, 2, 0],
@@ -127,9 +94,9 @@ def test_tables_of_a_small_run():
 def test_the_oracles_schedule_has_its_objective_in_the_simulator(seed):
     data = synthetic("base", seed, days=0.5).data
     result = exact(data)
-    world = pools_world(data)
-    simulate(world, Scheduled(result.solution["starts"]))
-    assert jobs_table(world)["delay"].sum() == result.objective
+    world = PoolsWorld.of(data)
+    simulate(world, Scripted(result.solution["starts"]))
+    assert world.jobs_table()["delay"].sum() == result.objective
 
 
 @pytest.mark.parametrize("name", ["fcfs", "gssf", "sia-perfect"])
@@ -166,7 +133,7 @@ def erlang_c_wait(rate, servers):
 def test_m_m_c_waits_as_erlang_says(rate, servers):
     world = poisson(5, 40_000, rate, servers)
     simulate(world, Fcfs())
-    waited = jobs_table(world)["delay"][2_000:]
+    waited = world.jobs_table()["delay"][2_000:]
     batches = waited.to_numpy()[: len(waited) // 20 * 20].reshape(20, -1).mean(axis=1)
     error = batches.std(ddof=1) / math.sqrt(20)
     assert abs(waited.mean() - erlang_c_wait(rate, servers)) < 4 * error
@@ -177,7 +144,7 @@ def test_littles_law_on_a_long_run():
     """Mean number of jobs in the system = rate of arrival × mean time in it, from empty to empty exactly."""
     world = poisson(9, 20_000, 1.5, 2)
     simulate(world, Fcfs())
-    jobs, timeline = jobs_table(world), timeline_table(world)
+    jobs, timeline = world.jobs_table(), world.timeline_table()
     spans = np.diff(timeline["time"])
     inside = (timeline["in_use"] + timeline["waiting"]).to_numpy()[:-1]
     span = timeline["time"].iloc[-1] - timeline["time"].iloc[0]
@@ -186,9 +153,9 @@ def test_littles_law_on_a_long_run():
 
 def test_summary_compares_with_the_baseline():
     world, base = PoolsWorld({"p": 2}, JOBS), PoolsWorld({"p": 2}, JOBS)
-    simulate(world, Scheduled({"y": 1, "x": 3}))
+    simulate(world, Scripted({"y": 1, "x": 3}))
     simulate(base, Fcfs())
-    found = summary(jobs_table(world), jobs_table(base))
+    found = summary(world.jobs_table(), base.jobs_table())
     assert (found["slowed"], found["total_slowdown"], found["worst_slowdown"]) == (1, 3, 3)
     assert found["jct_speedup"] == pytest.approx(3.5 / 4)
     assert found["geometric_speedup"] == pytest.approx(math.sqrt(3 / 6 * 4 / 2))
@@ -197,15 +164,15 @@ def test_summary_compares_with_the_baseline():
 def test_warm_up_leaves_out_the_first_jobs():
     world = PoolsWorld({"p": 2}, JOBS)
     simulate(world, Fcfs())
-    assert summary(jobs_table(world), warm_up=1)["jobs"] == 1
-    assert summary(jobs_table(world), warm_up=9) == {"jobs": 0}
+    assert summary(world.jobs_table(), warm_up=1)["jobs"] == 1
+    assert summary(world.jobs_table(), warm_up=9) == {"jobs": 0}
 
 
 def test_until_stops_in_between():
     world = PoolsWorld({"p": 2}, JOBS)
     simulate(world, Fcfs(), until=2)
-    assert jobs_table(world)["start"].tolist()[0] == 0
-    assert jobs_table(world)["end"].isna().all()
+    assert world.jobs_table()["start"].tolist()[0] == 0
+    assert world.jobs_table()["end"].isna().all()
 
 
 def test_unknown_policy():

@@ -1,0 +1,168 @@
+"""The world of SIA: pools of identical GPUs, jobs that hold a fixed number of them and run without interruption.
+
+GPUs are fungible across pools (section 5.5 adds locality, which is not simulated). A policy gets a
+`instances.sia.online.View` and answers with a `Start`.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Iterable, Mapping
+from types import MappingProxyType
+from typing import Any
+
+import pandas as pd
+
+from experiments.simulator.kernel import Activity, Calendar, Time
+from instances.online import RuleBroken
+from instances.sia import SiaOracle
+from instances.sia.online import QueuedJob, Running, Start, View
+
+COMPLETION, SUBMISSION = range(2)  # the order in which things happen at one moment
+JOB_COLUMNS = ("job", "pool", "submit", "start", "end", "duration", "gpus", "delay", "jct")
+
+
+class PoolsWorld:
+    """`quota`: GPUs of each pool; `jobs`: (id, pool, submit, duration, gpus) and, where there is one, the cut-off.
+
+    The timeline holds (time, GPUs in use, GPUs held by each pool's jobs, jobs waiting) after each moment; it is kept
+    only with `record_timeline`. Raises RuleBroken for a job of an unknown pool or wider than all pools together.
+    """
+
+    def __init__(
+        self, quota: Mapping[str, int], jobs: Iterable[tuple[Any, ...]], *, record_timeline: bool = True
+    ) -> None:
+        self.quota = dict(quota)
+        self.capacity = sum(self.quota.values())
+        self.jobs: dict[str, QueuedJob] = {}
+        for job in (QueuedJob(*fields) for fields in jobs):
+            if job.pool not in self.quota:
+                raise RuleBroken(f"job {job.id} is of an unknown pool, {job.pool}")
+            if job.gpus > self.capacity:
+                raise RuleBroken(f"job {job.id} needs {job.gpus} GPUs of {self.capacity}")
+            if job.id in self.jobs:
+                raise RuleBroken(f"job {job.id} occurs twice")
+            self.jobs[job.id] = job
+        self.start: dict[str, Time] = {}
+        self.end: dict[str, Time] = {}
+        self._used = dict.fromkeys(self.quota, 0)
+        self._queues: dict[str, OrderedDict[str, QueuedJob]] = {pool: OrderedDict() for pool in self.quota}
+        self._running: dict[str, Running] = {}
+        self._work: dict[str, Activity] = {}
+        self._arrived: list[QueuedJob] = []
+        self._finished: list[QueuedJob] = []
+        self._view = View(
+            0,
+            self.capacity,
+            MappingProxyType(self.quota),
+            MappingProxyType(self._used),
+            MappingProxyType({pool: MappingProxyType(queue) for pool, queue in self._queues.items()}),
+            MappingProxyType(self._running),
+        )
+        self._waiting = self._held = 0
+        self._gpu_time: float = 0
+        self._last: Time = 0
+        self.timeline: list[tuple[Time, int, tuple[int, ...], int]] | None = [] if record_timeline else None
+
+    @classmethod
+    def of(cls, data: SiaOracle, *, record_timeline: bool = True) -> PoolsWorld:
+        """The pools and jobs of an instance, with slots as the clock's unit."""
+        jobs = (
+            (job.id, job.pool, job.submit, job.duration, job.gpus, cutoff)
+            for job, cutoff in zip(data.jobs, data.cutoffs, strict=True)
+        )
+        return cls({pool.name: pool.gpus for pool in data.pools}, jobs, record_timeline=record_timeline)
+
+    def open(self, calendar: Calendar) -> None:
+        self._calendar = calendar
+        for job in sorted(self.jobs.values(), key=lambda job: job.submit):
+            calendar.at(job.submit, lambda job=job: self._submit(job), rank=SUBMISSION)  # type: ignore[misc]
+
+    def view(self) -> View:
+        self._view.now = self._calendar.now
+        self._view.idle = self.capacity - self._held
+        self._view.arrived, self._view.finished = tuple(self._arrived), tuple(self._finished)
+        return self._view
+
+    def apply(self, decision: Start) -> None:
+        self._arrived.clear()
+        self._finished.clear()
+        for name in decision.starts:
+            self._start(name)
+        if self.timeline is not None:
+            self.timeline.append((self._calendar.now, self._held, tuple(self._used.values()), self._waiting))
+
+    def waiting(self) -> str | None:
+        if not self._waiting:
+            return None
+        return "job " + next(name for queue in self._queues.values() for name in queue)
+
+    def close(self) -> None:
+        """GPU time in use must equal that of the jobs; after the last job all GPUs are idle."""
+        self._account()
+        now = self._calendar.now
+        held = sum(self.jobs[name].gpus * (self.end.get(name, now) - start) for name, start in self.start.items())
+        if abs(held - self._gpu_time) > 1e-6 * max(1.0, float(held)):
+            raise RuleBroken(f"GPUs were in use for {self._gpu_time}, the jobs held them for {held}")
+        if not self._calendar and (self._held or any(self._used.values())):
+            raise RuleBroken(f"{self._held} GPUs are in use at {now}, after all jobs")
+
+    def jobs_table(self) -> pd.DataFrame:
+        """One row a job in order of submission: JOB_COLUMNS, in the clock's unit; `NaN` for what has not happened."""
+        table = pd.DataFrame(
+            [
+                (j.id, j.pool, j.submit, self.start.get(j.id), self.end.get(j.id), j.duration, j.gpus)
+                for j in self.jobs.values()
+            ],
+            columns=list(JOB_COLUMNS[:7]),
+        )
+        table["delay"] = table["start"] - table["submit"]
+        table["jct"] = table["end"] - table["submit"]
+        return table.sort_values("submit", kind="stable").reset_index(drop=True)
+
+    def timeline_table(self) -> pd.DataFrame:
+        """One row a moment: time, GPUs in use, GPUs held by the jobs of each pool (`used POOL`), jobs waiting."""
+        rows = self.timeline or []
+        table = pd.DataFrame({"time": [r[0] for r in rows], "in_use": [r[1] for r in rows]})
+        for i, pool in enumerate(self.quota):
+            table[f"used {pool}"] = [r[2][i] for r in rows]
+        table["waiting"] = [r[3] for r in rows]
+        return table
+
+    def _submit(self, job: QueuedJob) -> None:
+        self._queues[job.pool][job.id] = job
+        self._arrived.append(job)
+        self._waiting += 1
+
+    def _start(self, name: str) -> None:
+        job, now = self.jobs.get(name), self._calendar.now
+        if job is None:
+            raise RuleBroken(f"job {name} is started at {now} but does not exist")
+        if name in self.start:
+            raise RuleBroken(f"job {name} is started at {now} and was at {self.start[name]} before")
+        if name not in self._queues[job.pool]:
+            raise RuleBroken(f"job {name} is started at {now}, before its submission at {job.submit}")
+        if job.gpus > self.capacity - self._held:
+            idle = self.capacity - self._held
+            raise RuleBroken(f"job {name} is started at {now} on {job.gpus} GPUs, {idle} are idle")
+        self._account()
+        del self._queues[job.pool][name]
+        self._waiting -= 1
+        self._held += job.gpus
+        self._used[job.pool] += job.gpus
+        self.start[name] = now
+        self._running[name] = Running(job, now)
+        work = self._work[name] = Activity(self._calendar, job.duration, lambda: self._complete(job), rank=COMPLETION)
+        work.set_rate(1)
+
+    def _complete(self, job: QueuedJob) -> None:
+        self._account()
+        self.end[job.id] = self._calendar.now
+        del self._running[job.id], self._work[job.id]
+        self._held -= job.gpus
+        self._used[job.pool] -= job.gpus
+        self._finished.append(job)
+
+    def _account(self) -> None:
+        self._gpu_time += self._held * (self._calendar.now - self._last)
+        self._last = self._calendar.now

@@ -1,0 +1,34 @@
+"""The online face of every problem: what a policy is, what it answers, and the rule that it may break.
+
+A world of the simulator shows a policy a *view* at every moment at which something happened, and lets the *decision*
+take effect. Views and decisions are the papers' own: `instances/<paper>/online.py` has them, with `snapshot(view)`,
+the exact problem of this moment, and `decision(view, solution)`, what a solution of it says to do now.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Protocol, TypeVar
+
+View = TypeVar("View", contravariant=True)
+Decided = TypeVar("Decided", covariant=True)
+
+
+class RuleBroken(RuntimeError):
+    """A policy or a world broke a rule: the message names the job and the time."""
+
+
+@dataclass(frozen=True)
+class Decision:
+    """A policy's answer. `wake_at`: the time to ask again even if nothing happens before; a paper adds the rest."""
+
+    wake_at: float | None = None
+
+
+class Policy(Protocol[View, Decided]):
+    """A policy decides at every moment at which something happened, and whenever it asked to be woken.
+
+    It may keep a state. The view belongs to the world, and holds until the policy has answered.
+    """
+
+    def decide(self, view: View) -> Decided: ...

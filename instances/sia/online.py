@@ -1,0 +1,131 @@
+"""SIA online: what a scheduler of pools sees, what it answers, and the oracle's problem at one moment."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+from instances.online import Decision, RuleBroken
+from instances.options import Solution
+from instances.sia.oracle import SiaOracle
+
+__all__ = ["PendingJob", "QueuedJob", "RuleBroken", "Running", "Start", "View", "decision", "snapshot"]
+
+
+class PendingJob(Protocol):
+    """A job in a queue. `submit` and `duration` are in slots, or in whatever unit the clock counts."""
+
+    @property
+    def id(self) -> str: ...
+    @property
+    def pool(self) -> str: ...
+    @property
+    def submit(self) -> float: ...
+    @property
+    def duration(self) -> float: ...
+    @property
+    def gpus(self) -> int: ...
+
+
+@dataclass(frozen=True, slots=True)
+class QueuedJob:
+    """A job as a view shows it; `cutoff` is the latest start that keeps its pool's promise, where there is one."""
+
+    id: str
+    pool: str
+    submit: float
+    duration: float
+    gpus: int
+    cutoff: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Running:
+    """A job that holds its GPUs, and since when."""
+
+    job: PendingJob
+    start: float
+
+
+@dataclass(slots=True)
+class View:
+    """A cluster of pools at one moment. Its mappings are read-only, and change once the policy has answered.
+
+    `idle`: GPUs of all pools that no job holds. `quota`: GPUs that each pool owns. `used`: GPUs that the jobs of each
+    pool hold, whoever owns them. `queues`: pending jobs of each pool by id, in order of submission. `running`: jobs
+    that hold GPUs, by id. `arrived`, `finished`: jobs submitted and jobs completed since the policy was last asked.
+    """
+
+    now: float
+    idle: int
+    quota: Mapping[str, int]
+    used: Mapping[str, int]
+    queues: Mapping[str, Mapping[str, PendingJob]]
+    running: Mapping[str, Running]
+    arrived: Sequence[PendingJob] = field(default=())
+    finished: Sequence[PendingJob] = field(default=())
+
+
+@dataclass(frozen=True, init=False)
+class Start(Decision):
+    """The jobs to start now, by id, and when to ask again even if nothing happens before."""
+
+    starts: Sequence[str] = ()
+
+    def __init__(self, starts: Sequence[str] = (), wake_at: float | None = None) -> None:
+        object.__setattr__(self, "starts", starts)
+        object.__setattr__(self, "wake_at", wake_at)
+
+
+def snapshot(view: View) -> SiaOracle | None:
+    """The oracle's problem of the jobs that wait or run at this moment, with slot 0 for now; times must be whole.
+
+    `None` where no job that waits is as narrow as what is idle, so that there is nothing to decide. A job that runs keeps its GPUs: it starts at slot 0 and has its remaining duration. A job that waits has its own
+    cut-off; a cut-off that is past can no longer be kept, and the job gets one that binds nobody.
+    """
+    now = view.now
+    running = [
+        {"id": r.job.id, "pool": r.job.pool, "submit": 0, "duration": _whole(r.start + r.job.duration - now),
+         "gpus": r.job.gpus, "latest_start": 0}
+        for r in view.running.values()
+    ]  # fmt: skip
+    waiting = [job for queue in view.queues.values() for job in queue.values()]
+    if not any(job.gpus <= view.idle for job in waiting):
+        return None
+    late = sum(entry["duration"] for entry in running) + sum(_whole(job.duration) for job in waiting)
+    return SiaOracle.model_validate(
+        {
+            "slot_minutes": 1.0,
+            "pools": [{"name": name, "gpus": gpus} for name, gpus in view.quota.items()],
+            "jobs": [
+                *running,
+                *(
+                    {"id": job.id, "pool": job.pool, "submit": 0, "duration": _whole(job.duration), "gpus": job.gpus,
+                     "latest_start": _cutoff(job, now, late)}
+                    for job in waiting
+                ),
+            ],
+        }
+    )  # fmt: skip
+
+
+def decision(view: View, solution: Solution | None) -> Start:
+    """Start what `solution` starts at slot 0, nothing without one; ask again when it starts the next job."""
+    if solution is None:
+        return Start()
+    starts: Mapping[str, Any] = solution["starts"]
+    waiting = [job.id for queue in view.queues.values() for job in queue.values()]
+    later = [starts[name] for name in waiting if starts[name] > 0]
+    return Start([name for name in waiting if starts[name] == 0], view.now + min(later) if later else None)
+
+
+def _cutoff(job: PendingJob, now: float, late: int) -> int:
+    cutoff = getattr(job, "cutoff", None)
+    return late if cutoff is None or cutoff < now else _whole(cutoff - now)
+
+
+def _whole(time: float) -> int:
+    if time != int(time):
+        raise RuleBroken(f"the oracle's problem has whole slots, got {time!r}")
+    return int(time)
