@@ -12,11 +12,15 @@ from experiments.harness.entry import Entry
 from experiments.harness.instance_set import InstanceSet
 from experiments.sia import methods as sia
 from experiments.sia import reference as sia_reference
+from experiments.sia import simulation as sia_simulation
+from experiments.simulator.online import Online
 
 METHODS: dict[str, tuple[Entry, ...]] = eva.METHODS | boa.METHODS | aryl.METHODS | sia.METHODS
 """The methods of each problem: exact ones first, then the papers' heuristics."""
 BUILDERS: dict[str, str] = eva.BUILDERS | boa.BUILDERS | aryl.BUILDERS | sia.BUILDERS
 """Where the literal Pyomo model of a problem is built, `module:function`."""
+ONLINE: dict[str, Online] = sia_simulation.ONLINE_OF
+"""How the workloads of a problem are simulated."""
 REFERENCES = (eva_reference, boa_reference, aryl_reference, sia_reference)
 
 

@@ -9,7 +9,7 @@ from instances.errors import CheckFailed, InputError, MalformedSolution, OutputE
 from instances.fields import ProblemData
 from instances.files import dump, json_schema, load, parse, save
 from instances.gaps import agree, better, gap
-from instances.options import Options, Report, Solution, ignore
+from instances.options import Options, Report, Solution
 from instances.registry import PROBLEMS, check
 from instances.result import Answer, Result, conclude
 from instances.verdict import Verdict
@@ -36,7 +36,6 @@ __all__ = [
     "conclude",
     "dump",
     "gap",
-    "ignore",
     "json_schema",
     "load",
     "parse",

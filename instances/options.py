@@ -18,7 +18,7 @@ A process that is ended from outside leaves behind what it reported last.
 
 
 def ignore(solution: Solution | None, bound: float | None) -> None:
-    """The report nobody listens to."""
+    """A report that nobody listens to."""
 
 
 @dataclass(frozen=True)

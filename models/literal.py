@@ -19,8 +19,9 @@ from pyomo.environ import Objective, maximize
 from pyomo.opt import WriterFactory
 from pyomo.repn.plugins.standard_form import LinearStandardFormCompiler
 
-from instances import Answer, InputError, Options, ProblemData, Report, Result, Solution, Stopwatch, conclude, ignore
+from instances import Answer, InputError, Options, ProblemData, Report, Solution, Stopwatch
 from instances.deadline import within
+from instances.options import ignore
 from models.highs import LinearModel, solve_arrays
 
 Values = Mapping[tuple[str, Any], float]

@@ -112,11 +112,11 @@ def plain(value: Any, path: str) -> Any:
     raise InputError(f"{path}: must be JSON, got {type(value).__name__}")
 
 
-def resolve(target: str) -> Callable[..., Any]:
+def resolve(target: str, what: str = "method") -> Callable[..., Any]:
     """The function that `module:function` names, also of a module in the current folder. Raises InputError."""
     module, _, name = target.partition(":")
     if not TARGET.fullmatch(target):
-        raise InputError(f"method: must be package.module:function, got {target!r}")
+        raise InputError(f"{what}: must be package.module:function, got {target!r}")
     if os.getcwd() not in sys.path:
         sys.path.append(os.getcwd())  # a console script does not look for the user's module where the user is
     try:
@@ -126,10 +126,10 @@ def resolve(target: str) -> Callable[..., Any]:
         raise
     except BaseException as error:  # whatever the user's module does when it is imported
         said = f"{error}" if isinstance(error, ImportError) else f"{type(error).__name__}: {error}"
-        raise InputError(f"method: {target}: {said}") from error
+        raise InputError(f"{what}: {target}: {said}") from error
     function = getattr(found, name, None)
     if not callable(function):
-        raise InputError(f"method: {target}: {module} has no function {name!r}")
+        raise InputError(f"{what}: {target}: {module} has no function {name!r}")
     return function
 
 

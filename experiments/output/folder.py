@@ -65,10 +65,10 @@ def result_file(instance: str, method: str) -> str:
     A short name of small letters, digits and `._+-` stays as it is. Any other is made of those and followed by `~`,
     which no plain name has, and a digest: some file systems take capitals for small letters.
     """
-    return f"{_part(instance, dots=True)}.{_part(method, dots=False)}.json"
+    return f"{part(instance, dots=True)}.{part(method, dots=False)}.json"
 
 
-def _part(name: str, dots: bool) -> str:
+def part(name: str, dots: bool) -> str:
     plain = PLAIN.fullmatch(name) and len(name) <= MOST and not RESERVED.fullmatch(name)
     if plain and (dots or "." not in name):
         return name

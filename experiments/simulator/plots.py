@@ -100,6 +100,26 @@ def _axes(width: float, height: float) -> tuple[Figure, Axes]:
     return figure, figure.subplots()
 
 
+def draw_all(folder: Path, done: Sequence[Simulated], baseline: str, data: Any) -> None:
+    """CDFs against the baseline, and of the first workload the use of the pools and a Gantt chart of each policy."""
+    minutes = data.slot_minutes
+    failed = {run.policy for run in done if run.status == "error"}
+    names = [name for name in dict.fromkeys(run.policy for run in done) if name not in failed]
+    tables = {name: [run.jobs_table() for run in done if run.policy == name] for name in names}
+    if len(tables) > 1 and baseline in tables:
+        save_figure(speedup_cdf(tables, baseline), folder / "speedup.svg")
+        save_figure(slowdown_cdf(tables, baseline, slot_minutes=minutes), folder / "slowdown.svg")
+    for run in done:
+        if run.workload != done[0].workload or run.status == "error":
+            continue
+        title, name, jobs = f"{run.workload}, {run.policy}", picture_name(run.policy), run.jobs_table()
+        use = pool_use(run.timeline_table(), data.capacity, slot_minutes=minutes, title=title)
+        save_figure(use, folder / f"use-{name}.svg")
+        if len(jobs) <= GANTT_JOBS:
+            chart = gantt(jobs, data.capacity, slot_minutes=minutes, title=title)
+            save_figure(chart, folder / f"gantt-{name}.svg")
+
+
 def plain(name: str) -> str:
     """A user's name as it is: without this matplotlib takes what is between two dollars for mathematics."""
     return name.replace("$", r"\$")

@@ -87,7 +87,7 @@ class PoolsWorld:
     def apply(self, decision: Start) -> None:
         self._arrived.clear()
         self._finished.clear()
-        for name in decision.starts:
+        for name in tuple(decision.starts):  # it may be the queue itself
             self._start(name)
         if self.timeline is not None:
             self.timeline.append((self._calendar.now, self._held, tuple(self._used.values()), self._waiting))

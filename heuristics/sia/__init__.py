@@ -1,9 +1,7 @@
 """Schedulers of SIA (Anticipatory Resource Allocation for ML Training, SoCC'23) and those it is compared with."""
 
 from heuristics.sia.baselines import Fcfs, Hived, MaxMinFair, ShortestFirst, Themis, length, service
-from heuristics.sia.sia_scheduler import Sia
 from heuristics.sia.methods import (
-    ONLINE,
     PLANNED,
     fcfs,
     gssf,
@@ -20,13 +18,16 @@ from heuristics.sia.methods import (
     ssf,
     themis,
 )
+from heuristics.sia.online import ONLINE, EarliestCutoff
 from heuristics.sia.predictors import Perfect, Predictor, Random, SlidingMaximum, windows_in_slots
 from heuristics.sia.replay import replay
-from heuristics.sia.safe import keep_cutoffs
+from heuristics.sia.reservations import keep_cutoffs
+from heuristics.sia.sia_scheduler import Sia
 
 __all__ = [
     "ONLINE",
     "PLANNED",
+    "EarliestCutoff",
     "Fcfs",
     "Hived",
     "MaxMinFair",

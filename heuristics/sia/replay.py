@@ -52,7 +52,7 @@ def replay(data: SiaOracle, policy: Policy[Any, Any]) -> dict[str, int]:
             arrived.append(job)
         view.now, view.arrived, view.finished = now, arrived, finished
         decision = policy.decide(view)
-        for name in decision.starts:
+        for name in tuple(decision.starts):  # it may be the queue itself
             job = waiting.pop(name)
             del queues[job.pool][name]
             view.idle -= job.gpus

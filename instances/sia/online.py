@@ -81,8 +81,9 @@ class Start(Decision):
 def snapshot(view: View) -> SiaOracle | None:
     """The oracle's problem of the jobs that wait or run at this moment, with slot 0 for now; times must be whole.
 
-    `None` where no job that waits is as narrow as what is idle, so that there is nothing to decide. A job that runs keeps its GPUs: it starts at slot 0 and has its remaining duration. A job that waits has its own
-    cut-off; a cut-off that is past can no longer be kept, and the job gets one that binds nobody.
+    `None` where no job that waits is as narrow as what is idle, so that there is nothing to decide. A job that runs
+    keeps its GPUs: it starts at slot 0 and has its remaining duration. A job that waits has its own cut-off; a cut-off
+    that is past can no longer be kept, and the job gets one that binds nobody.
     """
     now = view.now
     running = [

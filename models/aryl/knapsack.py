@@ -17,8 +17,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from instances import Answer, InputError, Options, Report, Solution, Stopwatch, ignore
+from instances import Answer, InputError, Options, Report, Solution, Stopwatch
 from instances.aryl import ArylElastic
+from instances.options import ignore
 from models.bounds import real_bound
 from models.highs import LinearModel, solve_arrays
 

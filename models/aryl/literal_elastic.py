@@ -19,8 +19,9 @@ from pyomo.environ import (
     minimize,
 )
 
-from instances import Answer, Options, Report, Result, Stopwatch, conclude, ignore
+from instances import Answer, Options, Report, Stopwatch
 from instances.aryl import ArylElastic
+from instances.options import ignore
 from models.aryl.schedules import Jobs, Schedule, Workers, planned, replay
 from models.bounds import real_bound
 from models.highs import solve_arrays

@@ -6,8 +6,9 @@ from typing import Any
 
 from pyomo.environ import Binary, ConcreteModel, Constraint, Objective, RangeSet, Set, Var, minimize
 
-from instances import Options, Report, Result, ignore
+from instances import Answer, Options, Report
 from instances.aryl import ArylReclaim
+from instances.options import ignore
 from models.literal import Values, solve_literal
 
 

@@ -15,8 +15,9 @@ import cvxpy as cp
 import numpy as np
 from scipy import sparse
 
-from instances import Answer, InputError, Options, Report, Solution, Stopwatch, ignore
+from instances import Answer, InputError, Options, Report, Solution, Stopwatch
 from instances.boa import BoaAllocation, planned, proven
+from instances.options import ignore
 from instances.result import Termination
 from models.boa.convex import LARGE, by_class
 from models.boa.curves import AMDAHL, POWER, TABLE, Choice, Curves, Lagrangian, cost_at, curves, width_at

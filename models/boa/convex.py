@@ -10,8 +10,9 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from instances import Answer, Options, Report, Solution, Stopwatch, ignore
+from instances import Answer, Options, Report, Solution, Stopwatch
 from instances.boa import BoaAllocation, planned, proven
+from instances.options import ignore
 from models.boa.curves import ROUNDING, Choice, Curves, Lagrangian, cost_at, curves, width_at
 from models.boa.network import FloatArray
 

@@ -12,7 +12,7 @@ from models.boa.curves import TABLE, curves
 from models.boa.micp import prepare, solve_micp
 
 
-@method("exact", honours=frozenset({"time_limit", "gap", "effort"}))
+@method("exact", honours=frozenset({"time_limit", "gap"}))
 def exact(data: BoaAllocation, options: Options, report: Report, start: Solution | None = None) -> Answer:
     """Solve a `boa-allocation` instance to proven optimality, or as far as the time limit allows.
 

@@ -15,8 +15,9 @@ from numpy.typing import NDArray
 from pyomo.environ import Binary, ConcreteModel, Constraint, NonNegativeReals, Objective, Set, Var, minimize, quicksum
 from scipy import sparse
 
-from instances import Answer, InputError, Options, Report, Solution, Stopwatch, check, ignore
+from instances import Answer, InputError, Options, Report, Solution, Stopwatch, check
 from instances.boa import BoaAllocation, WidthArrays, granted, proven, width_arrays
+from instances.options import ignore
 from models.bounds import REAL, real_bound
 from models.highs import solve_arrays
 from models.literal import Values, compile_model

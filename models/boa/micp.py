@@ -7,8 +7,9 @@ from math import fsum
 
 import numpy as np
 
-from instances import Answer, Options, Report, Solution, Stopwatch, ignore
+from instances import Answer, Options, Report, Solution, Stopwatch
 from instances.boa import BoaAllocation, WidthArrays, planned, proven, width_arrays
+from instances.options import ignore
 from instances.result import Termination
 from models.boa.gap_closing import close
 from models.boa.labels import OutOfMemory, OutOfTime

@@ -7,9 +7,10 @@ from dataclasses import replace
 
 import numpy as np
 
-from instances import Answer, Options, Report, Solution, Stopwatch, ignore
+from instances import Answer, Options, Report, Solution, Stopwatch
 from instances.eva import PackingArrays
 from instances.eva.arrays import Group
+from instances.options import ignore
 from instances.result import Termination
 from models.eva.column_generation import Outcome, column_generation
 from models.eva.configuration import Configuration, configuration, groups

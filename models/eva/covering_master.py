@@ -10,8 +10,9 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from instances import Options, Report, ignore
+from instances import Options, Report
 from instances.eva.arrays import FloatArray, Group, IntArray, PackingArrays
+from instances.options import ignore
 from instances.result import TracePoint
 from models.bounds import whole_bound
 from models.eva.configuration import configuration, groups, missing

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from instances import Answer, Options, Report, Solution, Stopwatch, ignore
+from instances import Answer, Options, Report, Solution, Stopwatch
 from instances.eva import EvaPacking, PackingArrays, packing_arrays
 from instances.eva.arrays import Group
 from instances.method import method
+from instances.options import ignore
 from models.eva.columns import solve_columns
 from models.eva.covering_master import in_usd, solve_covering
 from models.eva.net_saving import solve_net_saving

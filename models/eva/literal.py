@@ -21,16 +21,15 @@ from instances import (
     MalformedSolution,
     Options,
     Report,
-    Result,
     Solution,
     Stopwatch,
     check,
-    conclude,
-    ignore,
 )
 from instances.eva import EvaPacking, Task
 from instances.eva.amounts import Amounts
 from instances.fields import STEPS, steps
+from instances.method import method
+from instances.options import ignore
 from instances.result import TracePoint
 from models.bounds import whole_bound
 from models.highs import FloatArray, solve_arrays

@@ -15,8 +15,9 @@ from fractions import Fraction
 
 import numpy as np
 
-from instances import Answer, Options, Report, Stopwatch, ignore
+from instances import Answer, Options, Report, Stopwatch
 from instances.eva.arrays import FloatArray, Group, IntArray, PackingArrays
+from instances.options import ignore
 from models.eva.covering_master import in_usd
 from models.eva.partition import Partition, solve_partition
 from models.eva.patterns import CELLS, Patterns, feasible_patterns

@@ -7,7 +7,8 @@ from dataclasses import replace
 import numpy as np
 from scipy import sparse
 
-from instances import Answer, Options, Report, Result, Solution, Stopwatch, check, conclude, ignore
+from instances import Answer, Options, Report, Solution, Stopwatch, check
+from instances.options import ignore
 from instances.result import TracePoint
 from instances.sia import SiaOracle
 from models.highs import LinearModel, Solved, solve_arrays

@@ -12,7 +12,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from instances import Answer, Options, Report, Result, Solution, Stopwatch, conclude, ignore
+from instances import Answer, Options, Report, Solution, Stopwatch
+from instances.method import method
 from instances.result import Termination, TracePoint
 from instances.sia import SiaOracle
 from models.incumbent import Incumbent
@@ -136,7 +137,7 @@ class _Proof:
         self.info: dict[str, float] = {}
         self._known: dict[Component, Outcome] = {}
         self._rng = np.random.default_rng(options.seed)
-        self._rounds = 0
+        self._rounds = self._turns = 0
 
     @property
     def best(self) -> IntArray:
@@ -171,8 +172,9 @@ class _Proof:
         self._start()
         gained = True
         while gained and not self.done and self._exclude():
-            if self.clock.expired:
-                return "time_limit"
+            if (limit := self._limit()) is not None:
+                return limit
+            self._turns += 1
             before = self.delay - self.bound
             self._cut()
             if self.delay - self.bound >= WORTH_SEARCHING:
@@ -180,14 +182,21 @@ class _Proof:
             gained = before - (self.delay - self.bound) > WORTH * before and self._size() > MODERATE
         return self._integer()
 
+    def _limit(self) -> Termination | None:
+        """The limit that is reached, of time or of effort: turns of cutting and searching, rounds of programs."""
+        if self.clock.expired:
+            return "time_limit"
+        effort = self.options.effort
+        return "effort_limit" if effort is not None and max(self._turns, self._rounds) >= effort else None
+
     def _integer(self) -> Termination:
         """Integer programs until schedule and bound meet or the time is over."""
         rows = self._relaxation.tight
         left = self.delay - self.bound
         tolerance = CLOSED if left < FEW else COARSE * left
         while not self.done and self._exclude():
-            if self.clock.expired:
-                return "time_limit"
+            if (limit := self._limit()) is not None:
+                return limit
             self._rounds += 1
             broken = self._round(rows, tolerance)
             if not broken:

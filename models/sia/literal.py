@@ -18,8 +18,9 @@ from pyomo.environ import (
     minimize,
 )
 
-from instances import Options, Report, Result, ignore
-from instances.result import Answer, conclude
+from instances import Answer, Options, Report
+from instances.method import method
+from instances.options import OPTION_NAMES, ignore
 from instances.sia import SiaOracle
 from models.literal import Values, solve_literal
 from models.sia.opening import finer, proven

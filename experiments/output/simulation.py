@@ -1,0 +1,81 @@
+"""Simulations on the terminal, as CSV, and as tables and pictures in a folder."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+from rich.table import Table
+
+from experiments.output.folder import part
+from experiments.output.terminal import out
+from experiments.simulator.simulated import Simulated
+from instances.files import write_whole
+from instances.text import shown
+
+HEADINGS = {
+    "mean_jct_min": "mean JCT, min",
+    "jct_speedup": "speed-up of mean JCT",
+    "geometric_speedup": "geometric mean of speed-ups",
+    "mean_delay_min": "mean delay, min",
+    "slowed": "jobs slowed",
+    "total_slowdown_min": "slow-down in all, min",
+    "worst_slowdown_min": "worst, min",
+}
+LONG = ("options", "versions")  # in the JSON lines alone
+
+
+def rows_csv(rows: Sequence[dict[str, Any]]) -> str:
+    """One line a simulation; unknown values are empty."""
+    return pd.DataFrame(rows).drop(columns=list(LONG), errors="ignore").to_csv(index=False)
+
+
+def print_policies(rows: Sequence[dict[str, Any]], policies: Sequence[str], baseline: str) -> None:
+    """One row a policy: the median over the workloads, and the least and the largest."""
+    table = Table(box=None, header_style="bold", pad_edge=False)
+    table.add_column("policy")
+    for heading in HEADINGS.values():
+        table.add_column(heading, justify="right")
+    frame = pd.DataFrame(rows).reindex(columns=["workload", "policy", "fallbacks", *HEADINGS])
+    frame = frame.dropna(subset=["mean_jct_min"])
+    for name in policies:
+        mine = frame[frame["policy"] == name]
+        table.add_row(shown(name), *(_spread(mine[key]) for key in HEADINGS))
+    out.print(table)
+    number = frame["workload"].nunique()
+    least = " (least to largest)" if number > 1 else ""
+    out.print(f"{number} workload{'s' * (number != 1)}: median{least}; slowed: ends later than under {shown(baseline)}")
+    for name, times in frame[frame["fallbacks"] > 0].groupby("policy")["fallbacks"].sum().items():
+        out.print(f"{shown(str(name))}: a fallback made {times:g} decisions")
+
+
+def write_simulations(
+    folder: Path, rows: Sequence[dict[str, Any]], done: Sequence[Simulated], baseline: str, plots: Any
+) -> None:
+    """`summary.csv`, `jobs.csv`, `decisions.csv` where methods re-planned, and the pictures that `plots` draws."""
+    write_whole(folder / "summary.csv", rows_csv(rows).encode())
+    finished = [run for run in done if run.status == "finished"]
+    if not finished:
+        return
+    for name in ("jobs", "decisions"):
+        tables = [pd.DataFrame(getattr(run, name)) for run in finished]
+        labelled = [t.assign(workload=r.workload, policy=r.policy) for t, r in zip(tables, finished, strict=True)]
+        labelled = [t for t in labelled if len(t)]
+        if labelled:
+            write_whole(folder / f"{name}.csv", pd.concat(labelled).to_csv(index=False).encode())
+    plots(folder, done, baseline)
+
+
+def picture_name(policy: str) -> str:
+    """The name of a policy in a file name."""
+    return part(policy, dots=False)
+
+
+def _spread(values: pd.Series) -> str:
+    if values.isna().all():
+        return "-"
+    if len(values) == 1 or values.min() == values.max():
+        return f"{values.median():.4g}"
+    return f"{values.median():.4g} ({values.min():.4g} to {values.max():.4g})"

@@ -1,0 +1,68 @@
+"""SIA's pools in the simulator: the world, the policies by name, and the oracle that knows all jobs to come."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from functools import partial
+
+from experiments.harness.entry import always
+from experiments.sia.methods import METHODS
+from experiments.simulator.online import Online, Policies
+from experiments.simulator.scripted import Scripted
+from experiments.simulator.sia import PoolsWorld
+from heuristics.sia import ONLINE, PLANNED, EarliestCutoff
+from instances import InputError, Options, Result
+from instances.sia import SiaOracle
+from instances.sia.online import decision, snapshot
+
+ORACLE = "oracle"
+ORACLE_SECONDS = 60.0  # for the oracle to plan, where neither time nor effort is limited
+
+
+def _online(name: str, data: SiaOracle, options: Options) -> object:
+    return ONLINE[name](data, options.seed)
+
+
+def _planned(name: str, data: SiaOracle, options: Options) -> Scripted:
+    return Scripted(_starts(PLANNED[name](data, options)))
+
+
+def _oracle(data: SiaOracle, options: Options) -> Scripted:
+    from models.sia import exact  # with its compiled search, only where it is asked for
+
+    if options.time_limit is None and options.effort is None:
+        options = replace(options, time_limit=ORACLE_SECONDS)
+    return Scripted(_starts(exact(data, options)))
+
+
+def _starts(result: Result) -> Mapping[str, float]:
+    if result.solution is None:
+        raise InputError(f"{result.method} finds no schedule: {result.reason or result.status}")
+    starts: Mapping[str, float] = result.solution["starts"]
+    return starts
+
+
+def _unfit(name: str, data: SiaOracle) -> str | None:
+    return next((entry.unfit for entry in METHODS[SiaOracle.problem] if entry.name == name), always)(data)
+
+
+POLICIES: Policies = {
+    **{name: partial(_online, name) for name in ONLINE},
+    **{name: partial(_planned, name) for name in PLANNED},
+    ORACLE: _oracle,
+}
+ONLINE_OF = {
+    SiaOracle.problem: Online(
+        world=PoolsWorld.of,
+        policies=POLICIES,
+        unfit=_unfit,
+        snapshot=snapshot,
+        decision=decision,
+        fallback=EarliestCutoff,
+        hours=lambda data: data.slot_minutes / 60,
+        baseline="fcfs",
+        defaults=("ssf", "gssf", "mmfs", "sia-vc", "safe-ssf", "sia-perfect", "sia-sliding"),
+        slow=(ORACLE,),
+    )
+}

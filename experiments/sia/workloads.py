@@ -1,0 +1,45 @@
+"""Workloads of SIA for the simulator: from instance files, from Appendix C, or sampled from a pool trace."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from experiments.harness.instance_set import instances_at
+from instances import InputError, Instance
+from instances.sia import gavel, philly, synthetic, trace_instance
+
+READERS = {"philly": philly, "gavel": gavel}
+SEEDS = 3
+
+
+def workloads(
+    files: Sequence[Path], workload: str | None, trace: Path | None, seed: int, drawing: Mapping[str, Any]
+) -> list[Instance]:
+    """The workloads that the flags describe.
+
+    `drawing`: `seeds`, `days`, `slot_minutes` of what is drawn, and `trace_format`, `start_day`, `pools` of what is
+    sampled from a trace; `None` where a flag was not given. Raises InputError for a flag without effect.
+    """
+    if sum([bool(files), workload is not None, trace is not None]) != 1:
+        raise InputError("simulate: give instance files, or --workload, or --trace")
+    if trace is None:
+        _refuse("only --trace takes it", drawing, ("trace_format", "start_day", "pools"))
+    if files:
+        _refuse("instance files say it themselves", drawing, ("seeds", "days", "slot_minutes"))
+        return list(instances_at(files).values())
+    said = {name: drawing[name] for name in ("days", "slot_minutes") if drawing[name] is not None}
+    seeds = range(seed, seed + (drawing["seeds"] or SEEDS))
+    if workload is not None:
+        return [synthetic(workload, k, **said) for k in seeds]
+    assert trace is not None
+    table = READERS[drawing["trace_format"] or "philly"](trace)
+    said |= {"pools": drawing["pools"], "start_day": drawing["start_day"] or 0.0, "source": str(trace)}
+    return [trace_instance(table, seed=k, name=f"{trace.stem}-seed-{k}", **said) for k in seeds]
+
+
+def _refuse(why: str, drawing: Mapping[str, Any], names: Sequence[str]) -> None:
+    for name in names:
+        if drawing[name] is not None:
+            raise InputError(f"--{name.replace('_', '-')}: {why}, got {drawing[name]}")

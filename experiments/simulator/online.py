@@ -1,0 +1,44 @@
+"""What a paper tells the simulator: its world, its policies, and how a method's solution becomes a decision."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import pandas as pd
+
+from experiments.simulator.kernel import World
+from instances import Options, Solution
+from instances.online import Decision, Policy
+
+Policies = Mapping[str, Callable[[Any, Options], Policy[Any, Any]]]
+
+
+class TabledWorld(World, Protocol):
+    """A world that leaves tables behind."""
+
+    def jobs_table(self) -> pd.DataFrame: ...
+    def timeline_table(self) -> pd.DataFrame: ...
+
+
+@dataclass(frozen=True)
+class Online:
+    """How the workloads of one problem are simulated.
+
+    `world(data)` makes the world. `policies`: names of policies, made anew from data and options. `unfit(name, data)`
+    tells why a policy cannot run. `snapshot`, `decision` and `fallback` make a policy of any method (`replan`).
+    `hours(data)`: hours of one unit of the world's clock. `baseline` is what others are compared with, `defaults` what
+    runs unless named, `slow` what is left out of `all`.
+    """
+
+    world: Callable[[Any], TabledWorld]
+    policies: Policies
+    unfit: Callable[[str, Any], str | None]
+    snapshot: Callable[[Any], Any]
+    decision: Callable[[Any, Solution | None], Decision]
+    fallback: Callable[[], Policy[Any, Any]]
+    hours: Callable[[Any], float]
+    baseline: str
+    defaults: tuple[str, ...]
+    slow: tuple[str, ...] = ()

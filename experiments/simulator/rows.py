@@ -1,0 +1,63 @@
+"""One row a simulation: what every world measures, against a baseline on the same workload."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import pandas as pd
+
+from experiments.simulator.measures import summary
+from experiments.simulator.simulated import Simulated
+from experiments.simulator.simulation import Simulation, online_of
+from instances import InputError
+
+TIMES = ("delay", "jct", "slowdown")  # measures that end in these are times
+
+
+def rows_of(
+    tasks: Sequence[Simulation], done: Sequence[Simulated], baseline: str, warm_up_days: float = 0.0
+) -> list[dict[str, Any]]:
+    """One row a simulation, times in minutes and, of the measures that all worlds share, in hours.
+
+    Of a policy that failed there is only the error. Raises InputError where no job is left after the warm-up.
+    """
+    bases = {
+        run.workload: run.jobs_table() for run in done if run.policy == baseline and run.status == "finished"
+    }
+    return [_row(task, run, bases.get(run.workload), warm_up_days) for task, run in zip(tasks, done, strict=True)]
+
+
+def _row(task: Simulation, run: Simulated, base: pd.DataFrame | None, warm_up_days: float) -> dict[str, Any]:
+    row: dict[str, Any] = {
+        "workload": run.workload,
+        "problem": run.problem,
+        "policy": run.policy,
+        "seed": task.options.seed,
+    }
+    if run.status == "error":
+        return row | {"error": run.reason}
+    jobs, hours = run.jobs_table(), online_of(task.workload).hours(task.workload.data)
+    found = summary(jobs, base, warm_up=warm_up_days * 24 / hours)
+    if not found["jobs"]:
+        raise InputError(f"--warm-up-days: {run.workload} has no job after {warm_up_days:g} days")
+    row |= {
+        "jobs": found["jobs"],
+        "finished": int(jobs["end"].notna().sum()),
+        "mean_jct_h": found["mean_jct"] * hours,
+        "p95_jct_h": found["p95_jct"] * hours,
+        "mean_wait_h": found["mean_delay"] * hours,
+    }
+    for key, value in found.items():
+        timed = key.endswith(TIMES)
+        row[f"{key}_min" if timed else key] = value * hours * 60 if timed else value
+    decisions = len(run.decisions.get("time", ()))
+    return row | {
+        "bound": None,
+        "gap_to_bound": None,
+        "cpu_s": run.cpu_s,
+        "decisions": decisions,
+        "fallbacks": run.fallbacks,
+        "options": run.options,
+        "versions": run.versions,
+    }

@@ -1,0 +1,177 @@
+"""A simulation as a task of the harness: one policy on one workload, in a process of its own, kept when it is done."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, replace
+from typing import Any
+
+import pandas as pd
+
+from experiments.harness.apply import apply
+from experiments.harness.diary import Diary, Told
+from experiments.harness.entry import Entry
+from experiments.harness.own import resolve
+from experiments.harness.task import Digests
+from experiments.papers import METHODS, ONLINE
+from experiments.simulator.kernel import simulate
+from experiments.simulator.online import Online
+from experiments.simulator.replan import Replan
+from experiments.simulator.simulated import Columns, Simulated
+from instances import InputError, Instance, Options, ProblemData, Result, Stopwatch
+from instances.online import Policy
+from instances.options import OPTION_NAMES
+from instances.result import Termination, versions
+
+EFFORT = 200  # of a decision, where neither effort nor time is limited: nodes and rounds, the same on every machine
+
+
+def online_of(instance: Instance) -> Online:
+    """The world of an instance's problem. Raises InputError where there is none."""
+    if instance.problem not in ONLINE:
+        raise InputError(f"{instance.name}: the simulator runs {', '.join(ONLINE)}, got {instance.problem}")
+    return ONLINE[instance.problem]
+
+
+def policy_names(problem: str) -> list[str]:
+    """The policies of a problem's world, and the methods that become policies by re-planning."""
+    own = list(ONLINE[problem].policies)
+    return own + [entry.name for entry in METHODS[problem] if entry.name not in own]
+
+
+@dataclass(frozen=True)
+class Simulation:
+    """One policy on one workload, with the options asked for."""
+
+    workload: Instance
+    policy: str
+    options: Options = Options()
+
+    @property
+    def time_limit(self) -> float | None:
+        """None: the time limit of the options is for each decision, or for the oracle to plan."""
+        return None
+
+    @property
+    def modules(self) -> tuple[str, ...]:
+        return ()
+
+    def label(self) -> tuple[str, str]:
+        return self.workload.name, self.policy
+
+    def work(self, diary: Diary) -> Simulated:
+        """Run the policy to the end. Raises whatever the policy raises, and RuleBroken."""
+        data, online = self.workload.data, online_of(self.workload)
+        world = online.world(data)
+        with Stopwatch() as clock:
+            policy = self._made(online, data)
+            simulate(world, policy)
+        decisions = [asdict(entry) for entry in policy.log] if isinstance(policy, Replan) else []
+        found = {
+            "jobs": _columns(world.jobs_table()),
+            "timeline": _columns(world.timeline_table()),
+            "decisions": _columns(pd.DataFrame(decisions)),
+            "cpu_s": clock.cpu_s,
+        }
+        return self._simulated("finished").model_copy(update=found)
+
+    def outcome(self, found: Simulated) -> Simulated:
+        return found
+
+    def ended(self, told: Told, termination: Termination, reason: str) -> Simulated:
+        return self._simulated("error").model_copy(update={"reason": reason})
+
+    def content(self, digests: Digests) -> dict[str, Any]:
+        return {
+            "workload": digests.instance(self.workload),
+            "policy": self.policy,
+            "versions": versions(),
+            "source": digests.source(self.policy) if ":" in self.policy else None,
+        }
+
+    def kept(self, outcome: Simulated) -> bool:
+        return outcome.status == "finished"
+
+    def recalled(self, text: str) -> Simulated | None:
+        found = Simulated.model_validate_json(text)
+        return found if found.options == self.options.only(OPTION_NAMES) else None
+
+    def _made(self, online: Online, data: ProblemData) -> Policy[Any, Any]:
+        if ":" in self.policy:
+            return _own(self.policy, data)
+        why = online.unfit(self.policy, data)
+        if why is not None:
+            raise InputError(why)
+        if self.policy in online.policies:
+            return online.policies[self.policy](data, self.options)
+        entry = next(e for e in METHODS[self.workload.problem] if e.name == self.policy)
+        return self._replanned(online, entry)
+
+    def _replanned(self, online: Online, entry: Entry) -> Replan:
+        options = self.options
+        if options.effort is None and options.time_limit is None:
+            options = replace(options, effort=EFFORT)
+
+        def solve(data: ProblemData) -> Result:
+            return apply(entry, Instance.of(data, self.workload.name), options)
+
+        return Replan(solve, online.snapshot, online.decision, online.fallback())
+
+    def _simulated(self, status: Any) -> Simulated:
+        return Simulated(
+            workload=self.workload.name,
+            problem=self.workload.problem,
+            policy=self.policy,
+            status=status,
+            options=self.options.only(OPTION_NAMES),
+            versions=versions(),
+        )
+
+
+def chosen_policies(
+    workloads: Sequence[Instance], given: Sequence[str] | None, baseline: str | None
+) -> tuple[list[str], str]:
+    """The policies to run, the baseline first, and the baseline. Raises InputError for an unknown one.
+
+    `all` stands for the policies of the world, save for those that solve for long.
+    """
+    problem = workloads[0].problem
+    online = online_of(workloads[0])
+    for workload in workloads:
+        if workload.problem != problem:
+            raise InputError(f"{workload.name}: workloads must be of one problem, {problem}, got {workload.problem}")
+    known = policy_names(problem)
+    base = baseline or online.baseline
+    names = [base]
+    for name in given or online.defaults:
+        if name == "all":
+            names += [n for n in online.policies if n not in online.slow]
+        else:
+            names.append(name)
+    for name in names:
+        if ":" in name:
+            resolve(name, what="policy")  # before anything is run
+        elif name not in known:
+            raise InputError(f"policy: must be all, {', '.join(known)} or package.module:function, got {name!r}")
+    return list(dict.fromkeys(names)), base
+
+
+def simulations(workloads: Sequence[Instance], policies: Sequence[str], options: Options) -> list[Simulation]:
+    """Every policy on every workload. Raises InputError for two workloads of one name."""
+    for name, times in Counter(workload.name for workload in workloads).items():
+        if times > 1:
+            raise InputError(f"{times} workloads are called {name!r}: names must be unique")
+    return [Simulation(workload, policy, options) for workload in workloads for policy in policies]
+
+
+def _own(name: str, data: ProblemData) -> Policy[Any, Any]:
+    """The policy that the user's function makes of a copy of the data. Raises InputError where it is none."""
+    made = resolve(name, what="policy")(data.model_copy(deep=True))
+    if not callable(getattr(made, "decide", None)):
+        raise InputError(f"policy {name}: must return an object with decide(view), got {type(made).__name__}")
+    return made  # type: ignore[no-any-return]
+
+
+def _columns(table: pd.DataFrame) -> Columns:
+    return {str(name): table[name].astype(object).where(table[name].notna(), None).tolist() for name in table}
