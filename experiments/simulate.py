@@ -55,9 +55,8 @@ def simulate(
     warm_up_days: Annotated[float, typer.Option(help="Jobs submitted before do not count.", min=0)] = 0.0,
 ) -> None:
     """Run policies on workloads, and compare them with a baseline."""
-    drawing = {"seeds": seeds, "days": days, "slot_minutes": slot_minutes}
-    drawing |= {"trace_format": trace_format, "start_day": start_day, "pools": pools}
-    found = workloads(files or (), workload, trace, session.options.seed, drawing)
+    drawing = {"seeds": seeds, "days": days, "slot_minutes": slot_minutes, "start_day": start_day, "pools": pools}
+    found = workloads(files or (), workload, trace, session.options.seed, drawing, trace_format)
     names, base = chosen_policies(found, policy, baseline)
     tasks = simulations(found, names, session.options)
     with session.store() as store:
@@ -69,7 +68,7 @@ def simulate(
             if session.folder is not None:
                 from experiments.simulator.plots import draw_all  # with matplotlib, only where something is drawn
 
-                write_simulations(session.folder, rows, done, base, lambda *what: draw_all(*what, found[0].data))
+                write_simulations(session.folder, rows, done, base, found[0].data, draw_all)
 
         with files_first(write):
             if session.format == "json":

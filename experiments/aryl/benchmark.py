@@ -55,8 +55,8 @@ def _exactly(instances: list[Instance]) -> list[Callable[[], Result]]:
 
 def _examples(results: list[Result]) -> str:
     data = table_2().data
-    sides = [favour(data, order).objective for order in ("AB", "BA")]
-    other = favour(table_4().data, "BA").objective
+    sides = [favour(data, order=order).objective for order in ("AB", "BA")]
+    other = favour(table_4().data, order="BA").objective
     rule = two_phase(data).objective
     optima = ", ".join(f"{r.objective:.2f}" for r in results)
     return f"optima {optima}; Table 3 {sides[0]:.2f}, {sides[1]:.2f}; Table 4 {other:.2f}; two-phase {rule:.2f}"

@@ -29,7 +29,7 @@ class Told:
     @staticmethod
     def read(path: Path) -> Told:
         """What was written to `path`, and nothing where there is no such file."""
-        return pickle.loads(path.read_bytes()) if path.exists() else Told()  # type: ignore[no-any-return]
+        return pickle.loads(path.read_bytes()) if path.exists() else Told()
 
 
 class Diary:

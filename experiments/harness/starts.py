@@ -11,6 +11,7 @@ from instances import Answer, Options, ProblemData, Report, Result, Solution, St
 from instances.deadline import within
 from instances.fields import Sense
 from instances.method import Method
+from instances.result import TracePoint
 
 SHARE = 0.5  # of the time limit is the most that the heuristics may take
 LEAST_S = 1e-3  # of the time limit is left to the exact method in any case
@@ -65,7 +66,7 @@ def from_start(
     started_s, wall_s = clock.cpu_s, clock.wall_s
     left = options if limit is None else replace(options, time_limit=max(clock.remaining_s, LEAST_S))
     answer = method.answer(data, left, report, None if start is None else start.solution)
-    trace = [(when + wall_s, *values) for when, *values in answer.trace]
+    trace: list[TracePoint] = [(when + wall_s, found, bound) for when, found, bound in answer.trace]
     info = dict(answer.info)
     if start is not None:
         trace = [(wall_s, start.objective, None), *trace]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +24,7 @@ HEADINGS = {
     "total_slowdown_min": "slow-down in all, min",
     "worst_slowdown_min": "worst, min",
 }
+Draw = Callable[[Path, Sequence[Simulated], str, Any], None]
 LONG = ("options", "versions")  # in the JSON lines alone
 
 
@@ -47,14 +48,14 @@ def print_policies(rows: Sequence[dict[str, Any]], policies: Sequence[str], base
     number = frame["workload"].nunique()
     least = " (least to largest)" if number > 1 else ""
     out.print(f"{number} workload{'s' * (number != 1)}: median{least}; slowed: ends later than under {shown(baseline)}")
-    for name, times in frame[frame["fallbacks"] > 0].groupby("policy")["fallbacks"].sum().items():
-        out.print(f"{shown(str(name))}: a fallback made {times:g} decisions")
+    for policy, times in frame[frame["fallbacks"] > 0].groupby("policy")["fallbacks"].sum().items():
+        out.print(f"{shown(str(policy))}: a fallback made {times:g} decisions")
 
 
 def write_simulations(
-    folder: Path, rows: Sequence[dict[str, Any]], done: Sequence[Simulated], baseline: str, plots: Any
+    folder: Path, rows: Sequence[dict[str, Any]], done: Sequence[Simulated], baseline: str, data: Any, draw: Draw
 ) -> None:
-    """`summary.csv`, `jobs.csv`, `decisions.csv` where methods re-planned, and the pictures that `plots` draws."""
+    """`summary.csv`, `jobs.csv`, `decisions.csv` where methods re-planned, and the pictures that `draw` makes."""
     write_whole(folder / "summary.csv", rows_csv(rows).encode())
     finished = [run for run in done if run.status == "finished"]
     if not finished:
@@ -65,7 +66,7 @@ def write_simulations(
         labelled = [t for t in labelled if len(t)]
         if labelled:
             write_whole(folder / f"{name}.csv", pd.concat(labelled).to_csv(index=False).encode())
-    plots(folder, done, baseline)
+    draw(folder, done, baseline, data)
 
 
 def picture_name(policy: str) -> str:

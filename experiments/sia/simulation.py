@@ -13,14 +13,15 @@ from experiments.simulator.scripted import Scripted
 from experiments.simulator.sia import PoolsWorld
 from heuristics.sia import ONLINE, PLANNED, EarliestCutoff
 from instances import InputError, Options, Result
+from instances.online import Policy
 from instances.sia import SiaOracle
-from instances.sia.online import decision, snapshot
+from instances.sia.online import Start, View, decision, snapshot
 
 ORACLE = "oracle"
 ORACLE_SECONDS = 60.0  # for the oracle to plan, where neither time nor effort is limited
 
 
-def _online(name: str, data: SiaOracle, options: Options) -> object:
+def _online(name: str, data: SiaOracle, options: Options) -> Policy[View, Start]:
     return ONLINE[name](data, options.seed)
 
 

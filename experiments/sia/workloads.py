@@ -15,17 +15,23 @@ SEEDS = 3
 
 
 def workloads(
-    files: Sequence[Path], workload: str | None, trace: Path | None, seed: int, drawing: Mapping[str, Any]
+    files: Sequence[Path],
+    workload: str | None,
+    trace: Path | None,
+    seed: int,
+    drawing: Mapping[str, Any],
+    trace_format: str | None = None,
 ) -> list[Instance]:
     """The workloads that the flags describe.
 
-    `drawing`: `seeds`, `days`, `slot_minutes` of what is drawn, and `trace_format`, `start_day`, `pools` of what is
-    sampled from a trace; `None` where a flag was not given. Raises InputError for a flag without effect.
+    `drawing`: `seeds`, `days`, `slot_minutes` of what is drawn, and `start_day`, `pools` of what is sampled from a
+    trace; `None` where a flag was not given. Raises InputError for a flag without effect.
     """
     if sum([bool(files), workload is not None, trace is not None]) != 1:
         raise InputError("simulate: give instance files, or --workload, or --trace")
     if trace is None:
-        _refuse("only --trace takes it", drawing, ("trace_format", "start_day", "pools"))
+        given = {**drawing, "trace_format": trace_format}
+        _refuse("only --trace takes it", given, ("trace_format", "start_day", "pools"))
     if files:
         _refuse("instance files say it themselves", drawing, ("seeds", "days", "slot_minutes"))
         return list(instances_at(files).values())
@@ -34,7 +40,7 @@ def workloads(
     if workload is not None:
         return [synthetic(workload, k, **said) for k in seeds]
     assert trace is not None
-    table = READERS[drawing["trace_format"] or "philly"](trace)
+    table = READERS[trace_format or "philly"](trace)
     said |= {"pools": drawing["pools"], "start_day": drawing["start_day"] or 0.0, "source": str(trace)}
     return [trace_instance(table, seed=k, name=f"{trace.stem}-seed-{k}", **said) for k in seeds]
 

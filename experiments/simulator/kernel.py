@@ -188,7 +188,7 @@ def simulate(world: World, policy: Policy[Any, Decision], *, until: Time | None 
             wake = None
         left = world.waiting()
         if quiet and not calendar and left is not None:
-            raise RuleBroken(f"the policy is woken at {calendar.now} and does nothing: {left} would wait for ever")
+            raise RuleBroken(f"{left} is left waiting at {calendar.now} with nothing to come")
         if decision.wake_at is not None and left is not None:
             if not decision.wake_at > calendar.now:
                 raise RuleBroken(f"the policy asks at {calendar.now} to be woken at {decision.wake_at}")

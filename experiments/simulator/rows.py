@@ -22,9 +22,7 @@ def rows_of(
 
     Of a policy that failed there is only the error. Raises InputError where no job is left after the warm-up.
     """
-    bases = {
-        run.workload: run.jobs_table() for run in done if run.policy == baseline and run.status == "finished"
-    }
+    bases = {run.workload: run.jobs_table() for run in done if run.policy == baseline and run.status == "finished"}
     return [_row(task, run, bases.get(run.workload), warm_up_days) for task, run in zip(tasks, done, strict=True)]
 
 

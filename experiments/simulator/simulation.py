@@ -170,7 +170,8 @@ def _own(name: str, data: ProblemData) -> Policy[Any, Any]:
     made = resolve(name, what="policy")(data.model_copy(deep=True))
     if not callable(getattr(made, "decide", None)):
         raise InputError(f"policy {name}: must return an object with decide(view), got {type(made).__name__}")
-    return made  # type: ignore[no-any-return]
+    policy: Policy[Any, Any] = made
+    return policy
 
 
 def _columns(table: pd.DataFrame) -> Columns:

@@ -36,7 +36,7 @@ def replay(data: SiaOracle, policy: Policy[Any, Any]) -> dict[str, int]:
             if moment is not None
         ]
         if not moments:
-            raise RuleBroken(f"job {next(iter(waiting))} is left waiting at {view.now} with nothing to come")
+            raise _stuck(policy, next(iter(waiting)), view.now)
         now = int(min(moments))
         quiet = not coming and not ending  # the policy was woken, and nothing is to come
         finished, arrived, wake_at = [], [], None
@@ -62,7 +62,12 @@ def replay(data: SiaOracle, policy: Policy[Any, Any]) -> dict[str, int]:
             heappush(ending, (now + job.duration, len(starts), job))
         if quiet and not ending and waiting:
             job = next(iter(waiting.values()))
-            raise RuleBroken(f"the policy is woken at {now} and does nothing: job {job.id} would wait for ever")
+            raise _stuck(policy, job.id, now)
         if decision.wake_at is not None and waiting:
             wake_at = max(now + 1, -int(-decision.wake_at // 1))
     return starts
+
+
+def _stuck(policy: Policy[Any, Any], job: str, now: float) -> RuleBroken:
+    name = type(policy).__name__
+    return RuleBroken(f"job {job} is left waiting by policy {name} at {now}: nothing runs and nothing is to come")

@@ -86,7 +86,7 @@ def snapshot(view: View) -> SiaOracle | None:
     that is past can no longer be kept, and the job gets one that binds nobody.
     """
     now = view.now
-    running = [
+    running: list[dict[str, Any]] = [
         {"id": r.job.id, "pool": r.job.pool, "submit": 0, "duration": _whole(r.start + r.job.duration - now),
          "gpus": r.job.gpus, "latest_start": 0}
         for r in view.running.values()

@@ -167,5 +167,5 @@ def literal_windows(data: SiaOracle, options: Options, report: Report, *, window
         build_s=solved.build_s,
         solve_s=solved.solve_s,
         trace=[(when, found, None) for when, found, _ in solved.trace],
-        info=solved.info | {"restricted_bound": solved.bound},
+        info={**solved.info, "restricted_bound": solved.bound},
     )

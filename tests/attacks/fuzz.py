@@ -18,9 +18,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from experiments.methods import methods_for
-
-from experiments.harness.runner import Run, run_all
+from experiments.harness.plan import methods_for
+from experiments.harness.run import Run
+from experiments.harness.runner import run_all
 from instances import InputError, Instance, Options, Result, better, check, dump, load, parse
 from instances.boa import from_trace
 from instances.eva import alibaba, alive
@@ -115,7 +115,7 @@ def judge(case: Accepted, results: Sequence[tuple[Run, Result]]) -> Iterator[Fai
                 yield Failure(case.source, claim.method, symptom, case.text)
     for run, result in results:
         stuck = result.status == "infeasible" or (result.status, result.termination) == ("no_solution", "finished")
-        if run.method.kind == "exact" and stuck and found:
+        if run.entry.kind == "exact" and stuck and found:
             symptom = f"{result.status}, {result.reason}, but {found[0].method} has {found[0].objective!r}"
             yield Failure(case.source, result.method, symptom, case.text)
 
@@ -162,11 +162,11 @@ def lasting(cases: Sequence[Accepted], failures: Sequence[Failure], jobs: int) -
     """The failures; a method that was ended from outside, as on a busy machine, is given five times as long first."""
     late = {(f.source, f.method) for f in failures if f.symptom == OVERRAN}
     slow = [
-        Run(run.instance, run.method, Options(time_limit=5 * LIMIT_S))
+        Run(run.instance, run.entry, Options(time_limit=5 * LIMIT_S))
         for case in cases
         if any(case.source == source for source, _ in late)
         for run in planned(case)[0]
-        if (case.source, run.method.name) in late
+        if (case.source, run.entry.name) in late
     ]
     still = {(run.instance.name, r.method) for run, r in run_all(slow, jobs) if OVERRAN in wrong(run.instance.data, r)}
     return [f for f in failures if f.symptom != OVERRAN or (f.source, f.method) in still]

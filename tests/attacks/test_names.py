@@ -9,7 +9,9 @@ from typing import Any
 import highspy
 import pytest
 
-from experiments.methods import BUILDERS, METHODS, apply, resolve
+from experiments.harness.apply import apply
+from experiments.harness.own import resolve
+from experiments.papers import BUILDERS, METHODS
 from instances import InputError, Instance, Options, dump, ignore, load, parse, save
 from models.literal import write_model
 from tests.attacks.small import CONVEX, NET_SAVING, READINGS, examples

@@ -5,10 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from experiments.benchmarks import aryl_excess
-from experiments.methods import apply, methods_for
 
+from experiments.aryl import excess as aryl_excess
 from experiments.aryl.reference import instance_sets
+from experiments.harness.apply import apply
+from experiments.harness.plan import methods_for
 from instances import Options, ignore
 
 

@@ -6,7 +6,8 @@ from typing import Any
 
 import pytest
 
-from experiments.methods import METHODS, methods_for
+from experiments.harness.plan import methods_for
+from experiments.papers import METHODS
 from heuristics.boa import equal_share, one_width
 from instances import InputError, Instance, Options, check
 from instances.boa import BoaAllocation, random_allocation

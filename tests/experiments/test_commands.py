@@ -15,9 +15,9 @@ from pathlib import Path
 
 import pytest
 
-from experiments import reference
 from experiments.harness.gaps import score, summarise
 from experiments.output.table import files_first
+from experiments.papers import reference_sets
 from instances import OutputError, Reference, Result, save
 from instances.aryl import figure_5
 from instances.eva import table_3, table_7
@@ -296,9 +296,8 @@ def test_ended_from_outside_it_leaves_no_process_behind(table_3_file: Path):
 
 
 def scored_results(*objectives: tuple[str, str, float | None, float | None]):
-    from experiments.methods import methods_for
-
-    from experiments.harness.runner import Run
+    from experiments.harness.plan import methods_for
+    from experiments.harness.run import Run
     from instances import Options
 
     instance = table_3().model_copy(update={"reference": None})
@@ -381,7 +380,7 @@ def test_names_are_printed_as_they_are(tmp_path: Path):
 
 
 def test_the_quick_reference_study_touches_every_set():
-    quick, full = reference.instance_sets(quick=True), reference.instance_sets()
+    quick, full = reference_sets(quick=True), reference_sets()
     assert [s.name for s in quick] == [s.name for s in full]
     assert all(s.instances for s in quick)
     assert sum(len(s.instances) for s in quick) < sum(len(s.instances) for s in full)

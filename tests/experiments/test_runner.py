@@ -7,11 +7,15 @@ import time
 from pathlib import Path
 
 import pytest
-from experiments.methods import METHODS, Method, apply, methods_for
 
-from experiments import runner
-from experiments.harness.runner import Diary, Run, _checked, _from_diary, as_finished, plan, run_all
+from experiments.harness import runner
+from experiments.harness.apply import apply
+from experiments.harness.diary import Diary
+from experiments.harness.plan import methods_for, plan
+from experiments.harness.run import Run
+from experiments.harness.runner import as_finished, run_all
 from experiments.harness.store import Store, key
+from experiments.papers import METHODS
 from experiments.solve import exit_status
 from instances import Answer, InputError, Options, Result, load
 from instances.eva import table_3, table_7
@@ -171,7 +175,7 @@ def test_results_come_in_the_order_of_the_runs():
     runs = plan([table_7(60, seed) for seed in range(4)], ["exact", "no-packing"], Options())
     found = list(run_all(runs, jobs=2))
     assert [run for run, _ in found] == runs
-    assert [(r.instance, r.method) for _, r in found] == [(run.instance.name, run.method.name) for run in runs]
+    assert [(r.instance, r.method) for _, r in found] == [(run.instance.name, run.entry.name) for run in runs]
     assert {r.status for _, r in found} == {"optimal", "feasible"}
 
 
@@ -287,7 +291,7 @@ def test_a_kept_result_that_the_checker_does_not_confirm_is_run_again(tmp_path: 
     path = tmp_path / "s.sqlite"
     (run,) = plan([table_3()], ["no-packing"], Options())
     with Store(path, resume=False) as store:
-        store.put(run, apply(run.method, run.instance, run.options))
+        store.put(run, apply(run.entry, run.instance, run.options))
         assert store.get(run) is not None
     with sqlite3.connect(path) as database:
         assert database.execute(damage).rowcount == 1
@@ -306,7 +310,7 @@ def test_a_store_of_another_form_or_full_of_zeros_is_refused_in_one_line(tmp_pat
     path.unlink()
     (run,) = plan([table_3()], ["no-packing"], Options())
     with Store(path, resume=False) as store:
-        store.put(run, apply(run.method, run.instance, run.options))
+        store.put(run, apply(run.entry, run.instance, run.options))
     raw = path.read_bytes()
     path.write_bytes(raw[:4096] + bytes(len(raw) - 4096))
     with pytest.raises(InputError, match="cannot be used as a store"), Store(path, resume=True) as store:
@@ -315,7 +319,7 @@ def test_a_store_of_another_form_or_full_of_zeros_is_refused_in_one_line(tmp_pat
 
 def test_a_full_disk_is_told_once_and_ends_nothing(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
     (run,) = plan([table_3()], ["no-packing"], Options())
-    result = apply(run.method, run.instance, run.options)
+    result = apply(run.entry, run.instance, run.options)
     with Store(tmp_path / "s.sqlite", resume=False) as store:
         store._database.execute("PRAGMA query_only = 1")  # takes no more, as a full disk does
         store.keep(run, result)

@@ -7,10 +7,14 @@ from pathlib import Path
 
 import pytest
 from experiments.harness.method import EXACT
-from experiments.methods import METHODS, Method, apply, resolve
 
-from experiments.harness.runner import Diary, Run, _from_diary, run_all
+from experiments.harness.apply import apply
+from experiments.harness.diary import Diary
+from experiments.harness.own import resolve
+from experiments.harness.run import Run
+from experiments.harness.runner import run_all
 from experiments.harness.starts import best_start
+from experiments.papers import METHODS
 from heuristics.eva import full_reconfiguration, no_packing
 from instances import Answer, CheckFailed, Options, conclude
 from instances.eva import table_3

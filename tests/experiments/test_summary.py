@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from experiments.methods import methods_for
 
 from experiments.harness.gaps import Scored, false_references, score, summarise
-from experiments.harness.runner import Run
+from experiments.harness.plan import methods_for
+from experiments.harness.run import Run
 from instances import Instance, Options, Reference, Result
 from instances.aryl import figure_5
 from instances.eva import table_3

@@ -11,7 +11,8 @@ import networkx as nx
 import numpy as np
 import pytest
 
-from experiments.methods import METHODS, apply
+from experiments.harness.apply import apply
+from experiments.papers import METHODS
 from heuristics.aryl import afs, best_fit_decreasing, equal_split, gandiva, reclaim_greedy, two_phase
 from instances import InputError, Instance, Options, check, ignore
 from instances.aryl import (

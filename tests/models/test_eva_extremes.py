@@ -8,7 +8,7 @@ import highspy
 import numpy as np
 import pytest
 
-from experiments.methods import METHODS
+from experiments.papers import METHODS
 from heuristics.eva import full_reconfiguration, full_reconfiguration_first, no_packing
 from instances import InputError, Options, check
 from instances.eva import EvaPacking, packing_arrays, table_7

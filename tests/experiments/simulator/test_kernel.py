@@ -125,7 +125,7 @@ def answers(*wake_at):
 
 def test_a_policy_is_asked_again_when_it_says_so_and_not_for_ever():
     world = Waiting()
-    with pytest.raises(RuleBroken, match="woken at 7 and does nothing: job x would wait for ever"):
+    with pytest.raises(RuleBroken, match="job x is left waiting at 7 with nothing to come"):
         simulate(world, answers(7, 9))
     assert world.asked == [2, 7]
 

@@ -7,14 +7,13 @@ import math
 import numpy as np
 import pytest
 
-from experiments.simulator import PoolsWorld, Replan, Scripted, simulate, summary
+from experiments.simulator import PoolsWorld, Scripted, simulate, summary
 from heuristics.sia import Fcfs
-from instances import InputError, Options
+from instances import InputError
 from instances.online import RuleBroken
 from instances.sia import synthetic
 from instances.sia.online import Start
 from models.sia import exact
-
 
 JOBS = [("x", "p", 0, 3, 2), ("y", "p", 1, 2, 1)]
 
@@ -52,15 +51,15 @@ def test_a_policy_that_is_only_ever_woken_is_told_job_and_time():
 
     class Later:
         def decide(self, view):
-            return Decision(view.queues["p"] if view.now >= self.when else (), view.now + 1)
+            return Start(view.queues["p"] if view.now >= self.when else (), view.now + 1)
 
     policy = Later()
     policy.when = 2  # the last completion or submission is at 1: asked at 1, woken at 2
     world = PoolsWorld({"p": 3}, JOBS)
     simulate(world, policy)
-    assert jobs_table(world)["start"].tolist() == [2, 2]
+    assert world.jobs_table()["start"].tolist() == [2, 2]
     policy.when = 3
-    with pytest.raises(SimulationError, match="job x is left waiting at 2 with nothing to come"):
+    with pytest.raises(RuleBroken, match="job x is left waiting at 2 with nothing to come"):
         simulate(PoolsWorld({"p": 3}, JOBS), policy)
 
 
@@ -103,14 +102,14 @@ def test_the_oracles_schedule_has_its_objective_in_the_simulator(seed):
 def test_gpu_time_and_jobs_are_conserved(name):
     """The area under the use of each pool is the GPU time of its jobs."""
     instance = synthetic("base", 4, days=1)
-    run = run_policy(instance, name, Options())
-    spans = np.diff(run.timeline["time"])
+    run = Simulation(instance, name).work(None)
+    spans = np.diff(run.timeline_table()["time"])
     for pool in {job.pool for job in instance.data.jobs}:
-        area = (run.timeline[f"used {pool}"].to_numpy()[:-1] * spans).sum()
+        area = (run.timeline_table()[f"used {pool}"].to_numpy()[:-1] * spans).sum()
         assert area == sum(job.duration * job.gpus for job in instance.data.jobs if job.pool == pool)
-    assert run.timeline["in_use"].max() <= instance.data.capacity
-    assert (run.jobs["start"] >= run.jobs["submit"]).all()
-    assert (run.jobs["end"] - run.jobs["start"] == run.jobs["duration"]).all()
+    assert run.timeline_table()["in_use"].max() <= instance.data.capacity
+    assert (run.jobs_table()["start"] >= run.jobs_table()["submit"]).all()
+    assert (run.jobs_table()["end"] - run.jobs_table()["start"] == run.jobs_table()["duration"]).all()
 
 
 def poisson(seed, jobs, rate, servers):
@@ -176,5 +175,5 @@ def test_until_stops_in_between():
 
 
 def test_unknown_policy():
-    with pytest.raises(InputError, match="policy: must be one of fcfs"):
-        run_policy(synthetic("base", 0, days=0.2), "magic", Options())
+    with pytest.raises(InputError, match="policy: must be all, fcfs"):
+        chosen_policies([synthetic("base", 0, days=0.2)], ["magic"], None)
