@@ -4,45 +4,41 @@ from __future__ import annotations
 
 import time
 
-from instances import Answer, Options, Report, Result, Solution, conclude, ignore
+from instances import Answer, Options, Report, Solution
 from instances.eva import EvaPacking
+from instances.method import method
 from tests.user_heuristics import one_each
 
 
-def worse(
-    data: EvaPacking, options: Options = Options(), report: Report = ignore, start: Solution | None = None
-) -> Result:
-    """Reports and returns a dear solution, with a bound that holds, and says what it was given."""
+@method("exact")
+def worse(data: EvaPacking, options: Options, report: Report, start: Solution | None) -> Answer:
+    """A dear solution, reported and returned, with a bound that holds, and what was given."""
     report(one_each(data), 1.0)
     info = {"given": start, "left_s": options.time_limit}
-    return conclude(
-        data, "exact", Answer(one_each(data), 1.0, info=info, trace=[(0.0, 48.0, 1.0)]), options, kind="exact"
-    )
+    return Answer(one_each(data), 1.0, info=info, trace=[(0.0, 48.0, 1.0)])
 
 
-def hangs(
-    data: EvaPacking, options: Options = Options(), report: Report = ignore, start: Solution | None = None
-) -> Result:
-    """Reports something worse than the start and never ends."""
+@method("exact")
+def hangs(data: EvaPacking, report: Report, start: Solution | None) -> Answer:
+    """Something worse than the start is reported, and there is no end."""
     report(one_each(data), 1.0)
     time.sleep(600)
     raise AssertionError
 
 
-def gives_up(
-    data: EvaPacking, options: Options = Options(), report: Report = ignore, start: Solution | None = None
-) -> Result:
-    return conclude(data, "exact", Answer(None, 1.0, "time_limit", "time limit"), options, kind="exact")
+@method("exact")
+def gives_up(data: EvaPacking, start: Solution | None) -> Answer:
+    """No solution, and a bound."""
+    return Answer(None, 1.0, "time_limit", "time limit")
 
 
-def denies(
-    data: EvaPacking, options: Options = Options(), report: Report = ignore, start: Solution | None = None
-) -> Result:
-    return conclude(data, "exact", Answer(None, None, "infeasible", "so it seems"), options, kind="exact")
+@method("exact")
+def denies(data: EvaPacking, start: Solution | None) -> Answer:
+    """A false proof that there is no solution."""
+    return Answer(None, None, "infeasible", "so it seems")
 
 
-def lies(
-    data: EvaPacking, options: Options = Options(), report: Report = ignore, start: Solution | None = None
-) -> Result:
+@method("exact")
+def lies(data: EvaPacking, start: Solution | None) -> Answer:
     """A bound beyond the start."""
-    return conclude(data, "exact", Answer(one_each(data), 48.0), options, kind="exact")
+    return Answer(one_each(data), 48.0)

@@ -17,6 +17,7 @@ Time = float
 
 TIE = 1e-9  # relative: moments this close are one, for rates are floats and completions that are meant together differ
 MOST_TIED = 1e3  # but never further apart than this many times TIE: whole moments stay apart
+DONE = 1e-12  # share of the work of an activity that is none: what is left of it by rounding
 WAKING = 1_000  # rank of a wake-up: after all that happens by itself
 
 
@@ -133,10 +134,11 @@ class Activity:
     one: exact between the changes.
     """
 
-    __slots__ = ("_calendar", "_completion", "_done", "_rank", "_remaining", "_since", "rate")
+    __slots__ = ("_amount", "_calendar", "_completion", "_done", "_rank", "_remaining", "_since", "rate")
 
     def __init__(self, calendar: Calendar, amount: float, done: Callable[[], None], *, rank: int = 0) -> None:
-        self._calendar, self._remaining, self._done, self._rank = calendar, amount, done, rank
+        self._calendar, self._amount, self._done, self._rank = calendar, amount, done, rank
+        self._remaining = amount
         self.rate: float = 0
         self._since = calendar.now
         self._completion: Event | None = None
@@ -154,8 +156,9 @@ class Activity:
         if self._completion is not None:
             self._completion.cancel()
             self._completion = None
-        if rate > 0:
-            needed = max(0, self._remaining) if rate == 1 else max(0.0, self._remaining) / rate
+        done = self._remaining <= DONE * self._amount  # at this very moment: it completes, whatever the rate is now
+        if done or rate > 0:
+            needed = 0 if done else self._remaining if rate == 1 else self._remaining / rate
             self._completion = self._calendar.at(self._since + needed, self._complete, rank=self._rank)
 
     def _complete(self) -> None:

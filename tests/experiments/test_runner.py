@@ -8,15 +8,16 @@ from pathlib import Path
 
 import pytest
 
+from experiments.entry import exit_status
 from experiments.harness import runner
-from experiments.harness.apply import apply
-from experiments.harness.diary import Diary
+from experiments.harness.apply import Found, apply, load_method
+from experiments.harness.diary import Diary, Told
+from experiments.harness.entry import Entry
 from experiments.harness.plan import methods_for, plan
 from experiments.harness.run import Run
 from experiments.harness.runner import as_finished, run_all
-from experiments.harness.store import Store, key
+from experiments.harness.store import Store
 from experiments.papers import METHODS
-from experiments.solve import exit_status
 from instances import Answer, InputError, Options, Result, load
 from instances.eva import table_3, table_7
 
@@ -51,12 +52,12 @@ def test_a_broken_constraint_is_said_and_has_no_gap():
 
 
 def test_a_user_s_heuristic_gets_the_seed_if_it_takes_it():
-    (run,) = plan([table_3()], ["tests.user_heuristics:seeded"], Options(seed=3), frozenset({"seed"}))
+    (run,) = plan([table_3()], ["tests.user_heuristics:seeded"], Options(seed=3))
     ((_, result),) = run_all([run])
     assert result.objective == 48 + 3 * 12  # as many idle instances as the seed says
     assert result.options["seed"] == 3
-    with pytest.raises(InputError, match="--seed"):
-        plan([table_3()], ["tests.user_heuristics:one_each"], Options(seed=3), frozenset({"seed"}))
+    (other,) = plan([table_3()], ["tests.user_heuristics:one_each"], Options(seed=3))
+    assert "seed" not in apply(other.entry, other.instance, other.options).options  # it takes no notice of it
 
 
 @pytest.mark.parametrize(
@@ -113,7 +114,7 @@ def test_what_a_heuristic_does_to_its_data_is_not_what_is_checked():
 def test_the_answer_of_a_process_is_checked_against_the_data_of_this_one():
     (run,) = plan([table_3()], ["exact"], Options())
     forged = Answer({"instances": []}, 0.0)  # as from a process whose data have lost all tasks
-    result = _checked(run, forged)
+    result = run.outcome(Found(forged, "exact"))
     assert result.status == "error"
     assert "breaks a constraint" in result.reason
 
@@ -165,7 +166,7 @@ def test_what_was_reported_last_survives_the_end(tmp_path: Path):
     diary(BEST, None)
     diary(None, 12.0)  # too soon after the last to be written down
     diary(BEST, 11.5)
-    result = _from_diary(run, diary.path, "killed", "ended")
+    result = run.ended(Told.read(diary.path), "killed", "ended")
     assert (result.status, result.objective, result.bound) == ("feasible", 12.8, 11.5)
     assert result.solution == BEST
     assert result.gap == pytest.approx(1.3 / 12.8)
@@ -225,10 +226,14 @@ def test_a_function_of_compiled_code_is_called_with_the_data():
         apply(method, table_3(), Options())
 
 
-def test_options_that_no_method_honours_are_refused():
-    with pytest.raises(InputError, match="--gap: none of the chosen methods"):
-        plan([table_3()], ["no-packing"], Options(gap=0.1), frozenset({"gap"}))
-    plan([table_3()], ["no-packing", "exact"], Options(gap=0.1), frozenset({"gap"}))
+def test_a_limit_is_never_an_error_and_a_result_says_what_was_in_effect():
+    asked = Options(gap=0.1, threads=2, seed=3, time_limit=30.0)
+    effective = {
+        run.entry.name: apply(run.entry, run.instance, asked).options
+        for run in plan([table_3()], ["no-packing", "exact"], asked)
+    }
+    assert effective["no-packing"] == {"time_limit": 30.0}
+    assert effective["exact"] == {"time_limit": 30.0, "gap": 0.1, "threads": 2, "seed": 3, "effort": None}
 
 
 def test_every_method_s_function_exists_and_takes_its_problem():
@@ -236,7 +241,7 @@ def test_every_method_s_function_exists_and_takes_its_problem():
     for method in METHODS["eva-packing"]:
         ((_, result),) = run_all([Run(table, method, Options())])
         assert result.solved
-        assert set(result.options) == set(method.honours)
+        assert set(result.options) == set(load_method(method).honours)
 
 
 @pytest.mark.parametrize(
@@ -257,11 +262,15 @@ def test_the_store_keeps_results_apart_by_what_they_depend_on(tmp_path: Path, ta
         assert store.get(run) == result
     changed = plan([instance], ["exact"], Options(gap=0.01))[0]
     other = plan([table_7(5, 0)], ["exact"], Options())[0]
-    assert len({key(run), key(changed), key(other)}) == 3
-    # an option that a method takes no notice of does not matter
-    assert key(plan([instance], ["no-packing"], Options())[0]) == key(
-        plan([instance], ["no-packing"], Options(gap=0.1))[0]
-    )
+    plain, wider = (plan([instance], ["no-packing"], Options(gap=gap))[0] for gap in (1e-6, 0.1))
+    with Store(tmp_path / "s.sqlite", resume=True) as store:
+        assert store.get(changed) is None
+        assert store.get(other) is None
+        store.put(plain, apply(plain.entry, plain.instance, plain.options))
+        assert store.get(wider) is not None  # an option that a method takes no notice of does not matter
+        again = apply(changed.entry, changed.instance, changed.options)
+        store.put(changed, again)
+        assert (store.get(run), store.get(changed)) == (result, again)
     with Store(tmp_path / "s.sqlite", resume=True) as store:
         assert store.get(run) == result
     with Store(tmp_path / "s.sqlite", resume=False) as store:
@@ -279,12 +288,12 @@ def test_a_folder_belongs_to_one_command_at_a_time(tmp_path: Path):
 @pytest.mark.parametrize(
     "damage",
     [
-        "UPDATE runs SET result = replace(result, '\"objective\":16.2', '\"objective\":1.5')",
-        "UPDATE runs SET result = replace(result, '\"count\":1', '\"count\":2')",
-        "UPDATE runs SET result = replace(result, '\"feasible\"', '\"optimal\"')",
-        "UPDATE runs SET result = 'no JSON'",
-        "UPDATE runs SET result = '{}'",
-        "UPDATE runs SET result = x'00ff00'",
+        "UPDATE runs SET outcome = replace(outcome, '\"objective\":16.2', '\"objective\":1.5')",
+        "UPDATE runs SET outcome = replace(outcome, '\"count\":1', '\"count\":2')",
+        "UPDATE runs SET outcome = replace(outcome, '\"feasible\"', '\"optimal\"')",
+        "UPDATE runs SET outcome = 'no JSON'",
+        "UPDATE runs SET outcome = '{}'",
+        "UPDATE runs SET outcome = x'00ff00'",
     ],
 )
 def test_a_kept_result_that_the_checker_does_not_confirm_is_run_again(tmp_path: Path, damage: str):
@@ -336,13 +345,18 @@ def test_a_heuristic_that_has_been_edited_is_run_again(tmp_path: Path, monkeypat
     module = tmp_path / "edited_by_its_author.py"
     module.write_text("def f(data):\n    return {}\n")
     (run,) = plan([table_3()], ["edited_by_its_author:f"], Options())
-    before = key(run)
-    assert key(run) == before
+
+    def key() -> str:
+        with Store(tmp_path / "s.sqlite", resume=True) as store:
+            return store.key(run)
+
+    before = key()
+    assert key() == before
     module.write_text("def f(data):\n    return {'instances': []}\n")
-    changed = key(run)
+    changed = key()
     assert changed != before
     (tmp_path / "helper.py").write_text("")
-    assert key(run) != changed
+    assert key() != changed
 
 
 def test_failed_runs_are_not_kept(tmp_path: Path):
@@ -360,4 +374,4 @@ def test_a_store_that_is_none_is_refused(tmp_path: Path):
 
 
 def test_methods_are_compared_by_what_they_are():
-    assert Method("a", "b:c", "exact", frozenset()) == Method("a", "b:c", "exact", frozenset(), lambda data: "no")
+    assert Entry("a", "b:c") == Entry("a", "b:c", lambda data: "no")

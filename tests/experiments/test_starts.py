@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import inspect
 from pathlib import Path
 
 import pytest
-from experiments.harness.method import EXACT
 
-from experiments.harness.apply import apply
-from experiments.harness.diary import Diary
-from experiments.harness.own import resolve
+from experiments.harness.apply import apply, load_method
+from experiments.harness.diary import Diary, Told
+from experiments.harness.entry import Entry
 from experiments.harness.run import Run
 from experiments.harness.runner import run_all
 from experiments.harness.starts import best_start
@@ -24,8 +22,8 @@ TABLE_3 = table_3()
 STARTS = ("no-packing", "full-reconfiguration", "full-reconfiguration-first")
 
 
-def method(name: str) -> Method:
-    return Method("exact", f"tests.exact_methods:{name}", "exact", EXACT, starts=STARTS)
+def method(name: str) -> Entry:
+    return Entry("exact", f"tests.exact_methods:{name}", starts=STARTS)
 
 
 def told(name: str, options: Options = Options()):
@@ -70,7 +68,7 @@ def test_the_better_of_the_first_and_the_last_incumbent_is_kept(tmp_path: Path):
         diary = Diary(tmp_path / "diary")
         diary(first, None)
         diary(last, None)
-        assert _from_diary(run, diary.path, "killed", "ended").objective == 12.8
+        assert run.ended(Told.read(diary.path), "killed", "ended").objective == 12.8
 
 
 def test_heuristics_that_fail_break_a_constraint_or_find_nothing_are_no_start():
@@ -101,7 +99,7 @@ def test_a_heuristic_that_never_ends_is_broken_off_at_half_of_the_limit():
 
 def test_every_start_is_a_heuristic_of_its_problem_and_every_method_with_one_takes_it():
     for methods in METHODS.values():
-        heuristics = {m.name for m in methods if m.kind == "heuristic"}
+        heuristics = {m.name for m in methods if load_method(m).kind == "heuristic"}
         for m in methods:
             assert set(m.starts) <= heuristics
-            assert not m.starts or "start" in inspect.signature(resolve(m.target)).parameters
+            assert not m.starts or "start" in load_method(m).takes

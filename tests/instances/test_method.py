@@ -6,7 +6,7 @@ import inspect
 
 import pytest
 
-from instances import Answer, CheckFailed, Options, Result
+from instances import Answer, CheckFailed, InputError, Options, Result
 from instances.eva import table_3
 from instances.method import ANY, SEEDED, Method, method
 
@@ -51,7 +51,7 @@ def test_report_and_start_reach_those_who_name_them():
     told = []
     start = alone(DATA)
     result = begun(DATA, report=lambda *what: told.append(what), start=start)
-    assert told == [(start, 1.0)]
+    assert told == [(start, None), (start, 1.0)]  # a start is told before anything is done
     assert (result.objective, result.bound) == (48.0, 1.0)
 
 
@@ -88,3 +88,16 @@ def test_parameters_of_a_method_s_own_are_given_by_name():
 
     assert either(DATA).status == "feasible"
     assert either(DATA, largest=False).status == "violates"
+
+
+def test_a_start_is_never_lost_and_a_false_one_refused():
+    @method("exact")
+    def finds_nothing(data, start=None):
+        return Answer(None, 1.0, "time_limit", "time limit")
+
+    result = finds_nothing(DATA, start=alone(DATA))
+    assert (result.status, result.objective, result.bound) == ("feasible", 48.0, 1.0)
+    with pytest.raises(InputError, match="start: task t1 is placed 0 times"):
+        finds_nothing(DATA, start={"instances": []})
+    with pytest.raises(InputError, match="start: must be an object"):
+        finds_nothing(DATA, start={"nothing": 1})

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from experiments.simulator import PoolsWorld, Scripted, simulate, summary
+from experiments.simulator.simulation import Simulation, chosen_policies
 from heuristics.sia import Fcfs
 from instances import InputError
 from instances.online import RuleBroken
