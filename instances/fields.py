@@ -39,6 +39,14 @@ def on_grid(number: float) -> float:
     return nearest + 0.0  # no negative zero
 
 
+def not_tiny(ratio: float) -> float:
+    """`ratio`, which is on no grid. Raises a validation error where it is smaller than a step: its inverse is no number
+    that anything is measured in."""
+    if ratio * STEPS < 1:
+        refuse("", f"must be at least 1e-{DIGITS}", ratio)
+    return ratio
+
+
 def steps(number: float) -> int:
     """A number of the grid as a whole number of its steps."""
     return round(Fraction(repr(number)) * STEPS)
@@ -48,7 +56,7 @@ Name = Annotated[str, StringConstraints(strict=True, min_length=1, max_length=20
 Number = Annotated[float, Field(strict=True, allow_inf_nan=False, ge=-LARGEST, le=LARGEST)]
 NonNegative = Annotated[float, Field(strict=True, allow_inf_nan=False, ge=0, le=LARGEST), AfterValidator(on_grid)]
 Positive = Annotated[float, Field(strict=True, allow_inf_nan=False, gt=0, le=LARGEST), AfterValidator(on_grid)]
-PositiveRatio = Annotated[float, Field(strict=True, allow_inf_nan=False, ge=1 / STEPS, le=LARGEST)]
+PositiveRatio = Annotated[float, Field(strict=True, allow_inf_nan=False, gt=0, le=LARGEST), AfterValidator(not_tiny)]
 Share = Annotated[float, Field(strict=True, allow_inf_nan=False, ge=0, le=1)]
 Count = Annotated[int, Field(strict=True, ge=0, le=LARGEST)]
 PositiveCount = Annotated[int, Field(strict=True, ge=1, le=LARGEST)]

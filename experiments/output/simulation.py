@@ -30,7 +30,8 @@ LONG = ("options", "versions")  # in the JSON lines alone
 
 def rows_csv(rows: Sequence[dict[str, Any]]) -> str:
     """One line a simulation; unknown values are empty."""
-    return pd.DataFrame(rows).drop(columns=list(LONG), errors="ignore").to_csv(index=False)
+    table = pd.DataFrame(rows).drop(columns=list(LONG), errors="ignore")
+    return table[sorted(table, key="cpu_s".__eq__)].to_csv(index=False)  # the seconds, which differ each time, last
 
 
 def print_policies(rows: Sequence[dict[str, Any]], policies: Sequence[str], baseline: str) -> None:

@@ -12,7 +12,7 @@ import pytest
 from experiments.harness.apply import apply
 from experiments.harness.own import resolve
 from experiments.papers import BUILDERS, METHODS
-from instances import InputError, Instance, Options, dump, ignore, load, parse, save
+from instances import InputError, Instance, Options, dump, load, parse, save
 from models.literal import write_model
 from tests.attacks.small import CONVEX, NET_SAVING, READINGS, examples
 
@@ -160,7 +160,7 @@ def solved(instance: Instance, name: str) -> float | None:
     (method,) = (m for m in METHODS[instance.problem] if m.name == name)
     if method.unfit(instance.data) is not None:
         return None
-    result = apply(method, instance, Options(), ignore)
+    result = apply(method, instance, Options())
     assert result.status in ("optimal", "feasible", "violates"), (name, result.reason)
     assert method.kind != "exact" or result.solved
     return result.objective

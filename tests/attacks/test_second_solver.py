@@ -11,7 +11,7 @@ import pytest
 from experiments.harness.apply import apply
 from experiments.harness.own import resolve
 from experiments.papers import BUILDERS, METHODS
-from instances import InputError, Instance, Options, ignore
+from instances import InputError, Instance, Options
 from models.literal import write_model
 from tests.attacks.small import CONVEX, NET_SAVING, READINGS, examples
 
@@ -21,7 +21,7 @@ SEEDS = 12
 
 def exact_optimum(instance: Instance) -> float:
     (method,) = (m for m in METHODS[instance.problem] if m.name == "exact")
-    result = apply(method, instance, Options(), ignore)
+    result = apply(method, instance, Options())
     assert result.status == "optimal", (instance.name, result.reason)
     assert result.objective is not None
     return result.objective

@@ -10,13 +10,13 @@ from experiments.aryl import excess as aryl_excess
 from experiments.aryl.reference import instance_sets
 from experiments.harness.apply import apply
 from experiments.harness.plan import methods_for
-from instances import Options, ignore
+from instances import Options
 
 
 @pytest.mark.parametrize("reference", instance_sets(quick=True), ids=lambda s: s.name)
 def test_every_method_of_a_reference_set_runs_and_none_beats_the_proof(reference):
     for instance in reference.instances:
-        results = [apply(m, instance, Options(), ignore) for m in methods_for(instance, list(reference.methods))]
+        results = [apply(m, instance, Options()) for m in methods_for(instance, list(reference.methods))]
         best = next(r for r in results if r.method == "exact")
         assert best.status == "optimal"
         for result in results:

@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 
 from experiments.harness.gaps import score, summarise
-from experiments.output.table import files_first
+from experiments.output.folder import files_first
 from experiments.papers import reference_sets
 from instances import OutputError, Reference, Result, save
 from instances.aryl import figure_5

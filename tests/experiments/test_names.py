@@ -9,11 +9,12 @@ import sys
 from pathlib import Path
 
 import pytest
-from experiments.output.filename import result_file
 
 from experiments.harness.gaps import Row
 from experiments.harness.instance_set import from_paths
-from experiments.output.columns import MEASURED, NAMED, summary_csv
+from experiments.output.columns import MEASURED, NAMED
+from experiments.output.csv import summary_csv
+from experiments.output.folder import result_file
 from experiments.output.report import gap_plot
 from experiments.output.text import cell, label
 from instances import Instance, save

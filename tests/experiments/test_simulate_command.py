@@ -89,9 +89,9 @@ def test_bad_input_is_one_line_and_status_2(arguments, line):
 @pytest.mark.parametrize(
     ("body", "line"),
     [
-        ("return Decision(['j0', 'j0'])", "job j0 is started at 0 and was at 0 before"),
+        ("return Start(['j0', 'j0'])", "job j0 is started at 0 and was at 0 before"),
         (
-            "return Decision(list(view.queues['p0']) + list(view.queues['p1']))",
+            "return Start(list(view.queues['p0']) + list(view.queues['p1']))",
             "job j1 is started at 0 on 1 GPUs, 0 are idle",
         ),
         ("return 1 / 0", "ZeroDivisionError: division by zero"),
@@ -111,19 +111,19 @@ def test_a_policy_of_ones_own_that_breaks_a_rule_loses_its_own_run_only(five, tm
 def own(five, tmp_path, body, *arguments):
     """`simulate` with a policy `own:make` whose `decide` has this body."""
     (tmp_path / "own.py").write_text(
-        "from heuristics.sia import Decision\n"
+        "from instances.sia.online import Start\n"
         "class P:\n    def decide(self, view):\n"
         f"        {body}\n"
         "def make(data):\n    return P()\n"
     )
     words = [str(five), "--policy", "own:make", "--quiet", *map(str, arguments)]
-    command = [sys.executable, "-c", f"import sys; sys.path.insert(0, {str(ROOT)!r}); sys.argv[1:] = {words!r}; "
-               "from experiments.cli import main; main('simulate')"]  # fmt: skip
+    command = [sys.executable, "-c", f"import sys; sys.path.insert(0, {str(ROOT)!r}); sys.argv[1:] = {['simulate', *words]!r}; "
+               "from experiments.cli import main; main()"]  # fmt: skip
     return subprocess.run(command, capture_output=True, text=True, cwd=tmp_path, timeout=120)
 
 
 def test_a_policy_that_is_woken_for_ever_is_an_error_that_names_job_policy_and_time(five, tmp_path):
-    run = own(five, tmp_path, "return Decision((), view.now + 5)", "--jobs", 2)
+    run = own(five, tmp_path, "return Start((), view.now + 5)", "--jobs", 2)
     assert run.returncode == 1
     assert run.stderr == "gapwise: sia-five-jobs: policy own:make: job j0 is left waiting at 7 with nothing to come\n"
     assert [line.split()[0] for line in run.stdout.splitlines()[1:-1]] == ["fcfs", "own:make"]
