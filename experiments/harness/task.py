@@ -8,6 +8,7 @@ from typing import Any, Protocol, Self, TypeVar
 from experiments.harness.diary import Diary, Told
 from experiments.harness.own import source_digest
 from instances import CheckFailed, InputError, Instance
+from instances.online import RuleBroken
 from instances.result import Termination
 
 
@@ -93,5 +94,5 @@ class Failure:
             said = str(error)
         except Exception:
             said = "whose text cannot be had"
-        reason = said if isinstance(error, InputError | CheckFailed) else f"{name}: {said}" if said else name
+        reason = said if isinstance(error, InputError | CheckFailed | RuleBroken) else f"{name}: {said}" if said else name
         return cls(" ".join(reason.split()), told)

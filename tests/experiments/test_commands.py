@@ -46,7 +46,7 @@ def test_solve_prints_one_json_object_a_result(table_3_file: Path):
     assert rows[0]["status"] == "optimal"
     assert rows[0]["gap"] == 0
     assert rows[2]["gap"] is None
-    assert rows[0]["options"] == {"gap": 1e-6, "seed": 0, "threads": 1, "time_limit": None}
+    assert rows[0]["options"] == {"effort": None, "gap": 1e-6, "seed": 0, "threads": 1, "time_limit": None}
     assert {"highspy", "python"} <= set(rows[0]["versions"])
     assert Result.model_validate(rows[0]).solution == rows[0]["solution"]
 
@@ -199,7 +199,6 @@ BAD = [
     ("solve {file} --out /dev/null/x", "cannot be made a folder"),
     ("solve {file} --write-model model.txt", "written as .lp or .mps"),
     ("solve {file} {file} --write-model m.lp", "names must be unique"),
-    ("solve {file} --method no-packing --gap 0.1", "--gap: none of the chosen methods"),
     ("solve {file} {file}", "2 instances are called 'eva-table-3'"),
     ("gap_study {folder}/empty", "no instance files"),
     ("gap_study {folder}/none.json", "No such file"),

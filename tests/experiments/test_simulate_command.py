@@ -117,8 +117,8 @@ def own(five, tmp_path, body, *arguments):
         "def make(data):\n    return P()\n"
     )
     words = [str(five), "--policy", "own:make", "--quiet", *map(str, arguments)]
-    command = [sys.executable, "-c", f"import sys; sys.path.insert(0, {str(ROOT)!r}); sys.argv[1:] = {['simulate', *words]!r}; "
-               "from experiments.cli import main; main()"]  # fmt: skip
+    code = f"import sys; sys.path.insert(0, {str(ROOT)!r}); sys.argv[1:] = {['simulate', *words]!r}; "
+    command = [sys.executable, "-c", code + "from experiments.cli import main; main()"]
     return subprocess.run(command, capture_output=True, text=True, cwd=tmp_path, timeout=120)
 
 

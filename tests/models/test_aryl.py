@@ -387,7 +387,7 @@ def test_a_start_is_told_at_once_and_the_result_is_never_worse(data, heuristic):
     assert told[0] == start.solution
     assert result.objective <= start.objective if data.sense == "minimize" else result.objective >= start.objective
     best = exact(data, Options(time_limit=5.0)).solution
-    again = exact(data, Options(time_limit=0.001), ignore, best)
+    again = exact(data, Options(time_limit=0.001), start=best)
     known = check(data, best).objective
     assert again.objective <= known if data.sense == "minimize" else again.objective >= known
 
