@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
@@ -19,7 +19,7 @@ from experiments.simulator.kernel import simulate
 from experiments.simulator.online import Online
 from experiments.simulator.replan import Replan
 from experiments.simulator.simulated import Columns, Simulated
-from instances import InputError, Instance, Options, ProblemData, Result, Stopwatch
+from instances import Answer, InputError, Instance, Options, ProblemData, Result, Stopwatch
 from instances.online import Policy
 from instances.options import OPTION_NAMES
 from instances.result import Termination, versions
@@ -99,7 +99,7 @@ class Simulation:
 
     def _made(self, online: Online, data: ProblemData) -> Policy[Any, Any]:
         if ":" in self.policy:
-            return _own(self.policy, data)
+            return self._own(online, data)
         why = online.unfit(self.policy, data)
         if why is not None:
             raise InputError(why)
@@ -107,6 +107,17 @@ class Simulation:
             return online.policies[self.policy](data, self.options)
         entry = next(e for e in METHODS[self.workload.problem] if e.name == self.policy)
         return self._replanned(online, entry)
+
+    def _own(self, online: Online, data: ProblemData) -> Policy[Any, Any]:
+        """The policy that the user's function makes of a copy of the data; of one that returns a solution, a method."""
+        made = resolve(self.policy, what="policy")(data.model_copy(deep=True))
+        if isinstance(made, Mapping | Answer | Result):
+            return self._replanned(online, Entry(self.policy, self.policy))
+        if not callable(getattr(made, "decide", None)):
+            name = type(made).__name__
+            raise InputError(f"must return an object with decide(view), or a solution as a method does, got {name}")
+        policy: Policy[Any, Any] = made
+        return policy
 
     def _replanned(self, online: Online, entry: Entry) -> Replan:
         options = self.options
@@ -163,15 +174,6 @@ def simulations(workloads: Sequence[Instance], policies: Sequence[str], options:
         if times > 1:
             raise InputError(f"{times} workloads are called {name!r}: names must be unique")
     return [Simulation(workload, policy, options) for workload in workloads for policy in policies]
-
-
-def _own(name: str, data: ProblemData) -> Policy[Any, Any]:
-    """The policy that the user's function makes of a copy of the data. Raises InputError where it is none."""
-    made = resolve(name, what="policy")(data.model_copy(deep=True))
-    if not callable(getattr(made, "decide", None)):
-        raise InputError(f"policy {name}: must return an object with decide(view), got {type(made).__name__}")
-    policy: Policy[Any, Any] = made
-    return policy
 
 
 def _columns(table: pd.DataFrame) -> Columns:
