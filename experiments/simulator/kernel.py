@@ -74,10 +74,11 @@ class Calendar:
         last = self.now + self._tie * min(abs(self.now), MOST_TIED)
         happened = 0
         while self._heap and self._heap[0][0] <= last:
-            due = []
+            due = [heappop(self._heap)]
             while self._heap and self._heap[0][0] <= last:
                 due.append(heappop(self._heap))
-            due.sort(key=_in_rank)
+            if len(due) > 1:
+                due.sort(key=_in_rank)
             for k, (_, _, _, event) in enumerate(due):
                 if event.cancelled:
                     self._cancelled -= 1
