@@ -24,8 +24,9 @@ from instances.fields import (
 )
 
 Amounts = Mapping[Name, NonNegative]
+Objective = Literal["cost", "net-saving"]
 DEFAULT = "default"
-LARGEST_TOTAL = 2**63 - 1  # price units: what a 64-bit integer holds
+LARGEST_TOTAL = 2**63 - 1  # A total price, in price units, must fit a 64-bit integer.
 
 
 class InstanceType(Frozen):
@@ -72,7 +73,7 @@ class Throughput(Frozen):
 
 
 class EvaPacking(ProblemData):
-    """Which instances to rent, and which task goes where.
+    """The packing problem: which instances to rent, and which task goes where.
 
     `cost`: minimise the price of the instances, USD/h (section 4.1). `net-saving`: maximise the sum of the tasks'
     throughput-normalised reservation prices less that price, USD/h (section 4.5).
@@ -84,7 +85,7 @@ class EvaPacking(ProblemData):
     instance_types: Annotated[tuple[InstanceType, ...], Field(min_length=1)]
     tasks: Annotated[tuple[Task, ...], Field(min_length=1)]
     throughput: Throughput | None = None
-    objective: Literal["cost", "net-saving"]
+    objective: Objective
 
     @property
     def sense(self) -> Sense:

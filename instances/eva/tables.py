@@ -1,4 +1,4 @@
-"""The tables of Eva as they are in `data/`: instance types, workloads, co-location throughput, cloud delays."""
+"""The tables of Eva, packaged in `data/`: instance types, workloads, co-location throughput, cloud delays."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ CPU_COLUMNS = ("physical_cores", "vcpus")
 
 @cache
 def table(name: str) -> pd.DataFrame:
-    """The table `data/<name>.csv`; its columns are described in `data/README.md`."""
+    """The table `data/<name>.csv`, whose columns are described in `data/README.md`."""
     with (files("instances.eva") / "data" / f"{name}.csv").open(encoding="utf-8") as file:
         return pd.read_csv(file)
 
 
 def ec2_types(cpu: str = "physical_cores") -> tuple[InstanceType, ...]:
-    """The 21 EC2 instance types; `cpu` says which column is their CPU capacity.
+    """The 21 EC2 instance types, with the column `cpu` as their CPU capacity.
 
     `physical_cores` goes with the demands of Table 7, `vcpus` with those of the Alibaba pod list.
     """
