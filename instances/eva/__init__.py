@@ -8,6 +8,7 @@ from instances.eva.checker import check_packing
 from instances.eva.examples import table_3
 from instances.eva.generators import table_7
 from instances.eva.packing import EvaPacking, InstanceType, Task, Throughput
+from instances.eva.rented import RentedInstance, continued
 from instances.eva.tables import ec2_types, interference, table
 from instances.eva.traces import alibaba, alive
 
@@ -15,11 +16,13 @@ __all__ = [
     "EvaPacking",
     "InstanceType",
     "PackingArrays",
+    "RentedInstance",
     "Task",
     "Throughput",
     "alibaba",
     "alive",
     "check_packing",
+    "continued",
     "ec2_types",
     "interference",
     "packing_arrays",
