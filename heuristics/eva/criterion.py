@@ -15,7 +15,7 @@ SECONDS_PER_HOUR = 3600.0
 
 @dataclass(frozen=True)
 class Delays:
-    """Migration delays in seconds (Table 1): of an instance until it is ready, and of each task, by its key."""
+    """Migration delays in seconds (Table 1): of an instance until ready, and of each task by key."""
 
     ready_s: float
     checkpoint_s: Mapping[str, float]
@@ -34,7 +34,7 @@ def provision_saving(data: EvaPacking, configuration: Sequence[RentedInstance]) 
 def migration_cost(
     data: EvaPacking, current: Sequence[RentedInstance], planned: Sequence[RentedInstance], delays: Delays
 ) -> float:
-    """Migration cost M, USD: what is paid for instances while the tasks that move are not running.
+    """Migration cost M (section 4.5), USD: the price of instances while the tasks that move are not running.
 
     A planned instance continues a current one as `instances.eva.continued` says: by id, or else by tasks in common.
     Each instance that loses tasks is paid while the slowest of them is checkpointed, each that gains tasks while the
@@ -69,7 +69,7 @@ def _slowest(delay_s: Mapping[str, float], keys: Iterable[str]) -> float:
 
 
 def expected_duration(events_per_hour: float, probability: float) -> float:
-    """Expected duration D-hat = -1 / (lambda ln(1 - p)) of a configuration, hours: to the next Full Reconfiguration.
+    """Expected duration D-hat = -1 / (lambda ln(1 - p)) until the next Full Reconfiguration, hours (section 4.5).
 
     `events_per_hour` is lambda, the rate of arrivals and completions, `probability` is p, the chance that one of them
     brings about a Full Reconfiguration. Raises InputError unless lambda > 0 and 0 <= p <= 1.

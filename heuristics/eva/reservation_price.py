@@ -32,7 +32,7 @@ class ReservationPrices:
         return self._size[task.job]
 
     def price(self, instance_type: str) -> float:
-        """Price of an instance type, USD/h. Raises InputError where it is unknown."""
+        """Price of an instance type, USD/h. Raises InputError for an unknown type."""
         if instance_type not in self._price:
             raise InputError(f"current configuration: unknown instance type {instance_type!r}")
         return self._price[instance_type]

@@ -1,4 +1,4 @@
-"""Rented instances: what a running cluster consists of, and which of them a new configuration continues."""
+"""Rented instances of a running cluster, and the instances that a new configuration continues."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from instances.errors import InputError
 
 @dataclass(frozen=True)
 class RentedInstance:
-    """An instance with its tasks, by their keys (`workload` or `workload@job`).
+    """A rented instance and the number of tasks there, by key (`workload` or `workload@job`).
 
     `id` tells rented instances apart, even those of one type with equal tasks; `None` where a configuration is only
     planned and the instance is not rented yet.
@@ -23,7 +23,7 @@ class RentedInstance:
 
 
 def continued(current: Sequence[RentedInstance], planned: Sequence[RentedInstance]) -> tuple[RentedInstance, ...]:
-    """The planned configuration, in order, with the id of the current instance that each planned one continues.
+    """The planned configuration, in order, with the ids of the current instances that are continued.
 
     A planned instance with an id continues the current one of that id, whatever its tasks. The others in turn each
     continue the one of their type with the most tasks in common that is still free; where none has a task in common

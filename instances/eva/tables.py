@@ -22,7 +22,7 @@ def table(name: str) -> pd.DataFrame:
 
 
 def ec2_types(cpu: str = "physical_cores") -> tuple[InstanceType, ...]:
-    """The 21 EC2 instance types, with the column `cpu` as their CPU capacity.
+    """The 21 EC2 instance types, with the column `cpu` as CPU capacity.
 
     `physical_cores` goes with the demands of Table 7, `vcpus` with those of the Alibaba pod list.
     """
@@ -56,5 +56,5 @@ def interference(workloads: dict[str, str], default: float = 0.95) -> Throughput
 
 
 def _row_of(workload: str) -> str:
-    """Figure 1 measures ResNet18 once, whatever the number of tasks in its job."""
+    """The row of a workload in Figure 1, where ResNet18 is measured once, whatever the number of tasks in a job."""
     return workload.split("-")[0]

@@ -14,7 +14,7 @@ BEYOND = -1  # This stands for a demand that no type can meet until the number f
 
 @dataclass(frozen=True)
 class WholeAmounts:
-    """Demands and capacities in whole multiples of their greatest common unit, one for each resource.
+    """Demands and capacities in whole multiples of the greatest common unit of each resource.
 
     `demand` by family, task entry and resource, `capacity` by type and resource. A demand beyond what any type of the
     family has is one unit more than the largest; a capacity beyond what all tasks demand is as good as that.

@@ -17,6 +17,7 @@ from heuristics.eva import (
     partial_reconfiguration,
     prefers_full,
     provision_saving,
+    reconfigure,
 )
 from instances import InputError, check
 from instances.eva import EvaPacking, RentedInstance, packing_arrays, table_3, table_7
@@ -82,11 +83,12 @@ def test_classes_give_what_single_tasks_give(seed: int):
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_many_tied_classes_are_filled_alike(seed: int, monkeypatch: pytest.MonkeyPatch):
+def test_many_tied_classes_are_filled_alike(seed: int):
     data = table_7(120, seed).data
+    arrays = packing_arrays(data)
     by_lists = full_reconfiguration(data).objective
-    monkeypatch.setattr("heuristics.eva.reconfiguration.MANY", 0)
-    assert full_reconfiguration(data).objective == pytest.approx(by_lists)
+    by_arrays = check(data, arrays.solution(reconfigure(arrays, many=0))).objective
+    assert by_arrays == pytest.approx(by_lists)
 
 
 @pytest.mark.parametrize("seed", range(3))
