@@ -127,7 +127,7 @@ def _fill_by_alignment(
 
 
 def _room(demand: list[int], free: list[int], left: int) -> int:
-    """The number of tasks of one demand that fit in the free capacity, of those left."""
+    """The number of tasks of a demand that fit in the free capacity, `left` at most."""
     for d, f in zip(demand, free, strict=True):
         if d and f // d < left:
             left = f // d

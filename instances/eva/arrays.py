@@ -207,7 +207,7 @@ def packing_arrays(data: EvaPacking) -> PackingArrays:
 
 
 def _whole(numbers: Sequence[int]) -> tuple[IntArray, Fraction]:
-    """Steps of the grid as multiples of the greatest common divisor, and this unit."""
+    """Steps of the grid as multiples of a unit, the greatest common divisor, and the unit."""
     unit = gcd(*numbers) or 1
     return np.array([n // unit for n in numbers], dtype=np.int64), Fraction(unit, STEPS)
 

@@ -99,7 +99,7 @@ def _free_tasks(tasks: list[Task]) -> list[int]:
 
 
 def _no_ghosts(ghost: int) -> Any:
-    """Tasks that demand nothing would fit on the ghost type, which is no instance."""
+    """No task on the ghost type, which is no instance; a task without demand would fit there."""
     return lambda m, i, t: m.y[i, t] + m.x[i, ghost] <= 1
 
 
@@ -109,7 +109,7 @@ def _entries(data: EvaPacking) -> list[int]:
 
 
 def _capacity(data: EvaPacking, amounts: WholeAmounts) -> Any:
-    """Demands are equal in all families, but for those that a family cannot meet: the largest is the demand."""
+    """Capacity, for demands equal in all families; where some family cannot meet a demand the largest counts."""
     entry = _entries(data)
 
     def rule(m: Any, i: int, r: int) -> Any:
@@ -120,7 +120,7 @@ def _capacity(data: EvaPacking, amounts: WholeAmounts) -> Any:
 
 
 def _capacity_of_family(data: EvaPacking, amounts: WholeAmounts) -> Any:
-    """Demands of family f bind instances of f only: another type's slack is the most its own tasks can ask of f.
+    """Capacity of family f for demands on f: the slack of another type is the most that the tasks there can ask of f.
 
     An instance of type k holds at most what fits its own capacity, so the demand that its tasks would have on f is at
     most M_k^{f,r}, the largest ratio of the two demands in some resource times k's capacity, or all tasks together.
@@ -187,7 +187,7 @@ def literal(data: EvaPacking, options: Options, report: Report) -> Answer:
         return float(Fraction(units) * unit / STEPS)
 
     def read(x: FloatArray) -> Solution | None:
-        """The solution, unless it is one by HiGHS's tolerances only."""
+        """The solution, or `None` where the values are a solution by the tolerances of HiGHS only."""
         solution = _read(data, standard.values(x))
         try:
             return None if check(data, solution).violations else solution

@@ -116,7 +116,7 @@ def _with_start(
 
 
 def saving_patterns(arrays: PackingArrays, limit: int = DEFAULTS.saving_patterns) -> tuple[Patterns, FloatArray, bool]:
-    """The patterns of positive net and of single tasks, the nets (P,) in price units, and whether these are all.
+    """The patterns of positive net and of single tasks, the nets (P,) in price units, and whether all are given.
 
     Where a type has more than `limit` feasible patterns only those of the fewest tasks are given.
     """

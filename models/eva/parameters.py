@@ -1,4 +1,4 @@
-"""The constants of Eva's exact method, in one place."""
+"""The constants of Eva's exact method, for the objectives `cost` and `net-saving`."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from models.eva.column_generation import ColumnGenerationParameters
 
 @dataclass(frozen=True)
 class ExactParameters:
-    """The constants of the exact method, which change how fast a proof is found and never what is proven.
+    """The constants of the exact method, which change how fast a proof is found, never whether a bound is valid.
 
     - `covering_patterns`: feasible patterns of one type beyond which the objective `cost` is solved by column
       generation instead of a list of patterns.
