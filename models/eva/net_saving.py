@@ -149,9 +149,8 @@ def _listed(arrays: PackingArrays, limit: int, largest: int | None) -> tuple[Pat
         kinds.append(np.full(len(found), k))
         on_it.append(found)
     every, kind = np.concatenate(on_it), np.concatenate(kinds)
-    _, cheapest = np.unique(
-        every, axis=0, return_index=True
-    )  # Types come by price, so that the first of equal patterns is on the cheapest type.
+    # Types come by price, so that the first of equal patterns is on the cheapest type.
+    _, cheapest = np.unique(every, axis=0, return_index=True)
     every, kind = every[cheapest], kind[cheapest]
     step = max(1, CELLS // arrays.classes**2)
     value = np.concatenate([arrays.value(every[i : i + step]) for i in range(0, len(every), step)])

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
+
 import numpy as np
 import pytest
 
@@ -188,3 +191,16 @@ def test_solve_patterns_is_the_method_of_small_instances():
     answer = solve_patterns(packing_arrays(table_7(200, 0).data), Options())
     assert answer is not None
     assert answer.info["method"] == "patterns"
+
+
+def test_the_parameters_of_the_exact_method_decide_when_patterns_are_listed():
+    data = table_7(40, 0).data
+    listed, generated = exact(data), exact(data, parameters=ExactParameters(covering_patterns=10))
+    assert (listed.info["method"], generated.info["method"]) == ("patterns", "column generation")
+    assert listed.objective == generated.objective
+    assert generated.status == "optimal"
+
+
+def test_pyomo_is_imported_by_the_literal_model_alone():
+    code = "import sys; from models.eva import exact, literal; raise SystemExit('pyomo' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code]).returncode == 0
