@@ -2,29 +2,27 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from experiments.harness.entry import Entry
-from instances.eva.amounts import Amounts
+from instances.eva import EvaPacking
+from instances.eva.whole_amounts import LARGEST_AMOUNT, WholeAmounts
 
-LITERAL_BINARIES = 250_000
-LITERAL_AMOUNT = 4 * 10**9  # units: what HiGHS, at its finest tolerance, can tell apart
-LITERAL_TASKS = 16  # HiGHS takes a minute and more with the literal model from about here on
+LITERAL_BINARIES = 250_000  # A literal model with more binaries y is not built.
+LITERAL_TASKS = 16  # HiGHS takes a minute and more with the literal model of about so many tasks.
 
 
-def _unfit_literal(data: Any) -> str | None:
+def _unfit_literal(data: EvaPacking) -> str | None:
     tasks = sum(task.count for task in data.tasks)
     if data.objective != "cost":
         return "section 4.1 states the objective cost only"
     if tasks**2 > LITERAL_BINARIES:
         return f"{tasks} tasks make {tasks**2:,} binaries y, more than {LITERAL_BINARIES:,}"
-    largest = Amounts.of(data).largest
-    if largest > LITERAL_AMOUNT:
-        return f"an amount is {largest:,} times its unit, more than HiGHS can tell apart, {LITERAL_AMOUNT:,}"
+    largest = WholeAmounts.of(data).largest
+    if largest > LARGEST_AMOUNT:
+        return f"an amount is {largest:,} times its unit, more than HiGHS can tell apart, {LARGEST_AMOUNT:,}"
     return None
 
 
-def _costly_literal(data: Any) -> bool:
+def _costly_literal(data: EvaPacking) -> bool:
     return sum(task.count for task in data.tasks) > LITERAL_TASKS
 
 

@@ -12,12 +12,11 @@ from heuristics.eva.criterion import (
     provision_saving,
 )
 from heuristics.eva.no_packing import no_packing
-from heuristics.eva.partial_reconfiguration import Hosted, partial_reconfiguration
+from heuristics.eva.partial_reconfiguration import partial_reconfiguration
 from heuristics.eva.reconfiguration import full_reconfiguration, full_reconfiguration_first, reconfigure
 
 __all__ = [
     "Delays",
-    "Hosted",
     "expected_duration",
     "full_reconfiguration",
     "full_reconfiguration_first",

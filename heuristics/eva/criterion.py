@@ -3,79 +3,73 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from heuristics.eva.partial_reconfiguration import Hosted
-from heuristics.eva.worth import Worth
+from heuristics.eva.reservation_price import ReservationPrices
 from instances import InputError
-from instances.eva import EvaPacking
+from instances.eva import EvaPacking, RentedInstance, continued
 
-HOUR = 3600.0
+SECONDS_PER_HOUR = 3600.0
 
 
 @dataclass(frozen=True)
 class Delays:
-    """Migration delays in seconds: of an instance until it is ready, and of each task, by its key."""
+    """Migration delays in seconds (Table 1): of an instance until ready, and of each task by key."""
 
     ready_s: float
     checkpoint_s: Mapping[str, float]
     launch_s: Mapping[str, float]
 
 
-def provision_saving(data: EvaPacking, configuration: Sequence[Hosted]) -> float:
-    """S, USD/h: the sum over instances of TNRP(T) - C_k. Raises InputError for an unknown task or type."""
-    worth = Worth(data)
-    return math.fsum(worth.saving(h.instance_type, h.tasks) for h in configuration)
+def provision_saving(data: EvaPacking, configuration: Sequence[RentedInstance]) -> float:
+    """Provision saving S of a configuration, USD/h: the sum over instances of TNRP(T) - C_k.
 
-
-def migration_cost(data: EvaPacking, before: Sequence[Hosted], after: Sequence[Hosted], delays: Delays) -> float:
-    """M, USD: what is paid for instances while the tasks that move are not running.
-
-    An instance of `after` stays the same where the very object is in `before` (as those that Partial Reconfiguration
-    keeps), or else where one of the same type is, matched for the most tasks in common. Each instance that loses tasks
-    is paid while the slowest of them is checkpointed, each that gains tasks while the slowest of them is launched, and
-    a new one until it is ready. Raises InputError for an unknown task or type.
+    Raises InputError for an unknown task or type.
     """
-    worth = Worth(data)
-    unmatched = list(before)
-    total = 0.0
-    for hosted, old in _matched(unmatched, after):
-        gained = [key for key, k in hosted.tasks.items() if k > (old.tasks.get(key, 0) if old else 0)]
-        lost = [key for key, k in old.tasks.items() if k > hosted.tasks.get(key, 0)] if old else []
+    prices = ReservationPrices(data)
+    return math.fsum(prices.saving(instance) for instance in configuration)
+
+
+def migration_cost(
+    data: EvaPacking, current: Sequence[RentedInstance], planned: Sequence[RentedInstance], delays: Delays
+) -> float:
+    """Migration cost M (section 4.5), USD: the price of instances while the tasks that move are not running.
+
+    A planned instance continues a current one as `instances.eva.continued` says: by id, or else by tasks in common.
+    Each instance that loses tasks is paid while the slowest of them is checkpointed, each that gains tasks while the
+    slowest of them is launched, and a new one until it is ready. Raises InputError as `continued` does, for an unknown
+    type, and for a task that moves and has no delay.
+    """
+    prices = ReservationPrices(data)
+    after = continued(current, planned)
+    before = {instance.id: instance for instance in current}
+    seconds_of: list[tuple[str, float]] = []
+    for new in after:
+        old = None if new.id is None else before.pop(new.id)
+        held: Mapping[str, int] = old.tasks if old else {}
         seconds = 0.0 if old else delays.ready_s
-        seconds += max((delays.launch_s[key] for key in gained), default=0.0)
-        seconds += max((delays.checkpoint_s[key] for key in lost), default=0.0)
-        total += seconds / HOUR * worth.price(hosted.instance_type)
-    for old in unmatched:
-        seconds = max((delays.checkpoint_s[key] for key, k in old.tasks.items() if k), default=0.0)
-        total += seconds / HOUR * worth.price(old.instance_type)
-    return total
+        seconds += _slowest(delays.launch_s, (key for key, k in new.tasks.items() if k > held.get(key, 0)))
+        seconds += _slowest(delays.checkpoint_s, (key for key, k in held.items() if k > new.tasks.get(key, 0)))
+        seconds_of.append((new.instance_type, seconds))
+    for given_up in before.values():
+        seconds = _slowest(delays.checkpoint_s, (key for key, k in given_up.tasks.items() if k))
+        seconds_of.append((given_up.instance_type, seconds))
+    return math.fsum(seconds / SECONDS_PER_HOUR * prices.price(name) for name, seconds in seconds_of)
 
 
-def _matched(before: list[Hosted], after: Sequence[Hosted]) -> list[tuple[Hosted, Hosted | None]]:
-    """Each instance of `after` with the one of `before` that it continues; takes those out of `before`."""
-    pairs: list[tuple[Hosted, Hosted | None]] = []
-    rest = []
-    for hosted in after:
-        same = next((i for i, old in enumerate(before) if old is hosted), None)
-        if same is None:
-            rest.append(hosted)
-        else:
-            pairs.append((hosted, before.pop(same)))
-    for hosted in rest:
-        common = [
-            (sum(min(k, old.tasks.get(key, 0)) for key, k in hosted.tasks.items()), -i)
-            for i, old in enumerate(before)
-            if old.instance_type == hosted.instance_type
-        ]
-        shared, index = max(common, default=(0, 0))
-        pairs.append((hosted, before.pop(-index) if shared else None))
-    return pairs
+def _slowest(delay_s: Mapping[str, float], keys: Iterable[str]) -> float:
+    """The longest delay of some tasks in seconds, 0 for none. Raises InputError where a task has no delay."""
+    slowest = 0.0
+    for key in keys:
+        if key not in delay_s:
+            raise InputError(f"delays: none for task {key!r}")
+        slowest = max(slowest, delay_s[key])
+    return slowest
 
 
 def expected_duration(events_per_hour: float, probability: float) -> float:
-    """D-hat = -1 / (lambda ln(1 - p)), hours: mean time to the next Full Reconfiguration.
+    """Expected duration D-hat = -1 / (lambda ln(1 - p)) until the next Full Reconfiguration, hours (section 4.5).
 
     `events_per_hour` is lambda, the rate of arrivals and completions, `probability` is p, the chance that one of them
     brings about a Full Reconfiguration. Raises InputError unless lambda > 0 and 0 <= p <= 1.
@@ -94,9 +88,12 @@ def expected_duration(events_per_hour: float, probability: float) -> float:
 def prefers_full(
     saving_full: float, cost_full: float, saving_partial: float, cost_partial: float, duration_hours: float
 ) -> bool:
-    """Equation (1): whether Full Reconfiguration pays. Savings S in USD/h, migration costs M in USD, D in hours.
+    """Equation (1) of section 4.5: whether Full Reconfiguration pays more than Partial Reconfiguration.
 
-    With an infinite D the larger saving wins, and at equal savings the smaller migration cost.
+    - `saving_full`, `saving_partial`: provision savings S_F and S_P, USD/h.
+    - `cost_full`, `cost_partial`: migration costs M_F and M_P, USD.
+    - `duration_hours`: expected duration D of the configuration, hours; with an infinite one the larger saving wins,
+      and at equal savings the smaller migration cost.
     """
     if math.isinf(duration_hours):
         return (saving_full, -cost_full) > (saving_partial, -cost_partial)

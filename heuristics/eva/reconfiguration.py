@@ -22,15 +22,15 @@ TieBreak = Literal["alignment", "first"]
 Fill = Callable[[int, list[int]], tuple[dict[int, int], float]]
 """`fill(type, tasks left of each class)`: the tasks put on an instance of the type, and their price."""
 
-MANY = 40  # tied classes beyond which arrays are faster than lists
-ROUNDING = 1e-9  # relative: prices under interference are products of floats, and ties between them are meant
+MANY = 40  # From more tied classes than these on, arrays are faster than lists.
+ROUNDING = 1e-9  # Prices under interference are products of floats: within this share of each other they are equal.
 
 
 @method("heuristic", ANY)
 def full_reconfiguration(data: EvaPacking) -> Solution:
-    """Algorithm 1; ties of its argmax go to the task best aligned with what is free on the instance.
+    """Full Reconfiguration (Algorithm 1 of Eva), with ties of the argmax to the best aligned task.
 
-    Alignment is the sum over resources of d/Q * free/Q, for demand d, capacity Q and what is free.
+    Alignment is the sum over resources of d/Q * free/Q, for demand d, capacity Q and free capacity.
     """
     arrays = packing_arrays(data)
     return arrays.solution(reconfigure(arrays, "alignment"))
@@ -38,22 +38,25 @@ def full_reconfiguration(data: EvaPacking) -> Solution:
 
 @method("heuristic", ANY)
 def full_reconfiguration_first(data: EvaPacking) -> Solution:
-    """Algorithm 1; ties of its argmax go to the task that comes first in the instance."""
+    """Full Reconfiguration (Algorithm 1 of Eva), with ties of the argmax to the first task in order."""
     arrays = packing_arrays(data)
     return arrays.solution(reconfigure(arrays, "first"))
 
 
-def reconfigure(arrays: PackingArrays, tie_break: TieBreak = "alignment") -> list[Group]:
-    """Algorithm 1 on arrays. Prices are throughput-normalised where the objective is `net-saving`."""
+def reconfigure(arrays: PackingArrays, tie_break: TieBreak = "alignment", *, many: int = MANY) -> list[Group]:
+    """Algorithm 1 of Eva on arrays; the prices are throughput-normalised for the objective `net-saving`.
+
+    More than `many` tied classes are worked on in arrays instead of lists, which changes the time alone.
+    """
     interfering = arrays.data.objective == "net-saving"
-    fill = _fill_by_throughput(arrays, tie_break) if interfering else _fill_by_price(arrays, tie_break)
+    fill = _fill_by_throughput(arrays, tie_break) if interfering else _fill_by_price(arrays, tie_break, many)
     left = arrays.count.tolist()
     price = arrays.price.tolist()
     groups: list[Group] = []
     for kind in sorted(range(len(price)), key=lambda k: -price[k]):  # line 2
         while any(left):
-            on_it, worth = fill(kind, left)  # lines 5 to 13
-            if not on_it or worth < price[kind] * (1 - ROUNDING):  # lines 14 and 17
+            on_it, value = fill(kind, left)  # lines 5 to 13
+            if not on_it or value < price[kind] * (1 - ROUNDING):  # lines 14 and 17
                 break
             copies = min(left[c] // k for c, k in on_it.items())
             for c, k in on_it.items():
@@ -62,13 +65,13 @@ def reconfigure(arrays: PackingArrays, tie_break: TieBreak = "alignment") -> lis
     return groups
 
 
-def _fill_by_price(arrays: PackingArrays, tie_break: TieBreak) -> Fill:
+def _fill_by_price(arrays: PackingArrays, tie_break: TieBreak, many: int) -> Fill:
     """Without interference RP(T) is a sum: the fitting task of the highest reservation price comes next."""
-    worth: list[int] = arrays.reservation_price.tolist()
-    ranked = sorted(range(arrays.classes), key=lambda c: -worth[c])
+    value: list[int] = arrays.reservation_price.tolist()
+    ranked = sorted(range(arrays.classes), key=lambda c: -value[c])
     tied: list[list[int]] = []
     for c in ranked:
-        if tied and worth[tied[-1][0]] == worth[c]:
+        if tied and value[tied[-1][0]] == value[c]:
             tied[-1].append(c)
         else:
             tied.append([c])
@@ -81,10 +84,10 @@ def _fill_by_price(arrays: PackingArrays, tie_break: TieBreak) -> Fill:
         on_it: dict[int, int] = {}
         for classes in tied:
             open_ = [c for c in classes if left[c]]
-            if len(open_) > MANY and tie_break == "alignment":
+            if len(open_) > many and tie_break == "alignment":
                 free, added = _fill_by_alignment(np.array(open_), demand, free, size, left)
                 for c, k in added.items():
-                    on_it[c], total = k, total + k * worth[c]
+                    on_it[c], total = k, total + k * value[c]
                 continue
             while open_:
                 room = {c: _room(demand[c], free, left[c] - on_it.get(c, 0)) for c in open_}
@@ -99,7 +102,7 @@ def _fill_by_price(arrays: PackingArrays, tie_break: TieBreak) -> Fill:
                     k = 1
                 free = [f - k * d for f, d in zip(free, demand[best], strict=True)]
                 on_it[best] = on_it.get(best, 0) + k
-                total += k * worth[best]
+                total += k * value[best]
         return on_it, total
 
     return fill
@@ -108,7 +111,7 @@ def _fill_by_price(arrays: PackingArrays, tie_break: TieBreak) -> Fill:
 def _fill_by_alignment(
     classes: IntArray, demand: list[list[int]], free: list[int], size: list[int], left: list[int]
 ) -> tuple[list[int], dict[int, int]]:
-    """What is free, and the tasks added, once no task of the tied `classes` fits: on arrays, for there are many."""
+    """Free capacity, and the tasks added, once no task of the tied `classes` fits; on arrays, for many classes."""
     needs, available = np.array([demand[c] for c in classes]), np.array([left[c] for c in classes])
     room = np.array(free)
     per_size = np.array([1.0 / q**2 if q else 0.0 for q in size])
@@ -124,7 +127,7 @@ def _fill_by_alignment(
 
 
 def _room(demand: list[int], free: list[int], left: int) -> int:
-    """How many more tasks of `demand` fit in what is free, of those left."""
+    """The number of tasks of a demand that fit in the free capacity, `left` at most."""
     for d, f in zip(demand, free, strict=True):
         if d and f // d < left:
             left = f // d
@@ -132,6 +135,7 @@ def _room(demand: list[int], free: list[int], left: int) -> int:
 
 
 def _alignment(demand: list[int], free: list[int], size: list[int]) -> float:
+    """Alignment of a demand with the free capacity of an instance of the given size."""
     return sum(d * f / (q * q) for d, f, q in zip(demand, free, size, strict=True) if q)
 
 
@@ -146,8 +150,8 @@ def _fill_by_throughput(arrays: PackingArrays, tie_break: TieBreak) -> Fill:
         per_size = np.divide(1.0, size, out=np.zeros_like(size), where=size > 0) ** 2
         free, available = arrays.capacity[kind].copy(), np.array(left)
         on_it = np.zeros(arrays.classes, dtype=np.int64)
-        outsider = np.ones(arrays.classes)  # throughput a newcomer of each class would have
-        member = np.ones(arrays.classes)  # throughput of a task of each class that is there
+        outsider = np.ones(arrays.classes)  # throughput of a newcomer of each class
+        member = np.ones(arrays.classes)  # throughput of a present task of each class
         total = 0.0
         while True:
             fitting = np.flatnonzero((demand <= free).all(axis=1) & (available > 0))

@@ -1,24 +1,28 @@
 """Eva: Chang and Venkataraman, "Eva: Cost-Efficient Cloud-Based Cluster Scheduling", EuroSys'25.
 
-doi 10.1145/3689031.3717483. The problem `eva-packing`, its data, its builders and its checker.
+doi 10.1145/3689031.3717483. The problem `eva-packing`: data, examples, generators, traces and checker.
 """
 
 from instances.eva.arrays import PackingArrays, packing_arrays
-from instances.eva.builders import table_3, table_7
-from instances.eva.catalogue import ec2_types, interference, table
 from instances.eva.checker import check_packing
+from instances.eva.examples import table_3
+from instances.eva.generators import table_7
 from instances.eva.packing import EvaPacking, InstanceType, Task, Throughput
+from instances.eva.rented import RentedInstance, continued
+from instances.eva.tables import ec2_types, interference, table
 from instances.eva.traces import alibaba, alive
 
 __all__ = [
     "EvaPacking",
     "InstanceType",
     "PackingArrays",
+    "RentedInstance",
     "Task",
     "Throughput",
     "alibaba",
     "alive",
     "check_packing",
+    "continued",
     "ec2_types",
     "interference",
     "packing_arrays",

@@ -1,4 +1,4 @@
-"""An `eva-packing` instance as whole numbers in arrays: what every method but the literal model works on."""
+"""An `eva-packing` instance as whole numbers in arrays, for every method but the literal model."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ Group = tuple[int, Mapping[int, int], int]
 
 @dataclass(frozen=True)
 class PackingArrays:
-    """Identical tasks are grouped in classes; amounts and prices are whole multiples of their units.
+    """An `eva-packing` instance in arrays: classes of identical tasks; amounts and prices as whole multiples of units.
 
     Shapes: K instance types, F families, N classes, R resources.
     `demand` (F, N, R), `capacity` (K, R), `family` (K,) index of a type's family, `price` (K,) in multiples of
     `price_unit` USD/h, `count` (N,) tasks of a class, `members` (N) task entries of a class,
     `reservation_price` (N,) and `job_price` (N,), the latter summed over the tasks of a task's job, both in price
-    units; `pair` (N, N) throughput of one task beside one other, `pair_loss` (N, N) what it is short of 1.
+    units; `pair` (N, N) throughput of one task beside one other, `pair_loss` (N, N) 1 less this throughput.
     A demand that no type of the family can meet is one unit more than the family's largest capacity.
     """
 
@@ -59,11 +59,22 @@ class PackingArrays:
 
     @cached_property
     def fits(self) -> NDArray[np.bool_]:
-        """Whether (K, N) one task of a class fits alone on a type."""
+        """Whether (K, N) a task of each class fits alone on each type."""
         return np.all(self.demand_of_type <= self.capacity[:, None, :], axis=2)
 
+    @cached_property
+    def cheapest_type(self) -> IntArray:
+        """The cheapest type (N,) on which a task of each class fits alone: the type of the reservation price."""
+        priced = np.where(self.fits, self.price[:, None], np.iinfo(np.int64).max)
+        return np.asarray(priced.argmin(axis=0))
+
+    @property
+    def price_alone(self) -> int:
+        """The reservation prices of all tasks added up, in price units: the cost of every task alone."""
+        return sum(n * price for n, price in zip(self.count.tolist(), self.reservation_price.tolist(), strict=True))
+
     def only(self, classes: IntArray, count: IntArray | None = None) -> PackingArrays:
-        """The arrays of some `classes` (n,) in this order, with `count` (n,) tasks of each if not all."""
+        """The arrays of some `classes` (n,) in the order given, with `count` (n,) tasks of each if not all."""
         return replace(
             self,
             demand=self.demand[:, classes],
@@ -76,7 +87,7 @@ class PackingArrays:
         )
 
     def by_demand(self) -> IntArray:
-        """The classes (N,) in the order of their demands, whatever the order of the tasks."""
+        """The classes (N,) in the order of demand, whatever the order of the tasks."""
         return np.lexsort(self.demand.transpose(0, 2, 1).reshape(-1, self.classes)[::-1])
 
     def usd(self, units: int | Fraction) -> float:
@@ -84,7 +95,7 @@ class PackingArrays:
         return float(units * self.price_unit)
 
     def losses(self, on_it: IntArray) -> FloatArray:
-        """What the throughput of a task of each class is short of 1, (..., N), on instances that hold `on_it` (..., N).
+        """Loss of throughput (..., N) of a task of each class on instances that hold `on_it` (..., N), 1 - throughput.
 
         Pairwise throughputs are multiplied (section 4.3), so that their logarithms add up; a loss keeps its digits
         however small it is. The entry of a class that is not there is meaningless.
@@ -130,7 +141,7 @@ class PackingArrays:
         return sum(price[kind] * copies for kind, _, copies in groups)
 
     def _deal(self, pattern: Mapping[int, int], copies: int, left: list[list[list[int]]]) -> tuple[dict[str, int], int]:
-        """Tasks for one instance, and for how many like it they suffice; takes them out of `left`."""
+        """Tasks for an instance, taken out of `left`, and the number of equal instances that the tasks suffice for."""
         present = {c: k for c, k in pattern.items() if k}
         same = min([copies, *(left[c][0][1] // k for c, k in present.items())])
         tasks: dict[str, int] = {}
@@ -149,8 +160,10 @@ class PackingArrays:
 
 
 def packing_arrays(data: EvaPacking) -> PackingArrays:
-    """The arrays of `data`. Classes are as coarse as its objective allows: equal demands, and for `net-saving` also
-    equal workloads and job prices."""
+    """The arrays of `data`, with classes as coarse as the objective allows.
+
+    Tasks of a class have equal demands, and for `net-saving` also equal workloads and job prices.
+    """
     families = data.families
     family = np.array([families.index(k.family) for k in data.instance_types], dtype=np.int64)
     demand = np.array(
@@ -194,13 +207,13 @@ def packing_arrays(data: EvaPacking) -> PackingArrays:
 
 
 def _whole(numbers: Sequence[int]) -> tuple[IntArray, Fraction]:
-    """Steps of the grid as multiples of their greatest common divisor, and that unit."""
+    """Steps of the grid as multiples of a unit, the greatest common divisor, and the unit."""
     unit = gcd(*numbers) or 1
     return np.array([n // unit for n in numbers], dtype=np.int64), Fraction(unit, STEPS)
 
 
 def _job_prices(data: EvaPacking, cheapest: IntArray) -> IntArray:
-    """Reservation prices summed over each task's job; tasks of a job that are not listed are like the task itself."""
+    """Reservation prices summed over the job of each task; unlisted tasks of a job are like the listed task."""
     listed: dict[str, tuple[int, int]] = {}
     for task, price in zip(data.tasks, cheapest.tolist(), strict=True):
         if task.job is not None:
@@ -214,7 +227,7 @@ def _job_prices(data: EvaPacking, cheapest: IntArray) -> IntArray:
 
 
 def _pairs(data: EvaPacking, workloads: Sequence[str]) -> tuple[FloatArray, FloatArray]:
-    """Throughput of each workload beside each, and what it is short of 1, to the last digit of a float."""
+    """Throughput of each workload beside each, and the loss of throughput, to the last digit of a float."""
     throughput = data.throughput or Throughput()
     listed = {(workload, beside): value for workload, beside, value in throughput.pairwise}
     short = {value: float(1 - Fraction(repr(value))) for value in {throughput.default, *listed.values()}}

@@ -12,8 +12,8 @@ from instances.eva.packing import EvaPacking, InstanceType
 from instances.options import Solution
 from instances.verdict import Verdict
 
-MANY = 1_000  # tasks on one instance beyond which a throughput is known to `DIGITS` and no longer as a fraction
-DIGITS = 100
+MANY = 1_000  # The throughput among more tasks than these is computed to `DIGITS` and no longer as a fraction.
+DIGITS = 100  # Decimal digits of the throughput among many tasks.
 
 
 def check_packing(data: EvaPacking, solution: Solution) -> Verdict:
@@ -63,7 +63,7 @@ def _groups(solution: Solution) -> list[dict[str, Any]]:
 
 
 class _Book:
-    """The data of one instance, to be looked up by name."""
+    """The data of an `eva-packing` instance, to be looked up by name."""
 
     def __init__(self, data: EvaPacking) -> None:
         self.data = data
@@ -75,7 +75,7 @@ class _Book:
         self._prices: dict[str, Fraction] = {}
 
     def overfull(self, kind: InstanceType, on_it: Mapping[str, int]) -> list[str]:
-        """The resources of which tasks `on_it` need more than a `kind` has."""
+        """Violations: the resources of which the tasks `on_it` need more than an instance of a type has."""
         found = []
         for resource in self.data.resources:
             demands = ((k, self.tasks[key].demand_on(kind.family)[resource]) for key, k in on_it.items())
@@ -85,11 +85,11 @@ class _Book:
         return found
 
     def normalised_price(self, key: str, on_it: Mapping[str, int]) -> Fraction:
-        """TNRP(τ, T): RP(τ) less the loss that co-location on this instance causes to τ's whole job (section 4.4)."""
+        """TNRP(τ, T): RP(τ) less the loss of τ's whole job by co-location on the instance (section 4.4)."""
         return self.price(key) - (1 - self.rate(key, on_it)) * self.job_price(key)
 
     def rate(self, key: str, on_it: Mapping[str, int]) -> Fraction:
-        """Throughput of one task beside the others on its instance: the product of the pairwise ones (section 4.3)."""
+        """Throughput of a task beside the others on the instance: the product of pairwise throughputs (section 4.3)."""
         rate, workload = Fraction(1), self.tasks[key].workload
         for other, k in on_it.items():
             pair = self.pairwise.get((workload, self.tasks[other].workload), self.default)
@@ -97,14 +97,14 @@ class _Book:
         return rate
 
     def price(self, key: str) -> Fraction:
-        """RP(τ): the price of the cheapest instance type that τ fits on alone (section 4.2)."""
+        """RP(τ): the price of the cheapest instance type on which τ fits alone (section 4.2)."""
         if key not in self._prices:
             fitting = (kind for kind in self.kinds.values() if not self.overfull(kind, {key: 1}))
             self._prices[key] = min(_exact(kind.usd_per_hour) for kind in fitting)
         return self._prices[key]
 
     def job_price(self, key: str) -> Fraction:
-        """The reservation prices of all the tasks of τ's job; tasks that the instance does not list are like τ."""
+        """The reservation prices of all tasks of the job of τ; tasks that the data do not list are like τ."""
         task = self.tasks[key]
         if task.job is None:
             return (task.tasks_in_job or 1) * self.price(key)
@@ -123,5 +123,5 @@ def _power(base: Fraction, exponent: int) -> Fraction:
 
 
 def _exact(number: float) -> Fraction:
-    """The decimal number that was written, not its nearest binary one."""
+    """The decimal number as written, not the nearest binary number."""
     return Fraction(repr(number))

@@ -24,12 +24,13 @@ from instances.fields import (
 )
 
 Amounts = Mapping[Name, NonNegative]
+Objective = Literal["cost", "net-saving"]
 DEFAULT = "default"
-LARGEST_TOTAL = 2**63 - 1  # price units: what a 64-bit integer holds
+LARGEST_TOTAL = 2**63 - 1  # A total price, in price units, must fit a 64-bit integer.
 
 
 class InstanceType(Frozen):
-    """A type k of instance: capacity Q_k^r in the units of its resources, price C_k in USD per hour."""
+    """Instance type k: capacity Q_k^r in the units of the resources, price C_k in USD per hour."""
 
     name: Name
     family: Name
@@ -38,7 +39,7 @@ class InstanceType(Frozen):
 
 
 class Task(Frozen):
-    """`count` identical tasks of one workload, D_τ^r each.
+    """Task entry: `count` identical tasks of a workload, each of demand D_τ^r.
 
     `demand["default"]` holds everywhere but on the families named beside it. Tasks of a multi-task job name the job,
     or say how many tasks their jobs have (`tasks_in_job`); by default a job has the tasks listed under its name.
@@ -72,7 +73,7 @@ class Throughput(Frozen):
 
 
 class EvaPacking(ProblemData):
-    """Which instances to rent, and which task goes where.
+    """The packing problem: which instances to rent, and which task goes where.
 
     `cost`: minimise the price of the instances, USD/h (section 4.1). `net-saving`: maximise the sum of the tasks'
     throughput-normalised reservation prices less that price, USD/h (section 4.5).
@@ -84,7 +85,7 @@ class EvaPacking(ProblemData):
     instance_types: Annotated[tuple[InstanceType, ...], Field(min_length=1)]
     tasks: Annotated[tuple[Task, ...], Field(min_length=1)]
     throughput: Throughput | None = None
-    objective: Literal["cost", "net-saving"]
+    objective: Objective
 
     @property
     def sense(self) -> Sense:
@@ -139,7 +140,7 @@ class EvaPacking(ProblemData):
             refuse(path, f"fits on no instance type{why}", task.key)
 
     def fits(self, task: Task, kind: InstanceType) -> bool:
-        """Whether one task fits alone on an instance of the type."""
+        """Whether a task fits alone on an instance of the type."""
         demand = task.demand_on(kind.family)
         return all(demand[r] <= kind.capacity[r] for r in self.resources)
 

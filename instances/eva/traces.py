@@ -1,4 +1,4 @@
-"""Instances of `eva-packing` from traces in their public CSV form: the Alibaba pod list and Eva's own traces."""
+"""Instances of `eva-packing` from traces in public CSV form: the Alibaba pod list and Eva's own traces."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ import numpy as np
 
 from instances.envelope import Instance
 from instances.errors import InputError
-from instances.eva.catalogue import RESOURCES, ec2_types, interference
-from instances.eva.packing import DEFAULT, EvaPacking, InstanceType, Task
+from instances.eva.packing import DEFAULT, EvaPacking, InstanceType, Objective, Task
+from instances.eva.tables import RESOURCES, ec2_types, interference
 from instances.tables import one_line, read_numbers
 from instances.validation import input_errors
 
 POD_COLUMNS = ("cpu_milli", "memory_mib", "num_gpu", "gpu_milli")
 JOB_COLUMNS = ("arrival_s", "duration_s", "gpus", "vcpus", "ram_gb")
-PERTURBED_PARTS = 10  # of a CPU, to which perturbed demands are rounded up
+PERTURBED_PARTS = 10  # Perturbed demands are rounded up to so many parts of a CPU.
 Demand = tuple[float, ...]
 
 
@@ -67,8 +67,8 @@ def alibaba(
         return Instance.of(data, f"alibaba-{Path(path).stem}-{gpus}{perturbed}", source)
 
 
-def alive(path: str | Path, at_s: float, *, objective: Literal["cost", "net-saving"] = "cost") -> Instance[EvaPacking]:
-    """The jobs of an Eva trace alive at `at_s` seconds: arrived, and not yet run for their stand-alone duration.
+def alive(path: str | Path, at_s: float, *, objective: Objective = "cost") -> Instance[EvaPacking]:
+    """The jobs of an Eva trace that are alive at `at_s` seconds: after arrival, within the stand-alone duration.
 
     Columns read: `arrival_s`, `duration_s`, `workload` (of Table 7), `workload_class`, `gpus`, `vcpus`, `ram_gb`. Jobs
     of one class are one task entry. With `net-saving` classes interfere as their workloads do in Figure 1.
@@ -110,7 +110,7 @@ def _fits(demand: Demand, kind: InstanceType) -> bool:
 
 
 def _tasks(count: Mapping[Demand, int]) -> tuple[Task, ...]:
-    """One task entry per distinct demand, the largest demands first."""
+    """A task entry for each distinct demand, the largest demands first."""
     return tuple(
         Task(
             workload="-".join(f"{d:g}{unit}" for d, unit in zip(demand, ("gpu", "cpu", "gib"), strict=True)),

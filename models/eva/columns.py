@@ -12,18 +12,32 @@ from instances.eva import PackingArrays
 from instances.eva.arrays import Group
 from instances.options import ignore
 from instances.result import Termination
-from models.eva.column_generation import Outcome, column_generation
+from models.eva.column_generation import ColumnGenerationParameters, Outcome, column_generation
+from models.eva.column_generation.parameters import DEFAULTS
 from models.eva.configuration import Configuration, configuration, groups
 from models.eva.covering_master import in_usd
 
-LARGEST = 2**50  # amounts that column generation adds up and prices in 64-bit integers
+LARGEST = 2**50  # Column generation adds up and prices amounts in 64-bit integers, so none may be larger.
 
 
 def solve_columns(
-    arrays: PackingArrays, options: Options, report: Report = ignore, start: Sequence[Group] | None = None
+    arrays: PackingArrays,
+    options: Options,
+    report: Report = ignore,
+    start: Sequence[Group] | None = None,
+    parameters: ColumnGenerationParameters = DEFAULTS,
 ) -> Answer:
-    """Column generation, from `start`. Its bound rests on integers and rationals alone, save where `info["complete"]`
-    says that HiGHS found nothing better among all the columns that a better solution could use."""
+    """Solve by column generation (Gilmore and Gomory, 1961).
+
+    The bound rests on integers and rationals alone, save where `info["complete"]` says that HiGHS found nothing better
+    among all the columns that a better solution could use.
+
+    - `arrays`: the instance.
+    - `options`: limits, gap, threads and seed.
+    - `report`: called with each new incumbent and each better bound.
+    - `start`: instances to begin from; the answer is never worse.
+    - `parameters`: the constants of column generation.
+    """
     with Stopwatch() as building:
         order = arrays.by_demand()
         place = np.argsort(order).tolist()
@@ -45,7 +59,11 @@ def solve_columns(
 
     with Stopwatch(options.time_limit) as clock:
         outcome = column_generation(
-            rounded, options, None if report is ignore else told, configuration(known) if known else None
+            rounded,
+            options,
+            None if report is ignore else told,
+            configuration(known) if known else None,
+            parameters,
         )
     found = instances(outcome.configuration)
     cost, bound = arrays.cost(found), max(outcome.bound, outcome.complete or 0)
@@ -74,10 +92,10 @@ def _unclosed(options: Options, clock: Stopwatch, outcome: Outcome) -> tuple[Ter
 
 
 def _within_range(arrays: PackingArrays) -> tuple[PackingArrays, bool]:
-    """The arrays with amounts of at most `LARGEST`, and whether digits were dropped for that.
+    """The arrays with amounts of at most `LARGEST`, and whether digits were dropped.
 
-    A capacity beyond what all tasks together demand is as good as that demand. Where that is not enough the last
-    digits of both are cut off: tasks that fit together still do, so that a bound remains one.
+    A capacity beyond the total demand of all tasks is as good as that demand. Where this is not enough, the last digits
+    of demands and capacities are cut off: tasks that fit together still do, so that a bound remains valid.
     """
     demand, capacity = arrays.demand, arrays.capacity
     if max(capacity.max(), demand.max()) <= LARGEST:
@@ -102,8 +120,7 @@ def _within_range(arrays: PackingArrays) -> tuple[PackingArrays, bool]:
 
 
 def _unpacked(arrays: PackingArrays, groups: Sequence[Group]) -> list[Group]:
-    """`groups` with the tasks of overfull instances on instances of their own."""
-    price = np.where(arrays.fits, arrays.price[:, None], np.iinfo(np.int64).max)
+    """The instances of `groups`, with the tasks of overfull instances each alone on the cheapest type."""
     found: list[Group] = []
     for kind, pattern, copies in groups:
         demand = arrays.demand_of_type[kind].tolist()
@@ -111,5 +128,5 @@ def _unpacked(arrays: PackingArrays, groups: Sequence[Group]) -> list[Group]:
         if all(u <= q for u, q in zip(used, arrays.capacity[kind].tolist(), strict=True)):
             found.append((kind, pattern, copies))
         else:
-            found += [(int(price[:, c].argmin()), {c: 1}, k * copies) for c, k in pattern.items()]
+            found += [(int(arrays.cheapest_type[c]), {c: 1}, k * copies) for c, k in pattern.items()]
     return found

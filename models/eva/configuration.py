@@ -10,12 +10,12 @@ import numpy as np
 from instances.eva.arrays import Group, IntArray, PackingArrays
 from models.eva.patterns import WHOLE
 
-MOST_SURPLUS = -(2**62)  # of a class: beyond it the number of tasks would leave 64-bit integers
+MOST_SURPLUS = -(2**62)  # A surplus is cut off here: a larger one would leave 64-bit integers.
 
 
 @dataclass(frozen=True)
 class Column:
-    """A pattern on a type: how many tasks of each class one instance of that type holds, as sorted (class, copies)."""
+    """A column: an instance type and the pattern of an instance of the type, as sorted (class, copies)."""
 
     type: int
     pattern: tuple[tuple[int, int], ...]
@@ -31,12 +31,12 @@ Configuration = dict[Column, int]
 
 
 def groups(configuration: Configuration) -> list[Group]:
-    """The instances of a configuration, as `PackingArrays` takes them."""
+    """The instances of a configuration, in the form of `PackingArrays`."""
     return [(column.type, dict(column.pattern), copies) for column, copies in configuration.items()]
 
 
 def configuration(instances: Iterable[Group]) -> Configuration:
-    """The configuration of instances as `PackingArrays` gives them; what holds no task is left out."""
+    """The configuration of instances in the form of `PackingArrays`; instances without tasks are left out."""
     found: Configuration = {}
     for kind, pattern, copies in instances:
         column = Column.of(kind, pattern.items())
@@ -52,7 +52,7 @@ def price(arrays: PackingArrays, configuration: Configuration) -> int:
 
 
 def missing(arrays: PackingArrays, configuration: Configuration) -> IntArray:
-    """Tasks (N,) that a configuration does not hold; negative where it has room for more than there are."""
+    """Tasks (N,) that a configuration does not hold; negative where the configuration holds tasks too often."""
     left = arrays.count.tolist()
     for column, copies in configuration.items():
         for c, q in column.pattern:
@@ -70,19 +70,19 @@ def holders(arrays: PackingArrays, column: Column) -> IntArray:
 
 
 def holds(arrays: PackingArrays, column: Column) -> bool:
-    """Whether a column is a pattern: its tasks fit on its type together."""
+    """Whether a column is feasible: the tasks of the pattern fit on the type together."""
     return column.type in holders(arrays, column)
 
 
 def most_copies(arrays: PackingArrays, kind: int, c: int) -> int:
-    """Most tasks of class `c` on one instance of a type, never more than there are."""
+    """Most tasks of class `c` on an instance of a type, never more than there are."""
     demand, count = arrays.demand[arrays.family[kind], c], int(arrays.count[c])
     used = demand > 0
     return min(count, int((arrays.capacity[kind][used] // demand[used]).min())) if used.any() else count
 
 
 def single_class_columns(arrays: PackingArrays) -> list[Column]:
-    """For each class, the column of that class alone with the least price per task."""
+    """For each class, the column of tasks of the class alone with the least price per task."""
     columns = []
     prices = arrays.price.tolist()
     for c in range(arrays.classes):

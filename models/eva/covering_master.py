@@ -23,7 +23,7 @@ from models.highs import LinearModel, Solved, solve_arrays
 
 @dataclass(frozen=True)
 class Covered:
-    """What the master problem gave: instances, none of them without a solution, and a `bound` in price units."""
+    """The result of the master problem: instances, an empty list without a solution, and a `bound` in price units."""
 
     groups: list[Group]
     bound: int | None
@@ -31,7 +31,7 @@ class Covered:
 
 
 def covering_master(arrays: PackingArrays, patterns: Patterns) -> LinearModel:
-    """The master problem: one column a pattern, one row a class."""
+    """The master problem (Gilmore and Gomory, 1961): a column for each pattern, a row for each class."""
     return LinearModel(
         cost=arrays.price[patterns.kind],
         matrix=patterns.on_it.T,
@@ -48,12 +48,18 @@ def solve_covering(
     report: Report = ignore,
     start: Sequence[Group] | None = None,
 ) -> Covered:
-    """Solve the master in HiGHS, from `start`, which is returned unless a cheaper solution is found.
+    """Solve the master in HiGHS; the start is returned unless a cheaper solution is found.
 
-    Costs are whole, so a bound well above c - 1 proves a solution of cost c. No instance of a solution worth having
-    costs more than the start, or than every task alone: dearer patterns are left out.
+    Costs are whole, so a bound well above c - 1 proves a solution of cost c. No instance of a better solution costs
+    more than the start, or than every task alone: dearer patterns are left out.
+
+    - `arrays`: the instance.
+    - `patterns`: the patterns (P, N) to cover the tasks by.
+    - `options`: limits, gap, threads and seed.
+    - `report`: called with each new incumbent and each better bound.
+    - `start`: instances to begin from.
     """
-    alone = sum(int(n) * int(price) for n, price in zip(arrays.count, arrays.reservation_price, strict=True))
+    alone = arrays.price_alone
     ceiling = alone if start is None else min(alone, arrays.cost(start))
     patterns = patterns.chosen(arrays.price[patterns.kind] <= ceiling)
     x = None
@@ -83,7 +89,7 @@ def solve_covering(
 
 
 def _with_start(arrays: PackingArrays, patterns: Patterns, start: Sequence[Group]) -> tuple[Patterns, FloatArray]:
-    """`patterns` with those of `start` that none of them can stand in for, and the start as a solution (P,)."""
+    """The patterns, joined by patterns of the start that none can replace, and the start as a solution (P,)."""
     x = np.zeros(len(patterns.kind))
     kinds: list[int] = []
     rows: list[IntArray] = []
@@ -104,15 +110,15 @@ def _with_start(arrays: PackingArrays, patterns: Patterns, start: Sequence[Group
 
 
 def packing(arrays: PackingArrays, patterns: Patterns, x: FloatArray) -> list[Group] | None:
-    """The instances of a master solution `x` (P,), without the tasks that it covers too often.
+    """The instances of a master solution `x` (P,), without the tasks that are covered too often.
 
-    `None` where a task is left out: by the solver's tolerances `x` is a cover, and rounded it is none.
+    `None` where a task is left out: `x` is a cover by the tolerances of the solver, and rounded it is none.
     """
     cover = configuration(patterns.groups(x))
     return None if (missing(arrays, cover) > 0).any() else groups(trim(arrays, cover))
 
 
 def in_usd(arrays: PackingArrays, trace: Iterable[TracePoint]) -> list[TracePoint]:
-    """A trace in price units as one in USD/h."""
+    """The trace in USD/h of a trace in price units."""
     unit = float(arrays.price_unit)
     return [(t, None if v is None else v * unit, None if b is None else b * unit) for t, v, b in trace]

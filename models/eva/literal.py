@@ -10,10 +10,9 @@ from __future__ import annotations
 from dataclasses import replace
 from fractions import Fraction
 from math import gcd
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from pyomo.environ import Binary, ConcreteModel, Constraint, Objective, RangeSet, Var, minimize
 
 from instances import (
     Answer,
@@ -26,18 +25,21 @@ from instances import (
     check,
 )
 from instances.eva import EvaPacking, Task
-from instances.eva.amounts import Amounts
+from instances.eva.whole_amounts import LARGEST_AMOUNT, WholeAmounts
 from instances.fields import STEPS, steps
 from instances.method import method
 from instances.options import ignore
 from instances.result import TracePoint
 from models.bounds import whole_bound
 from models.highs import FloatArray, solve_arrays
-from models.literal import Values, compile_model
 
-LARGEST = 4 * 10**9  # units of an amount, which times `TOLERANCE` are well below one unit
-TOLERANCE = 1e-10  # how far from a whole number a value may be: the finest that HiGHS takes
-USUAL = 1e-6  # that of HiGHS, where it ends in an error with the finest
+if TYPE_CHECKING:
+    from pyomo.environ import ConcreteModel
+
+    from models.literal import Values
+
+FINEST = 1e-10  # No finer tolerance on whole numbers is taken by HiGHS.
+USUAL = 1e-6  # HiGHS's own tolerance takes over where a solve with the finest one ends in an error.
 
 
 def build_literal(data: EvaPacking) -> ConcreteModel:
@@ -50,14 +52,16 @@ def build_literal(data: EvaPacking) -> ConcreteModel:
     Raises InputError for the objective `net-saving`, which section 4.1 does not have, and for amounts that have more
     digits than a solver can tell apart.
     """
+    from pyomo.environ import Binary, ConcreteModel, Constraint, Objective, RangeSet, Var, minimize  # slow to import
+
     if data.objective != "cost":
         raise InputError(f"data.objective: the literal model states cost, got {data.objective!r}")
     model = ConcreteModel(name="eva-packing")
     tasks = [task for task in data.tasks for _ in range(task.count)]
-    amounts = Amounts.of(data)
-    if amounts.largest > LARGEST:
+    amounts = WholeAmounts.of(data)
+    if amounts.largest > LARGEST_AMOUNT:
         raise InputError(
-            f"data: an amount is {amounts.largest:,} times its unit, more than HiGHS can tell apart, {LARGEST:,}"
+            f"data: an amount is {amounts.largest:,} times its unit, more than HiGHS can tell apart, {LARGEST_AMOUNT:,}"
         )
     ghost = len(data.instance_types)
     model.I = RangeSet(0, len(tasks) - 1)
@@ -95,7 +99,7 @@ def _free_tasks(tasks: list[Task]) -> list[int]:
 
 
 def _no_ghosts(ghost: int) -> Any:
-    """Tasks that demand nothing would fit on the ghost type, which is no instance."""
+    """No task on the ghost type, which is no instance; a task without demand would fit there."""
     return lambda m, i, t: m.y[i, t] + m.x[i, ghost] <= 1
 
 
@@ -104,8 +108,8 @@ def _entries(data: EvaPacking) -> list[int]:
     return [entry for entry, task in enumerate(data.tasks) for _ in range(task.count)]
 
 
-def _capacity(data: EvaPacking, amounts: Amounts) -> Any:
-    """Demands are equal in all families, but for those that a family cannot meet: the largest is the demand."""
+def _capacity(data: EvaPacking, amounts: WholeAmounts) -> Any:
+    """Capacity, for demands equal in all families; where some family cannot meet a demand the largest counts."""
     entry = _entries(data)
 
     def rule(m: Any, i: int, r: int) -> Any:
@@ -115,8 +119,8 @@ def _capacity(data: EvaPacking, amounts: Amounts) -> Any:
     return rule
 
 
-def _capacity_of_family(data: EvaPacking, amounts: Amounts) -> Any:
-    """Demands of family f bind instances of f only: another type's slack is the most its own tasks can ask of f.
+def _capacity_of_family(data: EvaPacking, amounts: WholeAmounts) -> Any:
+    """Capacity of family f for demands on f: the slack of another type is the most that the tasks there can ask of f.
 
     An instance of type k holds at most what fits its own capacity, so the demand that its tasks would have on f is at
     most M_k^{f,r}, the largest ratio of the two demands in some resource times k's capacity, or all tasks together.
@@ -166,6 +170,8 @@ def literal(data: EvaPacking, options: Options, report: Report) -> Answer:
     HiGHS gets prices in whole multiples of their greatest common unit, so that its bound can be rounded up, and is
     spared types that cost more than every task alone.
     """
+    from models.literal import compile_model  # slow to import, for Pyomo
+
     with Stopwatch() as building:
         standard = compile_model(build_literal(data))
         prices = [steps(kind.usd_per_hour) for kind in data.instance_types]
@@ -181,7 +187,7 @@ def literal(data: EvaPacking, options: Options, report: Report) -> Answer:
         return float(Fraction(units) * unit / STEPS)
 
     def read(x: FloatArray) -> Solution | None:
-        """The solution, unless it is one by HiGHS's tolerances only."""
+        """The solution, or `None` where the values are a solution by the tolerances of HiGHS only."""
         solution = _read(data, standard.values(x))
         try:
             return None if check(data, solution).violations else solution
@@ -191,7 +197,7 @@ def literal(data: EvaPacking, options: Options, report: Report) -> Answer:
     def watch(x: FloatArray | None, bound: float | None) -> None:
         report(None if x is None else read(x), None if bound is None else usd(whole_bound(bound)))
 
-    for tolerance in (TOLERANCE, USUAL):
+    for tolerance in (FINEST, USUAL):
         solved = solve_arrays(
             model,
             options,

@@ -19,12 +19,12 @@ from instances import Answer, Options, Report, Stopwatch
 from instances.eva.arrays import FloatArray, Group, IntArray, PackingArrays
 from instances.options import ignore
 from models.eva.covering_master import in_usd
+from models.eva.parameters import DEFAULTS, ExactParameters
 from models.eva.partition import Partition, solve_partition
 from models.eva.patterns import CELLS, Patterns, feasible_patterns
 
-LIMIT = 2_000_000  # feasible patterns of one type beyond which they are not listed
-LARGEST = 64  # tasks on one instance, beyond which patterns are not told apart by their number of tasks
-NOISE = 1e-12  # relative to what the tasks are worth: how far nets in floating point may be off
+COUNTED_TASKS = 64  # Patterns of more tasks are neither listed by their number of tasks nor valued in rational numbers.
+NOISE = 1e-12  # A net in floating point may be off by this share of the reservation prices of its tasks.
 
 
 def solve_net_saving(
@@ -33,21 +33,27 @@ def solve_net_saving(
     options: Options,
     report: Report = ignore,
     start: Sequence[Group] | None = None,
+    parameters: ExactParameters = DEFAULTS,
 ) -> Answer:
-    """Solve the set partitioning, from `start`, which is returned unless a better solution is found.
+    """Solve the set partitioning over patterns; the start is returned unless a better solution is found.
 
-    `least_cost()` gives a lower bound in USD/h on the cost of a packing; it is asked only where the patterns are too
-    many to list.
+    - `arrays`: the instance.
+    - `least_cost`: gives a lower bound on the cost of a packing, USD/h; called only where the patterns are too many to
+      list.
+    - `options`: limits, gap, threads and seed.
+    - `report`: called with each new incumbent and each better bound.
+    - `start`: instances to begin from.
+    - `parameters`: the constants of the method.
     """
     with Stopwatch() as building:
-        patterns, net, complete = saving_patterns(arrays)
+        patterns, net, complete = saving_patterns(arrays, parameters.saving_patterns)
         alone = np.flatnonzero(patterns.on_it.sum(axis=1) == 1)
         alone = alone[np.argsort(patterns.on_it[alone].argmax(axis=1))]
         x = np.zeros(len(net))
         x[alone] = arrays.count
         if start is not None:
             patterns, net, x = _with_start(arrays, patterns, net, alone, start)
-        noise = NOISE * _worth(arrays) if len(net) > len(alone) else 0.0  # tasks alone save nothing, to the last digit
+        noise = NOISE * arrays.price_alone if len(net) > len(alone) else 0.0  # The net of a task alone is exactly 0.
         partition = Partition(net, patterns.on_it, arrays.count, alone, noise)
     unit = float(arrays.price_unit)
     ceiling = None if complete else _ceiling(arrays, least_cost())
@@ -61,7 +67,7 @@ def solve_net_saving(
             x = None
         report(None if x is None else arrays.solution(patterns.groups(x)), bounded(bound))
 
-    solved = solve_partition(partition, x, options, None if report is ignore else watch)
+    solved = solve_partition(partition, x, options, None if report is ignore else watch, parameters)
     better = known is None or solved.x is None or partition.value(solved.x) > known + partition.noise
     groups = start if start is not None and not better else None if solved.x is None else patterns.groups(solved.x)
     return Answer(
@@ -79,9 +85,9 @@ def solve_net_saving(
 def _with_start(
     arrays: PackingArrays, patterns: Patterns, net: FloatArray, alone: IntArray, start: Sequence[Group]
 ) -> tuple[Patterns, FloatArray, FloatArray]:
-    """`patterns` and their nets with those of `start` that are not listed, and the start as a solution (P,).
+    """The patterns and nets, joined by patterns of the start that are not listed, and the start as a solution (P,).
 
-    What does not pay is no column: its tasks are better off alone.
+    An instance of the start that does not pay is no column: the tasks there are better off alone.
     """
     listed = {row.tobytes(): p for p, row in enumerate(patterns.on_it)}
     used: dict[int, int] = {}
@@ -91,11 +97,11 @@ def _with_start(
     for kind, pattern, copies in start:
         on_it = np.zeros(arrays.classes, dtype=np.int64)
         on_it[list(pattern)] = list(pattern.values())
-        worth = float(arrays.value(on_it)) - int(arrays.price[kind])
+        saved = float(arrays.value(on_it)) - int(arrays.price[kind])
         p = listed.get(on_it.tobytes())
-        if p is None and worth > 0:
+        if p is None and saved > 0:
             p = listed[on_it.tobytes()] = len(net) + len(rows)
-            kinds, rows, nets = [*kinds, kind], [*rows, on_it], [*nets, worth]
+            kinds, rows, nets = [*kinds, kind], [*rows, on_it], [*nets, saved]
         if p is not None:
             used[p] = used.get(p, 0) + copies
         else:
@@ -109,17 +115,17 @@ def _with_start(
     return patterns, net, x
 
 
-def saving_patterns(arrays: PackingArrays, limit: int = LIMIT) -> tuple[Patterns, FloatArray, bool]:
-    """The patterns of positive net and the tasks alone, with their nets (P,) in price units.
+def saving_patterns(arrays: PackingArrays, limit: int = DEFAULTS.saving_patterns) -> tuple[Patterns, FloatArray, bool]:
+    """The patterns of positive net and of single tasks, the nets (P,) in price units, and whether all are given.
 
-    The last is false where a type has more than `limit` feasible patterns; then those of the fewest tasks are given.
+    Where a type has more than `limit` feasible patterns only those of the fewest tasks are given.
     """
     found = _listed(arrays, limit, None)
     if found is not None:
         return *found, True
     fewer = _listed(arrays, limit, 1)
     assert fewer is not None, "a task alone is a pattern"
-    for largest in range(2, LARGEST):
+    for largest in range(2, COUNTED_TASKS):
         more = _listed(arrays, limit // 4, largest)
         if more is None:
             break
@@ -128,7 +134,7 @@ def saving_patterns(arrays: PackingArrays, limit: int = LIMIT) -> tuple[Patterns
 
 
 def _listed(arrays: PackingArrays, limit: int, largest: int | None) -> tuple[Patterns, FloatArray] | None:
-    """Patterns of at most `largest` tasks: their number is one more resource."""
+    """Patterns of at most `largest` tasks, the number of tasks being a further resource; `None` beyond `limit`."""
     kinds: list[IntArray] = []
     on_it: list[IntArray] = []
     for k in np.argsort(arrays.price, kind="stable"):
@@ -143,20 +149,21 @@ def _listed(arrays: PackingArrays, limit: int, largest: int | None) -> tuple[Pat
         kinds.append(np.full(len(found), k))
         on_it.append(found)
     every, kind = np.concatenate(on_it), np.concatenate(kinds)
-    _, cheapest = np.unique(every, axis=0, return_index=True)  # the first of equals is on the cheapest type
+    # Types come by price, so that the first of equal patterns is on the cheapest type.
+    _, cheapest = np.unique(every, axis=0, return_index=True)
     every, kind = every[cheapest], kind[cheapest]
     step = max(1, CELLS // arrays.classes**2)
     value = np.concatenate([arrays.value(every[i : i + step]) for i in range(0, len(every), step)])
     net = value - arrays.price[kind]
     tasks, noise = every.sum(axis=1), NOISE * (every.astype(float) @ arrays.reservation_price)
-    for p in np.flatnonzero((np.abs(net) <= noise) & (tasks > 1) & (tasks <= LARGEST)):
+    for p in np.flatnonzero((np.abs(net) <= noise) & (tasks > 1) & (tasks <= COUNTED_TASKS)):
         net[p] = _exact_net(arrays, int(kind[p]), every[p])
-    keep = (net > np.where(tasks <= LARGEST, 0.0, -noise)) & (tasks > 1) | (tasks == 1)
+    keep = (net > np.where(tasks <= COUNTED_TASKS, 0.0, -noise)) & (tasks > 1) | (tasks == 1)
     return Patterns(kind[keep], every[keep]), net[keep]
 
 
 def _exact_net(arrays: PackingArrays, kind: int, on_it: IntArray) -> float:
-    """The net of a pattern in price units, computed in rational numbers: its sign is beyond doubt."""
+    """The net of a pattern in price units, computed in rational numbers so that the sign is beyond doubt."""
     tasks = {int(c): int(on_it[c]) for c in np.flatnonzero(on_it)}
     net = -Fraction(int(arrays.price[kind]))
     for c, k in tasks.items():
@@ -169,9 +176,4 @@ def _exact_net(arrays: PackingArrays, kind: int, on_it: IntArray) -> float:
 
 def _ceiling(arrays: PackingArrays, least_cost: float | None) -> float | None:
     """Reservation prices of all tasks less the least cost: no saving is larger, as no throughput exceeds 1."""
-    return None if least_cost is None else arrays.usd(_worth(arrays)) - least_cost * (1 - NOISE)
-
-
-def _worth(arrays: PackingArrays) -> int:
-    """The reservation prices of all tasks, in price units: what they are worth alone."""
-    return sum(n * price for n, price in zip(arrays.count.tolist(), arrays.reservation_price.tolist(), strict=True))
+    return None if least_cost is None else arrays.usd(arrays.price_alone) - least_cost * (1 - NOISE)

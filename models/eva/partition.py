@@ -1,4 +1,4 @@
-"""Set partitioning over a long list of columns: sifting (Bixby et al., 1992), then only the columns that can matter.
+"""Set partitioning over a long list of columns: sifting (Bixby et al., 1992), then the columns that can matter.
 
 maximise net'x subject to columns'x = count, x whole.
 
@@ -18,18 +18,18 @@ import numpy as np
 from instances import Options, Stopwatch
 from instances.eva.arrays import FloatArray, IntArray
 from models.bounds import real_bound
+from models.eva.parameters import DEFAULTS, ExactParameters
 from models.highs import LinearModel, Solved, Watch, add_columns, rerun, solve_arrays, solver
 
-ENTERING = 400  # columns added at a time
-ROUNDING = 1e-9  # relative: a column of a reduced net below this need not enter the linear program
-FIRST = 600  # columns of the first integer program, which only has to find a good incumbent
+ROUNDING = 1e-9  # A column whose reduced net is below this share of the largest net need not enter the linear program.
 
 
 @dataclass(frozen=True)
 class Partition:
-    """`net` (P,), `columns` (P, N) tasks of each class, `count` (N,), `alone` (N,) the columns of one task.
+    """The set partitioning problem over P columns and N classes.
 
-    The nets of a solution, added up, are off by `noise` at most.
+    `net` (P,), `columns` (P, N) tasks of each class, `count` (N,) tasks to hold, `alone` (N,) the columns of a single
+    task. The nets of a solution, added up, are off by `noise` at most.
     """
 
     net: FloatArray
@@ -54,19 +54,38 @@ class Partition:
         )
 
 
-def solve_partition(partition: Partition, start: FloatArray, options: Options, watch: Watch | None = None) -> Solved:
-    """Solve to proven optimality, or as far as the time limit allows, from the solution `start` (P,).
+def solve_partition(
+    partition: Partition,
+    start: FloatArray,
+    options: Options,
+    watch: Watch | None = None,
+    parameters: ExactParameters = DEFAULTS,
+) -> Solved:
+    """Solve the set partitioning to proven optimality, or as far as the limits allow.
 
-    `x` (P,) and `bound` are over all columns.
+    The solution (P,) and the bound are over all columns.
+
+    - `partition`: the problem.
+    - `start`: a solution (P,) to begin from.
+    - `options`: limits, gap and threads.
+    - `watch`: called with each new incumbent (P,) and each better bound.
+    - `parameters`: the constants of the method.
     """
     with Stopwatch(options.time_limit) as clock:
-        solved = _solve(partition, start, options, clock, watch)
+        solved = _solve(partition, start, options, clock, watch, parameters)
     return replace(solved, solve_s=clock.cpu_s)
 
 
-def _solve(partition: Partition, start: FloatArray, options: Options, clock: Stopwatch, watch: Watch | None) -> Solved:
+def _solve(
+    partition: Partition,
+    start: FloatArray,
+    options: Options,
+    clock: Stopwatch,
+    watch: Watch | None,
+    parameters: ExactParameters,
+) -> Solved:
     incumbent = Solved("time_limit", start, partition.value(start), reason="time limit")
-    relaxed = _sift(partition, options, clock)
+    relaxed = _sift(partition, options, clock, parameters.entering_columns)
     if relaxed is None:
         return incumbent
     ceiling, reduced, used = relaxed
@@ -75,7 +94,7 @@ def _solve(partition: Partition, start: FloatArray, options: Options, clock: Sto
         watch(None, ceiling)
     if ceiling - _value(incumbent) <= options.gap * abs(_value(incumbent)):
         return replace(incumbent, termination="finished", reason=None, bound=ceiling)
-    nearest = np.argsort(-reduced, kind="stable")[:FIRST]
+    nearest = np.argsort(-reduced, kind="stable")[: parameters.first_columns]
     chosen = np.union1d(np.union1d(nearest, used), np.flatnonzero(start))
     solved = _integer(partition, chosen, options, clock, watch, incumbent)
     spread = ceiling - _value(solved) + ROUNDING * max(1.0, abs(ceiling))
@@ -89,8 +108,10 @@ def _solve(partition: Partition, start: FloatArray, options: Options, clock: Sto
     return replace(solved, bound=bound, info={**solved.info, "columns": len(chosen), "lp_bound": ceiling})
 
 
-def _sift(partition: Partition, options: Options, clock: Stopwatch) -> tuple[float, FloatArray, IntArray] | None:
-    """A bound, reduced nets (P,) and the columns used; `None` where time runs out.
+def _sift(
+    partition: Partition, options: Options, clock: Stopwatch, most_entering: int
+) -> tuple[float, FloatArray, IntArray] | None:
+    """Sifting (Bixby et al., 1992): a bound, reduced nets (P,) and the columns used; `None` where time runs out.
 
     The bound is the value of the linear program, or that of the last duals where effort runs out.
     """
@@ -107,7 +128,7 @@ def _sift(partition: Partition, options: Options, clock: Stopwatch) -> tuple[flo
         reduced: FloatArray = partition.net - partition.columns @ duals
         entering = np.flatnonzero(reduced > scale)
         if not len(entering) or rounds == options.effort:
-            # the bound of these duals, whatever the solver's tolerance: a column is used at most as often as it fits
+            # This bound holds for any duals: no column is used more often than the tasks of its classes allow.
             often = np.min(
                 np.where(
                     partition.columns > 0, partition.count // np.maximum(partition.columns, 1), np.iinfo(np.int64).max
@@ -115,7 +136,7 @@ def _sift(partition: Partition, options: Options, clock: Stopwatch) -> tuple[flo
                 axis=1,
             )
             return float(partition.count @ duals + np.maximum(reduced, 0.0) @ often), reduced, chosen
-        entering = entering[np.argsort(-reduced[entering], kind="stable")[:ENTERING]]
+        entering = entering[np.argsort(-reduced[entering], kind="stable")[:most_entering]]
         chosen = np.concatenate([chosen, entering])
         add_columns(h, partition.net[entering], partition.columns[entering].T)
     return None
@@ -124,7 +145,7 @@ def _sift(partition: Partition, options: Options, clock: Stopwatch) -> tuple[flo
 def _integer(
     partition: Partition, chosen: IntArray, options: Options, clock: Stopwatch, watch: Watch | None, start: Solved
 ) -> Solved:
-    """The integer program over `chosen`, from the incumbent `start`, which stays if nothing better is found."""
+    """Solve the integer program over `chosen`; the incumbent `start` stays if nothing better is found."""
 
     def expand(x: FloatArray) -> FloatArray:
         full = np.zeros(len(partition.net))

@@ -1,4 +1,4 @@
-"""Patterns: what one instance can hold, as the number of tasks of each class (Gilmore and Gomory, 1961).
+"""Patterns of an instance: numbers of tasks of each class that fit together (Gilmore and Gomory, 1961).
 
 A pattern of type k is maximal where no further task fits. In a covering model maximal patterns suffice, and of them
 those that no cheaper instance, or two cheaper instances together, can stand in for.
@@ -15,19 +15,19 @@ from numpy.typing import NDArray
 from instances.eva.arrays import Group, IntArray, PackingArrays
 
 BoolArray = NDArray[np.bool_]
-CELLS = 4_000_000  # numbers in one block of a comparison, to bound its memory
-WHOLE = 2.0**53  # below this, sums of whole numbers are exact in floating point
+CELLS = 4_000_000  # A block of a comparison holds at most so many numbers, which bounds the memory.
+WHOLE = 2.0**53  # Sums of whole numbers below this are exact in floating point.
 
 
 @dataclass(frozen=True)
 class Patterns:
-    """P patterns: `kind` (P,) the instance type of each, `on_it` (P, N) its tasks of each class."""
+    """P patterns: `kind` (P,) the instance type of each, `on_it` (P, N) the tasks of each class."""
 
     kind: IntArray
     on_it: IntArray
 
     def chosen(self, which: BoolArray) -> Patterns:
-        """Those patterns for which `which` (P,) is true."""
+        """The patterns for which `which` (P,) is true."""
         return Patterns(self.kind[which], self.on_it[which])
 
     def groups(self, x: NDArray[np.float64]) -> list[Group]:
@@ -60,7 +60,7 @@ def feasible_patterns(capacity: IntArray, demand: IntArray, most: IntArray, limi
 
 
 def maximal(patterns: IntArray, capacity: IntArray, demand: IntArray, most: IntArray) -> IntArray:
-    """Those of `patterns` (P, N) to which no task can be added."""
+    """The maximal patterns of `patterns` (P, N), to which no task can be added."""
     left = capacity - patterns @ demand
     extendable = np.zeros(len(patterns), dtype=bool)
     for c in range(len(demand)):
@@ -69,15 +69,15 @@ def maximal(patterns: IntArray, capacity: IntArray, demand: IntArray, most: IntA
 
 
 def covering_patterns(arrays: PackingArrays, limit: int) -> Patterns | None:
-    """Patterns that suffice for an optimal covering, or `None` where a type has more than `limit` feasible ones.
+    """Patterns that suffice for an optimal covering, or `None` where a type has more than `limit` feasible patterns.
 
-    Where they are few, patterns are not cut off at the tasks there are, so that instances that differ in their counts
-    alone share them.
+    Where patterns are few they may hold more tasks than there are, so that instances that differ in the counts of tasks
+    alone share their patterns.
     """
     unlimited = np.full(arrays.classes, np.iinfo(np.int32).max, dtype=np.int64)
     for most in (unlimited, arrays.count):
         if ((arrays.demand.sum(axis=2) == 0).any(axis=0) & (most > arrays.count)).any():
-            continue  # a class that needs nothing somewhere: only its count bounds a pattern
+            continue  # A class that needs nothing on some type is bounded by the count alone.
         found = _covering_patterns(
             arrays.demand_of_type.tobytes(),
             arrays.capacity.tobytes(),
@@ -111,7 +111,7 @@ def _covering_patterns(
 def _irreplaceable(
     k: int, full: list[IntArray], capacity: IntArray, demand: IntArray, price: tuple[int, ...]
 ) -> IntArray:
-    """Patterns of type k that neither one other instance at no higher price nor two cheaper ones can hold.
+    """Patterns of type k that neither an instance of no higher price nor two cheaper instances can hold.
 
     What stands in for a pattern costs less, or as much and comes first in order, so nothing is dropped in a circle.
     """
@@ -128,7 +128,7 @@ def _irreplaceable(
 
 
 def _affordable(budget: int, capacity: IntArray, demand: IntArray, price: tuple[int, ...]) -> list[int]:
-    """Types within `budget`, without those that another one within it outdoes in every resource."""
+    """Types within `budget`, without types that another affordable type outdoes in every resource."""
     within = [i for i in range(len(price)) if price[i] <= budget]
     return [
         i
@@ -144,7 +144,7 @@ def _affordable(budget: int, capacity: IntArray, demand: IntArray, price: tuple[
 
 
 def _fits(patterns: IntArray, capacity: IntArray, demand: IntArray) -> BoolArray:
-    """Whether `patterns` (..., N) fit in `capacity` (R,), also where their demand is beyond 64-bit integers.
+    """Whether `patterns` (..., N) fit in `capacity` (R,), also where the total demand is beyond 64-bit integers.
 
     What fits within twice the capacity in floating point is small enough for whole numbers, which then decide.
     """
@@ -158,7 +158,7 @@ def _fits(patterns: IntArray, capacity: IntArray, demand: IntArray) -> BoolArray
 
 
 def _splits(patterns: IntArray, first: IntArray, capacity: IntArray, demand: IntArray) -> BoolArray:
-    """Which `patterns` (P, N) leave what fits in `capacity` once one of `first` (Q, N) has taken its share."""
+    """Whether each of `patterns` (P, N) is a pattern of `first` (Q, N) and a rest that fits `capacity` (R,)."""
     found = np.zeros(len(patterns), dtype=bool)
     step = max(1, CELLS // max(1, patterns.size))
     for start in range(0, len(first), step):

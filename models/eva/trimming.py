@@ -1,4 +1,4 @@
-"""Trimming: from columns that cover the tasks to a configuration that holds each task once, on the cheapest types."""
+"""Trimming of a cover: a configuration that holds each task once, with patterns on the cheapest types."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from models.eva.configuration import Column, Configuration, holders, missing
 
 
 def trim(arrays: PackingArrays, cover: Configuration) -> Configuration:
-    """Drop tasks held beyond their number, then move each pattern to the cheapest type that holds it."""
+    """Trim a cover: drop tasks held too often, then move each pattern to the cheapest type that holds the pattern."""
     surplus = -missing(arrays, cover)
     trimmed: Configuration = {}
     prices = arrays.price.tolist()
@@ -28,7 +28,7 @@ def trim(arrays: PackingArrays, cover: Configuration) -> Configuration:
 
 
 def on_cheapest_type(arrays: PackingArrays, column: Column) -> Column:
-    """The same pattern on the cheapest type that holds it; on its own type, or else the first, among equals."""
+    """The column of the same pattern on the cheapest type; among equals the present type, or the first."""
     kinds = holders(arrays, column)
     if not len(kinds):
         return column

@@ -1,4 +1,4 @@
-"""Eva's data, builders, trace loaders and checker."""
+"""Eva's data, examples, generators, trace loaders and checker."""
 
 from __future__ import annotations
 
@@ -115,7 +115,7 @@ def test_decimal_sums_are_exact():
     assert (3 * arrays.demand[0, 0] <= arrays.capacity[0]).all()
 
 
-def test_catalogue_facts():
+def test_facts_of_the_tables():
     kinds = ec2_types()
     assert len(kinds) == 21
     assert Counter(k.family for k in kinds) == {"p3": 3, "c7i": 9, "r7i": 9}

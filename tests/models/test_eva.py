@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
+
 import numpy as np
 import pytest
 
@@ -11,6 +14,7 @@ from instances.eva import EvaPacking, Task, packing_arrays, table_3, table_7
 from models.eva import build_literal, exact, literal
 from models.eva.exact import solve_columns, solve_patterns
 from models.eva.net_saving import saving_patterns
+from models.eva.parameters import ExactParameters
 from models.eva.patterns import covering_patterns, feasible_patterns, maximal
 
 
@@ -152,13 +156,12 @@ def test_a_time_limit_keeps_what_is_known():
     assert result.objective is None or result.bound is None or result.bound <= result.objective
 
 
-def test_net_saving_with_too_many_patterns_still_has_a_valid_bound(monkeypatch):
+def test_net_saving_with_too_many_patterns_still_has_a_valid_bound():
     data = table_7(40, 0, objective="net-saving").data
     proven = exact(data)
     few = saving_patterns(packing_arrays(data), limit=60)
     assert not few[2]
-    monkeypatch.setattr("models.eva.net_saving.saving_patterns", lambda arrays: few)
-    result = exact(data)
+    result = exact(data, parameters=ExactParameters(saving_patterns=60))
     assert result.objective <= proven.objective + 1e-9
     assert result.bound >= proven.objective - 1e-9
 
@@ -188,3 +191,16 @@ def test_solve_patterns_is_the_method_of_small_instances():
     answer = solve_patterns(packing_arrays(table_7(200, 0).data), Options())
     assert answer is not None
     assert answer.info["method"] == "patterns"
+
+
+def test_the_parameters_of_the_exact_method_decide_when_patterns_are_listed():
+    data = table_7(40, 0).data
+    listed, generated = exact(data), exact(data, parameters=ExactParameters(covering_patterns=10))
+    assert (listed.info["method"], generated.info["method"]) == ("patterns", "column generation")
+    assert listed.objective == generated.objective
+    assert generated.status == "optimal"
+
+
+def test_pyomo_is_imported_by_the_literal_model_alone():
+    code = "import sys; from models.eva import exact, literal; raise SystemExit('pyomo' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code]).returncode == 0

@@ -12,7 +12,7 @@ from experiments.papers import METHODS
 from heuristics.eva import full_reconfiguration, full_reconfiguration_first, no_packing
 from instances import InputError, Options, check
 from instances.eva import EvaPacking, packing_arrays, table_7
-from instances.eva.amounts import Amounts
+from instances.eva.whole_amounts import WholeAmounts
 from models.eva import build_literal, exact, literal
 from models.eva.columns import solve_columns
 from models.eva.patterns import _fits
@@ -116,7 +116,7 @@ def test_prices_of_1e9_and_1e_minus_9_in_one_file():
 
 def test_amounts_that_highs_cannot_tell_apart_are_refused_by_the_literal_model():
     data = packing([kind("A", 9.000000001, 1.0)], [task("w", 2, 3.0), task("v", 1, 4.999999999)])
-    assert Amounts.of(data).largest > 4 * 10**9
+    assert WholeAmounts.of(data).largest > 4 * 10**9
     with pytest.raises(InputError, match="more than HiGHS can tell apart"):
         literal(data)
     method = next(m for m in METHODS["eva-packing"] if m.name == "literal")

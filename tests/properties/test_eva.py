@@ -12,8 +12,7 @@ from instances.eva import EvaPacking, InstanceType, packing_arrays
 from instances.files import dump
 from models import eva as models
 from models.eva.exact import solve_columns
-from tests.brute_force import best_packing
-from tests.strategies import packings
+from tests.eva_cases import best_packing, packings
 
 CLOSE = {"rel": 1e-6, "abs": 1e-7}
 relaxed = settings(deadline=None, max_examples=60)

@@ -21,20 +21,23 @@ from models.highs import LinearModel, rerun, solve_arrays, solver
 Box = tuple[tuple[int, int], ...]
 Spend = tuple[int, ...]
 """What is spent on each price group, in its units."""
-PRECISION = 2**20  # coefficients of a cut are rounded up to multiples of the reciprocal
-SCALE = 1e4  # of the rows that HiGHS is given, whose coefficients are small
+PRECISION = 2**20  # Coefficients of a cut are rounded up to multiples of the reciprocal.
+SCALE = 1e4  # Rows are multiplied by this for HiGHS, as their coefficients are small.
 
 
 @dataclass(frozen=True)
 class AggregateOptimum:
-    """`cost`: a lower bound on the price of every configuration; `spend`: the cheapest known that meets all cuts."""
+    """Optimum of the aggregate bound.
+
+    `cost`: a lower bound on the price of every configuration; `spend`: the cheapest known spend that meets all cuts.
+    """
 
     cost: int
     spend: Spend | None
 
 
 class AggregateBound:
-    """Minimise `sum_g u_g z_g` over integers z >= 0 that meet all cuts: a lower bound on the price, exact.
+    """The least `sum_g u_g z_g` over integers z >= 0 that meet all cuts: an exact lower bound on the price.
 
     `z_g` is the spend on group g in its unit u_g; a cut over types becomes `sum_g M_g z_g >= rhs` with `M_g = max_k
     value[k] u_g / C_k` over the types of g. Branch and bound; a node's bound is Lagrangian: for any y >= 0, `sum_i y_i
@@ -57,7 +60,7 @@ class AggregateBound:
         return not _meets(spend, *self._row(cut))
 
     def of_one_cut(self, cut: TypeCut) -> int:
-        """The bound of one cut alone: `rhs min_g u_g / M_g`, rounded up."""
+        """The bound of a single cut, `rhs min_g u_g / M_g` rounded up (after Farley, 1990)."""
         weights, rhs = self._row(cut)
         return min((-(-rhs * u // w) for u, w in zip(self.groups.unit, weights, strict=True) if w), default=0)
 
@@ -66,7 +69,7 @@ class AggregateBound:
         return sum(u * z for u, z in zip(self.groups.unit, spend, strict=True))
 
     def solve(self, ceiling: int, node_limit: int, seconds: float | None) -> AggregateOptimum:
-        """The least cost of a spend, or `ceiling` (the price of a known configuration) if that is less.
+        """The least cost of a spend, or `ceiling` (the price of a known configuration) if the ceiling is less.
 
         HiGHS proposes a spend and the search proves it; past `node_limit` nodes the least bound of the open nodes is
         returned.
@@ -90,7 +93,7 @@ class AggregateBound:
         return AggregateOptimum(min([ceiling] + [n[0] for n in open_nodes[:1]]), proposal)
 
     def propose(self, ceiling: int, seconds: float | None) -> Spend | None:
-        """A cheapest spend by HiGHS that meets all cuts (exactly), `None` if it found none."""
+        """A cheapest spend by HiGHS that meets all cuts exactly, `None` if HiGHS found none."""
         if not self._rows:
             return None
         lower, upper = zip(*self._box(ceiling), strict=True)
@@ -112,7 +115,7 @@ class AggregateBound:
         return proposal if all(_meets(proposal, *row) for row in self._rows) else None
 
     def _row(self, cut: TypeCut) -> tuple[Spend, int]:
-        """The cut over groups: integer weights (rounded up, which keeps it valid) and what they must reach."""
+        """A cut over groups: integer weights, rounded up so that the cut stays valid, and the right-hand side."""
         weights = [0] * len(self.groups.unit)
         for k, g in enumerate(self.groups.group_of):
             if g >= 0:
@@ -126,7 +129,7 @@ class AggregateBound:
         )
 
     def _split(self, box: Box, point: Sequence[float]) -> list[Box]:
-        """Branch on the group whose spend is fractional in the linear program, the one of the largest unit."""
+        """Branch on the group of the largest unit whose spend is fractional in the linear program."""
         free = [g for g, (low, high) in enumerate(box) if low < high]
         if not free:
             return []
@@ -138,7 +141,7 @@ class AggregateBound:
 
 
 class _Relaxation:
-    """The linear program of a node, kept in one HiGHS and solved from the basis of the node before.
+    """The linear program of a node, kept in a single HiGHS and solved from the basis of the node before.
 
     A surplus that is dearer than anything in the root's box meets all rows at once, so that it is always feasible.
     """

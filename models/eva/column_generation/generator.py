@@ -17,9 +17,15 @@ from models.eva.configuration import Column, single_class_columns
 
 
 class ColumnGenerator:
-    """Restricted master and pricing in turn; `cuts` are all that pricing has proved, `iterations` its calls.
+    """Restricted master and pricing in turn (Gilmore and Gomory, 1961).
 
-    `options.effort` limits the calls of one `run` or `can_spend`.
+    `cuts` are all cuts that pricing has proved, `iterations` the calls of pricing.
+
+    - `arrays`: the instance.
+    - `groups`: price groups of the restricted master.
+    - `pricer`: exact pricing.
+    - `cuts`: a list that each new cut is added to.
+    - `options`: threads, and the effort, which limits the calls of pricing in one `run` or `can_spend`.
     """
 
     def __init__(
@@ -30,14 +36,14 @@ class ColumnGenerator:
         self.iterations = 0
 
     def start(self) -> FloatArray:
-        """Columns of one class and those of the start duals; returns these duals (N,)."""
+        """Add columns of a single class and columns priced at the start duals; give the start duals (N,)."""
         self.master.add(single_class_columns(self.arrays))
         duals = start_duals(self.arrays, self.options)
         self._price(duals, [0.999 * price for price in self.arrays.price.tolist()])
         return duals
 
     def can_spend(self, spend: Sequence[int], enough: Callable[[TypeCut], bool]) -> bool:
-        """Whether the linear master is feasible at this spend on the groups, unless `enough(cut)` ends it first."""
+        """Whether the linear master is feasible at a spend on the groups; `enough(cut)` may end the search early."""
         self.master.set_free_budget(spend)
         last = self._last_iteration()
         while True:

@@ -1,4 +1,4 @@
-"""Greedy packing by duals: one instance after another is filled with the tasks of most value at given duals."""
+"""Greedy packing by duals: instances are filled in turn with the tasks of most value at given duals."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def pack_greedily(arrays: PackingArrays, pricer: Pricer, duals: FloatArray, coun
         bound = int(table.bound_with_each(kind)[position])
         available = np.minimum(left[table.classes], table.most)
         found = table.search(kind, 0, parameters.greedy_nodes, available, position)
-        value, packed = found.packings[-1] if found.packings else (0, {position: 1})  # a class of no value
+        value, packed = found.packings[-1] if found.packings else (0, {position: 1})  # The class may have no value.
         stale = not np.array_equal(table.limit, available)
         if stale and value < (1 - parameters.greedy_slack) * bound:
             filled.discard(i)
@@ -52,8 +52,10 @@ def pack_greedily(arrays: PackingArrays, pricer: Pricer, duals: FloatArray, coun
 
 
 def task_sizes(arrays: PackingArrays) -> FloatArray:
-    """How large a task of each class is (N,): the largest share of a resource that it takes of a family's largest
-    capacity, on the family where that is most, and at most 1."""
+    """Size (N,) of a task of each class: the largest share of a resource of the largest instance of a family.
+
+    The family is the one where the share is largest; a size is at most 1.
+    """
     families = range(len(arrays.demand))
     room = np.array([arrays.capacity[arrays.family == f].max(axis=0) for f in families])[:, None, :]
     share = np.where(arrays.demand > 0, arrays.demand / np.maximum(room, 1), 0.0)
@@ -61,8 +63,10 @@ def task_sizes(arrays: PackingArrays) -> FloatArray:
 
 
 def _best_type(arrays: PackingArrays, pricer: Pricer, first: int) -> tuple[int, int]:
-    """The table and type whose pattern with a task of class `first` has most value per price by the table's bound; the
-    dearest among near equals."""
+    """The best table and type for a pattern with a task of class `first`, by the bound on value per price.
+
+    Among near equals the dearest type is the best.
+    """
     price = arrays.price.tolist()
     bounds: list[tuple[float, int, int]] = []
     for i, table in enumerate(pricer.tables):

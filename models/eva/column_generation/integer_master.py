@@ -11,8 +11,9 @@ from scipy import sparse
 from instances import Options
 from instances.eva.arrays import PackingArrays
 from models.bounds import whole_bound
+from models.eva.column_generation.parameters import LARGEST_COEFFICIENT
 from models.eva.column_generation.price_groups import PriceGroups
-from models.eva.column_generation.restricted_master import LARGEST, covering_columns, row_scales
+from models.eva.column_generation.restricted_master import covering_columns, row_scales
 from models.eva.configuration import Column, Configuration, missing
 from models.highs import LinearModel, solve_arrays
 
@@ -36,10 +37,17 @@ def solve_integer_master(
     bound: int,
     ceiling: int,
 ) -> Cover:
-    """Minimise the price of a cover by whole numbers of the columns, at least those of the configuration `kept`.
+    """Minimise the price of a cover by whole numbers of the columns, with all of the configuration `kept`.
 
-    The search ends when `bound`, a proven one, is met; only covers cheaper than `ceiling` are sought. The spend on each
-    group is an integer variable of its own, so that HiGHS can branch on it.
+    The spend on each group is an integer variable of its own, so that HiGHS can branch on it.
+
+    - `arrays`: the instance.
+    - `groups`: price groups, whose spend is counted in units.
+    - `columns`: the columns at hand.
+    - `options`: limits, threads and seed; the gap is 0.
+    - `kept`: instances that are in the cover whatever happens.
+    - `bound`: a proven bound, in price units, at which the search ends.
+    - `ceiling`: a cost, in price units; only cheaper covers are sought.
     """
     n, unit, price = len(groups.unit), np.array(groups.unit, dtype=float), arrays.price.tolist()
     entries = sparse.hstack(
@@ -48,7 +56,7 @@ def solve_integer_master(
             covering_columns(arrays.classes, price, groups, columns),
         ]
     )
-    scale = min(1.0, LARGEST / unit.max())
+    scale = min(1.0, LARGEST_COEFFICIENT / unit.max())
     spent = sparse.coo_array(np.concatenate([scale * unit, np.zeros(len(columns))])[None, :])
     most = [np.inf if upper is None else float(upper) for upper in groups.upper]
     solved = solve_arrays(

@@ -9,7 +9,7 @@ import numpy as np
 
 from instances.eva.arrays import IntArray
 
-VALUE_LIMIT = 2**52  # of a packing: table entries are 64-bit integers, and sums of a few of them must stay so
+VALUE_LIMIT = 2**52  # No packing may have a larger value: sums of a few table entries must fit 64-bit integers.
 
 
 @dataclass(frozen=True)
@@ -21,7 +21,7 @@ class Found:
 
 
 class KnapsackTable:
-    """Layers `L_j(s)`: the most value in capacity `s` from the first `j` items, each used at most its limit.
+    """Layers `L_j(s)` of a dynamic program: the most value in capacity `s` from the first `j` items within the limits.
 
     `L_j(s) = max_{0 <= k <= u_j} k p_j + L_{j-1}(s - k w_j)`, in integers, so the values at all capacities are exact.
 
@@ -60,7 +60,7 @@ class KnapsackTable:
                 self._use_within(layer, self._sizes[j], int(value), self._limits[j])
 
     def _use_freely(self, layer: IntArray, size: tuple[int, ...], value: np.int64) -> None:
-        """Any number of copies: slabs as thick as the item, each from the one before: every state is visited once."""
+        """Any number of copies: slabs as thick as the item, each from the slab before: each state is visited once."""
         axis = max(range(len(size)), key=lambda a: size[a] / self.shape[a])
         step = size[axis]
         target = [slice(w, None) for w in size]
@@ -88,7 +88,7 @@ class KnapsackTable:
         return int(self._flat[-1, int(self._strides @ np.asarray(capacity, dtype=np.int64))])
 
     def best_with_each(self, capacity: Sequence[int]) -> IntArray:
-        """The most value (m,) at a capacity with at least one copy of each item (-1 where it does not fit).
+        """The most value (m,) at a capacity with each item at least once; -1 where the item does not fit.
 
         An item whose copies are all used in the rest of the packing is counted once too often.
         """
@@ -135,16 +135,22 @@ class KnapsackTable:
         node_limit: int,
         every: bool = False,
     ) -> Found:
-        """Packings of value above `target` by a depth-first search, bounded by the table.
+        """Packings of value above `target` by a depth-first branch and bound, with the bounds of the table.
 
-        `values` (m,) and `size` (m, R) of the items, `room` (R,) that they share, `limit` (m,) copies of each (no more
-        than the table's own), `node_limit` nodes of the search.
+        The axes of the table are some of the R resources. The table was filled with `values - size @ charge`, so that
+        the tasks that still fit a room s have a value of at most `L_j(s) + charge . s`. Items are taken in falling
+        position, so that the layers of the table bound every branch. Each packing found raises the target, unless
+        `every` packing is wanted.
 
-        The axes of the table are some of the R resources; `capacity` is the room on them. The table was filled with
-        `values - size @ charge`, where `charge` (R,) is a Lagrangian price of the resources that are not axes, so
-        that what still fits a room s has a value of at most `L_j(s) + charge . s`. Items are taken in falling position,
-        so that the table's layers bound every branch. Each packing found raises the target, unless `every` packing is
-        wanted: then those to which nothing can be added.
+        - `capacity`: the room on the axes of the table.
+        - `room` (R,): the room on all resources.
+        - `size` (m, R): sizes of the items.
+        - `values` (m,): values of the items.
+        - `charge` (R,): Lagrangian prices of the resources that are not axes, 0 for the others.
+        - `limit` (m,): most copies of each item, no more than the limits of the table.
+        - `target`: the value to exceed.
+        - `node_limit`: most nodes of the search.
+        - `every`: give all packings above the target to which no item can be added, instead of better and better ones.
         """
         packings: list[tuple[int, dict[int, int]]] = []
         state = int(self._strides @ np.asarray(capacity, dtype=np.int64))

@@ -1,4 +1,4 @@
-"""The constants of column generation, in one place."""
+"""The constants of column generation for Eva's packing."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class ColumnGenerationParameters:
-    """The constants of column generation; none of them changes what is proven, only how fast.
+    """The constants of column generation, which change how fast a proof is found, never whether a bound is valid.
 
     Pricing:
 
@@ -23,7 +23,7 @@ class ColumnGenerationParameters:
     - `greedy_nodes`: nodes of the search for one pattern.
     - `greedy_slack`: share of a pattern's value that is given up: a table filled for more tasks than are left may
       overstate it by so much, and a larger type is preferred to one that is better by less.
-    - `biases`: what large tasks are favoured by, as shares of their duals, in one packing after the other.
+    - `biases`: shares of the duals by which large tasks are favoured, one for each of the packings in turn.
     - `repacked_classes`: number of classes from which the first packing is improved by packing all but one family anew.
 
     Integer programs:
@@ -70,3 +70,4 @@ class ColumnGenerationParameters:
 
 
 DEFAULTS = ColumnGenerationParameters()
+LARGEST_COEFFICIENT = 2.0**40  # HiGHS refuses coefficients of 1e15; larger ones than this are scaled down.

@@ -12,7 +12,7 @@ from instances.eva.arrays import PackingArrays
 
 @dataclass(frozen=True)
 class PriceGroups:
-    """A partition of the types: type k is in group `group_of[k]`, or in none (-1) where no task fits on it.
+    """Price groups, a partition of the types: type k is in group `group_of[k]`, or in none (-1) where no task fits.
 
     What is spent on a group is a whole multiple of `unit[g]`, a common divisor of its prices. An optimal configuration
     spends no more than `upper[g]` units on it; `None` where no such number is known.
@@ -24,7 +24,7 @@ class PriceGroups:
 
     @staticmethod
     def by_family(arrays: PackingArrays) -> PriceGroups:
-        """One group a family; its unit is the greatest common divisor of the prices of its useful types."""
+        """A group for each family, with the greatest common divisor of the prices of the useful types as unit."""
         useful, prices, families = _useful(arrays), arrays.price.tolist(), len(arrays.demand)
         group_of = tuple(f if u else -1 for f, u in zip(arrays.family.tolist(), useful, strict=True))
         of_group = [[p for p, g in zip(prices, group_of, strict=True) if g == f] for f in range(families)]
@@ -32,7 +32,7 @@ class PriceGroups:
 
     @staticmethod
     def by_type(arrays: PackingArrays) -> PriceGroups:
-        """One group a type, so that its spend is a number of instances.
+        """A group for each type, so that the spend is a number of instances.
 
         Where j instances of a type can be replaced by one of another type that costs no more than they do, an optimal
         configuration needs at most j - 1.

@@ -26,7 +26,7 @@ class Priced:
 
 
 class Pricer:
-    """Exact pricing for all types, table by table; types of equal demands share a table where that is cheaper."""
+    """Exact pricing for all types, table by table; types of equal demands share a table where sharing is cheaper."""
 
     def __init__(self, arrays: PackingArrays, parameters: ColumnGenerationParameters = DEFAULTS) -> None:
         self.arrays, self.parameters = arrays, parameters
@@ -99,7 +99,7 @@ class Pricer:
         return bound, packings
 
     def enumerate(self, duals: FloatArray, ceiling: int, limit: int) -> list[Column] | None:
-        """The columns, maximal in their tasks, that can be part of a configuration cheaper than `ceiling`.
+        """The columns of maximal patterns that can be part of a configuration cheaper than `ceiling`.
 
         At feasible duals pi a configuration costs at least `sum_c n_c pi_c` and the reduced costs of its columns, so
         that no column of a higher reduced cost than the rest is in it. The duals (N,) are first shrunk until they are

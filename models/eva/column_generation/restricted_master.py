@@ -11,22 +11,23 @@ from scipy import sparse
 
 from instances import Options
 from instances.eva.arrays import FloatArray, PackingArrays
+from models.eva.column_generation.parameters import LARGEST_COEFFICIENT
 from models.eva.column_generation.price_groups import PriceGroups
 from models.eva.column_generation.type_cuts import TypeCut
 from models.eva.configuration import Column
 from models.highs import LinearModel, add_columns, rerun, solver
 
-LARGEST = 2.0**40  # of the coefficients that HiGHS is given: it refuses 1e15
-
 
 class MasterFailed(RuntimeError):
-    """HiGHS could not solve the linear program, for its numbers are too far apart."""
+    """Failure of HiGHS to solve the linear program, for numbers too far apart."""
 
 
 @dataclass(frozen=True)
 class Relaxed:
-    """Optimum of the restricted master: `value` (price units), `duals` (N,), `prices` of the types (K,), `amounts` of
-    the columns."""
+    """Optimum of the restricted master.
+
+    `value` (price units), `duals` (N,) of the classes, `prices` (K,) of the types, `amounts` of the columns.
+    """
 
     value: float
     duals: FloatArray
@@ -35,11 +36,14 @@ class Relaxed:
 
 
 class RestrictedMaster:
-    """Variables: `z_g` and `s_g`, the spend on price group g within a free budget and beyond it, and `x_p` of a column.
+    """The restricted master as a linear program in HiGHS that grows by columns.
+
+    Variables: `z_g` and `s_g`, the spend on price group g within a free budget and beyond it, and `x_p` of a column.
 
     minimise `sum_g u_g s_g` subject to `sum_p a_cp x_p >= n_c` and `z_g + s_g >= sum_{p in g} (C_p / u_g) x_p`,
-    `0 <= z_g <= budget_g`. Without a free budget this is the price; with one it is what the budget falls short by. The
-    dual of the second row is what a unit of the group costs: u_g without a budget, less where the budget does not bind.
+    `0 <= z_g <= budget_g`. Without a free budget the objective is the price of the configuration; with one it is
+    the price of what the budget does not pay for. The dual of the second row is the price of a unit of the group: u_g
+    without a budget, less where the budget does not bind.
     Where prices are very many units the row is scaled down, for HiGHS refuses large coefficients.
     """
 
@@ -55,7 +59,7 @@ class RestrictedMaster:
         self._highs.passModel(covering_rows(arrays, groups).lp())
 
     def add(self, columns: Iterable[Column]) -> int:
-        """Add the columns that are new; how many were."""
+        """Add the columns that are new, and give the number of new columns."""
         fresh = [c for c in dict.fromkeys(columns) if c not in self._known]
         if fresh:
             add_columns(self._highs, 0.0, covering_columns(self._classes, self._price, self.groups, fresh))
@@ -70,7 +74,7 @@ class RestrictedMaster:
             self._highs.changeColBounds(g, 0.0, most)
 
     def cut_bound(self, cut: TypeCut) -> float:
-        """What a cut alone proves: that the price, beyond the free budget, is at least so much (price units)."""
+        """The bound of a cut alone on the price beyond the free budget, in price units (after Farley, 1990)."""
         unit = self.groups.unit
         scale = [
             max((cut.value[k] * u / self._price[k] for k in self.groups.of_group(g)), default=0.0)
@@ -102,7 +106,7 @@ class RestrictedMaster:
 
 
 def covering_rows(arrays: PackingArrays, groups: PriceGroups) -> LinearModel:
-    """The restricted master without columns: a row for each class, one for each group, and the spends z and s."""
+    """The restricted master without columns: a row for each class and each group, and the spends z and s."""
     n = len(groups.unit)
     spend = sparse.diags_array(row_scales(arrays.price.tolist(), groups))
     spends = sparse.hstack([spend, spend])
@@ -116,9 +120,9 @@ def covering_rows(arrays: PackingArrays, groups: PriceGroups) -> LinearModel:
 
 
 def row_scales(price: Sequence[int], groups: PriceGroups) -> list[float]:
-    """What the row of each group is multiplied by."""
+    """The factor by which the row of each group is multiplied, to keep coefficients within the limit of HiGHS."""
     dearest = [max((price[k] for k in groups.of_group(g)), default=0) for g in range(len(groups.unit))]
-    return [min(1.0, LARGEST * u / max(1, most)) for u, most in zip(groups.unit, dearest, strict=True)]
+    return [min(1.0, LARGEST_COEFFICIENT * u / max(1, most)) for u, most in zip(groups.unit, dearest, strict=True)]
 
 
 def covering_columns(

@@ -1,4 +1,4 @@
-"""The steps of column generation: configurations for an upper bound, cuts for a lower one, until they meet."""
+"""The steps of column generation: configurations for an upper bound and cuts for a lower bound, until both meet."""
 
 from __future__ import annotations
 
@@ -30,7 +30,9 @@ Report = Callable[[Configuration | None, int | None], None]
 
 @dataclass(frozen=True)
 class Outcome:
-    """`configuration`, its `cost` and the exact `bound`, both in price units; `trace` of (seconds, cost, bound).
+    """The outcome of column generation: a configuration, the cost and an exact bound, both in price units.
+
+    `trace`: cost and bound over time, as (seconds, cost, bound).
 
     `complete`: the bound that an integer program (HiGHS) over every column of a cheaper configuration proves, where
     there was one, even where `bound`, which rests on integers alone, is lower.
@@ -48,7 +50,7 @@ class Outcome:
 
 
 class Search:
-    """One solve: the incumbent, the columns and cuts so far, and the linear solutions that guide integer programs.
+    """The state of a solve: incumbent, columns and cuts so far, and linear solutions that guide integer programs.
 
     A phase gets the clock of its share of the time. Where effort is limited and time is not, no clock has a limit.
     """
@@ -85,7 +87,10 @@ class Search:
         return sum(self.arrays.price.tolist()) * sum(self.arrays.count.tolist()) if known is None else known
 
     def offer(self, cover: Configuration) -> None:
-        """Offer a cover, trimmed, as incumbent; its columns join the master. Raises ValueError if it is no cover."""
+        """Offer a trimmed cover as incumbent, and add the trimmed columns to the master.
+
+        Raises ValueError where the columns are no cover or no patterns.
+        """
         short = np.flatnonzero(missing(self.arrays, cover) > 0)
         if len(short):
             raise ValueError(f"the configuration does not hold all tasks of class {short[0]}")
@@ -97,13 +102,13 @@ class Search:
         self.generator.master.add(configuration)
 
     def start(self, clock: Stopwatch) -> None:
-        """Columns of one class and start duals, and the bound of the cut that these prove."""
+        """Columns of a single class, start duals, and the bound of the cut that the duals prove."""
         self._duals = self.generator.start()
         bound = AggregateBound(self.arrays, self.families)
         self.incumbent.raise_bound(max(bound.of_one_cut(cut) for cut in self.generator.cuts))
 
     def pack(self, clock: Stopwatch) -> None:
-        """Greedy packings by the start duals, one for each bias."""
+        """Greedy packings by the start duals, for each bias in turn."""
         for bias in self.parameters.biases:
             self._pack({}, self._duals, bias)
             if self.over or clock.expired:
@@ -122,7 +127,7 @@ class Search:
         self.lp_value = self._relaxed.value
 
     def round_down(self, clock: Stopwatch) -> None:
-        """Greedy packings of what the linear solution, rounded down, leaves."""
+        """Greedy packings of the tasks that the linear solution, rounded down, leaves."""
         for share in (1.0, self.parameters.fixed_share):
             self._pack(self._part(self._relaxed, share), self._relaxed.duals, self.parameters.biases[0])
 
@@ -131,7 +136,7 @@ class Search:
         self._spend = self._aggregate_bound(self.families, clock)
 
     def relax_at_spend(self, clock: Stopwatch) -> None:
-        """The linear relaxation when the group of the largest unit spends a whole number of them, as proposed."""
+        """The linear relaxation where the spend on the group of the largest unit is the whole number proposed."""
         if self._spend is None:
             return
         unit, master = self.families.unit, self.generator.master
@@ -153,7 +158,7 @@ class Search:
         self._aggregate_bound(PriceGroups.by_type(self.arrays), clock)
 
     def solve_complete(self, clock: Stopwatch) -> None:
-        """The integer master over all columns that can be part of a cheaper configuration, where these are few."""
+        """The integer master over all columns that can be part of a cheaper configuration, if few."""
         columns = self.generator.pricer.enumerate(self._relaxed.duals, self.ceiling, self.parameters.complete_columns)
         if columns is not None:
             columns = [c for c in columns if on_cheapest_type(self.arrays, c) == c]
@@ -178,7 +183,7 @@ class Search:
         )
 
     def outcome(self, failure: str | None) -> Outcome:
-        """What was reached."""
+        """The outcome of the search so far."""
         best = self.incumbent
         if best.solution is None or best.objective is None:
             raise RuntimeError("greedy packing gave no configuration")
@@ -192,12 +197,14 @@ class Search:
         return Outcome(best.solution, best.objective, best.bound or 0, tuple(best.trace), self.complete, info, failure)
 
     def at_most(self, rounds: int) -> int:
-        """So many rounds, or fewer where effort is limited."""
+        """The number of rounds, or fewer where effort is limited."""
         return rounds if self.options.effort is None else min(rounds, self.options.effort)
 
     def within(self, clock: Stopwatch, seconds: float | None) -> Options:
-        """The options of a program that `clock` limits, and `seconds` unless effort is limited, which no clock may
-        touch."""
+        """The options of an integer program, with the time limit that `clock` leaves, and `seconds` at most.
+
+        The `seconds` do not count where effort is limited: no clock may touch the outcome then.
+        """
         limits = [clock.remaining_s, self.clock.remaining_s]
         if seconds is not None and self.options.effort is None:
             limits.append(seconds)
@@ -226,7 +233,7 @@ class Search:
         self.offer({column: part.get(column, 0) + added.get(column, 0) for column in [*part, *added]})
 
     def _aggregate_bound(self, groups: PriceGroups, clock: Stopwatch) -> Spend | None:
-        """Raise the bound to the cheapest whole-number spend for which the linear master is feasible; that spend."""
+        """Raise the bound to the cheapest whole-number spend at which the linear master is feasible; give the spend."""
         generator = ColumnGenerator(self.arrays, groups, self.generator.pricer, self.generator.cuts, self.options)
         generator.master.add(self.generator.master.columns)
         bound = AggregateBound(self.arrays, groups, self.options)
@@ -268,7 +275,7 @@ class Search:
         self._solve_integer_master(columns, kept, self.within(clock, seconds))
 
     def _solve_integer_master(self, columns: list[Column], kept: Configuration, options: Options) -> Cover:
-        """Solve it and offer the cover."""
+        """Solve the integer master and offer the cover."""
         cover = solve_integer_master(
             self.arrays,
             self.families,

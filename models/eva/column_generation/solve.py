@@ -1,4 +1,4 @@
-"""Eva's packing by column generation (Gilmore and Gomory, 1961): a configuration, an exact bound, and their proof."""
+"""Eva's packing by column generation (Gilmore and Gomory, 1961): a configuration, an exact bound, a proof."""
 
 from __future__ import annotations
 
@@ -18,8 +18,13 @@ from models.eva.configuration import Column, Configuration, missing, price
 
 @dataclass(frozen=True)
 class Phase:
-    """A step of the search, which stops at `until`, a share of the time limit since the start, and takes no more than
-    `share` of it. It is left out once the search is over, unless it has to be taken `always`."""
+    """A phase of column generation.
+
+    - `take`: the step of the search.
+    - `until`: share of the time limit, counted from the start, at which the phase stops.
+    - `share`: most that the phase takes of the time limit, as a share.
+    - `always`: whether the phase is taken even where the search is over.
+    """
 
     take: Callable[[Search, Stopwatch], None]
     until: float = 1.0
@@ -35,7 +40,7 @@ class Phase:
 
 
 def repack(search: Search, clock: Stopwatch) -> None:
-    """Of many classes: keep the instances of the family that costs most, and pack the tasks of the others anew."""
+    """Repack many classes: keep the instances of the family that costs most, and pack the other tasks anew."""
     arrays, configuration = search.arrays, search.incumbent.solution
     if arrays.classes <= search.parameters.repacked_classes or configuration is None or clock.expired:
         return
@@ -83,10 +88,15 @@ def column_generation(
     start: Configuration | None = None,
     parameters: ColumnGenerationParameters = DEFAULTS,
 ) -> Outcome:
-    """Minimise the price of instances that hold all tasks (Eva, section 4.1).
+    """Column generation (Gilmore and Gomory, 1961) for the least price of instances that hold all tasks.
 
-    Stops when (cost - bound) / cost <= `options.gap`, or at a limit; `start` is a configuration to begin from. Raises
-    ValueError where that does not hold all tasks, or by more than an instance can hold.
+    - `arrays`: the instance.
+    - `options`: limits, threads and seed, and the gap (cost - bound) / cost at which the search ends.
+    - `report`: called with each new configuration and each better bound, in price units.
+    - `start`: a configuration to begin from.
+    - `parameters`: the constants of column generation.
+
+    Raises ValueError where the start does not hold all tasks, or holds more on an instance than fits.
     """
     search = Search(arrays, options, report, parameters)
     if start is not None:

@@ -9,9 +9,8 @@ from scipy import sparse
 
 from instances import Options
 from instances.eva.arrays import FloatArray, PackingArrays
+from models.eva.column_generation.parameters import LARGEST_COEFFICIENT
 from models.highs import LinearModel, solve_arrays
-
-LARGEST = 2.0**40  # of the amounts that HiGHS is given: it refuses 1e15
 
 
 def start_duals(arrays: PackingArrays, options: Options = Options()) -> FloatArray:
@@ -23,7 +22,7 @@ def start_duals(arrays: PackingArrays, options: Options = Options()) -> FloatArr
     families, classes, resources = arrays.demand.shape
     family = arrays.family
     of_family = np.eye(families)[family]
-    unit = np.maximum(1.0, arrays.capacity.max(axis=0) / LARGEST)
+    unit = np.maximum(1.0, arrays.capacity.max(axis=0) / LARGEST_COEFFICIENT)
     priced = sparse.coo_array((of_family[:, :, None] * (arrays.capacity / unit)[:, None, :]).reshape(len(family), -1))
     f, c = np.nonzero(np.array([arrays.fits[family == g].any(axis=0) for g in range(families)]))
     rows, columns = np.repeat(np.arange(len(f)), resources), (f[:, None] * resources + np.arange(resources)).ravel()

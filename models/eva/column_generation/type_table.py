@@ -13,11 +13,11 @@ from models.eva.column_generation.knapsack_table import VALUE_LIMIT, Found, Knap
 from models.eva.column_generation.parameters import ColumnGenerationParameters
 from models.eva.configuration import Column
 
-SPARE = 2**9  # how many times the largest value of a pattern a table entry may be in 64-bit integers
+SPARE = 2**9  # A table entry may be so many times the largest value of a pattern within 64-bit integers.
 
 
 class TypeTable:
-    """Pricing for some types of equal demands: a knapsack table over the resources that are its axes.
+    """Pricing for some types of equal demands: a knapsack table over the resources chosen as axes.
 
     The remaining resources are charged a price per unit (a Lagrangian relaxation, its price kept from call to call),
     and a search over the table closes what the relaxation leaves open.
@@ -49,7 +49,7 @@ class TypeTable:
         return KnapsackTable(self.size[:, self.axes] // self.unit[self.axes], self._capacity(self.room))
 
     def _choose_axes(self, used: list[int], limit: int) -> list[int]:
-        """The most resources whose table is within the limit; of as many, those that demand most room."""
+        """The axes: as many resources as a table within the limit can have, and of as many the scarcest."""
         states = self.room // self.unit + 1
         tight = (self.arrays.count[self.classes] @ (self.size / np.maximum(self.room, 1)))[used]
         pressure = dict(zip(used, tight, strict=True))
@@ -60,20 +60,20 @@ class TypeTable:
         return []
 
     def entries(self, axes: Sequence[int]) -> int:
-        """Entries of a table with these axes."""
+        """Entries of a table with the given axes."""
         entries = len(self.classes) + 1
         for r in axes:
             entries *= int(self.room[r] // self.unit[r]) + 1
         return entries
 
     def value_limit(self, duals: FloatArray) -> float:
-        """A bound on a pattern's value: its demand as a share of capacity, summed over resources, is at most R."""
+        """A bound on the value of a pattern, whose demands as shares of capacity add up to R resources at most."""
         share = (self.size / np.maximum(self.room, 1)).sum(axis=1)
         free = share == 0
         value = duals[self.classes]
         tight = len(self.room) * float((value[~free] / share[~free]).max(initial=0.0))
         limit = tight + float(value[free] @ self.arrays.count[self.classes][free])
-        # a table over some resources alone may hold more, up to all that fits alone of each class
+        # A table over some resources alone may hold more: at most all tasks of each class that fit alone.
         return max(limit, float(np.maximum(value, 0.0) @ self.most) / SPARE) if self.charged else limit
 
     def fill(self, values: IntArray, scale: float, target: int, counts: IntArray | None = None) -> None:
@@ -95,7 +95,7 @@ class TypeTable:
         return self.table.best(self._capacity(self._room(kind))) + int(self.charge @ self._room(kind))
 
     def bound_with_each(self, kind: int) -> IntArray:
-        """The same bounds (m,) for patterns with at least one task of each of `classes`, -1 where it does not fit."""
+        """Bounds (m,) on the value of patterns with a task of each of `classes` in turn, -1 where no task fits."""
         bounds = self.table.best_with_each(self._capacity(self._room(kind)))
         fits = self.arrays.fits[kind, self.classes]
         return np.where(fits & (bounds >= 0), bounds + int(self.charge @ self._room(kind)), -1)
@@ -114,7 +114,14 @@ class TypeTable:
     def search(
         self, kind: int, target: int, node_limit: int, limit: IntArray | None = None, first: int | None = None
     ) -> Found:
-        """Patterns of value above the target, with at most `limit` (m,) copies and item `first` at least once."""
+        """Patterns of value above a target, by branch and bound.
+
+        - `kind`: the instance type.
+        - `target`: the value to exceed.
+        - `node_limit`: most nodes of the search.
+        - `limit` (m,): most copies of each item, if fewer than the limits of the table.
+        - `first`: an item that each pattern holds at least once.
+        """
         room, copies = self._room(kind), self.limit if limit is None else limit
         given = 0
         if first is not None:

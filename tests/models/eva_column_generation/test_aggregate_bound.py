@@ -10,12 +10,11 @@ from models.eva.column_generation.aggregate_bound import AggregateBound
 from models.eva.column_generation.price_groups import PriceGroups
 from models.eva.column_generation.pricing import Pricer
 from models.eva.column_generation.type_cuts import TypeCut
-from tests.random_packings import literal_optimum, random_packing
-from tests.random_packings import packing as packing_of
+from tests.eva_cases import literal_optimum, packing_by_numbers, random_packing
 
 
 def three_types():
-    return packing_of([4, 4], [7, 11, 26], [[2, 2], [3, 4], [8, 9]], [0, 1, 2], np.ones((3, 2, 2)))
+    return packing_by_numbers([4, 4], [7, 11, 26], [[2, 2], [3, 4], [8, 9]], [0, 1, 2], np.ones((3, 2, 2)))
 
 
 @pytest.mark.parametrize("seed", range(30))
@@ -56,12 +55,12 @@ def test_cuts_of_any_duals_are_bounds(seed, table_limit):
 
 
 def test_price_groups_by_type_count_only_what_no_larger_type_replaces():
-    packing = packing_of([1], [10, 20, 41], [[1], [2], [4]], [0, 0, 0], np.ones((1, 1, 1)))
+    packing = packing_by_numbers([1], [10, 20, 41], [[1], [2], [4]], [0, 0, 0], np.ones((1, 1, 1)))
     groups = PriceGroups.by_type(packing)
     assert groups.unit == (10, 20, 41)
     assert groups.upper == (1, None, None)
 
 
 def test_the_unit_of_a_family_ignores_types_that_fit_no_task():
-    packing = packing_of([1], [7, 20, 30], [[1], [2], [3]], [0, 0, 0], np.full((1, 1, 1), 2))
+    packing = packing_by_numbers([1], [7, 20, 30], [[1], [2], [3]], [0, 0, 0], np.full((1, 1, 1), 2))
     assert PriceGroups.by_family(packing).unit == (10,)

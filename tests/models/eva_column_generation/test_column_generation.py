@@ -6,8 +6,7 @@ import pytest
 from instances import Options
 from models.eva.column_generation import ColumnGenerationParameters, column_generation
 from models.eva.configuration import Column, holds, missing, price
-from tests.random_packings import literal_optimum, random_packing
-from tests.random_packings import packing as packing_of
+from tests.eva_cases import literal_optimum, packing_by_numbers, random_packing
 
 NO_TIME = Options(time_limit=1e-9)
 
@@ -41,7 +40,9 @@ def medium_packing(seed: int = 1):
     random = np.random.default_rng(seed)
     demand = random.integers(1, 9, (2, 12, 2))
     capacity = [[8 * m, 12 * m] for m in (1, 2, 4)] + [[10 * m, 9 * m] for m in (1, 2, 4)]
-    return packing_of(random.integers(5, 30, 12), [30, 60, 120, 31, 62, 124], capacity, [0, 0, 0, 1, 1, 1], demand)
+    return packing_by_numbers(
+        random.integers(5, 30, 12), [30, 60, 120, 31, 62, 124], capacity, [0, 0, 0, 1, 1, 1], demand
+    )
 
 
 def test_medium_packing_is_proven():

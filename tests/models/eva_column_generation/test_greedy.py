@@ -9,8 +9,7 @@ from models.eva.column_generation.pricing import Pricer
 from models.eva.column_generation.start_duals import start_duals
 from models.eva.configuration import Column, holds, missing, price, single_class_columns
 from models.eva.trimming import on_cheapest_type, trim
-from tests.random_packings import packing as packing_of
-from tests.random_packings import random_packing
+from tests.eva_cases import packing_by_numbers, random_packing
 
 
 @pytest.mark.parametrize("seed", range(40))
@@ -36,7 +35,7 @@ def test_trimming_a_cover_leaves_each_task_once_and_costs_no_more(seed):
 
 
 def test_a_pattern_moves_to_the_cheapest_type_that_holds_it():
-    packing = packing_of([3], [50, 20, 30], [[9], [2], [4]], [0, 0, 0], np.full((1, 1, 1), 2))
+    packing = packing_by_numbers([3], [50, 20, 30], [[9], [2], [4]], [0, 0, 0], np.full((1, 1, 1), 2))
     assert on_cheapest_type(packing, Column(0, ((0, 1),))).type == 1
     assert on_cheapest_type(packing, Column(0, ((0, 2),))).type == 2
     assert on_cheapest_type(packing, Column(0, ((0, 3),))).type == 0

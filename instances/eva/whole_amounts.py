@@ -8,12 +8,13 @@ from math import gcd
 from instances.eva.packing import EvaPacking
 from instances.fields import steps
 
-BEYOND = -1  # a demand that no type can meet, before it has its number
+LARGEST_AMOUNT = 4 * 10**9  # Beyond so many units HiGHS, at its finest tolerance of 1e-10, misses a whole one.
+BEYOND = -1  # This stands for a demand that no type can meet until the number for such a demand is known.
 
 
 @dataclass(frozen=True)
-class Amounts:
-    """Demands and capacities in whole multiples of their greatest common unit, one for each resource.
+class WholeAmounts:
+    """Demands and capacities in whole multiples of the greatest common unit of each resource.
 
     `demand` by family, task entry and resource, `capacity` by type and resource. A demand beyond what any type of the
     family has is one unit more than the largest; a capacity beyond what all tasks demand is as good as that.
@@ -23,8 +24,8 @@ class Amounts:
     capacity: list[list[int]]
 
     @staticmethod
-    def of(data: EvaPacking) -> Amounts:
-        """The amounts of `data`."""
+    def of(data: EvaPacking) -> WholeAmounts:
+        """The whole amounts of `data`."""
         demand = [[[steps(t.demand_on(f)[r]) for r in data.resources] for t in data.tasks] for f in data.families]
         capacity = [[steps(k.capacity[r]) for r in data.resources] for k in data.instance_types]
         rooms = [
@@ -45,9 +46,9 @@ class Amounts:
                     q[r] //= unit
                 for d in needs:
                     d[r] = d[r] // unit if d[r] != BEYOND else 1 + max(q[r] for q in room)
-        return Amounts(demand, capacity)
+        return WholeAmounts(demand, capacity)
 
     @property
     def largest(self) -> int:
-        """The largest of them all."""
+        """The largest demand or capacity."""
         return max(max(map(max, self.capacity)), *(max(d) for needs in self.demand for d in needs))

@@ -1,4 +1,4 @@
-"""The tables of Eva as they are in `data/`: instance types, workloads, co-location throughput, cloud delays."""
+"""The tables of Eva, packaged in `data/`: instance types, workloads, co-location throughput, cloud delays."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ CPU_COLUMNS = ("physical_cores", "vcpus")
 
 @cache
 def table(name: str) -> pd.DataFrame:
-    """The table `data/<name>.csv`; its columns are described in `data/README.md`."""
+    """The table `data/<name>.csv`, whose columns are described in `data/README.md`."""
     with (files("instances.eva") / "data" / f"{name}.csv").open(encoding="utf-8") as file:
         return pd.read_csv(file)
 
 
 def ec2_types(cpu: str = "physical_cores") -> tuple[InstanceType, ...]:
-    """The 21 EC2 instance types; `cpu` says which column is their CPU capacity.
+    """The 21 EC2 instance types, with the column `cpu` as CPU capacity.
 
     `physical_cores` goes with the demands of Table 7, `vcpus` with those of the Alibaba pod list.
     """
@@ -56,5 +56,5 @@ def interference(workloads: dict[str, str], default: float = 0.95) -> Throughput
 
 
 def _row_of(workload: str) -> str:
-    """Figure 1 measures ResNet18 once, whatever the number of tasks in its job."""
+    """The row of a workload in Figure 1, where ResNet18 is measured once, whatever the number of tasks in a job."""
     return workload.split("-")[0]

@@ -1,17 +1,15 @@
-"""What the tasks on an instance are worth: throughput-normalised reservation prices by the tasks' keys."""
+"""Throughput-normalised reservation prices (TNRP, sections 4.2 to 4.4) of the tasks on rented instances."""
 
 from __future__ import annotations
-
-from collections.abc import Mapping
 
 import numpy as np
 
 from instances import InputError
-from instances.eva import EvaPacking, Task, packing_arrays
+from instances.eva import EvaPacking, RentedInstance, Task, packing_arrays
 
 
-class Worth:
-    """Values of sets of tasks of `data`, in USD/h."""
+class ReservationPrices:
+    """Reservation prices of sets of tasks of `data`, by the keys of the tasks, in USD/h."""
 
     def __init__(self, data: EvaPacking) -> None:
         self.arrays = packing_arrays(data)
@@ -24,26 +22,29 @@ class Worth:
                 self._size[task.job] = self._size.get(task.job, 0) + task.count
 
     def count(self, key: str) -> int:
-        """Tasks of this key in the cluster; none where the key is unknown."""
+        """The number of tasks of a key in the cluster, 0 where the key is unknown."""
         return self._tasks[key].count if key in self._tasks else 0
 
     def job_size(self, task: Task) -> int | None:
-        """Tasks in the job of `task`; `None` where it has no job and says nothing of its size."""
+        """The number of tasks in the job of `task`; `None` where the task has no job and does not say."""
         if task.tasks_in_job is not None or task.job is None:
             return task.tasks_in_job
         return self._size[task.job]
 
     def price(self, instance_type: str) -> float:
-        """Price of an instance type. Raises InputError where it is unknown."""
+        """Price of an instance type, USD/h. Raises InputError for an unknown type."""
         if instance_type not in self._price:
             raise InputError(f"current configuration: unknown instance type {instance_type!r}")
         return self._price[instance_type]
 
-    def saving(self, instance_type: str, tasks: Mapping[str, int]) -> float:
-        """TNRP(T) - C_k: what the tasks on one instance are worth beyond its price."""
+    def saving(self, instance: RentedInstance) -> float:
+        """Saving TNRP(T) - C_k of an instance, USD/h: the TNRP of the tasks there less the price of the type.
+
+        Raises InputError for an unknown task or type.
+        """
         on_it = np.zeros(self.arrays.classes, dtype=np.int64)
-        for key, k in tasks.items():
+        for key, k in instance.tasks.items():
             if key not in self._class:
                 raise InputError(f"current configuration: unknown task {key!r}")
             on_it[self._class[key]] += k
-        return float(self.arrays.value(on_it)) * float(self.arrays.price_unit) - self.price(instance_type)
+        return float(self.arrays.value(on_it)) * float(self.arrays.price_unit) - self.price(instance.instance_type)
