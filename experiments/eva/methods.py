@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from experiments.harness.entry import Entry
-from instances.eva import EvaPacking
+from instances.eva import EvaPacking, InstanceType, Task
 from instances.eva.whole_amounts import LARGEST_AMOUNT, WholeAmounts
 
 LITERAL_BINARIES = 250_000  # A literal model with more binaries y is not built.
+ONE_BY_ONE = 100_000  # So many tasks on one instance, placed one by one, take seconds.
 LITERAL_TASKS = 16  # HiGHS takes a minute and more with the literal model of about so many tasks.
 
 
@@ -26,6 +27,20 @@ def _costly_literal(data: EvaPacking) -> bool:
     return sum(task.count for task in data.tasks) > LITERAL_TASKS
 
 
+def _unfit_one_by_one(data: EvaPacking) -> str | None:
+    """Where tasks slow each other down, Algorithm 1 puts one after the other on an instance."""
+    if data.objective == "cost":
+        return None
+    most = max((_most(data, task, kind) for task in data.tasks for kind in data.instance_types), default=0)
+    return f"an instance holds {most:,} tasks, more than {ONE_BY_ONE:,}" if most > ONE_BY_ONE else None
+
+
+def _most(data: EvaPacking, task: Task, kind: InstanceType) -> int:
+    """The number of tasks of one entry that an instance of a type holds."""
+    need = task.demand_on(kind.family)
+    return int(min([task.count, *(kind.capacity[r] // need[r] for r in data.resources if need[r])]))
+
+
 BUILDERS = {"eva-packing": "models.eva:build_literal"}
 HEURISTICS = ("full-reconfiguration", "full-reconfiguration-first", "no-packing")
 METHODS: dict[str, tuple[Entry, ...]] = {
@@ -33,7 +48,7 @@ METHODS: dict[str, tuple[Entry, ...]] = {
         Entry("exact", "models.eva:exact", starts=HEURISTICS),
         Entry("literal", "models.eva:literal", _unfit_literal, _costly_literal),
         Entry("no-packing", "heuristics.eva:no_packing"),
-        Entry("full-reconfiguration", "heuristics.eva:full_reconfiguration"),
-        Entry("full-reconfiguration-first", "heuristics.eva:full_reconfiguration_first"),
+        Entry("full-reconfiguration", "heuristics.eva:full_reconfiguration", _unfit_one_by_one),
+        Entry("full-reconfiguration-first", "heuristics.eva:full_reconfiguration_first", _unfit_one_by_one),
     ),
 }

@@ -94,5 +94,6 @@ class Failure:
             said = str(error)
         except Exception:
             said = "whose text cannot be had"
-        reason = said if isinstance(error, InputError | CheckFailed | RuleBroken) else f"{name}: {said}" if said else name
-        return cls(" ".join(reason.split()), told)
+        if not isinstance(error, InputError | CheckFailed | RuleBroken):
+            said = f"{name}: {said}" if said else name
+        return cls(" ".join(said.split()), told)

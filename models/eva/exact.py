@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
+from functools import partial
 
 from instances import Answer, Options, Report, Solution, Stopwatch
 from instances.eva import EvaPacking, PackingArrays, packing_arrays
@@ -40,7 +42,7 @@ def exact(
     groups = None if start is None else arrays.groups(start)
     if data.objective == "net-saving":
         return solve_net_saving(
-            arrays, lambda: _least_cost(data, options, parameters), options, report, groups, parameters
+            arrays, partial(_least_cost, data, options, parameters), options, report, groups, parameters
         )
     return _solve_cost(arrays, options, report, groups, parameters)
 
@@ -57,10 +59,10 @@ def _solve_cost(
     )
 
 
-def _least_cost(data: EvaPacking, options: Options, parameters: ExactParameters) -> float | None:
-    """A lower bound in USD/h on the cost of a packing of the same tasks."""
+def _least_cost(data: EvaPacking, options: Options, parameters: ExactParameters, seconds: float | None) -> float | None:
+    """A lower bound in USD/h on the cost of a packing of the same tasks, from so many seconds of work."""
     arrays = packing_arrays(data.model_copy(update={"objective": "cost"}))
-    return _solve_cost(arrays, options, ignore, None, parameters).bound
+    return _solve_cost(arrays, replace(options, time_limit=seconds), ignore, None, parameters).bound
 
 
 def solve_patterns(

@@ -11,6 +11,7 @@ less the least cost of a packing still give a bound, since throughputs are at mo
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
@@ -23,13 +24,15 @@ from models.eva.parameters import DEFAULTS, ExactParameters
 from models.eva.partition import Partition, solve_partition
 from models.eva.patterns import CELLS, Patterns, feasible_patterns
 
+LEAST_S = 1e-3  # Seconds that a step has in any case.
+LISTING = 0.4  # The share of the time limit in which patterns may be listed.
 COUNTED_TASKS = 64  # Patterns of more tasks are neither listed by their number of tasks nor valued in rational numbers.
 NOISE = 1e-12  # A net in floating point may be off by this share of the reservation prices of its tasks.
 
 
 def solve_net_saving(
     arrays: PackingArrays,
-    least_cost: Callable[[], float | None],
+    least_cost: Callable[[float | None], float | None],
     options: Options,
     report: Report = ignore,
     start: Sequence[Group] | None = None,
@@ -38,15 +41,16 @@ def solve_net_saving(
     """Solve the set partitioning over patterns; the start is returned unless a better solution is found.
 
     - `arrays`: the instance.
-    - `least_cost`: gives a lower bound on the cost of a packing, USD/h; called only where the patterns are too many to
-      list.
+    - `least_cost`: gives a lower bound on the cost of a packing, USD/h, within so many seconds (`None`: any number);
+      called only where the patterns are too many to list.
     - `options`: limits, gap, threads and seed.
     - `report`: called with each new incumbent and each better bound.
     - `start`: instances to begin from.
     - `parameters`: the constants of the method.
     """
-    with Stopwatch() as building:
-        patterns, net, complete = saving_patterns(arrays, parameters.saving_patterns)
+    listing = Stopwatch(None if options.time_limit is None else LISTING * options.time_limit)
+    with Stopwatch(options.time_limit) as building:
+        patterns, net, complete = saving_patterns(arrays, parameters.saving_patterns, listing)
         alone = np.flatnonzero(patterns.on_it.sum(axis=1) == 1)
         alone = alone[np.argsort(patterns.on_it[alone].argmax(axis=1))]
         x = np.zeros(len(net))
@@ -56,7 +60,8 @@ def solve_net_saving(
         noise = NOISE * arrays.price_alone if len(net) > len(alone) else 0.0  # The net of a task alone is exactly 0.
         partition = Partition(net, patterns.on_it, arrays.count, alone, noise)
     unit = float(arrays.price_unit)
-    ceiling = None if complete else _ceiling(arrays, least_cost())
+    seconds = None if options.time_limit is None else max(building.remaining_s / 2, LEAST_S)
+    ceiling = None if complete else _ceiling(arrays, least_cost(seconds))
     known = None if start is None else partition.value(x)
 
     def bounded(bound: float | None) -> float | None:
@@ -67,7 +72,8 @@ def solve_net_saving(
             x = None
         report(None if x is None else arrays.solution(patterns.groups(x)), bounded(bound))
 
-    solved = solve_partition(partition, x, options, None if report is ignore else watch, parameters)
+    left = options if options.time_limit is None else replace(options, time_limit=max(building.remaining_s, LEAST_S))
+    solved = solve_partition(partition, x, left, None if report is ignore else watch, parameters)
     better = known is None or solved.x is None or partition.value(solved.x) > known + partition.noise
     groups = start if start is not None and not better else None if solved.x is None else patterns.groups(solved.x)
     return Answer(
@@ -115,26 +121,35 @@ def _with_start(
     return patterns, net, x
 
 
-def saving_patterns(arrays: PackingArrays, limit: int = DEFAULTS.saving_patterns) -> tuple[Patterns, FloatArray, bool]:
+def saving_patterns(
+    arrays: PackingArrays, limit: int = DEFAULTS.saving_patterns, clock: Stopwatch | None = None
+) -> tuple[Patterns, FloatArray, bool]:
     """The patterns of positive net and of single tasks, the nets (P,) in price units, and whether all are given.
 
-    Where a type has more than `limit` feasible patterns only those of the fewest tasks are given.
+    Where a type has more than `limit` feasible patterns, or the time of `clock` is over before all are listed, only
+    those of the fewest tasks are given.
     """
-    found = _listed(arrays, limit, None)
+    clock = clock or Stopwatch()
+    found = _listed(arrays, limit, None, clock)
     if found is not None:
         return *found, True
-    fewer = _listed(arrays, limit, 1)
+    fewer = _listed(arrays, limit, 1, Stopwatch())
     assert fewer is not None, "a task alone is a pattern"
     for largest in range(2, COUNTED_TASKS):
-        more = _listed(arrays, limit // 4, largest)
+        more = _listed(arrays, limit // 4, largest, clock)
         if more is None:
             break
         fewer = more
     return *fewer, False
 
 
-def _listed(arrays: PackingArrays, limit: int, largest: int | None) -> tuple[Patterns, FloatArray] | None:
-    """Patterns of at most `largest` tasks, the number of tasks being a further resource; `None` beyond `limit`."""
+def _listed(
+    arrays: PackingArrays, limit: int, largest: int | None, clock: Stopwatch
+) -> tuple[Patterns, FloatArray] | None:
+    """Patterns of at most `largest` tasks, the number of tasks being a further resource.
+
+    `None` where there are more than `limit`, or more than there is time for.
+    """
     kinds: list[IntArray] = []
     on_it: list[IntArray] = []
     for k in np.argsort(arrays.price, kind="stable"):
@@ -144,16 +159,23 @@ def _listed(arrays: PackingArrays, limit: int, largest: int | None) -> tuple[Pat
             capacity = np.append(capacity, largest)
             demand = np.hstack([demand, np.ones((arrays.classes, 1), dtype=np.int64)])
         found = feasible_patterns(capacity, demand, most, limit)
-        if found is None:
+        if found is None or clock.expired:
             return None
         kinds.append(np.full(len(found), k))
         on_it.append(found)
     every, kind = np.concatenate(on_it), np.concatenate(kinds)
+    if clock.expired:
+        return None
     # Types come by price, so that the first of equal patterns is on the cheapest type.
     _, cheapest = np.unique(every, axis=0, return_index=True)
     every, kind = every[cheapest], kind[cheapest]
     step = max(1, CELLS // arrays.classes**2)
-    value = np.concatenate([arrays.value(every[i : i + step]) for i in range(0, len(every), step)])
+    values = []
+    for i in range(0, len(every), step):
+        if clock.expired:
+            return None
+        values.append(arrays.value(every[i : i + step]))
+    value = np.concatenate(values)
     net = value - arrays.price[kind]
     tasks, noise = every.sum(axis=1), NOISE * (every.astype(float) @ arrays.reservation_price)
     for p in np.flatnonzero((np.abs(net) <= noise) & (tasks > 1) & (tasks <= COUNTED_TASKS)):
