@@ -1,5 +1,6 @@
 """The embedded event simulator: an engine (`kernel`), one world a paper, and the measures of a run."""
 
+from experiments.simulator.fleet import Fleet, Rental
 from experiments.simulator.kernel import Activity, Calendar, Event, World, simulate
 from experiments.simulator.measures import summary
 from experiments.simulator.replan import Decided, Replan
@@ -11,7 +12,9 @@ __all__ = [
     "Calendar",
     "Decided",
     "Event",
+    "Fleet",
     "PoolsWorld",
+    "Rental",
     "Replan",
     "Scripted",
     "World",
