@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import importlib.util
 import json
+import re
 from collections.abc import Iterator
 
 import networkx as nx
@@ -31,6 +32,7 @@ INSIDE = {  # what a part of experiments may not import, beside the commands
     "experiments.output": [],
     "experiments.simulator": [],
 }
+TARGET = re.compile(r"\w+(\.\w+)+:\w+")  # module:function
 HEAVY = ("matplotlib", "pyomo", "cvxpy")
 LINES = 320
 
@@ -54,8 +56,8 @@ def imported(name: str) -> Iterator[str]:
             module = importlib.util.resolve_name("." * node.level + (node.module or ""), package)
             found = [f"{module}.{alias.name}" for alias in node.names]
             found = [full if full in FILES else module for full in found]
-        elif isinstance(node, ast.Constant) and isinstance(node.value, str) and ":" in node.value:
-            found = [node.value.partition(":")[0]]  # `module:function`, which is imported when it is needed
+        elif isinstance(node, ast.Constant) and TARGET.fullmatch(str(node.value)):
+            found = [str(node.value).partition(":")[0]]  # imported when it is needed
         yield from (module for module in found if module.partition(".")[0] in LAYERS and module != name)
 
 
