@@ -27,7 +27,7 @@ RULES = (two_phase, afs, gandiva, equal_split)
 ORDERS = (reclaim_greedy, reclaim_literal_order, reclaim_gpu_fraction, reclaim_scf)
 
 
-@settings(deadline=None, max_examples=60)
+@settings(max_examples=60)
 @given(reclaims())
 def test_reclaiming_is_exact_and_no_order_beats_it(data: ArylReclaim):
     best = exact(data)
@@ -37,7 +37,7 @@ def test_reclaiming_is_exact_and_no_order_beats_it(data: ArylReclaim):
         assert order(data).objective >= best.objective
 
 
-@settings(deadline=None, max_examples=40)
+@settings(max_examples=40)
 @given(reclaims(), st.randoms(use_true_random=False))
 def test_reclaiming_more_removing_a_job_and_reordering(data: ArylReclaim, rng: random.Random):
     objective = exact(data).objective
@@ -52,7 +52,7 @@ def test_reclaiming_more_removing_a_job_and_reordering(data: ArylReclaim, rng: r
     assert exact(data.model_copy(update={"jobs": tuple(jobs), "servers": tuple(servers)})).objective == objective
 
 
-@settings(deadline=None, max_examples=60)
+@settings(max_examples=60)
 @given(elastic("jct-reduction", most_jobs=4))
 def test_the_knapsack_is_exact_and_no_rule_beats_it(data: ArylElastic):
     best = exact(data)
@@ -63,7 +63,7 @@ def test_the_knapsack_is_exact_and_no_rule_beats_it(data: ArylElastic):
         assert rule(data).objective <= best.objective + 1e-9
 
 
-@settings(deadline=None, max_examples=30)
+@settings(max_examples=30)
 @given(elastic("mean-jct"))
 def test_mean_jct_is_exact_and_no_rule_beats_it(data: ArylElastic):
     best = exact(data)
@@ -73,7 +73,7 @@ def test_mean_jct_is_exact_and_no_rule_beats_it(data: ArylElastic):
         assert rule(data).objective >= best.objective * (1 - 1e-9)
 
 
-@settings(deadline=None, max_examples=15)
+@settings(max_examples=15)
 @given(elastic("mean-jct"))
 def test_the_literal_mean_jct_agrees_and_a_gpu_more_never_hurts(data: ArylElastic):
     best = exact(data).objective
@@ -82,7 +82,7 @@ def test_the_literal_mean_jct_agrees_and_a_gpu_more_never_hurts(data: ArylElasti
     assert exact(more).objective <= best * (1 + 1e-9)
 
 
-@settings(deadline=None, max_examples=15)
+@settings(max_examples=15)
 @given(elastic("mean-jct"), st.randoms(use_true_random=False))
 def test_the_order_of_jobs_changes_no_optimum(data: ArylElastic, rng: random.Random):
     jobs = list(data.jobs)

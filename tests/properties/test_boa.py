@@ -24,8 +24,8 @@ from models.boa.reduced import reduce
 from tests.boa_cases import allocations, best_policy, exact_mean_jct, policies
 
 CLOSE = {"rel": 2e-6, "abs": 1e-9}
-relaxed = settings(deadline=None, max_examples=50)
-few = settings(deadline=None, max_examples=20)
+relaxed = settings(max_examples=50)
+few = settings(max_examples=20)
 HEURISTICS = (
     heuristics.width_calculator,
     heuristics.width_calculator_whole_job,

@@ -11,7 +11,7 @@ from heuristics.sia import ONLINE, replay
 from models.sia import exact, literal
 from tests.sia_cases import best_delay, oracles, schedules
 
-slow = settings(deadline=None, suppress_health_check=list(HealthCheck))
+slow = settings(suppress_health_check=list(HealthCheck))
 
 
 @settings(slow, max_examples=1000)

@@ -1,0 +1,36 @@
+"""A script that passes the same flags for every file: each method of each problem takes them."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from experiments.papers import METHODS
+from instances import Result, save
+from instances.aryl import figure_5, table_4
+from instances.boa import figure_1
+from instances.eva import table_3
+from instances.sia import five_jobs
+from tests.commands import run
+
+FILES = (table_3(), figure_1(1.5), table_4(), figure_5(), five_jobs())
+
+
+def test_every_method_of_every_problem_takes_the_flags_of_a_script(tmp_path: Path):
+    for instance in FILES:
+        save(instance, tmp_path / f"{instance.problem}.json")
+    flags = ("--threads", 1, "--time-limit", 30, "--seed", 1, "--gap", 1e-4, "--format", "json", "--quiet")
+    done = run("solve", tmp_path, "--method", "all", *flags)
+    assert done.returncode == 0, done.stderr
+    results = [Result.model_validate(json.loads(line)) for line in done.stdout.splitlines()]
+    ran = {problem: [r.method for r in results if r.problem == problem] for problem in METHODS}
+    assert ran == {problem: [entry.name for entry in METHODS[problem]] for problem in METHODS}
+    assert {result.options["time_limit"] for result in results} == {30}
+    assert {result.termination for result in results} == {"finished"}
+    assert {result.status for result in results if result.method == "exact"} == {"optimal"}
+
+
+def test_a_method_by_name_takes_them_too(tmp_path: Path):
+    save(FILES[0], tmp_path / "file.json")
+    done = run("solve", tmp_path / "file.json", "--threads", 1, "--time-limit", 30, "--method", "no-packing", "--quiet")
+    assert done.returncode == 0, done.stderr

@@ -1,0 +1,129 @@
+"""The house as docs/adding.md describes it: layers, no circles, papers apart, the same roles, light commands."""
+
+from __future__ import annotations
+
+import ast
+import importlib.util
+import json
+import re
+from collections.abc import Iterator
+
+import networkx as nx
+import pytest
+
+from tests.commands import ROOT, python
+
+LAYERS = {
+    "instances": {"instances"},
+    "models": {"instances", "models"},
+    "heuristics": {"instances", "heuristics"},
+    "experiments": {"instances", "models", "heuristics", "experiments"},
+}
+PAPERS = ("eva", "boa", "aryl", "sia")
+ROLES = {
+    "instances": ("examples", "generators", "checker"),
+    "models": ("exact", "literal"),
+    "experiments": ("methods", "reference", "benchmark"),
+}
+LISTS = {"experiments.papers", "instances.registry"}  # the two files that a fifth paper edits
+COMMANDS = {"experiments.pareto": "boa", "experiments.simulate": "sia"}  # of one paper each
+INSIDE = {  # what a part of experiments may not import, beside the commands
+    "experiments.harness": ["experiments.output"],
+    "experiments.output": [],
+    "experiments.simulator": [],
+}
+TARGET = re.compile(r"\w+(\.\w+)+:\w+")  # module:function
+HEAVY = ("matplotlib", "pyomo", "cvxpy")
+LINES = 320
+
+FILES = {
+    ".".join(file.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__"): file
+    for layer in LAYERS
+    for file in sorted((ROOT / layer).rglob("*.py"))
+}
+RUN = {name for name, file in FILES.items() if "__main__" in file.read_text()}
+"""The modules that are run: the commands."""
+
+
+def imported(name: str) -> Iterator[str]:
+    """The project's modules that a module imports, wherever in its text, and those it names in a text."""
+    package = name if FILES[name].name == "__init__.py" else name.rpartition(".")[0]
+    for node in ast.walk(ast.parse(FILES[name].read_text())):
+        found: list[str] = []
+        if isinstance(node, ast.Import):
+            found = [alias.name for alias in node.names]
+        elif isinstance(node, ast.ImportFrom):
+            module = importlib.util.resolve_name("." * node.level + (node.module or ""), package)
+            found = [f"{module}.{alias.name}" for alias in node.names]
+            found = [full if full in FILES else module for full in found]
+        elif isinstance(node, ast.Constant) and TARGET.fullmatch(str(node.value)):
+            found = [str(node.value).partition(":")[0]]  # imported when it is needed
+        yield from (module for module in found if module.partition(".")[0] in LAYERS and module != name)
+
+
+ARROWS = [(name, other) for name in FILES for other in sorted(set(imported(name)))]
+
+
+def within(module: str, package: str) -> bool:
+    return module == package or module.startswith(package + ".")
+
+
+def paper_of(module: str) -> str | None:
+    """The paper whose folder, or whose world of the simulator, a module is in."""
+    return next((part for part in module.split(".") if part in PAPERS), COMMANDS.get(module))
+
+
+def test_every_import_of_the_project_is_there():
+    assert [(a, b) for a, b in ARROWS if b not in FILES] == []
+
+
+def test_every_layer_imports_those_below_it_alone():
+    assert len(ARROWS) > len(FILES)
+    up = [(a, b) for a, b in ARROWS if b.partition(".")[0] not in LAYERS[a.partition(".")[0]]]
+    assert up == []
+
+
+def test_no_module_is_part_of_a_circle():
+    circles = [sorted(c) for c in nx.strongly_connected_components(nx.DiGraph(ARROWS)) if len(c) > 1]
+    assert circles == []
+
+
+@pytest.mark.parametrize("part", INSIDE)
+def test_within_experiments_nothing_imports_what_is_above_it(part: str):
+    above = [*RUN, *INSIDE[part]]
+    assert [(a, b) for a, b in ARROWS if within(a, part) and any(within(b, other) for other in above)] == []
+
+
+def test_a_paper_is_named_by_its_own_folders_and_the_two_lists_alone():
+    named = [(a, b) for a, b in ARROWS if paper_of(b) not in (None, paper_of(a)) and a not in LISTS]
+    assert named == []
+
+
+@pytest.mark.parametrize("paper", PAPERS)
+def test_the_files_of_every_paper_have_the_same_roles(paper: str):
+    wanted = [f"{layer}.{paper}.{role}" for layer, roles in ROLES.items() for role in roles]
+    wanted += [f"heuristics.{paper}"] + [f"instances.{paper}.arrays"] * (paper != "aryl")
+    assert [name for name in wanted if name not in FILES] == []
+
+
+def test_no_command_and_no_model_loads_what_few_runs_need():
+    code = """if 1:
+        import importlib, json, sys
+        heavy, failed = sys.argv[1].split(), {}
+        sys.modules.update(dict.fromkeys(heavy))  # whose import is an error from here on
+        for name in sys.argv[2:]:
+            try:
+                importlib.import_module(name)
+            except ImportError as error:
+                failed[name] = str(error)
+            for done in [m for m in sys.modules if m.partition(".")[0] in ("instances", "models", "experiments")]:
+                del sys.modules[done]
+        print(json.dumps(failed))"""
+    done = python("-c", code, " ".join(HEAVY), *sorted(RUN), *(f"models.{paper}" for paper in PAPERS))
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout) == {}
+
+
+def test_no_file_is_long():
+    lengths = {name: len(file.read_text().splitlines()) for name, file in FILES.items()}
+    assert {name: lines for name, lines in lengths.items() if lines > LINES} == {}
