@@ -26,7 +26,11 @@ def within(limit_s: float | None, work: Callable[[], T]) -> T:
     if limit_s is None or limit_s > threading.TIMEOUT_MAX or threading.current_thread() is not threading.main_thread():
         return work()
 
+    expired = False
+
     def expire(signum: int, frame: FrameType | None) -> None:
+        nonlocal expired
+        expired = True
         raise _Expired
 
     before = signal.signal(signal.SIGALRM, expire)
@@ -36,8 +40,10 @@ def within(limit_s: float | None, work: Callable[[], T]) -> T:
             return work()
         finally:
             signal.setitimer(signal.ITIMER_REAL, 0)
-    except _Expired:
+    except (_Expired, Exception) as error:
+        if not expired:
+            raise
         signal.setitimer(signal.ITIMER_REAL, 0)  # where the signal came again in the line above
-        raise TimeoutError(f"broken off after {limit_s:g} s") from None
+        raise TimeoutError(f"broken off after {limit_s:g} s") from error  # some libraries make another exception of it
     finally:
         signal.signal(signal.SIGALRM, before)

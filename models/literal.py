@@ -5,9 +5,10 @@ Pyomo's standard form is handed to HiGHS as arrays, which keeps warm starts, cal
 
 from __future__ import annotations
 
+import logging
 import math
-from collections.abc import Callable, Mapping
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -75,7 +76,7 @@ def solve_literal(
     """
     with Stopwatch(options.time_limit) as building:
         standard: Standard | None = None
-        with suppress(TimeoutError):
+        with suppress(TimeoutError), _quiet_pyomo():
             standard = within(options.time_limit, lambda: compile_model(build(data)))
     if standard is None or building.expired:
         return Answer(None, None, "time_limit", "time limit, while the model was built", building.cpu_s, 0.0)
@@ -96,6 +97,18 @@ def solve_literal(
         trace=solved.trace,
         info={**solved.info, "rows": rows, "columns": columns},
     )
+
+
+@contextmanager
+def _quiet_pyomo() -> Iterator[None]:
+    """Without Pyomo's own log of a model whose building is broken off: the result says so."""
+    log = logging.getLogger("pyomo")
+    level = log.level
+    log.setLevel(logging.CRITICAL)
+    try:
+        yield
+    finally:
+        log.setLevel(level)
 
 
 def write_model(model: ConcreteModel, path: Path) -> None:

@@ -9,8 +9,7 @@ from functools import partial
 from experiments.harness.entry import always
 from experiments.sia.methods import METHODS
 from experiments.simulator.online import Online, Policies
-from experiments.simulator.scripted import Scripted
-from experiments.simulator.sia import PoolsWorld
+from experiments.simulator.sia import PoolsWorld, Scripted
 from heuristics.sia import ONLINE, PLANNED, EarliestCutoff
 from instances import InputError, Options, Result
 from instances.online import Policy

@@ -4,8 +4,6 @@ from experiments.simulator.fleet import Fleet, Rental
 from experiments.simulator.kernel import Activity, Calendar, Event, World, simulate
 from experiments.simulator.measures import summary
 from experiments.simulator.replan import Decided, Replan
-from experiments.simulator.scripted import Scripted
-from experiments.simulator.sia import PoolsWorld
 
 __all__ = [
     "Activity",
@@ -13,10 +11,8 @@ __all__ = [
     "Decided",
     "Event",
     "Fleet",
-    "PoolsWorld",
     "Rental",
     "Replan",
-    "Scripted",
     "World",
     "simulate",
     "summary",

@@ -166,3 +166,16 @@ class PoolsWorld:
     def _account(self) -> None:
         self._gpu_time += self._held * (self._calendar.now - self._last)
         self._last = self._calendar.now
+
+
+class Scripted:
+    """Starts each job at its time in `starts`."""
+
+    def __init__(self, starts: Mapping[str, float]) -> None:
+        self._coming = sorted(starts.items(), key=lambda item: item[1], reverse=True)
+
+    def decide(self, view: View) -> Start:
+        begun = []
+        while self._coming and self._coming[-1][1] <= view.now:
+            begun.append(self._coming.pop()[0])
+        return Start(begun, self._coming[-1][1] if self._coming else None)

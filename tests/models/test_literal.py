@@ -22,7 +22,7 @@ def never_built(data):
 
 def test_a_model_that_is_not_built_in_time_is_no_solution():
     result = solve_literal(table_3().data, never_built, dict, Options(time_limit=0.2))
-    assert (result.status, result.termination) == ("no_solution", "time_limit")
+    assert (result.solution, result.termination) == (None, "time_limit")
     assert result.reason == "time limit, while the model was built"
 
 
@@ -50,3 +50,21 @@ def test_outside_the_main_thread_work_is_done_without_a_limit():
     thread.start()
     thread.join()
     assert done == [sum(range(100_000))]
+
+
+def test_a_library_that_makes_another_exception_of_the_end_does_not_hide_it():
+    def casts():
+        while True:
+            try:
+                sum(range(1000))
+            except BaseException as error:  # as Pyomo's casts do
+                raise ValueError("failed casting") from error
+
+    with pytest.raises(TimeoutError, match="broken off"):
+        within(0.02, casts)
+
+    def fails():
+        raise KeyError("foreign")
+
+    with pytest.raises(KeyError):
+        within(10.0, fails)

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from experiments.simulator.run import pools_world
 from hypothesis import HealthCheck, assume, given, settings
 
 from experiments.simulator import Scheduled, jobs_table, simulate
-from experiments.simulator.run import pools_world
 from heuristics import sia
 from heuristics.sia import ONLINE, replay
 from models.sia import exact, literal

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from experiments.simulator import PoolsWorld, Replan, Scripted, simulate
+from experiments.simulator import Replan, simulate
+from experiments.simulator.sia import PoolsWorld, Scripted
 from experiments.simulator.simulation import Simulation, policy_names
 from heuristics.sia import EarliestCutoff
 from instances import Answer, Instance, Options

@@ -7,7 +7,8 @@ import math
 import numpy as np
 import pytest
 
-from experiments.simulator import PoolsWorld, Scripted, simulate, summary
+from experiments.simulator import simulate, summary
+from experiments.simulator.sia import PoolsWorld, Scripted
 from experiments.simulator.simulation import Simulation, chosen_policies
 from heuristics.sia import Fcfs
 from instances import InputError
