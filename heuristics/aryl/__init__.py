@@ -6,7 +6,7 @@ sum of GPU fractions, random. Placement: best-fit decreasing.
 
 from heuristics.aryl.allocation import afs, equal_split, favour, gandiva, two_phase
 from heuristics.aryl.placement import best_fit_decreasing
-from heuristics.aryl.reclaiming import (
+from heuristics.aryl.reclaim import (
     reclaim_gpu_fraction,
     reclaim_greedy,
     reclaim_literal_order,

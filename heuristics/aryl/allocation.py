@@ -14,7 +14,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from heuristics.aryl.events import Moment, allocate
+from heuristics.aryl.moment import Moment, allocate
 from instances import InputError, Solution
 from instances.aryl import ArylElastic
 from instances.method import ANY, method

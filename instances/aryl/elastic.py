@@ -41,6 +41,11 @@ class ElasticJob(Frozen):
         return self.min_running_time * self.max_workers
 
     @property
+    def exact_work(self) -> Fraction:
+        """Worker-seconds to be done, as a rational number."""
+        return Fraction(self.min_running_time) * self.max_workers
+
+    @property
     def base_gpus(self) -> int:
         """GPUs of the base demand."""
         return self.min_workers * self.gpus_per_worker

@@ -19,7 +19,7 @@ from heuristics.aryl import (
     reclaim_scf,
     two_phase,
 )
-from heuristics.aryl.reclaiming import gpu_fraction, preemption_cost, server_fraction
+from heuristics.aryl.reclaim import gpu_fraction, preemption_cost, server_fraction
 from instances import InputError, Options
 from instances.aryl import (
     ArylElastic,

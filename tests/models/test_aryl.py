@@ -14,7 +14,7 @@ import pytest
 from experiments.harness.apply import apply
 from experiments.papers import METHODS
 from heuristics.aryl import afs, best_fit_decreasing, equal_split, gandiva, reclaim_greedy, two_phase
-from instances import InputError, Instance, Options, check, ignore
+from instances import InputError, Instance, Options, Stopwatch, check, ignore
 from instances.aryl import (
     ArylElastic,
     ArylReclaim,
@@ -30,12 +30,14 @@ from instances.aryl import (
     table_2,
     table_4,
 )
+from instances.aryl.arrays import ElasticArrays
 from models.aryl import build_elastic, build_reclaim, exact, knapsack, literal, place_workers
 from models.aryl.annealing import anneal_jobs, anneal_union, greedy_union
+from models.aryl.event_intervals import EventIntervals
 from models.aryl.knapsack import knapsack_items, linear_bound
-from models.aryl.mean_jct import EventIntervals, total_at_least
+from models.aryl.list_schedules import ListSearch
+from models.aryl.mean_jct import total_at_least
 from models.aryl.pools import Pool, combine, is_small, small_curve
-from models.aryl.schedules import Jobs, best_list_schedule
 from models.aryl.spectral import SpectralBound
 from models.literal import write_model
 from tests.brute_force_aryl import best_mean_jct, fewest_preemptions
@@ -108,8 +110,9 @@ def test_mean_jct_and_literal_model_agree(seed: int):
 
 @pytest.mark.parametrize("seed", range(4))
 def test_a_schedule_is_a_point_of_the_event_interval_program(seed: int):
-    jobs = Jobs.of(elastic_jobs(7, seed, objective="mean-jct").data)
-    best = best_list_schedule(jobs)
+    jobs = ElasticArrays.of(elastic_jobs(7, seed, objective="mean-jct").data)
+    search = ListSearch(jobs, Stopwatch())
+    best = search.best(search.first(may_give_up=False))
     program = EventIntervals(jobs, best)
     model, x = program.model(set(range(7))), program.values(best)
     rows = model.matrix @ x
@@ -273,7 +276,7 @@ def test_many_jobs_get_a_list_schedule_and_a_bound_in_closed_form():
     assert 0.5 * result.objective < result.bound < result.objective
     assert "60 jobs" in result.reason
     small = elastic_jobs(6, 0, objective="mean-jct").data
-    assert total_at_least(Jobs.of(small)) / 6 <= exact(small).objective
+    assert total_at_least(ElasticArrays.of(small)) / 6 <= exact(small).objective
 
 
 def elastic(objective: str, capacity: float, *jobs: tuple[int, int, int, float], loss: float = 0.0) -> ArylElastic:
