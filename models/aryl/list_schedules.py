@@ -22,30 +22,50 @@ def list_rule(jobs: ElasticArrays, order: Sequence[int], start_first: bool) -> A
 
     With `start_first` as many jobs as fit start before any job grows.
     """
-    waiting = list(order)  # with jobs that are complete, but no more than there are others
+    unfinished = unstarted = list(order)  # The first has jobs that are complete, but no more than there are others.
     smallest = min(jobs.gpus)
     least, most, gpus = jobs.least, jobs.most, jobs.gpus
+    base = [g * w for g, w in zip(gpus, least, strict=True)]
 
     def rule(left: Mapping[int, Any], held: Workers) -> Workers:
-        nonlocal waiting
-        if len(waiting) > 2 * len(left):
-            waiting = [j for j in waiting if j in left]
+        nonlocal unfinished, unstarted
+        if len(unfinished) > 2 * len(left):
+            unfinished = [j for j in unfinished if j in left]
         workers = {j: least[j] for j in held}
-        free = jobs.capacity - sum(gpus[j] * w for j, w in workers.items())
-        for grow in (False, True) if start_first else (True,):
-            for j in waiting:
+        free = jobs.capacity - sum(map(base.__getitem__, held))
+        if start_first:
+            for j in unstarted:
                 if free < smallest:
                     break
-                if j not in workers and gpus[j] * least[j] <= free and j in left:
+                if base[j] <= free:
                     workers[j] = least[j]
-                    free -= gpus[j] * least[j]
-                if grow and j in workers and free >= gpus[j]:
-                    extra = min(most[j] - workers[j], free // gpus[j])
-                    workers[j] += extra
-                    free -= extra * gpus[j]
+                    free -= base[j]
+        for j in unfinished:
+            if free < smallest:
+                break
+            if j not in workers and base[j] <= free and j in left:
+                workers[j] = least[j]
+                free -= base[j]
+            if free >= gpus[j] and j in workers:
+                extra = min(most[j] - workers[j], free // gpus[j])
+                workers[j] += extra
+                free -= extra * gpus[j]
+        if len(workers) > len(held):
+            unstarted = [j for j in unstarted if j not in workers]
         return workers
 
     return rule
+
+
+def one_by_one(jobs: ElasticArrays) -> Schedule[int]:
+    """One job after the other, the shortest first, each on the fastest number of workers: made in no time."""
+    order = sorted(range(len(jobs.work)), key=jobs.shortest)[::-1]
+
+    def rule(left: Mapping[int, Any], held: Workers) -> Workers:
+        j = order.pop()
+        return {j: jobs.most[j]}
+
+    return exactly(jobs, rule)
 
 
 class ListSearch:
@@ -71,11 +91,17 @@ class ListSearch:
         orders = [tuple(sorted(range(self.n), key=key)) for key in keys]
         self.starts = list(itertools.product(orders, (True, False)))
 
-    def first(self, may_give_up: bool) -> Schedule[int]:
-        """The list schedule of the shortest job first. Raises TimeoutError where it may give up and time is out."""
+    def first(self, late_s: float = 0.0) -> Schedule[int]:
+        """The list schedule of the shortest job first. Raises TimeoutError `late_s` wall seconds past the limit."""
         order, start_first = self.starts[0]
-        rule = list_rule(self.jobs, order, start_first)
-        return self._exactly(in_time(rule, self.clock) if may_give_up else rule)
+        rule, limit_s = list_rule(self.jobs, order, start_first), self.clock.limit_s
+
+        def timed(left: Mapping[int, Any], held: Workers) -> Workers:
+            if limit_s is not None and self.clock.wall_s > limit_s + late_s:
+                raise TimeoutError
+            return rule(left, held)
+
+        return exactly(self.jobs, timed)
 
     def best(self, first: Schedule[int]) -> Schedule[int]:
         """The best schedule found in time, `first` where none is better."""
@@ -88,7 +114,7 @@ class ListSearch:
         order, start_first = min(self.tried, key=lambda key: (self.tried[key], key))
         if (order, start_first) == self.starts[0]:
             return first
-        return min(first, self._exactly(list_rule(self.jobs, order, start_first)), key=lambda s: s.total)
+        return min(first, exactly(self.jobs, list_rule(self.jobs, order, start_first)), key=lambda s: s.total)
 
     def _improve(self, order: Order, start_first: bool) -> None:
         """Move one job at a time to another place in `order`, as long as the total falls."""
@@ -113,16 +139,7 @@ class ListSearch:
             self.tried[key] = replay(self._work, lambda j, w: self._speed[j][w], rule).total
         return self.tried[key]
 
-    def _exactly(self, rule: AllocationRule[int]) -> Schedule[int]:
-        return replay(dict(enumerate(self.jobs.work)), lambda j, w: self.jobs.speed[j][w], rule)
 
-
-def in_time(rule: AllocationRule[int], clock: Stopwatch) -> AllocationRule[int]:
-    """`rule` until the limit of `clock` is reached; then it raises TimeoutError."""
-
-    def timed(left: Mapping[int, Any], held: Workers) -> Workers:
-        if clock.expired:
-            raise TimeoutError
-        return rule(left, held)
-
-    return timed
+def exactly(jobs: ElasticArrays, rule: AllocationRule[int]) -> Schedule[int]:
+    """The schedule that `rule` makes, in rational numbers."""
+    return replay(dict(enumerate(jobs.work)), lambda j, w: jobs.speed[j][w], rule)

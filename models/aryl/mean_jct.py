@@ -19,7 +19,7 @@ from instances.aryl.arrays import ElasticArrays
 from instances.aryl.schedule import Schedule
 from instances.result import Termination
 from models.aryl.event_intervals import EventIntervals
-from models.aryl.list_schedules import ListSearch
+from models.aryl.list_schedules import ListSearch, one_by_one
 from models.aryl.parameters import DEFAULTS, MeanJctParameters
 from models.aryl.schedules import from_solution, in_json
 from models.bounds import real_bound
@@ -59,9 +59,8 @@ def solve_mean_jct(
         jobs = ElasticArrays.of(data)
         n = len(jobs.work)
         trivial = total_at_least(jobs) / n
-        try:
-            best = _first_schedules(data, jobs, start, ListSearch(jobs, clock, parameters.list_search), offer)
-        except TimeoutError:
+        best = _first_schedules(data, jobs, start, clock, parameters, offer)
+        if best is None:
             return Answer(None, trivial, "time_limit", "time limit", building.cpu_s)
         incumbent.raise_bound(trivial)
         too_large = _too_large(jobs, parameters)
@@ -114,17 +113,24 @@ def _first_schedules(
     data: ArylElastic,
     jobs: ElasticArrays,
     start: Solution | None,
-    search: ListSearch,
+    clock: Stopwatch,
+    parameters: MeanJctParameters,
     offer: Callable[[Schedule[int]], None],
-) -> Schedule[int]:
-    """The best of the list schedules and `start`. Raises TimeoutError where time is out before the first of them.
+) -> Schedule[int] | None:
+    """The best of the list schedules and `start`; `None` where time runs out before the first of them.
 
-    Without a start the first list schedule does not wait for the clock: any schedule is better than none.
+    Without a start there is always a schedule: that of the jobs one by one where the first takes too long.
     """
-    first = search.first(may_give_up=start is not None)
+    search = ListSearch(jobs, clock, parameters.list_search)
+    try:
+        first = search.first(late_s=0.0 if start is not None else parameters.late_s)
+    except TimeoutError:
+        if start is not None:
+            return None
+        first = one_by_one(jobs)
     offer(first)
     best = search.best(first)
-    if start is not None and not search.clock.expired:
+    if start is not None and not clock.expired:
         best = min(best, from_solution(jobs, data, start), key=lambda schedule: schedule.total)
     offer(best)
     return best

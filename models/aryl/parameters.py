@@ -39,11 +39,13 @@ class MeanJctParameters:
 
     - `jobs`, `binaries`: the most jobs, and binaries for numbers of workers, of an event-interval program; beyond them
       the bound is that in closed form.
+    - `late_s`: wall seconds past the time limit that the first schedule may take where no start is known.
     - `list_search`: those of the search for the schedule that the program starts from.
     """
 
     jobs: int = 30
     binaries: int = 20_000
+    late_s: float = 1.0
     list_search: ListSearchParameters = ListSearchParameters()
 
 

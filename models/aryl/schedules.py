@@ -12,8 +12,8 @@ from typing import Any
 from instances import Solution
 from instances.aryl import ArylElastic
 from instances.aryl.arrays import ElasticArrays, Workers
-from instances.aryl.schedule import AllocationRule, Schedule, replay
-from models.aryl.list_schedules import list_rule
+from instances.aryl.schedule import Schedule
+from models.aryl.list_schedules import exactly, list_rule
 
 
 def in_json(schedule: Schedule[int], data: ArylElastic) -> dict[str, Any]:
@@ -42,7 +42,7 @@ def from_program(jobs: ElasticArrays, chosen: Sequence[Workers]) -> Schedule[int
             return workers
         return held or otherwise(left, held)
 
-    return _replayed(jobs, rule)
+    return exactly(jobs, rule)
 
 
 def from_solution(jobs: ElasticArrays, data: ArylElastic, solution: Solution) -> Schedule[int]:
@@ -62,8 +62,4 @@ def from_solution(jobs: ElasticArrays, data: ArylElastic, solution: Solution) ->
                 return workers
         return held or otherwise(left, held)
 
-    return _replayed(jobs, rule)
-
-
-def _replayed(jobs: ElasticArrays, rule: AllocationRule[int]) -> Schedule[int]:
-    return replay(dict(enumerate(jobs.work)), lambda j, w: jobs.speed[j][w], rule)
+    return exactly(jobs, rule)

@@ -112,7 +112,7 @@ def test_mean_jct_and_literal_model_agree(seed: int):
 def test_a_schedule_is_a_point_of_the_event_interval_program(seed: int):
     jobs = ElasticArrays.of(elastic_jobs(7, seed, objective="mean-jct").data)
     search = ListSearch(jobs, Stopwatch())
-    best = search.best(search.first(may_give_up=False))
+    best = search.best(search.first())
     program = EventIntervals(jobs, best)
     model, x = program.model(set(range(7))), program.values(best)
     rows = model.matrix @ x
