@@ -79,10 +79,9 @@ def replay(work: Mapping[J, Any], speed: Callable[[J, int], Any], rule: Allocati
     entries = 0
     while left:
         workers = rule(left, held)
-        for job in held:
-            if job not in workers:
-                left.stop(job)
-                del serial[job]
+        for job in held.keys() - workers.keys():
+            left.stop(job)
+            del serial[job]
         for job, count in workers.items():
             if held.get(job) != count:
                 entries += 1
@@ -94,12 +93,12 @@ def replay(work: Mapping[J, Any], speed: Callable[[J, int], Any], rule: Allocati
         left.now += length
         total += length * len(left)
         intervals.append((length, workers))
+        held = dict(workers)
         while queue and queue[0][0] <= left.now:
             _, entry, job = heapq.heappop(queue)
             if serial.get(job) == entry:
                 left.complete(job)
-                del serial[job]
-        held = {job: count for job, count in workers.items() if job in serial}
+                del serial[job], held[job]
     return Schedule(intervals, total)
 
 

@@ -46,9 +46,17 @@ def solve_mean_jct(
     - `start`: a feasible solution; the answer may have none of its own where time runs out before the first schedule.
     """
     clock = Stopwatch(options.time_limit)
+    last: tuple[Schedule[int], Solution] | None = None
+
+    def stated(schedule: Schedule[int]) -> Solution:
+        """The schedule in JSON form, made once: that of thousands of jobs takes a second."""
+        nonlocal last
+        if last is None or last[0] is not schedule:
+            last = schedule, in_json(schedule, data)
+        return last[1]
 
     def told(schedule: Schedule[int] | None, bound: float | None) -> None:
-        report(None if schedule is None else in_json(schedule, data), bound)
+        report(None if schedule is None else stated(schedule), bound)
 
     incumbent: Incumbent[Schedule[int], float] = Incumbent("minimize", clock, told, gap=options.gap)
 
@@ -67,7 +75,7 @@ def solve_mean_jct(
         if too_large or clock.expired:
             reason = f"{too_large}: a list schedule and a bound in closed form" if too_large else "time limit"
             termination: Termination = "finished" if too_large else "time_limit"
-            return Answer(in_json(best, data), trivial, termination, reason, building.cpu_s, trace=incumbent.trace)
+            return Answer(stated(best), trivial, termination, reason, building.cpu_s, trace=incumbent.trace)
         program = EventIntervals(jobs, best)
     scale = float(program.scale) / n
     whole, nodes = set[int](), 0
@@ -98,7 +106,7 @@ def solve_mean_jct(
                 break
             whole |= split
     return Answer(
-        solution=in_json(best, data),
+        solution=stated(best),
         bound=incumbent.bound,
         termination=termination,
         reason={"time_limit": "time limit", "effort_limit": "effort limit"}.get(termination),

@@ -10,7 +10,8 @@ from experiments.aryl import excess as aryl_excess
 from experiments.aryl.reference import instance_sets
 from experiments.harness.apply import apply
 from experiments.harness.plan import methods_for
-from instances import Options, ignore
+from instances import Options
+from instances.options import ignore
 
 
 @pytest.mark.parametrize("reference", instance_sets(quick=True), ids=lambda s: s.name)

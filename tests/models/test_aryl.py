@@ -14,7 +14,7 @@ import pytest
 from experiments.harness.apply import apply
 from experiments.papers import METHODS
 from heuristics.aryl import afs, best_fit_decreasing, equal_split, gandiva, reclaim_greedy, two_phase
-from instances import InputError, Instance, Options, Stopwatch, check, ignore
+from instances import InputError, Instance, Options, Stopwatch, check
 from instances.aryl import (
     ArylElastic,
     ArylReclaim,
@@ -31,6 +31,7 @@ from instances.aryl import (
     table_4,
 )
 from instances.aryl.arrays import ElasticArrays
+from instances.options import ignore
 from models.aryl import build_elastic, build_reclaim, exact, knapsack, literal, place_workers
 from models.aryl.annealing import anneal_jobs, anneal_union, greedy_union
 from models.aryl.event_intervals import EventIntervals
