@@ -13,7 +13,7 @@ from instances.aryl.schedule import replay
 
 @dataclass(frozen=True)
 class Moment:
-    """Time 0 or a completion, as a rule sees it.
+    """Time 0 or a completion, as a rule sees the jobs.
 
     - `left`: work left of each unfinished job, worker-seconds, by job id in file order.
     - `running`: jobs that have started and keep their base demand.
@@ -56,7 +56,7 @@ Rule = Callable[[Moment], dict[str, int]]
 
 
 def allocate(data: ArylElastic, rule: Rule) -> Solution:
-    """One allocation for `jct-reduction`, all of them until the last completion for `mean-jct`."""
+    """One allocation for `jct-reduction`, all allocations until the last completion for `mean-jct`."""
     jobs = {job.id: job for job in data.jobs}
     work = {job.id: job.exact_work for job in data.jobs}
     alone = {name: left / data.throughput(jobs[name], jobs[name].min_workers) for name, left in work.items()}

@@ -12,11 +12,11 @@ from typing import Any
 from instances.aryl.elastic import ArylElastic
 
 Workers = dict[int, int]
-"""Workers by index of the job; a job that does not run is not in it."""
+"""Workers by index of the job, of jobs that run."""
 
 
 class Throughputs(Mapping[int, Any]):
-    """Throughput by number of workers, worked out where it is asked for: a range may hold a billion numbers."""
+    """Throughput by number of workers, worked out on demand: a range may hold a billion numbers."""
 
     def __init__(self, workers: range, rate: Callable[[int], Any]) -> None:
         self.workers, self.rate = workers, rate

@@ -15,7 +15,7 @@ from instances.options import Solution
 from instances.verdict import Verdict
 
 CLOCK = Fraction(1, 10**9)
-"""A stated length may be so far from the completion that it ends with, as a share of the time since the start."""
+"""A stated length may differ from the completion at the end by this share of the time since the start."""
 LONGEST = 1e30
 """An interval may be so many seconds long; no schedule comes near."""
 
@@ -99,15 +99,15 @@ def _check_intervals(data: ArylElastic, solution: Solution) -> Verdict:
 
 
 class _Progress:
-    """Work left of each job that is not complete, as of the last change of its workers, and when it completes."""
+    """Work left of each unfinished job, as of the last change of workers, and the time of completion."""
 
     def __init__(self, left: dict[str, Fraction]) -> None:
         self.left, self.now = left, Fraction(0)
-        self._runs: dict[str, tuple[Fraction, Fraction, Fraction]] = {}  # throughput, since when, until when
-        self._queue: list[tuple[Fraction, str]] = []  # completions; those that are no longer true are passed over
+        self._runs: dict[str, tuple[Fraction, Fraction, Fraction]] = {}  # (throughput, start, end)
+        self._queue: list[tuple[Fraction, str]] = []  # Ends, also of runs that were changed since.
 
     def run(self, changed: Mapping[str, Fraction], workers: Mapping[str, int]) -> None:
-        """Let the jobs `changed` run at their throughputs from now on, and no job without `workers`."""
+        """Let the jobs `changed` run at these throughputs from now on, and no job without `workers`."""
         for name in [name for name in self._runs if name not in workers or name in changed]:
             rate, since, _ = self._runs.pop(name)
             self.left[name] -= (self.now - since) * rate
@@ -129,7 +129,7 @@ class _Progress:
         return near
 
     def complete(self, jobs: Sequence[str], now: Fraction) -> None:
-        """Take `jobs` out, it being `now`."""
+        """Take `jobs` out at time `now`."""
         self.now = now
         for name in jobs:
             del self.left[name], self._runs[name]

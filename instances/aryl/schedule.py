@@ -28,8 +28,8 @@ class WorkLeft(Mapping[J, Any]):
 
     def __init__(self, work: Mapping[J, Any]) -> None:
         self.now: Any = 0
-        self._work = dict(work)  # at the last change of the job's workers
-        self._running: dict[J, tuple[Any, Any]] = {}  # time of that change, and the throughput since
+        self._work = dict(work)  # As of the last change of the job's workers.
+        self._running: dict[J, tuple[Any, Any]] = {}  # Time of the last change, and the throughput.
 
     def __getitem__(self, job: J) -> Any:
         work = self._work[job]
@@ -65,7 +65,7 @@ class WorkLeft(Mapping[J, Any]):
 
 
 def replay(work: Mapping[J, Any], speed: Callable[[J, int], Any], rule: AllocationRule[J]) -> Schedule[J]:
-    """The schedule that `rule` makes of jobs with this `work`, in the numbers that work and speed are given in.
+    """The schedule that `rule` makes of jobs, in the type of numbers of `work` and `speed`.
 
     Exact lengths are rounded up to floating-point numbers, for those are what a solution states: jobs that complete
     within the rounding complete together, and the numbers stay short however many completions there are. A job whose
@@ -74,8 +74,8 @@ def replay(work: Mapping[J, Any], speed: Callable[[J, int], Any], rule: Allocati
     left, held = WorkLeft(work), dict[J, int]()
     intervals: list[tuple[Any, dict[J, int]]] = []
     total: Any = 0
-    queue: list[tuple[Any, int, J]] = []  # completions, a serial number that breaks ties, the job
-    serial: dict[J, int] = {}  # of the job's last entry in the queue: earlier ones are out of date
+    queue: list[tuple[Any, int, J]] = []  # (completion, serial number of the entry, job)
+    serial: dict[J, int] = {}  # Earlier entries of the job in the queue are out of date.
     entries = 0
     while left:
         workers = rule(left, held)

@@ -47,9 +47,9 @@ class EventIntervals:
         fastest = [jobs.speed[j][jobs.most[j]] for j in range(n)]
         self.speed = [{w: float(rate / fastest[j]) for w, rate in jobs.speed[j].items()} for j in range(n)]
         self.shortest = self.work
-        least = [jobs.least[j] / self.speed[j][jobs.least[j]] for j in range(n)]  # workers a unit of speed
+        least = [jobs.least[j] / self.speed[j][jobs.least[j]] for j in range(n)]  # Workers for a unit of speed.
         self.area = [work * g * k / jobs.usable for work, g, k in zip(self.work, jobs.gpus, least, strict=True)]
-        self.total = real_bound(float(start.total / self.scale), "maximize")  # floating-point sums may be a digit off
+        self.total = real_bound(float(start.total / self.scale), "maximize")  # Floating-point sums may be a digit off.
         self.longest = [self.total / (n - m) for m in range(n)]
         self.places = [[m for m in range(n) if self._at_least(j, m) <= self.total] for j in range(n)]
         self.column: dict[tuple[Any, ...], int] = {}
@@ -162,7 +162,7 @@ class EventIntervals:
             for j, k in workers.items():
                 left[j] -= length * self.jobs.speed[j][k]
                 x[self.column["t", j, m, k]] = float(length / self.scale)
-            done = [j for j in workers if left[j] <= 0]  # a length is rounded up
+            done = [j for j in workers if left[j] <= 0]  # A length is rounded up.
             for i, j in enumerate(done):
                 x[self.column["x", j, m + i]] = 1.0
                 for held, k in workers.items():
@@ -172,7 +172,7 @@ class EventIntervals:
         return x
 
     def schedule(self, x: FloatArray) -> Schedule[int]:
-        """The schedule with the workers of `x`, its lengths recomputed exactly."""
+        """The schedule with the workers of `x` and exact lengths."""
         n = len(self.work)
         chosen: list[Workers] = [
             {

@@ -58,7 +58,7 @@ def list_rule(jobs: ElasticArrays, order: Sequence[int], start_first: bool) -> A
 
 
 def one_by_one(jobs: ElasticArrays) -> Schedule[int]:
-    """One job after the other, the shortest first, each on the fastest number of workers: made in no time."""
+    """One job after the other, the shortest first, each on the fastest number of workers: no time to make."""
     order = sorted(range(len(jobs.work)), key=jobs.shortest)[::-1]
 
     def rule(left: Mapping[int, Any], held: Workers) -> Workers:

@@ -38,7 +38,7 @@ def build_knapsack(data: ArylElastic) -> ConcreteModel:
     """
     model = ConcreteModel(name="aryl-knapsack")
     jobs = ElasticArrays.of(data)
-    # an item that saves no time is in no solution, and would be what HiGHS measures the others by
+    # An item that saves no time is in no solution, and its large negative value would hide the others from HiGHS.
     extra = [
         [w - jobs.least[j] for w in rates if rates[w] > rates[jobs.least[j]]] for j, rates in enumerate(jobs.speed)
     ]
@@ -168,7 +168,7 @@ def literal_elastic(data: ArylElastic, options: Options, report: Report = ignore
         report(None if x is None else read(x), None if bound is None else proven(bound))
 
     left = None if options.time_limit is None else max(clock.remaining_s, 1e-3)
-    half = replace(options, time_limit=left, gap=options.gap / 2)  # the other half is for what the bound gives up
+    half = replace(options, time_limit=left, gap=options.gap / 2)  # The bound gives up the other half for tolerances.
     solved = solve_arrays(model, half, watch=None if report is ignore else watch)
     rows, columns = model.matrix.shape
     return Answer(
@@ -192,7 +192,7 @@ def _read_knapsack(data: ArylElastic, values: Values) -> dict[str, Any]:
 
 
 def _read_schedule(jobs: ElasticArrays, values: Values) -> Schedule[int]:
-    """The allocation, its lengths recomputed exactly."""
+    """The schedule of the program's allocations, with exact lengths."""
     n = len(jobs.work)
     chosen: list[Workers] = [
         {j: k for j in range(n) for k in jobs.speed[j] if values["z", (j, m, k)] > 0.5} for m in range(1, n + 1)

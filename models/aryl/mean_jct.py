@@ -125,7 +125,7 @@ def _first_schedules(
     parameters: MeanJctParameters,
     offer: Callable[[Schedule[int]], None],
 ) -> Schedule[int] | None:
-    """The best of the list schedules and `start`; `None` where time runs out before the first of them.
+    """The best of the list schedules and `start`; `None` where time runs out before any.
 
     Without a start there is always a schedule: that of the jobs one by one where the first takes too long.
     """
@@ -145,7 +145,7 @@ def _first_schedules(
 
 
 def _too_large(jobs: ElasticArrays, parameters: MeanJctParameters) -> str | None:
-    """Why the program is not built, if it is not."""
+    """The reason why the program is not built; `None` where the program is small enough."""
     n, binaries = len(jobs.work), jobs.choices * len(jobs.work)
     if n > parameters.jobs:
         return f"{n} jobs, more than {parameters.jobs}"
@@ -167,5 +167,3 @@ def total_at_least(jobs: ElasticArrays) -> float:
     shortest = sorted(float(jobs.shortest(j)) for j in range(len(jobs.work)))
     packed = np.cumsum(area) / jobs.usable
     return real_bound(float(np.maximum(packed, shortest).sum()))
-
-

@@ -56,7 +56,7 @@ def from_solution(jobs: ElasticArrays, data: ArylElastic, solution: Solution) ->
         while ahead:
             workers = {j: w for j, w in ahead[-1].items() if j in left}
             if workers and not all(j in workers for j in held):
-                break  # a job completes a little later than its rounded length said
+                break  # A job completes a little later than the rounded length says.
             ahead.pop()
             if workers:
                 return workers
