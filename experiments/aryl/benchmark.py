@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from functools import partial
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -27,7 +27,13 @@ def main(quick: Annotated[bool, typer.Option("--quick", help="Fewer seeds, no st
 
 def _rows(quick: bool) -> Iterator[Callable[[], Measured]]:
     seeds, few = range(3 if quick else 12), range(1 if quick else 3)
-    examples = [table_2(), table_4(), table_2("jct-reduction"), table_4("jct-reduction"), figure_5()]
+    examples: list[Instance[Any]] = [
+        table_2(),
+        table_4(),
+        table_2("jct-reduction"),
+        table_4("jct-reduction"),
+        figure_5(),
+    ]
     yield partial(measure, "examples of the paper", [partial(exact, i.data) for i in examples], _examples)
     for jobs in (6, 8) if quick else (6, 8, 10):
         share = [elastic_jobs(jobs, s, objective="mean-jct", elastic_share=0.75) for s in seeds]

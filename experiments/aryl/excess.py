@@ -36,7 +36,7 @@ def excess(preemptions: float, fewest: float) -> float | None:
 
 
 def in_words(preemptions: float, fewest: float) -> str:
-    """The excess as a percentage, or the two numbers where no percentage says it."""
+    """The excess as a percentage, or the two numbers where there is no percentage."""
     share = excess(preemptions, fewest)
     return f"{preemptions:g} against 0" if share is None else percent(share, 0)
 

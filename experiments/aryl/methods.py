@@ -6,9 +6,12 @@ from typing import Any
 
 from experiments.harness.entry import Entry
 
-LITERAL_JOBS = 5  # jobs from which the literal mean-JCT program takes a minute and more
-LITERAL_ROWS = 600  # pairs of a job and a server from which the literal reclaiming program may
+LITERAL_JOBS = 5
+"""With more jobs the literal mean-JCT program takes a minute and more."""
+LITERAL_ROWS = 600
+"""With more pairs of a job and a server the literal reclaiming program may take a minute and more."""
 LITERAL_ITEMS = 20_000
+"""With more binaries of allocations, or more rows of reclaiming, a literal model is not built."""
 ELASTIC_STARTS = ("two-phase", "afs", "gandiva", "equal-split")
 RECLAIM_STARTS = ("reclaim-greedy", "reclaim-literal-order", "reclaim-gpu-fraction", "reclaim-scf")
 

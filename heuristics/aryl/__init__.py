@@ -1,4 +1,4 @@
-"""Heuristics of Aryl (Li et al., arXiv:2202.07896) and of the schemes it is compared with in section 7.1.
+"""Heuristics of Aryl (Li et al., arXiv:2202.07896) and of the schemes of section 7.1.
 
 Elastic jobs: the two-phase rule (Algorithm 2), AFS, Gandiva, equal split. Reclaiming: Algorithm 1, smallest job count,
 sum of GPU fractions, random. Placement: best-fit decreasing.
@@ -6,7 +6,7 @@ sum of GPU fractions, random. Placement: best-fit decreasing.
 
 from heuristics.aryl.allocation import afs, equal_split, favour, gandiva, two_phase
 from heuristics.aryl.placement import best_fit_decreasing
-from heuristics.aryl.reclaiming import (
+from heuristics.aryl.reclaim import (
     reclaim_gpu_fraction,
     reclaim_greedy,
     reclaim_literal_order,

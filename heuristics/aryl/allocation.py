@@ -14,14 +14,16 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from heuristics.aryl.events import Moment, allocate
+from heuristics.aryl.moment import Moment, allocate
 from instances import InputError, Solution
 from instances.aryl import ArylElastic
 from instances.method import ANY, method
 
 Weights = Literal["extra", "whole"]
-MOST_CELLS, MOST_UPDATES = 50_000_000, 2_000_000_000  # of the knapsack's table: GPUs times jobs, and times items
-MOST_STEPS = 100_000  # workers given one at a time
+MOST_CELLS, MOST_UPDATES = 50_000_000, 2_000_000_000
+"""The table of a knapsack may have so many cells, GPUs times jobs, and so many updates, GPUs times items."""
+MOST_STEPS = 100_000
+"""So many workers may be given one at a time."""
 
 
 @method("heuristic", ANY)
@@ -86,7 +88,7 @@ def equal_split(data: ArylElastic) -> Solution:
 
 @method("heuristic", ANY)
 def gandiva(data: ArylElastic) -> Solution:
-    """Opportunistic growth: jobs take all they can, in the order they came, but only while no job is waiting."""
+    """Opportunistic growth (Gandiva, section 7.1): jobs in file order take all GPUs, while no job is waiting."""
 
     def rule(moment: Moment) -> dict[str, int]:
         workers, free = moment.admitted()
@@ -174,7 +176,7 @@ def _one_at_a_time(
     while queue:
         _, place, name = heapq.heappop(queue)
         gpus = moment.jobs[name].gpus_per_worker
-        if gpus <= free:  # what does not fit now never will
+        if gpus <= free:  # A worker that does not fit now never will.
             more = min(alike(name, workers[name]), free // gpus)
             workers[name] += more
             free -= more * gpus

@@ -1,4 +1,4 @@
-"""Best-fit decreasing placement (section 5.3)."""
+"""Helper until `aryl-placement` is a problem: best-fit decreasing placement (Aryl, section 5.3)."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from instances.aryl.placement import PARTS, Cluster, Part, Server
 
 
 def best_fit_decreasing(cluster: Cluster) -> tuple[Server, ...]:
-    """Servers for all workers: jobs by decreasing GPUs per worker, each worker to the used server that it fits best.
+    """Servers for all workers: jobs by decreasing GPUs per worker, each worker to the best fit in use.
 
     A worker that fits no server in use gets a new one. Ties go to the job first in the file and the oldest server.
     Inelastic jobs are on training servers, base and flexible workers on inference servers of their own.

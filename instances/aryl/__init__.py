@@ -1,11 +1,11 @@
 """Aryl: Li, Xu, Zhu, Liu, Guo and Wang, "Aryl: An Elastic Cluster Scheduler for Deep Learning", arXiv:2202.07896.
 
-The problems `aryl-elastic` and `aryl-reclaim`: their data, builders, generators and checkers.
+The problems `aryl-elastic` and `aryl-reclaim`: data, examples, generators and checkers.
 """
 
-from instances.aryl.builders import figure_5, table_2, table_4
 from instances.aryl.checker import check_elastic, check_reclaim
 from instances.aryl.elastic import ArylElastic, ElasticJob
+from instances.aryl.examples import figure_5, table_2, table_4
 from instances.aryl.generators import elastic_jobs, loaned_servers, spread_jobs
 from instances.aryl.placement import Cluster, PlacedJob, Server, check_placement
 from instances.aryl.reclaim import ArylReclaim, LoanedJob

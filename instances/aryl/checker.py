@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import heapq
+from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from typing import Any
 
@@ -13,8 +14,10 @@ from instances.fields import LARGEST
 from instances.options import Solution
 from instances.verdict import Verdict
 
-CLOCK = Fraction(1, 10**9)  # relative to the clock: how far the stated length of an interval may be from a completion
-LONGEST = 1e30  # seconds of an interval; no schedule comes near
+CLOCK = Fraction(1, 10**9)
+"""A stated length may differ from the completion at the end by this share of the time since the start."""
+LONGEST = 1e30
+"""An interval may be so many seconds long; no schedule comes near."""
 
 
 def check_elastic(data: ArylElastic, solution: Solution) -> Verdict:
@@ -29,7 +32,7 @@ def check_elastic(data: ArylElastic, solution: Solution) -> Verdict:
     missing = [name for name in jobs if name not in workers]
     if missing:
         raise MalformedSolution(f"no workers for job {missing[0]!r}")
-    violations = _allocation(data, jobs, workers)
+    violations = _Rates(data, jobs).allocation(workers)
     violations += [f"job {name} has no workers" for name, w in workers.items() if w == 0]
     if violations:
         return Verdict(None, tuple(violations))
@@ -66,52 +69,105 @@ def _check_intervals(data: ArylElastic, solution: Solution) -> Verdict:
     job that counts as complete has all of its work done, and by the time that counts.
     """
     jobs = {job.id: job for job in data.jobs}
-    left = {name: _work(job) for name, job in jobs.items()}
+    rates, progress = _Rates(data, jobs), _Progress({name: _work(job) for name, job in jobs.items()})
     violations: list[str] = []
     running: Mapping[str, int] = {}
-    now, total, completed = Fraction(0), Fraction(0), True
+    total, completed = Fraction(0), True
     intervals = _intervals(jobs, solution)
     for m, (length, workers) in enumerate(intervals):
-        found = _allocation(data, jobs, workers)
+        found = rates.allocation(workers)
         if not completed and workers != running:
             found.append("workers change though no job completes before it")
         found += [f"job {name} loses its workers before it completes" for name in running if name not in workers]
-        found += [f"job {name} has workers after it completed" for name in workers if name not in left]
-        speed = {name: _speed(data, jobs[name], w) for name, w in workers.items() if name in left}
-        speed = {name: rate for name, rate in speed.items() if rate > 0}
-        needs = {name: left[name] / rate for name, rate in speed.items()}
-        room = CLOCK * (now + length)
-        found += [
-            f"job {name} completes before the end of the interval" for name, t in needs.items() if t < length - room
-        ]
+        found += [f"job {name} has workers after it completed" for name in workers if name not in progress.left]
+        progress.run({name: rates.speed(name, w) for name, w in workers.items() if running.get(name) != w}, workers)
+        end = progress.now + length
+        room = CLOCK * end
+        near = progress.until(end + room)
+        early = {name for name, t in near.items() if t < end - room}
+        found += [f"job {name} completes before the end of the interval" for name in workers if name in early]
         goes_on = intervals[m + 1][1] if m + 1 < len(intervals) else {}
-        ending = [t for name, t in needs.items() if t <= length + room and name not in goes_on]
-        length = max(length, *ending) if ending else length
-        now += length
-        done = [name for name, t in needs.items() if t <= length]
-        for name, rate in speed.items():
-            left[name] -= length * rate
-        for name in done:
-            total += now
-            del left[name]
+        end = max([end, *(t for name, t in near.items() if name not in goes_on)])
+        done = [name for name, t in near.items() if t <= end]
+        progress.complete(done, end)
+        total += end * len(done)
         completed = bool(done)
-        running = {name: w for name, w in workers.items() if name in left}
+        running = {name: w for name, w in workers.items() if name in progress.left}
         violations += [f"interval {m}: {text}" for text in found]
-    violations += [f"job {name} does not complete" for name in left]
-    return Verdict(float(total / len(jobs)) if not left else None, tuple(violations))
+    violations += [f"job {name} does not complete" for name in progress.left]
+    return Verdict(float(total / len(jobs)) if not progress.left else None, tuple(violations))
 
 
-def _allocation(data: ArylElastic, jobs: Mapping[str, ElasticJob], workers: Mapping[str, int]) -> list[str]:
-    found = []
-    for name, w in workers.items():
-        if w and not jobs[name].min_workers <= w <= jobs[name].max_workers:
-            found.append(f"job {name} has {w} workers, not {jobs[name].min_workers} to {jobs[name].max_workers}")
-        elif w and _speed(data, jobs[name], w) <= 0:
-            found.append(f"job {name} makes no progress on {w} workers")
-    used = sum(w * jobs[name].gpus_per_worker for name, w in workers.items())
-    if used > data.capacity_gpus:
-        found.append(f"{used} GPUs are in use, there are {data.capacity_gpus:g}")
-    return found
+class _Progress:
+    """Work left of each unfinished job, as of the last change of workers, and the time of completion."""
+
+    def __init__(self, left: dict[str, Fraction]) -> None:
+        self.left, self.now = left, Fraction(0)
+        self._runs: dict[str, tuple[Fraction, Fraction, Fraction]] = {}  # (throughput, start, end)
+        self._queue: list[tuple[Fraction, str]] = []  # Ends, also of runs that were changed since.
+
+    def run(self, changed: Mapping[str, Fraction], workers: Mapping[str, int]) -> None:
+        """Let the jobs `changed` run at these throughputs from now on, and no job without `workers`."""
+        for name in [name for name in self._runs if name not in workers or name in changed]:
+            rate, since, _ = self._runs.pop(name)
+            self.left[name] -= (self.now - since) * rate
+        for name, rate in changed.items():
+            if rate > 0 and name in self.left:
+                until = self.now + self.left[name] / rate
+                self._runs[name] = rate, self.now, until
+                heapq.heappush(self._queue, (until, name))
+
+    def until(self, time: Fraction) -> dict[str, Fraction]:
+        """When the jobs complete that do by `time` if no workers change."""
+        near = {}
+        while self._queue and self._queue[0][0] <= time:
+            until, name = heapq.heappop(self._queue)
+            if name in self._runs and self._runs[name][2] == until:
+                near[name] = until
+        for name, until in near.items():
+            heapq.heappush(self._queue, (until, name))
+        return near
+
+    def complete(self, jobs: Sequence[str], now: Fraction) -> None:
+        """Take `jobs` out at time `now`."""
+        self.now = now
+        for name in jobs:
+            del self.left[name], self._runs[name]
+
+
+class _Rates:
+    """Throughputs, and what is wrong with numbers of workers, each worked out once."""
+
+    def __init__(self, data: ArylElastic, jobs: Mapping[str, ElasticJob]) -> None:
+        self.data, self.jobs = data, jobs
+        self._known: dict[tuple[str, int], tuple[Fraction, str | None]] = {}
+
+    def speed(self, name: str, workers: int) -> Fraction:
+        """Worker-seconds a second."""
+        return self._at(name, workers)[0]
+
+    def allocation(self, workers: Mapping[str, int]) -> list[str]:
+        """What is wrong with an allocation."""
+        used, found = 0, []
+        for name, w in workers.items():
+            used += w * self.jobs[name].gpus_per_worker
+            wrong = self._at(name, w)[1]
+            if wrong is not None:
+                found.append(wrong)
+        if used > self.data.capacity_gpus:
+            found.append(f"{used} GPUs are in use, there are {self.data.capacity_gpus:g}")
+        return found
+
+    def _at(self, name: str, workers: int) -> tuple[Fraction, str | None]:
+        key = name, workers
+        if key not in self._known:
+            job, rate, wrong = self.jobs[name], _speed(self.data, self.jobs[name], workers), None
+            if workers and not job.min_workers <= workers <= job.max_workers:
+                wrong = f"job {name} has {workers} workers, not {job.min_workers} to {job.max_workers}"
+            elif workers and rate <= 0:
+                wrong = f"job {name} makes no progress on {workers} workers"
+            self._known[key] = rate, wrong
+        return self._known[key]
 
 
 def _intervals(jobs: Mapping[str, ElasticJob], solution: Solution) -> list[tuple[Fraction, dict[str, int]]]:

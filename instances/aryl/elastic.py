@@ -41,6 +41,11 @@ class ElasticJob(Frozen):
         return self.min_running_time * self.max_workers
 
     @property
+    def exact_work(self) -> Fraction:
+        """Worker-seconds to be done, as a rational number."""
+        return Fraction(self.min_running_time) * self.max_workers
+
+    @property
     def base_gpus(self) -> int:
         """GPUs of the base demand."""
         return self.min_workers * self.gpus_per_worker
@@ -113,7 +118,7 @@ class ArylElastic(ProblemData):
         return tuple(found)
 
     def fastest(self, job: ElasticJob, most: int) -> int:
-        """The number of workers, at most `most`, of the largest throughput; the least one where several have it."""
+        """The number of workers, at most `most`, of the largest throughput; the least number of several."""
         if not self.scaling_loss:
             return most
         loss = Fraction(repr(self.scaling_loss))
@@ -122,7 +127,7 @@ class ArylElastic(ProblemData):
         return max(near, key=lambda w: (self.throughput(job, w), -w))
 
     def fastest_workers(self) -> dict[str, int]:
-        """The fastest number of workers of each job that it finds GPUs for, the others being on their base demand."""
+        """The fastest number of workers of each job, the GPUs permitting while the other jobs are on base demand."""
         jobs = zip(self.jobs, self.choices(), strict=True)
         return {job.id: self.fastest(job, workers[-1]) for job, workers in jobs}
 

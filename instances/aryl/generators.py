@@ -7,8 +7,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from instances.aryl.builders import Objective
 from instances.aryl.elastic import ArylElastic, ElasticJob
+from instances.aryl.examples import Objective
 from instances.aryl.reclaim import ArylReclaim, LoanedJob
 from instances.envelope import Instance
 
@@ -27,11 +27,18 @@ def elastic_jobs(
     spare_gpus: int | None = None,
     gpus_per_worker: Sequence[int] = (1, 2, 4),
     scaling_loss: float = 0.0,
-) -> Instance:
+) -> Instance[ArylElastic]:
     """`n` jobs of 1 to 3 workers that scale two- to fourfold; running times log-uniform from 5 minutes to 2 days.
 
-    `elastic_share` is the probability that a job scales at all. The capacity is `spare_gpus` beyond the base demand of
-    all jobs, or else `load` times the maximum demand of all jobs, at least what the objective needs.
+    - `n`, `seed`: number of jobs, and the seed that they are drawn from.
+    - `objective`: `jct-reduction` or `mean-jct`.
+    - `elastic_share`: probability that a job scales at all.
+    - `load`: GPUs as a share of the maximum demand of all jobs, at least what the objective needs.
+    - `spare_gpus`: GPUs beyond the base demand of all jobs, instead of `load`.
+    - `gpus_per_worker`: GPUs of a worker, drawn with equal probability.
+    - `scaling_loss`: share of the throughput that each worker beyond the midpoint of the range costs.
+
+    Raises ValueError for no jobs.
     """
     if n < 1:
         raise ValueError(f"n: must be >= 1, got {n}")
@@ -67,12 +74,18 @@ def loaned_servers(
     utilisation: float = 0.93,
     gpus_per_server: int = 8,
     flexible_servers: int = 0,
-) -> Instance:
+) -> Instance[ArylReclaim]:
     """`n` loaned servers filled with jobs of 1 to 16 workers of 1 to 8 GPUs until `utilisation` of the GPUs is in use.
 
-    A worker goes to a random server with room with probability `fragmentation`, else to the server in use that it fits
-    best (an empty one where it fits none), so 0 is best fit and 1 is random. 93% is the usage of loaned servers in
-    section 7.3. `flexible_servers` more servers host flexible workers only, of random jobs (section 5.3).
+    - `n`, `seed`: number of servers with base workers, and the seed that jobs are drawn from.
+    - `fragmentation`: probability that a worker goes to a random server with room instead of the server in use that is
+      the best fit (or an empty one where no server in use has room): 0 is best fit, 1 is random.
+    - `reclaim`: servers that go back.
+    - `utilisation`: share of the GPUs that is in use at least; 93% is that of loaned servers in section 7.3.
+    - `gpus_per_server`: GPUs of each server.
+    - `flexible_servers`: further servers that host flexible workers only, of random jobs (section 5.3).
+
+    Raises ValueError for a fragmentation that is no probability.
     """
     if not 0 <= fragmentation <= 1:
         raise ValueError(f"fragmentation: must be in [0, 1], got {fragmentation}")
@@ -112,8 +125,13 @@ def loaned_servers(
     return Instance.of(data, name, f"loaned_servers({n}, {fragmentation:g}, seed {seed})")
 
 
-def spread_jobs(n: int, jobs: int, seed: int, reclaim: int, *, most: int = 8) -> Instance:
-    """`jobs` jobs, each on 1 to `most` servers drawn at random from `n`: hard for every bound, no best fit at all."""
+def spread_jobs(n: int, jobs: int, seed: int, reclaim: int, *, most: int = 8) -> Instance[ArylReclaim]:
+    """`jobs` jobs, each on 1 to `most` servers drawn at random from `n`: hard for every bound, no best fit at all.
+
+    - `n`, `jobs`, `seed`: numbers of servers and jobs, and the seed that servers are drawn from.
+    - `reclaim`: servers that go back.
+    - `most`: the most servers of a job.
+    """
     rng = np.random.default_rng(seed)
     spread = [rng.choice(n, size=int(rng.integers(1, most + 1)), replace=False) for _ in range(jobs)]
     data = ArylReclaim(

@@ -1,4 +1,4 @@
-"""Placement of workers on servers (Aryl, section 5.3): what is placed, and the independent check."""
+"""Helper until `aryl-placement` is a problem: workers to place on servers (Aryl, section 5.3), and the check."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ PARTS: tuple[Part, ...] = ("inelastic", "base", "flexible")
 
 
 class PlacedJob(Frozen):
-    """A job with its workers decided: `base_workers`, and `flexible_workers` beyond them."""
+    """A job whose workers are decided: `base_workers`, and `flexible_workers` more."""
 
     id: Name
     base_workers: PositiveCount
@@ -25,7 +25,7 @@ class PlacedJob(Frozen):
     elastic: bool = False
 
     def workers(self) -> dict[Part, int]:
-        """Workers by the part of the cluster they belong in: training servers, or one of two inference groups."""
+        """Workers by part of the cluster: training servers, or one of two groups of inference servers."""
         if not self.elastic:
             return {"inelastic": self.base_workers}
         return {"base": self.base_workers, "flexible": self.flexible_workers}
@@ -54,7 +54,7 @@ class Cluster(Frozen):
 
 
 class Server(Frozen):
-    """A server in use: which part of the cluster it is of, and its workers by job."""
+    """A server in use: the part of the cluster, and workers by job."""
 
     part: Part
     workers: dict[Name, PositiveCount]

@@ -1,17 +1,22 @@
-"""Greedy choice and simulated annealing for the least union of k sets: a start for the proof, seeded, deterministic."""
+"""Greedy choice and simulated annealing (Kirkpatrick, Gelatt and Vecchi, 1983) for the least union of k sets.
+
+They give the proof a start. Annealing is seeded and deterministic.
+"""
 
 from __future__ import annotations
 
 import heapq
 import math
 import random
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
-WARM, COLD = 1.0, 0.1  # preempted jobs
+from models.aryl.parameters import DEFAULTS, AnnealingParameters
+
+LONG = DEFAULTS.reclaim.long
 
 
 def greedy_union(sets: Sequence[Sequence[int]], n_jobs: int, k: int) -> list[int]:
-    """`k` of `sets`, one at a time, by the least sum over jobs not yet hit of 1 / sets the job is in."""
+    """`k` of `sets`, one at a time, by the least sum over jobs not yet hit of 1 / (number of sets with the job)."""
     holders: list[list[int]] = [[] for _ in range(n_jobs)]
     for s, jobs in enumerate(sets):
         for j in jobs:
@@ -24,7 +29,7 @@ def greedy_union(sets: Sequence[Sequence[int]], n_jobs: int, k: int) -> list[int
     while len(chosen) < k:
         price, jobs_left, best = heapq.heappop(queue)
         if taken[best] or (price, jobs_left) != (round(cost[best], 9), new[best]):
-            continue  # an entry from before its jobs were hit
+            continue  # The entry is older than the last hit on a job of the set.
         taken[best] = True
         chosen.append(best)
         for j in sets[best]:
@@ -38,8 +43,21 @@ def greedy_union(sets: Sequence[Sequence[int]], n_jobs: int, k: int) -> list[int
     return chosen
 
 
-def anneal_union(sets: Sequence[Sequence[int]], n_jobs: int, start: Sequence[int], seed: int, moves: int) -> list[int]:
-    """The best choice of len(start) of `sets` seen while swapping one chosen for one that is not, `moves` times."""
+def anneal_union(
+    sets: Sequence[Sequence[int]],
+    n_jobs: int,
+    start: Sequence[int],
+    seed: int,
+    parameters: AnnealingParameters = LONG,
+) -> list[int]:
+    """The choice of len(start) of `sets` with the smallest union seen while swapping chosen sets for others.
+
+    - `sets`: the jobs of each server.
+    - `n_jobs`: number of jobs in all.
+    - `start`: indices of the sets to begin with.
+    - `seed`: seed of the swaps.
+    - `parameters`: number of swaps, and temperatures in jobs.
+    """
     rng = random.Random(seed)
     chosen, inside = list(start), set(start)
     others = [s for s in range(len(sets)) if s not in inside]
@@ -51,10 +69,8 @@ def anneal_union(sets: Sequence[Sequence[int]], n_jobs: int, start: Sequence[int
             hits[j] += 1
     current = best = sum(1 for h in hits if h)
     kept = list(chosen)
-    temperature, cooling = WARM, (COLD / WARM) ** (1 / moves)
     draw = rng.random
-    for _ in range(moves):
-        temperature *= cooling
+    for temperature in _temperatures(parameters):
         a, b = int(draw() * len(chosen)), int(draw() * len(others))
         out, into = chosen[a], others[b]
         change = 0
@@ -80,60 +96,94 @@ def anneal_union(sets: Sequence[Sequence[int]], n_jobs: int, start: Sequence[int
 
 
 def anneal_jobs(
-    sets: Sequence[Sequence[int]], size: Sequence[int], n_jobs: int, start: set[int], need: int, seed: int, moves: int
+    sets: Sequence[Sequence[int]],
+    size: Sequence[int],
+    n_jobs: int,
+    start: set[int],
+    need: int,
+    seed: int,
+    parameters: AnnealingParameters = LONG,
 ) -> set[int]:
-    """The fewest jobs seen that free `need` servers, while swapping one job hit for one that is not, `moves` times.
+    """The fewest jobs seen that free `need` servers, while swapping jobs that are hit for jobs that are not.
 
-    `sets[g]` are the jobs of servers of kind g, `size[g]` their number. Whenever the jobs in hand free enough servers,
-    the one that frees the fewest is dropped. Jobs move many servers at once, which swaps of servers do not.
+    Whenever the jobs that are hit free enough servers, the job that frees the fewest is dropped. Jobs move many servers
+    at once, which swaps of servers do not.
+
+    - `sets`, `size`: the jobs of each group of servers, and the number of its servers.
+    - `n_jobs`: number of jobs in all.
+    - `start`: jobs to begin with, which free `need` servers.
+    - `seed`: seed of the swaps.
+    - `parameters`: number of swaps, and temperatures in servers.
     """
     rng = random.Random(seed)
-    kinds: list[list[int]] = [[] for _ in range(n_jobs)]
-    for g, jobs in enumerate(sets):
-        for j in jobs:
-            kinds[j].append(g)
-    hit, others, kept = sorted(start), [j for j in range(n_jobs) if j not in start and kinds[j]], set(start)
-    missing = [sum(1 for j in jobs if j not in start) for jobs in sets]
-    freed = sum(n for n, lacking in zip(size, missing, strict=True) if not lacking)
-
-    def drop() -> int:
-        """Drop the cheapest job; how many servers it takes along."""
-        costs = [sum(size[g] for g in kinds[j] if not missing[g]) for j in hit]
-        cheapest = min(range(len(hit)), key=costs.__getitem__)
-        others.append(hit.pop(cheapest))
-        for g in kinds[others[-1]]:
-            missing[g] += 1
-        return costs[cheapest]
-
-    while freed >= need and hit:
-        kept = set(hit)
-        freed -= drop()
-    temperature, cooling = WARM, (COLD / WARM) ** (1 / moves)
+    swaps = _JobSwaps(sets, size, n_jobs, start)
+    kept = swaps.dropped(need) or set(start)
     draw = rng.random
-    for _ in range(moves):
-        if not hit or not others:
+    for temperature in _temperatures(parameters):
+        if not swaps.hit or not swaps.others:
             break
-        temperature *= cooling
-        a, b = int(draw() * len(hit)), int(draw() * len(others))
-        out, into = hit[a], others[b]
-        change = 0
-        for g in kinds[out]:
+        a, b = int(draw() * len(swaps.hit)), int(draw() * len(swaps.others))
+        change = swaps.swap(a, b)
+        if change >= 0 or draw() < math.exp(change / temperature):
+            kept = swaps.dropped(need) or kept
+        else:
+            swaps.swap(a, b)
+    return kept
+
+
+class _JobSwaps:
+    """Jobs that are `hit`, the `others`, and how many servers the former free."""
+
+    def __init__(self, sets: Sequence[Sequence[int]], size: Sequence[int], n_jobs: int, start: set[int]) -> None:
+        self.size = size
+        self.groups: list[list[int]] = [[] for _ in range(n_jobs)]
+        for g, jobs in enumerate(sets):
+            for j in jobs:
+                self.groups[j].append(g)
+        self.hit = sorted(start)
+        self.others = [j for j in range(n_jobs) if j not in start and self.groups[j]]
+        self.missing = [sum(1 for j in jobs if j not in start) for jobs in sets]  # Jobs that are not hit, by group.
+        self.freed = sum(n for n, lacking in zip(size, self.missing, strict=True) if not lacking)
+
+    def swap(self, a: int, b: int) -> int:
+        """Swap the a-th job that is hit for the b-th other job; the change in servers that are free."""
+        out, into = self.hit[a], self.others[b]
+        self.hit[a], self.others[b] = into, out
+        change = self._leave(out) + self._enter(into)
+        self.freed += change
+        return change
+
+    def dropped(self, need: int) -> set[int] | None:
+        """The last jobs that free `need` servers as the cheapest job is dropped in turn; `None`: there are none."""
+        kept = None
+        while self.freed >= need and self.hit:
+            kept = set(self.hit)
+            costs = [sum(self.size[g] for g in self.groups[j] if not self.missing[g]) for j in self.hit]
+            cheapest = min(range(len(self.hit)), key=costs.__getitem__)
+            self.others.append(self.hit.pop(cheapest))
+            self.freed += self._leave(self.others[-1])
+        return kept
+
+    def _leave(self, job: int) -> int:
+        change, missing = 0, self.missing
+        for g in self.groups[job]:
             if not missing[g]:
-                change -= size[g]
+                change -= self.size[g]
             missing[g] += 1
-        for g in kinds[into]:
+        return change
+
+    def _enter(self, job: int) -> int:
+        change, missing = 0, self.missing
+        for g in self.groups[job]:
             missing[g] -= 1
             if not missing[g]:
-                change += size[g]
-        if change >= 0 or draw() < math.exp(change / temperature):
-            hit[a], others[b] = into, out
-            freed += change
-            while freed >= need and hit:
-                kept = set(hit)
-                freed -= drop()
-        else:
-            for g in kinds[into]:
-                missing[g] += 1
-            for g in kinds[out]:
-                missing[g] -= 1
-    return kept
+                change += self.size[g]
+        return change
+
+
+def _temperatures(parameters: AnnealingParameters) -> Iterator[float]:
+    """A temperature for each move, falling geometrically."""
+    temperature, cooling = parameters.warm, (parameters.cold / parameters.warm) ** (1 / parameters.moves)
+    for _ in range(parameters.moves):
+        temperature *= cooling
+        yield temperature

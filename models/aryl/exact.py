@@ -1,4 +1,4 @@
-"""The exact methods of `aryl-elastic` and `aryl-reclaim`, the fast and the literal one, by the type of the data."""
+"""The exact method of `aryl-elastic` and `aryl-reclaim`."""
 
 from __future__ import annotations
 
@@ -6,31 +6,28 @@ from instances import Answer, Options, Report, Solution
 from instances.aryl import ArylElastic, ArylReclaim
 from instances.method import method
 from models.aryl.knapsack import solve_knapsack
-from models.aryl.literal_elastic import literal_elastic
-from models.aryl.literal_reclaim import literal_reclaim
 from models.aryl.mean_jct import solve_mean_jct
+from models.aryl.parameters import DEFAULTS, Parameters
 from models.aryl.reclaim import solve_reclaim
-
-Data = ArylElastic | ArylReclaim
 
 
 @method("exact")
-def exact(data: Data, options: Options, report: Report, start: Solution | None = None) -> Answer:
+def exact(
+    data: ArylElastic | ArylReclaim,
+    options: Options,
+    report: Report,
+    start: Solution | None = None,
+    *,
+    parameters: Parameters = DEFAULTS,
+) -> Answer:
     """Solve an instance to proven optimality, or as far as the time limit allows.
 
     `jct-reduction` by dynamic programming, `mean-jct` by an event-interval program, `aryl-reclaim` by decomposition and
-    integer programming. The result is never worse than the solution `start`, which each of them begins from.
+    integer programming. Each begins from the solution `start`, and the result is never worse than that.
     """
     if isinstance(data, ArylReclaim):
-        return solve_reclaim(data, options, report, None if start is None else start["servers"])
+        servers = None if start is None else start["servers"]
+        return solve_reclaim(data, options, report, servers, parameters.reclaim)
     if data.objective == "mean-jct":
-        return solve_mean_jct(data, options, report, start)
-    return solve_knapsack(data, options, report, start)
-
-
-@method("exact")
-def literal(data: Data, options: Options, report: Report) -> Answer:
-    """Solve the paper's formulation as it is written, with HiGHS."""
-    if isinstance(data, ArylReclaim):
-        return literal_reclaim(data, options, report)
-    return literal_elastic(data, options, report)
+        return solve_mean_jct(data, options, report, start, parameters.mean_jct)
+    return solve_knapsack(data, options, report, start, parameters.knapsack)

@@ -19,15 +19,12 @@ from scipy import sparse
 
 from instances import Answer, InputError, Options, Report, Solution, Stopwatch
 from instances.aryl import ArylElastic
-from instances.options import ignore
+from models.aryl.parameters import DEFAULTS, KnapsackParameters
 from models.bounds import real_bound
 from models.highs import LinearModel, solve_arrays
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
-MOST_ITEMS = 500_000  # some 200 MB
-MOST_CELLS = 25_000_000  # GPUs times undecided jobs, beyond which the rest goes to HiGHS
-MOST_STEPS = 2_000_000_000  # the same with their items
 
 
 @dataclass(frozen=True)
@@ -46,12 +43,12 @@ class Items:
     capacity: int
 
 
-def knapsack_items(data: ArylElastic) -> Items:
-    """The items of every job: its base demand and each number of workers that fits and makes progress.
+def knapsack_items(data: ArylElastic, most: int = DEFAULTS.knapsack.items) -> Items:
+    """The items of every job: the base demand and each number of workers that fits and makes progress.
 
     Raises InputError where they are too many to list.
     """
-    choices, refused = data.choices(), too_many(data)
+    choices, refused = data.choices(), too_many(data, most)
     if refused is not None:
         raise InputError(f"data.jobs: {refused}")
     capacity = data.whole_gpus - sum(job.base_gpus for job in data.jobs)
@@ -76,16 +73,16 @@ def knapsack_items(data: ArylElastic) -> Items:
     return Items(first, workers[keep], weight[keep], value[keep], job[keep], capacity)
 
 
-def too_many(data: ArylElastic) -> str | None:
-    """Why the items are too many to list, `None` where they are not."""
+def too_many(data: ArylElastic, most: int = DEFAULTS.knapsack.items) -> str | None:
+    """Why the items are too many to list, more than `most`; `None` where they are not."""
     items = sum(len(workers) for workers in data.choices())
     if data.has_room_for(data.fastest_workers()):
-        return None  # nothing to choose
-    return f"{items:,} numbers of workers to choose from, more than {MOST_ITEMS:,}" if items > MOST_ITEMS else None
+        return None  # There is nothing to choose.
+    return f"{items:,} numbers of workers to choose from, more than {most:,}" if items > most else None
 
 
 def linear_bound(items: Items) -> tuple[float, float]:
-    """The bound of the linear relaxation, seconds, and its price of a GPU, seconds per GPU.
+    """The bound of the linear relaxation, seconds, and the dual price of a GPU, seconds per GPU.
 
     The relaxation's dual has one variable: the price p >= 0 that minimises p * capacity + sum over jobs of the best
     value - p * weight. Every price gives a bound; bisection on its slope finds the best.
@@ -113,11 +110,15 @@ def linear_bound(items: Items) -> tuple[float, float]:
 
 
 def solve_knapsack(
-    data: ArylElastic, options: Options, report: Report = ignore, start: Solution | None = None
+    data: ArylElastic,
+    options: Options,
+    report: Report,
+    start: Solution | None = None,
+    parameters: KnapsackParameters = DEFAULTS.knapsack,
 ) -> Answer:
     """The best numbers of workers, with proof, or the best found and a bound at the time limit.
 
-    `start`: numbers of workers that are known.
+    - `start`: a feasible solution to begin from.
     """
     clock = Stopwatch(options.time_limit)
     with Stopwatch() as building:
@@ -125,7 +126,7 @@ def solve_knapsack(
         if data.has_room_for(fastest):
             return Answer({"workers": fastest}, bound=_saved(data, fastest), info={"method": "room for all"})
         report({"workers": {job.id: job.min_workers for job in data.jobs}}, None)
-        items = knapsack_items(data)
+        items = knapsack_items(data, parameters.items)
     with Stopwatch() as solving:
         bound, price = linear_bound(items)
         chosen = _fill(items, price, clock)
@@ -133,7 +134,7 @@ def solve_knapsack(
             chosen = max(chosen, _chosen(items, data, start), key=lambda c: float(items.value[c].sum()))
         report(_solution(items, data, chosen), bound)
         undecided = _undecided(items, chosen, bound, price)
-        chosen, bound = _decide(items, chosen, undecided, bound, options, clock)
+        chosen, bound = _decide(items, chosen, undecided, bound, options, clock, parameters)
     value = float(items.value[chosen].sum())
     finished = bound - value <= options.gap * value
     return Answer(
@@ -180,7 +181,7 @@ def _fill(items: Items, price: float, clock: Stopwatch) -> IntArray:
     chosen = np.minimum.reduceat(is_best, starts)
     while True:
         free = items.capacity - int(items.weight[chosen].sum())
-        if free < 0:  # only by rounding at the very price
+        if free < 0:  # Several items of a job are best at the price, and rounding took a heavier one for the lightest.
             chosen[np.argmax(items.weight[chosen])] = items.first[np.argmax(items.weight[chosen])]
             continue
         gain = items.value - items.value[chosen][items.job]
@@ -192,7 +193,7 @@ def _fill(items: Items, price: float, clock: Stopwatch) -> IntArray:
 
 
 def _undecided(items: Items, chosen: IntArray, bound: float, price: float) -> tuple[IntArray, IntArray]:
-    """Items that a better choice than `chosen` may hold, of jobs with more than one, and their jobs."""
+    """Items that a better choice than `chosen` may hold, of jobs with several such items, and the jobs of these."""
     profit = items.value - price * items.weight
     loss = np.maximum.reduceat(profit, items.first[:-1])[items.job] - profit
     alive = loss <= real_bound(bound, "maximize") - items.value[chosen].sum()
@@ -209,6 +210,7 @@ def _decide(
     bound: float,
     options: Options,
     clock: Stopwatch,
+    parameters: KnapsackParameters,
 ) -> tuple[IntArray, float]:
     """The best item of each undecided job, the other jobs keeping theirs, and a bound no worse than `bound`."""
     found, owner = undecided
@@ -225,7 +227,7 @@ def _decide(
     if len(groups) == 1:
         fitting = found[items.weight[found] - items.weight[found[0]] <= room * unit]
         result[jobs] = fitting[np.argmax(items.value[fitting])]
-    elif (room + 1) * len(jobs) <= MOST_CELLS and (room + 1) * len(found) <= MOST_STEPS:
+    elif (room + 1) * len(jobs) <= parameters.cells and (room + 1) * len(found) <= parameters.steps:
         result[jobs] = _by_dynamic_programming(items, groups, room, unit)
     else:
         others = float(items.value[chosen].sum() - items.value[chosen[jobs]].sum())
@@ -261,7 +263,7 @@ def _by_dynamic_programming(items: Items, groups: list[IntArray], room: int, uni
 def _by_highs(
     items: Items, groups: list[IntArray], room: int, unit: int, options: Options, clock: Stopwatch
 ) -> tuple[list[int] | None, float]:
-    """An item of each group that HiGHS finds, and its bound on their value."""
+    """An item of each group by HiGHS, and the bound of HiGHS on the value."""
     found = np.concatenate(groups)
     owner = np.repeat(np.arange(len(groups)), [len(group) for group in groups])
     lightest = np.array([items.weight[group[0]] for group in groups])[owner]
@@ -269,7 +271,7 @@ def _by_highs(
     most = float(items.value[found].max())
     one_each = sparse.csr_array((np.ones(len(found)), (owner, np.arange(len(found)))))
     model = LinearModel(
-        cost=items.value[found] / most,  # or else HiGHS takes a billionth of a second for nothing
+        cost=items.value[found] / most,  # In seconds a value may be so small that HiGHS takes it for 0.
         matrix=sparse.vstack([one_each, sparse.csr_array(weight.astype(float)[None, :])]),
         row_lower=np.append(np.ones(len(groups)), 0.0),
         row_upper=np.append(np.ones(len(groups)), float(room)),
@@ -284,5 +286,5 @@ def _by_highs(
         return None, bound
     picked = np.flatnonzero(solved.x > 0.5)
     if len(picked) != len(groups) or int(weight[picked].sum()) > room:
-        return None, bound  # whole and within the capacity to HiGHS's tolerances only
+        return None, bound  # The numbers are whole, and within the capacity, to the tolerances of HiGHS only.
     return [int(item) for item in found[picked]], bound

@@ -21,8 +21,10 @@ from pyomo.environ import (
 
 from instances import Answer, Options, Report, Stopwatch
 from instances.aryl import ArylElastic
+from instances.aryl.arrays import ElasticArrays, Workers
+from instances.aryl.schedule import Schedule
 from instances.options import ignore
-from models.aryl.schedules import Jobs, Schedule, Workers, planned, replay
+from models.aryl.schedules import from_program, in_json
 from models.bounds import real_bound
 from models.highs import solve_arrays
 from models.literal import Values, compile_model
@@ -35,8 +37,8 @@ def build_knapsack(data: ArylElastic) -> ConcreteModel:
     w_j^min) with linear scaling, the running time saved. Capacity: what the base demand of all jobs leaves.
     """
     model = ConcreteModel(name="aryl-knapsack")
-    jobs = Jobs.of(data)
-    # an item that saves no time is in no solution, and would be what HiGHS measures the others by
+    jobs = ElasticArrays.of(data)
+    # An item that saves no time is in no solution, and its large negative value would hide the others from HiGHS.
     extra = [
         [w - jobs.least[j] for w in rates if rates[w] > rates[jobs.least[j]]] for j, rates in enumerate(jobs.speed)
     ]
@@ -68,7 +70,7 @@ def build_mean_jct(data: ArylElastic) -> ConcreteModel:
     time, speeds in units of the job's fastest; the objective is in seconds. No interval is longer than S / (n + 1 - m),
     S being the total completion time of one job after the other.
     """
-    jobs = Jobs.of(data)
+    jobs = ElasticArrays.of(data)
     n = len(jobs.work)
     alone = [jobs.shortest(j) for j in range(n)]
     longest_job = max(alone)
@@ -147,7 +149,7 @@ def literal_elastic(data: ArylElastic, options: Options, report: Report = ignore
     """
     clock = Stopwatch(options.time_limit)
     with Stopwatch() as building:
-        jobs = Jobs.of(data)
+        jobs = ElasticArrays.of(data)
         standard = compile_model(build_elastic(data))
         cost = np.asarray(standard.model.cost)
         unit = float(np.max(np.abs(cost), initial=0.0)) or 1.0
@@ -156,7 +158,7 @@ def literal_elastic(data: ArylElastic, options: Options, report: Report = ignore
     def read(x: Any) -> dict[str, Any]:
         values = standard.values(x)
         if data.objective == "mean-jct":
-            return _read_schedule(jobs, values).solution(data)
+            return in_json(_read_schedule(jobs, values), data)
         return _read_knapsack(data, values)
 
     def proven(bound: float) -> float:
@@ -166,7 +168,7 @@ def literal_elastic(data: ArylElastic, options: Options, report: Report = ignore
         report(None if x is None else read(x), None if bound is None else proven(bound))
 
     left = None if options.time_limit is None else max(clock.remaining_s, 1e-3)
-    half = replace(options, time_limit=left, gap=options.gap / 2)  # the other half is for what the bound gives up
+    half = replace(options, time_limit=left, gap=options.gap / 2)  # The bound gives up the other half for tolerances.
     solved = solve_arrays(model, half, watch=None if report is ignore else watch)
     rows, columns = model.matrix.shape
     return Answer(
@@ -189,10 +191,10 @@ def _read_knapsack(data: ArylElastic, values: Values) -> dict[str, Any]:
     return {"workers": workers}
 
 
-def _read_schedule(jobs: Jobs, values: Values) -> Schedule:
-    """The allocation, its lengths recomputed exactly."""
+def _read_schedule(jobs: ElasticArrays, values: Values) -> Schedule[int]:
+    """The schedule of the program's allocations, with exact lengths."""
     n = len(jobs.work)
     chosen: list[Workers] = [
         {j: k for j in range(n) for k in jobs.speed[j] if values["z", (j, m, k)] > 0.5} for m in range(1, n + 1)
     ]
-    return replay(jobs.work, jobs.speed, planned(jobs, chosen))
+    return from_program(jobs, chosen)

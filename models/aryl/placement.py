@@ -1,4 +1,6 @@
-"""The least number of servers for given workers (section 5.3): cutting stock, each part of the cluster on its own.
+"""Helper until `aryl-placement` is a problem: the fewest servers for given workers (Aryl, section 5.3).
+
+Each part of the cluster is a cutting-stock problem (Gilmore and Gomory, 1961) of its own.
 
 Workers of as many GPUs are alike, so that a server is a pattern: how many workers of each size it holds. All patterns
 to which no worker can be added are listed, and an integer program chooses how often each is used.
@@ -20,11 +22,12 @@ from models.bounds import WHOLE, whole_bound
 from models.highs import LinearModel, solve_arrays
 
 MOST_PATTERNS = 200_000
+"""So many ways to fill a server can be listed."""
 
 
 @dataclass(frozen=True)
 class Placement:
-    """Servers in use, and a bound below which no placement goes; `servers` is `None` if time ran out without one."""
+    """Servers in use, `None` if time ran out before a placement was found, and a lower bound on their number."""
 
     servers: tuple[Server, ...] | None
     bound: int
@@ -86,7 +89,7 @@ def _patterns(sizes: list[int], demand: list[int], free: int) -> Iterator[tuple[
 
 
 def _fill(cluster: Cluster, part: Part, sizes: list[int], patterns: list[tuple[int, ...]]) -> list[Server]:
-    """Workers of the jobs in file order to the places that the patterns have for their size."""
+    """Servers filled by `patterns`, each size with the workers of the jobs in file order."""
     waiting = {
         size: [job.id for job in cluster.jobs if job.gpus_per_worker == size for _ in range(job.workers().get(part, 0))]
         for size in sizes

@@ -25,6 +25,7 @@ from models.bounds import real_bound
 
 FloatArray = NDArray[np.float64]
 SMOOTHING = (0.3, 0.1, 0.03, 0.01, 0.005)
+"""The eigenvalue is smoothed by these parameters mu, one after the other."""
 
 
 class SpectralBound:
@@ -39,13 +40,13 @@ class SpectralBound:
         self.best = np.inf
 
     def most_freed(self, jobs: int, smoothing: Sequence[float] = SMOOTHING, steps: int = 150) -> float:
-        """An upper bound on the servers that `jobs` preempted jobs free; goes on from what it found before."""
+        """An upper bound on the servers that `jobs` preempted jobs free, from the weights of the last call on."""
         self.best = np.inf
         for mu in smoothing:
             if self.expired():
                 break
             try:
-                # on such small matrices BLAS threads wait for one another more than they work
+                # BLAS threads wait for one another more than they work on matrices of this size.
                 with threadpool_limits(limits=1, user_api="blas"):
                     found = minimize(
                         self._smoothed,
@@ -61,7 +62,7 @@ class SpectralBound:
         return real_bound(self.best, "maximize")  # LAPACK's eigenvalue is off by rounding, far less than that
 
     def _smoothed(self, parameters: FloatArray, jobs: int, mu: float) -> tuple[float, FloatArray]:
-        """P * mu * log(sum of exp(eigenvalue / mu)) and its gradient; remembers the best bound by the way."""
+        """P * mu * log(sum of exp(eigenvalue / mu)) and the gradient; the best bound is remembered by the way."""
         if self.expired():
             raise StopIteration
         weights, d = self._weights(parameters[: len(self.server)]), parameters[len(self.server) :]
@@ -81,7 +82,7 @@ class SpectralBound:
         return jobs * float(values[-1] + mu * np.log(total)), np.concatenate([by_parameter, by_d])
 
     def _weights(self, parameters: FloatArray) -> FloatArray:
-        """Weights that sum to 1 for each server: the softmax of its parameters."""
+        """Weights that sum to 1 for each server: the softmax of the server's parameters."""
         top = np.full(self.n_servers, -np.inf)
         np.maximum.at(top, self.server, parameters)
         raised = np.exp(parameters - top[self.server])

@@ -19,10 +19,11 @@ from heuristics.aryl import (
     reclaim_scf,
     two_phase,
 )
-from heuristics.aryl.reclaiming import gpu_fraction, preemption_cost, server_fraction
+from heuristics.aryl.reclaim import Costs, gpu_fraction, server_fraction
 from instances import InputError, Options
 from instances.aryl import (
     ArylElastic,
+    ArylReclaim,
     Cluster,
     ElasticJob,
     PlacedJob,
@@ -106,6 +107,11 @@ def test_favour_needs_every_job():
 
 def test_table_1():
     data = figure_5().data
+
+    def preemption_cost(data: ArylReclaim, costs: Costs) -> dict[str, Fraction]:
+        """The preemption cost of each server before any goes back."""
+        return {s: sum((c for (_, at), c in costs.items() if at == s), Fraction(0)) for s in data.servers}
+
     half, one = Fraction(1, 2), Fraction(1)
     assert list(preemption_cost(data, server_fraction(data)).values()) == [half, half, one, half, one, half]
     shares = [float(cost) for cost in preemption_cost(data, gpu_fraction(data)).values()]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import random
+from fractions import Fraction
 from pathlib import Path
 
 import highspy
@@ -14,7 +15,7 @@ import pytest
 from experiments.harness.apply import apply
 from experiments.papers import METHODS
 from heuristics.aryl import afs, best_fit_decreasing, equal_split, gandiva, reclaim_greedy, two_phase
-from instances import InputError, Instance, Options, check
+from instances import InputError, Instance, Options, Stopwatch, check
 from instances.aryl import (
     ArylElastic,
     ArylReclaim,
@@ -30,15 +31,20 @@ from instances.aryl import (
     table_2,
     table_4,
 )
-from models.aryl import build_elastic, build_reclaim, exact, knapsack, literal, place_workers
+from instances.aryl.arrays import ElasticArrays
+from instances.aryl.schedule import replay
+from instances.options import ignore
+from models.aryl import build_elastic, build_reclaim, exact, literal, place_workers
 from models.aryl.annealing import anneal_jobs, anneal_union, greedy_union
+from models.aryl.event_intervals import EventIntervals
 from models.aryl.knapsack import knapsack_items, linear_bound
-from models.aryl.mean_jct import EventIntervals, total_at_least
-from models.aryl.pools import Pool, combine, is_small, small_curve
-from models.aryl.schedules import Jobs, best_list_schedule
+from models.aryl.list_schedules import ListSearch
+from models.aryl.mean_jct import total_at_least
+from models.aryl.parameters import AnnealingParameters, KnapsackParameters, MeanJctParameters, Parameters
+from models.aryl.server_groups import ServerGroups, combine, is_small, small_trade_off
 from models.aryl.spectral import SpectralBound
 from models.literal import write_model
-from tests.brute_force_aryl import best_mean_jct, fewest_preemptions
+from tests.aryl_cases import best_mean_jct, fewest_preemptions
 
 
 @pytest.mark.parametrize(
@@ -108,8 +114,9 @@ def test_mean_jct_and_literal_model_agree(seed: int):
 
 @pytest.mark.parametrize("seed", range(4))
 def test_a_schedule_is_a_point_of_the_event_interval_program(seed: int):
-    jobs = Jobs.of(elastic_jobs(7, seed, objective="mean-jct").data)
-    best = best_list_schedule(jobs)
+    jobs = ElasticArrays.of(elastic_jobs(7, seed, objective="mean-jct").data)
+    search = ListSearch(jobs, Stopwatch())
+    best = search.best(search.first())
     program = EventIntervals(jobs, best)
     model, x = program.model(set(range(7))), program.values(best)
     rows = model.matrix @ x
@@ -181,23 +188,23 @@ def test_idle_servers_with_flexible_workers_of_the_fewest_jobs_go_first():
 @pytest.mark.parametrize("seed", range(5))
 def test_components_and_their_curves(seed: int):
     data = loaned_servers(16, 0.3, seed, 0).data
-    pool = Pool.of(data)
+    groups = ServerGroups.of(data)
     graph = nx.Graph([(job.id, server) for job in data.jobs for server in job.servers])
-    assert len(pool.components()) == nx.number_connected_components(graph)
-    small = [kinds for kinds in pool.components() if is_small(pool, kinds)]
-    assert small == pool.components()
-    servers = sum(len(members) for members in pool.members)
-    curve = combine([small_curve(pool, kinds) for kinds in small], servers)
+    assert len(groups.components()) == nx.number_connected_components(graph)
+    small = [kinds for kinds in groups.components() if is_small(groups, kinds)]
+    assert small == groups.components()
+    servers = sum(len(members) for members in groups.members)
+    curve = combine([small_trade_off(groups, kinds) for kinds in small], servers)
     for k in range(1, min(servers, 4) + 1):
-        best = fewest_preemptions(data.model_copy(update={"reclaim": k + len(pool.idle)}))
+        best = fewest_preemptions(data.model_copy(update={"reclaim": k + len(groups.idle)}))
         assert curve.least[k] == len(curve.jobs(k)) == best
 
 
 @pytest.mark.parametrize("seed", range(6))
 def test_the_spectral_bound_holds_for_every_number_of_jobs(seed: int):
     data = spread_jobs(9, 8, seed, 4, most=4).data
-    pool = Pool.of(data)
-    sets = [jobs for jobs, members in zip(pool.jobs, pool.members, strict=True) for _ in members]
+    groups = ServerGroups.of(data)
+    sets = [jobs for jobs, members in zip(groups.jobs, groups.members, strict=True) for _ in members]
     for p in range(1, 8):
         freed = max(
             sum(set(jobs) <= set(hit) for jobs in sets) for hit in itertools.combinations(range(len(data.jobs)), p)
@@ -208,14 +215,15 @@ def test_the_spectral_bound_holds_for_every_number_of_jobs(seed: int):
 
 def test_annealing_is_seeded_and_never_worse_than_its_start():
     data = spread_jobs(40, 40, 1, 10).data
-    pool = Pool.of(data)
-    sets = [jobs for jobs, members in zip(pool.jobs, pool.members, strict=True) for _ in members]
-    start = greedy_union(sets, pool.n_jobs, 10)
-    hit = pool.preempted(range(0)) | {j for s in start for j in sets[s]}
-    swapped = anneal_union(sets, pool.n_jobs, start, 5, 5000)
-    assert swapped == anneal_union(sets, pool.n_jobs, start, 5, 5000)
+    groups = ServerGroups.of(data)
+    sets = [jobs for jobs, members in zip(groups.jobs, groups.members, strict=True) for _ in members]
+    start = greedy_union(sets, groups.n_jobs, 10)
+    hit = groups.preempted(range(0)) | {j for s in start for j in sets[s]}
+    moves = AnnealingParameters(moves=5000)
+    swapped = anneal_union(sets, groups.n_jobs, start, 5, moves)
+    assert swapped == anneal_union(sets, groups.n_jobs, start, 5, moves)
     assert len({j for s in swapped for j in sets[s]}) <= len(hit)
-    fewer = anneal_jobs(pool.jobs, pool.count.tolist(), pool.n_jobs, hit, 10, 5, 5000)
+    fewer = anneal_jobs(groups.jobs, groups.count.tolist(), groups.n_jobs, hit, 10, 5, moves)
     assert len(fewer) <= len(hit)
     assert sum(fewer.issuperset(jobs) for jobs in sets) >= 10
 
@@ -273,7 +281,7 @@ def test_many_jobs_get_a_list_schedule_and_a_bound_in_closed_form():
     assert 0.5 * result.objective < result.bound < result.objective
     assert "60 jobs" in result.reason
     small = elastic_jobs(6, 0, objective="mean-jct").data
-    assert total_at_least(Jobs.of(small)) / 6 <= exact(small).objective
+    assert total_at_least(ElasticArrays.of(small)) / 6 <= exact(small).objective
 
 
 def elastic(objective: str, capacity: float, *jobs: tuple[int, int, int, float], loss: float = 0.0) -> ArylElastic:
@@ -362,11 +370,10 @@ def test_ranges_of_a_billion_workers_are_cut_to_the_gpus_or_refused_in_one_line(
 
 
 @pytest.mark.parametrize("gpus", [(3, 5, 7), (1, 2, 4)])
-def test_the_knapsack_by_highs_is_that_by_dynamic_programming(gpus, monkeypatch):
+def test_the_knapsack_by_highs_is_that_by_dynamic_programming(gpus):
     data = elastic_jobs(40, 2, gpus_per_worker=gpus, load=0.6).data
     table = exact(data)
-    monkeypatch.setattr(knapsack, "MOST_CELLS", 0)
-    highs = exact(data)
+    highs = exact(data, parameters=Parameters(knapsack=KnapsackParameters(cells=0)))
     assert highs.status == "optimal"
     assert highs.objective == pytest.approx(table.objective, rel=1e-6)
     assert highs.bound >= table.objective
@@ -423,3 +430,34 @@ def test_a_time_limit_holds_from_the_first_schedule_of_hundreds_of_jobs_on():
     assert result.solved
     assert told[0] is not None
     assert 0 < result.bound <= result.objective
+
+
+def test_past_the_limit_the_answer_on_thousands_of_jobs_is_the_start_or_the_jobs_one_by_one():
+    data = elastic_jobs(1000, 0, objective="mean-jct", gpus_per_worker=(1,)).data
+    start = {
+        "intervals": [
+            {"length": job.min_running_time * job.max_workers / job.min_workers, "workers": {job.id: job.min_workers}}
+            for job in data.jobs
+        ]
+    }
+    known = exact(data, Options(time_limit=1e-6), start=start)
+    assert known.solution == start
+    assert 0 < known.bound < known.objective
+    impatient = Parameters(mean_jct=MeanJctParameters(late_s=0.0))
+    alone = exact(data, Options(time_limit=1e-6), parameters=impatient)
+    assert alone.solved
+    assert all(len(interval["workers"]) == 1 for interval in alone.solution["intervals"])
+    assert known.bound == alone.bound < alone.objective < known.objective
+
+
+def test_a_completion_costs_arithmetic_only_for_jobs_whose_workers_change():
+    asked = []
+
+    def speed(job: int, workers: int) -> Fraction:
+        asked.append(job)
+        return Fraction(workers)
+
+    work = {j: Fraction(j + 1) for j in range(300)}
+    schedule = replay(work, speed, lambda left, held: dict.fromkeys(left, 1))
+    assert asked == list(range(300))
+    assert schedule.total == sum(work.values())

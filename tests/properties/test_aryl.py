@@ -20,8 +20,7 @@ from heuristics.aryl import (
 )
 from instances.aryl import ArylElastic, ArylReclaim
 from models.aryl import exact, literal
-from tests.brute_force_aryl import best_mean_jct, best_reduction, fewest_preemptions
-from tests.strategies_aryl import elastic, reclaims
+from tests.aryl_cases import best_mean_jct, best_reduction, elastic, fewest_preemptions, reclaims
 
 RULES = (two_phase, afs, gandiva, equal_split)
 ORDERS = (reclaim_greedy, reclaim_literal_order, reclaim_gpu_fraction, reclaim_scf)

@@ -1,4 +1,4 @@
-"""Which loaned servers go back: Algorithm 1 and the orders it is compared with (sections 4 and 7.1, Table 1)."""
+"""Which loaned servers go back: Algorithm 1 and the orders of section 7.1 (sections 4 and 7.1, Table 1)."""
 
 from __future__ import annotations
 
@@ -11,12 +11,13 @@ from instances import Options, Solution
 from instances.aryl import ArylReclaim, LoanedJob
 from instances.method import ANY, SEEDED, method
 
-Costs = Mapping[tuple[str, str], Fraction]  # what a job adds to the cost of a server it is on
+Costs = Mapping[tuple[str, str], Fraction]
+"""What a job adds to the preemption cost of a server, by job and server."""
 
 
 @method("heuristic", ANY)
 def reclaim_greedy(data: ArylReclaim) -> Solution:
-    """Algorithm 1: the server of least cost, one at a time; a job costs each of its k servers 1/k until preempted.
+    """Algorithm 1: the server of least cost, one at a time; a job on k servers costs each 1/k until preempted.
 
     A single server to reclaim is the one with the fewest jobs (line 18).
     Ties decide between one and two preemptions on Figure 5. They go to the server after whose return the cheapest of
@@ -27,7 +28,7 @@ def reclaim_greedy(data: ArylReclaim) -> Solution:
 
 @method("heuristic", ANY)
 def reclaim_literal_order(data: ArylReclaim) -> Solution:
-    """Algorithm 1 with ties in the order of the file, as a stable sort of the queue leaves them."""
+    """Algorithm 1 with ties in the order of the file, the result of a stable sort of the queue."""
     return _one_by_one(data, server_fraction(data), look_ahead=False)
 
 
@@ -59,7 +60,7 @@ def server_fraction(data: ArylReclaim) -> Costs:
 
 
 def gpu_fraction(data: ArylReclaim) -> Costs:
-    """The third column of Table 1: the share of a job's GPUs on each of its servers."""
+    """The third column of Table 1: the share of a job's GPUs on each server of the job."""
     return {
         (job.id, server): Fraction(gpus, sum(_gpus(job)))
         for job in data.jobs
@@ -67,28 +68,21 @@ def gpu_fraction(data: ArylReclaim) -> Costs:
     }
 
 
-def preemption_cost(data: ArylReclaim, costs: Costs) -> dict[str, Fraction]:
-    """The preemption cost of each server before any goes back."""
-    total = dict.fromkeys(data.servers, Fraction(0))
-    for (_, server), cost in costs.items():
-        total[server] += cost
-    return total
-
-
 def _gpus(job: LoanedJob) -> tuple[int, ...]:
     return job.gpus or (1,) * len(job.servers)
 
 
 def _one_by_one(data: ArylReclaim, costs: Costs, look_ahead: bool) -> Solution:
+    """Servers of least cost one at a time; with `look_ahead` ties go where the cheapest next server is cheapest."""
     unit = math.lcm(*(cost.denominator for cost in costs.values()))
-    part = {key: int(value * unit) for key, value in costs.items()}  # whole numbers: ties are exact, and fast
+    part = {key: int(value * unit) for key, value in costs.items()}  # In whole numbers ties are exact, and fast.
     cost, on = dict.fromkeys(data.servers, 0), {server: set(jobs) for server, jobs in data.jobs_on().items()}
     for (_, server), value in part.items():
         cost[server] += value
     hosts = {job.id: job.servers for job in data.jobs}
 
     def cheapest_after(server: str) -> int:
-        """The least cost of another server once the jobs of this one are preempted, as far as that lowers it."""
+        """The least cost that another server falls to once the jobs of `server` are preempted."""
         relief: dict[str, int] = {}
         for job in on[server]:
             for other in hosts[job]:

@@ -12,7 +12,7 @@ Objective = Literal["jct-reduction", "mean-jct"]
 SOURCE = "Aryl (arXiv:2202.07896)"
 
 
-def table_2(objective: Objective = "mean-jct") -> Instance:
+def table_2(objective: Objective = "mean-jct") -> Instance[ArylElastic]:
     """Two elastic jobs on eight GPUs; the best mean JCT is solution 2 of Table 3, 41.67 s."""
     jobs = (_job("A", 2, 6, 50.0), _job("B", 2, 6, 20.0))
     if objective == "mean-jct":
@@ -23,7 +23,7 @@ def table_2(objective: Objective = "mean-jct") -> Instance:
     return Instance.of(data, name, f"{SOURCE}, Tables 2 and 3", Reference(objective=best, bound=best, proved_by=proof))
 
 
-def table_4(objective: Objective = "mean-jct") -> Instance:
+def table_4(objective: Objective = "mean-jct") -> Instance[ArylElastic]:
     """The counter-example to shortest job first: favouring the longer job A gives 62 s, favouring B 63.33 s."""
     jobs = (_job("A", 2, 3, 100.0), _job("B", 2, 6, 20.0))
     if objective == "mean-jct":
@@ -34,7 +34,7 @@ def table_4(objective: Objective = "mean-jct") -> Instance:
     return Instance.of(data, name, f"{SOURCE}, Table 4", Reference(objective=best, bound=best, proved_by=proof))
 
 
-def figure_5() -> Instance:
+def figure_5() -> Instance[ArylReclaim]:
     """Six servers, four jobs, two servers to reclaim: servers s1 and s2 cost one preemption.
 
     The GPUs are those of Table 1's fractions: job c has 80% of its GPUs on s4, job d 80% on s6, 20% each on s5.

@@ -1,0 +1,100 @@
+"""The constants of Aryl's exact methods, in one place; none of them changes what is proven, only how fast."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+
+@dataclass(frozen=True)
+class KnapsackParameters:
+    """The constants of the knapsack.
+
+    - `items`: the most items that are listed, some 200 MB.
+    - `cells`: the most cells, GPUs times undecided jobs, of the table of the dynamic program; beyond it HiGHS decides.
+    - `steps`: the same for GPUs times undecided items.
+    """
+
+    items: int = 500_000
+    cells: int = 25_000_000
+    steps: int = 2_000_000_000
+
+
+@dataclass(frozen=True)
+class ListSearchParameters:
+    """The constants of the local search over priority orders.
+
+    - `schedules`: the most list schedules that are tried.
+    - `effort`: the most schedules times the square of the number of jobs, which is about what a schedule costs.
+    - `better`: share of the total by which a move must lower it; floating-point sums are off by less.
+    """
+
+    schedules: int = 3_000
+    effort: int = 3_000_000
+    better: float = 1e-12
+
+
+@dataclass(frozen=True)
+class MeanJctParameters:
+    """The constants of the mean JCT.
+
+    - `jobs`, `binaries`: the most jobs, and binaries for numbers of workers, of an event-interval program; beyond them
+      the bound is that in closed form.
+    - `late_s`: wall seconds past the time limit that the first schedule may take where no start is known.
+    - `list_search`: those of the search for the schedule that the program starts from.
+    """
+
+    jobs: int = 30
+    binaries: int = 20_000
+    late_s: float = 1.0
+    list_search: ListSearchParameters = ListSearchParameters()
+
+
+@dataclass(frozen=True)
+class AnnealingParameters:
+    """The constants of simulated annealing.
+
+    - `moves`: swaps that are tried in a run.
+    - `warm`, `cold`: first and last temperature, in preempted jobs or in servers.
+    """
+
+    moves: int = 250_000
+    warm: float = 1.0
+    cold: float = 0.1
+
+
+@dataclass(frozen=True)
+class ReclaimParameters:
+    """The constants of reclaiming. Gaps are relative, between the best solution and the best bound.
+
+    - `few`: jobs, or kinds of servers, of a component whose subsets are listed.
+    - `short`, `long`: annealing after the linear relaxation, and before the tree.
+    - `long_runs`: how often the long annealing is done, of servers and of jobs in turn.
+    - `hard`: gap of the linear bound from which the root of the tree will not close it.
+    - `weak`: gap from which the spectral bound is worth its time.
+    - `few_servers`, `few_nodes`: a tree of so few servers may well be done, in so few nodes, before the spectral bound.
+    - `spectral_jobs`: the most jobs of the spectral bound, whose eigenvalue decomposition takes the cube of them.
+    - `spectral_share`: share of the time left that the spectral bound may take.
+    """
+
+    few: int = 12
+    short: AnnealingParameters = AnnealingParameters(moves=30_000)
+    long: AnnealingParameters = AnnealingParameters()
+    long_runs: int = 2
+    hard: float = 0.08
+    weak: float = 0.15
+    few_servers: int = 100
+    few_nodes: int = 1_000
+    spectral_jobs: int = 700
+    spectral_share: float = 0.8
+
+
+@dataclass(frozen=True)
+class Parameters:
+    """The constants of `exact`, by what is solved."""
+
+    knapsack: KnapsackParameters = field(default_factory=KnapsackParameters)
+    mean_jct: MeanJctParameters = field(default_factory=MeanJctParameters)
+    reclaim: ReclaimParameters = field(default_factory=ReclaimParameters)
+
+
+DEFAULTS = Parameters()
