@@ -17,9 +17,9 @@ from instances import Options, Result, Stopwatch, conclude
 from instances.boa import BoaAllocation, Epoch, GpuType, JobClass, Speedup, figure_1, least_budget, newtrace
 from instances.boa import random_allocation as random_instance
 from models.boa import exact, literal, randomised
-from models.boa.cone import literal_cone, literal_lp
-from models.boa.convex import solve_convex
-from models.boa.curves import Lagrangian, curves
+from models.boa.convex.cone_program import literal_cone, literal_lp
+from models.boa.convex.curves import Lagrangian, curves
+from models.boa.convex.multiplier_search import solve_convex
 from models.boa.frontier import frontier
 
 Solve = Callable[[BoaAllocation], Result]

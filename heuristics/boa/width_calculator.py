@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterator
 
 import numpy as np
 
-from heuristics.boa.plan import FloatArray, IntArray, Plan, plan, within
-from heuristics.boa.segments import Segments
+from heuristics.boa.convex_relaxation import Segments
+from heuristics.boa.epoch_arrays import FloatArray, IntArray, Plan, plan, within
 from instances import Answer, Options
 from instances.boa import BoaAllocation
 from instances.method import SEEDED, method

@@ -9,14 +9,14 @@ from models.boa.exact import exact, literal
 from models.boa.randomised import randomised
 
 if TYPE_CHECKING:
-    from models.boa.literal_micp import build_literal
+    from models.boa.rescaling.milp import build_literal
 
 __all__ = ["build_literal", "exact", "literal", "randomised"]
 
 
 def __getattr__(name: str) -> Any:
     if name == "build_literal":  # with Pyomo, which takes its time to import
-        from models.boa.literal_micp import build_literal
+        from models.boa.rescaling.milp import build_literal
 
         return build_literal
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

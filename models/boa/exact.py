@@ -7,9 +7,9 @@ from dataclasses import replace
 from instances import Answer, InputError, Options, Report, Solution, Stopwatch
 from instances.boa import BoaAllocation
 from instances.method import method
-from models.boa.convex import exact_convex
-from models.boa.curves import TABLE, curves
-from models.boa.micp import prepare, solve_micp
+from models.boa.convex.curves import TABLE, curves
+from models.boa.convex.multiplier_search import exact_convex
+from models.boa.rescaling.micp import prepare, solve_micp
 
 
 @method("exact", honours=frozenset({"time_limit", "gap"}))
@@ -42,11 +42,11 @@ def literal(data: BoaAllocation, options: Options, report: Report, start: Soluti
     _refuse_unsolved(data)
     # Pyomo and cvxpy take a second to import, which only this method should cost
     if not data.convex:
-        from models.boa.literal_micp import solve_milp as solve
+        from models.boa.rescaling.milp import solve_milp as solve
     elif data.widths == "integer" or (curves(data).kind == TABLE).all():
-        from models.boa.cone import literal_lp as solve
+        from models.boa.convex.cone_program import literal_lp as solve
     else:
-        from models.boa.cone import literal_cone as solve
+        from models.boa.convex.cone_program import literal_cone as solve
     return solve(data, options, report)
 
 

@@ -14,10 +14,10 @@ import numpy as np
 from instances import Answer, InputError, Options, Result, conclude
 from instances.boa import BoaAllocation, enough, least_budget, on_grid_from
 from instances.fields import on_grid
-from models.boa.convex import convex_answer
-from models.boa.curves import TABLE, Curves, Lagrangian, curves
-from models.boa.micp import prepare, solve_micp
-from models.boa.network import FloatArray
+from models.boa.convex.curves import TABLE, Curves, Lagrangian, curves
+from models.boa.convex.multiplier_search import convex_answer
+from models.boa.rescaling.micp import prepare, solve_micp
+from models.boa.rescaling.network import FloatArray
 
 WANTED = 1e-6  # relative: how closely the least budget for a wanted time is found
 MOST_BUDGET = 1e9

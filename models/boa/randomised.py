@@ -12,10 +12,10 @@ from instances import Answer, InputError
 from instances.boa import BoaAllocation, planned
 from instances.method import ANY, method
 from instances.options import Options
-from models.boa.convex import exact_convex
-from models.boa.lagrangian import affordable, unaffordable
-from models.boa.micp import Prepared
-from models.boa.widest import prepare_mixed
+from models.boa.convex.multiplier_search import exact_convex
+from models.boa.rescaling.micp import Prepared
+from models.boa.rescaling.path_dual import affordable, unaffordable
+from models.boa.rescaling.width_limit import prepare_mixed
 
 
 @method("heuristic", ANY)

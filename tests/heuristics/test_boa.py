@@ -6,15 +6,15 @@ import numpy as np
 import pytest
 
 from heuristics.boa import equal_share, one_width, width_calculator, width_calculator_whole_job
-from heuristics.boa.one_width import _equal_parts
-from heuristics.boa.plan import plan
-from heuristics.boa.segments import Segments
+from heuristics.boa.convex_relaxation import Segments
+from heuristics.boa.epoch_arrays import plan
+from heuristics.boa.fixed_width import _equal_parts
 from heuristics.boa.width_calculator import _starts, powers, powers_and_whole
 from instances import Options, check
 from instances.boa import figure_1, least_budget, newtrace, random_allocation
 from models.boa import exact
-from models.boa.convex import solve_convex
-from models.boa.curves import Lagrangian, curves
+from models.boa.convex.curves import Lagrangian, curves
+from models.boa.convex.multiplier_search import solve_convex
 
 
 @pytest.mark.parametrize(

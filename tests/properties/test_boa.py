@@ -16,11 +16,11 @@ from instances.boa import BoaAllocation, concave_hull, least_budget, random_allo
 from instances.boa.checker import _hull, _read
 from instances.files import dump
 from models import boa as models
-from models.boa.cone import literal_cone, literal_lp
-from models.boa.convex import exact_convex
-from models.boa.micp import prepare, solve_micp
-from models.boa.network import network
-from models.boa.reduced import reduce
+from models.boa.convex.cone_program import literal_cone, literal_lp
+from models.boa.convex.multiplier_search import exact_convex
+from models.boa.rescaling.micp import prepare, solve_micp
+from models.boa.rescaling.network import network
+from models.boa.rescaling.reduced_costs import reduce
 from tests.boa_cases import allocations, best_policy, exact_mean_jct, policies
 
 CLOSE = {"rel": 2e-6, "abs": 1e-9}

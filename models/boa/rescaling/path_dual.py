@@ -13,7 +13,7 @@ from math import fsum
 import numpy as np
 
 from instances.boa import proven
-from models.boa.network import FloatArray, Network, Path, path
+from models.boa.rescaling.network import FloatArray, Network, Path, path
 
 CELLS_AT_ONCE = 16_384
 TOLERANCE = 1e-13  # relative: the search ends when the two lines round the maximum meet this close to it

@@ -11,11 +11,11 @@ from instances import Answer, Options, Report, Solution, Stopwatch
 from instances.boa import BoaAllocation, WidthArrays, planned, proven, width_arrays
 from instances.options import ignore
 from instances.result import Termination
-from models.boa.gap_closing import close
-from models.boa.labels import OutOfMemory, OutOfTime
-from models.boa.lagrangian import Dual, Line, affordable
-from models.boa.network import IntArray, Network, Path, network, path
-from models.boa.reduced import reduce
+from models.boa.rescaling.gap_closing import close
+from models.boa.rescaling.labels import OutOfMemory, OutOfTime
+from models.boa.rescaling.network import IntArray, Network, Path, network, path
+from models.boa.rescaling.path_dual import Dual, Line, affordable
+from models.boa.rescaling.reduced_costs import reduce
 from models.incumbent import Incumbent
 
 MOST_LABELS = 40_000_000  # labels of one class: about 700 MB

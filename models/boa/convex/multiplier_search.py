@@ -13,8 +13,8 @@ import numpy as np
 from instances import Answer, Options, Report, Solution, Stopwatch
 from instances.boa import BoaAllocation, planned, proven
 from instances.options import ignore
-from models.boa.curves import ROUNDING, Choice, Curves, Lagrangian, cost_at, curves, width_at
-from models.boa.network import FloatArray
+from models.boa.convex.curves import ROUNDING, Choice, Curves, Lagrangian, cost_at, curves, width_at
+from models.boa.rescaling.network import FloatArray
 
 TOLERANCE = 1e-13  # relative duality gap at which the search ends
 ROUNDS = 400

@@ -12,8 +12,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from models.boa.lagrangian import Line, potentials, rounding
-from models.boa.network import FloatArray, IntArray, Network
+from models.boa.rescaling.network import FloatArray, IntArray, Network
+from models.boa.rescaling.path_dual import Line, potentials, rounding
 
 BITS = 50
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from models.boa.network import FloatArray, IntArray
+from models.boa.rescaling.network import FloatArray, IntArray
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ import math
 
 from instances import InputError
 from instances.boa import BoaAllocation, oversize, proven, shares
-from models.boa.micp import Prepared, prepare
+from models.boa.rescaling.micp import Prepared, prepare
 
 FIRST = 64  # widths that are tried first
 GROWTH = 4

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from models.boa.fronts import Front, nondominated, thin
-from models.boa.network import IntArray
-from models.boa.reduced import Reduced
+from models.boa.rescaling.network import IntArray
+from models.boa.rescaling.nondominated import Front, nondominated, thin
+from models.boa.rescaling.reduced_costs import Reduced
 
 
 class OutOfTime(Exception):

@@ -12,10 +12,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from models.boa.fronts import NOTHING, Front, Window, merge, thin
-from models.boa.labels import ClassPaths, class_paths
-from models.boa.network import IntArray
-from models.boa.reduced import Reduced
+from models.boa.rescaling.labels import ClassPaths, class_paths
+from models.boa.rescaling.network import IntArray
+from models.boa.rescaling.nondominated import NOTHING, Front, Window, merge, thin
+from models.boa.rescaling.reduced_costs import Reduced
 
 PROBE_LABELS = 150  # labels an epoch in a probe
 PROBE_FRONT = 1_000  # policies in a merged front of a probe

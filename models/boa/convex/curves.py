@@ -13,7 +13,7 @@ import numpy as np
 from instances import InputError
 from instances.boa import BoaAllocation, shares
 from instances.boa.arrays import MOST_CELLS
-from models.boa.network import FloatArray, IntArray
+from models.boa.rescaling.network import FloatArray, IntArray
 
 AMDAHL, POWER, TABLE = 0, 1, 2
 ROUNDING = 1e-13  # relative: more than the rounding of floats amounts to in a time or a cost and in their sums

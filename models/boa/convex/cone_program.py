@@ -19,9 +19,9 @@ from instances import Answer, InputError, Options, Report, Solution, Stopwatch
 from instances.boa import BoaAllocation, planned, proven
 from instances.options import ignore
 from instances.result import Termination
-from models.boa.convex import LARGE, by_class
-from models.boa.curves import AMDAHL, POWER, TABLE, Choice, Curves, Lagrangian, cost_at, curves, width_at
-from models.boa.network import FloatArray
+from models.boa.convex.curves import AMDAHL, POWER, TABLE, Choice, Curves, Lagrangian, cost_at, curves, width_at
+from models.boa.convex.multiplier_search import LARGE, by_class
+from models.boa.rescaling.network import FloatArray
 from models.highs import LinearModel, solve_arrays
 
 ACCURACY = 1e-10  # of the cone solver

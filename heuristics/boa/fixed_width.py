@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from heuristics.boa.plan import FloatArray, IntArray, Plan, plan, within
-from heuristics.boa.segments import Segments
+from heuristics.boa.convex_relaxation import Segments
+from heuristics.boa.epoch_arrays import FloatArray, IntArray, Plan, plan, within
 from instances import Answer
 from instances.boa import BoaAllocation, planned
 from instances.boa.budget import HAIR
