@@ -128,17 +128,8 @@ def _hours(data: BoaAllocation, p: Plan, grid: FloatArray) -> FloatArray:
     """Run times (n, grid) of the epochs; speedup tables are linear between whole widths."""
     if len(grid) == p.hours.shape[1] and (grid == np.arange(1, len(grid) + 1)).all():
         return p.hours
-    whole = np.arange(1, p.hours.shape[1] + 1)
-    rows = []
-    for row, epoch in zip(p.hours, (epoch for c in data.classes for epoch in c.epochs), strict=True):
-        curve = epoch.speedup.on(data.gpu_types[0].name)
-        if curve.amdahl is not None:
-            speed = 1 / (1 - curve.amdahl + curve.amdahl / grid)
-        elif curve.power is not None:
-            speed = grid**curve.power
-        else:
-            end = np.isfinite(row).sum()
-            speed = np.where(grid <= end, np.interp(grid, whole[:end], epoch.size_hours / row[:end]), 0.0)
-        with np.errstate(divide="ignore"):
-            rows.append(epoch.size_hours / speed)
-    return np.array(rows)
+    name = data.gpu_types[0].name
+    with np.errstate(divide="ignore"):
+        return np.array(
+            [e.size_hours / e.speedup.on(name).at(grid, data.max_width) for c in data.classes for e in c.epochs]
+        )

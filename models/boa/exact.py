@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from instances import Answer, InputError, Options, Report, Solution, Stopwatch
-from instances.boa import BoaAllocation
+from instances.boa import BoaAllocation, hull_deviation
 from instances.method import method
 from models.boa.convex.curves import TABLE, curves
 from models.boa.convex.multiplier_search import exact_convex
@@ -29,7 +29,7 @@ def exact(data: BoaAllocation, options: Options, report: Report, start: Solution
         with Stopwatch() as building:
             prepared = prepare(data)
         answer = replace(solve_micp(prepared, data.budget, options, report, start), build_s=building.cpu_s)
-    return replace(answer, info={**answer.info, "hull_deviation": data.hulls.deviation})
+    return replace(answer, info={**answer.info, "hull_deviation": max(hull_deviation(data).values())})
 
 
 @method("exact")

@@ -6,6 +6,7 @@ function of z, also where s is linear between the corners of a table.
 
 from __future__ import annotations
 
+from collections.abc import Hashable
 from dataclasses import dataclass
 
 import numpy as np
@@ -52,8 +53,9 @@ def curves(data: BoaAllocation, tabulated: int | None = None) -> Curves:
     Raises InputError where the tables are too many.
     """
     value, price, kind, parameter, last = [], [], [], [], []
-    tables: dict[int, int] = {}
+    row_of: dict[Hashable, int] = {}
     rows: list[FloatArray] = []
+    end = min(tabulated or 1, data.max_width or tabulated or 1)
     for c, share in zip(data.classes, shares(data), strict=True):
         for epoch in c.epochs:
             for gpu_type in data.gpu_types:
@@ -65,11 +67,15 @@ def curves(data: BoaAllocation, tabulated: int | None = None) -> Curves:
                     parameter.append(curve.amdahl if curve.amdahl is not None else curve.power)
                     last.append(float(data.max_width or np.inf))
                     continue
-                if id(curve) not in tables:
-                    tables[id(curve)] = len(rows)
-                    end = min(tabulated or 1, data.max_width or tabulated or 1)
-                    rows.append(data.speedups(curve, end) if curve.table is None else data.hulls[curve.table])
-                row = tables[id(curve)]
+                if curve.table is not None:
+                    hull = curve.table.hull(data.max_width)
+                    row = row_of.setdefault(hull, len(rows))
+                    if row == len(rows):
+                        rows.append(hull.speedup)
+                else:
+                    row = row_of.setdefault((curve.amdahl, curve.power), len(rows))
+                    if row == len(rows):
+                        rows.append(curve.at(np.arange(1.0, end + 1)))
                 kind.append(TABLE)
                 parameter.append(row)
                 last.append(len(rows[row]))

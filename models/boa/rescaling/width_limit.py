@@ -24,7 +24,7 @@ def prepare_mixed(data: BoaAllocation) -> Prepared:
     Raises InputError where these are too large, or where nothing ends a linear speedup.
     """
     speedups = [epoch.speedup.on(data.gpu_types[0].name) for c in data.classes for epoch in c.epochs]
-    tables = max((len(data.hulls[s.table]) for s in speedups if s.table is not None), default=1)
+    tables = max((len(s.table.hull(data.max_width).speedup) for s in speedups if s.table is not None), default=1)
     formulas = any(s.table is None for s in speedups)
     end = max(tables, data.max_width or math.inf) if formulas else tables
     last = int(min(end, max(tables, FIRST)))
