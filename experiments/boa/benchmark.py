@@ -17,8 +17,10 @@ from instances import Options, Result, Stopwatch, conclude
 from instances.boa import BoaAllocation, Epoch, GpuType, JobClass, Speedup, figure_1, least_budget, newtrace
 from instances.boa import random_allocation as random_instance
 from models.boa import exact, literal, randomised
-from models.boa.convex.cone_program import literal_cone, literal_lp
-from models.boa.convex.curves import Lagrangian, curves
+from models.boa.convex.cone_program import literal_cone
+from models.boa.convex.convex_dual import ConvexDual
+from models.boa.convex.curves import curves
+from models.boa.convex.linear_program import literal_lp
 from models.boa.convex.multiplier_search import solve_convex
 from models.boa.frontier import frontier
 
@@ -150,7 +152,7 @@ def _beside(data: BoaAllocation) -> Callable[[list[Result]], str]:
 def _alone(data: BoaAllocation) -> Callable[[list[Result]], str]:
     def note(results: list[Result]) -> str:
         made = curves(data)
-        best = min(_timed(lambda: solve_convex(Lagrangian(made), data.budget)) for _ in range(5))
+        best = min(_timed(lambda: solve_convex(ConvexDual(made), data.budget)) for _ in range(5))
         return f"{proofs(results)}; from arrays {1000 * best:.1f} ms"
 
     return note

@@ -1,47 +1,44 @@
-"""The convex problem (1), solved for every budget at once: time against cost in segments, merged by slope."""
+"""The convex relaxation of BOA, problem (1), solved for every budget at once by merged segments."""
 
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
-FloatArray = NDArray[np.float64]
+from instances.boa import merged_segments
+from instances.boa.arrays import FloatArray
 
 
-class Segments:
-    """n runs of which each has one width out of a grid, or between two neighbours of it.
+class ConvexRelaxation:
+    """The relaxation of n runs, each at a width of a grid or at a mix of two neighbouring widths.
 
-    `hours` (n, grid) at each width of `grid` (grid,), infinite where there is no such width; `value` and `price` (n,):
-    hours of mean completion time, and cost per GPU, of an hour of the run.
+    - `hours` (n, grid): run time at each width, infinite where there is no such width.
+    - `grid` (grid,): widths, GPUs, rising.
+    - `value` (n,): hours of mean completion time of an hour of the run.
+    - `price` (n,): cost of an hour of the run, per GPU.
     """
 
     def __init__(self, hours: FloatArray, grid: FloatArray, value: FloatArray, price: FloatArray) -> None:
-        self.worth = value / price
+        self.value_over_price = value / price
         self.time, self.cost = value[:, None] * hours, price[:, None] * hours * grid
-        self.cost[~np.isfinite(self.cost)] = np.inf
-        self.cheapest = self.cost.argmin(1)
-        n = np.arange(len(hours))
-        with np.errstate(invalid="ignore", divide="ignore"):
-            gain, rise = self.time[:, :-1] - self.time[:, 1:], np.diff(self.cost, axis=1)
-            loss = np.maximum(rise, 0.0)  # past the least cost it only falls by rounding; a free segment comes first
-            slope = gain / loss
-        used = (np.arange(len(grid) - 1) >= self.cheapest[:, None]) & (gain > 0) & np.isfinite(rise)
-        run, start = np.nonzero(used)
-        order = np.argsort(-slope[run, start], kind="stable")
-        self.run, self.end = run[order], start[order] + 1
-        least = self.cost[n, self.cheapest].sum()
-        self.spent = least + np.concatenate([[0.0], np.cumsum(loss[run, start][order])])
+        self.segments = merged_segments(self.time, self.cost)
+
+    @property
+    def least_cost(self) -> float:
+        """The cost of the cheapest widths."""
+        return float(self.segments.cost[0])
 
     def solve(self, budget: float) -> FloatArray:
-        """Optimal widths (n,) for `budget`; those of least cost where it is less than that."""
-        whole = max(0, int(np.searchsorted(self.spent, budget, side="right")) - 1)
-        position = self.cheapest.copy()
-        np.maximum.at(position, self.run[:whole], self.end[:whole])
+        """Optimal widths (n,) for `budget`, or the cheapest widths where the budget is less than their cost."""
+        s = self.segments
+        taken = max(0, int(np.searchsorted(s.cost, budget, side="right")) - 1)
+        position = s.cheapest.copy()
+        np.maximum.at(position, s.curve[:taken], s.end[:taken])
         n = np.arange(len(position))
         time, cost = self.time[n, position], self.cost[n, position]
-        if whole < len(self.run) and budget > self.spent[whole]:
-            r, end = self.run[whole], self.end[whole]
-            share = (budget - self.spent[whole]) / (self.spent[whole + 1] - self.spent[whole])
-            time[r] += share * (self.time[r, end] - time[r])
-            cost[r] += share * (self.cost[r, end] - cost[r])
-        return cost / time * self.worth  # cost over time is the width times price over value
+        if taken < len(s.curve) and budget > s.cost[taken]:
+            run, end = s.curve[taken], s.end[taken]
+            share = (budget - s.cost[taken]) / (s.cost[taken + 1] - s.cost[taken])
+            time[run] += share * (self.time[run, end] - time[run])
+            cost[run] += share * (self.cost[run, end] - cost[run])
+        # Cost over time is the width times price over value.
+        return cost / time * self.value_over_price

@@ -9,6 +9,7 @@ import numpy as np
 
 from instances.boa.allocation import BoaAllocation, least_budget, least_cost
 from instances.boa.budget import proven
+from instances.boa.hull import BoolArray as BoolArray
 from instances.boa.hull import FloatArray, IntArray
 from instances.errors import InputError
 

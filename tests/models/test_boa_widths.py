@@ -10,7 +10,7 @@ import pytest
 from instances import Options, check
 from instances.boa import BoaAllocation, Curve, least_budget
 from models.boa import exact, literal, randomised
-from models.boa.convex.cone_program import literal_lp
+from models.boa.convex.linear_program import literal_lp
 
 WIDE = 400  # entries of the table
 CASES = 200

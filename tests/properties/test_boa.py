@@ -16,7 +16,8 @@ from instances.boa import BoaAllocation, concave_hull, least_budget, random_allo
 from instances.boa.checker import _hull, _read
 from instances.files import dump
 from models import boa as models
-from models.boa.convex.cone_program import literal_cone, literal_lp
+from models.boa.convex.cone_program import literal_cone
+from models.boa.convex.linear_program import literal_lp
 from models.boa.convex.multiplier_search import exact_convex
 from models.boa.rescaling.micp import prepare, solve_micp
 from models.boa.rescaling.network import network

@@ -1,4 +1,4 @@
-"""The convex problem's pieces: for every epoch and GPU type, time against cost as the width varies.
+"""Curves of the convex problem: for every epoch and GPU type, time against cost as the width varies.
 
 Run at width k, an epoch takes z = 1/s(k) of its size and costs c = k/s(k) of it. On the hull of s, c is a convex
 function of z, also where s is linear between the corners of a table.
@@ -13,20 +13,24 @@ import numpy as np
 
 from instances import InputError
 from instances.boa import BoaAllocation, shares
-from instances.boa.arrays import MOST_CELLS
-from models.boa.rescaling.network import FloatArray, IntArray
+from instances.boa.arrays import MOST_CELLS, FloatArray, IntArray
+from instances.boa.speedup import amdahl_time, power_time
 
 AMDAHL, POWER, TABLE = 0, 1, 2
-ROUNDING = 1e-13  # relative: more than the rounding of floats amounts to in a time or a cost and in their sums
 
 
 @dataclass(frozen=True)
 class Curves:
-    """N = epochs of all classes (n) times GPU types (H) curves, the types of an epoch side by side.
+    """The N = n H curves of n epochs of all classes and H GPU types, the types of an epoch side by side.
 
-    `value` (N,): hours of mean completion time for z = 1. `price` (N,): cost for c = 1. `kind` (N,) and `parameter`
-    (N,): Amdahl's p, the exponent, or the row of the table. `last` (N,): the widest run. `speed` (rows, K): tables on
-    1 ... K GPUs, level past their end. `types`: H. `whole`: whether only whole widths count.
+    - `value` (N,): hours of mean completion time for z = 1.
+    - `price` (N,): cost for c = 1.
+    - `kind` (N,): AMDAHL, POWER or TABLE.
+    - `parameter` (N,): Amdahl's p, the exponent, or the row of the table.
+    - `last` (N,): the widest run, GPUs.
+    - `speed` (rows, K): tables on 1 ... K GPUs, level past the end of each.
+    - `types`: H.
+    - `whole`: whether only whole widths count.
     """
 
     value: FloatArray
@@ -40,11 +44,22 @@ class Curves:
 
     @property
     def epochs(self) -> int:
+        """Number of epochs of all classes, n."""
         return len(self.value) // self.types
 
     def rows(self) -> IntArray:
         """The rows of `speed` of the table curves, in the order of the curves."""
         return self.parameter[self.kind == TABLE].astype(np.int64)
+
+    def ends(self) -> tuple[FloatArray, FloatArray]:
+        """Times z (N,) at width 1, and at the widest run."""
+        first, last = np.ones(len(self.value)), np.zeros(len(self.value))
+        a, b, t = (self.kind == kind for kind in (AMDAHL, POWER, TABLE))
+        last[a] = amdahl_time(self.parameter[a], self.last[a])
+        last[b] = power_time(self.parameter[b], self.last[b])
+        if t.any():
+            first[t], last[t] = 1 / self.speed[self.rows(), 0], 1 / self.speed[self.rows()].max(1)
+        return first, last
 
 
 def curves(data: BoaAllocation, tabulated: int | None = None) -> Curves:
@@ -98,131 +113,6 @@ def curves(data: BoaAllocation, tabulated: int | None = None) -> Curves:
     )
 
 
-@dataclass(frozen=True)
-class Choice:
-    """The best point of each epoch at a multiplier; all (n,): its GPU type, width, time and cost; and their sums."""
-
-    mu: float
-    type: IntArray
-    width: FloatArray
-    times: FloatArray
-    costs: FloatArray
-    time: float
-    cost: float
-
-    def dual(self, budget: float) -> float:
-        """The Lagrangian L(μ)."""
-        return self.time + self.mu * (self.cost - budget)
-
-
-class Lagrangian:
-    """Minimises time + μ cost on every curve by closed forms, and on tables by the slopes of their segments."""
-
-    def __init__(self, c: Curves) -> None:
-        self.c = c
-        self._of = [np.flatnonzero(c.kind == kind) for kind in (AMDAHL, POWER, TABLE)]
-        amdahl, power, table = self._of
-        worth = c.value / c.price
-        p, a = c.parameter[amdahl], c.parameter[power]
-        with np.errstate(divide="ignore", invalid="ignore"):
-            self._amdahl = np.sqrt(np.where(p > 0, worth[amdahl] * p / (1 - p), 0.0))
-            self._power = np.where(a > 0, worth[power] * a / (1 - a), 0.0)
-            z = 1 / np.ascontiguousarray(c.speed.T)  # one width a row: that is how the slopes are counted
-            gain, loss = z[:-1] - z[1:], np.diff(z * np.arange(1.0, len(z) + 1)[:, None], axis=0)
-            slope = gain / loss
-        slope[(loss <= 0) & (gain > 0)] = np.inf
-        slope[gain <= 0] = 0.0
-        self._slope = slope
-        self._z = z
-        self._worth = worth[table]
-        self._row = c.rows()
-        self._plain = len(self._row) == len(c.speed) and bool((self._row == np.arange(len(self._row))).all())
-
-    def _points(self, mu: float) -> tuple[FloatArray, FloatArray]:
-        """The best width of every curve at multiplier `mu`, and its z, both (N,)."""
-        c = self.c
-        amdahl, power, table = self._of
-        width, z = np.empty(len(c.value)), np.empty(len(c.value))
-        with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-            if len(amdahl):
-                k = np.where(self._amdahl > 0, self._amdahl / np.sqrt(mu), 0.0)
-                width[amdahl], z[amdahl] = self._settled(amdahl, k, mu)
-            if len(power):
-                k = np.where(self._power > 0, self._power / mu, 0.0)
-                width[power], z[power] = self._settled(power, k, mu)
-        if len(table):
-            steps = self._slope if self._plain else self._slope[:, self._row]
-            at = (steps > mu / self._worth).sum(0, dtype=np.int32)
-            width[table], z[table] = at + 1.0, self._z[at, self._row]
-        return width, z
-
-    def _settled(self, of: IntArray, width: FloatArray, mu: float) -> tuple[FloatArray, FloatArray]:
-        """Best widths of the curves `of`, all Amdahl's or all powers, within their limits, and their z.
-
-        Where widths are whole the better of the two on either side: the length falls up to the best width and rises
-        from there on.
-        """
-        c = self.c
-        width = np.minimum(np.maximum(width, 1.0), c.last[of])
-        z = self._time(of, width)
-        if not c.whole:
-            return width, z
-        below, above = np.floor(width), np.minimum(np.floor(width) + 1, c.last[of])
-        z, z_above = self._time(of, below), self._time(of, above)
-        gain, loss = c.value[of] * (z - z_above), mu * c.price[of] * (z_above * above - z * below)
-        up = gain > loss
-        return np.where(up, above, below), np.where(up, z_above, z)
-
-    def at(self, mu: float) -> Choice:
-        """The best point of every epoch at multiplier `mu` >= 0."""
-        c = self.c
-        width, z = self._points(mu)
-        with np.errstate(invalid="ignore", over="ignore"):
-            times, costs = c.value * z, np.where(np.isinf(width), np.inf, c.price * z * width)
-        best = np.zeros(c.epochs, dtype=np.int64)
-        if c.types > 1:
-            length = times + mu * costs if mu > 0 else times
-            best = length.reshape(-1, c.types).argmin(1)
-            chosen = np.arange(c.epochs) * c.types + best
-            width, times, costs = width[chosen], times[chosen], costs[chosen]
-        return Choice(mu, best, width, times, costs, float(times.sum()), float(costs.sum()))
-
-    def _time(self, of: IntArray, width: FloatArray) -> FloatArray:
-        """z = 1/s at these widths of the curves `of`, which are all Amdahl's or all powers."""
-        parameter = self.c.parameter[of]
-        if self.c.kind[of[0]] == AMDAHL:
-            return (1 - parameter) + parameter / width
-        return np.asarray(width**-parameter)
-
-    def bound(self, mu: float, budget: float) -> float:
-        """L(μ), which bounds every policy that keeps `budget` from below, less what its rounding can have added.
-
-        Tables are read at every width: slopes that differ by rounding alone may be out of order.
-        """
-        c, table = self.c, self._of[TABLE]
-        width, z = self._points(mu)
-        length = c.value * z
-        if mu > 0:
-            length += mu * c.price * z * width
-        if len(table):
-            cost = self._z * np.arange(1.0, len(self._z) + 1)[:, None]
-            for i, row in zip(table, self._row, strict=True):
-                length[i] = (c.value[i] * self._z[:, row] + mu * c.price[i] * cost[:, row]).min()
-        least, paid = float(length.reshape(-1, c.types).min(1).sum()), mu * budget
-        return max(0.0, least - paid - ROUNDING * (least + paid))
-
-    def widest(self, mu: float) -> float:
-        """The widest of the best points of the formulas at multiplier `mu`; tables end by themselves."""
-        formulas = self.c.kind != TABLE
-        return float(self._points(mu)[0][formulas].max(initial=1.0))
-
-    def check_bounded(self) -> None:
-        """Raise InputError where a curve speeds up without limit at no more cost, and no width ends it."""
-        linear = (self.c.kind != TABLE) & (self.c.parameter == 1) & np.isinf(self.c.last)
-        if linear.any():
-            raise InputError("max_width: must be given where a speedup is linear (amdahl 1 or power 1)")
-
-
 def width_at(c: Curves, curve: int, z: float) -> float:
     """The width at which `curve` takes the time `z`, between 1 / s(1) and the least there is."""
     kind, parameter = c.kind[curve], c.parameter[curve]
@@ -236,7 +126,7 @@ def width_at(c: Curves, curve: int, z: float) -> float:
 
 
 def cost_at(c: Curves, curve: int, width: float) -> float:
-    """What `curve` costs at `width`."""
+    """The cost of `curve` at `width`."""
     kind, parameter = c.kind[curve], float(c.parameter[curve])
     if kind == AMDAHL:
         return float(c.price[curve] * ((1 - parameter) * width + parameter))

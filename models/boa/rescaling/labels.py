@@ -1,99 +1,141 @@
-"""Enumerates the paths of one class whose reduced cost is within a limit, dropping dominated prefixes on the way."""
+"""Label-setting for one class (Hansen, "Bicriterion path problems", 1980): paths within a limit of reduced cost.
+
+A label is a partial path from the first epoch. Labels go from epoch to epoch; dominated labels are dropped on the way.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 
-from models.boa.rescaling.network import IntArray
-from models.boa.rescaling.nondominated import Front, nondominated, thin
-from models.boa.rescaling.reduced_costs import Reduced
-
-
-class OutOfTime(Exception):
-    """The time limit is reached."""
-
-
-class OutOfMemory(Exception):
-    """More partial paths than fit into memory."""
+from instances.boa.arrays import FloatArray, IntArray
+from models.boa.rescaling.limits import Limits
+from models.boa.rescaling.nondominated import ParetoSet, nondominated, truncate
+from models.boa.rescaling.reduced_costs import ReducedCosts
 
 
 @dataclass(frozen=True)
 class ClassPaths:
-    """The paths found for a class: their front, and for each epoch every label's predecessor and choice.
+    """The paths found for a class.
 
-    `complete`: no path within the limit is missing but the dominated.
+    - `paths`: the nondominated set.
+    - `predecessors`, `choices`: for each epoch the predecessor and the choice of every label.
+    - `complete`: whether no path within the limit is missing but the dominated.
     """
 
-    front: Front
+    paths: ParetoSet
     predecessors: tuple[IntArray, ...]
     choices: tuple[IntArray, ...]
     complete: bool
 
     @property
     def labels(self) -> int:
-        """How many partial paths were kept."""
+        """Number of labels that were kept."""
         return sum(len(c) for c in self.choices)
 
     def path(self, position: int) -> IntArray:
-        """The choices (epochs,) of the path at this position of the front."""
-        label, path = int(self.front.left[position]), []
+        """The choices (epochs,) of the path at `position` of the nondominated set."""
+        label, path = int(self.paths.left[position]), []
         for before, choice in zip(reversed(self.predecessors), reversed(self.choices), strict=True):
             path.append(choice[label])
             label = before[label]
         return np.array(path[::-1], dtype=np.int64)
 
 
-def class_paths(
-    r: Reduced, i: int, limit: float, latest: int, most: int | None, check: Callable[[int], None]
-) -> ClassPaths:
-    """Paths of class `i` with reduced cost <= `limit`, time <= `latest` units and cost within the budget.
+@dataclass(frozen=True)
+class _Labels:
+    """The m labels after an epoch.
 
-    `most` thins the labels after every epoch; `check(labels)` is called then and may raise to stop.
-    A label's successors either stay at its choice, or leave it; of those that leave, whatever their choice, only the
-    nondominated go on.
+    - `choice` (m,): choice of the epoch.
+    - `before` (m,): position of the predecessor among the labels of the epoch before.
+    - `reduced_cost` (m,): length over the shortest path through the label, up to here.
+    - `cost`, `time` (m,): whole units.
     """
-    time, cost, change_cost, change_time = r.time[:, i], r.cost[:, i], r.change_cost[i], r.change_time[i, 0]
-    enter, stay, leave, bits = r.enter[:, i], r.stay[:, i], r.leave[:, i], r.bits
-    choice = np.flatnonzero(enter[0] <= limit)
-    excess, spent, took = enter[0, choice], change_cost[choice] + cost[0, choice], change_time + time[0, choice]
-    predecessors, choices, complete, labels = [np.zeros(len(choice), dtype=np.int64)], [choice], True, len(choice)
+
+    choice: IntArray
+    before: IntArray
+    reduced_cost: FloatArray
+    cost: IntArray
+    time: IntArray
+
+    def __len__(self) -> int:
+        return len(self.choice)
+
+    def take(self, kept: IntArray) -> _Labels:
+        """The labels at the positions `kept`."""
+        return _Labels(self.choice[kept], self.before[kept], self.reduced_cost[kept], self.cost[kept], self.time[kept])
+
+
+def class_paths(r: ReducedCosts, i: int, limit: float, latest: int, most: int | None, limits: Limits) -> ClassPaths:
+    """Paths of a class with reduced cost <= `limit`, time <= `latest` and cost within the budget.
+
+    - `r`: the network in whole units.
+    - `i`: position of the class.
+    - `limit`: most reduced cost, units of time.
+    - `latest`: most time, units.
+    - `most`: number of labels to truncate to after every epoch; `None` keeps all.
+    - `limits`: checked after every epoch.
+    """
+    labels, complete = _first(r, i, limit), True
+    predecessors, choices, number = [labels.before], [labels.choice], len(labels)
     for j in range(1, int(r.epochs[i])):
-        on = excess + stay[j, choice]
-        before = np.flatnonzero(on <= limit)
-        new, on, cost_in, time_in = choice[before], on[before], spent[before], took[before]
-        off = excess + leave[j, choice]
-        leaving = np.flatnonzero(off <= limit)
-        entering = np.flatnonzero(enter[j] <= limit) if len(leaving) else leaving
-        if len(entering):
-            if len(leaving) > 1:
-                none = np.zeros(len(leaving), dtype=np.int64)
-                leaving = leaving[nondominated(none, spent[leaving], took[leaving], bits)]
-            pairs = (enter[j, entering][:, None] + off[leaving]).ravel()
-            found = np.flatnonzero(pairs <= limit)
-            source, target = leaving[found % len(leaving)], entering[found // len(leaving)]
-            before, new = np.concatenate([before, source]), np.concatenate([new, target])
-            on = np.concatenate([on, pairs[found]])
-            cost_in = np.concatenate([cost_in, spent[source] + change_cost[target]])
-            time_in = np.concatenate([time_in, took[source] + change_time])
-        spent, took = cost_in + cost[j, new], time_in + time[j, new]
-        fits = (spent <= r.budget) & (took <= latest)
+        grown, changed = _extended(r, i, j, limit, labels)
+        fits = (grown.cost <= r.budget) & (grown.time <= latest)
         if not fits.all():
-            kept = np.flatnonzero(fits)
-            before, new, on, spent, took = before[kept], new[kept], on[kept], spent[kept], took[kept]
-        if len(entering):
-            kept = nondominated(new, spent, took, bits)
+            grown = grown.take(np.flatnonzero(fits))
+        if changed:  # Labels that have all stayed are nondominated still.
+            kept = nondominated(grown.choice, grown.cost, grown.time, r.bits)
         else:
-            kept = np.arange(len(new))
+            kept = np.arange(len(grown))
         if most is not None and len(kept) > most:
-            kept, complete = kept[thin(on[kept], most)], False
-        choice, excess, spent, took = new[kept], on[kept], spent[kept], took[kept]
-        predecessors.append(before[kept])
-        choices.append(choice)
-        labels += len(choice)
-        check(labels)
-    last = nondominated(np.zeros(len(choice), dtype=np.int64), spent, took, bits)
-    front = Front(excess[last], spent[last], took[last], last, np.zeros(len(last), dtype=np.int64))
-    return ClassPaths(front, tuple(predecessors), tuple(choices), complete)
+            kept, complete = kept[truncate(grown.reduced_cost[kept], most)], False
+        labels = grown.take(kept)
+        predecessors.append(labels.before)
+        choices.append(labels.choice)
+        number += len(labels)
+        limits.check(number)
+    last = nondominated(np.zeros(len(labels), dtype=np.int64), labels.cost, labels.time, r.bits)
+    ends = labels.take(last)
+    paths = ParetoSet(ends.reduced_cost, ends.cost, ends.time, last, np.zeros(len(last), dtype=np.int64))
+    return ClassPaths(paths, tuple(predecessors), tuple(choices), complete)
+
+
+def _first(r: ReducedCosts, i: int, limit: float) -> _Labels:
+    """The labels of class `i` after the first epoch."""
+    choice = np.flatnonzero(r.enter[0, i] <= limit)
+    return _Labels(
+        choice=choice,
+        before=np.zeros(len(choice), dtype=np.int64),
+        reduced_cost=r.enter[0, i, choice],
+        cost=r.change_cost[i, choice] + r.cost[0, i, choice],
+        time=r.change_time[i, 0] + r.time[0, i, choice],
+    )
+
+
+def _extended(r: ReducedCosts, i: int, j: int, limit: float, labels: _Labels) -> tuple[_Labels, bool]:
+    """The successors in epoch `j` of the labels of class `i`, and whether any has changed the choice.
+
+    A label stays at its choice, or leaves for another. Of the labels that leave, whatever the choices before and
+    after, only the nondominated go on: all of them go on alike.
+    """
+    staying = labels.reduced_cost + r.stay[j, i, labels.choice]
+    before = np.flatnonzero(staying <= limit)
+    choice, reduced_cost = labels.choice[before], staying[before]
+    cost, time = labels.cost[before], labels.time[before]
+    left = labels.reduced_cost + r.leave[j, i, labels.choice]
+    leaving = np.flatnonzero(left <= limit)
+    entering = np.flatnonzero(r.enter[j, i] <= limit) if len(leaving) else leaving
+    if len(entering):
+        if len(leaving) > 1:
+            one_group = np.zeros(len(leaving), dtype=np.int64)
+            leaving = leaving[nondominated(one_group, labels.cost[leaving], labels.time[leaving], r.bits)]
+        pairs = (r.enter[j, i, entering][:, None] + left[leaving]).ravel()
+        found = np.flatnonzero(pairs <= limit)
+        source, target = leaving[found % len(leaving)], entering[found // len(leaving)]
+        before, choice = np.concatenate([before, source]), np.concatenate([choice, target])
+        reduced_cost = np.concatenate([reduced_cost, pairs[found]])
+        cost = np.concatenate([cost, labels.cost[source] + r.change_cost[i, target]])
+        time = np.concatenate([time, labels.time[source] + r.change_time[i, 0]])
+    grown = _Labels(choice, before, reduced_cost, cost + r.cost[j, i, choice], time + r.time[j, i, choice])
+    return grown, len(entering) > 0

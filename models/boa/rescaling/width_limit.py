@@ -14,12 +14,12 @@ from instances import InputError
 from instances.boa import BoaAllocation, oversize, proven, shares
 from models.boa.rescaling.micp import Prepared, prepare
 
-FIRST = 64  # widths that are tried first
-GROWTH = 4
+FIRST = 64  # Widths up to this one are tried first.
+GROWTH = 4  # Then the last width grows by this factor.
 
 
 def prepare_mixed(data: BoaAllocation) -> Prepared:
-    """Build the arrays of `data`, one GPU type and whole widths, as wide as any optimal mix of paths within its budget.
+    """Build the arrays of `data`, of a single GPU type, as wide as any optimal mix of paths within the budget.
 
     Raises InputError where these are too large, or where nothing ends a linear speedup.
     """
@@ -44,8 +44,10 @@ def prepare_mixed(data: BoaAllocation) -> Prepared:
 
 
 def sufficient(data: BoaAllocation, last: int) -> float:
-    """A multiplier from which on no shortest path needs a width over `last`; infinite where there is none,
-    0 where nothing gains from width."""
+    """A multiplier from which on no shortest path needs a width over `last`.
+
+    Infinite where no multiplier is large enough, 0 where nothing gains from width.
+    """
     price, most = data.gpu_types[0].price, 0.0
     for c, share in zip(data.classes, shares(data), strict=True):
         worth = share / (c.arrivals_per_hour * price)
@@ -58,6 +60,6 @@ def sufficient(data: BoaAllocation, last: int) -> float:
                 most = max(most, worth * curve.amdahl / (1 - curve.amdahl) / last**2)
             elif curve.power is not None:
                 most = max(most, worth * curve.power / (1 - curve.power) / last)
-        if linear:  # only the change that begins the stretch is dearer at more GPUs
+        if linear:  # Only the change that begins the stretch is dearer at more GPUs.
             most = max(most, worth * linear / c.rescale_hours / last**2) if c.rescale_hours else math.inf
     return most * (1 + 1e-12)
