@@ -79,7 +79,7 @@ HEURISTICS: dict[str, Solve] = {
 
 
 def convex(epochs: int, tables: bool, types: int = 1, seed: int = 0) -> BoaAllocation:
-    """Ten classes without rescaling times, at twice the least budget; Amdahl's law and powers, or tables of it."""
+    """Ten classes without rescaling times, at twice the least budget; formulas, or tables of Amdahl's law."""
     rng = np.random.default_rng(seed)
     names = [f"type-{h}" for h in range(types)]
     gpu_types = tuple(GpuType(name=name, price=float(rng.uniform(0.5, 3)) if types > 1 else 1.0) for name in names)
@@ -122,7 +122,7 @@ def _lp(data: BoaAllocation) -> Result:
 
 
 def _points(data: BoaAllocation) -> Result:
-    """100 budgets from the least to the instance's own; the last result, with the number proven in its info."""
+    """100 budgets from the least to the instance's own; the last result, with the number proven in `info`."""
     solved = frontier(data)
     results = [solved.at(float(b)) for b in np.linspace(least_budget(data), data.budget, 100)]
     proven = sum(r.status == "optimal" for r in results)

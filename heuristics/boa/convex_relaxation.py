@@ -28,7 +28,7 @@ class ConvexRelaxation:
         return float(self.segments.cost[0])
 
     def solve(self, budget: float) -> FloatArray:
-        """Optimal widths (n,) for `budget`, or the cheapest widths where the budget is less than their cost."""
+        """Optimal widths (n,) for `budget`, or the cheapest widths where the budget is less than the least cost."""
         s = self.segments
         taken = max(0, int(np.searchsorted(s.cost, budget, side="right")) - 1)
         position = s.cheapest.copy()

@@ -1,4 +1,4 @@
-"""The epochs of all classes in a row as arrays, and time and cost of the widths chosen for them."""
+"""The epochs of all classes in a row as arrays, and time and cost of chosen widths."""
 
 from __future__ import annotations
 

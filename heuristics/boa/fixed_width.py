@@ -14,7 +14,7 @@ from instances.method import ANY, method
 
 @method("heuristic", ANY)
 def one_width(data: BoaAllocation) -> Answer:
-    """The fixed width of each job type (Definition 1 of the short paper), whole and with its start-up cost.
+    """The fixed width of each job type (Definition 1 of the short paper), whole and with the cost of the start-up.
 
     The multiple-choice knapsack problem over classes by the greedy heuristic (Sinha and Zoltners, 1979): steps in the
     order of time gained for cost, as long as they fit, then whatever single widening still fits and gains most.
@@ -26,7 +26,7 @@ def one_width(data: BoaAllocation) -> Answer:
 
 @method("heuristic", ANY)
 def equal_share(data: BoaAllocation) -> Answer:
-    """The budget in equal parts: every class gets the widest single width that its part pays for.
+    """The budget in equal parts: every class gets the widest single width that a part pays for.
 
     A class whose least cost is more than an equal part gets that cost, and the others share the rest equally.
     """
@@ -62,7 +62,7 @@ def _greedy(time: FloatArray, cost: FloatArray, budget: float) -> IntArray:
 
 
 def _take_steps(at: IntArray, steps: Segments, cost: FloatArray, budget: float) -> None:
-    """Move the widths `at` (m,) along the steps, in their order, that fit when their turn comes.
+    """Move the widths `at` (m,) in order along the steps, where a step fits when the turn comes.
 
     A step that does not fit never will: what is taken meanwhile only leaves less. So the steps that fit go in rounds,
     in each as many as fit together.
@@ -104,7 +104,7 @@ def _equal_parts(least: FloatArray, budget: float) -> FloatArray:
 
 
 def _answer(p: EpochArrays, width: IntArray) -> Answer:
-    """The widths (classes,) as an answer, where they keep the budget."""
+    """The widths (classes,) as an answer, where the budget is kept."""
     epochs = width[p.job_class]
     if within_budget(p.time_and_cost(epochs)[1], p.data.budget):
         return Answer(p.solution(epochs))

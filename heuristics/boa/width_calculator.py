@@ -17,7 +17,7 @@ from instances.method import SEEDED, method
 
 @dataclass(frozen=True)
 class WidthCalculatorParameters:
-    """The constants of Algorithm 1, and those of the grid where a speedup is a formula.
+    """The constants of Algorithm 1, and of the grid where a speedup is a formula.
 
     - `configurations`: number of glue configurations that are drawn (line 2).
     - `shrink`: factor that the running budget is cut by (line 20).
@@ -69,7 +69,7 @@ def width_calculator_whole_job(
 
 
 def _run(data: BoaAllocation, seed: int, candidates: Candidates, parameters: WidthCalculatorParameters) -> Answer:
-    """Algorithm 1 with these candidates of line 4."""
+    """Algorithm 1 with the candidates of line 4 as given."""
     p = epoch_arrays(data)
     grid = _grid(data, p.hours.shape[1], parameters)
     hours = _hours(data, p, grid)
@@ -129,7 +129,8 @@ def _shrink(
 ) -> tuple[IntArray | None, float]:
     """Lines 13 to 27 for a configuration: widths (n,) and cost, or `None` and the cost that no cut gets under.
 
-    `starts` are the first epochs of the super-epochs; the others as in `_search`. Gluing adds up run times at equal widths, which is the size-weighted harmonic mean of the speedups.
+    Gluing adds up run times at equal widths, which is the size-weighted harmonic mean of the speedups. `starts` are the
+    first epochs of the super-epochs; the other parameters are those of `_search`.
     """
     lengths = np.diff(np.append(starts, len(hours)))
     relaxation = ConvexRelaxation(np.add.reduceat(hours, starts, axis=0), grid, p.value[starts], p.price[starts])

@@ -1,4 +1,4 @@
-"""The data of `boa-allocation`: how many GPUs each class of jobs gets in each of its epochs (BOA, sections 3 and 4)."""
+"""The data of `boa-allocation`: how many GPUs each class of jobs gets in each epoch (BOA, sections 3 and 4)."""
 
 from __future__ import annotations
 
@@ -23,21 +23,21 @@ from instances.fields import (
 
 
 class GpuType(Frozen):
-    """A type of GPU and its price, currency per GPU-hour, in which the budget is then a rate; 1 counts GPUs."""
+    """A type of GPU and the price, currency per GPU-hour, in which the budget is then a rate; 1 counts GPUs."""
 
     name: Name
     price: Positive = 1.0
 
 
 class Epoch(Frozen):
-    """A stretch of a job with one speedup function; `size_hours` is its mean length on one GPU, E[X_ij]."""
+    """A stretch of a job with one speedup function; `size_hours` is the mean length on one GPU, E[X_ij]."""
 
     size_hours: Positive
     speedup: Speedup
 
 
 class JobClass(Frozen):
-    """A class i of jobs: arrival rate λ_i, weight in the mean, mean rescaling time r_i, epochs j in their order."""
+    """A class i of jobs: arrival rate λ_i, weight in the mean, mean rescaling time r_i, epochs j in order."""
 
     name: Name
     arrivals_per_hour: Positive
@@ -68,6 +68,7 @@ class BoaAllocation(ProblemData):
 
     @property
     def unit(self) -> str:
+        """Unit of the objective."""
         return "hours"
 
     @property
@@ -87,7 +88,7 @@ class BoaAllocation(ProblemData):
 
     @property
     def unsolved(self) -> str | None:
-        """Why no method solves the problem as it stands, `None` where the exact ones do."""
+        """Why no method solves the problem, `None` where the exact methods do."""
         if self.rescales and self.widths == "continuous":
             return "continuous widths with rescaling times are solved by no method: widths must be integer"
         return None

@@ -95,7 +95,7 @@ def oversize(data: BoaAllocation, last: float | None = None) -> str | None:
 
 
 def affordable_width(data: BoaAllocation) -> float:
-    """The widest run that any epoch can have within the budget, the other epochs costing the least they can."""
+    """The widest run that any epoch can have within the budget, the other epochs costing the least possible."""
     spare = max(0.0, proven(data.budget) - least_budget(data))
     price = min(t.price for t in data.gpu_types)
     last = 1.0
@@ -113,7 +113,7 @@ def affordable_width(data: BoaAllocation) -> float:
 
 
 def _widest(amdahl: float | None, power: float | None, cost: float) -> float:
-    """The width at which k/s(k) reaches `cost` >= 1, infinite where it never does."""
+    """The width at which k/s(k) reaches `cost` >= 1, infinite where no width is enough."""
     if amdahl is not None:
         return math.inf if amdahl == 1 else (cost - amdahl) / (1 - amdahl)
     assert power is not None

@@ -23,7 +23,7 @@ def granted(budget: float) -> float:
 
 
 def planned(budget: float) -> float:
-    """The most that a method may let a policy cost by its own sums."""
+    """The most that a method may let a policy cost by the method's own sums."""
     return granted(budget) * (1 - HAIR)
 
 

@@ -53,7 +53,7 @@ def check_allocation(data: BoaAllocation, solution: Solution) -> Verdict:
 
 
 class _Book:
-    """Times and costs of a solution as they add up, and the constraints that the solution breaks."""
+    """Times and costs of a solution, added up, and the constraints that the solution breaks."""
 
     def __init__(self, data: BoaAllocation) -> None:
         self.data = data
@@ -64,7 +64,13 @@ class _Book:
         self._hulls: dict[tuple[str, int, str], list[Point]] = {}
 
     def visit(self, job_class: JobClass, share: float, kind: str, width: float, hours: float) -> None:
-        """Add a stretch of a job: a `share` of the jobs of a class holds `width` GPUs of type `kind` for `hours`."""
+        """Add a run.
+
+        - `job_class`: the class of the jobs.
+        - `share`: share of the jobs of the class that take part.
+        - `kind`, `width`: name of the GPU type and number of GPUs that are held.
+        - `hours`: length of the run, a change of width included.
+        """
         if share == 0:
             return
         self._waited.append(job_class.weight * job_class.arrivals_per_hour * share * hours)
@@ -112,7 +118,7 @@ class _Book:
 
 
 def _one_path(book: _Book, job_class: JobClass, widths: Any, share: float = 1.0) -> None:
-    """Add the jobs of a class, or a `share` of them, that take these widths epoch by epoch."""
+    """Add the jobs of a class, or a `share` of them, that take `widths` epoch by epoch."""
     kind = book.data.gpu_types[0].name
     before = None
     for j, width in enumerate(_per_epoch(job_class, widths)):
@@ -227,7 +233,7 @@ def _hull(gpus: Sequence[int], speedup: Sequence[float], max_width: int | None) 
 
 
 def _read(corners: Sequence[Point], width: float) -> float:
-    """The value at a width of the hull with these corners: linear between corners, level past the last."""
+    """The value at a width of the hull with `corners`: linear between corners, level past the last."""
     at = bisect_right(corners, (width, math.inf))
     if at == len(corners):
         return corners[-1][1]

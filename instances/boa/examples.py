@@ -12,7 +12,7 @@ FIGURE_1_LEAST = 0.88  # From this budget on, both widths of Figure 1 are above 
 
 
 def figure_1(budget: float) -> Instance[BoaAllocation]:
-    """The two job types of Figure 1 of "How to Rent GPUs on a Budget", with the closed form of their optimum.
+    """The two job types of Figure 1 of "How to Rent GPUs on a Budget", with the closed form of the optimum.
 
     Type 1 follows Amdahl's law with 0.8 parallel, type 2 the square root; arrival rates 0.4, sizes 1. With the
     multiplier 1/t² the widths are 2t and t², which cost 0.32 + 0.56 t and take 0.1 + 0.7/t on average.

@@ -11,7 +11,7 @@ from instances.boa.hull import FloatArray, IntArray
 
 @dataclass(frozen=True)
 class Segments:
-    """Segments of n curves, those that gain most time for their cost first.
+    """Segments of n curves in order of time gained for cost, the best first.
 
     - `cheapest` (n,): the point of least cost of each curve, where its segments begin.
     - `curve`, `end` (m,): the curve of each segment, and the point of the curve that the segment leads to.
@@ -26,7 +26,7 @@ class Segments:
 
 
 def merged_segments(time: FloatArray, cost: FloatArray) -> Segments:
-    """The segments of the curves `time` over `cost`, both (n, points), infinite where a curve has no such point.
+    """The segments of the curves `time` over `cost`, both (n, points), infinite where a curve has no point.
 
     Taken in this order, the segments solve the linear multiple-choice knapsack problem for every budget at once (Sinha
     and Zoltners, "The multiple-choice knapsack problem", 1979).

@@ -1,4 +1,4 @@
-"""Instances of `boa-allocation` from a job trace and a table of measured speedups, both in their public CSV forms."""
+"""Instances of `boa-allocation` from a job trace and a table of measured speedups, both in public CSV forms."""
 
 from __future__ import annotations
 

@@ -36,7 +36,7 @@ class Frontier:
     fastest_budget: float
 
     def at(self, budget: float, options: Options = Options()) -> Result:
-        """The proven optimum for `budget`. Raises InputError where it is under the least or over the instance's own."""
+        """The proven optimum for `budget`. Raises InputError where under the least or over the instance's own."""
         data = with_budget(self.data, budget)
         if data.budget > self.data.budget:
             raise InputError(f"budget: must be <= {self.data.budget:g}, got {budget:g}")

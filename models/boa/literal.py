@@ -1,4 +1,4 @@
-"""The papers' formulations as they stand, each given to a general solver: `literal`.
+"""The papers' formulations, each given unchanged to a general solver: `literal`.
 
 Pyomo and cvxpy take a second to import, which nobody but a caller of these functions should wait for.
 """

@@ -43,7 +43,7 @@ def test_the_same_seed_gives_the_same_widths():
     runs = [width_calculator(data, Options(seed=seed)) for seed in (3, 3, 4, 5, 6)]
     assert runs[0].solution == runs[1].solution
     assert len({r.objective for r in runs}) > 1
-    assert runs[0].options == {"seed": 3}
+    assert runs[0].options == {"time_limit": None, "seed": 3}
 
 
 def test_without_rescaling_and_gluing_only_rounding_is_lost():

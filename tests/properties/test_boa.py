@@ -21,7 +21,7 @@ from models.boa.convex.linear_program import literal_lp
 from models.boa.convex.multiplier_search import exact_convex
 from models.boa.rescaling.micp import prepare, solve_micp
 from models.boa.rescaling.network import network
-from models.boa.rescaling.reduced_costs import reduce
+from models.boa.rescaling.reduced_costs import reduced_costs
 from tests.boa_cases import allocations, best_policy, exact_mean_jct, policies
 
 CLOSE = {"rel": 2e-6, "abs": 1e-9}
@@ -77,7 +77,7 @@ def test_units_never_exceed_what_they_round(data: BoaAllocation) -> None:
     net = network(data)
     prepared = prepare(data)
     over, inside = prepared.dual.maximise(data.budget)
-    r = reduce(net, inside, data.budget, 10.0)
+    r = reduced_costs(net, inside, data.budget, 10.0)
     finite = np.isfinite(net.time)
     assert (r.time[finite] * r.unit <= net.time[finite]).all()
     assert (r.cost * (data.budget / r.budget) <= net.cost).all()

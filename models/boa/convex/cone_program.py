@@ -98,7 +98,7 @@ def literal_cone(data: BoaAllocation, options: Options, report: Report = ignore)
     accuracy = {"tol_gap_abs": ACCURACY, "tol_gap_rel": ACCURACY, "tol_feas": ACCURACY}
     limit = {} if options.time_limit is None else {"time_limit": options.time_limit}
     with Stopwatch(options.time_limit) as clock, warnings.catch_warnings():
-        warnings.filterwarnings("ignore", message="Solution may be inaccurate")  # the checker and the bound will tell
+        warnings.filterwarnings("ignore", message="Solution may be inaccurate")  # Checker and bound will tell.
         try:
             problem.solve(solver=cp.CLARABEL, max_threads=options.threads, **accuracy, **limit)
         except cp.SolverError as error:

@@ -63,7 +63,7 @@ class Curves:
 
 
 def curves(data: BoaAllocation, tabulated: int | None = None) -> Curves:
-    """The curves of `data`; with `tabulated`, formulas are tables of their values at the whole widths up to that.
+    """The curves of `data`; with `tabulated`, formulas become tables of the whole widths up to `tabulated`.
 
     Raises InputError where the tables are too many.
     """

@@ -63,7 +63,7 @@ def _mix(dear: Choice, cheap: Choice, keeps: float) -> Mix:
 
 
 def _safe(choice: Choice, budget: float) -> float:
-    """The dual value L(μ) less what rounding can have added, but for that in the choice itself."""
+    """The dual value L(μ) less what rounding can have added, but for the rounding in the choice itself."""
     return choice.dual(budget) - ROUNDING * (choice.time + 2 * choice.mu * budget)
 
 

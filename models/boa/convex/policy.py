@@ -94,7 +94,7 @@ def repaired(
 
 
 def policy(data: BoaAllocation, c: Curves, share: FloatArray, width: FloatArray) -> Solution:
-    """The solution in JSON form with these shares and widths (N,)."""
+    """The solution in JSON form with shares and widths (N,)."""
     if not data.heterogeneous:
         return {"widths": by_class(data, width)}
     rows = iter(np.stack([share, width], axis=-1).reshape(c.epochs, c.types, 2))

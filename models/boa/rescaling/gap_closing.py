@@ -32,7 +32,7 @@ def close_gap(
     improved: Improved,
     parameters: GapClosingParameters = DEFAULTS,
 ) -> int:
-    """Raise the bound and improve the incumbent until they meet. Returns the number of labels.
+    """Raise the bound and improve the incumbent until both meet. Returns the number of labels.
 
     - `r`: the network in whole units.
     - `incumbent`: time of the incumbent, units.
@@ -45,7 +45,7 @@ def close_gap(
 
 
 class _Closing:
-    """The gap as it closes: everything within `proven` of L(μ) is enumerated."""
+    """The gap while closing: everything within `proven` of L(μ) is enumerated."""
 
     def __init__(
         self,

@@ -74,7 +74,7 @@ def solve_micp(
 
 
 class _Search:
-    """The incumbent and the bound as they close in on each other."""
+    """The search for the optimum: incumbent and bound close in on each other."""
 
     def __init__(
         self,
@@ -153,7 +153,7 @@ class _Search:
             self.incumbent.raise_bound(self._hours(bound))
 
     def _better(self, choices: list[IntArray] | None) -> None:
-        """Make the choices the incumbent where they are faster and keep the budget, not just in whole units."""
+        """Make the choices the incumbent where faster and within the budget, not just in whole units."""
         found = [path(self.p.net, i, c) for i, c in enumerate(choices or ())]
         if found and fsum(q.cost for q in found) <= planned(self.budget):
             self._offer(found)
@@ -164,7 +164,7 @@ class _Search:
 
 
 def policy(p: Prepared, choices: list[IntArray]) -> Solution:
-    """The solution, in JSON form, with these choices (epochs,) in each class."""
+    """The solution, in JSON form, with `choices` (epochs,) in each class."""
     widths, data = p.arrays.width, p.data
     if not data.heterogeneous:
         return {"widths": {c.name: widths[k].tolist() for c, k in zip(data.classes, choices, strict=True)}}
@@ -178,7 +178,7 @@ def policy(p: Prepared, choices: list[IntArray]) -> Solution:
 
 
 def choices_of(p: Prepared, solution: Solution) -> list[IntArray] | None:
-    """The choices (epochs,) of each class in a solution that the checker has passed; `None` where it mixes."""
+    """The choices (epochs,) of each class in a solution that the checker has passed; `None` for a mix."""
     form, content = next(iter(solution.items()))
     names = [t.name for t in p.data.gpu_types]
     found: list[IntArray] = []

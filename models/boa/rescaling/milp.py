@@ -27,7 +27,7 @@ TIGHT = {"mip_feasibility_tolerance": 1e-9, "primal_feasibility_tolerance": 1e-9
 
 
 def build_milp(data: BoaAllocation) -> ConcreteModel:
-    """The problem of minimising equation (2) while equation (3), without its factor 1/λ, keeps within the budget.
+    """The program of minimising equation (2) while (3), without the factor 1/λ, keeps within the budget.
 
     Raises InputError where the instance asks for the convex problem, which is no linear model, or for continuous
     widths with rescaling times.
@@ -47,7 +47,7 @@ def build_milp(data: BoaAllocation) -> ConcreteModel:
     model.EPOCHS = Set(dimen=2, initialize=[(i, j) for i in classes for j in range(int(a.epochs[i]))])
     model.CHOICES = Set(initialize=range(len(a.width)))
     with np.errstate(invalid="ignore"):
-        payable = a.hours * a.rate * a.arrivals[:, None] <= proven(data.budget)  # false past the end of a table too
+        payable = a.hours * a.rate * a.arrivals[:, None] <= proven(data.budget)  # False past a table's end.
     runs = [(i, j, s) for i, j in model.EPOCHS for s in model.CHOICES if payable[j, i, s]]
     model.RUNS = Set(dimen=3, initialize=runs)
     model.width = Var(model.RUNS, domain=Binary)
@@ -68,7 +68,7 @@ def _mean_jct(model: Any, a: WidthArrays) -> Any:
 
 
 def _cost(model: Any, a: WidthArrays, budget: float) -> Any:
-    """Equation (3), without its factor 1/λ, in units of the budget."""
+    """Equation (3), without the factor 1/λ, in units of the budget."""
     price = (a.arrivals[:, None] * a.rate / budget).tolist()
     rescale = a.rescale.tolist()
     return quicksum(
@@ -105,7 +105,7 @@ def solve_milp(data: BoaAllocation, options: Options, report: Report = ignore) -
     with Stopwatch() as building:
         standard = compile_model(build_milp(data))
         a = width_arrays(data)
-        scale = float((a.share * a.hours.min(-1)).sum())  # less than any policy takes
+        scale = float((a.share * a.hours.min(-1)).sum())  # Less than any policy takes.
         model = replace(standard.model, cost=np.asarray(standard.model.cost) / scale)
     bounds: list[float] = []
     policy: Solution | None = None

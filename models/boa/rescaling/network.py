@@ -39,7 +39,7 @@ class Network:
 
 @dataclass(frozen=True)
 class Path:
-    """A path of a class: choices (epochs,), positions in S, and what they add to mean completion time and cost."""
+    """A path of a class: choices (epochs,), positions in S, and the mean completion time and cost of the path."""
 
     choices: IntArray
     time: float
@@ -59,7 +59,7 @@ def network(data: BoaAllocation, arrays: WidthArrays | None = None) -> Network:
 
 
 def path(net: Network, i: int, choices: IntArray) -> Path:
-    """The path of class `i` through these choices, with time and cost added up."""
+    """The path of class `i` through `choices` (epochs,), with time and cost added up."""
     j = np.arange(len(choices))
     new = np.concatenate([[True], choices[1:] != choices[:-1]])
     time = net.time[j, i, choices].sum() + new.sum() * net.change_time[i, 0]

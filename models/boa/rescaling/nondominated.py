@@ -52,7 +52,7 @@ def nondominated(group: IntArray, cost: IntArray, time: IntArray, bits: int) -> 
 
 
 def truncate(reduced_cost: FloatArray, most: int) -> IntArray:
-    """About `most` positions, in order: half of them of least reduced cost, half spread evenly."""
+    """About `most` positions, in order: half of least reduced cost, half spread evenly."""
     keep = np.zeros(len(reduced_cost), dtype=bool)
     keep[np.argpartition(reduced_cost, most // 2)[: most // 2]] = True
     keep[np.linspace(0, len(reduced_cost) - 1, most // 2).astype(np.int64)] = True

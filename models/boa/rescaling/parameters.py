@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class GapClosingParameters:
-    """The constants of gap closing; none of them changes what is proven, only how fast and within how much memory.
+    """The constants of gap closing; none changes what is proven, only how fast and within how much memory.
 
     - `first_of_gap`, `first_of_bound`: the first δ, as a share of the gap and of the bound; the greater counts.
     - `growth`: factor by which δ grows.

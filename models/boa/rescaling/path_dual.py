@@ -1,4 +1,4 @@
-"""The Lagrangian dual: price the budget at a multiplier μ, and every class falls to a shortest path of its own.
+"""The Lagrangian dual: price the budget at a multiplier μ, and every class has a shortest path of its own.
 
 L(μ) = Σ_i min over paths of (time + μ cost) - μ b. The greatest value is a lower bound on every policy, and is what
 the randomised policy attains.
@@ -102,7 +102,7 @@ def shortest_paths(net: Network, p: Potentials) -> list[Path]:
 
 
 def affordable(net: Network, mu: float, budget: float) -> list[Path]:
-    """The classes' shortest paths at the least multiplier tried from `mu` on where they cost `budget` at most.
+    """The classes' shortest paths at the least multiplier tried from `mu` up where the total cost is `budget` at most.
 
     Raises ValueError where none do.
     """
@@ -113,7 +113,7 @@ def affordable(net: Network, mu: float, budget: float) -> list[Path]:
 
 
 def unaffordable(net: Network, mu: float, budget: float) -> list[Path]:
-    """The classes' shortest paths at the greatest multiplier tried from `mu` down where they cost `budget` or more."""
+    """The classes' shortest paths at the greatest multiplier tried up to `mu` where the total is `budget` or more."""
     for paths in _stepping(net, mu, budget, -1.0):
         if fsum(p.cost for p in paths) >= budget:
             return paths
@@ -147,7 +147,7 @@ class PathDual:
 
     @property
     def fastest(self) -> Line:
-        """The line at multiplier 0: the fastest paths and their cost."""
+        """The line at multiplier 0: total time and cost of the fastest paths."""
         return self._lines[0.0]
 
     def _at(self, mus: FloatArray) -> None:
@@ -162,7 +162,7 @@ class PathDual:
         return self._lines[mu]
 
     def best(self, budget: float) -> tuple[Line, float]:
-        """The line with the greatest lower bound on all policies that keep `budget`, of those found, and that bound.
+        """The line with the greatest lower bound on all policies that keep `budget`, of the lines found, and the bound.
 
         Where the budget is next to the least cost, the rounding of a large multiplier can take more than it gives.
         """

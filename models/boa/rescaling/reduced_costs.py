@@ -93,5 +93,5 @@ def reduced_costs(net: Network, line: Line, budget: float, incumbent: float) -> 
 
 
 def _down(values: FloatArray, unit: float, bits: int) -> FloatArray:
-    """Whole units below `values`, a few roundings of the division included; cut where they exceed the budget."""
+    """Whole units below `values`, a few roundings of the division included; cut where more than the budget."""
     return np.minimum(np.floor(values * ((1 - 2.0**-49) / unit)), 2.0 ** (bits + 1))

@@ -1,4 +1,4 @@
-"""Widths that suffice where jobs may be mixed: no deterministic budget limits them, a small share can run very wide.
+"""Widths that suffice where jobs may be mixed: no budget limits the width of a small share of the jobs.
 
 Let a stretch of epochs run at one width k, and let k be beyond the best width, at multiplier μ, of every epoch that the
 class has. Then the length of the stretch falls as k does: each run's does, and so does the price of the change that
