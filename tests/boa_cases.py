@@ -1,4 +1,4 @@
-"""Random small instances of BOA's allocation, and their optima by enumeration, which share no code with the models."""
+"""Random small instances of BOA's allocation, and optima by enumeration, which shares no code with the models."""
 
 from __future__ import annotations
 
@@ -19,7 +19,14 @@ WIDE_BUDGET = 1e8
 def allocations(
     draw: st.DrawFn, *, types: int = 1, rescale: bool = True, most_epochs: int = 4, most_widths: int = 3
 ) -> BoaAllocation:
-    """Whole widths and measured tables, convex or not; the budget between the least and four times that."""
+    """Whole widths and measured tables, convex or not; the budget between the least and four times the least.
+
+    - `draw`: of Hypothesis.
+    - `types`: number of GPU types.
+    - `rescale`: whether classes may have rescaling times.
+    - `most_epochs`: most epochs of the first class.
+    - `most_widths`: most GPUs of a table.
+    """
     sizes = st.integers(1, 40).map(lambda n: n / 20)
     names = [f"type-{h}" for h in range(types)]
 

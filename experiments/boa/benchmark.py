@@ -17,9 +17,11 @@ from instances import Options, Result, Stopwatch, conclude
 from instances.boa import BoaAllocation, Epoch, GpuType, JobClass, Speedup, figure_1, least_budget, newtrace
 from instances.boa import random_allocation as random_instance
 from models.boa import exact, literal, randomised
-from models.boa.cone import literal_cone, literal_lp
-from models.boa.convex import solve_convex
-from models.boa.curves import Lagrangian, curves
+from models.boa.convex.cone_program import literal_cone
+from models.boa.convex.convex_dual import ConvexDual
+from models.boa.convex.curves import curves
+from models.boa.convex.linear_program import literal_lp
+from models.boa.convex.multiplier_search import solve_convex
 from models.boa.frontier import frontier
 
 Solve = Callable[[BoaAllocation], Result]
@@ -77,7 +79,7 @@ HEURISTICS: dict[str, Solve] = {
 
 
 def convex(epochs: int, tables: bool, types: int = 1, seed: int = 0) -> BoaAllocation:
-    """Ten classes without rescaling times, at twice the least budget; Amdahl's law and powers, or tables of it."""
+    """Ten classes without rescaling times, at twice the least budget; formulas, or tables of Amdahl's law."""
     rng = np.random.default_rng(seed)
     names = [f"type-{h}" for h in range(types)]
     gpu_types = tuple(GpuType(name=name, price=float(rng.uniform(0.5, 3)) if types > 1 else 1.0) for name in names)
@@ -120,7 +122,7 @@ def _lp(data: BoaAllocation) -> Result:
 
 
 def _points(data: BoaAllocation) -> Result:
-    """100 budgets from the least to the instance's own; the last result, with the number proven in its info."""
+    """100 budgets from the least to the instance's own; the last result, with the number proven in `info`."""
     solved = frontier(data)
     results = [solved.at(float(b)) for b in np.linspace(least_budget(data), data.budget, 100)]
     proven = sum(r.status == "optimal" for r in results)
@@ -150,7 +152,7 @@ def _beside(data: BoaAllocation) -> Callable[[list[Result]], str]:
 def _alone(data: BoaAllocation) -> Callable[[list[Result]], str]:
     def note(results: list[Result]) -> str:
         made = curves(data)
-        best = min(_timed(lambda: solve_convex(Lagrangian(made), data.budget)) for _ in range(5))
+        best = min(_timed(lambda: solve_convex(ConvexDual(made), data.budget)) for _ in range(5))
         return f"{proofs(results)}; from arrays {1000 * best:.1f} ms"
 
     return note

@@ -19,12 +19,12 @@ Curve = Sequence[tuple[float, float | None]]
 """(budget, mean completion time in hours), `None` where there is no solution."""
 
 STYLES = {"exact": ("k-", 1.8), "randomised": ("C0:", 1.5)}
-MOST = 4.0  # mean completion times beyond this multiple of the smallest are cut off
-MOST_EXCESS = 25.0  # %
+MOST = 4.0  # Mean completion times beyond this multiple of the smallest are cut off.
+MOST_EXCESS = 25.0  # An excess over the optimum beyond this many percent is cut off.
 
 
 def write_plots(stem: Path, curves: Mapping[str, Curve], title: str) -> None:
-    """Write `stem`.svg and `stem`.png: the curves by method, and below how far they lie over that of `exact`.
+    """Write `stem`.svg and `stem`.png: the curves by method, and below the excess over that of `exact`.
 
     Raises InputError where a file cannot be written.
     """

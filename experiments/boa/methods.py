@@ -2,22 +2,20 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from experiments.harness.entry import Entry
-from instances.boa import affordable_width, oversize
+from instances.boa import BoaAllocation, affordable_width, oversize
 
-LITERAL_WIDTHS = 5_000  # binaries x from which the literal program takes a minute and more
+LITERAL_WIDTHS = 5_000  # From so many binaries x on, the literal program takes a minute and more.
 STARTS = ("one-width",)
 
 
-def _costly_literal(data: Any) -> bool:
+def _costly_literal(data: BoaAllocation) -> bool:
     if data.convex or _unfit_exact(data):
         return False
     return sum(len(c.epochs) for c in data.classes) * affordable_width(data) > LITERAL_WIDTHS
 
 
-def _endless(data: Any) -> str | None:
+def _endless(data: BoaAllocation) -> str | None:
     """Why the instance has no optimum: a job runs ever faster at no more cost, and nothing ends that."""
     for c in data.classes:
         for epoch in c.epochs:
@@ -27,19 +25,19 @@ def _endless(data: Any) -> str | None:
     return None
 
 
-def _unfit_exact(data: Any) -> str | None:
+def _unfit_exact(data: BoaAllocation) -> str | None:
     return data.unsolved or _endless(data) or (None if data.convex else oversize(data))
 
 
-def _unfit_mixed(data: Any) -> str | None:
+def _unfit_mixed(data: BoaAllocation) -> str | None:
     return _unfit_types(data) or data.unsolved or _endless(data)
 
 
-def _unfit_types(data: Any) -> str | None:
+def _unfit_types(data: BoaAllocation) -> str | None:
     return "it chooses among widths of one GPU type" if data.heterogeneous else None
 
 
-def _unfit_heuristic(data: Any) -> str | None:
+def _unfit_heuristic(data: BoaAllocation) -> str | None:
     return _unfit_types(data) or _endless(data) or oversize(data)
 
 

@@ -1,4 +1,4 @@
-"""Points of the frontier: one method at one budget, and what a list of them shows."""
+"""Points of the frontier, each a method at a budget, and the files and tables of a list of points."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from models.boa.frontier import fastest_budget, frontier, with_budget
 
 PROBLEM = BoaAllocation.problem
 DEFAULT_METHODS = ("exact", "randomised", "width-calculator", "one-width")
-SPAN = 5.0  # the default range ends at this multiple of the least budget, or where more buys nothing
+SPAN = 5.0  # The default range ends at this multiple of the least budget, or where more buys nothing.
 
 
 @dataclass(frozen=True)
@@ -43,7 +43,7 @@ def write_files(folder: Path | None, found: Sequence[Point], title: str) -> None
     if folder is None:
         return
     write_whole(folder / "frontier.csv", frontier_csv(found).encode())
-    from experiments.boa.frontier_plot import write_plots  # with matplotlib, only when something is drawn
+    from experiments.boa.frontier_plot import write_plots  # This loads matplotlib, which only a picture should.
 
     names = dict.fromkeys(p.result.method for p in found)
     curves = {name: [(p.budget, p.result.objective) for p in found if p.result.method == name] for name in names}
@@ -51,7 +51,7 @@ def write_files(folder: Path | None, found: Sequence[Point], title: str) -> None
 
 
 def line_of(runs: Sequence[Run]) -> Callable[[int, Result], str]:
-    """What is printed of a result as JSON: the result, and its budget as a number."""
+    """The JSON line of a result: the result, and the budget as a number."""
 
     def line(i: int, result: Result) -> str:
         return json.dumps({"budget": runs[i].instance.data.budget} | result.model_dump(mode="json"), ensure_ascii=False)
@@ -73,12 +73,13 @@ def instance_at(file: Path, of_trace: dict[str, Any]) -> Instance:
 
 
 def default_methods(instance: Instance) -> list[str]:
+    """The methods of the frontier unless others are asked for: all of DEFAULT_METHODS that fit the instance."""
     fitting = {m.name for m in methods_for(instance, ["all"])}
     return [name for name in DEFAULT_METHODS if name in fitting]
 
 
 def budgets_of(data: BoaAllocation, points: int, low: float | None, high: float | None) -> list[float]:
-    """The budgets from `low` to `high`, evenly spaced. Raises InputError where they make no range."""
+    """The budgets from `low` to `high`, evenly spaced. Raises InputError where the two make no range."""
     least = least_budget(data)
     if low is not None and not (math.isfinite(low) and enough(low, least)):
         raise InputError(f"--from: must be >= {least:.6g}, the least that the jobs cost, got {low:g}")
@@ -92,7 +93,7 @@ def budgets_of(data: BoaAllocation, points: int, low: float | None, high: float 
 
 
 def at_budget(instance: Instance, budget: float) -> Instance:
-    """The instance with another budget, which is part of its name."""
+    """The instance with another budget, which becomes part of the name."""
     assert isinstance(instance.data, BoaAllocation)
     update = {"data": with_budget(instance.data, budget), "reference": None, "name": f"{instance.name}@{budget:.10g}"}
     return instance.model_copy(update=update)

@@ -2,20 +2,38 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
 
 import numpy as np
 
-from heuristics.boa.plan import FloatArray, IntArray, Plan, plan, within
-from heuristics.boa.segments import Segments
+from heuristics.boa.convex_relaxation import ConvexRelaxation
+from heuristics.boa.epoch_arrays import EpochArrays, epoch_arrays
 from instances import Answer, Options
-from instances.boa import BoaAllocation
+from instances.boa import BoaAllocation, within_budget
+from instances.boa.arrays import FloatArray, IntArray
 from instances.method import SEEDED, method
 
-CONFIGURATIONS = 50  # line 2
-SHRINK = 0.99  # line 20
-FINE = 16  # grid points between neighbouring whole widths, where speedups are not tables
-FINE_UP_TO, COARSE = 64, 1.002  # beyond this width the grid grows by a factor
+
+@dataclass(frozen=True)
+class WidthCalculatorParameters:
+    """The constants of Algorithm 1, and of the grid where a speedup is a formula.
+
+    - `configurations`: number of glue configurations that are drawn (line 2).
+    - `shrink`: factor that the running budget is cut by (line 20).
+    - `fine`: grid points for each whole width.
+    - `fine_up_to`: last width of the fine grid.
+    - `coarse`: factor from a grid point to the next beyond that width.
+    """
+
+    configurations: int = 50
+    shrink: float = 0.99
+    fine: int = 16
+    fine_up_to: int = 64
+    coarse: float = 1.002
+
+
+DEFAULTS = WidthCalculatorParameters()
 
 Candidates = Callable[[int], list[int]]
 """`candidates(epochs)`: the glue widths that a class with that many epochs draws from."""
@@ -27,31 +45,37 @@ def powers(epochs: int) -> list[int]:
 
 
 def powers_and_whole(epochs: int) -> list[int]:
-    """The same and the whole job, without which a job may change its width once even where that never pays."""
+    """The powers and the whole job, without which a job may change width even where that never pays."""
     return sorted({*powers(epochs), epochs})
 
 
 @method("heuristic", SEEDED)
-def width_calculator(data: BoaAllocation, options: Options) -> Answer:
+def width_calculator(
+    data: BoaAllocation, options: Options, *, parameters: WidthCalculatorParameters = DEFAULTS
+) -> Answer:
     """Algorithm 1: the best of 50 random glue configurations, the running budget cut by 1% until the cost fits.
 
     Without a solution where the loop of lines 15 to 27 would never stop.
     """
-    return _run(data, options, powers)
+    return _run(data, options.seed, powers, parameters)
 
 
 @method("heuristic", SEEDED)
-def width_calculator_whole_job(data: BoaAllocation, options: Options) -> Answer:
+def width_calculator_whole_job(
+    data: BoaAllocation, options: Options, *, parameters: WidthCalculatorParameters = DEFAULTS
+) -> Answer:
     """Algorithm 1 with the glue width g = l among the candidates, so that a class can keep one width throughout."""
-    return _run(data, options, powers_and_whole)
+    return _run(data, options.seed, powers_and_whole, parameters)
 
 
-def _run(data: BoaAllocation, options: Options, candidates: Candidates) -> Answer:
-    p = plan(data)
-    grid = _grid(data, p.hours.shape[1])
+def _run(data: BoaAllocation, seed: int, candidates: Candidates, parameters: WidthCalculatorParameters) -> Answer:
+    """Algorithm 1 with the candidates of line 4 as given."""
+    p = epoch_arrays(data)
+    grid = _grid(data, p.hours.shape[1], parameters)
     hours = _hours(data, p, grid)
-    best, least = _search(p, grid, hours, candidates, np.random.default_rng(options.seed))
-    info = {"configurations": CONFIGURATIONS}
+    drawn = _configurations(p, candidates, parameters.configurations, np.random.default_rng(seed))
+    best, least = _search(p, grid, hours, drawn, parameters.shrink)
+    info = {"configurations": parameters.configurations}
     if best is None:
         reason = f"Algorithm 1 never stops: its narrowest widths cost {least:.6g}, over the budget {data.budget:.6g}"
         return Answer(None, reason=reason, info=info)
@@ -59,13 +83,19 @@ def _run(data: BoaAllocation, options: Options, candidates: Candidates) -> Answe
 
 
 def _search(
-    p: Plan, grid: FloatArray, hours: FloatArray, candidates: Candidates, random: np.random.Generator
+    p: EpochArrays, grid: FloatArray, hours: FloatArray, drawn: Iterable[tuple[int, ...]], shrink: float
 ) -> tuple[IntArray | None, float]:
-    """The widths (n,) of the best configuration, and the least cost at which any loop got stuck."""
+    """The widths (n,) of the best configuration, and the least cost at which any loop got stuck.
+
+    - `p`: the instance.
+    - `grid` (grid,): widths of the convex problem, GPUs.
+    - `hours` (n, grid): run times of the epochs at these widths.
+    - `drawn`: glue configurations.
+    - `shrink`: factor that the running budget is cut by.
+    """
     best, best_time, stuck = None, np.inf, np.inf
-    for glue in dict.fromkeys(_configurations(p, candidates, random)):
-        starts = _starts(p, glue)
-        width, cost = _shrink(p, grid, hours, starts)
+    for glue in dict.fromkeys(drawn):
+        width, cost = _shrink(p, grid, hours, _starts(p, glue), shrink)
         if width is None:
             stuck = min(stuck, cost)
             continue
@@ -75,14 +105,16 @@ def _search(
     return best, stuck
 
 
-def _configurations(p: Plan, candidates: Candidates, random: np.random.Generator) -> Iterator[tuple[int, ...]]:
+def _configurations(
+    p: EpochArrays, candidates: Candidates, number: int, random: np.random.Generator
+) -> Iterator[tuple[int, ...]]:
     """Lines 1 to 8: a glue width for each class, drawn uniformly."""
     choices = [candidates(len(c.epochs)) for c in p.data.classes]
-    for _ in range(CONFIGURATIONS):
+    for _ in range(number):
         yield tuple(s[int(random.integers(len(s)))] for s in choices)
 
 
-def _starts(p: Plan, glue: tuple[int, ...]) -> IntArray:
+def _starts(p: EpochArrays, glue: tuple[int, ...]) -> IntArray:
     """First epochs of the super-epochs: every g_i-th of class i (line 12)."""
     starts: list[int] = []
     offset = 0
@@ -92,53 +124,48 @@ def _starts(p: Plan, glue: tuple[int, ...]) -> IntArray:
     return np.array(starts)
 
 
-def _shrink(p: Plan, grid: FloatArray, hours: FloatArray, starts: IntArray) -> tuple[IntArray | None, float]:
-    """Lines 13 to 27 for one configuration: its widths (n,), or `None` and the cost it cannot get under.
+def _shrink(
+    p: EpochArrays, grid: FloatArray, hours: FloatArray, starts: IntArray, shrink: float
+) -> tuple[IntArray | None, float]:
+    """Lines 13 to 27 for a configuration: widths (n,) and cost, or `None` and the cost that no cut gets under.
 
-    Gluing adds up run times at equal widths, which is the size-weighted harmonic mean of the speedups.
+    Gluing adds up run times at equal widths, which is the size-weighted harmonic mean of the speedups. `starts` are the
+    first epochs of the super-epochs; the other parameters are those of `_search`.
     """
     lengths = np.diff(np.append(starts, len(hours)))
-    segments = Segments(np.add.reduceat(hours, starts, axis=0), grid, p.value[starts], p.price[starts])
+    relaxation = ConvexRelaxation(np.add.reduceat(hours, starts, axis=0), grid, p.value[starts], p.price[starts])
     running = p.data.budget
     while True:
-        nearest = np.floor(segments.solve(running) + 0.5).astype(np.int64)
+        nearest = np.floor(relaxation.solve(running) + 0.5).astype(np.int64)
         width = np.repeat(np.clip(nearest, 1, p.hours.shape[1]), lengths)
         cost = p.time_and_cost(width)[1]
-        if within(cost, p.data.budget):
+        if within_budget(cost, p.data.budget):
             return width, cost
-        if running <= segments.spent[0]:
+        if running <= relaxation.least_cost:
             return None, cost
-        running *= SHRINK
+        running *= shrink
 
 
-def _grid(data: BoaAllocation, last: int) -> FloatArray:
-    """Widths from 1 to `last`: the whole ones, and finer where a speedup is given by a formula."""
+def _grid(data: BoaAllocation, last: int, parameters: WidthCalculatorParameters) -> FloatArray:
+    """Widths (grid,) from 1 to `last`: the whole widths, and a finer grid where a speedup is a formula."""
     whole = np.arange(1, last + 1, dtype=float)
     name = data.gpu_types[0].name
     if all(epoch.speedup.on(name).table is not None for c in data.classes for epoch in c.epochs):
         return whole
-    fine = np.arange(FINE, FINE * min(last, FINE_UP_TO) + 1) / FINE
-    if last <= FINE_UP_TO:
+    end = parameters.fine_up_to
+    fine = np.arange(parameters.fine, parameters.fine * min(last, end) + 1) / parameters.fine
+    if last <= end:
         return fine
-    steps = int(np.ceil(np.log(last / FINE_UP_TO) / np.log(COARSE)))
-    return np.concatenate([fine, FINE_UP_TO * (last / FINE_UP_TO) ** (np.arange(1, steps + 1) / steps)])
+    steps = int(np.ceil(np.log(last / end) / np.log(parameters.coarse)))
+    return np.concatenate([fine, end * (last / end) ** (np.arange(1, steps + 1) / steps)])
 
 
-def _hours(data: BoaAllocation, p: Plan, grid: FloatArray) -> FloatArray:
+def _hours(data: BoaAllocation, p: EpochArrays, grid: FloatArray) -> FloatArray:
     """Run times (n, grid) of the epochs; speedup tables are linear between whole widths."""
     if len(grid) == p.hours.shape[1] and (grid == np.arange(1, len(grid) + 1)).all():
         return p.hours
-    whole = np.arange(1, p.hours.shape[1] + 1)
-    rows = []
-    for row, epoch in zip(p.hours, (epoch for c in data.classes for epoch in c.epochs), strict=True):
-        curve = epoch.speedup.on(data.gpu_types[0].name)
-        if curve.amdahl is not None:
-            speed = 1 / (1 - curve.amdahl + curve.amdahl / grid)
-        elif curve.power is not None:
-            speed = grid**curve.power
-        else:
-            end = np.isfinite(row).sum()
-            speed = np.where(grid <= end, np.interp(grid, whole[:end], epoch.size_hours / row[:end]), 0.0)
-        with np.errstate(divide="ignore"):
-            rows.append(epoch.size_hours / speed)
-    return np.array(rows)
+    name = data.gpu_types[0].name
+    with np.errstate(divide="ignore"):
+        return np.array(
+            [e.size_hours / e.speedup.on(name).at(grid, data.max_width) for c in data.classes for e in c.epochs]
+        )

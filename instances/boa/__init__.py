@@ -3,14 +3,17 @@
 The problem `boa-allocation`, its data, its builders and its checker.
 """
 
-from instances.boa.allocation import BoaAllocation, Epoch, GpuType, JobClass, least_budget, least_cost
+from instances.boa.allocation import BoaAllocation, Epoch, GpuType, JobClass, hull_deviation, least_budget, least_cost
 from instances.boa.arrays import WidthArrays, affordable_width, oversize, shares, width_arrays
-from instances.boa.budget import enough, granted, on_grid_from, planned, proven
+from instances.boa.budget import enough, granted, on_grid_from, planned, proven, within_budget
 from instances.boa.checker import check_allocation
-from instances.boa.generators import figure_1, random_allocation
+from instances.boa.examples import figure_1, newtrace
+from instances.boa.generators import random_allocation
 from instances.boa.hull import concave_hull
+from instances.boa.segments import Segments, merged_segments
 from instances.boa.speedup import Curve, Points, Speedup
-from instances.boa.traces import from_trace, hull_deviation, newtrace, table
+from instances.boa.tables import table
+from instances.boa.traces import from_trace
 
 __all__ = [
     "BoaAllocation",
@@ -19,6 +22,7 @@ __all__ = [
     "GpuType",
     "JobClass",
     "Points",
+    "Segments",
     "Speedup",
     "WidthArrays",
     "affordable_width",
@@ -31,6 +35,7 @@ __all__ = [
     "hull_deviation",
     "least_budget",
     "least_cost",
+    "merged_segments",
     "newtrace",
     "on_grid_from",
     "oversize",
@@ -40,4 +45,5 @@ __all__ = [
     "shares",
     "table",
     "width_arrays",
+    "within_budget",
 ]

@@ -1,16 +1,15 @@
-"""The data of `boa-allocation`: how many GPUs each class of jobs gets in each of its epochs (BOA, sections 3 and 4)."""
+"""The data of `boa-allocation`: how many GPUs each class of jobs gets in each epoch (BOA, sections 3 and 4)."""
 
 from __future__ import annotations
 
-from functools import cached_property
+from collections.abc import Iterator
 from typing import Annotated, ClassVar, Literal, Self
 
 import numpy as np
 from pydantic import Field, model_validator
 
 from instances.boa.budget import enough
-from instances.boa.hull import Hulls
-from instances.boa.speedup import Curve, FloatArray, Speedup
+from instances.boa.speedup import Curve, Points, Speedup
 from instances.fields import (
     Frozen,
     Name,
@@ -24,21 +23,21 @@ from instances.fields import (
 
 
 class GpuType(Frozen):
-    """A type of GPU and its price: currency per GPU-hour, in which the budget is then a rate; 1 counts GPUs."""
+    """A type of GPU and the price, currency per GPU-hour, in which the budget is then a rate; 1 counts GPUs."""
 
     name: Name
     price: Positive = 1.0
 
 
 class Epoch(Frozen):
-    """A stretch of a job with one speedup function; `size_hours` is its mean length on one GPU, E[X_ij]."""
+    """A stretch of a job with one speedup function; `size_hours` is the mean length on one GPU, E[X_ij]."""
 
     size_hours: Positive
     speedup: Speedup
 
 
 class JobClass(Frozen):
-    """A class i of jobs: arrival rate λ_i, weight in the mean, mean rescaling time r_i, epochs j in their order."""
+    """A class i of jobs: arrival rate λ_i, weight in the mean, mean rescaling time r_i, epochs j in order."""
 
     name: Name
     arrivals_per_hour: Positive
@@ -69,6 +68,7 @@ class BoaAllocation(ProblemData):
 
     @property
     def unit(self) -> str:
+        """Unit of the objective."""
         return "hours"
 
     @property
@@ -88,7 +88,7 @@ class BoaAllocation(ProblemData):
 
     @property
     def unsolved(self) -> str | None:
-        """Why no method solves the problem as it stands, `None` where the exact ones do."""
+        """Why no method solves the problem, `None` where the exact methods do."""
         if self.rescales and self.widths == "continuous":
             return "continuous widths with rescaling times are solved by no method: widths must be integer"
         return None
@@ -97,24 +97,6 @@ class BoaAllocation(ProblemData):
     def load(self) -> float:
         """ρ = Σ ρ_i: the GPUs kept busy where every job runs at width 1 and nothing is rescaled."""
         return sum(c.load for c in self.classes)
-
-    @cached_property
-    def hulls(self) -> Hulls:
-        """Of every measured table: its hull on 1, 2, ... GPUs, as far as `max_width` lets it count."""
-        epochs = (epoch for c in self.classes for epoch in c.epochs)
-        curves = (curve for e in epochs for curve in (e.speedup, *e.speedup.by_type.values()))
-        return Hulls((curve.table for curve in curves if curve.table is not None), self.max_width)
-
-    def speedups(self, curve: Curve, last: int) -> FloatArray:
-        """s(k) on k = 1 ... `last` GPUs, 0 past the last width of a table."""
-        width = np.arange(1, last + 1, dtype=float)
-        if curve.amdahl is not None:
-            return 1.0 / (1.0 - curve.amdahl + curve.amdahl / width)
-        if curve.power is not None:
-            return width**curve.power
-        assert curve.table is not None
-        hull = self.hulls[curve.table][:last]
-        return np.pad(hull, (0, last - len(hull)))
 
     @model_validator(mode="after")
     def _validate(self) -> Self:
@@ -132,6 +114,7 @@ class BoaAllocation(ProblemData):
         return self
 
     def _validate_types(self, path: str, speedup: Speedup, names: set[str]) -> None:
+        """Refuse speedups by type that are not of exactly the GPU types."""
         if not speedup.by_type:
             return
         for name in speedup.by_type:
@@ -159,13 +142,13 @@ def least_cost(data: BoaAllocation, job_class: JobClass) -> float:
     r = job_class.rescale_hours
     if cheapest == 1 and not data.heterogeneous:
         name = data.gpu_types[0].name
-        first = np.array([data.speedups(e.speedup.on(name), 1)[0] for e in job_class.epochs])
+        first = np.array([e.speedup.on(name).at(np.ones(1), data.max_width)[0] for e in job_class.epochs])
         return float(data.gpu_types[0].price * (np.sum(sizes / first) + r))
-    width = np.arange(1, cheapest + 1)
+    width = np.arange(1.0, cheapest + 1)
     rate = np.concatenate([price * width for price in prices.values()])
     path = np.zeros(1)
     for size, epoch in zip(sizes, job_class.epochs, strict=True):
-        speed = np.concatenate([data.speedups(epoch.speedup.on(name), cheapest) for name in prices])
+        speed = np.concatenate([epoch.speedup.on(name).at(width, data.max_width) for name in prices])
         with np.errstate(divide="ignore"):
             run = rate * size / speed
         path = np.minimum(path if len(path) > 1 else np.inf, path.min() + r * rate) + run
@@ -173,7 +156,23 @@ def least_cost(data: BoaAllocation, job_class: JobClass) -> float:
 
 
 def _cheapest_width(data: BoaAllocation, curve: Curve) -> int:
+    """The width of least cost k/s(k)."""
     if curve.table is None:
         return 1
-    hull = data.hulls[curve.table]
+    hull = curve.table.hull(data.max_width).speedup
     return int((np.arange(1, len(hull) + 1) / hull).argmin()) + 1
+
+
+def hull_deviation(data: BoaAllocation) -> dict[str, float]:
+    """For each class the most by which the concave hull of a measured table exceeds the table, as a share."""
+    return {
+        c.name: max((points.hull(data.max_width).deviation for points in _tables(c)), default=0.0) for c in data.classes
+    }
+
+
+def _tables(job_class: JobClass) -> Iterator[Points]:
+    """The measured tables of a class, of all epochs and GPU types."""
+    for epoch in job_class.epochs:
+        for curve in (epoch.speedup, *epoch.speedup.by_type.values()):
+            if curve.table is not None:
+                yield curve.table

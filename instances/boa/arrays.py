@@ -1,4 +1,4 @@
-"""`boa-allocation` over whole widths as arrays: what a run in each epoch at each width takes and costs."""
+"""The data of `boa-allocation` over whole widths as arrays: what a run in each epoch at each width takes and costs."""
 
 from __future__ import annotations
 
@@ -6,33 +6,36 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from instances.boa.allocation import BoaAllocation, least_budget, least_cost
 from instances.boa.budget import proven
+from instances.boa.hull import BoolArray as BoolArray
+from instances.boa.hull import FloatArray, IntArray
 from instances.errors import InputError
 
-FloatArray = NDArray[np.float64]
-MOST_CELLS = 10_000_000  # entries of one array: 80 MB, of which a method holds a dozen
+MOST_CELLS = 10_000_000  # One array has no more entries: 80 MB, and a method holds a dozen of them.
 
 
 @dataclass(frozen=True)
 class WidthArrays:
     """Every class and epoch at every choice of (GPU type, width); M classes, L epochs at most, S choices.
 
-    `hours` (L, M, S): run time of the epoch, E[X]/s(k); infinite past a table's last width,
-    0 past a class's last epoch. `rescale` (M,): hours that a change of width takes. `rate` (S,): cost of the choice
-    per hour, price times width. `type` and `width` (S,): the choice, a position in `gpu_types` and a number of GPUs.
-    `epochs` (M,): their numbers.
-    `arrivals` (M,): λ_i. `share` (M,): factor of class i's completion time in the mean, w_i λ_i / Σ w λ.
+    - `hours` (L, M, S): run time of the epoch, E[X]/s(k); infinite past a table's last width, 0 past a class's last
+      epoch.
+    - `rescale` (M,): hours that a change of width takes.
+    - `rate` (S,): cost of the choice per hour, price times width.
+    - `type`, `width` (S,): the choice, a position in `gpu_types` and a number of GPUs.
+    - `epochs` (M,): number of epochs of each class.
+    - `arrivals` (M,): λ_i, jobs an hour.
+    - `share` (M,): factor of class i's completion time in the mean, w_i λ_i / Σ w λ.
     """
 
     hours: FloatArray
     rescale: FloatArray
     rate: FloatArray
-    type: NDArray[np.int64]
-    width: NDArray[np.int64]
-    epochs: NDArray[np.int64]
+    type: IntArray
+    width: IntArray
+    epochs: IntArray
     arrivals: FloatArray
     share: FloatArray
 
@@ -44,10 +47,10 @@ def shares(data: BoaAllocation) -> FloatArray:
 
 
 def width_arrays(data: BoaAllocation, last: int | None = None) -> WidthArrays:
-    """The arrays of `data`, its widths whole and up to `last`.
+    """The arrays of `data` over the whole widths up to `last`.
 
-    By default they go as far as the budget could pay for where each class and epoch has one width. Where jobs may be
-    mixed, a small share can run wider than that. Raises InputError where these are too many.
+    By default the widths go as far as the budget could pay for where each class and epoch has one width. Where jobs may
+    be mixed, a small share can run wider than that. Raises InputError where the arrays are too large.
     """
     widest = affordable_width(data) if last is None else last
     too_many = oversize(data, widest)
@@ -57,13 +60,13 @@ def width_arrays(data: BoaAllocation, last: int | None = None) -> WidthArrays:
     epochs = np.array([len(c.epochs) for c in data.classes])
     shape = int(epochs.max()), len(data.classes), len(data.gpu_types) * last
     hours = np.zeros(shape)
+    width = np.arange(1, last + 1)
     for i, c in enumerate(data.classes):
         for j, epoch in enumerate(c.epochs):
             for h, kind in enumerate(data.gpu_types):
-                speed = data.speedups(epoch.speedup.on(kind.name), last)
+                speed = epoch.speedup.on(kind.name).at(width.astype(float), data.max_width)
                 with np.errstate(divide="ignore"):
                     hours[j, i, h * last : (h + 1) * last] = epoch.size_hours / speed
-    width = np.arange(1, last + 1)
     prices = np.array([t.price for t in data.gpu_types], dtype=float)
     return WidthArrays(
         hours=hours,
@@ -92,7 +95,7 @@ def oversize(data: BoaAllocation, last: float | None = None) -> str | None:
 
 
 def affordable_width(data: BoaAllocation) -> float:
-    """The widest run that any epoch can have within the budget, the other epochs costing the least they can."""
+    """The widest run that any epoch can have within the budget, the other epochs costing the least possible."""
     spare = max(0.0, proven(data.budget) - least_budget(data))
     price = min(t.price for t in data.gpu_types)
     last = 1.0
@@ -101,7 +104,7 @@ def affordable_width(data: BoaAllocation) -> float:
         for epoch in c.epochs:
             for curve in (epoch.speedup.on(t.name) for t in data.gpu_types):
                 if curve.table is not None:
-                    last = max(last, len(data.hulls[curve.table]))
+                    last = max(last, len(curve.table.hull(data.max_width).speedup))
                     continue
                 run = _widest(curve.amdahl, curve.power, room / (price * epoch.size_hours))
                 change = room / (price * c.rescale_hours) if c.rescale_hours else math.inf
@@ -110,7 +113,7 @@ def affordable_width(data: BoaAllocation) -> float:
 
 
 def _widest(amdahl: float | None, power: float | None, cost: float) -> float:
-    """The width at which k/s(k) reaches `cost` >= 1, infinite where it never does."""
+    """The width at which k/s(k) reaches `cost` >= 1, infinite where no width is enough."""
     if amdahl is not None:
         return math.inf if amdahl == 1 else (cost - amdahl) / (1 - amdahl)
     assert power is not None

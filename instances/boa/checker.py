@@ -7,20 +7,22 @@ from bisect import bisect_right
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from instances.boa.allocation import BoaAllocation, Epoch, JobClass
+from instances.boa.allocation import BoaAllocation, JobClass
 from instances.boa.budget import granted
 from instances.boa.speedup import Curve
 from instances.errors import MalformedSolution
 from instances.options import Solution
 from instances.verdict import Verdict
 
-NOISE = 1e-9  # relative: a width this close to a limit is at it, shares that add up to 1 this closely are scaled to it
-LARGE = 1e300  # wider is no width
+# The noise is relative: a width this close to a limit is at the limit, and shares that add up to 1 this closely are
+# scaled to 1.
+NOISE = 1e-9
+LARGE = 1e300  # A number this large is no width.
 Point = tuple[float, float]
 
 
 def check_allocation(data: BoaAllocation, solution: Solution) -> Verdict:
-    """Check one of the three forms of a solution.
+    """Check a solution in one of three forms.
 
     `{"widths": {class: [per epoch]}}`: one width for each class and epoch. `{"paths": {class: [{probability,
     widths}]}}`: each job of the class draws one path. `{"assignment": {class: [[{type, width, fraction}]]}}`: with
@@ -51,7 +53,7 @@ def check_allocation(data: BoaAllocation, solution: Solution) -> Verdict:
 
 
 class _Book:
-    """Adds up times and costs."""
+    """Times and costs of a solution, added up, and the constraints that the solution breaks."""
 
     def __init__(self, data: BoaAllocation) -> None:
         self.data = data
@@ -59,17 +61,24 @@ class _Book:
         self.violations: list[str] = []
         self._spent: list[float] = []
         self._waited: list[float] = []
-        self._hulls: dict[int, list[Point]] = {}
+        self._hulls: dict[tuple[str, int, str], list[Point]] = {}
 
     def visit(self, job_class: JobClass, share: float, kind: str, width: float, hours: float) -> None:
-        """A `share` of the jobs of a class holds `width` GPUs for some hours."""
+        """Add a run.
+
+        - `job_class`: the class of the jobs.
+        - `share`: share of the jobs of the class that take part.
+        - `kind`, `width`: name of the GPU type and number of GPUs that are held.
+        - `hours`: length of the run, a change of width included.
+        """
         if share == 0:
             return
         self._waited.append(job_class.weight * job_class.arrivals_per_hour * share * hours)
         self._spent.append(job_class.arrivals_per_hour * share * hours * width * self.price[kind])
 
-    def run(self, epoch: Epoch, kind: str, width: Any, where: str) -> tuple[float, float]:
-        """The width, noise at its limits taken off, and the hours that the epoch takes; notes one not allowed."""
+    def run(self, job_class: JobClass, j: int, kind: str, width: Any) -> tuple[float, float]:
+        """The width of a run of epoch `j`, noise at the limits taken off, and hours; notes a width not allowed."""
+        epoch, where = job_class.epochs[j], f"width of class {job_class.name}, epoch {j}"
         number = _number(width, where)
         if number < 1 - NOISE:
             raise MalformedSolution(f"{where} must be >= 1, got {number!r}")
@@ -86,19 +95,21 @@ class _Book:
                     self.violations.append(f"{where} is {number:g}, {message.format(limit)}")
                 else:
                     number = float(limit)
-        return number, epoch.size_hours / self._speedup(curve, number)
+        return number, epoch.size_hours / self._speedup((job_class.name, j, kind), curve, number)
 
-    def _speedup(self, curve: Curve, width: float) -> float:
+    def _speedup(self, place: tuple[str, int, str], curve: Curve, width: float) -> float:
+        """The speedup s(k) at a width; `place` is that of the curve in the data: class, epoch and GPU type."""
         if curve.amdahl is not None:
             return width / (width * (1 - curve.amdahl) + curve.amdahl)
         if curve.power is not None:
             return math.exp(curve.power * math.log(width))
         assert curve.table is not None
-        if id(curve) not in self._hulls:
-            self._hulls[id(curve)] = _hull(curve.table.gpus, curve.table.speedup, self.data.max_width)
-        return _read(self._hulls[id(curve)], width)
+        if place not in self._hulls:
+            self._hulls[place] = _hull(curve.table.gpus, curve.table.speedup, self.data.max_width)
+        return _read(self._hulls[place], width)
 
     def verdict(self) -> Verdict:
+        """Mean completion time, hours, and the constraints broken, the budget last."""
         spent, budget = _sum(self._spent), self.data.budget
         if spent > granted(budget):
             self.violations.append(f"costs {spent:.10g}, over the budget {budget:.10g} by {spent - budget:.3g}")
@@ -107,15 +118,17 @@ class _Book:
 
 
 def _one_path(book: _Book, job_class: JobClass, widths: Any, share: float = 1.0) -> None:
+    """Add the jobs of a class, or a `share` of them, that take `widths` epoch by epoch."""
     kind = book.data.gpu_types[0].name
     before = None
-    for j, (epoch, width) in enumerate(_per_epoch(job_class, widths)):
-        held, hours = book.run(epoch, kind, width, f"width of class {job_class.name}, epoch {j}")
+    for j, width in enumerate(_per_epoch(job_class, widths)):
+        held, hours = book.run(job_class, j, kind, width)
         book.visit(job_class, share, kind, held, hours + (job_class.rescale_hours if held != before else 0.0))
         before = held
 
 
 def _paths(book: _Book, job_class: JobClass, paths: Any) -> None:
+    """Add the jobs of a class, each of which draws a path."""
     records = _records(paths, {"probability", "widths"}, f"paths of class {job_class.name}")
     shares = _shares([path["probability"] for path in records], f"probabilities of class {job_class.name}")
     for path, share in zip(records, shares, strict=True):
@@ -126,8 +139,9 @@ def _paths(book: _Book, job_class: JobClass, paths: Any) -> None:
 
 
 def _assignment(book: _Book, job_class: JobClass, epochs: Any) -> None:
+    """Add the jobs of a class, shared out in each epoch over (type, width)."""
     before = None
-    for j, (epoch, options) in enumerate(_per_epoch(job_class, epochs)):
+    for j, options in enumerate(_per_epoch(job_class, epochs)):
         where = f"class {job_class.name}, epoch {j}"
         records = _records(options, {"type", "width", "fraction"}, where)
         shares = _shares([option["fraction"] for option in records], f"fractions of {where}")
@@ -140,19 +154,21 @@ def _assignment(book: _Book, job_class: JobClass, epochs: Any) -> None:
             kind = option["type"]
             if not isinstance(kind, str) or kind not in book.price:
                 raise MalformedSolution(f"{where}: unknown GPU type {_shown(kind)}")
-            width, hours = book.run(epoch, kind, option["width"], f"width of {where}")
+            width, hours = book.run(job_class, j, kind, option["width"])
             changed = job_class.rescale_hours if (kind, width) != before else 0.0
             book.visit(job_class, share, kind, width, hours + changed)
             before = (kind, width) if share > 0 else before
 
 
-def _per_epoch(job_class: JobClass, entries: Any) -> list[tuple[Epoch, Any]]:
+def _per_epoch(job_class: JobClass, entries: Any) -> list[Any]:
+    """The entries of a class as a list. Raises MalformedSolution unless there is one for each epoch."""
     if isinstance(entries, str) or not isinstance(entries, Sequence) or len(entries) != len(job_class.epochs):
         raise MalformedSolution(f"class {job_class.name} must have {len(job_class.epochs)} entries, one for each epoch")
-    return list(zip(job_class.epochs, entries, strict=True))
+    return list(entries)
 
 
 def _records(entries: Any, names: set[str], where: str) -> list[Mapping[str, Any]]:
+    """The entries as a list of objects with the fields `names`. Raises MalformedSolution."""
     if isinstance(entries, str) or not isinstance(entries, Sequence) or not entries:
         raise MalformedSolution(f"{where} must be a list with entries")
     for entry in entries:
@@ -162,13 +178,14 @@ def _records(entries: Any, names: set[str], where: str) -> list[Mapping[str, Any
 
 
 def _number(value: Any, where: str) -> float:
+    """A value as a number. Raises MalformedSolution for a value of another kind, or too large."""
     if isinstance(value, bool) or not isinstance(value, int | float) or not -LARGE < value < LARGE:
         raise MalformedSolution(f"{where} must be a number, got {_shown(value)}")
     return float(value)
 
 
 def _shares(values: Sequence[Any], where: str) -> list[float]:
-    """Shares that add up to 1, scaled so that they do to the last digit."""
+    """Shares that add up to 1, scaled so that the sum is 1 to the last digit."""
     shares = [_number(value, where) for value in values]
     for share in shares:
         if not 0 <= share <= 1 + NOISE:
@@ -188,6 +205,7 @@ def _shown(value: Any) -> str:
 
 
 def _sum(values: Sequence[float]) -> float:
+    """The sum of `values` >= 0, infinite where floats cannot hold the sum."""
     try:
         return math.fsum(values)
     except OverflowError:
@@ -215,6 +233,7 @@ def _hull(gpus: Sequence[int], speedup: Sequence[float], max_width: int | None) 
 
 
 def _read(corners: Sequence[Point], width: float) -> float:
+    """The value at a width of the hull with `corners`: linear between corners, level past the last."""
     at = bisect_right(corners, (width, math.inf))
     if at == len(corners):
         return corners[-1][1]

@@ -1,4 +1,4 @@
-"""Instances of `boa-allocation` made up or taken from a paper's example."""
+"""Random instances of `boa-allocation`, each from a seed."""
 
 from __future__ import annotations
 
@@ -7,29 +7,8 @@ import numpy as np
 from instances.boa.allocation import BoaAllocation, Epoch, JobClass, least_budget
 from instances.boa.budget import on_grid_from
 from instances.boa.speedup import Points, Speedup
-from instances.envelope import Instance, Reference
+from instances.envelope import Instance
 from instances.errors import InputError
-
-FIGURE_1_LEAST = 0.88  # from this budget on, both widths of Figure 1 are above 1
-
-
-def figure_1(budget: float) -> Instance:
-    """The two job types of Figure 1 of "How to Rent GPUs on a Budget", with the closed form of their optimum.
-
-    Type 1 follows Amdahl's law with 0.8 parallel, type 2 the square root; arrival rates 0.4, sizes 1. With the
-    multiplier 1/t² the widths are 2t and t², which cost 0.32 + 0.56 t and take 0.1 + 0.7/t on average.
-    """
-    epoch = {"amdahl": Speedup(amdahl=0.8), "root": Speedup(power=0.5)}
-    classes = tuple(
-        JobClass(name=name, arrivals_per_hour=0.4, rescale_hours=0.0, epochs=(Epoch(size_hours=1.0, speedup=speedup),))
-        for name, speedup in epoch.items()
-    )
-    data = BoaAllocation(budget=budget, classes=classes, widths="continuous")
-    known = None
-    if budget >= FIGURE_1_LEAST:
-        optimum = 0.1 + 0.7 * 0.56 / (budget - 0.32)
-        known = Reference(objective=optimum, bound=optimum, proved_by="closed form t = (b - 0.32)/0.56, 0.1 + 0.7/t")
-    return Instance.of(data, f"figure-1-budget-{budget:g}", "How to Rent GPUs on a Budget, Figure 1", known)
 
 
 def random_allocation(
@@ -41,14 +20,20 @@ def random_allocation(
     rescale: float = 0.1,
     budget_over_least: float = 2.0,
     seed: int = 0,
-) -> Instance:
-    """Classes whose parallel share drifts over their epochs, mostly upwards, as batches grow while a model converges.
+) -> Instance[BoaAllocation]:
+    """Random classes whose parallel share drifts over their epochs, mostly upwards, as batches grow with convergence.
 
     Speedups are Amdahl's as tables of 1 ... `widths` GPUs.
 
-    `epochs`: how many each class has, or the range it is drawn from. `size_hours`: median size of a job.
-    `rescale`: the mean ratio of the rescaling time to the mean size of an epoch. `budget_over_least`: the budget as a
-    multiple of the least that the jobs cost. Raises InputError for an argument out of range.
+    - `classes`: number of classes.
+    - `epochs`: number of epochs of each class, or the range that numbers are drawn from.
+    - `widths`: last width of the tables, GPUs.
+    - `size_hours`: median size of a job, hours on one GPU.
+    - `rescale`: mean ratio of the rescaling time to the mean size of an epoch.
+    - `budget_over_least`: budget as a multiple of the least that the jobs cost.
+    - `seed`: seed of all draws.
+
+    Raises InputError for an argument out of range.
     """
     low, high = (epochs, epochs) if isinstance(epochs, int) else epochs
     limits: list[tuple[str, float, float]] = [
@@ -80,6 +65,7 @@ def random_allocation(
 def _random_class(
     rng: np.random.Generator, name: str, epochs: int, widths: int, size_hours: float, rescale: float
 ) -> JobClass:
+    """A random class of `epochs` epochs, whose parallel share is the logistic function of a noisy line."""
     logit = rng.normal(1.5, 1.0) + rng.uniform(-1, 3) * np.linspace(0, 1, epochs) + rng.normal(0, 0.3, epochs)
     parallel = 1 / (1 + np.exp(-logit))
     sizes = size_hours / epochs * rng.lognormal(0, 1) * rng.lognormal(0, 0.5, epochs)

@@ -1,17 +1,27 @@
-"""Speedup functions s(k): how many times faster an epoch runs on k GPUs than on one (BOA, section 3.1)."""
+"""Speedup functions s(k): how many times as fast an epoch runs on k GPUs as on one (BOA, section 3.1)."""
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import Annotated, Self
 
 import numpy as np
-from numpy.typing import NDArray
 from pydantic import ConfigDict, Field, model_validator
 
+from instances.boa.hull import FloatArray, Hull
 from instances.fields import Frozen, PositiveCount, PositiveRatio, Share, refuse
 
-FloatArray = NDArray[np.float64]
-LAST_WIDTH = 100_000  # the widest entry of a table
+LAST_WIDTH = 100_000  # No table has an entry for more GPUs.
+
+
+def amdahl_time(parallel: FloatArray | float, width: FloatArray) -> FloatArray:
+    """Time 1/s(k) of Amdahl's law, relative to one GPU, for a parallel share and a width."""
+    return np.asarray(1 - parallel + parallel / width)
+
+
+def power_time(exponent: FloatArray | float, width: FloatArray) -> FloatArray:
+    """Time 1/s(k) of the power k^a, relative to one GPU, for an exponent and a width."""
+    return np.asarray(width**-exponent)
 
 
 class Points(Frozen):
@@ -34,13 +44,27 @@ class Points(Frozen):
         return self
 
     def raw(self, last: int | None = None) -> FloatArray:
-        """The speedups as measured on 1, 2, ... GPUs up to `last` (or the last entry), linear between entries."""
+        """Measured speedups on 1, 2, ... GPUs up to `last` (or the last entry), linear between entries."""
         last = self.gpus[-1] if last is None else min(last, self.gpus[-1])
+        if len(self.gpus) == self.gpus[-1]:  # An entry for every width needs no interpolation, which is slow to set up.
+            return np.array(self.speedup[:last])
         return np.interp(np.arange(1, last + 1), self.gpus, self.speedup)
+
+    @cached_property
+    def hulls(self) -> dict[int, Hull]:
+        """Hulls made so far, by the last width of each."""
+        return {}
+
+    def hull(self, last: int | None = None) -> Hull:
+        """The concave hull of the table up to `last`, or up to the last entry; made once."""
+        end = self.gpus[-1] if last is None else min(last, self.gpus[-1])
+        if end not in self.hulls:
+            self.hulls[end] = Hull.of(self.raw(end))
+        return self.hulls[end]
 
 
 class Curve(Frozen):
-    """One speedup function: exactly one of the three forms.
+    """A speedup function in exactly one of three forms.
 
     `amdahl` p: 1 / (1 - p + p / k). `power` a: k^a. `table`: measured points, of which the least non-decreasing
     concave function above them counts (section 3.2); it ends at the table's last width.
@@ -49,6 +73,16 @@ class Curve(Frozen):
     amdahl: Share | None = None
     power: Share | None = None
     table: Points | None = None
+
+    def at(self, width: FloatArray, max_width: int | None = None) -> FloatArray:
+        """Speedups s(k) on `width` GPUs, real numbers >= 1; `max_width` cuts a table, and past its end s is 0."""
+        if self.amdahl is not None:
+            return 1.0 / amdahl_time(self.amdahl, width)
+        if self.power is not None:
+            return np.asarray(width**self.power)
+        assert self.table is not None
+        hull = self.table.hull(max_width).speedup
+        return np.where(width <= len(hull), np.interp(width, np.arange(1, len(hull) + 1), hull), 0.0)
 
     @model_validator(mode="after")
     def _one_form(self) -> Self:
@@ -59,7 +93,7 @@ class Curve(Frozen):
 
 
 class Speedup(Curve):
-    """The speedup function of an epoch: one for every GPU type, or one by the name of each type."""
+    """The speedup function of an epoch: the same on every GPU type, or one by the name of each type."""
 
     model_config = ConfigDict(extra="allow")
     __pydantic_extra__: dict[str, Curve]
@@ -72,9 +106,9 @@ class Speedup(Curve):
 
     @property
     def by_type(self) -> dict[str, Curve]:
-        """The functions of the GPU types by name; empty where one holds for every type."""
+        """The speedup functions of the GPU types by name; empty where a single one holds for every type."""
         return self.__pydantic_extra__
 
     def on(self, gpu_type: str) -> Curve:
-        """The function on GPUs of this type."""
+        """The speedup function on a GPU type."""
         return self.by_type.get(gpu_type, self)

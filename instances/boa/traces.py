@@ -1,32 +1,23 @@
-"""Instances of `boa-allocation` from a job trace and a table of measured speedups, both in their public CSV form."""
+"""Instances of `boa-allocation` from a job trace and a table of measured speedups, both in public CSV forms."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from functools import cache
-from importlib.resources import files
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 
 from instances.boa.allocation import BoaAllocation, Epoch, JobClass
-from instances.boa.hull import concave_hull
 from instances.boa.speedup import Points, Speedup
+from instances.boa.tables import table
 from instances.envelope import Instance
 from instances.errors import InputError
 from instances.tables import one_line, read_numbers
 from instances.validation import input_errors, validated
 
-HOUR = 3600.0
+HOUR = 3600.0  # seconds
 SPEEDUP_COLUMNS = ("epoch_index", "epoch_size_gpu_seconds", "k", "speedup")
-
-
-@cache
-def table(name: str) -> pd.DataFrame:
-    """The table `data/<name>.csv`; its columns are described in `data/README.md`."""
-    with (files("instances.boa") / "data" / f"{name}.csv").open(encoding="utf-8") as file:
-        return pd.read_csv(file)
 
 
 def from_trace(
@@ -37,21 +28,23 @@ def from_trace(
     hours: float | None = None,
     rescale_seconds: float | Mapping[str, float] | None = None,
     max_width: int | None = None,
-) -> Instance:
-    """One class for each application of a job trace (columns `name, time, application`; `time` in s).
+) -> Instance[BoaAllocation]:
+    """The instance of a job trace: a class for each application, which arrives at its long-run average (section 3.1).
 
-    A class arrives at its number of jobs over the trace's `hours` (default: until the last submission), the paper's
-    long-run average (section 3.1). Its epochs, their mean sizes and speedups are those of the table `speedups` (columns
-    `app, epoch_index, epoch_size_gpu_seconds, k, speedup`; default: the measured one of this package).
-    `rescale_seconds`: one time for all, or by application; default: the measured ones. `budget_over_load`: the budget
-    as a multiple of the load Σ λ E[X].
+    - `trace`: CSV file with the columns `name, time, application`; `time` of submission in seconds.
+    - `budget_over_load`: budget as a multiple of the load Σ λ E[X].
+    - `speedups`: CSV file with the columns `app, epoch_index, epoch_size_gpu_seconds, k, speedup`; default: the table
+      measured on NVIDIA T4 that comes with the package.
+    - `hours`: length of the trace, hours; default: until the last submission.
+    - `rescale_seconds`: time of a rescaling, seconds, for all or by application; default: the measured times.
+    - `max_width`: most GPUs of a job; default: the last width of each table.
 
     Raises InputError for a file that cannot be read, a missing column, a bad value or an unknown application.
     """
     jobs = read_numbers(trace, ("time",), text=("name", "application"))
     if jobs.empty:
         raise InputError(f"{trace}: has no jobs")
-    epochs = _epochs(speedups)
+    epochs = epochs_of(speedups)
     for line, application in zip(jobs.index + 2, jobs["application"], strict=True):
         if application not in epochs:
             raise InputError(
@@ -60,7 +53,7 @@ def from_trace(
     span = float(jobs["time"].max()) / HOUR if hours is None else hours
     counts = jobs["application"].value_counts(sort=False)
     with input_errors(str(trace)):
-        data = _allocation(
+        data = allocation_of(
             {str(a): int(n) for a, n in counts.items()}, span, epochs, rescale_seconds, budget_over_load, max_width
         )
     curves = Path(speedups).name if speedups else "measured on NVIDIA T4"
@@ -69,37 +62,25 @@ def from_trace(
         return Instance.of(data, f"{Path(trace).stem}-budget-{budget_over_load:g}", source)
 
 
-def newtrace(budget_over_load: float = 2.0, *, rescale_seconds: float | None = None) -> Instance:
-    """newTrace (960 jobs of five applications in 48 h, Table 1 of BOA) with speedups measured on NVIDIA T4.
-
-    The budget is a multiple of the load; `rescale_seconds` replaces the measured times of a rescaling.
-    """
-    rows = table("traces").query("trace == 'newtrace'")
-    counts = {str(row["application"]): int(row["jobs"]) for row in rows.to_dict("records")}
-    hours = float(rows["last_submission_s"].iloc[0]) / HOUR
-    data = _allocation(counts, hours, _epochs(None), rescale_seconds, budget_over_load, None)
-    source = "newTrace of Sia (SOSP'23), workload-1, as in Table 1 of BOA; speedups measured on NVIDIA T4"
-    return Instance.of(data, f"newtrace-budget-{budget_over_load:g}", source)
-
-
-def hull_deviation(data: BoaAllocation) -> dict[str, float]:
-    """For each class the most by which the concave hull of a measured table exceeds it, as a share of the measured."""
-    most = {}
-    for c in data.classes:
-        tables = [curve.table for e in c.epochs for curve in (e.speedup, *e.speedup.by_type.values()) if curve.table]
-        raw = [points.raw(data.max_width) for points in tables]
-        most[c.name] = max((float((concave_hull(r[None])[0] / r - 1).max()) for r in raw), default=0.0)
-    return most
-
-
-def _allocation(
+def allocation_of(
     counts: Mapping[str, int],
     hours: float,
     epochs: Mapping[str, tuple[Epoch, ...]],
     rescale_seconds: float | Mapping[str, float] | None,
     budget_over_load: float,
-    max_width: int | None,
+    max_width: int | None = None,
 ) -> BoaAllocation:
+    """The data of a workload, a class for each application.
+
+    - `counts`: number of jobs of each application.
+    - `hours`: length of the workload, hours.
+    - `epochs`: epochs of each application.
+    - `rescale_seconds`: time of a rescaling, seconds, for all or by application; `None` for the measured times.
+    - `budget_over_load`: budget as a multiple of the load Σ λ E[X].
+    - `max_width`: most GPUs of a job, if limited.
+
+    Raises InputError.
+    """
     if not np.isfinite(hours) or hours <= 0:
         raise InputError(f"hours: must be > 0, got {hours}")
     measured = table("applications").set_index("app")["rescale_seconds_sia"].to_dict()
@@ -119,8 +100,8 @@ def _allocation(
     return validated(BoaAllocation, content)
 
 
-def _epochs(path: str | Path | None) -> dict[str, tuple[Epoch, ...]]:
-    """The epochs of each application of a speedup table."""
+def epochs_of(path: str | Path | None = None) -> dict[str, tuple[Epoch, ...]]:
+    """The epochs of each application of a speedup table; default: the table of the package. Raises InputError."""
     rows = table("speedups") if path is None else read_numbers(path, SPEEDUP_COLUMNS, text=("app",))
     where = "speedups.csv" if path is None else str(path)
     if rows.empty:
@@ -140,6 +121,7 @@ def _epochs(path: str | Path | None) -> dict[str, tuple[Epoch, ...]]:
 
 
 def _points(at: str, group: pd.DataFrame) -> Points:
+    """The speedups of an epoch, in rows by width. Raises InputError for a width or a speedup out of place."""
     k, speedup = group["k"].to_numpy(), group["speedup"].to_numpy(dtype=float)
     lines = group.index.to_numpy() + 2
     for i, line in enumerate(lines):

@@ -1,4 +1,4 @@
-"""The frontier of budget against mean completion time, every point proven, and its inverse.
+"""The frontier of budget against mean completion time, every point proven, and the inverse.
 
 Arrays, network and the lines of the dual are made once and shared by all budgets.
 """
@@ -12,20 +12,21 @@ from dataclasses import dataclass
 import numpy as np
 
 from instances import Answer, InputError, Options, Result, conclude
-from instances.boa import BoaAllocation, enough, least_budget, on_grid_from
+from instances.boa import BoaAllocation, enough, least_budget, merged_segments, on_grid_from
+from instances.boa.arrays import FloatArray
 from instances.fields import on_grid
-from models.boa.convex import convex_answer
-from models.boa.curves import TABLE, Curves, Lagrangian, curves
-from models.boa.micp import prepare, solve_micp
-from models.boa.network import FloatArray
+from models.boa.convex.convex_dual import ConvexDual
+from models.boa.convex.curves import TABLE, Curves, curves
+from models.boa.convex.multiplier_search import convex_answer
+from models.boa.rescaling.micp import prepare, solve_micp
 
-WANTED = 1e-6  # relative: how closely the least budget for a wanted time is found
-MOST_BUDGET = 1e9
+WANTED = 1e-6  # The least budget for a wanted time is found to this share of the budget.
+MOST_BUDGET = 1e9  # No budget is greater.
 
 
 @dataclass(frozen=True)
 class Frontier:
-    """Solves one instance for any budget from the least up to its own.
+    """The frontier of an instance: the optimum for any budget from the least up to the instance's own.
 
     `fastest_budget`: what the fastest policy costs; infinite where speedups never level off.
     """
@@ -35,7 +36,7 @@ class Frontier:
     fastest_budget: float
 
     def at(self, budget: float, options: Options = Options()) -> Result:
-        """The proven optimum for `budget`. Raises InputError where it is under the least or over the instance's own."""
+        """The proven optimum for `budget`. Raises InputError where under the least or over the instance's own."""
         data = with_budget(self.data, budget)
         if data.budget > self.data.budget:
             raise InputError(f"budget: must be <= {self.data.budget:g}, got {budget:g}")
@@ -68,17 +69,17 @@ class Frontier:
 
 
 def frontier(data: BoaAllocation) -> Frontier:
-    """The frontier of `data` up to its own budget. Raises InputError."""
+    """The frontier of `data` up to the budget there. Raises InputError."""
     if data.unsolved:
         raise InputError(f"data.widths: {data.unsolved}")
     if data.convex:
-        lagrangian = Lagrangian(curves(data))
-        lagrangian.check_bounded()
+        dual = ConvexDual(curves(data))
+        dual.check_bounded()
 
         def solve_convex(budget: float, options: Options) -> Answer:
-            return convex_answer(with_budget(data, budget), lagrangian, options)
+            return convex_answer(with_budget(data, budget), dual, options)
 
-        return Frontier(data, solve_convex, lagrangian.at(0.0).cost)
+        return Frontier(data, solve_convex, dual.at(0.0).cost)
     prepared = prepare(data)
 
     def solve(budget: float, options: Options) -> Answer:
@@ -88,7 +89,7 @@ def frontier(data: BoaAllocation) -> Frontier:
 
 
 def with_budget(data: BoaAllocation, budget: float) -> BoaAllocation:
-    """`data` with another budget, put on the grid. Raises InputError where that is under the least."""
+    """The instance `data` with another budget, put on the grid. Raises InputError where that is under the least."""
     least = least_budget(data)
     if not (enough(budget, least) and budget <= MOST_BUDGET):
         raise InputError(f"budget: must be in [{least:.6g}, {MOST_BUDGET:g}], got {budget:g}")
@@ -97,9 +98,9 @@ def with_budget(data: BoaAllocation, budget: float) -> BoaAllocation:
 
 
 def fastest_budget(data: BoaAllocation) -> float:
-    """What the fastest policy costs, infinite where speedups never level off: a greater budget buys nothing."""
+    """The cost of the fastest policy, infinite where speedups never level off: a greater budget buys nothing."""
     if data.convex:
-        return Lagrangian(curves(data)).at(0.0).cost
+        return ConvexDual(curves(data)).at(0.0).cost
     curves_of = (epoch.speedup.on(t.name) for c in data.classes for epoch in c.epochs for t in data.gpu_types)
     if data.max_width is None and any(curve.amdahl or curve.power for curve in curves_of):
         return math.inf
@@ -121,12 +122,5 @@ def table_frontier(c: Curves) -> tuple[FloatArray, FloatArray]:
     z = 1 / c.speed[c.rows()]
     time = c.value[:, None] * z
     cost = c.price[:, None] * z * np.arange(1, z.shape[1] + 1)
-    gain, loss = time[:, :-1] - time[:, 1:], np.maximum(np.diff(cost, axis=1), 0.0)
-    start = cost.argmin(1)
-    used = (np.arange(z.shape[1] - 1) >= start[:, None]) & (gain > 0)
-    with np.errstate(divide="ignore"):
-        order = np.argsort(-(gain[used] / loss[used]), kind="stable")
-    rows = np.arange(len(z))
-    budgets = cost[rows, start].sum() + np.concatenate([[0.0], np.cumsum(loss[used][order])])
-    times = time[rows, start].sum() - np.concatenate([[0.0], np.cumsum(gain[used][order])])
-    return budgets, times
+    segments = merged_segments(time, cost)
+    return segments.cost, segments.time

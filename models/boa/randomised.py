@@ -1,7 +1,8 @@
-"""The randomised policy: each job of one class draws one of two paths, and the budget is used up.
+"""The randomised policy: each job of a class draws one of two paths, and the budget is used up.
 
-It attains the Lagrangian bound over all whole widths, so no policy with fixed probabilities does better; Lemma 4.3, by
-which mixing never helps, does not carry over to whole widths and rescaling times. It is no policy of the exact problem.
+The policy attains the Lagrangian bound over all whole widths, so no policy with fixed probabilities does better. Lemma
+4.3, by which mixing never helps, does not carry over to whole widths and rescaling times. The randomised policy is no
+policy of the exact problem.
 """
 
 from __future__ import annotations
@@ -12,10 +13,10 @@ from instances import Answer, InputError
 from instances.boa import BoaAllocation, planned
 from instances.method import ANY, method
 from instances.options import Options
-from models.boa.convex import exact_convex
-from models.boa.lagrangian import affordable, unaffordable
-from models.boa.micp import Prepared
-from models.boa.widest import prepare_mixed
+from models.boa.convex.multiplier_search import exact_convex
+from models.boa.rescaling.micp import Prepared
+from models.boa.rescaling.path_dual import affordable, unaffordable
+from models.boa.rescaling.width_limit import prepare_mixed
 
 
 @method("heuristic", ANY)

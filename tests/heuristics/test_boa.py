@@ -6,15 +6,16 @@ import numpy as np
 import pytest
 
 from heuristics.boa import equal_share, one_width, width_calculator, width_calculator_whole_job
-from heuristics.boa.one_width import _equal_parts
-from heuristics.boa.plan import plan
-from heuristics.boa.segments import Segments
+from heuristics.boa.convex_relaxation import ConvexRelaxation
+from heuristics.boa.epoch_arrays import epoch_arrays
+from heuristics.boa.fixed_width import _equal_parts
 from heuristics.boa.width_calculator import _starts, powers, powers_and_whole
 from instances import Options, check
 from instances.boa import figure_1, least_budget, newtrace, random_allocation
 from models.boa import exact
-from models.boa.convex import solve_convex
-from models.boa.curves import Lagrangian, curves
+from models.boa.convex.convex_dual import ConvexDual
+from models.boa.convex.curves import curves
+from models.boa.convex.multiplier_search import solve_convex
 
 
 @pytest.mark.parametrize(
@@ -33,7 +34,7 @@ def test_candidates_of_line_4(epochs: int, paper: list[int], with_whole: list[in
 
 
 def test_super_epochs_start_every_g_epochs_of_their_class():
-    p = plan(random_allocation(3, 5, 4).data)
+    p = epoch_arrays(random_allocation(3, 5, 4).data)
     assert _starts(p, (2, 5, 4)).tolist() == [0, 2, 4, 5, 10, 14]
 
 
@@ -42,7 +43,7 @@ def test_the_same_seed_gives_the_same_widths():
     runs = [width_calculator(data, Options(seed=seed)) for seed in (3, 3, 4, 5, 6)]
     assert runs[0].solution == runs[1].solution
     assert len({r.objective for r in runs}) > 1
-    assert runs[0].options == {"seed": 3}
+    assert runs[0].options == {"time_limit": None, "seed": 3}
 
 
 def test_without_rescaling_and_gluing_only_rounding_is_lost():
@@ -59,11 +60,11 @@ def test_without_rescaling_and_gluing_only_rounding_is_lost():
 def test_segments_solve_the_convex_problem(share: float):
     """Against the models' multiplier search, of which they share nothing."""
     data = random_allocation(3, 6, 20, rescale=0.0, seed=3, budget_over_least=3).data
-    p = plan(data)
+    p = epoch_arrays(data)
     grid = np.arange(1, p.hours.shape[1] + 1, dtype=float)
     budget = least_budget(data) * share
-    width = Segments(p.hours, grid, p.value, p.price).solve(budget)
-    mix = solve_convex(Lagrangian(curves(data.model_copy(update={"widths": "continuous"}))), budget)
+    width = ConvexRelaxation(p.hours, grid, p.value, p.price).solve(budget)
+    mix = solve_convex(ConvexDual(curves(data.model_copy(update={"widths": "continuous"}))), budget)
     chosen = mix.share * mix.dear.width + (1 - mix.share) * mix.cheap.width
     settled = mix.dear.width == mix.cheap.width
     assert width[settled] == pytest.approx(chosen[settled])
@@ -77,9 +78,9 @@ def _hours_at(hours: np.ndarray, width: np.ndarray) -> np.ndarray:
     return 1 / np.array(speed)
 
 
-def test_plan_counts_time_and_cost_as_the_checker_does():
+def test_epoch_arrays_count_time_and_cost_as_the_checker_does():
     data = random_allocation(3, 4, 5, seed=4).data
-    p, rng = plan(data), np.random.default_rng(0)
+    p, rng = epoch_arrays(data), np.random.default_rng(0)
     for _ in range(20):
         width = rng.integers(1, 6, len(p.hours))
         assert p.time_and_cost(width)[0] == pytest.approx(check(data, p.solution(width)).objective)

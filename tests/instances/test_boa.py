@@ -59,8 +59,11 @@ BAD = {
         put(*CURVE, "table", "gpus", value=[1, 4, 2]),
         f"{AT}.table.gpus[2]: must be sorted without repetition, so > 4, got 2",
     ),
-    "zero speedup": (put(*CURVE, "table", "speedup", 1, value=0), f"{AT}.table.speedup[1]: must be > 0, got 0"),
-    "negative speedup": (put(*CURVE, "table", "speedup", 1, value=-2), f"{AT}.table.speedup[1]: must be > 0, got -2"),
+    "zero speedup": (put(*CURVE, "table", "speedup", 1, value=0), f"{AT}.table.speedup[1]: must be >= 1e-09, got 0"),
+    "negative speedup": (
+        put(*CURVE, "table", "speedup", 1, value=-2),
+        f"{AT}.table.speedup[1]: must be >= 1e-09, got -2",
+    ),
     "width 1 missing": (
         put(*CURVE, "table", "gpus", 0, value=2),
         f"{AT}.table.gpus[1]: must be sorted without repetition, so > 2, got 2",
@@ -178,9 +181,9 @@ def test_the_hull_ends_at_max_width_and_counts_from_there():
     table = {"table": {"gpus": [1, 2, 3], "speedup": [1, 0.5, 3]}}
     wide = parse(put(*CURVE, value=table)).data
     narrow = parse(content(max_width=2) | {"data": put(*CURVE, value=table)["data"] | {"max_width": 2}}).data
-    assert wide.hulls[wide.classes[0].epochs[0].speedup.table].tolist() == [1, 2, 3]
-    assert narrow.hulls[narrow.classes[0].epochs[0].speedup.table].tolist() == [1, 1]
-    assert wide.hulls.deviation == pytest.approx(3.0)
+    assert wide.classes[0].epochs[0].speedup.table.hull(wide.max_width).speedup.tolist() == [1, 2, 3]
+    assert narrow.classes[0].epochs[0].speedup.table.hull(narrow.max_width).speedup.tolist() == [1, 1]
+    assert wide.classes[0].epochs[0].speedup.table.hull().deviation == pytest.approx(3.0)
     assert hull_deviation(wide) == {"a": pytest.approx(3.0)}
 
 
@@ -296,7 +299,7 @@ def test_newtrace_is_that_of_table_1():
         "imagenet": pytest.approx(0.00625, abs=1e-4),
     }
     assert data.budget == pytest.approx(2 * data.load)
-    assert np.diff(data.hulls[data.classes[0].epochs[0].speedup.table]).min() >= 0
+    assert np.diff(data.classes[0].epochs[0].speedup.table.hull(data.max_width).speedup).min() >= 0
 
 
 def test_one_type_may_be_named_in_its_speedups():

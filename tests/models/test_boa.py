@@ -10,11 +10,13 @@ import pytest
 from instances import InputError, Options, check
 from instances.boa import BoaAllocation, Epoch, GpuType, JobClass, Speedup, figure_1, newtrace, random_allocation
 from models.boa import build_literal, exact, literal, randomised
-from models.boa.cone import literal_cone, literal_lp
-from models.boa.curves import curves
+from models.boa.convex.cone_program import literal_cone
+from models.boa.convex.curves import curves
+from models.boa.convex.linear_program import literal_lp
 from models.boa.frontier import fastest_budget, frontier, table_frontier
-from models.boa.micp import prepare, solve_micp
-from models.boa.network import network, path
+from models.boa.rescaling.micp import prepare, solve_micp
+from models.boa.rescaling.network import network, path
+from models.boa.rescaling.parameters import GapClosingParameters
 
 FIGURE_1 = {1: 0.6764705882, 1.5: 0.4322033898, 2: 0.3333333333, 3: 0.2462686567}
 
@@ -249,9 +251,8 @@ def test_all_corners_of_the_frontier_of_tables_at_once():
         assert frontier(smooth).at(float(budget)).objective == pytest.approx(np.interp(budget, budgets, times))
 
 
-def test_memory_has_an_end(monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr("models.boa.micp.MOST_LABELS", 100)
+def test_memory_has_an_end():
     data = random_allocation(5, 60, 64, seed=1).data
-    answer = solve_micp(prepare(data), data.budget, Options())
+    answer = solve_micp(prepare(data), data.budget, Options(), parameters=GapClosingParameters(most_labels=100))
     assert "partial paths" in answer.reason
     assert answer.bound < check(data, answer.solution).objective

@@ -5,12 +5,13 @@ from __future__ import annotations
 import random
 from typing import Any
 
+import numpy as np
 import pytest
 
 from instances import Options, check
 from instances.boa import BoaAllocation, Curve, least_budget
 from models.boa import exact, literal, randomised
-from models.boa.cone import literal_lp
+from models.boa.convex.linear_program import literal_lp
 
 WIDE = 400  # entries of the table
 CASES = 200
@@ -48,7 +49,7 @@ def drawn(seed: int, types: int, rescale: bool) -> tuple[BoaAllocation, BoaAlloc
     for c in classes:
         for epoch in c["epochs"]:
             for name, given in epoch["speedup"].items():
-                speedup = plain.speedups(Curve.model_validate(given), WIDE)
+                speedup = Curve.model_validate(given).at(np.arange(1.0, WIDE + 1))
                 epoch["speedup"][name] = {"table": {"gpus": list(range(1, WIDE + 1)), "speedup": speedup.tolist()}}
     return plain, BoaAllocation.model_validate(content)
 

@@ -16,11 +16,12 @@ from instances.boa import BoaAllocation, concave_hull, least_budget, random_allo
 from instances.boa.checker import _hull, _read
 from instances.files import dump
 from models import boa as models
-from models.boa.cone import literal_cone, literal_lp
-from models.boa.convex import exact_convex
-from models.boa.micp import prepare, solve_micp
-from models.boa.network import network
-from models.boa.reduced import reduce
+from models.boa.convex.cone_program import literal_cone
+from models.boa.convex.linear_program import literal_lp
+from models.boa.convex.multiplier_search import exact_convex
+from models.boa.rescaling.micp import prepare, solve_micp
+from models.boa.rescaling.network import network
+from models.boa.rescaling.reduced_costs import reduced_costs
 from tests.boa_cases import allocations, best_policy, exact_mean_jct, policies
 
 CLOSE = {"rel": 2e-6, "abs": 1e-9}
@@ -76,7 +77,7 @@ def test_units_never_exceed_what_they_round(data: BoaAllocation) -> None:
     net = network(data)
     prepared = prepare(data)
     over, inside = prepared.dual.maximise(data.budget)
-    r = reduce(net, inside, data.budget, 10.0)
+    r = reduced_costs(net, inside, data.budget, 10.0)
     finite = np.isfinite(net.time)
     assert (r.time[finite] * r.unit <= net.time[finite]).all()
     assert (r.cost * (data.budget / r.budget) <= net.cost).all()

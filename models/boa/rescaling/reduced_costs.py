@@ -1,4 +1,4 @@
-"""The network in whole units and the reduced costs of its arcs, from which the gap is closed.
+"""Reduced costs of the arcs of the network in whole units, from which the gap is closed.
 
 Times and costs are rounded down to whole units, so that every policy within the budget stays within it and none looks
 slower than it is: the optimum in units is a rigorous lower bound, and sums of units are exact. One unit is 2^-50 of the
@@ -12,21 +12,30 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from models.boa.lagrangian import Line, potentials, rounding
-from models.boa.network import FloatArray, IntArray, Network
+from instances.boa.arrays import FloatArray, IntArray
+from models.boa.rescaling.network import Network
+from models.boa.rescaling.path_dual import Line, potentials, rounding
 
-BITS = 50
+BITS = 50  # The budget has at most 2^50 units.
 
 
 @dataclass(frozen=True)
-class Reduced:
-    """Whole-unit arcs and reduced costs at one multiplier; L epochs at most, M classes, S choices.
+class ReducedCosts:
+    """Arcs in whole units, and reduced costs at a multiplier; L epochs at most, M classes, S choices.
 
-    `time`, `cost` (L, M, S), `change_time` (M, 1), `change_cost` (M, S): units. `budget`: the budget in units, a power
-    of two, and `bits` its exponent. `unit`: hours of one unit of time.
-    `enter`, `stay`, `leave` (L, M, S): reduced cost of changing to a choice before an epoch, of keeping it from the
-    epoch before, and of leaving it after the epoch before. The reduced costs of a path's arcs are >= 0 and add up to
-    its length beyond the shortest. `least`: L(μ) in units. `margin`: more than all rounding of floats can amount to.
+    The reduced costs of a path's arcs are >= 0 and add up to the path's length over the shortest.
+
+    - `time`, `cost` (L, M, S): units of running an epoch at a choice.
+    - `change_time` (M, 1), `change_cost` (M, S): units of changing to a choice.
+    - `epochs` (M,): number of epochs of each class.
+    - `bits`: the budget in units is this power of two.
+    - `unit`: hours of a unit of time.
+    - `mu`: the multiplier, units of time for a unit of cost.
+    - `enter` (L, M, S): reduced cost of changing to a choice before an epoch.
+    - `stay` (L, M, S): reduced cost of keeping a choice from the epoch before.
+    - `leave` (L, M, S): reduced cost of leaving a choice after the epoch before.
+    - `least`: L(μ) in units.
+    - `margin`: more than all rounding of floats can amount to, units.
     """
 
     time: IntArray
@@ -45,11 +54,12 @@ class Reduced:
 
     @property
     def budget(self) -> int:
+        """The budget, units."""
         return 1 << self.bits
 
 
-def reduce(net: Network, line: Line, budget: float, incumbent: float) -> Reduced:
-    """Whole units and reduced costs at the multiplier of `line`; `incumbent`: time of a policy within `budget`."""
+def reduced_costs(net: Network, line: Line, budget: float, incumbent: float) -> ReducedCosts:
+    """The reduced costs at the multiplier of `line`; `incumbent`: time of a policy within `budget`, hours."""
     bits = min(BITS, 60 - net.time.shape[2].bit_length())
     unit, unit_cost = incumbent / 2**bits, budget / 2**bits
     whole = Network(
@@ -65,7 +75,7 @@ def reduce(net: Network, line: Line, budget: float, incumbent: float) -> Reduced
     stay, leave = np.full_like(ahead, np.inf), np.full_like(ahead, np.inf)
     stay[1:] = ahead[1:] - p.onward[:-1]
     leave[1:] = p.switch[1:, :, None] - p.onward[:-1]
-    return Reduced(
+    return ReducedCosts(
         time=whole.time.astype(np.int64),
         cost=whole.cost.astype(np.int64),
         change_time=whole.change_time.astype(np.int64),
@@ -83,5 +93,5 @@ def reduce(net: Network, line: Line, budget: float, incumbent: float) -> Reduced
 
 
 def _down(values: FloatArray, unit: float, bits: int) -> FloatArray:
-    """Whole units below `values`, a few roundings of the division included; more than the budget is one too much."""
+    """Whole units below `values`, a few roundings of the division included; cut where more than the budget."""
     return np.minimum(np.floor(values * ((1 - 2.0**-49) / unit)), 2.0 ** (bits + 1))

@@ -1,7 +1,7 @@
-"""The Lagrangian bound: price the budget at a multiplier μ, and every class falls to a shortest path of its own.
+"""The Lagrangian dual: price the budget at a multiplier μ, and every class has a shortest path of its own.
 
-L(μ) = Σ_i min over paths of (time + μ cost) - μ b. Its greatest value bounds every policy from below, and is what the
-randomised policy attains.
+L(μ) = Σ_i min over paths of (time + μ cost) - μ b. The greatest value is a lower bound on every policy, and is what
+the randomised policy attains.
 """
 
 from __future__ import annotations
@@ -13,19 +13,21 @@ from math import fsum
 import numpy as np
 
 from instances.boa import proven
-from models.boa.network import FloatArray, Network, Path, path
+from instances.boa.arrays import FloatArray
+from models.boa.rescaling.network import Network, Path, path
 
-CELLS_AT_ONCE = 16_384
-TOLERANCE = 1e-13  # relative: the search ends when the two lines round the maximum meet this close to it
-ROUNDS = 100
+CELLS_AT_ONCE = 16_384  # So many multipliers go at once that their arrays of (class, choice) have this many entries.
+TOLERANCE = 1e-13  # The search ends where the two lines round the maximum meet this close to it, as a share.
+ROUNDS = 100  # The search ends after so many rounds, however close the lines meet.
 
 
 @dataclass(frozen=True)
 class Potentials:
-    """Shortest distances at one multiplier. `run` (L, M, S) and `change` (M, S) are the lengths of the arcs.
+    """Lengths of arcs and shortest distances to the end at a multiplier; L epochs at most, M classes, S choices.
 
-    `onward` (L, M, S): from after an epoch at a choice to the end. `switch` (L, M): from before an epoch, about to
-    change, to the end; `switch[0]` are the classes' shortest paths.
+    - `run` (L, M, S), `change` (M, S): lengths of the arcs.
+    - `onward` (L, M, S): distance from after an epoch at a choice.
+    - `switch` (L, M): distance from before an epoch, about to change; `switch[0]` are the classes' shortest paths.
     """
 
     run: FloatArray
@@ -36,13 +38,14 @@ class Potentials:
 
 @dataclass(frozen=True)
 class Line:
-    """A line under which L lies, touched at μ: the paths shortest there have this total time and cost."""
+    """A line over L that touches L at `mu`: total time and cost of the paths that are shortest there."""
 
     mu: float
     time: float
     cost: float
 
     def at(self, mu: float, budget: float) -> float:
+        """The height of the line at a multiplier."""
         return self.time + mu * (self.cost - budget)
 
 
@@ -53,6 +56,7 @@ def evaluate(net: Network, mus: FloatArray) -> list[Line]:
 
 
 def _evaluate(net: Network, mus: FloatArray) -> list[Line]:
+    """The lines at a few multipliers, by dynamic programming over the epochs, all classes and multipliers at once."""
     mu = mus[:, None, None]
     change = net.change_time + mu * net.change_cost
     shape = change.shape
@@ -83,8 +87,8 @@ def potentials(net: Network, mu: float) -> Potentials:
     return Potentials(run, change, onward, switch)
 
 
-def shortest(net: Network, p: Potentials) -> list[Path]:
-    """The classes' shortest paths at the multiplier of `p`; a path that may stay or change stays."""
+def shortest_paths(net: Network, p: Potentials) -> list[Path]:
+    """The classes' shortest paths at the multiplier of `p`; where staying is as short as changing, a path stays."""
     paths = []
     for i, epochs in enumerate(net.epochs):
         choices = np.empty(epochs, dtype=np.int64)
@@ -98,7 +102,7 @@ def shortest(net: Network, p: Potentials) -> list[Path]:
 
 
 def affordable(net: Network, mu: float, budget: float) -> list[Path]:
-    """The classes' shortest paths at the least multiplier tried from `mu` on where they cost `budget` at most.
+    """The classes' shortest paths at the least multiplier tried from `mu` up where the total cost is `budget` at most.
 
     Raises ValueError where none do.
     """
@@ -109,7 +113,7 @@ def affordable(net: Network, mu: float, budget: float) -> list[Path]:
 
 
 def unaffordable(net: Network, mu: float, budget: float) -> list[Path]:
-    """The classes' shortest paths at the greatest multiplier tried from `mu` down where they cost `budget` or more."""
+    """The classes' shortest paths at the greatest multiplier tried up to `mu` where the total is `budget` or more."""
     for paths in _stepping(net, mu, budget, -1.0):
         if fsum(p.cost for p in paths) >= budget:
             return paths
@@ -117,24 +121,24 @@ def unaffordable(net: Network, mu: float, budget: float) -> list[Path]:
 
 
 def _stepping(net: Network, mu: float, budget: float, sign: float) -> Iterator[list[Path]]:
-    """Shortest paths at `mu`, and then ever farther from it: ties there may have gone to a path of another cost."""
-    paths = shortest(net, potentials(net, mu))
+    """Shortest paths at `mu`, then ever farther away: ties there may have gone to a path of another cost."""
+    paths = shortest_paths(net, potentials(net, mu))
     yield paths
     step, scale = 1e-12, max(mu, sum(p.time for p in paths) / budget)
     while step < 1e18 and mu + sign * step * scale > 0:
-        yield shortest(net, potentials(net, mu + sign * step * scale))
+        yield shortest_paths(net, potentials(net, mu + sign * step * scale))
         step *= 8
     if sign < 0:
-        yield shortest(net, potentials(net, 0.0))
+        yield shortest_paths(net, potentials(net, 0.0))
 
 
 def rounding(net: Network) -> float:
-    """Relative: more than the rounding of floats can amount to in the length of a path or of all of them."""
+    """The relative rounding: more than floats can amount to in the length of a path or of all paths together."""
     return (net.longest + 10) * 2.0**-50
 
 
-class Dual:
-    """L for one network and any budget; the lines found for one budget are kept for the next."""
+class PathDual:
+    """The dual function L of a network for any budget; lines found for a budget are kept for the next."""
 
     def __init__(self, net: Network) -> None:
         self.net = net
@@ -143,10 +147,11 @@ class Dual:
 
     @property
     def fastest(self) -> Line:
-        """The line at multiplier 0: the fastest paths and their cost."""
+        """The line at multiplier 0: total time and cost of the fastest paths."""
         return self._lines[0.0]
 
     def _at(self, mus: FloatArray) -> None:
+        """Find the lines at the multipliers `mus` (n,)."""
         fresh = np.array([mu for mu in np.unique(mus) if mu not in self._lines])
         if len(fresh):
             self._lines.update((line.mu, line) for line in evaluate(self.net, fresh))
@@ -157,7 +162,7 @@ class Dual:
         return self._lines[mu]
 
     def best(self, budget: float) -> tuple[Line, float]:
-        """Of the lines found the one with the greatest lower bound on all policies that keep `budget`, and that bound.
+        """The line with the greatest lower bound on all policies that keep `budget`, of the lines found, and the bound.
 
         Where the budget is next to the least cost, the rounding of a large multiplier can take more than it gives.
         """
@@ -170,9 +175,9 @@ class Dual:
         return line, max(0.0, bound(line))
 
     def maximise(self, budget: float) -> tuple[Line, Line]:
-        """The two lines whose meeting is the greatest value of L: one over `budget`, one within it, to the last digit.
+        """The two lines that meet at the maximum of L: a line that costs more than `budget`, and a line within.
 
-        They are the same where the fastest paths of all keep the budget, or where only the cheapest do.
+        Both are the same where the fastest paths of all keep the budget, or where only the cheapest do.
         """
         within = [line for line in self._lines.values() if line.cost <= budget]
         if 0.0 in (line.mu for line in within):
@@ -186,7 +191,7 @@ class Dual:
                 self._at(np.geomspace(low, high, points))
                 within = [line for line in self._lines.values() if line.cost <= budget]
                 low, high = high, high * 1e4
-        if not within:  # the budget is the least cost itself, up to rounding
+        if not within:  # The budget is the least cost itself, up to rounding.
             last = max(self._lines.values(), key=lambda line: line.mu)
             return last, last
         for _ in range(ROUNDS):

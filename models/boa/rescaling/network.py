@@ -1,4 +1,4 @@
-"""The problem with rescaling as one shortest path for each class: nodes are (epoch, choice of width).
+"""The problem with rescaling as a shortest path for each class, whose nodes are (epoch, choice of width).
 
 A path pays time and cost where it runs an epoch, and where it changes to a choice; both kinds of change, the start-up
 among them, depend on the new choice only (Lemma 4.8). Time is in hours of the mean completion time, cost in the unit
@@ -10,20 +10,19 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from instances.boa import BoaAllocation, WidthArrays, width_arrays
-
-FloatArray = NDArray[np.float64]
-IntArray = NDArray[np.int64]
+from instances.boa.arrays import FloatArray, IntArray
 
 
 @dataclass(frozen=True)
 class Network:
     """Costs of the arcs; L epochs at most, M classes, S choices.
 
-    `time` and `cost` (L, M, S) of running an epoch; infinite where a table has no such width, 0 past a class's last
-    epoch. `change_time` (M, 1) and `change_cost` (M, S) of changing to a choice. `epochs` (M,), their numbers.
+    - `time`, `cost` (L, M, S): of running an epoch; a time is infinite where a table has no such width, and 0 past a
+      class's last epoch.
+    - `change_time` (M, 1), `change_cost` (M, S): of changing to a choice.
+    - `epochs` (M,): number of epochs of each class.
     """
 
     time: FloatArray
@@ -40,7 +39,7 @@ class Network:
 
 @dataclass(frozen=True)
 class Path:
-    """A class's choice in each of its epochs (positions in S), and what it adds to mean completion time and cost."""
+    """A path of a class: choices (epochs,), positions in S, and the mean completion time and cost of the path."""
 
     choices: IntArray
     time: float
@@ -60,7 +59,7 @@ def network(data: BoaAllocation, arrays: WidthArrays | None = None) -> Network:
 
 
 def path(net: Network, i: int, choices: IntArray) -> Path:
-    """The path of class `i` through these choices, its time and cost added up."""
+    """The path of class `i` through `choices` (epochs,), with time and cost added up."""
     j = np.arange(len(choices))
     new = np.concatenate([[True], choices[1:] != choices[:-1]])
     time = net.time[j, i, choices].sum() + new.sum() * net.change_time[i, 0]

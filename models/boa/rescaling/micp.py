@@ -9,48 +9,58 @@ import numpy as np
 
 from instances import Answer, Options, Report, Solution, Stopwatch
 from instances.boa import BoaAllocation, WidthArrays, planned, proven, width_arrays
+from instances.boa.arrays import IntArray
 from instances.options import ignore
 from instances.result import Termination
-from models.boa.gap_closing import close
-from models.boa.labels import OutOfMemory, OutOfTime
-from models.boa.lagrangian import Dual, Line, affordable
-from models.boa.network import IntArray, Network, Path, network, path
-from models.boa.reduced import reduce
+from models.boa.rescaling.gap_closing import close_gap
+from models.boa.rescaling.limits import Limits, OutOfMemory, OutOfTime
+from models.boa.rescaling.network import Network, Path, network, path
+from models.boa.rescaling.parameters import DEFAULTS, GapClosingParameters
+from models.boa.rescaling.path_dual import Line, PathDual, affordable
+from models.boa.rescaling.reduced_costs import reduced_costs
 from models.incumbent import Incumbent
-
-MOST_LABELS = 40_000_000  # labels of one class: about 700 MB
 
 
 @dataclass(frozen=True)
 class Prepared:
-    """An instance as arrays, its network and its dual, which several budgets can share."""
+    """An instance as arrays, network and dual, which several budgets can share."""
 
     data: BoaAllocation
     arrays: WidthArrays
     net: Network
-    dual: Dual
+    dual: PathDual
 
 
 def prepare(data: BoaAllocation, last: int | None = None) -> Prepared:
-    """Build the arrays of `data`; any budget up to its own can then be solved. `last`: see `width_arrays`.
+    """Build the arrays of `data` up to the width `last`; any budget up to that of `data` can then be solved.
 
     Raises InputError.
     """
     arrays = width_arrays(data, last)
     net = network(data, arrays)
-    return Prepared(data, arrays, net, Dual(net))
+    return Prepared(data, arrays, net, PathDual(net))
 
 
 def solve_micp(
-    p: Prepared, budget: float, options: Options, report: Report = ignore, start: Solution | None = None
+    p: Prepared,
+    budget: float,
+    options: Options,
+    report: Report = ignore,
+    start: Solution | None = None,
+    parameters: GapClosingParameters = DEFAULTS,
 ) -> Answer:
     """A deterministic policy over whole widths that is proven optimal for `budget` (Lemma 4.8), to `options.gap`.
 
-    `start`: a policy within the budget to begin from.
+    - `p`: the instance, made ready.
+    - `budget`: GPUs or currency an hour, at most that of the instance.
+    - `options`: time limit and gap.
+    - `report`: called with every improvement.
+    - `start`: a policy within the budget to begin from.
+    - `parameters`: constants of the gap closing.
     """
     with Stopwatch(options.time_limit) as clock:
         inside = p.dual.maximise(planned(budget))[1]
-        search = _Search(p, budget, inside, options, report, clock, start)
+        search = _Search(p, budget, inside, options, report, clock, start, parameters)
         search.run()
     return Answer(
         solution=policy(p, [q.choices for q in search.paths]),
@@ -64,7 +74,7 @@ def solve_micp(
 
 
 class _Search:
-    """The incumbent and the bound as they close in on each other."""
+    """The search for the optimum: incumbent and bound close in on each other."""
 
     def __init__(
         self,
@@ -75,8 +85,9 @@ class _Search:
         report: Report,
         clock: Stopwatch,
         start: Solution | None,
+        parameters: GapClosingParameters,
     ) -> None:
-        self.p, self.budget, self.options, self.clock = p, budget, options, clock
+        self.p, self.budget, self.options, self.clock, self.parameters = p, budget, options, clock, parameters
 
         def told(paths: list[Path] | None, bound: float | None) -> None:
             if report is not ignore:
@@ -87,7 +98,7 @@ class _Search:
         self._offer(affordable(p.net, inside.mu, planned(budget)))
         if start is not None:
             self._better(choices_of(p, start))
-        self.reduced = reduce(p.net, self.line, proven(budget), self.time)
+        self.reduced = reduced_costs(p.net, self.line, proven(budget), self.time)
         self.lagrangian = max(0.0, self._hours(self.reduced.least - self.reduced.margin))
         self.incumbent.raise_bound(self.lagrangian)
         self.labels = 0
@@ -107,16 +118,22 @@ class _Search:
         return self.incumbent.objective
 
     def run(self) -> None:
-        r = self.reduced
+        """Close the gap, or stop at a limit and say why."""
+        limits, most_labels = Limits(self.clock, self.parameters.most_labels), self.parameters.most_labels
         start = self._units(self.paths)
         try:
-            self.labels = close(r, start, lambda units: units * (1 - 0.9 * self.options.gap), self._check, self._found)
+            self.labels = close_gap(self.reduced, start, self._target_bound, limits, self._improved, self.parameters)
         except OutOfTime:
             self.termination, self.reason = "time_limit", "time limit"
         except (OutOfMemory, MemoryError):
-            self.reason = f"more than {MOST_LABELS:,} partial paths of a class"
+            self.reason = f"more than {most_labels:,} partial paths of a class"
+
+    def _target_bound(self, units: float) -> float:
+        """The bound that is good enough for an incumbent, a little closer than asked for; both in units."""
+        return units * (1 - self.parameters.target_share * self.options.gap)
 
     def _units(self, paths: list[Path]) -> int:
+        """The time of a policy, units."""
         r = self.reduced
         total = 0
         for i, q in enumerate(paths):
@@ -125,32 +142,29 @@ class _Search:
         return total
 
     def _hours(self, units: float) -> float:
+        """Units of time as hours, rounded down."""
         return units * self.reduced.unit * (1 - 1e-15)
 
-    def _check(self, labels: int) -> None:
-        if self.clock.expired:
-            raise OutOfTime
-        if labels > MOST_LABELS:
-            raise OutOfMemory
-
-    def _found(self, choices: list[IntArray] | None, bound: float | None) -> None:
+    def _improved(self, choices: list[IntArray] | None, bound: float | None) -> None:
+        """Keep a better policy, given as choices, or a better bound in units."""
         if choices is not None:
             self._better(choices)
         if bound is not None:
             self.incumbent.raise_bound(self._hours(bound))
 
     def _better(self, choices: list[IntArray] | None) -> None:
-        """Make these choices the incumbent where they are faster and keep the budget, not just in whole units."""
+        """Make the choices the incumbent where faster and within the budget, not just in whole units."""
         found = [path(self.p.net, i, c) for i, c in enumerate(choices or ())]
         if found and fsum(q.cost for q in found) <= planned(self.budget):
             self._offer(found)
 
     def _offer(self, paths: list[Path]) -> None:
+        """Make a policy the incumbent where that is faster."""
         self.incumbent.offer(fsum(q.time for q in paths), paths)
 
 
 def policy(p: Prepared, choices: list[IntArray]) -> Solution:
-    """The solution, in JSON form, that takes these choices (epochs,) in each class."""
+    """The solution, in JSON form, with `choices` (epochs,) in each class."""
     widths, data = p.arrays.width, p.data
     if not data.heterogeneous:
         return {"widths": {c.name: widths[k].tolist() for c, k in zip(data.classes, choices, strict=True)}}
@@ -164,7 +178,7 @@ def policy(p: Prepared, choices: list[IntArray]) -> Solution:
 
 
 def choices_of(p: Prepared, solution: Solution) -> list[IntArray] | None:
-    """The choices (epochs,) of each class in a solution that the checker has passed; `None` where it mixes."""
+    """The choices (epochs,) of each class in a solution that the checker has passed; `None` for a mix."""
     form, content = next(iter(solution.items()))
     names = [t.name for t in p.data.gpu_types]
     found: list[IntArray] = []

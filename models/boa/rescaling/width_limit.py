@@ -1,4 +1,4 @@
-"""Widths that suffice where jobs may be mixed: no deterministic budget limits them, a small share can run very wide.
+"""Widths that suffice where jobs may be mixed: no budget limits the width of a small share of the jobs.
 
 Let a stretch of epochs run at one width k, and let k be beyond the best width, at multiplier μ, of every epoch that the
 class has. Then the length of the stretch falls as k does: each run's does, and so does the price of the change that
@@ -12,19 +12,19 @@ import math
 
 from instances import InputError
 from instances.boa import BoaAllocation, oversize, proven, shares
-from models.boa.micp import Prepared, prepare
+from models.boa.rescaling.micp import Prepared, prepare
 
-FIRST = 64  # widths that are tried first
-GROWTH = 4
+FIRST = 64  # Widths up to this one are tried first.
+GROWTH = 4  # Then the last width grows by this factor.
 
 
 def prepare_mixed(data: BoaAllocation) -> Prepared:
-    """Build the arrays of `data`, one GPU type and whole widths, as wide as any optimal mix of paths within its budget.
+    """Build the arrays of `data`, of a single GPU type, as wide as any optimal mix of paths within the budget.
 
     Raises InputError where these are too large, or where nothing ends a linear speedup.
     """
     speedups = [epoch.speedup.on(data.gpu_types[0].name) for c in data.classes for epoch in c.epochs]
-    tables = max((len(data.hulls[s.table]) for s in speedups if s.table is not None), default=1)
+    tables = max((len(s.table.hull(data.max_width).speedup) for s in speedups if s.table is not None), default=1)
     formulas = any(s.table is None for s in speedups)
     end = max(tables, data.max_width or math.inf) if formulas else tables
     last = int(min(end, max(tables, FIRST)))
@@ -44,8 +44,10 @@ def prepare_mixed(data: BoaAllocation) -> Prepared:
 
 
 def sufficient(data: BoaAllocation, last: int) -> float:
-    """A multiplier from which on no shortest path needs a width over `last`; infinite where there is none,
-    0 where nothing gains from width."""
+    """A multiplier from which on no shortest path needs a width over `last`.
+
+    Infinite where no multiplier is large enough, 0 where nothing gains from width.
+    """
     price, most = data.gpu_types[0].price, 0.0
     for c, share in zip(data.classes, shares(data), strict=True):
         worth = share / (c.arrivals_per_hour * price)
@@ -58,6 +60,6 @@ def sufficient(data: BoaAllocation, last: int) -> float:
                 most = max(most, worth * curve.amdahl / (1 - curve.amdahl) / last**2)
             elif curve.power is not None:
                 most = max(most, worth * curve.power / (1 - curve.power) / last)
-        if linear:  # only the change that begins the stretch is dearer at more GPUs
+        if linear:  # Only the change that begins the stretch is dearer at more GPUs.
             most = max(most, worth * linear / c.rescale_hours / last**2) if c.rescale_hours else math.inf
     return most * (1 + 1e-12)

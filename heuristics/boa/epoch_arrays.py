@@ -1,32 +1,33 @@
-"""Widths of all epochs as one array, and what they take and cost."""
+"""The epochs of all classes in a row as arrays, and time and cost of chosen widths."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from instances import Solution
-from instances.boa import BoaAllocation, WidthArrays, planned, width_arrays
-
-FloatArray = NDArray[np.float64]
-IntArray = NDArray[np.int64]
+from instances.boa import BoaAllocation, WidthArrays, width_arrays
+from instances.boa.arrays import BoolArray, FloatArray, IntArray
 
 
 @dataclass(frozen=True)
-class Plan:
-    """An instance with one GPU type as arrays over its n epochs, class after class; K widths 1 ... K.
+class EpochArrays:
+    """An instance with a single GPU type as arrays over n epochs, class after class, and the widths 1 ... K.
 
-    `hours` (n, K): run time, infinite past a table's last width. `job_class` (n,), `first` (n,): the class of an epoch
-    and whether it is its class's first. `value`, `price`, `rescale` (n,): hours of mean completion time and cost, per
-    GPU, of an hour of a job in this epoch, and the hours that a change of width takes.
+    - `data`: the instance.
+    - `hours` (n, K): run time, infinite past a table's last width.
+    - `job_class` (n,): position of the epoch's class.
+    - `first` (n,): whether the epoch is the first of the class.
+    - `value` (n,): hours of mean completion time of an hour of a job in the epoch.
+    - `price` (n,): cost of such an hour, per GPU.
+    - `rescale` (n,): hours that a change of width takes.
     """
 
     data: BoaAllocation
     hours: FloatArray
     job_class: IntArray
-    first: NDArray[np.bool_]
+    first: BoolArray
     value: FloatArray
     price: FloatArray
     rescale: FloatArray
@@ -44,16 +45,13 @@ class Plan:
         return {"widths": {name: width[self.job_class == i].tolist() for i, name in enumerate(names)}}
 
 
-def plan(data: BoaAllocation) -> Plan:
-    """The arrays of `data`, which has one GPU type. Raises InputError where they are too large."""
+def epoch_arrays(data: BoaAllocation) -> EpochArrays:
+    """The arrays of `data`, which has a single GPU type. Raises InputError where the arrays are too large."""
     a: WidthArrays = width_arrays(data)
     job_class = np.repeat(np.arange(len(a.epochs)), a.epochs)
     first = np.concatenate([[True], job_class[1:] != job_class[:-1]])
     hours = np.concatenate([a.hours[: a.epochs[i], i] for i in range(len(a.epochs))])
     price = data.gpu_types[0].price
-    return Plan(data, hours, job_class, first, a.share[job_class], a.arrivals[job_class] * price, a.rescale[job_class])
-
-
-def within(cost: float, budget: float) -> bool:
-    """Whether a cost keeps the budget."""
-    return cost <= planned(budget)
+    return EpochArrays(
+        data, hours, job_class, first, a.share[job_class], a.arrivals[job_class] * price, a.rescale[job_class]
+    )

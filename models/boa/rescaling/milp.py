@@ -1,4 +1,4 @@
-"""The mixed-integer problem of Lemma 4.8 as it reads, in Pyomo: binaries for widths and for changes of width.
+"""The mixed-integer problem of Lemma 4.8 constraint by constraint in Pyomo, to be read beside the paper.
 
 Sets: classes i, epochs j of class i, choices s = (GPU type, width k). Variables: `width[i, j, s]`, 1 where epoch j of
 class i runs at s; `change[i, j, s]`, 1 where it starts a run at s (the indicator 1_ij of the lemma, by the width it
@@ -22,12 +22,12 @@ from models.bounds import REAL, real_bound
 from models.highs import solve_arrays
 from models.literal import Values, compile_model
 
-MOST_BINARIES = 200_000  # a minute of building
+MOST_BINARIES = 200_000  # A model with so many takes a minute to build, and one with more is refused.
 TIGHT = {"mip_feasibility_tolerance": 1e-9, "primal_feasibility_tolerance": 1e-9}
 
 
-def build_literal(data: BoaAllocation) -> ConcreteModel:
-    """The problem of minimising equation (2) while equation (3), without its factor 1/λ, keeps within the budget.
+def build_milp(data: BoaAllocation) -> ConcreteModel:
+    """The program of minimising equation (2) while (3), without the factor 1/λ, keeps within the budget.
 
     Raises InputError where the instance asks for the convex problem, which is no linear model, or for continuous
     widths with rescaling times.
@@ -47,7 +47,7 @@ def build_literal(data: BoaAllocation) -> ConcreteModel:
     model.EPOCHS = Set(dimen=2, initialize=[(i, j) for i in classes for j in range(int(a.epochs[i]))])
     model.CHOICES = Set(initialize=range(len(a.width)))
     with np.errstate(invalid="ignore"):
-        payable = a.hours * a.rate * a.arrivals[:, None] <= proven(data.budget)  # false past the end of a table too
+        payable = a.hours * a.rate * a.arrivals[:, None] <= proven(data.budget)  # False past a table's end.
     runs = [(i, j, s) for i, j in model.EPOCHS for s in model.CHOICES if payable[j, i, s]]
     model.RUNS = Set(dimen=3, initialize=runs)
     model.width = Var(model.RUNS, domain=Binary)
@@ -68,7 +68,7 @@ def _mean_jct(model: Any, a: WidthArrays) -> Any:
 
 
 def _cost(model: Any, a: WidthArrays, budget: float) -> Any:
-    """Equation (3), without its factor 1/λ, in units of the budget."""
+    """Equation (3), without the factor 1/λ, in units of the budget."""
     price = (a.arrivals[:, None] * a.rate / budget).tolist()
     rescale = a.rescale.tolist()
     return quicksum(
@@ -83,12 +83,12 @@ def _one_width(model: Any, i: int, j: int) -> Any:
 
 
 def _changed(model: Any, i: int, j: int, s: int) -> Any:
-    """1_ij = 1 where the width differs from that of the epoch before, and in the first epoch."""
+    """Changes: 1_ij = 1 where the width differs from that of the epoch before, and in the first epoch."""
     before = model.width[i, j - 1, s] if (i, j - 1, s) in model.RUNS else 0
     return model.change[i, j, s] >= model.width[i, j, s] - before
 
 
-def read_literal(data: BoaAllocation, values: Values) -> Solution:
+def read_policy(data: BoaAllocation, values: Values) -> Solution:
     """The solution in JSON form from the values of the variables."""
     a = width_arrays(data)
     chosen: dict[str, list[Any]] = {c.name: [None] * len(c.epochs) for c in data.classes}
@@ -101,17 +101,17 @@ def read_literal(data: BoaAllocation, values: Values) -> Solution:
 
 
 def solve_milp(data: BoaAllocation, options: Options, report: Report = ignore) -> Answer:
-    """Solve the model by HiGHS. A policy that is over the budget within the solver's tolerance is cut off."""
+    """Solve the model with HiGHS. A policy that is over the budget within the tolerance of HiGHS is cut off."""
     with Stopwatch() as building:
-        standard = compile_model(build_literal(data))
+        standard = compile_model(build_milp(data))
         a = width_arrays(data)
-        scale = float((a.share * a.hours.min(-1)).sum())  # less than any policy takes
+        scale = float((a.share * a.hours.min(-1)).sum())  # Less than any policy takes.
         model = replace(standard.model, cost=np.asarray(standard.model.cost) / scale)
     bounds: list[float] = []
     policy: Solution | None = None
 
     def read(x: NDArray[np.float64]) -> Solution:
-        return read_literal(data, standard.values(x))
+        return read_policy(data, standard.values(x))
 
     def watch(x: NDArray[np.float64] | None, bound: float | None) -> None:
         solution = None if x is None else read(x)
@@ -156,4 +156,5 @@ def solve_milp(data: BoaAllocation, options: Options, report: Report = ignore) -
 
 
 def _times(value: float | None, scale: float) -> float | None:
+    """The product, where there is a value."""
     return None if value is None else value * scale

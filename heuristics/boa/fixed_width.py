@@ -1,43 +1,43 @@
-"""One width for each class of jobs, kept through all its epochs: simpler policies to compare with."""
+"""A fixed width for each class of jobs, kept through all epochs: simpler policies to compare with."""
 
 from __future__ import annotations
 
 import numpy as np
 
-from heuristics.boa.plan import FloatArray, IntArray, Plan, plan, within
-from heuristics.boa.segments import Segments
+from heuristics.boa.epoch_arrays import EpochArrays, epoch_arrays
 from instances import Answer
-from instances.boa import BoaAllocation, planned
+from instances.boa import BoaAllocation, Segments, merged_segments, planned, within_budget
+from instances.boa.arrays import FloatArray, IntArray
 from instances.boa.budget import HAIR
 from instances.method import ANY, method
 
 
 @method("heuristic", ANY)
 def one_width(data: BoaAllocation) -> Answer:
-    """The fixed width of each job type (Definition 1 of the short paper), whole and with its start-up cost.
+    """The fixed width of each job type (Definition 1 of the short paper), whole and with the cost of the start-up.
 
-    The multiple-choice knapsack over classes by its usual heuristic: steps in the order of time gained for cost, as
-    long as they fit, then whatever single widening still fits and gains most.
+    The multiple-choice knapsack problem over classes by the greedy heuristic (Sinha and Zoltners, 1979): steps in the
+    order of time gained for cost, as long as they fit, then whatever single widening still fits and gains most.
     """
-    p = plan(data)
+    p = epoch_arrays(data)
     time, cost = _class_totals(p)
     return _answer(p, _greedy(time, cost, data.budget))
 
 
 @method("heuristic", ANY)
 def equal_share(data: BoaAllocation) -> Answer:
-    """The budget in equal parts: every class gets the widest single width that its part pays for.
+    """The budget in equal parts: every class gets the widest single width that a part pays for.
 
-    A class whose least cost is more than its part gets that, and the others share the rest equally.
+    A class whose least cost is more than an equal part gets that cost, and the others share the rest equally.
     """
-    p = plan(data)
+    p = epoch_arrays(data)
     time, cost = _class_totals(p)
     parts = _equal_parts(cost.min(1), planned(data.budget) * (1 - HAIR))
     affordable = cost <= np.maximum(parts, cost.min(1))[:, None]
     return _answer(p, np.where(affordable, time, np.inf).argmin(1) + 1)
 
 
-def _class_totals(p: Plan) -> tuple[FloatArray, FloatArray]:
+def _class_totals(p: EpochArrays) -> tuple[FloatArray, FloatArray]:
     """Mean completion time and cost that each class adds at each width, both (classes, K); infinite past a table."""
     first = np.flatnonzero(p.first)
     hours = np.add.reduceat(p.hours, first, axis=0) + p.rescale[first][:, None]
@@ -46,11 +46,10 @@ def _class_totals(p: Plan) -> tuple[FloatArray, FloatArray]:
 
 
 def _greedy(time: FloatArray, cost: FloatArray, budget: float) -> IntArray:
-    m, widths = time.shape
-    grid = np.arange(1, widths + 1, dtype=float)
-    steps = Segments(time, grid, np.ones(m), cost[:, 0] / time[:, 0])
+    """Widths (classes,) by the greedy heuristic of the multiple-choice knapsack problem."""
+    steps = merged_segments(time, cost)
     at = steps.cheapest.copy()
-    here = np.arange(m)
+    here = np.arange(len(at))
     _take_steps(at, steps, cost, budget)
     while True:
         spare = planned(budget) - cost[here, at].sum()
@@ -63,20 +62,20 @@ def _greedy(time: FloatArray, cost: FloatArray, budget: float) -> IntArray:
 
 
 def _take_steps(at: IntArray, steps: Segments, cost: FloatArray, budget: float) -> None:
-    """Move the widths `at` (m,) along the steps, in their order, that fit when their turn comes.
+    """Move the widths `at` (m,) in order along the steps, where a step fits when the turn comes.
 
     A step that does not fit never will: what is taken meanwhile only leaves less. So the steps that fit go in rounds,
     in each as many as fit together.
     """
-    here, order = np.arange(len(at)), np.arange(len(steps.run))
+    here, order = np.arange(len(at)), np.arange(len(steps.curve))
     while True:
         spare = planned(budget) - cost[here, at].sum()
-        run, end = steps.run[order], steps.end[order]
+        run, end = steps.curve[order], steps.end[order]
         fits = (cost[run, end] - cost[run, at[run]] <= spare) & (end > at[run])
         order, run, end = order[fits], run[fits], end[fits]
         if not len(order):
             return
-        # each step goes on from the one of its run before; where ends are out of order the farthest counts
+        # Each step goes on from the step of the same class before; where ends are out of order the farthest counts.
         by_run = np.lexsort((np.arange(len(run)), run))
         first = np.concatenate([[True], run[by_run][1:] != run[by_run][:-1]])
         reached = end[by_run]
@@ -104,8 +103,9 @@ def _equal_parts(least: FloatArray, budget: float) -> FloatArray:
     return parts
 
 
-def _answer(p: Plan, width: IntArray) -> Answer:
+def _answer(p: EpochArrays, width: IntArray) -> Answer:
+    """The widths (classes,) as an answer, where the budget is kept."""
     epochs = width[p.job_class]
-    if within(p.time_and_cost(epochs)[1], p.data.budget):
+    if within_budget(p.time_and_cost(epochs)[1], p.data.budget):
         return Answer(p.solution(epochs))
     return Answer(None, reason="no single width of each class keeps the budget")

@@ -1,0 +1,136 @@
+"""Curves of the convex problem: for every epoch and GPU type, time against cost as the width varies.
+
+Run at width k, an epoch takes z = 1/s(k) of its size and costs c = k/s(k) of it. On the hull of s, c is a convex
+function of z, also where s is linear between the corners of a table.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from dataclasses import dataclass
+
+import numpy as np
+
+from instances import InputError
+from instances.boa import BoaAllocation, shares
+from instances.boa.arrays import MOST_CELLS, FloatArray, IntArray
+from instances.boa.speedup import amdahl_time, power_time
+
+AMDAHL, POWER, TABLE = 0, 1, 2
+
+
+@dataclass(frozen=True)
+class Curves:
+    """The N = n H curves of n epochs of all classes and H GPU types, the types of an epoch side by side.
+
+    - `value` (N,): hours of mean completion time for z = 1.
+    - `price` (N,): cost for c = 1.
+    - `kind` (N,): AMDAHL, POWER or TABLE.
+    - `parameter` (N,): Amdahl's p, the exponent, or the row of the table.
+    - `last` (N,): the widest run, GPUs.
+    - `speed` (rows, K): tables on 1 ... K GPUs, level past the end of each.
+    - `types`: H.
+    - `whole`: whether only whole widths count.
+    """
+
+    value: FloatArray
+    price: FloatArray
+    kind: IntArray
+    parameter: FloatArray
+    last: FloatArray
+    speed: FloatArray
+    types: int
+    whole: bool = False
+
+    @property
+    def epochs(self) -> int:
+        """Number of epochs of all classes, n."""
+        return len(self.value) // self.types
+
+    def rows(self) -> IntArray:
+        """The rows of `speed` of the table curves, in the order of the curves."""
+        return self.parameter[self.kind == TABLE].astype(np.int64)
+
+    def ends(self) -> tuple[FloatArray, FloatArray]:
+        """Times z (N,) at width 1, and at the widest run."""
+        first, last = np.ones(len(self.value)), np.zeros(len(self.value))
+        a, b, t = (self.kind == kind for kind in (AMDAHL, POWER, TABLE))
+        last[a] = amdahl_time(self.parameter[a], self.last[a])
+        last[b] = power_time(self.parameter[b], self.last[b])
+        if t.any():
+            first[t], last[t] = 1 / self.speed[self.rows(), 0], 1 / self.speed[self.rows()].max(1)
+        return first, last
+
+
+def curves(data: BoaAllocation, tabulated: int | None = None) -> Curves:
+    """The curves of `data`; with `tabulated`, formulas become tables of the whole widths up to `tabulated`.
+
+    Raises InputError where the tables are too many.
+    """
+    value, price, kind, parameter, last = [], [], [], [], []
+    row_of: dict[Hashable, int] = {}
+    rows: list[FloatArray] = []
+    end = min(tabulated or 1, data.max_width or tabulated or 1)
+    for c, share in zip(data.classes, shares(data), strict=True):
+        for epoch in c.epochs:
+            for gpu_type in data.gpu_types:
+                curve = epoch.speedup.on(gpu_type.name)
+                value.append(share * epoch.size_hours)
+                price.append(c.arrivals_per_hour * epoch.size_hours * gpu_type.price)
+                if curve.table is None and tabulated is None:
+                    kind.append(AMDAHL if curve.amdahl is not None else POWER)
+                    parameter.append(curve.amdahl if curve.amdahl is not None else curve.power)
+                    last.append(float(data.max_width or np.inf))
+                    continue
+                if curve.table is not None:
+                    hull = curve.table.hull(data.max_width)
+                    row = row_of.setdefault(hull, len(rows))
+                    if row == len(rows):
+                        rows.append(hull.speedup)
+                else:
+                    row = row_of.setdefault((curve.amdahl, curve.power), len(rows))
+                    if row == len(rows):
+                        rows.append(curve.at(np.arange(1.0, end + 1)))
+                kind.append(TABLE)
+                parameter.append(row)
+                last.append(len(rows[row]))
+    length = max((len(row) for row in rows), default=1)
+    if length * len(value) > MOST_CELLS:
+        raise InputError(
+            f"max_width: must be given, or smaller: {len(value):,} epochs and types at {length:,} widths are over the "
+            f"limit of {MOST_CELLS:,} together"
+        )
+    speed = np.array([np.pad(row, (0, length - len(row)), mode="edge") for row in rows]).reshape(-1, length)
+    return Curves(
+        np.array(value),
+        np.array(price),
+        np.array(kind),
+        np.array(parameter, dtype=float),
+        np.array(last, dtype=float),
+        speed,
+        len(data.gpu_types),
+        whole=data.widths == "integer",
+    )
+
+
+def width_at(c: Curves, curve: int, z: float) -> float:
+    """The width at which `curve` takes the time `z`, between 1 / s(1) and the least there is."""
+    kind, parameter = c.kind[curve], c.parameter[curve]
+    if kind == AMDAHL:
+        return float(min(parameter / (z - (1 - parameter)), c.last[curve])) if parameter > 0 else 1.0
+    if kind == POWER:
+        return float(min(z ** (-1 / parameter), c.last[curve])) if parameter > 0 else 1.0
+    speed = c.speed[int(parameter)]
+    top = int(speed.argmax()) + 1
+    return float(np.interp(1 / z, speed[:top], np.arange(1, top + 1)))
+
+
+def cost_at(c: Curves, curve: int, width: float) -> float:
+    """The cost of `curve` at `width`."""
+    kind, parameter = c.kind[curve], float(c.parameter[curve])
+    if kind == AMDAHL:
+        return float(c.price[curve] * ((1 - parameter) * width + parameter))
+    if kind == POWER:
+        return float(c.price[curve] * width ** (1 - parameter))
+    speed = c.speed[int(parameter)]
+    return float(c.price[curve] * width / np.interp(width, np.arange(1, len(speed) + 1), speed))
