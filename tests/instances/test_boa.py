@@ -59,10 +59,10 @@ BAD = {
         put(*CURVE, "table", "gpus", value=[1, 4, 2]),
         f"{AT}.table.gpus[2]: must be sorted without repetition, so > 4, got 2",
     ),
-    "zero speedup": (put(*CURVE, "table", "speedup", 1, value=0), f"{AT}.table.speedup[1]: must be >= 1e-09, got 0"),
+    "zero speedup": (put(*CURVE, "table", "speedup", 1, value=0), f"{AT}.table.speedup[1]: must be > 0, got 0"),
     "negative speedup": (
         put(*CURVE, "table", "speedup", 1, value=-2),
-        f"{AT}.table.speedup[1]: must be >= 1e-09, got -2",
+        f"{AT}.table.speedup[1]: must be > 0, got -2",
     ),
     "width 1 missing": (
         put(*CURVE, "table", "gpus", 0, value=2),

@@ -33,7 +33,6 @@ from instances.aryl import (
 )
 from instances.aryl.arrays import ElasticArrays
 from instances.aryl.schedule import replay
-from instances.options import ignore
 from models.aryl import build_elastic, build_reclaim, exact, literal, place_workers
 from models.aryl.annealing import anneal_jobs, anneal_union, greedy_union
 from models.aryl.event_intervals import EventIntervals
