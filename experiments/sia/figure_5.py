@@ -10,7 +10,7 @@ import numpy as np
 
 from heuristics import sia as heuristics
 from instances.sia import SiaOracle
-from models.sia.arrays import IntArray, oracle_arrays
+from instances.sia.arrays import IntArray, oracle_arrays
 
 POLICIES = (
     "fcfs",
