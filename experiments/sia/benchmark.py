@@ -20,7 +20,7 @@ from instances import Instance, Options, Result, Stopwatch
 from instances.sia import Job, Pool, SiaOracle, philly, synthetic, trace_instance
 from models.sia import exact, literal
 
-LIGHT = (1, 14, 17, 18)  # seeds of the base workload that are proven within a minute
+LIGHT = (1, 14, 17, 18)  # These seeds of the base workload are proven within a minute.
 
 
 def main(
@@ -68,7 +68,7 @@ def _gaps(data: SiaOracle) -> Callable[[list[Result]], str]:
 
 
 def jct_gap(data: SiaOracle, result: Result) -> float:
-    """(JCT - bound on it) / JCT, of the sum over all jobs."""
+    """Gap in mean JCT: (JCT - bound on JCT) / JCT, of the sum over all jobs."""
     assert result.objective is not None
     assert result.bound is not None
     work = sum(job.duration for job in data.jobs)
@@ -111,7 +111,7 @@ def _policies(seeds: list[SiaOracle], limit: Options) -> Measured:
 
 
 def _slowed(count: int) -> Measured:
-    """Small random instances: jobs that the theorem-keeping policies delay past their cut-offs."""
+    """Small random instances: jobs that the theorem-keeping policies delay past a cut-off."""
     rng, slowed, seconds = np.random.default_rng(0), 0, []
     for _ in range(count):
         pools = [Pool(name=f"p{i}", gpus=int(rng.integers(1, 9))) for i in range(rng.integers(1, 5))]

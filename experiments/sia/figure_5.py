@@ -1,4 +1,4 @@
-"""The comparison of SIA's Figure 5, and true gaps beside it: every policy against FCFS and against the oracle."""
+"""The comparison of SIA's Figure 5 with true gaps: every policy against FCFS and against the oracle."""
 
 from __future__ import annotations
 

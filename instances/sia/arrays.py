@@ -148,7 +148,7 @@ def narrowed(arrays: OracleArrays, delay: int) -> OracleArrays:
 def _without_idle_stretches(
     submit: IntArray, duration: IntArray, window: IntArray
 ) -> tuple[IntArray, IntArray, tuple[IntArray, IntArray]]:
-    """Submissions, durations and `idle` when only those steps count at which a job may start or end.
+    """Submissions, durations and `idle` when only the steps count at which a job may start or end.
 
     All steps of a job's window count, and so do all steps at which the job may end: wherever in its window a job
     starts, its number of steps is the same.

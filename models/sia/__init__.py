@@ -1,4 +1,4 @@
-"""Exact models of SIA's anticipatory oracle (SIA, Appendix A, Figure 19): the literal one and a fast method."""
+"""Exact models of SIA's anticipatory oracle (SIA, Appendix A, Figure 19): the literal model and a fast method."""
 
 from models.sia.exact import exact
 from models.sia.literal import build_literal, literal, literal_windows

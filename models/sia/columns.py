@@ -1,4 +1,4 @@
-"""The columns of the time-indexed model without Y: one for each job and each start in its window."""
+"""The columns of the time-indexed model without Y: one for each job and each start in the job's window."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Decomposition into components: independent integer programs over binding rows and the jobs that these rows tie.
+"""Decomposition into components: independent integer programs over binding rows and the jobs that binding rows tie.
 
 Leaving out capacity rows relaxes the problem. The rest falls apart into components: jobs that no row ties to one
 another are independent, and their bounds add up. Among starts that count in the same rows only the earliest can be of
@@ -24,7 +24,7 @@ from models.sia.rows import Row, Rows
 
 @dataclass(frozen=True)
 class Component:
-    """A component: jobs (J',), the candidate starts of each in increasing order, and the rows that tie these jobs."""
+    """A component: jobs (J',), the candidate starts of each in increasing order, and the rows that tie the jobs."""
 
     jobs: tuple[int, ...]
     candidates: tuple[tuple[int, ...], ...]
@@ -38,7 +38,7 @@ class Component:
 
 @dataclass(frozen=True)
 class Outcome:
-    """The result for a component: a `bound` on its delay in whole steps, and `starts` of its jobs if any are found.
+    """The result for a component: a `bound` on the delay in whole steps, and `starts` of the jobs if any are found.
 
     `closed`: the starts reach the bound. `tolerance`: the absolute gap in steps that was asked for.
     """
@@ -101,6 +101,14 @@ def solve_component(columns: Columns, part: Component, options: Options, *, cuto
     ends at an absolute gap of `tolerance` steps (below 1: at the optimum). The model is the disaggregated step
     formulation (Artigues, 2017): z_jk = 1 where job j starts at its candidate k or before, which branches better than
     X does.
+
+    Parameters:
+
+    - `columns`: the columns of all jobs.
+    - `part`: the component.
+    - `options`: limits, threads and seed of the program.
+    - `cutoff`: greatest delay of the component's jobs that is of use, in steps.
+    - `tolerance`: absolute gap, in steps.
     """
     arrays = columns.arrays
     extra = {"mip_abs_gap": tolerance, "objective_bound": cutoff + 0.5, "presolve": "off"}

@@ -133,7 +133,16 @@ def _coefficients(gpus: IntArray, c: int, r: int) -> tuple[IntArray, IntArray]:
 
 
 def rounded(gpus: IntArray, capacity: int, members: IntArray, c: int, where: tuple[int, int, int]) -> Row:
-    """The cut of divisor `c` with the jobs `members` in S, at `where`: (first, last, touching)."""
+    """The mixed-integer rounding cut of a capacity row.
+
+    Parameters:
+
+    - `gpus`: width of each job, (J,).
+    - `capacity`: GPUs of all pools.
+    - `members`: the jobs of S, which are complemented.
+    - `c`: the divisor.
+    - `where`: (first, last, touching) of the row.
+    """
     total = int(gpus[members].sum())
     r = (total - capacity) % c
     complemented, plain = _coefficients(gpus, c, r)

@@ -78,20 +78,20 @@ def exact(
 
 
 def _prove(proof: Proof) -> Termination:
-    """Turns of cuts and search, then rounds of integer programs, until bound and schedule meet or a limit ends them."""
+    """Turns of cuts and search, then rounds of integer programs, until the gap is closed or a limit is reached."""
     turns = CuttingTurns(proof)
     return turns.run() or ComponentRounds(proof, turns.relaxation).run()
 
 
 def _reservations(arrays: OracleArrays) -> IntArray | None:
-    """All jobs at their cut-offs, which leaves them as much time as there is; `None` where that is not feasible."""
+    """Reservations of all jobs at the cut-offs, the longest that can be; `None` where not feasible."""
     return arrays.cutoff if arrays.feasible(arrays.cutoff) else None
 
 
 def _narrow(
     arrays: OracleArrays, reserved: IntArray, best: IntArray, clock: Stopwatch
 ) -> tuple[OracleArrays, IntArray]:
-    """The arrays with windows as long as all delays of a good schedule together, and that schedule in such windows."""
+    """The arrays with windows as long as all delays of a good schedule together, and the schedule in narrow windows."""
     found = min(best, construct(arrays, reserved, clock), key=arrays.delay)
     narrow = narrowed(arrays, arrays.delay(found))
     return narrow, narrow.submit + found - arrays.submit

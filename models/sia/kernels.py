@@ -59,7 +59,7 @@ def _earliest(use: Int, begin: int, length: int, limit: int, last: int) -> int:
 
 @numba.njit(cache=True)
 def _near(rng: Random, pace: float, job: int, jobs: Jobs, sizes: tuple[int, ...], start: Int, chosen: Int) -> int:
-    """The number of jobs taken out: some that run while `job` waits, and `job` last; their numbers go to `chosen`."""
+    """The number of jobs taken out: some that run while `job` waits, and `job` last, all listed in `chosen`."""
     begin = jobs.submit[job] - 0.4 * pace * rng.random()
     end = start[job] + 1 + 0.8 * pace * rng.random()
     count = 0
@@ -125,7 +125,7 @@ def _elsewhere(rng: Random, pace: float, job: int, jobs: Jobs, most: int, start:
 def insert(
     use: Int, jobs: Jobs, chosen: Int, count: int, key: Float, most: float, repairs: int, step: float, new: Int
 ) -> bool:
-    """Start jobs in order of `key`, each as early as possible; whether all keep their cut-offs and Σ start <= `most`.
+    """Start jobs in order of `key`, each as early as possible; whether all keep the cut-offs and Σ start <= `most`.
 
     If all attempts fail, none of the jobs holds GPUs.
 

@@ -1,4 +1,4 @@
-"""Large-neighbourhood search for schedules (Shaw, 1998): take out a few jobs and insert them in another order.
+"""Large-neighbourhood search for schedules (Shaw, 1998): take out a few jobs and insert all in another order.
 
 A schedule stays feasible throughout, so that no cut-off is ever broken.
 """
@@ -16,7 +16,7 @@ from models.sia.parameters import DEFAULTS, ExactParameters
 
 
 def construct(arrays: OracleArrays, reserved: IntArray, clock: Stopwatch) -> IntArray:
-    """A good schedule from feasible reservations (J,): backfilling in two orders, the better one advanced."""
+    """A good schedule from feasible reservations (J,): backfilling in two orders, then advancing the better."""
     orders = (arrays.duration * arrays.gpus).astype(float), arrays.duration.astype(float)
     found = min((backfill(arrays, reserved, order, clock) for order in orders), key=arrays.delay)
     return advance(arrays, found, clock)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class ExactParameters:
-    """The constants of the exact method; none of them changes what is proven, only how fast.
+    """The constants of the exact method; none changes what is proven, only how fast.
 
     Sizes:
 

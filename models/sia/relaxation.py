@@ -99,7 +99,7 @@ class Relaxation:
         return self.columns.start[columns[at]].astype(float)
 
     def close(self, delay: int) -> None:
-        """Close the columns that no schedule of less `delay` can contain, as far as the last prices prove it."""
+        """Close the columns that no schedule of less `delay` can contain, as far as the last prices prove."""
         bound, added = self._proof
         self.columns.open &= bound + added <= (delay - 1) * SCALE
 

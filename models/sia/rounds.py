@@ -47,7 +47,7 @@ class ComponentRounds:
         return "finished"
 
     def _round(self, rows: list[Row], tolerance: float) -> list[Row]:
-        """Solve the components of `rows` and raise the bound by the sum of their bounds; rows for the next round.
+        """Solve the components of `rows`, raise the bound to the sum of all bounds; rows for the next round.
 
         Each component is solved up to the cut-off that the bounds of the others leave to a better schedule. A component
         beyond its cut-off proves that no schedule is better than the best one.
@@ -106,7 +106,7 @@ class ComponentRounds:
 
 
 def _least(part: Component, submit: IntArray) -> int:
-    """Delay of a component's jobs at their first candidates."""
+    """Delay of a component's jobs at the first candidates."""
     return sum(starts[0] - int(submit[j]) for j, starts in zip(part.jobs, part.candidates, strict=True))
 
 

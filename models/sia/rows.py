@@ -1,4 +1,4 @@
-"""Rows Σ_j w_j (share of job j that holds an interval of slots) <= limit: capacity rows, and cuts made of them."""
+"""Rows Σ_j w_j (share of job j that holds an interval of slots) <= limit: capacity rows, and cuts."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def cover_row(arrays: OracleArrays, starts: IntArray, slot: int) -> Row:
 
 
 class Rows:
-    """A table of rows in the order of addition, and what each row counts.
+    """A table of rows in the order of addition, and the starts that each row counts.
 
     Arrays of shape (R, J): first and last start of a job that counts, and the job's `weight`, 0 where no start counts.
     """
@@ -90,7 +90,7 @@ class Rows:
         self.weight = np.vstack([self.weight, weight])
 
     def keep(self, which: BoolArray) -> None:
-        """Drop all rows but those of `which`, (R,)."""
+        """Drop all rows but `which`, (R,)."""
         self.rows = [row for row, kept in zip(self.rows, which, strict=True) if kept]
         self.low, self.high, self.weight = self.low[which], self.high[which], self.weight[which]
 

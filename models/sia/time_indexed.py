@@ -34,7 +34,7 @@ def solve_time_indexed(
     start: Solution | None = None,
     parameters: ExactParameters = DEFAULTS,
 ) -> Answer:
-    """Answer of the time-indexed model: columns X_jt in order of job, then start, and behind them α_t of each slot.
+    """Answer of the time-indexed model: columns X_jt in order of job, then start, then α_t of each slot.
 
     Raises InputError for a `start` that is not feasible.
 
@@ -119,7 +119,7 @@ class _TimeIndexed:
             self._offer(solution_of(self.data, self.arrays, starts))
 
     def _raise(self, bound: float) -> None:
-        """Raise the bound to what a solver's bound, in steps, proves."""
+        """Raise the bound to the proven part of a solver's bound, in steps."""
         data, unit = self.data, self.arrays.slot * self._cost_unit
         found = proven_bound(data, bound * unit) if data.fairness_weight else proven_bound(data, bound) * unit
         self.incumbent.raise_bound(found)
@@ -185,7 +185,7 @@ def _pools(data: SiaOracle) -> tuple[FloatArray, IntArray, IntArray]:
 
 
 def _free(data: SiaOracle) -> float:
-    """The share of what a pool owns up to which use is not charged."""
+    """The share of a pool's own GPUs up to which use is not charged."""
     return 0.0 if data.fair_share == "all-use" else 1.0
 
 

@@ -12,7 +12,7 @@ from models.sia.relaxation import Relaxation
 
 
 class CuttingTurns:
-    """The turns of cuts and search of a proof, and the relaxation that these leave behind."""
+    """The turns of cuts and search of a proof, and the relaxation with all cuts."""
 
     def __init__(self, proof: Proof) -> None:
         self.proof, self.parameters = proof, proof.parameters
@@ -20,7 +20,7 @@ class CuttingTurns:
         self.relaxation = Relaxation(proof.columns, proof.best, proof.parameters)
 
     def run(self) -> Termination | None:
-        """Cut and search as long as a turn gains enough; the limit that ended the turns, if one did."""
+        """Cut and search as long as a turn gains enough; the limit that ended the turns, if any."""
         proof, p = self.proof, self.parameters
         self._first_bound()
         gained = True
@@ -51,7 +51,7 @@ class CuttingTurns:
         return sum(part.size for part in components(self.proof.columns, self.relaxation.tight)[0])
 
     def _cut(self) -> None:
-        """Rounds of cuts, as long as the bound gains enough by them."""
+        """Rounds of cuts, as long as the bound gains enough."""
         proof, p, relaxation = self.proof, self.parameters, self.relaxation
         clock = Stopwatch(p.cutting_share * proof.clock.remaining_s)
         values: list[float] = []

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from itertools import count
+
 import pytest
 
 from instances import InputError, Options, check
 from instances.sia import Job, Pool, SiaOracle, five_jobs, synthetic
 from models.sia import build_literal, exact, literal, literal_windows, time_indexed
+from models.sia.components import Outcome
+from models.sia.parameters import DEFAULTS
 from tests.sia_cases import crowd
 
 
@@ -43,6 +48,53 @@ def test_literal_and_fast_agree_on_six_hours(seed):
 def test_same_seed_same_answer():
     data = synthetic("base", 3, days=0.5).data
     assert exact(data).solution == exact(data).solution
+
+
+LEAPS = count(0.0, 1e9)
+"""A clock that leaps by thirty years at every look."""
+NO_CUTS = replace(DEFAULTS, patience=0, patience_gain=1e9)
+"""Constants that leave most of the proof to the integer programs."""
+
+
+@pytest.mark.parametrize(
+    ("data", "effort", "parameters", "rounds"),
+    [
+        (synthetic("base", 0, days=0.5).data, 1, DEFAULTS, None),
+        (synthetic("base", 0, days=0.5).data, 2, NO_CUTS, 2),
+        (synthetic("base", 4, days=0.15, slot_minutes=5.0, fairness_weight=0.7).data, 1, DEFAULTS, None),
+    ],
+    ids=["turns of cuts and search", "rounds of integer programs", "time-indexed model"],
+)
+def test_under_effort_alone_nothing_depends_on_the_clock(data, effort, parameters, rounds, monkeypatch):
+    told = [], []
+    one = exact(data, Options(effort=effort), lambda *news: told[0].append(news), parameters=parameters)
+    monkeypatch.setattr("instances.clock.time.monotonic", lambda: next(LEAPS))
+    other = exact(data, Options(effort=effort), lambda *news: told[1].append(news), parameters=parameters)
+    assert (one.termination, one.solution, one.bound, one.info) == (
+        other.termination,
+        other.solution,
+        other.bound,
+        other.info,
+    )
+    assert told[0] == told[1]
+    assert one.info.get("rounds") == rounds
+    assert one.termination == "effort_limit" or data.fairness_weight
+
+
+def test_rounds_that_can_change_nothing_end_the_proof_under_effort(monkeypatch):
+    """Integer programs that end at the limit of nodes with nothing found would end so in every later round."""
+    asked = []
+
+    def gives_up(columns, part, options, *, cutoff, tolerance):
+        asked.append(options.effort)
+        return Outcome(0, None, False, tolerance)
+
+    monkeypatch.setattr("models.sia.rounds.solve_component", gives_up)
+    result = exact(synthetic("base", 0, days=0.5).data, Options(effort=50), parameters=NO_CUTS)
+    assert set(asked) == {50}
+    assert result.termination == "effort_limit"
+    assert result.info["rounds"] < 50
+    assert 0 < result.bound < result.objective
 
 
 def test_literal_model_has_the_windows_of_the_paper():
