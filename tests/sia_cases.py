@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from itertools import product
+from typing import Any
 
 from hypothesis import strategies as st
 
@@ -50,3 +51,21 @@ def schedules(data: SiaOracle) -> int:
     for job, cutoff in zip(data.jobs, data.cutoffs, strict=True):
         count *= cutoff - job.submit + 1
     return count
+
+
+def crowd(latest_start: int) -> SiaOracle:
+    """Three jobs of three slots on one GPU, submitted together."""
+    jobs = tuple(Job(id=f"j{k}", pool="p", submit=0, duration=3, gpus=1, latest_start=latest_start) for k in range(3))
+    return SiaOracle(slot_minutes=1.0, pools=(Pool(name="p", gpus=1),), jobs=jobs)
+
+
+def made(
+    *jobs: tuple[str, int, int, int], pools: tuple[tuple[str, int], ...] = (("p", 2), ("q", 2)), **options: Any
+) -> SiaOracle:
+    """An instance of jobs (pool, submission, duration, GPUs), called j0, j1 and so on, and pools (name, GPUs)."""
+    return SiaOracle(
+        slot_minutes=1.0,
+        pools=tuple(Pool(name=name, gpus=gpus) for name, gpus in pools),
+        jobs=tuple(Job(id=f"j{i}", pool=p, submit=s, duration=d, gpus=n) for i, (p, s, d, n) in enumerate(jobs)),
+        **options,
+    )

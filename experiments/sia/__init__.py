@@ -1,1 +1,1 @@
-"""SIA's oracle and its schedulers: methods, reference sets, benchmark and what else is the paper's own."""
+"""SIA's oracle and schedulers: methods, reference sets, benchmark, Figure 5 and simulation."""

@@ -1,4 +1,4 @@
-"""The comparison of SIA's Figure 5, and true gaps beside it: every policy against FCFS and against the oracle."""
+"""The comparison of SIA's Figure 5 with true gaps: every policy against FCFS and against the oracle."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy as np
 
 from heuristics import sia as heuristics
 from instances.sia import SiaOracle
-from models.sia.arrays import IntArray, oracle_arrays
+from instances.sia.arrays import IntArray, oracle_arrays
 
 POLICIES = (
     "fcfs",

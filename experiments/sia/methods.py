@@ -7,7 +7,7 @@ from typing import Any
 from experiments.harness.entry import Entry
 
 LITERAL_BINARIES = 250_000
-COSTLY_BINARIES = 20_000  # HiGHS takes a minute and more with the literal model from about here on
+COSTLY_BINARIES = 20_000  # From about here on HiGHS takes a minute and more with the literal model.
 SLOTS = 50_000_000
 SHORTEST_WINDOW_MINUTES = 5.0
 WAKINGS = 10_000_000

@@ -17,7 +17,7 @@ from instances.sia import SiaOracle
 from instances.sia.online import Start, View, decision, snapshot
 
 ORACLE = "oracle"
-ORACLE_SECONDS = 60.0  # for the oracle to plan, where neither time nor effort is limited
+ORACLE_SECONDS = 60.0  # The oracle plans for so long where neither time nor effort is limited.
 
 
 def _online(name: str, data: SiaOracle, options: Options) -> Policy[View, Start]:

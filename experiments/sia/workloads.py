@@ -24,8 +24,17 @@ def workloads(
 ) -> list[Instance]:
     """The workloads that the flags describe.
 
-    `drawing`: `seeds`, `days`, `slot_minutes` of what is drawn, and `start_day`, `pools` of what is sampled from a
-    trace; `None` where a flag was not given. Raises InputError for a flag without effect.
+    Raises InputError for a flag without effect.
+
+    Parameters:
+
+    - `files`: instance files.
+    - `workload`: name of a synthetic workload.
+    - `trace`: file of a pool trace.
+    - `seed`: seed of the first workload that is drawn.
+    - `drawing`: `seeds`, `days`, `slot_minutes` of workloads that are drawn, and `start_day`, `pools` of samples from a
+      trace; `None` where a flag was not given.
+    - `trace_format`: name of a reader in READERS.
     """
     if sum([bool(files), workload is not None, trace is not None]) != 1:
         raise InputError("simulate: give instance files, or --workload, or --trace")

@@ -1,4 +1,4 @@
-"""Schedulers of SIA (Anticipatory Resource Allocation for ML Training, SoCC'23) and those it is compared with."""
+"""Schedulers of SIA (Anticipatory Resource Allocation for ML Training, SoCC'23) and the paper's baselines."""
 
 from heuristics.sia.baselines import Fcfs, Hived, MaxMinFair, ShortestFirst, Themis, length, service
 from heuristics.sia.methods import (

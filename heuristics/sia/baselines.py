@@ -1,4 +1,4 @@
-"""The schedulers SIA is compared with (sections 4.1 and 6.1): one policy a class, none looks into the future."""
+"""The paper's baselines (sections 4.1 and 6.1): one policy a class, none looks into the future."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ Key = Callable[[PendingJob], float]
 
 
 def service(job: PendingJob) -> float:
-    """GPU time of a job: its duration times its width."""
+    """GPU time of a job: duration times width."""
     return job.duration * job.gpus
 
 
@@ -21,7 +21,7 @@ def length(job: PendingJob) -> float:
 
 
 class Fcfs:
-    """First come, first served within each pool, nothing shared; no job overtakes another of its pool."""
+    """First come, first served within each pool, nothing shared; no job overtakes another of the pool."""
 
     def decide(self, view: View) -> Start:
         touched = dict.fromkeys(job.pool for job in (*view.arrived, *view.finished))
@@ -68,7 +68,7 @@ class ShortestFirst:
 
 
 class MaxMinFair:
-    """MMFS: the pool with the least of its share in use starts its next job, on anybody's GPUs, as long as one fits."""
+    """MMFS: the pool that uses the least share of the quota starts the next job, on any GPUs, as long as a job fits."""
 
     def decide(self, view: View) -> Start:
         used, left = dict(view.used), view.idle
@@ -90,7 +90,7 @@ class MaxMinFair:
 
 
 class Hived:
-    """HiveD*: each pool's own share first, in order; what is idle then goes to whoever waits longest and fits.
+    """HiveD*: each pool's own share first, in order; idle GPUs then go to the job that waits longest and fits.
 
     As in section 6.1 a job that runs is not interrupted: an owner whose GPUs are lent out waits for them.
     """
@@ -127,7 +127,7 @@ class Hived:
 
 
 class Themis:
-    """Themis*: the job with the worst finish-time fairness first, on anybody's GPUs, without interruptions.
+    """Themis*: the job with the worst finish-time fairness first, on any GPUs, without interruptions.
 
     ρ = time from submission to completion if started now, over the same when its pool shares nothing. `alone_start`
     is the latter start of each job, which depends on earlier submissions only; durations are exact (section 6.1).

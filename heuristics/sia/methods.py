@@ -1,4 +1,4 @@
-"""SIA's heuristics and its competitors as methods: data in, checked result out."""
+"""SIA's heuristics and the paper's baselines as methods: data in, checked result out."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def sia_vc_literal(data: SiaOracle) -> Solution:
 
 @method("heuristic", ANY)
 def safe_ssf(data: SiaOracle) -> Solution:
-    """Safe shortest-first: least GPU time first, started only where everyone can still meet his cut-off. Our own."""
+    """Safe shortest-first, a policy of our own: least GPU time first, ahead of reservations at all cut-offs."""
     return _starts(data, keep_cutoffs(data, [service(job) for job in data.jobs]))
 
 
@@ -86,7 +86,7 @@ def sia_perfect(data: SiaOracle) -> Solution:
 
 @method("heuristic", ANY)
 def sia_sliding(data: SiaOracle) -> Solution:
-    """SIA with the conservative sliding maximum as its estimate of new load (section 5.4.1)."""
+    """SIA with the conservative sliding maximum as the estimate of new load (section 5.4.1)."""
     return _online("sia-sliding", data, 0)
 
 

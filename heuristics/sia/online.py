@@ -1,4 +1,4 @@
-"""Policies for SIA's pools that decide as time goes by, by name, and the one that stands in where another fails."""
+"""Policies for SIA's pools that decide as time goes by, by name, and the fallback for a policy that fails."""
 
 from __future__ import annotations
 
@@ -31,9 +31,9 @@ ONLINE: Mapping[str, Callable[[SiaOracle, int], Policy[View, Start]]] = {
 
 
 class EarliestCutoff:
-    """The job with the earliest cut-off first, on anybody's GPUs; a job that does not fit holds up those behind it.
+    """The job with the earliest cut-off first, on any GPUs; a job that does not fit holds up all jobs behind.
 
-    It has no memory, and so can take over at any moment.
+    The policy has no memory, and so can take over at any moment.
     """
 
     def decide(self, view: View) -> Start:

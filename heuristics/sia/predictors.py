@@ -1,4 +1,4 @@
-"""What SIA predicts (sections 5.2 and 5.4): the load to come to a pool in each window, and how long a job will be.
+"""SIA's predictors (sections 5.2 and 5.4) of the load to come to a pool in each window, and of a job's duration.
 
 Windows are in slots, or in whatever unit the clock counts.
 """
@@ -15,11 +15,11 @@ import numpy as np
 from instances.sia.online import PendingJob
 
 WINDOWS_MINUTES = (5.0, 60.0, 720.0)
-RECENT = 10  # windows of the past over which the conservative estimate takes its maximum
+RECENT = 10  # The conservative estimate is the maximum over so many windows of the past.
 
 
 class Predictor(Protocol):
-    """The two predictions, and how the predictor gets to know what was submitted."""
+    """A predictor of new load and of job durations, which is told of all submissions."""
 
     def observe(self, now: float, arrived: Sequence[PendingJob]) -> None:
         """Take note of the jobs submitted by `now`."""
@@ -28,7 +28,7 @@ class Predictor(Protocol):
         """TotalNewLoad: GPUs of the jobs that `pool` will submit in (now, now + window]."""
 
     def duration_class(self, job: PendingJob, windows: Sequence[float]) -> int:
-        """JobDuration: k where the job ends within `windows[k]` but within none before; their number for none."""
+        """JobDuration: the first k with the job's end within `windows[k]`; or else the number of windows."""
 
 
 class _Arrivals:
@@ -48,7 +48,7 @@ class _Arrivals:
 
 
 class Perfect:
-    """Both predictions exact: it is given all jobs to come, but tells only of windows and classes."""
+    """Exact predictions of windows and classes, from all jobs to come."""
 
     def __init__(self, jobs: Iterable[PendingJob]) -> None:
         self._arrivals: dict[str, _Arrivals] = {}
@@ -67,7 +67,7 @@ class Perfect:
 
 
 class SlidingMaximum:
-    """The conservative estimate of section 5.4.1 from the past alone; job durations exact to their class.
+    """The conservative estimate of section 5.4.1 from the past alone; job durations exact to the class.
 
     A window's new load is the most that the pool submitted in any of the last RECENT windows of that size, with jobs
     always taken to come (WillJobsArrive = 1). `coverage` multiplies it.
@@ -92,7 +92,7 @@ class SlidingMaximum:
 
 
 class Random:
-    """The ablation of section 6.3: whether jobs will come is a coin's toss, and so is a job's class where asked.
+    """The ablation of section 6.3: whether jobs will come is a coin's toss, and a job's class random where asked.
 
     `durations` tells whether the class of a job is drawn too, once for each job.
     """

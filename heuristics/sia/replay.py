@@ -17,7 +17,7 @@ from instances.sia.online import Running, View
 
 
 def replay(data: SiaOracle, policy: Policy[Any, Any]) -> dict[str, int]:
-    """The start slot of each job under `policy`. Raises RuleBroken where it leaves jobs waiting for ever."""
+    """The start slot of each job under `policy`. Raises RuleBroken where jobs are left waiting for ever."""
     quota = {pool.name: pool.gpus for pool in data.pools}
     queues: dict[str, OrderedDict[str, Job]] = {name: OrderedDict() for name in quota}
     used = dict.fromkeys(quota, 0)

@@ -43,7 +43,7 @@ class Sia:
         return Start(starts, view.now + self.windows[0] if waiting else None)
 
     def _dedicated_starts(self, view: View, left: int, allocated: dict[str, int], starts: list[str]) -> int:
-        """Figure 7: GPUs still idle after each pool's next jobs in order start on its quota."""
+        """Figure 7: GPUs still idle after each pool's next jobs in order start on the pool's quota."""
         heads = {pool: head for pool, queue in self._queues.items() if (head := queue.head()) is not None}
         while True:
             able = [

@@ -14,7 +14,7 @@ from instances.sia import SiaOracle
 
 
 class LiteralVirtualClock:
-    """One run of Figure 6 over the jobs of `data`, who are all known from the beginning."""
+    """A run of Figure 6 over the jobs of `data`, all known from the beginning."""
 
     def __init__(self, data: SiaOracle) -> None:
         self.jobs, self.capacity = data.jobs, data.capacity
@@ -57,7 +57,7 @@ class LiteralVirtualClock:
         return begun
 
     def _first_schedulable(self, order: list[tuple[int, int, int]], pending: set[int], now: int) -> int | None:
-        """Lines 4 to 11: the first job in order of virtual start that fits; those before it make reservations."""
+        """Lines 4 to 11: the first job in order of virtual start that fits; all jobs before make reservations."""
         ahead = [(max(start, now) - now, i) for start, _, i in order]
         ends = [end - now for end in self.running.values()]
         turns = [ends, [t for t, _ in ahead], [t + self.jobs[i].duration for t, i in ahead]]
@@ -78,7 +78,7 @@ class LiteralVirtualClock:
         return None
 
     def _virtual(self, pool: str, now: int, span: int) -> list[tuple[int, int]]:
-        """CalculateVSTs: (job, virtual start) of those of `pool` that could start within `span` or are pending."""
+        """CalculateVSTs: (job, virtual start) of the jobs of `pool` that are pending or could start within `span`."""
         ends = [(end, self.jobs[i].gpus) for i, end in self.running.items() if self.jobs[i].pool == pool]
         idle, clock, found = self.quota[pool] - sum(gpus for _, gpus in ends), now, []
         heapify(ends)

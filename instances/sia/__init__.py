@@ -2,7 +2,7 @@
 
 from instances.sia.checker import check_oracle
 from instances.sia.examples import five_jobs
-from instances.sia.generator import VARIANTS, Workload, synthetic
+from instances.sia.generators import VARIANTS, Workload, synthetic
 from instances.sia.oracle import Job, Pool, SiaOracle, fcfs_starts
 from instances.sia.traces import gavel, philly, trace_instance
 

@@ -82,7 +82,7 @@ def _use_over_time(data: SiaOracle, starts: Mapping[str, int]) -> Iterator[tuple
 
 
 def _cutoffs(data: SiaOracle) -> dict[str, int]:
-    """The cut-offs, on their own: each pool as a row of GPUs, in order of the slot from which each is free.
+    """The cut-offs, computed independently: each pool as a row of GPUs, in order of the slot from which each is free.
 
     A job of n GPUs takes the n that are free first, not before its submission nor before the job ahead of it started.
     GPUs that become free together are one entry of the row, so that its length is that of the queue at most.

@@ -1,4 +1,4 @@
-"""Small workloads that pin a point."""
+"""The smallest workload on which Figure 6, read literally, breaks Theorem 1."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ from instances.envelope import Instance, Reference
 from instances.sia.oracle import Job, Pool, SiaOracle
 
 
-def five_jobs() -> Instance:
-    """Two pools of 2 GPUs and five jobs on which Figure 6, read literally, delays a job past its cut-off."""
+def five_jobs() -> Instance[SiaOracle]:
+    """Two pools of 2 GPUs and five jobs on which Figure 6, read literally, delays a job past the cut-off."""
     jobs = [("p0", 0, 2, 2), ("p1", 0, 4, 1), ("p0", 0, 1, 2), ("p0", 1, 5, 1), ("p1", 2, 3, 2)]
     data = SiaOracle(
         slot_minutes=1.0,

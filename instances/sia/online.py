@@ -1,4 +1,4 @@
-"""SIA online: what a scheduler of pools sees, what it answers, and the oracle's problem at one moment."""
+"""SIA online: the view of a scheduler of pools, the decision, and the oracle's problem at one moment."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class PendingJob(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class QueuedJob:
-    """A job as a view shows it; `cutoff` is the latest start that keeps its pool's promise, where there is one."""
+    """A job as a view shows it; `cutoff` is the latest start of the job, where there is one."""
 
     id: str
     pool: str
@@ -42,7 +42,7 @@ class QueuedJob:
 
 @dataclass(frozen=True, slots=True)
 class Running:
-    """A job that holds its GPUs, and since when."""
+    """A running job, and the time of the start."""
 
     job: PendingJob
     start: float
@@ -50,7 +50,7 @@ class Running:
 
 @dataclass(slots=True)
 class View:
-    """A cluster of pools at one moment. Its mappings are read-only, and change once the policy has answered.
+    """A cluster of pools at one moment, in read-only mappings that change once the policy has answered.
 
     `idle`: GPUs of all pools that no job holds. `quota`: GPUs that each pool owns. `used`: GPUs that the jobs of each
     pool hold, whoever owns them. `queues`: pending jobs of each pool by id, in order of submission. `running`: jobs
@@ -112,7 +112,10 @@ def snapshot(view: View) -> SiaOracle | None:
 
 
 def decision(view: View, solution: Solution | None) -> Start:
-    """Start what `solution` starts at slot 0, nothing without one; ask again when it starts the next job."""
+    """The decision to start all jobs that `solution` starts at slot 0, and to ask again at the next start.
+
+    Without a solution no job starts.
+    """
     if solution is None:
         return Start()
     starts: Mapping[str, Any] = solution["starts"]

@@ -1,4 +1,4 @@
-"""The data of `sia-oracle`: share idle GPUs between pools and slow down nobody (SIA, section 4 and Appendix A)."""
+"""The data of `sia-oracle`: share idle GPUs between pools and slow down no job (SIA, section 4 and Appendix A)."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ from instances.fields import (
 
 
 class Pool(Frozen):
-    """A pool (queue) i and the c_i GPUs it owns."""
+    """A pool (queue) i, the owner of c_i GPUs."""
 
     name: Name
     gpus: PositiveCount
 
 
 class Job(Frozen):
-    """A job j: submitted at slot s_j by its pool, it holds n_j GPUs for d_j slots without interruption.
+    """A job j, submitted at slot s_j by a pool, that holds n_j GPUs for d_j slots without interruption.
 
     `latest_start` is the cut-off m_j, a slot; without it, the job's start when its pool shares nothing.
     """
@@ -44,7 +44,7 @@ class Job(Frozen):
 
 
 class SiaOracle(ProblemData):
-    """When to start each job on the GPUs of all pools, none of them later than its cut-off.
+    """The oracle's problem: when to start each job on the GPUs of all pools, none later than the cut-off.
 
     Minimises the queueing delay of all jobs in slots, plus `fairness_weight` (β) times Σ_t α_t. `fair_share` tells
     what α_t charges: with `all-use` it is the largest use of a pool at slot t over what the pool owns, as equation
@@ -70,7 +70,7 @@ class SiaOracle(ProblemData):
 
     @cached_property
     def cutoffs(self) -> tuple[int, ...]:
-        """m_j of each job, in the order of `jobs`: the latest slot it may start at."""
+        """The cut-off m_j of each job, in the order of `jobs`: the latest slot to start at."""
         return tuple(
             start if job.latest_start is None else job.latest_start
             for job, start in zip(self.jobs, self.fcfs_starts, strict=True)

@@ -10,7 +10,7 @@ from instances.envelope import Instance
 from instances.sia.oracle import SiaOracle
 from instances.validation import input_errors, validated
 
-BEYOND = 1e18  # more slots than validation takes: where a division runs into infinity
+BEYOND = 1e18  # More slots than validation takes stand for a division that runs into infinity.
 
 
 def whole_slots(time: float, slot: float) -> int:

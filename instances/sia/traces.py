@@ -1,4 +1,4 @@
-"""Workloads from pool traces in their public CSV forms, sampled and scaled as in section 6.1."""
+"""Workloads from pool traces in public CSV forms, sampled and scaled as in section 6.1."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ import pandas as pd
 from instances.envelope import Instance
 from instances.errors import InputError
 from instances.fields import LARGEST
+from instances.sia.oracle import SiaOracle
 from instances.sia.slots import BEYOND, instance_of, whole_slots
 from instances.tables import as_numbers, one_line, read_rows
 
@@ -29,7 +30,7 @@ def philly(path: str | Path) -> pd.DataFrame:
 
 
 def gavel(path: str | Path) -> pd.DataFrame:
-    """The jobs of a Gavel pool trace, with their running time alone on V100, as `philly` gives them.
+    """The jobs of a Gavel pool trace, with the running time alone on V100, in the form that `philly` gives.
 
     Reads `duration_v100_s` in place of `duration_s`; jobs without one (no measurement of their kind) are dropped.
     Raises InputError like `philly`.
@@ -83,12 +84,23 @@ def trace_instance(
     seed: int = 0,
     name: str = "trace",
     source: str = "",
-) -> Instance:
+) -> Instance[SiaOracle]:
     """An instance of the jobs submitted within `days` days from `start_day` on, on all pools or on some.
 
-    `pools`: names, or how many to draw. `gpus`: what each pool owns; without it, each pool owns what gives it a load
-    drawn uniformly from `load` (section 6.1), at least its widest job and at least one GPU. Submissions and durations
-    are rounded up to whole slots. Raises InputError for an unknown pool, a missing one, or where no job is left.
+    Submissions and durations are rounded up to whole slots. Raises InputError for an unknown pool, a missing pool, or
+    where no job is left.
+
+    Parameters:
+
+    - `jobs`: table with the columns of COLUMNS.
+    - `gpus`: GPUs that each pool owns; without them, a pool owns as many as give a load drawn from `load`, at least
+      the pool's widest job and at least one GPU.
+    - `pools`: names of the pools to take, or the number of pools to draw; `None` for all.
+    - `load`: range of the loads, a share of a pool's own GPUs, drawn uniformly (section 6.1).
+    - `start_day`, `days`: the first day, and the number of days; `None` for all days to come.
+    - `slot_minutes`: length of a slot.
+    - `seed`: seed of the draws of pools and loads.
+    - `name`, `source`: name and source of the instance.
     """
     for label, value in (("slot_minutes", slot_minutes), ("days", days if days is not None else 1.0)):
         if not (math.isfinite(value) and value > 0):
@@ -149,7 +161,7 @@ def _window(start_day: float, days: float | None) -> str:
 def _quotas(
     jobs: pd.DataFrame, pools: Sequence[str], load: tuple[float, float], rng: np.random.Generator
 ) -> dict[str, int]:
-    """GPUs of each pool for a load drawn from `load`: its GPU seconds over those of the time it is submitted to."""
+    """GPUs of each pool for a load drawn from `load`: GPU seconds of jobs over the pool's own."""
     span = max(1.0, float(jobs["submit_s"].max() - jobs["submit_s"].min()))
     work = (jobs["duration_s"] * jobs["gpus"]).groupby(jobs["pool"]).sum()
     widest = jobs.groupby("pool")["gpus"].max()

@@ -1,20 +1,20 @@
-"""The columns of the time-indexed model without Y: one for each job and each start in its window."""
+"""The columns of the time-indexed model without Y: one for each job and each start in the job's window."""
 
 from __future__ import annotations
 
 import numpy as np
 from numpy.typing import NDArray
 
-from models.sia.arrays import BoolArray, IntArray, OracleArrays
+from instances.sia.arrays import BoolArray, IntArray, OracleArrays
 
-SCALE = 1 << 20  # prices are rounded to multiples of 1/SCALE: bounds are then evaluated in integers
-FIXED = np.iinfo(np.int64).max // 8
+SCALE = 1 << 20  # Prices are rounded to multiples of 1/SCALE, so that bounds are evaluated in integers.
+FIXED = np.iinfo(np.int64).max // 8  # The charge of a closed column, which is above that of any other.
 
 
 class Columns:
-    """Columns k = (job, start) in order of job, then start; arrays of shape (K,).
+    """The columns k = (job, start) in order of job, then start; arrays of shape (K,).
 
-    `open` tells which of them are not yet excluded. Leaving Y out of Figure 19 changes no value: it is a sum of X.
+    `open` tells which columns are not yet excluded. Without Y of Figure 19 no value changes, because Y is a sum of X.
     """
 
     def __init__(self, arrays: OracleArrays) -> None:
@@ -29,11 +29,11 @@ class Columns:
         self.open: BoolArray = np.ones(len(self.job), dtype=bool)
 
     def of(self, starts: IntArray) -> IntArray:
-        """The column of each job in a schedule."""
+        """The column of each job in a schedule (J,)."""
         return self.offset[:-1] + starts - self.arrays.submit
 
     def first_open(self) -> IntArray:
-        """The column of each job's first open start; its last column if none is open."""
+        """The column of each job's first open start, (J,); the job's last column if none is open."""
         delay = np.where(self.open, self.delay, FIXED)
         return self.offset[:-1] + np.minimum(np.minimum.reduceat(delay, self.offset[:-1]), np.diff(self.offset) - 1)
 

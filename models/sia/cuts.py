@@ -1,46 +1,44 @@
-"""Cuts on what can run at the same time, by rounding the capacity row.
+"""Mixed-integer rounding cuts (Nemhauser and Wolsey, 1990) on the jobs that run at one time, from capacity rows.
 
 Whole jobs do not fill up GPUs as fractions of jobs do: beside 25 single GPUs that are taken all the time, no eighth of
-a job of 8 GPUs can run on 32. Rounding (12) at one slot, with the jobs in a set S complemented, says so
-(mixed-integer rounding). It holds as well for the jobs that run throughout an interval, beside one job that runs
-at any slot of it: which stops a relaxation from running parts of that job one after the other.
+a job of 8 GPUs can run on 32. Rounding (12) at one slot, with the jobs in a set S complemented, says so. The cut holds
+as well for the jobs that run throughout an interval, beside one job that runs at any slot of the interval: which stops
+a relaxation from running parts of that job one after the other.
 """
 
 from __future__ import annotations
 
 import numpy as np
 
-from models.sia.arrays import FloatArray, IntArray
+from instances.sia.arrays import FloatArray, IntArray
 from models.sia.columns import Columns
+from models.sia.parameters import DEFAULTS, ExactParameters
 from models.sia.rows import NOBODY, Row
 
-LEAST = 1e-3  # violation, as a share of a job, that is worth a cut
-AHEAD = 3  # later pieces of a job that a piece is paired with
-CHUNK = 1500  # intervals looked at together
-MOST_WIDTHS, MOST_RESTS = 16, 64  # divisors, and remainders of each, that are tried
+POSITIVE = 1e-9  # Shares of a job up to this one are a solver's noise.
 
 
-def separate(columns: Columns, chosen: IntArray, x: FloatArray, most: int) -> list[Row]:
-    """Up to `most` cuts that the fractional schedule `x` of the columns `chosen` (N,) breaks, the most broken first."""
-    positive = x > 1e-9
+def separate(columns: Columns, chosen: IntArray, x: FloatArray, parameters: ExactParameters = DEFAULTS) -> list[Row]:
+    """Cuts that the fractional schedule `x` of the columns `chosen`, (N,) each, violates, the most violated first."""
+    positive = x > POSITIVE
     chosen, x = chosen[positive], x[positive]
     order = np.argsort(chosen)
     chosen, x = chosen[order], x[order]
-    intervals = np.vstack([_pieces(columns, chosen, x), _between(columns, chosen)])
+    intervals = np.vstack([_pieces(columns, chosen, x), _between(columns, chosen, parameters.later_pieces)])
     found: list[tuple[float, Row]] = []
-    for begin in range(0, len(intervals), CHUNK):
-        part = intervals[begin : begin + CHUNK]
-        found += _round(columns, part, _shares(columns, chosen, x, part))
+    for begin in range(0, len(intervals), parameters.intervals_at_once):
+        part = intervals[begin : begin + parameters.intervals_at_once]
+        found += _round(columns, part, _shares(columns, chosen, x, part), parameters)
     found.sort(key=lambda cut: -cut[0])
     taken: list[Row] = []
     count: dict[int, int] = {}
     for _, row in found:
         if row.touching != NOBODY:
             count[row.touching] = count.get(row.touching, 0) + 1
-            if count[row.touching] > AHEAD:
+            if count[row.touching] > parameters.later_pieces:
                 continue
         taken.append(row)
-        if len(taken) == most:
+        if len(taken) == parameters.new_cuts:
             break
     return taken
 
@@ -51,20 +49,20 @@ def _pieces(columns: Columns, chosen: IntArray, x: FloatArray) -> IntArray:
     return np.column_stack([slots, slots, np.full(len(slots), NOBODY)])
 
 
-def _between(columns: Columns, chosen: IntArray) -> IntArray:
-    """(first, last, job): from the last slot of a piece of a job to the first of one of its later pieces."""
+def _between(columns: Columns, chosen: IntArray, most: int) -> IntArray:
+    """(first, last, job): from the last slot of a piece of a job to the first slot of one of `most` later pieces."""
     found = []
     job, start, end = columns.job[chosen], columns.start[chosen], columns.end[chosen]
     for mine in np.split(np.arange(len(chosen)), np.flatnonzero(np.diff(job)) + 1):
         for place, p in enumerate(mine[:-1]):
             later = mine[place + 1 :]
-            later = later[start[later] >= end[p] - 1][:AHEAD]
+            later = later[start[later] >= end[p] - 1][:most]
             found += [(end[p] - 1, start[q], job[p]) for q in later]
     return np.array(found, dtype=np.int64).reshape(-1, 3)
 
 
 def _shares(columns: Columns, chosen: IntArray, x: FloatArray, intervals: IntArray) -> FloatArray:
-    """z of each interval and job, see `Row`."""
+    """The share z of each job that counts in each interval, (I, J); see `Row`."""
     job, start, end = columns.job[chosen], columns.start[chosen], columns.end[chosen]
     first, last, touching = intervals[:, :1], intervals[:, 1:2], intervals[:, 2:]
     counts = np.where(job == touching, (start <= last) & (end > first), (start <= first) & (end > last))
@@ -74,25 +72,31 @@ def _shares(columns: Columns, chosen: IntArray, x: FloatArray, intervals: IntArr
     return shares
 
 
-def _round(columns: Columns, intervals: IntArray, shares: FloatArray) -> list[tuple[float, Row]]:
-    """The most broken cut of each interval, with its violation."""
+def _round(
+    columns: Columns, intervals: IntArray, shares: FloatArray, parameters: ExactParameters
+) -> list[tuple[float, Row]]:
+    """The most violated cut of each interval (I, 3) for the `shares` (I, J), with the violation.
+
+    For every divisor and remainder the jobs of a set S are complemented: those of the largest shares, every prefix of
+    which is tried at once, one column of the (I, size of S) arrays for each.
+    """
     gpus, capacity = columns.arrays.gpus, columns.arrays.capacity
     near = shares @ gpus > capacity - gpus.max()
     if not near.any():
         return []
     intervals, shares = intervals[near], shares[near]
     best = (shares @ gpus - capacity) / gpus.max()
-    divisor = np.where(best > LEAST, 1, 0)  # 0: nothing is broken, 1: the capacity row itself
+    divisor = np.where(best > parameters.least_violation, 1, 0)  # 0: nothing is violated, 1: the capacity row
     size = np.zeros(len(intervals), dtype=np.int64)
-    order = np.argsort(np.where(shares > 1e-9, 1 - shares, 2.0), axis=1, kind="stable")
-    order = order[:, : int((shares > 1e-9).sum(axis=1).max())]
+    order = np.argsort(np.where(shares > POSITIVE, 1 - shares, 2.0), axis=1, kind="stable")
+    order = order[:, : int((shares > POSITIVE).sum(axis=1).max())]
     sorted_shares = np.take_along_axis(shares, order, axis=1)
     sorted_gpus = gpus[order]
-    for c in _divisors(gpus):
-        inside = np.where(sorted_shares > 1e-9, sorted_gpus % c, 0) > 0  # complementing multiples of c gains nothing
+    for c in _divisors(gpus, parameters.most_divisors):
+        inside = np.where(sorted_shares > POSITIVE, sorted_gpus % c, 0) > 0  # Multiples of c gain nothing.
         total = np.cumsum(np.where(inside, sorted_gpus, 0), axis=1)
         rest = (total - capacity) % c
-        for r in np.setdiff1d(rest[inside], 0)[:MOST_RESTS].tolist():  # no other remainder occurs
+        for r in np.setdiff1d(rest[inside], 0)[: parameters.most_remainders].tolist():  # no other remainder occurs
             complemented, plain = _coefficients(gpus, int(c), r)
             into, out = complemented[order], plain[order]
             gain = np.where(inside, into * (sorted_shares - 1) - out * sorted_shares, 0.0)
@@ -100,7 +104,7 @@ def _round(columns: Columns, intervals: IntArray, shares: FloatArray) -> list[tu
             value = np.where((rest == r) & inside, value / r, -1.0)
             place = value.argmax(axis=1)
             top = value[np.arange(len(value)), place]
-            better = top > np.maximum(best, LEAST)
+            better = top > np.maximum(best, parameters.least_violation)
             best[better], divisor[better], size[better] = top[better], c, place[better] + 1
     found = []
     for i in np.flatnonzero(divisor):
@@ -115,21 +119,30 @@ def _round(columns: Columns, intervals: IntArray, shares: FloatArray) -> list[tu
     return found
 
 
-def _divisors(gpus: IntArray) -> IntArray:
-    """The widths to divide by: those that occur, and of many the commonest."""
+def _divisors(gpus: IntArray, most: int) -> IntArray:
+    """The widths to divide by: all that occur, or the `most` commonest."""
     widths, times = np.unique(gpus[gpus > 1], return_counts=True)
-    return widths[np.sort(np.argsort(-times, kind="stable")[:MOST_WIDTHS])]
+    return widths[np.sort(np.argsort(-times, kind="stable")[:most])]
 
 
 def _coefficients(gpus: IntArray, c: int, r: int) -> tuple[IntArray, IntArray]:
-    """Of jobs in S and outside of it, when the right-hand side is r below a multiple of c; r times, so whole."""
+    """Coefficients, r times, of jobs in S and outside of S, when the right-hand side is r below a multiple of c."""
     complemented = -(r * (-gpus // c) + np.maximum(0, -gpus % c - (c - r)))
     plain = r * (gpus // c) + np.maximum(0, gpus % c - (c - r))
     return complemented, plain
 
 
 def rounded(gpus: IntArray, capacity: int, members: IntArray, c: int, where: tuple[int, int, int]) -> Row:
-    """The cut of divisor `c` with the jobs `members` in S, at `where`: (first, last, touching)."""
+    """The mixed-integer rounding cut of a capacity row.
+
+    Parameters:
+
+    - `gpus`: width of each job, (J,).
+    - `capacity`: GPUs of all pools.
+    - `members`: the jobs of S, which are complemented.
+    - `c`: the divisor.
+    - `where`: (first, last, touching) of the row.
+    """
     total = int(gpus[members].sum())
     r = (total - capacity) % c
     complemented, plain = _coefficients(gpus, c, r)

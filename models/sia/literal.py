@@ -5,36 +5,31 @@ X and Y exist only where job j can start or be running: constraint (10) needs no
 
 from __future__ import annotations
 
-from typing import Any
-
-from pyomo.environ import (
-    Binary,
-    ConcreteModel,
-    Constraint,
-    NonNegativeReals,
-    Objective,
-    Set,
-    Var,
-    minimize,
-)
+from typing import TYPE_CHECKING, Any
 
 from instances import Answer, Options, Report
 from instances.method import method
 from instances.options import OPTION_NAMES, ignore
 from instances.sia import SiaOracle
-from models.literal import Values, solve_literal
-from models.sia.opening import finer, proven
+from models.sia.bounds import proven_bound, solver_options
 
-PLAIN = Options()
+if TYPE_CHECKING:  # Pyomo takes its time to import, and so is imported where a model is built.
+    from pyomo.environ import ConcreteModel
+
+    from models.literal import Values
+
 Windows = dict[int, tuple[int, ...]]
 
 
 def build_literal(data: SiaOracle, *, windows: int | None = None) -> ConcreteModel:
-    """Figure 19: X_jt, Y_jt and, with a fairness weight, α_t; J and I are the jobs' and pools' places in the data.
+    """The model of Figure 19: X_jt, Y_jt and, with a fairness weight, α_t.
 
-    `windows`: the paper's windows of job-dependent size (Appendix A). Job j may then start only at s_j and every
-    ⌈d_j / windows⌉ slots from there, and at its cut-off, so that long jobs have as few starts as short ones.
+    J and I are the places of jobs and pools in the data. `windows`: the paper's windows of job-dependent size
+    (Appendix A). Job j may then start only at s_j and every ⌈d_j / windows⌉ slots from there, and at its cut-off, so
+    that long jobs have as few starts as short ones.
     """
+    from pyomo.environ import Binary, ConcreteModel, Constraint, NonNegativeReals, Objective, Set, Var, minimize
+
     model = ConcreteModel(name="sia-oracle")
     starts, running = _starts(data, windows), _running(data)
     model.J = Set(initialize=range(len(data.jobs)))
@@ -45,7 +40,7 @@ def build_literal(data: SiaOracle, *, windows: int | None = None) -> ConcreteMod
     model.Y = Var(model.Y_index, domain=Binary)
     fair = data.fairness_weight > 0
     if fair:
-        model.I = Set(initialize=range(len(data.pools)))  # whatever the pools are called
+        model.I = Set(initialize=range(len(data.pools)))
         model.alpha = Var(model.T, domain=NonNegativeReals)
     model.delay_and_fairness = Objective(rule=_objective(data), sense=minimize)  # (8)
     model.start_once = Constraint(model.J, rule=_start_once(starts))  # (9), (10)
@@ -82,7 +77,7 @@ def _start_once(starts: Windows) -> Any:
 
 
 def _is_running(data: SiaOracle, starts: Windows) -> Any:
-    """Running at t: started in [t - d_j + 1, t], clipped to the window of starts."""
+    """Row (11): running at t if started in [t - d_j + 1, t], clipped to the window of starts."""
 
     def rule(m: Any, j: int, t: int) -> Any:
         begun = (u for u in starts[j] if t - data.jobs[j].duration + 1 <= u <= t)
@@ -101,7 +96,9 @@ def _capacity(data: SiaOracle, running: Windows) -> Any:
 
 
 def _fair_share(data: SiaOracle, running: Windows) -> Any:
-    """(13), or with `above-share` the same with α_t counted from 1 on."""
+    """Row (13), or with `above-share` the same row with α_t counted from 1 on."""
+    from pyomo.environ import Constraint
+
     at = _jobs_at(running)
     free = 0 if data.fair_share == "all-use" else 1
 
@@ -129,28 +126,33 @@ def _read(data: SiaOracle, values: Values) -> dict[str, Any]:
 
 @method("exact")
 def literal(data: SiaOracle, options: Options, report: Report) -> Answer:
-    """Solve Figure 19 as it stands with HiGHS."""
+    """Solve the model of Figure 19 as printed, with HiGHS."""
+    from models.literal import solve_literal
 
-    def told(solution: Any, bound: float | None) -> None:
-        report(solution, None if bound is None else proven(data, bound))
+    def safe(bound: float | None) -> float | None:
+        return None if bound is None else proven_bound(data, bound)
 
-    listen = ignore if report is ignore else told
-    solved = solve_literal(data, build_literal, _read, finer(data, options), listen)
+    def tell(solution: Any, bound: float | None) -> None:
+        report(solution, safe(bound))
+
+    listen = ignore if report is ignore else tell
+    solved = solve_literal(data, build_literal, _read, solver_options(data, options), listen)
     return Answer(
         solution=solved.solution,
-        bound=None if solved.bound is None else proven(data, solved.bound),
+        bound=safe(solved.bound),
         termination=solved.termination,
         reason=solved.reason,
         build_s=solved.build_s,
         solve_s=solved.solve_s,
-        trace=[(when, found, None if bound is None else proven(data, bound)) for when, found, bound in solved.trace],
+        trace=[(when, found, safe(bound)) for when, found, bound in solved.trace],
         info=solved.info,
     )
 
 
 @method("heuristic", OPTION_NAMES)
 def literal_windows(data: SiaOracle, options: Options, report: Report, *, windows: int = 12) -> Answer:
-    """Solve Figure 19 with windows of job-dependent size: a restriction, so that its bound bounds nothing else."""
+    """Solve Figure 19 with windows of job-dependent size: a restriction, whose bound bounds nothing else."""
+    from models.literal import solve_literal
 
     def build(data: SiaOracle) -> ConcreteModel:
         return build_literal(data, windows=windows)

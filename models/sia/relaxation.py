@@ -1,8 +1,8 @@
 """The linear relaxation of the time-indexed model with cuts, by column and row generation.
 
-A slot's capacity row enters when a solution breaks it, a column when its reduced cost is negative, a cut
-(`cuts.separate`) when neither is left. The bound is not the solver's figure but the Lagrangian one of its prices, in
-integers (see `Rows.lagrangian`).
+A slot's capacity row enters when a solution breaks the row, a column when its reduced cost is negative (sifting; Bixby
+et al., 1992), a cut (`cuts.separate`) when neither is left. The bound is not the solver's figure but the Lagrangian
+bound of its dual prices, in integers (see `Rows.lagrangian`).
 """
 
 from __future__ import annotations
@@ -14,28 +14,27 @@ import numpy as np
 from scipy import sparse
 
 from instances import Options, Stopwatch
+from instances.sia.arrays import FloatArray, IntArray
 from models.highs import add_columns, rerun, set_options, solver
-from models.sia.arrays import FloatArray, IntArray
 from models.sia.columns import SCALE, Columns, ceiling, whole
 from models.sia.cuts import separate
+from models.sia.parameters import DEFAULTS, ExactParameters
 from models.sia.rows import Row, Rows, capacity_row
 
-NEW_COLUMNS = 3  # at most so many new columns of a job in a round
-NEW_ROWS = 12  # and of a stretch of overfull slots
-NEW_CUTS = 300
-TOLERANCE = 1e-6
-FEW = 0.02  # of the rows may be missing for the time being
+MOST_SECONDS = 1e7  # HiGHS is given no time limit beyond this one.
 _NONE = np.zeros(0, dtype=np.int32)
 
 
 class Relaxation:
-    """The restricted linear program: a row for each job, then `rows`; columns `chosen`, numbers into `columns`.
+    """The restricted master program: a row for each job, then `rows`; columns `chosen`, numbers into `columns`.
 
-    `bound`: the best proven so far, in whole slots, on what is better than the schedules that columns were closed for.
-    `value`: of the last linear program. `tight`: the rows that had a price when nothing was missing last.
+    `bound`: the best proven so far, in whole steps, on the schedules that are better than the one columns were closed
+    for. `value`: objective of the last linear program. `tight`: the rows of a positive price when nothing was missing
+    last.
     """
 
-    def __init__(self, columns: Columns, starts: IntArray) -> None:
+    def __init__(self, columns: Columns, starts: IntArray, parameters: ExactParameters = DEFAULTS) -> None:
+        self.parameters = parameters
         self.columns, self.rows, self.jobs = columns, Rows(columns), len(columns.arrays.submit)
         self.highs = solver(Options(), {"solver": "simplex"})
         self.highs.addRows(self.jobs, np.ones(self.jobs), np.ones(self.jobs), 0, _NONE, _NONE, np.zeros(0))
@@ -50,11 +49,11 @@ class Relaxation:
         self._feasible = columns.of(starts)
         self._add_columns(np.union1d(self._feasible, columns.offset[:-1]))
 
-    def converge(self, delay: int, clock: Stopwatch, close_enough: float = 0.0) -> bool:
-        """Generate rows and columns until none is missing, or `clock` is over: then False.
+    def converge(self, delay: int, clock: Stopwatch, accuracy: float = 0.0) -> bool:
+        """Generate rows and columns until none is missing; False where the time of `clock` was over before.
 
-        It also ends when the bound is within `close_enough` of the value, as a share of the distance to `delay`, that
-        of the best schedule. Columns that no better schedule has are closed on the way out.
+        Generation also ends when the bound is within `accuracy` of the value, as a share of the distance from the
+        value to `delay`, the best schedule's. In the end columns that no better schedule contains are closed.
         """
         while True:
             if not self._solve(clock.remaining_s):
@@ -63,8 +62,9 @@ class Relaxation:
             bound, charge, least = self.rows.lagrangian(prices)
             self.bound = max(self.bound, ceiling(bound))
             rows, columns = self._broken_rows(), self._negative_columns(charge)
-            near = self.value - bound / SCALE <= close_enough * max(0.0, delay - self.value)
-            complete = (near and len(rows) <= FEW * len(self.rows)) or not (rows or len(columns))
+            near = self.value - bound / SCALE <= accuracy * max(0.0, delay - self.value)
+            few = len(rows) <= self.parameters.missing_rows * len(self.rows)
+            complete = (near and few) or not (rows or len(columns))
             if complete:
                 self._proof = bound, charge - least[self.columns.job]
                 self.tight = list(compress(self.rows.rows, prices))
@@ -75,8 +75,8 @@ class Relaxation:
                 return True
 
     def cut(self) -> int:
-        """Add cuts that the solution breaks, and drop what no longer matters; the number of cuts."""
-        cuts = separate(self.columns, self.chosen[: len(self._x)], self._x, NEW_CUTS)
+        """Add cuts that the solution violates, and drop slack rows and closed columns; the number of cuts."""
+        cuts = separate(self.columns, self.chosen[: len(self._x)], self._x, self.parameters)
         cuts = [row for row in cuts if row.key not in self.keys]
         if cuts:
             self._drop()
@@ -85,7 +85,10 @@ class Relaxation:
         return len(cuts)
 
     def sample(self, rng: np.random.Generator) -> FloatArray:
-        """A start of each job, (J,), drawn from the last solution: α-points, of one α for all jobs or one for each."""
+        """A start of each job, (J,): α-points of the last solution (Phillips, Stein and Wein, 1998), α at random.
+
+        One α is drawn for all jobs, or one for each job.
+        """
         count = len(self._x)
         order = np.argsort(self.chosen[:count])
         columns, total = self.chosen[:count][order], np.cumsum(self._x[order])
@@ -96,15 +99,20 @@ class Relaxation:
         return self.columns.start[columns[at]].astype(float)
 
     def close(self, delay: int) -> None:
-        """Close the columns that no schedule of less `delay` can contain, as far as the last prices prove it."""
+        """Close the columns that no schedule of less `delay` can contain, as far as the last prices prove."""
         bound, added = self._proof
         self.columns.open &= bound + added <= (delay - 1) * SCALE
+
+    def exclude(self, delay: int) -> bool:
+        """Close the columns as `close` does; whether each job has a start left."""
+        self.close(delay)
+        return self.columns.every_job_open()
 
     def _solve(self, limit_s: float) -> bool:
         """Whether the linear program is solved, in no more than `limit_s` wall seconds."""
         if limit_s <= 0:
             return False
-        limit = float(min(limit_s, 1e7)) + self.highs.getRunTime()
+        limit = float(min(limit_s, MOST_SECONDS)) + self.highs.getRunTime()
         set_options(self.highs, {"time_limit": limit})
         status = rerun(self.highs)
         if status == highspy.HighsModelStatus.kInfeasible:
@@ -122,29 +130,30 @@ class Relaxation:
         """Open columns of negative reduced cost, the most negative of each job and not too close to each other."""
         columns = self.columns
         reduced = charge / SCALE - self._duals[columns.job]
-        found = np.flatnonzero((reduced < -TOLERANCE) & columns.open & ~self.inside)
+        most = self.parameters.new_columns
+        found = np.flatnonzero((reduced < -self.parameters.tolerance) & columns.open & ~self.inside)
         taken: dict[int, list[int]] = {}
         new = []
         for k in found[np.argsort(reduced[found], kind="stable")]:
             starts = taken.setdefault(int(columns.job[k]), [])
-            if len(starts) < NEW_COLUMNS and all(abs(int(columns.start[k]) - t) > NEW_COLUMNS for t in starts):
+            if len(starts) < most and all(abs(int(columns.start[k]) - t) > most for t in starts):
                 starts.append(int(columns.start[k]))
                 new.append(k)
         return np.array(new, dtype=np.int64)
 
     def _broken_rows(self) -> list[Row]:
-        """Slots over capacity in the fractional schedule: of each overfull stretch those where the use changes."""
+        """Capacity rows that the fractional schedule breaks, at slots of overfull stretches where the use changes."""
         arrays, columns = self.columns.arrays, self.columns
         changes = np.zeros(arrays.horizon + 1)
         np.add.at(changes, columns.start[self.chosen], self._x * columns.gpus[self.chosen])
         np.add.at(changes, columns.end[self.chosen], -self._x * columns.gpus[self.chosen])
         use = np.cumsum(changes)
-        over = np.flatnonzero(use > arrays.capacity + TOLERANCE)
+        over = np.flatnonzero(use > arrays.capacity + self.parameters.tolerance)
         found: list[int] = []
         for stretch in np.split(over, np.flatnonzero(np.diff(over) > 1) + 1):
             if len(stretch):
                 changed = stretch[np.concatenate([[True], np.abs(np.diff(use[stretch])) > 1e-9])]
-                found += changed[np.argsort(-use[changed], kind="stable")[:NEW_ROWS]].tolist()
+                found += changed[np.argsort(-use[changed], kind="stable")[: self.parameters.new_rows]].tolist()
         return [row for row in (capacity_row(arrays, t) for t in found) if row.key not in self.keys]
 
     def _add_columns(self, new: IntArray) -> None:
@@ -175,12 +184,12 @@ class Relaxation:
             )
 
     def _drop(self) -> None:
-        """Drop slack rows, and closed columns; the basis of what is left stays."""
+        """Drop slack rows and closed columns; the basis of the other rows and columns stays."""
         basis, basic = self.highs.getBasis(), highspy.HighsBasisStatus.kBasic
         idle_row = np.array([status == basic for status in basis.row_status[self.jobs :]], dtype=bool)
         activity = self._activity[self.jobs :]
-        loose = np.zeros(len(self.rows), dtype=bool)  # rows since the last solution are not
-        loose[: len(activity)] = activity < self.rows.limits[: len(activity)] - TOLERANCE
+        loose = np.zeros(len(self.rows), dtype=bool)  # Rows added since the last solution stay.
+        loose[: len(activity)] = activity < self.rows.limits[: len(activity)] - self.parameters.tolerance
         idle_column = np.array([status != basic for status in basis.col_status], dtype=bool)
         row_kept, column_kept = ~(idle_row & loose), ~idle_column | self.columns.open[self.chosen]
         for row, kept in zip(self.rows.rows, row_kept, strict=True):

@@ -1,4 +1,4 @@
-"""Rows Σ_j w_j (share of job j that holds an interval of slots) <= limit: capacity rows, and cuts made of them."""
+"""Rows Σ_j w_j (share of job j that holds an interval of slots) <= limit: capacity rows, and cuts."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from models.sia.arrays import BoolArray, IntArray, OracleArrays
+from instances.sia.arrays import BoolArray, IntArray, OracleArrays
 from models.sia.columns import FIXED, SCALE, Columns
 
-NOBODY = -1
+NOBODY = -1  # The touching job of a row that has none.
 
 
 @dataclass(frozen=True, eq=False)
@@ -27,7 +27,7 @@ class Row:
 
     @property
     def key(self) -> tuple[int, int, int, int, bytes]:
-        """Tells rows apart."""
+        """Identity of a row: equal rows have equal keys."""
         return self.first, self.last, self.touching, self.limit, self.weight.tobytes()
 
     def starts(self, arrays: OracleArrays) -> tuple[IntArray, IntArray]:
@@ -46,9 +46,9 @@ def capacity_row(arrays: OracleArrays, slot: int) -> Row:
 
 
 def cover_row(arrays: OracleArrays, starts: IntArray, slot: int) -> Row:
-    """Of jobs that `starts` run at `slot` and that are too wide together, one has to stay away.
+    """The extended cover inequality of jobs that `starts` run at `slot` and that are too wide together.
 
-    So has one of any as many that are as wide as the widest of these.
+    One of these jobs has to stay away, and so has one of as many jobs that are all as wide as the widest of these.
     """
     running = np.flatnonzero((starts <= slot) & (slot < starts + arrays.duration))
     running = running[np.argsort(-arrays.gpus[running], kind="stable")]
@@ -59,9 +59,9 @@ def cover_row(arrays: OracleArrays, starts: IntArray, slot: int) -> Row:
 
 
 class Rows:
-    """Rows in the order in which they were added, and what each of them counts.
+    """A table of rows in the order of addition, and the starts that each row counts.
 
-    Arrays of shape (R, J): first and last start of a job that counts, and its `weight`, 0 where none does.
+    Arrays of shape (R, J): first and last start of a job that counts, and the job's `weight`, 0 where no start counts.
     """
 
     def __init__(self, columns: Columns, rows: list[Row] | None = None) -> None:
@@ -76,11 +76,11 @@ class Rows:
 
     @property
     def limits(self) -> IntArray:
-        """(R,)."""
+        """Limits of the rows, (R,)."""
         return np.array([row.limit for row in self.rows], dtype=np.int64)
 
     def add(self, new: list[Row]) -> None:
-        """Append rows."""
+        """Append rows at the end of the table."""
         if not new:
             return
         low, high = (np.array(side) for side in zip(*(row.starts(self.columns.arrays) for row in new), strict=True))
@@ -90,12 +90,12 @@ class Rows:
         self.weight = np.vstack([self.weight, weight])
 
     def keep(self, which: BoolArray) -> None:
-        """Forget all rows but these."""
+        """Drop all rows but `which`, (R,)."""
         self.rows = [row for row, kept in zip(self.rows, which, strict=True) if kept]
         self.low, self.high, self.weight = self.low[which], self.high[which], self.weight[which]
 
     def along(self, row: int, chosen: IntArray) -> IntArray:
-        """Coefficients of the columns `chosen` in a row."""
+        """Coefficients of the columns `chosen` (N,) in a row."""
         job, start = self.columns.job[chosen], self.columns.start[chosen]
         inside = (self.low[row][job] <= start) & (start <= self.high[row][job])
         return np.where(inside, self.weight[row][job], 0)
@@ -107,7 +107,7 @@ class Rows:
         return np.where(inside, self.weight[:, job], 0)
 
     def charge(self, prices: IntArray) -> IntArray:
-        """Delay plus price of the rows, SCALE times, of each column; `prices` (R,), SCALE times."""
+        """Delay plus price of the rows, SCALE times, of each column (K,); `prices` (R,), SCALE times."""
         columns = self.columns
         priced = np.flatnonzero(prices)
         row, job = np.nonzero(self.weight[priced])
@@ -120,10 +120,11 @@ class Rows:
         return SCALE * columns.delay + np.cumsum(change)[:-1]
 
     def lagrangian(self, prices: IntArray) -> tuple[int, IntArray, IntArray]:
-        """The bound that `prices` prove, the charge of each column (K,), FIXED if closed, and the least of each job.
+        """The Lagrangian bound of `prices` (R,), the charge of each column (K,) and the least charge of each job (J,).
 
-        Any prices >= 0 of valid rows prove a bound: Σ_j min_t charge(j, t) less the price of all limits. All
-        of it is SCALE times and integer arithmetic, so that no rounding of a solver's can spoil the bound.
+        Any prices >= 0 of valid rows prove a bound: Σ_j min_t charge(j, t) less the price of all limits. A closed
+        column's charge is FIXED. All figures are SCALE times and integers, so that no rounding of a solver's can spoil
+        the bound.
         """
         columns = self.columns
         charge = np.where(columns.open, self.charge(prices), FIXED)

@@ -7,9 +7,10 @@ from typing import ClassVar
 import pytest
 
 from heuristics import sia
-from heuristics.sia import ONLINE, Decision, Fcfs, Perfect, ShortestFirst, Sia, SlidingMaximum, replay, windows_in_slots
+from heuristics.sia import ONLINE, Fcfs, Perfect, ShortestFirst, Sia, SlidingMaximum, replay, windows_in_slots
 from instances import Options
 from instances.sia import Job, Pool, SiaOracle, five_jobs, synthetic
+from instances.sia.online import Start
 
 
 def starts(result):
@@ -144,7 +145,7 @@ def test_online_policies_start_everybody(name):
 def test_a_policy_that_starts_nobody_is_an_error():
     class Idle:
         def decide(self, view):
-            return Decision()
+            return Start()
 
     with pytest.raises(
         RuntimeError, match="job j0 is left waiting by policy Idle at 0: nothing runs and nothing is to come"

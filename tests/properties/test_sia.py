@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from experiments.simulator.run import pools_world
 from hypothesis import HealthCheck, assume, given, settings
 
-from experiments.simulator import Scheduled, jobs_table, simulate
+from experiments.simulator import simulate
+from experiments.simulator.sia import PoolsWorld, Scripted
 from heuristics import sia
 from heuristics.sia import ONLINE, replay
 from models.sia import exact, literal
@@ -50,15 +50,16 @@ def test_fairness_equals_enumeration(data):
 def test_policies_in_the_simulator_as_by_themselves(data):
     """Two event loops that share no code start every job at the same slot."""
     for name, make in ONLINE.items():
-        world = pools_world(data)
+        world = PoolsWorld.of(data)
         simulate(world, make(data, 3))
-        assert {job.id: job.start for job in world.jobs.values()} == replay(data, make(data, 3)), name
+        jobs = world.jobs_table()
+        assert dict(zip(jobs["job"], jobs["start"], strict=True)) == replay(data, make(data, 3)), name
 
 
 @settings(slow, max_examples=30)
 @given(oracles(most_jobs=8))
 def test_a_schedule_replayed_has_the_objective_to_the_slot(data):
     result = exact(data)
-    world = pools_world(data)
-    simulate(world, Scheduled(result.solution["starts"]))
-    assert jobs_table(world)["delay"].sum() == result.objective
+    world = PoolsWorld.of(data)
+    simulate(world, Scripted(result.solution["starts"]))
+    assert world.jobs_table()["delay"].sum() == result.objective

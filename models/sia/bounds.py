@@ -1,4 +1,4 @@
-"""What is known without a model: schedules at hand, a bound that takes no solver, and what a solver's bound proves."""
+"""Bounds from both sides without a model: the initial solution, the trivial bound, and what a solver's bound proves."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from instances.sia import SiaOracle
 from models.bounds import REAL, real_bound, whole_bound
 
 
-def opening(data: SiaOracle, start: Solution | None = None) -> Solution | None:
-    """The best of `start` and of what the cut-offs give for nothing; `None` where nothing is.
+def initial_solution(data: SiaOracle, start: Solution | None = None) -> Solution | None:
+    """The best of `start`, the schedule of FCFS and that of all jobs at their cut-offs; `None` where none is feasible.
 
-    Without sharing each job starts as FCFS has it, which keeps all cut-offs unless some are the user's own: then it is
-    tried, and so is everybody at his cut-off. Raises InputError where `start` breaks a constraint.
+    FCFS without sharing keeps all cut-offs unless some of them are given by `latest_start`. Raises InputError where
+    `start` breaks a constraint.
     """
     found: Solution | None = None
     least = math.inf
@@ -37,8 +37,8 @@ def _objective(verdict: Verdict) -> float:
     return math.inf if verdict.objective is None else verdict.objective
 
 
-def least_objective(data: SiaOracle) -> float:
-    """A bound: nobody waits, and no pool uses more of what it owns at once than it must.
+def trivial_bound(data: SiaOracle) -> float:
+    """A bound on the objective that takes no solver: no job waits, and no more than the necessary use is charged.
 
     Where all use is charged, Σ_t α_t is at least the GPU time of any pool's jobs over what the pool owns.
     """
@@ -51,13 +51,13 @@ def least_objective(data: SiaOracle) -> float:
     return float(Fraction(repr(data.fairness_weight)) * max(shares))
 
 
-def proven(data: SiaOracle, bound: float) -> float:
+def proven_bound(data: SiaOracle, bound: float) -> float:
     """What a solver's `bound` proves: delays are whole slots, with fairness the objective is a real number."""
     if data.fairness_weight:
-        return real_bound(bound, trivial=least_objective(data))
+        return real_bound(bound, trivial=trivial_bound(data))
     return float(whole_bound(bound))
 
 
-def finer(data: SiaOracle, options: Options) -> Options:
-    """Options for a solver that make up for what `proven` takes off its bound."""
+def solver_options(data: SiaOracle, options: Options) -> Options:
+    """Options for a solver, with a gap smaller by what `proven_bound` takes off the solver's bound."""
     return replace(options, gap=max(0.0, options.gap - 2 * REAL)) if data.fairness_weight else options

@@ -1,4 +1,4 @@
-"""An instance as arrays, with time counted from the first submission on, in the largest steps that hold it."""
+"""Data of `sia-oracle` as arrays, with time counted from the first submission on, in slots or in larger steps."""
 
 from __future__ import annotations
 
@@ -8,18 +8,15 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from instances import Solution
-from instances.sia import SiaOracle
+from instances.options import Solution
+from instances.sia.oracle import SiaOracle
 
 IntArray = NDArray[np.int64]
 BoolArray = NDArray[np.bool_]
 FloatArray = NDArray[np.float64]
 
 
-LONG = 100_000  # steps from which on stretches without any event are left out
-MOST_STARTS = 5_000_000  # that a model is made of
-MOST_STEPS = 20_000_000  # that a schedule is looked at step by step for
-WIDE = 100_000  # the most units of GPUs that rows count: a solver's tolerances are then below one unit
+LONG = 100_000  # From so many steps on, stretches without any event are left out.
 _NONE: IntArray = np.zeros(0, dtype=np.int64)
 
 
@@ -28,8 +25,8 @@ class OracleArrays:
     """Jobs j = 0..J-1 in the order of the data: arrays of shape (J,), in steps of `slot` slots and of `unit` GPUs.
 
     `submit` s_j, `duration` d_j, `gpus` n_j and `cutoff` m_j as in Figure 19; `capacity` is Σ_i c_i, `origin` (J,) the
-    submission in slots of the data, `horizon` the first step at which no job can be running. Delays are Σ (t_j - s_j)
-    in steps: `slot` times as many slots. `idle` holds (step, steps that are left out behind it).
+    submission in slots of the data. Delays are Σ (t_j - s_j) in steps: `slot` times as many slots. `idle` holds (step,
+    steps that are left out behind that step).
     """
 
     submit: IntArray
@@ -44,6 +41,7 @@ class OracleArrays:
 
     @cached_property
     def horizon(self) -> int:
+        """The first step at which no job can be running."""
         return int((self.cutoff + self.duration).max())
 
     @property
@@ -78,14 +76,32 @@ class OracleArrays:
         timely = (starts >= self.submit).all() and (starts <= self.cutoff).all()
         return bool(timely and self.peak(starts) <= self.capacity)
 
+    def in_slots(self, starts: IntArray) -> IntArray:
+        """Starts (J,) in slots of the data."""
+        return self.origin + (starts - self.submit) * self.slot
+
     def starts_of(self, data: SiaOracle, solution: Solution) -> IntArray:
-        """The starts of a solution in JSON form, each put on its step at or before: no start is later for it."""
+        """Starts (J,) of a solution in JSON form, each rounded down to a whole step."""
         starts = np.array([solution["starts"][job.id] for job in data.jobs], dtype=np.int64)
         return self.submit + (starts - self.origin) // self.slot
 
 
+def slot_arrays(data: SiaOracle) -> OracleArrays:
+    """Arrays of `data` in the slots and the GPUs of the data."""
+    origin = np.array([job.submit for job in data.jobs], dtype=np.int64)
+    first = origin.min()
+    return OracleArrays(
+        submit=origin - first,
+        duration=np.array([job.duration for job in data.jobs], dtype=np.int64),
+        gpus=np.array([job.gpus for job in data.jobs], dtype=np.int64),
+        cutoff=np.array(data.cutoffs, dtype=np.int64) - first,
+        capacity=data.capacity,
+        origin=origin,
+    )
+
+
 def oracle_arrays(data: SiaOracle) -> OracleArrays:
-    """The arrays of `data`, in the largest steps that hold all its numbers.
+    """Arrays of `data` in the largest steps and units of GPUs that hold all numbers of the data.
 
     Where submissions and durations are multiples of g slots, putting every start back to such a multiple breaks
     nothing: jobs that then run at one time all ran at some time of the g slots behind it before. With fairness cut-offs
@@ -93,11 +109,8 @@ def oracle_arrays(data: SiaOracle) -> OracleArrays:
     only differences and bounds are constrained. GPUs count in multiples of what divides all widths. Over long times,
     stretches in which no job can start or end are left out: the use of GPUs does not change there.
     """
-    origin = np.array([job.submit for job in data.jobs], dtype=np.int64)
-    duration = np.array([job.duration for job in data.jobs], dtype=np.int64)
-    gpus = np.array([job.gpus for job in data.jobs], dtype=np.int64)
-    window = np.array(data.cutoffs, dtype=np.int64) - origin
-    submit = origin - origin.min()
+    plain = slot_arrays(data)
+    submit, duration, gpus, window = plain.submit, plain.duration, plain.gpus, plain.cutoff - plain.submit
     whole = [submit, duration, window] if data.fairness_weight else [submit, duration]
     slot = int(np.gcd.reduce(np.concatenate(whole)))
     submit, duration, window, idle = submit // slot, duration // slot, window // slot, (_NONE, _NONE)
@@ -110,21 +123,21 @@ def oracle_arrays(data: SiaOracle) -> OracleArrays:
         gpus=gpus // unit,
         cutoff=submit + window,
         capacity=data.capacity // unit,
-        origin=origin,
+        origin=plain.origin,
         slot=slot,
         unit=unit,
         idle=idle,
     )
 
 
-def coarse(arrays: OracleArrays) -> OracleArrays:
-    """`arrays` with GPUs in larger units, rounded down: a relaxation, and the same where there are few GPUs."""
-    unit = -(-arrays.capacity // WIDE)
+def coarse(arrays: OracleArrays, most_units: int) -> OracleArrays:
+    """A relaxation of `arrays`: GPUs in units of which there are at most `most_units`, rounded down."""
+    unit = -(-arrays.capacity // most_units)
     return replace(arrays, gpus=arrays.gpus // unit, capacity=arrays.capacity // unit, unit=arrays.unit * unit)
 
 
 def narrowed(arrays: OracleArrays, delay: int) -> OracleArrays:
-    """`arrays` with windows no longer than `delay`: no schedule that waits less in all has a job that waits more."""
+    """Arrays with windows no longer than `delay`: no schedule of at most this total delay has a job that waits more."""
     window = np.minimum(arrays.cutoff - arrays.submit, delay)
     submit, duration = arrays.submit, arrays.duration
     if arrays.horizon > LONG:
@@ -137,8 +150,8 @@ def _without_idle_stretches(
 ) -> tuple[IntArray, IntArray, tuple[IntArray, IntArray]]:
     """Submissions, durations and `idle` when only the steps count at which a job may start or end.
 
-    All steps of a job's window count, and so do all those at which it may end: wherever in its window it starts, it
-    runs for the same number of steps.
+    All steps of a job's window count, and so do all steps at which the job may end: wherever in its window a job
+    starts, its number of steps is the same.
     """
     first = np.concatenate([submit, submit + duration])
     order = np.argsort(first, kind="stable")
@@ -152,6 +165,5 @@ def _without_idle_stretches(
 
 
 def solution_of(data: SiaOracle, arrays: OracleArrays, starts: IntArray) -> dict[str, dict[str, int]]:
-    """`starts` as a solution in JSON form."""
-    slots = arrays.origin + (starts - arrays.submit) * arrays.slot
-    return {"starts": {job.id: int(t) for job, t in zip(data.jobs, slots, strict=True)}}
+    """A solution in JSON form with `starts` (J,), in steps."""
+    return {"starts": {job.id: int(t) for job, t in zip(data.jobs, arrays.in_slots(starts), strict=True)}}

@@ -1,4 +1,4 @@
-"""The synthetic workloads of Appendix A.1 and their variants of Appendix C."""
+"""The synthetic workloads of Appendix A.1 and the variants of Appendix C."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ import numpy as np
 
 from instances.envelope import Instance
 from instances.errors import InputError
+from instances.sia.oracle import SiaOracle
 from instances.sia.slots import instance_of, whole_slots
 
 SHORTEST = math.sqrt(10.0)
@@ -38,14 +39,14 @@ class Workload:
 
     @property
     def mean_duration(self) -> float:
-        """Minutes."""
+        """Mean duration of a job, in minutes."""
         if self.spread == "uniform":
             return sum(p * (low + high) / 2 for p, low, high in self.durations)
         return sum(p * (high - low) / math.log(high / low) for p, low, high in self.durations)
 
     @property
     def mean_burst(self) -> float:
-        """Expected GPUs of a burst: a target uniform on 1 to `gpus`, widths drawn until it is reached."""
+        """Expected GPUs of a burst: a target uniform on 1 to `gpus`, widths drawn until the target is reached."""
         expected = [0.0] * (self.gpus + 1)
         for left in range(1, self.gpus + 1):
             expected[left] = sum(p * (w + (expected[left - w] if w < left else 0.0)) for w, p in self.widths.items())
@@ -75,12 +76,20 @@ def synthetic(
     days: float = 3.0,
     slot_minutes: float = 1.0,
     fairness_weight: float = 0.0,
-) -> Instance:
-    """A workload of Appendix A.1 (`base`) or of one of its variants in Appendix C, over `days` days.
+) -> Instance[SiaOracle]:
+    """An instance of the workload of Appendix A.1 (`base`) or of a variant of Appendix C.
 
     Bursts come to each queue at exponential gaps that give the queue its load; the jobs of a burst are submitted
-    together. Submissions and durations are drawn in minutes, the same ones for every `slot_minutes`, and rounded up
-    to whole slots. Raises InputError for an unknown variant or a number out of range.
+    together. Submissions and durations are drawn in minutes, the same for every `slot_minutes`, and rounded up to
+    whole slots. Raises InputError for an unknown variant or a number out of range.
+
+    Parameters:
+
+    - `variant`: name of a workload in VARIANTS, or a workload.
+    - `seed`: seed of all that is drawn.
+    - `days`: days within which jobs are submitted.
+    - `slot_minutes`: length of a slot.
+    - `fairness_weight`: weight β of fairness in the objective.
     """
     if isinstance(variant, str) and variant not in VARIANTS:
         raise InputError(f"variant: must be one of {', '.join(VARIANTS)}, got {variant!r}")

@@ -1,8 +1,8 @@
-"""Independent integer programs over the rows that matter, and the jobs they tie.
+"""Decomposition into components: independent integer programs over binding rows and the jobs that binding rows tie.
 
-Leaving out capacity rows relaxes the problem. What is left falls apart into components: jobs that no row ties to one
-another are independent, and their bounds add up. Among starts that count in the same of these rows only the
-earliest can be of use, which leaves a job about as many candidate starts as there are rows in its window.
+Leaving out capacity rows relaxes the problem. The rest falls apart into components: jobs that no row ties to one
+another are independent, and their bounds add up. Among starts that count in the same rows only the earliest can be of
+use, which leaves a job about as many candidate starts as there are rows in its window.
 """
 
 from __future__ import annotations
@@ -15,16 +15,16 @@ from scipy import sparse
 from scipy.sparse.csgraph import connected_components
 
 from instances import Options
+from instances.sia.arrays import BoolArray, IntArray
 from models.bounds import whole_bound
 from models.highs import LinearModel, solve_arrays
-from models.sia.arrays import BoolArray, IntArray
 from models.sia.columns import Columns
 from models.sia.rows import Row, Rows
 
 
 @dataclass(frozen=True)
 class Component:
-    """Jobs (of shape (J',)), their candidate starts in increasing order, and the rows that tie them."""
+    """A component: jobs (J',), the candidate starts of each in increasing order, and the rows that tie the jobs."""
 
     jobs: tuple[int, ...]
     candidates: tuple[tuple[int, ...], ...]
@@ -38,9 +38,9 @@ class Component:
 
 @dataclass(frozen=True)
 class Outcome:
-    """What is known of a component: a `bound` on its delay in whole slots, and `starts` of its jobs if any are found.
+    """The result for a component: a `bound` on the delay in whole steps, and `starts` of the jobs if any are found.
 
-    `closed`: the starts reach the bound. `tolerance`: the absolute gap in slots that was asked for.
+    `closed`: the starts reach the bound. `tolerance`: the absolute gap in steps that was asked for.
     """
 
     bound: int
@@ -52,7 +52,7 @@ class Outcome:
 def components(columns: Columns, rows: list[Row]) -> tuple[list[Component], IntArray]:
     """The components that `rows` make of the open columns, and each job's first open start.
 
-    Jobs in no component are free to start at the latter.
+    Jobs in no component are free to start at their first open start.
     """
     table = Rows(columns, rows)
     jobs = range(len(columns.arrays.submit))
@@ -80,28 +80,41 @@ def _open_starts(columns: Columns, j: int) -> IntArray:
 
 
 def candidates(starts: IntArray, behind: IntArray) -> IntArray:
-    """Of `starts` (sorted) the first, and the first at or after each of `behind`, where some row counts no more."""
+    """The candidates among a job's open `starts` (sorted): the first, and the first at or after each of `behind`.
+
+    `behind` holds the step after the last start that counts in a row, one for each row: a later start that counts in
+    no fewer rows than an earlier one is never better.
+    """
     inside = behind[(behind > starts[0]) & (behind <= starts[-1])]
     return starts[np.unique(np.concatenate([[0], np.searchsorted(starts, inside)]))]
 
 
 def _counted(starts: IntArray, low: IntArray, high: IntArray) -> BoolArray:
-    """Whether some of `starts` (sorted) is in low..high, (R,)."""
+    """Whether some start of `starts` (sorted) is in low..high, (R,)."""
     return np.searchsorted(starts, low) < np.searchsorted(starts, high, side="right")
 
 
 def solve_component(columns: Columns, part: Component, options: Options, *, cutoff: int, tolerance: float) -> Outcome:
-    """Bound the delay of a component's jobs, and find starts for them that keep its rows.
+    """Bound the delay of a component's jobs, and find starts that keep the component's rows.
 
-    Starts are sought among those with a delay of at most `cutoff`; where there are none, the bound is `cutoff` + 1.
-    It ends at an absolute gap of `tolerance` slots (below 1: to the optimum). The model is the disaggregated step
-    formulation: z_jk = 1 where job j starts at its candidate k or before, which branches better than X does.
+    Starts are sought with a delay of at most `cutoff`; where there are none, the bound is `cutoff` + 1. The program
+    ends at an absolute gap of `tolerance` steps (below 1: at the optimum). The model is the disaggregated step
+    formulation (Artigues, 2017): z_jk = 1 where job j starts at its candidate k or before, which branches better than
+    X does.
+
+    Parameters:
+
+    - `columns`: the columns of all jobs.
+    - `part`: the component.
+    - `options`: limits, threads and seed of the program.
+    - `cutoff`: greatest delay of the component's jobs that is of use, in steps.
+    - `tolerance`: absolute gap, in steps.
     """
     arrays = columns.arrays
     extra = {"mip_abs_gap": tolerance, "objective_bound": cutoff + 0.5, "presolve": "off"}
     model = _model(columns, part)
     if not np.size(model.cost):
-        return Outcome(cutoff + 1, None, True, tolerance)  # the only starts left break a row
+        return Outcome(cutoff + 1, None, True, tolerance)  # The only starts left break a row.
     solved = solve_arrays(model, replace(options, gap=0.0), extra=extra)
     if solved.termination == "infeasible":
         return Outcome(cutoff + 1, None, True, tolerance)
@@ -116,6 +129,10 @@ def solve_component(columns: Columns, part: Component, options: Options, *, cuto
 
 
 def _model(columns: Columns, part: Component) -> LinearModel:
+    """The step formulation: rows Σ_j weight (z at the last candidate that counts - z before the first), and a chain.
+
+    `until` and `since` hold these two candidates of a job for each row; z of a job's last candidate is the constant 1.
+    """
     table = Rows(columns, list(part.rows))
     counts = np.array([len(starts) - 1 for starts in part.candidates])  # z of the last candidate is 1
     offset = np.concatenate([[0], np.cumsum(counts)])

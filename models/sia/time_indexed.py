@@ -1,4 +1,4 @@
-"""The time-indexed model without Y, whole, in HiGHS: for fairness, and for cut-offs that pools could not keep."""
+"""The time-indexed model (Sousa and Wolsey, 1992) as a whole in HiGHS: for fairness, and for cut-offs of any kind."""
 
 from __future__ import annotations
 
@@ -8,56 +8,74 @@ import numpy as np
 from scipy import sparse
 
 from instances import Answer, Options, Report, Solution, Stopwatch, check
-from instances.options import ignore
-from instances.result import TracePoint
+from instances.method import method
 from instances.sia import SiaOracle
+from instances.sia.arrays import FloatArray, IntArray, coarse, oracle_arrays, solution_of
+from instances.sia.reservations import backfill
 from models.highs import LinearModel, Solved, solve_arrays
-from models.sia.arrays import MOST_STARTS, MOST_STEPS, FloatArray, IntArray, coarse, oracle_arrays, solution_of
+from models.incumbent import Incumbent
+from models.sia.bounds import initial_solution, proven_bound, solver_options, trivial_bound
 from models.sia.columns import Columns
-from models.sia.greedy import pull_forward
-from models.sia.improve import advance
-from models.sia.opening import finer, least_objective, opening, proven
+from models.sia.neighbourhood_search import advance
+from models.sia.parameters import DEFAULTS, ExactParameters
 from models.sia.rows import Row, Rows, cover_row
 
-PLAIN = Options()
-SMALL_WEIGHT = 1e-3
-MOST_ENTRIES = 20_000_000  # slots of all columns together, each of which is an entry of the matrix or two
+
+@method("exact")
+def time_indexed(data: SiaOracle, options: Options, report: Report, start: Solution | None = None) -> Answer:
+    """Solve the time-indexed model with X and α alone, as a whole (`solve_time_indexed`)."""
+    return solve_time_indexed(data, options, report, start)
 
 
-def direct(data: SiaOracle, options: Options = PLAIN, report: Report = ignore, start: Solution | None = None) -> Answer:
-    """Solve Figure 19 with X and α alone. Columns X_jt of a job come in order of start, then α_t of each slot.
+def solve_time_indexed(
+    data: SiaOracle,
+    options: Options,
+    report: Report,
+    start: Solution | None = None,
+    parameters: ExactParameters = DEFAULTS,
+) -> Answer:
+    """Answer of the time-indexed model: columns X_jt in order of job, then start, then α_t of each slot.
 
-    `start` is a feasible solution to improve on; nothing worse is returned. Raises InputError where it is none.
+    Raises InputError for a `start` that is not feasible.
+
+    Parameters:
+
+    - `data`: the problem.
+    - `options`: limits and gap of the solve.
+    - `report`: told each better solution and bound.
+    - `start`: a feasible solution; nothing worse is returned.
+    - `parameters`: sizes beyond which no model is built.
     """
-    return _Direct(data, options, report).run(start)
+    return _TimeIndexed(data, options, report, parameters).run(start)
 
 
-class _Direct:
-    """The best solution with its objective, the best bound, and rows for schedules that are too wide nevertheless."""
+class _TimeIndexed:
+    """A solve: the incumbent, in slots, and cover rows for schedules that keep the model's rows and are too wide."""
 
-    def __init__(self, data: SiaOracle, options: Options, report: Report) -> None:
-        self.data, self.options, self.report = data, options, report
+    def __init__(self, data: SiaOracle, options: Options, report: Report, parameters: ExactParameters) -> None:
+        self.parameters = parameters
+        self.data, self.options = data, options
         self.clock = Stopwatch(options.time_limit)
-        self.best: Solution | None = None
-        self.objective = np.inf
-        self.bound = least_objective(data)
-        self.trace: list[TracePoint] = []
+        self.incumbent: Incumbent[Solution, float] = Incumbent(
+            "minimize", self.clock, report, gap=options.gap, bound=trivial_bound(data)
+        )
         self.covers: list[Row] = []
 
     def run(self, start: Solution | None) -> Answer:
-        """The result."""
-        found = opening(self.data, start)
+        """The answer, no worse than `start`."""
+        found = initial_solution(self.data, start)
         if found is not None:
             self._offer(found)
         self.arrays = arrays = oracle_arrays(self.data)
-        if arrays.horizon <= MOST_STEPS and arrays.feasible(arrays.cutoff):
-            self._pull(arrays.cutoff)
+        most_starts, most_entries = self.parameters.most_starts, self.parameters.most_entries
+        if arrays.horizon <= self.parameters.most_steps and arrays.feasible(arrays.cutoff):
+            self._construct(arrays.cutoff)
         entries = int(((arrays.cutoff - arrays.submit + 1) * arrays.duration).sum())
-        for count, most, what in ((arrays.starts, MOST_STARTS, "starts"), (entries, MOST_ENTRIES, "slots of starts")):
+        for count, most, what in ((arrays.starts, most_starts, "starts"), (entries, most_entries, "slots of starts")):
             if count > most:
                 reason = f"the windows of its jobs hold {count:,} {what}, more than {most:,}"
                 return self._result(Solved("finished", reason=reason), self.clock.cpu_s)
-        self.columns = Columns(coarse(arrays))
+        self.columns = Columns(coarse(arrays, self.parameters.most_units))
         build_s = self.clock.cpu_s
         while True:
             solved = self._solve()
@@ -67,29 +85,29 @@ class _Direct:
             use = arrays.use(starts)
             self.covers += [cover_row(arrays, starts, int(t)) for t in np.flatnonzero(use > arrays.capacity)]
 
-    def _pull(self, plan: IntArray) -> None:
-        """Schedules of little delay, which may be fair by chance."""
+    def _construct(self, reserved: IntArray) -> None:
+        """Offer schedules of little delay, which may be fair by chance."""
         arrays = self.arrays
         for order in (arrays.duration * arrays.gpus, arrays.duration, arrays.submit):
-            pulled = pull_forward(arrays, plan, order.astype(float), self.clock)
-            for starts in (pulled, advance(arrays, pulled, self.clock)):
+            early = backfill(arrays, reserved, order.astype(float), self.clock)
+            for starts in (early, advance(arrays, early, self.clock)):
                 self._offer(solution_of(self.data, arrays, starts))
 
     def _solve(self) -> Solved:
-        """The model with the covers so far; at the time limit without what it still found."""
+        """Solve the model with the covers so far."""
         left = self.clock.remaining_s
         if left <= 0:
             return Solved("time_limit", reason="time limit")
-        options = replace(finer(self.data, self.options), time_limit=None if left == float("inf") else left)
+        options = replace(solver_options(self.data, self.options), time_limit=None if left == float("inf") else left)
         start = None
-        if self.best is not None:
-            starts = self.arrays.starts_of(self.data, self.best)
+        if self.incumbent.solution is not None:
+            starts = self.arrays.starts_of(self.data, self.incumbent.solution)
             if self.arrays.feasible(starts):
                 start = self._column_values(starts)
-        model = _model(self.data, self.columns, self.covers)
+        model = _model(self.data, self.columns, self.covers, self._cost_unit)
         solved = solve_arrays(model, options, start=start, watch=self._watch)
         self._watch(solved.x, solved.bound)
-        if solved.termination == "infeasible" and self.best is not None:
+        if solved.termination == "infeasible" and self.incumbent.solution is not None:
             return replace(solved, termination="error", reason="HiGHS finds no solution where there is one")
         return solved
 
@@ -101,20 +119,15 @@ class _Direct:
             self._offer(solution_of(self.data, self.arrays, starts))
 
     def _raise(self, bound: float) -> None:
-        """Take a solver's bound, in steps, for what it proves."""
-        unit = self.arrays.slot * _cost_unit(self.data)
-        found = proven(self.data, bound * unit) if self.data.fairness_weight else proven(self.data, bound) * unit
-        if found > self.bound:
-            self.bound = found
-            self.trace.append((self.clock.wall_s, None if self.best is None else self.objective, found))
-            self.report(None, found)
+        """Raise the bound to the proven part of a solver's bound, in steps."""
+        data, unit = self.data, self.arrays.slot * self._cost_unit
+        found = proven_bound(data, bound * unit) if data.fairness_weight else proven_bound(data, bound) * unit
+        self.incumbent.raise_bound(found)
 
     def _offer(self, solution: Solution) -> None:
         objective = check(self.data, solution).objective
-        if objective is not None and objective < self.objective:
-            self.best, self.objective = solution, objective
-            self.trace.append((self.clock.wall_s, objective, self.bound))
-            self.report(solution, self.bound)
+        if objective is not None:
+            self.incumbent.offer(objective, solution)
 
     def _read(self, x: FloatArray) -> IntArray:
         columns = self.columns
@@ -123,8 +136,14 @@ class _Direct:
         starts[columns.job[chosen]] = columns.start[chosen]
         return starts
 
+    @property
+    def _cost_unit(self) -> float:
+        """The unit of the model's costs, so that a small weight does not drown in a solver's tolerances."""
+        weight = self.data.fairness_weight
+        return weight if 0 < weight < self.parameters.small_weight else 1.0
+
     def _column_values(self, starts: IntArray) -> FloatArray:
-        """X and α of a schedule."""
+        """The solution vector of a schedule (J,): X, then α."""
         x = np.zeros(len(self.columns.job))
         x[self.columns.of(starts)] = 1.0
         if not self.data.fairness_weight:
@@ -145,19 +164,19 @@ class _Direct:
         if infeasible:
             reason = f"no schedule on {self.data.capacity} GPUs keeps every latest_start"
         return Answer(
-            solution=self.best,
-            bound=None if infeasible else self.bound,
+            solution=self.incumbent.solution,
+            bound=None if infeasible else self.incumbent.bound,
             termination=solved.termination,
             reason=reason,
             build_s=build_s,
             solve_s=self.clock.cpu_s - build_s,
-            trace=tuple(self.trace),
+            trace=tuple(self.incumbent.trace),
             info=dict(solved.info),
         )
 
 
 def _pools(data: SiaOracle) -> tuple[FloatArray, IntArray, IntArray]:
-    """GPUs that each pool with jobs owns, and the pool of each job and its GPUs."""
+    """The GPUs that each pool with jobs owns, the pool of each job, and the GPUs of each job."""
     used = {job.pool for job in data.jobs}
     pools = [pool for pool in data.pools if pool.name in used]
     names = {pool.name: i for i, pool in enumerate(pools)}
@@ -165,17 +184,13 @@ def _pools(data: SiaOracle) -> tuple[FloatArray, IntArray, IntArray]:
     return owned, np.array([names[job.pool] for job in data.jobs]), np.array([job.gpus for job in data.jobs])
 
 
-def _cost_unit(data: SiaOracle) -> float:
-    """What the model's costs are counted in, so that a small weight does not drown in a solver's tolerances."""
-    return data.fairness_weight if 0 < data.fairness_weight < SMALL_WEIGHT else 1.0
-
-
 def _free(data: SiaOracle) -> float:
-    """Use up to this share of what a pool owns is not charged."""
+    """The share of a pool's own GPUs up to which use is not charged."""
     return 0.0 if data.fair_share == "all-use" else 1.0
 
 
-def _model(data: SiaOracle, columns: Columns, covers: list[Row]) -> LinearModel:
+def _model(data: SiaOracle, columns: Columns, covers: list[Row], cost_unit: float) -> LinearModel:
+    """The time-indexed model: each job starts once, capacity at each slot (12), covers, and fair shares (13)."""
     arrays = columns.arrays
     jobs, count, horizon = len(arrays.submit), len(columns.job), arrays.horizon
     held = columns.end - columns.start
@@ -200,7 +215,7 @@ def _model(data: SiaOracle, columns: Columns, covers: list[Row]) -> LinearModel:
         uppers.append(np.full(shape[0], _free(data)))
         stretch = np.ones(horizon)
         np.add.at(stretch, *arrays.idle)
-        cost = np.concatenate([cost, data.fairness_weight * stretch]) / _cost_unit(data)
+        cost = np.concatenate([cost, data.fairness_weight * stretch]) / cost_unit
         integer = np.concatenate([integer, np.zeros(horizon, dtype=bool)])
         upper = np.concatenate([upper, np.full(horizon, np.inf)])
     row_upper = np.concatenate(uppers)

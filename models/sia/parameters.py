@@ -1,0 +1,127 @@
+"""The constants of the exact method for `sia-oracle`, in one place."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class ExactParameters:
+    """The constants of the exact method; none changes what is proven, only how fast.
+
+    Sizes:
+
+    - `most_starts`: starts in all windows beyond which no model is built.
+    - `most_entries`: slots of all columns together beyond which the time-indexed model is not built.
+    - `most_steps`: horizon beyond which no schedule is looked at step by step.
+    - `many_starts`: starts from which a good schedule is sought, and windows narrowed by it, before a model is built.
+    - `most_units`: most units of GPUs that a row counts, so that a solver's tolerances are below one unit.
+    - `small_weight`: fairness weights below this one are the unit of the time-indexed model's costs.
+
+    Turns of cuts and search:
+
+    - `cutting_share`, `searching_share`: most shares of the time left for the cuts and for the search of one turn.
+    - `patience`, `patience_gain`: in so many rounds of cuts the bound has to gain this share of the distance between
+      schedule and bound, or the turn's cuts end.
+    - `turn_gain`: share of that distance that a turn has to gain to be followed by another.
+    - `worth_searching`: distance, in steps, from which schedules are sought.
+    - `failures_many`, `failures_few`: searches in a row without a better schedule that end a turn's search, with more
+      and with fewer candidate starts than `moderate_candidates`.
+
+    Relaxation:
+
+    - `bound_accuracy`: distance from bound to value at which column generation ends, as a share of the distance from
+      value to schedule.
+    - `missing_rows`: share of the rows that may still be missing then.
+    - `new_columns`: most new columns of a job in a round, and least distance between their starts.
+    - `new_rows`: most new rows of a stretch of overfull slots in a round.
+    - `new_cuts`: most new cuts in a round.
+    - `tolerance`: reduced costs and violations below this one are taken for none.
+
+    Cuts:
+
+    - `least_violation`: violation, as a share of a job, from which a cut is added.
+    - `later_pieces`: later pieces of a job that each piece is paired with, and most cuts for one touching job.
+    - `intervals_at_once`: intervals that are separated together, which bounds memory.
+    - `most_divisors`, `most_remainders`: divisors, and remainders of each, that are tried.
+
+    Integer programs:
+
+    - `moderate_candidates`: candidate starts up to which HiGHS is given the components without further turns.
+    - `component_share`, `component_seconds`: limit of one integer program where time is limited: this share of the
+      time left, and no less than so many seconds.
+    - `closing_gap`: absolute gap in steps that closes a whole-numbered problem.
+    - `small_distance`, `coarse_gap`: components are solved to the end at once where schedule and bound are less than
+      `small_distance` steps apart, and else to `coarse_gap` times their distance at first.
+    - `new_rows_each_round`: capacity rows that a round may add; a quarter of the rows at hand, where that is more.
+
+    Neighbourhood search:
+
+    - `first_tries`, `tries`: tries for each job in a batch, in the first search and in later ones.
+    - `batches`, `stale_batches`: batches of a search, and batches in a row without a gain that end the search.
+    - `warm`, `cold`: temperatures at the start and the end of a batch, in mean durations.
+    - `slice_tries`, `slice_steps`: tries between two looks at the clock; fewer where they take more than so many steps.
+    - `moved_jobs`: jobs that a try moves, about.
+    - `repairs`, `repair_step`: attempts to keep all cut-offs in a given order of jobs, and mean durations by which a
+      late job is moved ahead.
+    - `sizes`: numbers of jobs, one of which is drawn, that a try takes out beside a job that waits.
+    - `elsewhere`, `most_between`: share of tries that move a job to a distant place in the order of starts, and most
+      jobs that such a try takes out.
+    - `try_repairs`: attempts of one try to keep the cut-offs by putting a late job first.
+    """
+
+    most_starts: int = 5_000_000
+    most_entries: int = 20_000_000
+    most_steps: int = 20_000_000
+    many_starts: int = 1_000_000
+    most_units: int = 100_000
+    small_weight: float = 1e-3
+
+    cutting_share: float = 0.5
+    searching_share: float = 0.4
+    patience: int = 5
+    patience_gain: float = 0.005
+    turn_gain: float = 0.01
+    worth_searching: int = 20
+    failures_many: int = 8
+    failures_few: int = 1
+
+    bound_accuracy: float = 0.002
+    missing_rows: float = 0.02
+    new_columns: int = 3
+    new_rows: int = 12
+    new_cuts: int = 300
+    tolerance: float = 1e-6
+
+    least_violation: float = 1e-3
+    later_pieces: int = 3
+    intervals_at_once: int = 1_500
+    most_divisors: int = 16
+    most_remainders: int = 64
+
+    moderate_candidates: int = 12_000
+    component_share: float = 0.4
+    component_seconds: float = 10.0
+    closing_gap: float = 0.99
+    small_distance: int = 500
+    coarse_gap: float = 0.02
+    new_rows_each_round: int = 24
+
+    first_tries: int = 200
+    tries: int = 500
+    batches: int = 2
+    stale_batches: int = 2
+    warm: float = 0.4
+    cold: float = 0.007
+    slice_tries: int = 10_000
+    slice_steps: float = 1e9
+    moved_jobs: int = 20
+    repairs: int = 1_000
+    repair_step: float = 0.7
+    sizes: tuple[int, ...] = (2, 4, 8, 12)
+    elsewhere: float = 0.15
+    most_between: int = 150
+    try_repairs: int = 3
+
+
+DEFAULTS = ExactParameters()

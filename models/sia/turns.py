@@ -1,0 +1,87 @@
+"""Turns of cuts, which raise the bound, and of searches, which find better schedules in the order of the relaxation."""
+
+from __future__ import annotations
+
+from instances import Stopwatch
+from instances.result import Termination
+from instances.sia.arrays import IntArray
+from models.sia.components import components
+from models.sia.neighbourhood_search import construct, improve, in_order
+from models.sia.proof import Proof
+from models.sia.relaxation import Relaxation
+
+
+class CuttingTurns:
+    """The turns of cuts and search of a proof, and the relaxation with all cuts."""
+
+    def __init__(self, proof: Proof) -> None:
+        self.proof, self.parameters = proof, proof.parameters
+        proof.offer(construct(proof.arrays, proof.reserved, proof.clock))
+        self.relaxation = Relaxation(proof.columns, proof.best, proof.parameters)
+
+    def run(self) -> Termination | None:
+        """Cut and search as long as a turn gains enough; the limit that ended the turns, if any."""
+        proof, p = self.proof, self.parameters
+        self._first_bound()
+        gained = True
+        while gained and not proof.closed and self.relaxation.exclude(proof.delay):
+            if (limit := proof.limit()) is not None:
+                return limit
+            proof.turns += 1
+            before = proof.distance
+            self._cut()
+            if proof.distance >= p.worth_searching:
+                self._search(p.failures_many if self._candidates() > p.moderate_candidates else p.failures_few)
+            gained = before - proof.distance > p.turn_gain * before and self._candidates() > p.moderate_candidates
+        return None
+
+    def _first_bound(self) -> None:
+        """The relaxation's bound without cuts, and a first search."""
+        proof, p = self.proof, self.parameters
+        self.relaxation.converge(proof.delay, proof.clock, p.bound_accuracy)
+        proof.info |= {"relaxation": self.relaxation.value, "columns": len(proof.columns.job)}
+        proof.raise_bound(self.relaxation.bound)
+        if proof.distance >= p.worth_searching:
+            self._improve(proof.best, self._searching(), p.first_tries)
+
+    def _candidates(self) -> int:
+        """Number of candidate starts that the integer programs would have."""
+        if not self.relaxation.exclude(self.proof.delay):
+            return 0
+        return sum(part.size for part in components(self.proof.columns, self.relaxation.tight)[0])
+
+    def _cut(self) -> None:
+        """Rounds of cuts, as long as the bound gains enough."""
+        proof, p, relaxation = self.proof, self.parameters, self.relaxation
+        clock = Stopwatch(p.cutting_share * proof.clock.remaining_s)
+        values: list[float] = []
+        while relaxation.converge(proof.delay, clock, p.bound_accuracy):
+            proof.raise_bound(relaxation.bound)
+            values.append(relaxation.value)
+            gained = values[-1] - values[-1 - p.patience] if len(values) > p.patience else float("inf")
+            if gained < p.patience_gain * (proof.delay - values[-1]) or proof.closed:
+                break
+            if not proof.columns.every_job_open() or not relaxation.cut():
+                break
+        proof.raise_bound(relaxation.bound)
+        rounds = int(proof.info.get("cut_rounds", 0)) + len(values)
+        proof.info |= {"relaxation_with_cuts": relaxation.value, "cut_rounds": rounds}
+
+    def _search(self, most_failures: int) -> None:
+        """Improve schedules in the order of starts drawn from the relaxation, until searches fail in a row."""
+        proof, clock, failures = self.proof, self._searching(), 0
+        while failures < most_failures and not clock.expired and not proof.closed:
+            before = proof.delay
+            starts = in_order(proof.arrays, self.relaxation.sample(proof.rng), self.parameters)
+            if starts is not None:
+                self._improve(starts, clock, self.parameters.tries)
+            failures = failures + 1 if proof.delay == before else 0
+
+    def _searching(self) -> Stopwatch:
+        """The clock of one turn's search."""
+        return Stopwatch(self.parameters.searching_share * self.proof.clock.remaining_s)
+
+    def _improve(self, starts: IntArray, clock: Stopwatch, tries: int) -> None:
+        proof, p = self.proof, self.parameters
+        seed = int(proof.rng.integers(2**31))
+        proof.offer(improve(proof.arrays, starts, clock, seed=seed, tries=tries, stop=proof.bound, parameters=p))

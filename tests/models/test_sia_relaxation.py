@@ -1,0 +1,164 @@
+"""The parts of the proof of sia-oracle: relaxation, cuts, covers and components."""
+
+from __future__ import annotations
+
+from itertools import product
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from instances import Options, Stopwatch
+from instances.sia import synthetic
+from instances.sia.arrays import coarse, oracle_arrays
+from instances.sia.reservations import backfill
+from models.sia import build_literal, exact
+from models.sia.columns import SCALE, Columns
+from models.sia.components import candidates, components, solve_component
+from models.sia.cuts import rounded
+from models.sia.parameters import DEFAULTS
+from models.sia.relaxation import Relaxation
+from models.sia.rows import NOBODY, Rows, capacity_row, cover_row
+from tests.sia_cases import made
+
+
+def test_the_lagrangian_bound_is_valid_for_any_prices():
+    data = synthetic("base", 3, days=0.5).data
+    columns, optimum = Columns(oracle_arrays(data)), exact(data).objective
+    rows = Rows(columns, [capacity_row(columns.arrays, t) for t in range(0, columns.arrays.horizon, 3)])
+    rng = np.random.default_rng(0)
+    for share in (0.01, 0.1, 1.0):
+        prices = np.rint(rng.random(len(rows)) * share * 0.15 * SCALE).astype(np.int64)
+        assert rows.lagrangian(prices)[0] <= optimum * SCALE
+
+
+@given(
+    gpus=st.lists(st.integers(1, 9), min_size=1, max_size=9),
+    capacity=st.integers(9, 30),
+    chosen=st.lists(st.booleans(), min_size=9, max_size=9),
+    divisor=st.integers(2, 9),
+)
+def test_rounding_cuts_off_no_set_of_jobs_that_fits(gpus, capacity, chosen, divisor):
+    """Brute force: all sets that fit on the GPUs."""
+    members = np.array([i for i in range(len(gpus)) if chosen[i] and gpus[i] % divisor], dtype=np.int64)
+    if (sum(gpus[i] for i in members) - capacity) % divisor == 0:
+        return  # nothing to round
+    row = rounded(np.array(gpus), capacity, members, divisor, (0, 0, NOBODY))
+    assert (row.weight >= 0).all()
+    for kept in product((0, 1), repeat=len(gpus)):
+        if np.dot(kept, gpus) <= capacity:
+            assert np.dot(kept, row.weight) <= row.limit
+
+
+def _schedules(arrays, count):
+    """Feasible schedules, far from all alike: of random priorities."""
+    rng = np.random.default_rng(1)
+    plan = arrays.cutoff
+    for _ in range(count):
+        yield backfill(arrays, plan, rng.random(len(plan)))
+
+
+@pytest.mark.parametrize(("variant", "seed", "days"), [("more-wide", 0, 0.6), ("base", 12, 0.6), ("base", 18, 1.0)])
+def test_no_schedule_breaks_a_cut_and_cuts_raise_the_bound(variant, seed, days):
+    data = synthetic(variant, seed, days=days).data
+    arrays = oracle_arrays(data)
+    columns, best = Columns(arrays), exact(data)
+    relaxation = Relaxation(columns, arrays.cutoff)
+    far = arrays.most + 1  # so that no column is closed
+    assert relaxation.converge(far, Stopwatch())
+    before, touching = relaxation.value, 0
+    for _ in range(8):
+        if not relaxation.cut():
+            break
+        touching += sum(row.touching != NOBODY for row in relaxation.rows.rows)
+        assert relaxation.converge(far, Stopwatch())
+        for starts in (_starts(best, data, arrays), *_schedules(arrays, 20)):
+            used = np.array([relaxation.rows.along(r, columns.of(starts)).sum() for r in range(len(relaxation.rows))])
+            assert (used <= relaxation.rows.limits).all()
+    assert touching  # both kinds of cuts are among them
+    assert before < relaxation.value <= best.objective + 1e-6
+    assert relaxation.bound <= best.objective
+
+
+def _starts(result, data, arrays):
+    return np.array([result.solution["starts"][job.id] for job in data.jobs]) - arrays.origin + arrays.submit
+
+
+def test_relaxation_equals_the_literal_models_own():
+    """Column and row generation, and leaving Y out, change no value."""
+    from pyomo.environ import TransformationFactory
+
+    from models.highs import solve_arrays
+    from models.literal import compile_model
+
+    data = synthetic("base", 7, days=0.3).data
+    model = build_literal(data)
+    TransformationFactory("core.relax_integer_vars").apply_to(model)
+    whole = solve_arrays(compile_model(model).model, Options()).objective
+    arrays = oracle_arrays(data)
+    relaxed = Relaxation(Columns(arrays), arrays.cutoff)
+    assert relaxed.converge(arrays.most, Stopwatch())
+    assert relaxed.value == pytest.approx(whole, abs=1e-6)
+    assert relaxed.bound <= whole + 1
+
+
+def _some_rows(arrays):
+    over = np.flatnonzero(arrays.use(arrays.submit) > arrays.capacity)
+    return [capacity_row(arrays, int(t)) for t in over[::7]]
+
+
+def test_components_relax_and_their_bounds_add_up():
+    data = synthetic("base", 3, days=0.5).data
+    columns = Columns(oracle_arrays(data))
+    optimum = exact(data).objective
+    parts, first = components(columns, _some_rows(columns.arrays))
+    tied = {j for part in parts for j in part.jobs}
+    assert sum(len(part.jobs) for part in parts) == len(tied)
+    found = [solve_component(columns, part, Options(), cutoff=10**6, tolerance=0.9) for part in parts]
+    assert all(outcome.closed for outcome in found)
+    assert 0 < sum(outcome.bound for outcome in found) <= optimum
+    assert (first == columns.arrays.submit).all()
+
+
+def test_a_cutoff_that_nothing_reaches_is_the_bound():
+    data = synthetic("base", 3, days=0.5).data
+    columns = Columns(oracle_arrays(data))
+    part = max(components(columns, _some_rows(columns.arrays))[0], key=lambda part: part.size)
+    best = solve_component(columns, part, Options(), cutoff=10**6, tolerance=0.9).bound
+    assert solve_component(columns, part, Options(), cutoff=best - 1, tolerance=0.9).bound == best
+
+
+def test_candidates_are_the_first_start_and_those_where_a_row_counts_no_more():
+    starts = np.array([2, 3, 4, 7, 8, 9])
+    assert candidates(starts, np.array([2, 4, 6, 9, 10])).tolist() == [2, 4, 7, 9]
+
+
+def test_starts_drawn_from_the_relaxation_are_starts_of_the_job():
+    arrays = oracle_arrays(synthetic("base", 3, days=1).data)
+    relaxation = Relaxation(Columns(arrays), arrays.cutoff)
+    relaxation.converge(arrays.most, Stopwatch())
+    rng = np.random.default_rng(0)
+    drawn = np.array([relaxation.sample(rng) for _ in range(50)])
+    assert (drawn >= arrays.submit).all()
+    assert (drawn <= arrays.cutoff).all()
+    assert (drawn != drawn[0]).any()
+
+
+@given(gpus=st.lists(st.integers(1, 10**9), min_size=2, max_size=7), share=st.floats(0.1, 0.9))
+def test_a_cover_cuts_off_the_jobs_that_are_too_wide_together_and_no_set_that_fits(gpus, share):
+    capacity = max(max(gpus), int(sum(gpus) * share))
+    if sum(gpus) <= capacity:
+        return
+    data = made(*((("p"), 0, 1, n) for n in gpus), pools=(("p", capacity),)) if capacity <= 10**9 else None
+    if data is None:
+        return
+    arrays = oracle_arrays(data)
+    row = cover_row(arrays, arrays.submit, 0)
+    assert row.weight.sum() > row.limit
+    few = coarse(arrays, DEFAULTS.most_units)
+    assert few.capacity <= 100_000
+    for kept in product((0, 1), repeat=len(gpus)):
+        if np.dot(kept, gpus) <= capacity:
+            assert np.dot(kept, row.weight) <= row.limit
+            assert np.dot(kept, few.gpus) <= few.capacity
