@@ -17,7 +17,6 @@ from instances import Options, Result, Stopwatch, conclude
 from instances.boa import BoaAllocation, Epoch, GpuType, JobClass, Speedup, figure_1, least_budget, newtrace
 from instances.boa import random_allocation as random_instance
 from models.boa import exact, literal, randomised
-from models.boa.convex.cone_program import literal_cone
 from models.boa.convex.convex_dual import ConvexDual
 from models.boa.convex.curves import curves
 from models.boa.convex.linear_program import literal_lp
@@ -114,6 +113,8 @@ def _calls(solve: Solve, made: Sequence[BoaAllocation]) -> list[Callable[[], Res
 
 
 def _cone(data: BoaAllocation) -> Result:
+    from models.boa.convex.cone_program import literal_cone  # with cvxpy, which takes a second to load
+
     return conclude(data, "literal", literal_cone(data, Options()), Options(), kind="exact")
 
 

@@ -43,7 +43,7 @@ def follow(
                 yield i, outcome
     else:
         for k, (i, outcome) in enumerate(outcomes, 1):
-            err.print(f"[{k}/{total}] {told(outcome)}")
+            print(f"[{k}/{total}] {told(outcome)}", file=sys.stderr, flush=True)  # whole, whenever an interrupt comes
             yield i, outcome
 
 

@@ -14,7 +14,8 @@ import typer
 from experiments.output.benchmark import Measured, measure, proofs, show
 from experiments.output.terminal import err, percent
 from experiments.sia.figure_5 import compare
-from experiments.simulator import PoolsWorld, simulate, summary
+from experiments.simulator import simulate, summary
+from experiments.simulator.sia import PoolsWorld
 from heuristics import sia as heuristics
 from instances import Instance, Options, Result, Stopwatch
 from instances.sia import Job, Pool, SiaOracle, philly, synthetic, trace_instance
