@@ -24,8 +24,8 @@ def read_rows(path: str | Path, columns: Iterable[str], text: Iterable[str] = ()
     cells than there are columns.
     """
     try:
-        rows = pd.read_csv(path, dtype=dict.fromkeys(text, str), index_col=False)
         _refuse_cells_too_many(path)
+        rows = pd.read_csv(path, dtype=dict.fromkeys(text, str), index_col=False)
     except OSError as error:
         raise InputError(f"{path}: {error.strerror or error}") from error
     except InputError:
@@ -42,7 +42,7 @@ def _refuse_cells_too_many(path: str | Path) -> None:
     """Raise InputError where a row has more cells than the header: pandas would drop them, or shift the columns."""
     with open(path, newline="", encoding="utf-8") as file:
         reader = csv.reader(file)
-        columns = len(next(reader))
+        columns = len(next(reader, []))
         for row in reader:
             if len(row) > columns:
                 raise InputError(f"{path}: line {reader.line_num}: {len(row)} cells, but there are {columns} columns")

@@ -18,6 +18,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from experiments.harness.apply import load_method
 from experiments.harness.plan import methods_for
 from experiments.harness.run import Run
 from experiments.harness.runner import run_all
@@ -115,7 +116,7 @@ def judge(case: Accepted, results: Sequence[tuple[Run, Result]]) -> Iterator[Fai
                 yield Failure(case.source, claim.method, symptom, case.text)
     for run, result in results:
         stuck = result.status == "infeasible" or (result.status, result.termination) == ("no_solution", "finished")
-        if run.entry.kind == "exact" and stuck and found:
+        if load_method(run.entry).kind == "exact" and stuck and found:
             symptom = f"{result.status}, {result.reason}, but {found[0].method} has {found[0].objective!r}"
             yield Failure(case.source, result.method, symptom, case.text)
 
