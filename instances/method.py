@@ -83,8 +83,6 @@ class Method(Generic[D]):
     def _with_start(self, data: D, found: Answer, start: Solution | None, known: float) -> Answer:
         if found.termination == "infeasible":
             raise CheckFailed(f"{self.name}: calls infeasible what it was given a solution of")
-        if found.termination == "error":
-            return found
         objective = None if found.solution is None else check(data, found.solution).objective
         worse = objective is None or (known < objective if data.sense == "minimize" else known > objective)
         return replace(found, solution=start) if worse else found

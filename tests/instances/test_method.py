@@ -97,6 +97,9 @@ def test_a_start_is_never_lost_and_a_false_one_refused():
 
     result = finds_nothing(DATA, start=alone(DATA))
     assert (result.status, result.objective, result.bound) == ("feasible", 48.0, 1.0)
+    failed = method("exact")(lambda data, start=None: Answer(None, None, "error", "solver failed"))
+    result = failed(DATA, start=alone(DATA))
+    assert (result.status, result.termination, result.reason) == ("feasible", "error", "solver failed")
     with pytest.raises(InputError, match="start: task t1 is placed 0 times"):
         finds_nothing(DATA, start={"instances": []})
     with pytest.raises(InputError, match="start: must be an object"):
