@@ -29,7 +29,7 @@ Windows = dict[int, tuple[int, ...]]
 
 
 def build_literal(data: SiaOracle, *, windows: int | None = None) -> ConcreteModel:
-    """Figure 19: X_jt, Y_jt and, with a fairness weight, α_t; J are the jobs' places in the data.
+    """Figure 19: X_jt, Y_jt and, with a fairness weight, α_t; J and I are the jobs' and pools' places in the data.
 
     `windows`: the paper's windows of job-dependent size (Appendix A). Job j may then start only at s_j and every
     ⌈d_j / windows⌉ slots from there, and at its cut-off, so that long jobs have as few starts as short ones.
@@ -44,7 +44,7 @@ def build_literal(data: SiaOracle, *, windows: int | None = None) -> ConcreteMod
     model.Y = Var(model.Y_index, domain=Binary)
     fair = data.fairness_weight > 0
     if fair:
-        model.I = Set(initialize=[pool.name for pool in data.pools])
+        model.I = Set(initialize=range(len(data.pools)))  # whatever the pools are called
         model.alpha = Var(model.T, domain=NonNegativeReals)
     model.delay_and_fairness = Objective(rule=_objective(data), sense=minimize)  # (8)
     model.start_once = Constraint(model.J, rule=_start_once(starts))  # (9), (10)
@@ -102,14 +102,13 @@ def _capacity(data: SiaOracle, running: Windows) -> Any:
 def _fair_share(data: SiaOracle, running: Windows) -> Any:
     """(13), or with `above-share` the same with α_t counted from 1 on."""
     at = _jobs_at(running)
-    own = {pool.name: pool.gpus for pool in data.pools}
     free = 0 if data.fair_share == "all-use" else 1
 
-    def rule(m: Any, i: str, t: int) -> Any:
-        here = [j for j in at[t] if data.jobs[j].pool == i]
+    def rule(m: Any, i: int, t: int) -> Any:
+        here = [j for j in at[t] if data.jobs[j].pool == data.pools[i].name]
         if not here:
             return Constraint.Skip
-        return sum(data.jobs[j].gpus * m.Y[j, t] for j in here) <= own[i] * (m.alpha[t] + free)
+        return sum(data.jobs[j].gpus * m.Y[j, t] for j in here) <= data.pools[i].gpus * (m.alpha[t] + free)
 
     return rule
 
