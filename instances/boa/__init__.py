@@ -1,6 +1,6 @@
 """BOA: Li, Berg, Mukhopadhyay, Harchol-Balter, "BOA Constrictor", and the short paper "How to Rent GPUs on a Budget".
 
-The problem `boa-allocation`, its data, its builders and its checker.
+The problem `boa-allocation`, its data, its examples and generators, and its checker.
 """
 
 from instances.boa.allocation import BoaAllocation, Epoch, GpuType, JobClass, hull_deviation, least_budget, least_cost
