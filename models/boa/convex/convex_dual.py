@@ -16,6 +16,7 @@ from models.boa.convex.curves import AMDAHL, POWER, TABLE, Curves
 
 # The rounding is relative: more than that of floats amounts to in a time or a cost and in sums of them.
 ROUNDING = 1e-13
+CELLS = 1_000_000  # So many numbers at most are worked out at a time.
 LARGE = 1e200  # Beside a multiplier this large, time counts for nothing.
 
 
@@ -130,9 +131,11 @@ class ConvexDual:
         if mu > 0:
             length += mu * c.price * z * width
         if len(table):
-            cost = self._z * np.arange(1.0, len(self._z) + 1)[:, None]
-            for i, row in zip(table, self._row, strict=True):
-                length[i] = (c.value[i] * self._z[:, row] + mu * c.price[i] * cost[:, row]).min()
+            width_of_row, step = np.arange(1.0, len(self._z) + 1)[:, None], max(1, CELLS // len(self._z))
+            for begin in range(0, len(table), step):
+                part = table[begin : begin + step]
+                z_of = self._z[:, self._row[begin : begin + step]]
+                length[part] = (z_of * (c.value[part] + mu * c.price[part] * width_of_row)).min(0)
         least, paid = float(length.reshape(-1, c.types).min(1).sum()), mu * budget
         return max(0.0, least - paid - ROUNDING * (least + paid))
 
