@@ -12,6 +12,7 @@ from instances.sia import gavel, philly, synthetic, trace_instance
 
 READERS = {"philly": philly, "gavel": gavel}
 SEEDS = 3
+SMALL_DAYS = 0.5
 
 
 def workloads(
@@ -22,7 +23,7 @@ def workloads(
     drawing: Mapping[str, Any],
     trace_format: str | None = None,
 ) -> list[Instance]:
-    """The workloads that the flags describe.
+    """The workloads that the flags describe; without any of them a small one, for a look.
 
     Raises InputError for a flag without effect.
 
@@ -36,11 +37,14 @@ def workloads(
       trace; `None` where a flag was not given.
     - `trace_format`: name of a reader in READERS.
     """
-    if sum([bool(files), workload is not None, trace is not None]) != 1:
-        raise InputError("simulate: give instance files, or --workload, or --trace")
+    given = sum([bool(files), workload is not None, trace is not None])
+    if given > 1:
+        raise InputError("simulate: give instance files, or --workload, or --trace, one of them")
+    if not given and all(value is None for value in (*drawing.values(), trace_format)):
+        return [synthetic("base", seed, days=SMALL_DAYS)]
     if trace is None:
-        given = {**drawing, "trace_format": trace_format}
-        _refuse("only --trace takes it", given, ("trace_format", "start_day", "pools"))
+        said = {**drawing, "trace_format": trace_format}
+        _refuse("only --trace takes it", said, ("trace_format", "start_day", "pools"))
     if files:
         _refuse("instance files say it themselves", drawing, ("seeds", "days", "slot_minutes"))
         return list(instances_at(files).values())
@@ -48,7 +52,8 @@ def workloads(
     seeds = range(seed, seed + (drawing["seeds"] or SEEDS))
     if workload is not None:
         return [synthetic(workload, k, **said) for k in seeds]
-    assert trace is not None
+    if trace is None:
+        raise InputError("simulate: --seeds, --days and --slot-minutes go with --workload or --trace")
     table = READERS[trace_format or "philly"](trace)
     said |= {"pools": drawing["pools"], "start_day": drawing["start_day"] or 0.0, "source": str(trace)}
     return [trace_instance(table, seed=k, name=f"{trace.stem}-seed-{k}", **said) for k in seeds]

@@ -57,6 +57,14 @@ class Simulation:
     def modules(self) -> tuple[str, ...]:
         return ()
 
+    @property
+    def effective(self) -> Options:
+        """The options in effect: a method that re-plans is under a limit of effort unless one of time is asked for."""
+        options = self.options
+        if self.policy in online_of(self.workload).policies or options.effort or options.time_limit:
+            return options
+        return replace(options, effort=EFFORT)
+
     def label(self) -> tuple[str, str]:
         return self.workload.name, self.policy
 
@@ -95,7 +103,7 @@ class Simulation:
 
     def recalled(self, text: str) -> Simulated | None:
         found = Simulated.model_validate_json(text)
-        return found if found.options == self.options.only(OPTION_NAMES) else None
+        return found if found.options == self.effective.only(OPTION_NAMES) else None
 
     def _made(self, online: Online, data: ProblemData) -> Policy[Any, Any]:
         if ":" in self.policy:
@@ -120,12 +128,8 @@ class Simulation:
         return policy
 
     def _replanned(self, online: Online, entry: Entry) -> Replan:
-        options = self.options
-        if options.effort is None and options.time_limit is None:
-            options = replace(options, effort=EFFORT)
-
         def solve(data: ProblemData) -> Result:
-            return apply(entry, Instance.of(data, self.workload.name), options)
+            return apply(entry, Instance.of(data, self.workload.name), self.effective)
 
         return Replan(solve, online.snapshot, online.decision, online.fallback())
 
@@ -135,7 +139,7 @@ class Simulation:
             problem=self.workload.problem,
             policy=self.policy,
             status=status,
-            options=self.options.only(OPTION_NAMES),
+            options=self.effective.only(OPTION_NAMES),
             versions=versions(),
         )
 

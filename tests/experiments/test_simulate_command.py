@@ -40,6 +40,17 @@ def test_tables_and_pictures(five, tmp_path):
     assert len(pd.read_csv(tmp_path / "out" / "jobs.csv")) == 15
 
 
+def test_without_a_workload_a_small_one_is_run_and_a_finished_simulation_is_not_repeated(tmp_path):
+    arguments = "--policy", "exact", "--format", "json", "--out", tmp_path
+    one, other = simulate(*arguments), simulate(*arguments, "--resume")
+    assert one.returncode == other.returncode == 0, one.stderr + other.stderr
+    assert one.stdout == other.stdout  # the CPU seconds are those of the first time
+    rows = {row["policy"]: row for row in map(json.loads, one.stdout.splitlines())}
+    assert rows["exact"]["decisions"] > 10
+    assert (rows["exact"]["options"]["effort"], rows["fcfs"]["options"]["effort"]) == (200, None)
+    assert {"runs.sqlite", "decisions.csv", "jobs.csv"} <= {path.name for path in tmp_path.iterdir()}
+
+
 def test_same_seed_same_figures():
     arguments = "--workload", "base", "--days", "0.5", "--seeds", "2", "--policy", "sia-random", "--format", "csv"
     one, other = simulate(*arguments, "--quiet"), simulate(*arguments, "--quiet", "--jobs", "2")
@@ -61,7 +72,8 @@ def test_a_trace(tmp_path):
 @pytest.mark.parametrize(
     ("arguments", "line"),
     [
-        ((), "give instance files, or --workload, or --trace"),
+        (("any.json", "--workload", "base"), "give instance files, or --workload, or --trace"),
+        (("--days", "1"), "go with --workload or --trace"),
         (("--workload", "worse"), "variant: must be one of base"),
         (("--workload", "base", "--policy", "magic"), "policy: must be all, fcfs"),
         (("--trace", "nowhere.csv"), "nowhere.csv: No such file or directory"),
