@@ -19,6 +19,13 @@ def better(value: float, other: float, sense: Sense) -> bool:
     return ahead > 0 and not agree(value, other)
 
 
+def ahead(objective: float, other: float | None, sense: Sense) -> bool:
+    """Whether `objective` is better than `other`, by however little; anything is better than nothing."""
+    if other is None:
+        return True
+    return objective < other if sense == "minimize" else objective > other
+
+
 def gap(objective: float | None, bound: float | None, sense: Sense) -> float | None:
     """Relative gap |objective - bound| / max(|objective|, 1e-9), or `None` where either is unknown.
 

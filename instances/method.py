@@ -15,6 +15,7 @@ from typing import Any, Generic, Protocol, TypeVar
 from instances.clock import Stopwatch
 from instances.errors import CheckFailed, InputError, MalformedSolution
 from instances.fields import ProblemData
+from instances.gaps import ahead
 from instances.options import OPTION_NAMES, Options, Report, Solution, ignore
 from instances.registry import check
 from instances.result import Answer, Kind, Result, conclude
@@ -84,8 +85,7 @@ class Method(Generic[D]):
         if found.termination == "infeasible":
             raise CheckFailed(f"{self.name}: calls infeasible what it was given a solution of")
         objective = None if found.solution is None else check(data, found.solution).objective
-        worse = objective is None or (known < objective if data.sense == "minimize" else known > objective)
-        return replace(found, solution=start) if worse else found
+        return replace(found, solution=start) if ahead(known, objective, data.sense) else found
 
     def result(self, data: D, answer: Answer, options: Options) -> Result:
         """The result of an answer that the independent checker has passed. Raises CheckFailed as `conclude` does."""

@@ -8,9 +8,9 @@ from typing import Any
 from experiments.harness.apply import Found, answer, concluded, load_method
 from experiments.harness.diary import Diary, Told
 from experiments.harness.entry import Entry
-from experiments.harness.starts import ahead
 from experiments.harness.task import Digests, Failure
 from instances import Answer, Instance, Options, Result
+from instances.gaps import ahead
 from instances.result import Termination, versions
 
 CHECKED = ("status", "objective", "bound", "gap", "violations", "solution")
@@ -48,7 +48,9 @@ class Run:
             return concluded(self.entry, self.instance, found, self.options)
         except Exception as error:
             reason = Failure.of(error, Told()).reason
-            return concluded(self.entry, self.instance, replace(found, answer=_nothing("error", reason)), self.options)
+            return concluded(
+                self.entry, self.instance, replace(found, answer=Answer(None, None, "error", reason)), self.options
+            )
 
     def ended(self, told: Told, termination: Termination, reason: str) -> Result:
         """The better of the first and the last incumbent: the first may be a start, and the last a worse solution."""
@@ -83,7 +85,3 @@ class Run:
         found = Found(result.unchecked(), honours=frozenset(result.options))
         again = concluded(self.entry, self.instance, found, self.options)
         return result if all(getattr(again, name) == getattr(result, name) for name in CHECKED) else None
-
-
-def _nothing(termination: Termination, reason: str) -> Answer:
-    return Answer(None, None, termination, reason)

@@ -10,6 +10,7 @@ from typing import Any
 from instances import Answer, Options, ProblemData, Report, Result, Solution, Stopwatch
 from instances.deadline import within
 from instances.fields import Sense
+from instances.gaps import ahead
 from instances.method import Method
 from instances.result import TracePoint
 
@@ -26,13 +27,6 @@ class Start:
     method: str
     solution: Solution
     objective: float
-
-
-def ahead(objective: float, other: float | None, sense: Sense) -> bool:
-    """Whether `objective` is better than `other`, by however little; anything is better than nothing."""
-    if other is None:
-        return True
-    return objective < other if sense == "minimize" else objective > other
 
 
 def best_start(heuristics: Iterable[Heuristic], sense: Sense, limit_s: float | None) -> Start | None:

@@ -9,7 +9,6 @@ from typing import Any
 import pandas as pd
 from rich.table import Table
 
-from experiments.output.folder import part
 from experiments.output.terminal import out
 from experiments.simulator.simulated import Simulated
 from instances.files import write_whole
@@ -68,11 +67,6 @@ def write_simulations(
         if labelled:
             write_whole(folder / f"{name}.csv", pd.concat(labelled).to_csv(index=False).encode())
     draw(folder, done, baseline, data)
-
-
-def picture_name(policy: str) -> str:
-    """The name of a policy in a file name."""
-    return part(policy, dots=False)
 
 
 def _spread(values: pd.Series) -> str:

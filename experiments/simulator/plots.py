@@ -13,7 +13,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 
-from experiments.output.simulation import picture_name
+from experiments.output.folder import part
 from experiments.simulator.simulated import Simulated
 from instances import InputError
 
@@ -115,7 +115,7 @@ def draw_all(folder: Path, done: Sequence[Simulated], baseline: str, data: Any) 
     for run in done:
         if run.workload != done[0].workload or run.status == "error":
             continue
-        title, name, jobs = f"{run.workload}, {run.policy}", picture_name(run.policy), run.jobs_table()
+        title, name, jobs = f"{run.workload}, {run.policy}", part(run.policy, dots=False), run.jobs_table()
         use = pool_use(run.timeline_table(), data.capacity, slot_minutes=minutes, title=title)
         save_figure(use, folder / f"use-{name}.svg")
         if len(jobs) <= GANTT_JOBS:
