@@ -7,7 +7,7 @@ from typing import Any
 
 
 def changed(content: dict[str, Any], path: str, value: object) -> dict[str, Any]:
-    """`content` with the value at `path`, as `data/tasks/3/count`, changed; a value of Ellipsis takes the field away."""
+    """`content` with another value at `path`, as `data/tasks/3/count`; a value of Ellipsis takes the field away."""
     content = copy.deepcopy(content)
     *steps, last = [int(s) if s.isdigit() else s for s in path.split("/")]
     place: Any = content
