@@ -20,10 +20,9 @@ from models.boa.convex.convex_dual import ConvexDual
 from models.boa.convex.curves import TABLE, Curves, curves
 from models.boa.convex.multiplier_search import convex_answer
 from models.boa.rescaling.micp import prepare, solve_micp
-from models.boa.rescaling.parameters import GapClosingParameters
+from models.boa.rescaling.parameters import MANY_BUDGETS
 
 WANTED = 1e-6  # The least budget for a wanted time is found to this share of the budget.
-MANY_BUDGETS = GapClosingParameters(interpreted_labels=0)  # What the compiled loop takes to load is soon made up.
 MOST_BUDGET = 1e9  # No budget is greater.
 
 

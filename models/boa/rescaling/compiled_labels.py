@@ -7,14 +7,21 @@ labels that leave have to be sorted.
 
 from __future__ import annotations
 
+from typing import Any
+
 import numba
 import numpy as np
+from numpy.typing import NDArray
 
 from instances.boa.arrays import FloatArray, IntArray
 from models.boa.rescaling.labels import ClassPaths, Trail
 from models.boa.rescaling.limits import Limits
 from models.boa.rescaling.nondominated import ParetoSet, nondominated
 from models.boa.rescaling.reduced_costs import ReducedCosts
+
+Array = NDArray[Any]
+Live = tuple[IntArray, FloatArray, IntArray, IntArray]
+"""Choice, reduced cost, cost and time of the labels after an epoch."""
 
 AT_ONCE = 5_000_000  # Labels and pairs of labels after which the loop comes back for a look at the limits.
 FIRST = 1_024  # Room for labels to begin with.
@@ -33,7 +40,7 @@ def class_paths_compiled(
         r.change_cost[i, choice] + r.cost[0, i, choice],
         r.change_time[i, 0] + r.time[0, i, choice],
     )
-    trail: Trail = [(np.zeros(len(choice), dtype=np.int32), choice.astype(np.int32), np.array([len(choice)]))]
+    trail: Trail = [(np.zeros(len(choice), dtype=np.int32), choice.astype(np.int32), (len(choice),))]
     number, complete, j = len(choice), True, 1
     arcs = (r.stay[:, i], r.leave[:, i], r.enter[:, i], r.cost[:, i], r.time[:, i], r.change_cost[i])
     change_time = int(r.change_time[i, 0])
@@ -41,7 +48,7 @@ def class_paths_compiled(
         j_next, live, before, taken, counts, whole = _extended(
             *arcs, change_time, j, epochs, live, limit, r.budget, latest, kept
         )
-        trail.append((before, taken, counts))
+        trail.append((before, taken, counts.tolist()))
         number, complete, j = number + len(before), complete and whole, j_next
         limits.check(number)
     _, reduced_cost, cost, time = live
@@ -89,19 +96,17 @@ def _extended(
     change_time: int,
     j: int,
     epochs: int,
-    live: tuple[IntArray, FloatArray, IntArray, IntArray],
+    live: Live,
     limit: float,
     budget: int,
     latest: int,
     most: int,
-) -> tuple[
-    int, tuple[IntArray, FloatArray, IntArray, IntArray], IntArray, IntArray, IntArray, bool
-]:
+) -> tuple[int, Live, Array, Array, IntArray, bool]:
     """The labels some epochs on, from epoch `j` to the one returned: as many as `AT_ONCE` allows.
 
     - `stay`, `leave`, `enter` (L, S), `run_cost`, `run_time` (L, S), `change_cost` (S,), `change_time`: the arcs of
       the class.
-    - `live`: choice, reduced cost, cost and time of the labels before.
+    - `live`: the labels before.
     - `limit`, `budget`, `latest`: most reduced cost, cost and time.
     - `most`: number of labels to truncate to after every epoch.
 
@@ -144,14 +149,17 @@ def _extended(
             entering = enter[j, k] + least_left <= limit
             if first == p and not entering:
                 continue
-            begin, s, q = n, first, 0 if entering else out
+            s, q = first, 0 if entering else out
             work += p - s + out - q
-            stay_k, enter_k, change_k, cost_k, time_k = stay[j, k], enter[j, k], change_cost[k], run_cost[j, k], run_time[j, k]
+            stay_k, enter_k, change_k = stay[j, k], enter[j, k], change_cost[k]
+            cost_k, time_k = run_cost[j, k], run_time[j, k]
             while n + p - s + out - q > room:
                 room *= 2
-                choice, cost, time, reduced_cost = _longer(choice, room), _longer(cost, room), _longer(time, room), _longer(reduced_cost, room)
-                new_choice, new_cost, new_time = _longer(new_choice, room), _longer(new_cost, room), _longer(new_time, room)
-                new_reduced, new_before = _longer(new_reduced, room), _longer(new_before, room)
+                choice, reduced_cost = _longer(choice, room), _longer(reduced_cost, room)
+                cost, time = _longer(cost, room), _longer(time, room)
+                new_choice, new_reduced = _longer(new_choice, room), _longer(new_reduced, room)
+                new_cost, new_time = _longer(new_cost, room), _longer(new_time, room)
+                new_before = _longer(new_before, room)
                 left, left_cost, left_time = _longer(left, room), _longer(left_cost, room), _longer(left_time, room)
                 leaves, spare = np.empty_like(choice), (np.empty_like(choice), np.empty_like(choice))
             last_cost, last_time = -1, latest + 1
@@ -192,7 +200,7 @@ def _extended(
 
 
 @numba.njit(cache=True)
-def _longer(values: IntArray, room: int) -> IntArray:
+def _longer(values: Array, room: int) -> Array:
     """A copy with more room."""
     longer = np.empty(room, dtype=values.dtype)
     longer[: len(values)] = values

@@ -102,8 +102,7 @@ class _Closing:
     def _enumerate(self, delta: float, probe: bool = False) -> None:
         """Enumerate at δ, all or with the labels of a probe; keep a better incumbent, and a bound that is proven."""
         most = (self.parameters.probe_labels, self.parameters.probe_policies) if probe else (None, None)
-        compiled = self.labels >= self.parameters.interpreted_labels
-        found = enumerate_policies(self.r, delta, self.incumbent, most, self.limits, compiled)
+        found = enumerate_policies(self.r, delta, self.incumbent, most, self.limits, self.parameters.compiled)
         self.labels += found.labels
         if found.time is not None and found.time < self.incumbent:
             self.incumbent = found.time

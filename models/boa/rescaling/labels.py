@@ -5,6 +5,7 @@ A label is a partial path from the first epoch. Labels go from epoch to epoch; d
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -14,8 +15,7 @@ from models.boa.rescaling.limits import Limits
 from models.boa.rescaling.nondominated import ParetoSet, nondominated, truncate
 from models.boa.rescaling.reduced_costs import ReducedCosts
 
-
-Trail = list[tuple[IntArray, IntArray, IntArray]]
+Trail = list[tuple[IntArray, IntArray, Sequence[int]]]
 """For some epochs in a row, and then the next: the predecessors of all labels, counted from the first label of the
 epoch before, their choices, and the number of labels after each of the epochs."""
 
@@ -70,9 +70,9 @@ class _Labels:
         """The labels at the positions `kept`."""
         return _Labels(self.choice[kept], self.before[kept], self.reduced_cost[kept], self.cost[kept], self.time[kept])
 
-    def step(self) -> tuple[IntArray, IntArray, IntArray]:
+    def step(self) -> tuple[IntArray, IntArray, Sequence[int]]:
         """The labels as a step of the trail."""
-        return self.before, self.choice, np.array([len(self)])
+        return self.before, self.choice, (len(self),)
 
 
 def class_paths(r: ReducedCosts, i: int, limit: float, latest: int, most: int | None, limits: Limits) -> ClassPaths:
