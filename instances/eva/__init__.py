@@ -6,7 +6,7 @@ doi 10.1145/3689031.3717483. The problem `eva-packing`: data, examples, generato
 from instances.eva.arrays import PackingArrays, packing_arrays
 from instances.eva.checker import check_packing
 from instances.eva.examples import table_3
-from instances.eva.generators import table_7
+from instances.eva.generators import random_workloads, table_7
 from instances.eva.packing import EvaPacking, InstanceType, Task, Throughput
 from instances.eva.rented import RentedInstance, continued
 from instances.eva.tables import ec2_types, interference, table
@@ -26,6 +26,7 @@ __all__ = [
     "ec2_types",
     "interference",
     "packing_arrays",
+    "random_workloads",
     "table",
     "table_3",
     "table_7",
