@@ -52,7 +52,7 @@ def solve_net_saving(
     with Stopwatch(options.time_limit) as building:
         listed = _listed(arrays, parameters.saving_patterns, None, listing)
         if listed is None and suits(arrays, parameters.saving):
-            return _generated(arrays, least_cost, options, report, start or (), building, parameters)
+            return _generated(arrays, least_cost, options, report, start, building, parameters)
         patterns, net = listed or few_patterns(arrays, parameters.saving_patterns, listing)
         complete = listed is not None
         alone = np.flatnonzero(patterns.on_it.sum(axis=1) == 1)
@@ -130,7 +130,7 @@ def _generated(
     least_cost: Callable[[float | None], float | None],
     options: Options,
     report: Report,
-    start: Sequence[Group],
+    start: Sequence[Group] | None,
     building: Stopwatch,
     parameters: ExactParameters,
 ) -> Answer:
@@ -143,16 +143,16 @@ def _generated(
     def told(groups: Sequence[Group] | None, bound: float | None) -> None:
         report(None if groups is None else arrays.solution(groups), None if bound is None else usd(bound))
 
+    def ceiling(seconds: float | None) -> float | None:
+        found = _ceiling(arrays, least_cost(seconds))
+        return None if found is None else found / float(arrays.price_unit)
+
     with Stopwatch(building.remaining_s if options.time_limit is not None else None) as clock:
-        search = SavingSearch(arrays, start, options, clock, told, parameters.saving)
+        search = SavingSearch(arrays, start, ceiling, options, clock, told, parameters.saving)
         search.run()
-        bound = usd(search.bound)
-        if not search.converged:
-            seconds = None if options.time_limit is None else max(clock.remaining_s, LEAST_S)
-            bound = min(bound, _ceiling(arrays, least_cost(seconds)) or bound)
     return Answer(
         solution=arrays.solution(search.groups),
-        bound=bound,
+        bound=usd(search.bound),
         termination=search.termination,
         reason=search.reason,
         build_s=building.cpu_s - clock.cpu_s,

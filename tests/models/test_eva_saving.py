@@ -65,7 +65,7 @@ def test_a_search_finds_every_pattern_above_its_threshold(seed: int):
     for _ in range(6):
         duals = arrays.reservation_price * draw.uniform(0, 0.8, arrays.classes)
         reduced = net - on_it @ duals
-        best = pricer.improving(duals, 1e-6)
+        best, _ = pricer.improving(duals, 1e-6)
         assert best.bound >= reduced.max() - pricer.noise(duals)
         for delta in (0.0, float(np.abs(reduced).min() * 2), float(np.quantile(np.abs(reduced), 0.3))):
             listed = pricer.within(duals, delta)
@@ -82,7 +82,7 @@ def test_any_duals_give_a_bound_that_no_configuration_beats(seed: int):
     pricer = Pricer(arrays, SavingParameters(nodes=50))  # Most searches are cut short.
     for scale in (0.05, 0.3, 1.0):
         duals = arrays.reservation_price * draw.uniform(0, scale, arrays.classes)
-        reduced = pricer.improving(duals, 1e-6).bound + pricer.noise(duals)
+        reduced = pricer.improving(duals, 1e-6)[0].bound + pricer.noise(duals)
         assert dual_bound(arrays, duals, reduced) >= optimum * (1 - 1e-9)
 
 
@@ -109,7 +109,8 @@ def test_few_tasks_on_an_instance_still_give_a_valid_bound():
 def test_a_search_cut_short_is_bounded_by_the_least_cost():
     data = small(2)
     proven = exact(data, TIGHT, parameters=LISTED)
-    result = exact(data, parameters=ExactParameters(saving_patterns=0, saving=SavingParameters(nodes=1)))
+    cut = ExactParameters(saving_patterns=0, saving=SavingParameters(nodes=1, listing_nodes=1))
+    result = exact(data, parameters=cut)
     assert result.objective <= proven.objective + 1e-9
     assert result.bound >= proven.objective - 1e-9
     assert result.status != "optimal"

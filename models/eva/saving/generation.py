@@ -61,19 +61,26 @@ def generate(
     least = CONVERGED * float(arrays.price.max())
     best = Generated(on_it, arrays.reservation_price.astype(float), float(arrays.price_alone), 0, False)
     most = parameters.rounds if options.effort is None else min(parameters.rounds, options.effort)
+    rounds, thorough = 0, False
     for rounds in range(1, most + 1):
         if clock.expired:
             break
         if rerun(h) != highspy.HighsModelStatus.kOptimal:
             raise RuntimeError(f"the linear program over patterns ended as {h.modelStatusToString(h.getModelStatus())}")
         duals = np.maximum(np.array(h.getSolution().row_dual), 0.0)
-        found = pricer.improving(duals, least)
+        found, complete = pricer.improving(duals, least, thorough)
         fresh = np.array([row for row in found.on_it if row.tobytes() not in known], dtype=np.int64)
-        bound = dual_bound(arrays, duals, found.bound + pricer.noise(duals))
-        if bound < best.bound or not len(fresh):
-            best = Generated(on_it, duals, min(bound, best.bound), rounds, not len(fresh))
-        if not len(fresh):
+        if math.isinf(found.bound):
             break
+        bound = dual_bound(arrays, duals, found.bound + pricer.noise(duals))
+        converged = complete and not len(fresh)
+        if bound < best.bound or converged:
+            best = Generated(on_it, duals, bound, rounds, converged)
+        if not len(fresh) and (complete or thorough):
+            break
+        thorough = not len(fresh)
+        if thorough:
+            continue
         known.update(row.tobytes() for row in fresh)
         on_it = np.vstack([on_it, fresh])
         add_columns(h, net_of(arrays, pricer, fresh), fresh.T)

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
 
+from instances import Stopwatch
 from instances.eva.arrays import FloatArray, IntArray, PackingArrays
 from models.eva.saving.kernels import Tasks, search
 from models.eva.saving.parameters import SavingParameters
@@ -23,10 +25,10 @@ class Found:
 
 
 class Pricer:
-    """Searches for patterns of an instance whose types hold `most_tasks` tasks at most."""
+    """Searches for patterns of an instance whose types hold `most_tasks` tasks at most, while the clock runs."""
 
-    def __init__(self, arrays: PackingArrays, parameters: SavingParameters) -> None:
-        self.arrays, self.parameters = arrays, parameters
+    def __init__(self, arrays: PackingArrays, parameters: SavingParameters, clock: Stopwatch | None = None) -> None:
+        self.arrays, self.parameters, self.clock = arrays, parameters, clock or Stopwatch()
         self.kinds = [int(k) for k in np.argsort(arrays.price, kind="stable") if arrays.fits[k].any()]
         with np.errstate(divide="ignore"):
             self.decay = np.minimum(-np.log1p(-arrays.pair_loss), MOST_DECAY)
@@ -41,14 +43,19 @@ class Pricer:
         term = np.abs(a.reservation_price - a.job_price - duals) + a.job_price + np.abs(duals)
         return ROUNDING * (float(a.price.max()) + self.parameters.most_tasks * float(term.max()))
 
-    def improving(self, duals: FloatArray, least: float) -> Found:
-        """Patterns of reduced net above `least` at these duals, some of the best of each type."""
+    def improving(self, duals: FloatArray, least: float, thorough: bool = False) -> tuple[Found, bool]:
+        """Patterns of reduced net above `least` at these duals, some of the best of each type, and whether all is seen.
+
+        `thorough`: look at as many patterns as for a list.
+        """
         p = self.parameters
-        return self._searched(duals, least, p.share, p.found)[0]
+        return self._searched(duals, least, p.share, p.found, p.listing_nodes if thorough else p.nodes)
 
     def within(self, duals: FloatArray, delta: float) -> IntArray | None:
         """All patterns (P, N) of two tasks and more with a reduced net of -`delta` and more; `None` where too many."""
-        found, complete = self._searched(duals, -delta - self.noise(duals), 0.0, self.parameters.listed)
+        found, complete = self._searched(
+            duals, -delta - self.noise(duals), 0.0, self.parameters.listed, self.parameters.listing_nodes
+        )
         return found.on_it if complete and len(found.on_it) <= self.parameters.listed else None
 
     def kind_of(self, on_it: IntArray) -> IntArray:
@@ -61,16 +68,21 @@ class Pricer:
     def _holds(self, kind: int, on_it: IntArray) -> IntArray:
         return np.asarray((on_it @ self.arrays.demand_of_type[kind] <= self.arrays.capacity[kind]).all(axis=1))
 
-    def _searched(self, duals: FloatArray, threshold: float, share: float, most: int) -> tuple[Found, bool]:
+    def _searched(
+        self, duals: FloatArray, threshold: float, share: float, most: int, most_nodes: int
+    ) -> tuple[Found, bool]:
         """The patterns found on all types, each on the cheapest that holds it, and whether no search was cut short."""
         every, bound, complete = [np.zeros((0, self.arrays.classes), dtype=np.int64)], threshold, True
         for place, k in enumerate(self.kinds):
+            if self.clock.expired:
+                return Found(np.concatenate(every), math.inf), False
             classes, tasks = self._tasks(k, duals, threshold)
             if not len(classes):
                 continue
-            number, found, nets, limit, nodes = search(tasks, threshold, share, most, self.parameters.nodes)
+            number, found, nets, limit, nodes = search(tasks, threshold, share, most, most_nodes)
             bound = max(bound, limit, float(nets.max(initial=threshold)))
-            if share == 0.0 and (number >= most or nodes >= self.parameters.nodes):
+            complete = complete and nodes < most_nodes
+            if share == 0.0 and (number >= most or not complete):
                 return Found(every[0], bound), False
             on_it = np.zeros((number, self.arrays.classes), dtype=np.int64)
             on_it[:, classes] = found

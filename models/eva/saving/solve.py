@@ -17,12 +17,14 @@ from instances.eva.arrays import FloatArray, Group, IntArray, PackingArrays
 from instances.result import Termination
 from models.bounds import real_bound
 from models.eva.saving.exact_net import COUNTED_TASKS, NOISE, exact_net
-from models.eva.saving.generation import generate, net_of
+from models.eva.saving.generation import Generated, generate, net_of
+from models.eva.saving.greedy import pack_greedily
 from models.eva.saving.parameters import DEFAULTS, SavingParameters
 from models.eva.saving.pricing import Pricer
 from models.highs import LinearModel, Solved, solve_arrays
 
 LEAST_S = 0.05  # Seconds that an integer program has in any case.
+GENERATING = 0.5  # The share of the time limit that column generation has.
 PROBE_SHARE = 0.3  # The share of the time left that an integer program has which cannot prove the optimum.
 
 Improved = Callable[[list[Group] | None, float | None], None]
@@ -31,6 +33,9 @@ Improved = Callable[[list[Group] | None, float | None], None]
 
 class SavingSearch:
     """The search for the configuration of most net saving: incumbent and bound, in price units.
+
+    It begins from `start`, or greedily. `ceiling(seconds)` is another bound, found within so many seconds; it is asked
+    for where the linear program is not solved to the end.
 
     - `incumbent` (M, N), `copies` (M,): the patterns of the incumbent, tasks alone included, and how many of each.
     - `value`, `bound`: net saving of the incumbent, and the bound.
@@ -42,25 +47,19 @@ class SavingSearch:
     def __init__(
         self,
         arrays: PackingArrays,
-        start: Sequence[Group],
+        start: Sequence[Group] | None,
+        ceiling: Callable[[float | None], float | None],
         options: Options,
         clock: Stopwatch,
         improved: Improved,
         parameters: SavingParameters = DEFAULTS,
     ) -> None:
         self.arrays, self.options, self.clock = arrays, options, clock
-        self.improved, self.parameters = improved, parameters
-        self.pricer = Pricer(arrays, parameters)
+        self.ceiling, self.improved, self.parameters = ceiling, improved, parameters
+        self.pricer = Pricer(arrays, parameters, clock)
         self.noise = NOISE * arrays.price_alone
         self.alone = np.eye(arrays.classes, dtype=np.int64)
-        rows, copies = np.zeros((len(start), arrays.classes), dtype=np.int64), np.zeros(len(start), dtype=np.int64)
-        for row, (_, on_it, same) in enumerate(start):
-            rows[row, list(on_it)], copies[row] = list(on_it.values()), same
-        pays = self._net(rows) > 0  # The tasks of an instance that does not pay are better off alone.
-        rows, copies = rows[pays], copies[pays]
-        self.incumbent = np.vstack([self.alone, rows])
-        self.copies = np.concatenate([arrays.count - copies @ rows, copies])
-        self.value = float(self._net(self.incumbent) @ self.copies)
+        self.incumbent, self.copies, self.value = self._configuration(start or pack_greedily(arrays))
         self.bound = float(arrays.price_alone)
         self.lp_bound = self.bound
         self.rounds, self.listed, self.converged = 0, 0, False
@@ -85,33 +84,69 @@ class SavingSearch:
     def run(self) -> None:
         """Raise the incumbent and lower the bound until both meet, or a limit is reached."""
         used = self.incumbent[(self.copies > 0) & (self.incumbent.sum(axis=1) > 1)]
-        made = generate(self.arrays, self.pricer, used, self.options, self.clock, self.parameters)
+        generating = Stopwatch(None if self.options.time_limit is None else GENERATING * self.clock.remaining_s)
+        pricer = Pricer(self.arrays, self.parameters, generating)
+        made = generate(self.arrays, pricer, used, self.options, generating, self.parameters)
         self.rounds, self.converged, self.lp_bound = made.rounds, made.converged, made.bound
         self._lower(made.bound)
-        self._solve(made.on_it, final=False)
+        if not made.converged:
+            ceiling = self.ceiling(
+                None if self.options.time_limit is None else max(LEAST_S, self.clock.remaining_s / 2)
+            )
+            self._lower(self.bound if ceiling is None else ceiling)
+        limited = self.options.time_limit is not None
+        if made.converged:
+            self._solve(made.on_it, final=False)
+            self._close(made, limited)
+        else:
+            self._solve(made.on_it, final=limited)
+        if not self.closed and self.reason is None:
+            self.termination = "time_limit" if self.clock.expired else "effort_limit"
+            self.reason = "time limit" if self.clock.expired else "the linear program was not solved to the end"
+
+    def _close(self, made: Generated, limited: bool) -> None:
+        """List the patterns that may still matter at growing δ, and find the best solution over them."""
         delta, growth = max(self.parameters.first_share * made.bound, self.noise), self.parameters.growth
-        while made.converged and not self.closed and not self.clock.expired:
+        last = made.on_it
+        while not self.closed and not self.clock.expired:
             gap = made.bound - self.value
             final = delta * growth >= gap or delta == 0
-            delta = gap + self.noise if final else delta
-            listed = self.pricer.within(made.duals, delta)
+            tried = gap + self.noise if final else delta
+            listed = self.pricer.within(made.duals, tried)
+            if listed is None and growth > self.parameters.least_growth:
+                delta /= growth
+                growth **= 0.5
+                delta *= growth
+                continue
             if listed is None:
                 self.reason = f"more than {self.parameters.listed:,} patterns may still matter"
+                if limited:
+                    self._solve(last, final=True)
                 return
-            solved = self._solve(listed, final)
+            solved, last = self._solve(listed, final), listed
             if solved.termination == "finished" and solved.bound is not None:
                 over_list = 0.0
                 if max(solved.bound, self.value) > 0:
                     over_list = real_bound(max(solved.bound, self.value) + self.noise, "maximize", trivial=made.bound)
-                self._lower(max(over_list, made.bound - delta))
+                self._lower(max(over_list, made.bound - tried))
             if final:
                 self.termination, self.reason = solved.termination, solved.reason
                 return
             delta *= growth
-        if not self.closed:
-            expired = self.clock.expired
-            self.termination = "time_limit" if expired else "effort_limit"
-            self.reason = "time limit" if expired else "the linear program was not solved to the end"
+
+    def _configuration(self, groups: Sequence[Group]) -> tuple[IntArray, IntArray, float]:
+        """Patterns (M, N), how many (M,) of each, and the net saving: those of `groups` that pay, and tasks alone."""
+        arrays = self.arrays
+        rows, copies = np.zeros((len(groups), arrays.classes), dtype=np.int64), np.zeros(len(groups), dtype=np.int64)
+        for row, (_, on_it, same) in enumerate(groups):
+            rows[row, list(on_it)], copies[row] = list(on_it.values()), same
+        pays = self._net(rows) > 0  # The tasks of an instance that does not pay are better off alone.
+        rows, copies = rows[pays], copies[pays]
+        return (
+            np.vstack([self.alone, rows]),
+            np.concatenate([arrays.count - copies @ rows, copies]),
+            float(self._net(rows) @ copies),
+        )
 
     def _solve(self, on_it: IntArray, final: bool) -> Solved:
         """The integer program over the patterns (P, N), the incumbent's and the tasks alone; keeps what is better.
