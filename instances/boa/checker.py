@@ -61,7 +61,6 @@ class _Book:
         self.violations: list[str] = []
         self._spent: list[float] = []
         self._waited: list[float] = []
-        self._hulls: dict[tuple[str, int, str], list[Point]] = {}
 
     def visit(self, job_class: JobClass, share: float, kind: str, width: float, hours: float) -> None:
         """Add a run.
@@ -95,18 +94,19 @@ class _Book:
                     self.violations.append(f"{where} is {number:g}, {message.format(limit)}")
                 else:
                     number = float(limit)
-        return number, epoch.size_hours / self._speedup((job_class.name, j, kind), curve, number)
+        return number, epoch.size_hours / self._speedup(curve, number)
 
-    def _speedup(self, place: tuple[str, int, str], curve: Curve, width: float) -> float:
-        """The speedup s(k) at a width; `place` is that of the curve in the data: class, epoch and GPU type."""
+    def _speedup(self, curve: Curve, width: float) -> float:
+        """The speedup s(k) at a width."""
         if curve.amdahl is not None:
             return width / (width * (1 - curve.amdahl) + curve.amdahl)
         if curve.power is not None:
             return math.exp(curve.power * math.log(width))
         assert curve.table is not None
-        if place not in self._hulls:
-            self._hulls[place] = _hull(curve.table.gpus, curve.table.speedup, self.data.max_width)
-        return _read(self._hulls[place], width)
+        hulls, last = curve.table.checked_hulls, self.data.max_width
+        if last not in hulls:
+            hulls[last] = _hull(curve.table.gpus, curve.table.speedup, last)
+        return _read(hulls[last], width)
 
     def verdict(self) -> Verdict:
         """Mean completion time, hours, and the constraints broken, the budget last."""

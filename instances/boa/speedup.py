@@ -56,6 +56,14 @@ class Points(Frozen):
         """Hulls made so far, by the last width of each."""
         return {}
 
+    @cached_property
+    def checked_hulls(self) -> dict[int | None, list[tuple[float, float]]]:
+        """Hulls that the checker has made so far for itself, by the greatest width allowed: corners (width, speedup).
+
+        What checks many solutions of an instance, as a frontier does, makes them once.
+        """
+        return {}
+
     def hull(self, last: int | None = None) -> Hull:
         """The concave hull of the table up to `last`, or up to the last entry; made once."""
         end = self.gpus[-1] if last is None else min(last, self.gpus[-1])

@@ -8,7 +8,7 @@ from instances.eva.arrays import PackingArrays, packing_arrays
 from instances.eva.checker import check_packing
 from instances.eva.cloud import CloudJob, CloudType, EvaCloud, TaskClass
 from instances.eva.examples import table_3
-from instances.eva.generators import synthetic_cloud, table_7
+from instances.eva.generators import random_workloads, synthetic_cloud, table_7
 from instances.eva.packing import EvaPacking, InstanceType, Task, Throughput
 from instances.eva.rented import RentedInstance, continued, most_kept
 from instances.eva.tables import ec2_types, interference, table
@@ -33,6 +33,7 @@ __all__ = [
     "interference",
     "most_kept",
     "packing_arrays",
+    "random_workloads",
     "synthetic_cloud",
     "table",
     "table_3",

@@ -1,4 +1,4 @@
-"""Random instances of `eva-packing` and workloads of `eva-cloud`, each from a seed: samples of Table 7."""
+"""Random instances of `eva-packing` and workloads of `eva-cloud`, each from a seed."""
 
 from __future__ import annotations
 
@@ -127,3 +127,41 @@ def _demand(row: Mapping[Any, Any]) -> Demands:
 
 def _amounts(*amounts: float) -> dict[str, float]:
     return dict(zip(RESOURCES, map(float, amounts), strict=True))
+
+
+def random_workloads(n: int, workloads: int, seed: int, *, least_throughput: float = 0.5) -> Instance[EvaPacking]:
+    """A random instance of `n` tasks of many workloads that slow each other down, with `net-saving` as the objective.
+
+    Demands lie in the ranges of Table 7: GPUs are drawn from its rows, CPUs on C7i and R7i are 4 to 8, on P3 once to
+    twice as many, memory is 8 to 60 GB. The throughput of each workload beside each is uniform in
+    [`least_throughput`, 1], in hundredths. Workloads that no task is drawn of are left out.
+
+    Raises ValueError for n < 1, workloads < 1 and a throughput outside [0, 1].
+    """
+    if n < 1 or workloads < 1:
+        raise ValueError(f"n, workloads: must be >= 1, got {n}, {workloads}")
+    if not 0 <= least_throughput <= 1:
+        raise ValueError(f"least_throughput: must be in [0, 1], got {least_throughput}")
+    draw = random.Random(seed)
+    gpus = table("workloads")["gpu"].tolist()
+    names = [f"w{i}" for i in range(workloads)]
+    demands = []
+    for _ in names:
+        gpu, cpu, ram = draw.choice(gpus), draw.randint(4, 8), draw.randint(8, 60)
+        on_p3 = draw.randint(cpu, 2 * cpu)
+        demands.append({DEFAULT: _amounts(gpu, cpu, ram), GPU_FAMILY: _amounts(gpu, on_p3, ram)})
+    pairs = [(a, b, draw.randint(round(100 * least_throughput), 100) / 100) for a in names for b in names]
+    count = Counter(draw.choice(names) for _ in range(n))
+    data = EvaPacking(
+        resources=RESOURCES,
+        instance_types=ec2_types("physical_cores"),
+        tasks=tuple(
+            Task(workload=name, count=count[name], demand=demand)
+            for name, demand in zip(names, demands, strict=True)
+            if count[name]
+        ),
+        throughput=Throughput(pairwise=tuple(pair for pair in pairs if count[pair[0]] and count[pair[1]])),
+        objective="net-saving",
+    )
+    name = f"eva-random-{workloads}-workloads-{n}-from-{least_throughput:g}-seed-{seed}"
+    return Instance.of(data, name, f"{n} tasks of {workloads} random workloads, throughput from {least_throughput:g}")

@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
@@ -19,6 +20,7 @@ from models.boa.convex.convex_dual import ConvexDual
 from models.boa.convex.curves import TABLE, Curves, curves
 from models.boa.convex.multiplier_search import convex_answer
 from models.boa.rescaling.micp import prepare, solve_micp
+from models.boa.rescaling.parameters import MANY_BUDGETS
 
 WANTED = 1e-6  # The least budget for a wanted time is found to this share of the budget.
 MOST_BUDGET = 1e9  # No budget is greater.
@@ -35,9 +37,14 @@ class Frontier:
     solve: Callable[[float, Options], Answer]
     fastest_budget: float
 
+    @cached_property
+    def least(self) -> float:
+        """The least budget."""
+        return least_budget(self.data)
+
     def at(self, budget: float, options: Options = Options()) -> Result:
         """The proven optimum for `budget`. Raises InputError where under the least or over the instance's own."""
-        data = with_budget(self.data, budget)
+        data = with_budget(self.data, budget, self.least)
         if data.budget > self.data.budget:
             raise InputError(f"budget: must be <= {self.data.budget:g}, got {budget:g}")
         return conclude(data, "exact", self.solve(data.budget, options), options, kind="exact")
@@ -52,7 +59,7 @@ class Frontier:
             raise InputError(
                 f"mean JCT: must be >= {best.objective:.6g} hours, the least at budget {high:.6g}, got {mean_jct:g}"
             )
-        low = on_grid_from(least_budget(self.data))
+        low = on_grid_from(self.least)
         first = self.at(low, options)
         if first.objective is not None and first.objective <= mean_jct:
             return low, first
@@ -83,14 +90,17 @@ def frontier(data: BoaAllocation) -> Frontier:
     prepared = prepare(data)
 
     def solve(budget: float, options: Options) -> Answer:
-        return solve_micp(prepared, budget, options)
+        return solve_micp(prepared, budget, options, parameters=MANY_BUDGETS)
 
     return Frontier(data, solve, prepared.dual.fastest.cost)
 
 
-def with_budget(data: BoaAllocation, budget: float) -> BoaAllocation:
-    """The instance `data` with another budget, put on the grid. Raises InputError where that is under the least."""
-    least = least_budget(data)
+def with_budget(data: BoaAllocation, budget: float, least: float | None = None) -> BoaAllocation:
+    """The instance `data` with another budget, put on the grid. Raises InputError where that is under the least.
+
+    `least`: the least budget, where that is known.
+    """
+    least = least_budget(data) if least is None else least
     if not (enough(budget, least) and budget <= MOST_BUDGET):
         raise InputError(f"budget: must be in [{least:.6g}, {MOST_BUDGET:g}], got {budget:g}")
     nearest = on_grid(float(budget))

@@ -4,15 +4,15 @@ maximise sum_p (TNRP(p) - C_p) x_p subject to sum_p a_cp x_p = n_c for each clas
 patterns, each on the cheapest type that holds it (sections 4.3 to 4.5: the saving S of a configuration). A pattern
 whose net is not positive does no better than its tasks alone, whose net is 0, and is left out.
 
-Where the feasible patterns are too many to list, those of few tasks still give solutions, and the reservation prices
-less the least cost of a packing still give a bound, since throughputs are at most 1.
+Where the feasible patterns are too many to list, columns are generated (`models.eva.saving`). Where an instance may
+hold too many tasks for that too, patterns of few tasks still give solutions, and the reservation prices less the least
+cost of a packing still give a bound, since throughputs are at most 1.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from fractions import Fraction
 
 import numpy as np
 
@@ -24,11 +24,11 @@ from models.eva.covering_master import in_usd
 from models.eva.parameters import DEFAULTS, ExactParameters
 from models.eva.partition import Partition, solve_partition
 from models.eva.patterns import CELLS, Patterns, feasible_patterns
+from models.eva.saving.exact_net import COUNTED_TASKS, NOISE, exact_net
+from models.eva.saving.suits import suits
 
 LEAST_S = 1e-3  # Seconds that a step has in any case.
 LISTING = 0.4  # The share of the time limit in which patterns may be listed.
-COUNTED_TASKS = 64  # Patterns of more tasks are neither listed by their number of tasks nor valued in rational numbers.
-NOISE = 1e-12  # A net in floating point may be off by this share of the reservation prices of its tasks.
 
 
 def solve_net_saving(
@@ -51,7 +51,11 @@ def solve_net_saving(
     """
     listing = Stopwatch(None if options.time_limit is None else LISTING * options.time_limit)
     with Stopwatch(options.time_limit) as building:
-        patterns, net, complete = saving_patterns(arrays, parameters.saving_patterns, listing)
+        listed = _listed(arrays, parameters.saving_patterns, None, listing)
+        if listed is None and suits(arrays, parameters.saving):
+            return _generated(arrays, least_cost, options, report, start, building, parameters)
+        patterns, net = listed or few_patterns(arrays, parameters.saving_patterns, listing)
+        complete = listed is not None
         alone = np.flatnonzero(patterns.on_it.sum(axis=1) == 1)
         alone = alone[np.argsort(patterns.on_it[alone].argmax(axis=1))]
         x = np.zeros(len(net))
@@ -122,18 +126,53 @@ def _with_start(
     return patterns, net, x
 
 
-def saving_patterns(
-    arrays: PackingArrays, limit: int = DEFAULTS.saving_patterns, clock: Stopwatch | None = None
-) -> tuple[Patterns, FloatArray, bool]:
-    """The patterns of positive net and of single tasks, the nets (P,) in price units, and whether all are given.
+def _generated(
+    arrays: PackingArrays,
+    least_cost: Callable[[float | None], float | None],
+    options: Options,
+    report: Report,
+    start: Sequence[Group] | None,
+    building: Stopwatch,
+    parameters: ExactParameters,
+) -> Answer:
+    """Solve by column generation, for `solve_net_saving`; `building` has run since the time limit does."""
+    from models.eva.saving.solve import SavingSearch  # slow to load, for numba
 
-    Where a type has more than `limit` feasible patterns, or the time of `clock` is over before all are listed, only
-    those of the fewest tasks are given.
+    def usd(units: float) -> float:
+        return units * float(arrays.price_unit)
+
+    def told(groups: Sequence[Group] | None, bound: float | None) -> None:
+        report(None if groups is None else arrays.solution(groups), None if bound is None else usd(bound))
+
+    def ceiling(seconds: float | None) -> float | None:
+        found = _ceiling(arrays, least_cost(seconds))
+        return None if found is None else found / float(arrays.price_unit)
+
+    with Stopwatch(building.remaining_s if options.time_limit is not None else None) as clock:
+        search = SavingSearch(arrays, start, ceiling, options, clock, told, parameters.saving)
+        search.run()
+    return Answer(
+        solution=arrays.solution(search.groups),
+        bound=usd(search.bound),
+        termination=search.termination,
+        reason=search.reason,
+        build_s=building.cpu_s - clock.cpu_s,
+        solve_s=clock.cpu_s,
+        info={
+            "method": "column generation",
+            "rounds": search.rounds,
+            "patterns": search.listed,
+            "lp_bound": usd(search.lp_bound),
+        },
+    )
+
+
+def few_patterns(arrays: PackingArrays, limit: int, clock: Stopwatch | None = None) -> tuple[Patterns, FloatArray]:
+    """Patterns of positive net and of single tasks, those of the fewest tasks alone, and the nets (P,) in price units.
+
+    As many tasks as a quarter of `limit` feasible patterns of a type allow, and the time of `clock`.
     """
     clock = clock or Stopwatch()
-    found = _listed(arrays, limit, None, clock)
-    if found is not None:
-        return *found, True
     fewer = _listed(arrays, limit, 1, Stopwatch())
     assert fewer is not None, "a task alone is a pattern"
     for largest in range(2, COUNTED_TASKS):
@@ -141,7 +180,7 @@ def saving_patterns(
         if more is None:
             break
         fewer = more
-    return *fewer, False
+    return fewer
 
 
 def _listed(
@@ -180,21 +219,9 @@ def _listed(
     net = value - arrays.price[kind]
     tasks, noise = every.sum(axis=1), NOISE * (every.astype(float) @ arrays.reservation_price)
     for p in np.flatnonzero((np.abs(net) <= noise) & (tasks > 1) & (tasks <= COUNTED_TASKS)):
-        net[p] = _exact_net(arrays, int(kind[p]), every[p])
+        net[p] = exact_net(arrays, int(kind[p]), every[p])
     keep = (net > np.where(tasks <= COUNTED_TASKS, 0.0, -noise)) & (tasks > 1) | (tasks == 1)
     return Patterns(kind[keep], every[keep]), net[keep]
-
-
-def _exact_net(arrays: PackingArrays, kind: int, on_it: IntArray) -> float:
-    """The net of a pattern in price units, computed in rational numbers so that the sign is beyond doubt."""
-    tasks = {int(c): int(on_it[c]) for c in np.flatnonzero(on_it)}
-    net = -Fraction(int(arrays.price[kind]))
-    for c, k in tasks.items():
-        rate = Fraction(1)
-        for other, n in tasks.items():
-            rate *= Fraction(repr(float(arrays.pair[c, other]))) ** (n - (other == c))
-        net += k * (int(arrays.reservation_price[c]) - (1 - rate) * int(arrays.job_price[c]))
-    return float(net)
 
 
 def _ceiling(arrays: PackingArrays, least_cost: float | None) -> float | None:

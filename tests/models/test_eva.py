@@ -13,7 +13,6 @@ from instances import InputError, Options
 from instances.eva import EvaPacking, Task, packing_arrays, table_3, table_7
 from models.eva import build_literal, exact, literal
 from models.eva.exact import solve_columns, solve_patterns
-from models.eva.net_saving import saving_patterns
 from models.eva.parameters import ExactParameters
 from models.eva.patterns import covering_patterns, feasible_patterns, maximal
 
@@ -154,16 +153,6 @@ def test_a_time_limit_keeps_what_is_known():
     result = literal(table_7(16, 0).data, Options(time_limit=0.5))
     assert result.status in ("feasible", "optimal", "no_solution")
     assert result.objective is None or result.bound is None or result.bound <= result.objective
-
-
-def test_net_saving_with_too_many_patterns_still_has_a_valid_bound():
-    data = table_7(40, 0, objective="net-saving").data
-    proven = exact(data)
-    few = saving_patterns(packing_arrays(data), limit=60)
-    assert not few[2]
-    result = exact(data, parameters=ExactParameters(saving_patterns=60))
-    assert result.objective <= proven.objective + 1e-9
-    assert result.bound >= proven.objective - 1e-9
 
 
 def test_a_task_that_needs_nothing_goes_along():

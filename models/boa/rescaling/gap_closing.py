@@ -102,7 +102,7 @@ class _Closing:
     def _enumerate(self, delta: float, probe: bool = False) -> None:
         """Enumerate at δ, all or with the labels of a probe; keep a better incumbent, and a bound that is proven."""
         most = (self.parameters.probe_labels, self.parameters.probe_policies) if probe else (None, None)
-        found = enumerate_policies(self.r, delta, self.incumbent, most, self.limits)
+        found = enumerate_policies(self.r, delta, self.incumbent, most, self.limits, self.parameters.compiled)
         self.labels += found.labels
         if found.time is not None and found.time < self.incumbent:
             self.incumbent = found.time
@@ -129,7 +129,12 @@ class Enumeration:
 
 
 def enumerate_policies(
-    r: ReducedCosts, delta: float, latest: int, most: tuple[int | None, int | None], limits: Limits
+    r: ReducedCosts,
+    delta: float,
+    latest: int,
+    most: tuple[int | None, int | None],
+    limits: Limits,
+    compiled: bool = False,
 ) -> Enumeration:
     """The best of all policies with reduced costs and price of unused budget up to `delta`.
 
@@ -138,9 +143,13 @@ def enumerate_policies(
     - `latest`: most time of a path, units.
     - `most`: numbers of labels after an epoch, and of policies in a merged set, to truncate to; `None` keeps all.
     - `limits`: of time and memory.
+    - `compiled`: whether the labels are set by the compiled loop.
     """
     limit = delta + r.margin
-    classes = [class_paths(r, i, limit, latest, most[0], limits) for i in range(len(r.epochs))]
+    set_labels = class_paths
+    if compiled:
+        from models.boa.rescaling.compiled_labels import class_paths_compiled as set_labels  # slow to load, for numba
+    classes = [set_labels(r, i, limit, latest, most[0], limits) for i in range(len(r.epochs))]
     halves, merged_all = _halves(r, classes, limit, most[1])
     time, choices = _match(r, classes, halves)
     complete = merged_all and all(c.complete for c in classes)

@@ -5,6 +5,7 @@ A label is a partial path from the first epoch. Labels go from epoch to epoch; d
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -14,32 +15,35 @@ from models.boa.rescaling.limits import Limits
 from models.boa.rescaling.nondominated import ParetoSet, nondominated, truncate
 from models.boa.rescaling.reduced_costs import ReducedCosts
 
+Trail = list[tuple[IntArray, IntArray, Sequence[int]]]
+"""For some epochs in a row, and then the next: the predecessors of all labels, counted from the first label of the
+epoch before, their choices, and the number of labels after each of the epochs."""
+
 
 @dataclass(frozen=True)
 class ClassPaths:
     """The paths found for a class.
 
     - `paths`: the nondominated set.
-    - `predecessors`, `choices`: for each epoch the predecessor and the choice of every label.
+    - `trail`: how the labels came about.
+    - `labels`: number of labels that were kept.
     - `complete`: whether no path within the limit is missing but the dominated.
     """
 
     paths: ParetoSet
-    predecessors: tuple[IntArray, ...]
-    choices: tuple[IntArray, ...]
+    trail: Trail
+    labels: int
     complete: bool
-
-    @property
-    def labels(self) -> int:
-        """Number of labels that were kept."""
-        return sum(len(c) for c in self.choices)
 
     def path(self, position: int) -> IntArray:
         """The choices (epochs,) of the path at `position` of the nondominated set."""
         label, path = int(self.paths.left[position]), []
-        for before, choice in zip(reversed(self.predecessors), reversed(self.choices), strict=True):
-            path.append(choice[label])
-            label = before[label]
+        for before, choice, counts in reversed(self.trail):
+            end = len(before)
+            for count in reversed(counts):
+                at = end - count + label
+                path.append(choice[at])
+                label, end = before[at], end - count
         return np.array(path[::-1], dtype=np.int64)
 
 
@@ -66,6 +70,10 @@ class _Labels:
         """The labels at the positions `kept`."""
         return _Labels(self.choice[kept], self.before[kept], self.reduced_cost[kept], self.cost[kept], self.time[kept])
 
+    def step(self) -> tuple[IntArray, IntArray, Sequence[int]]:
+        """The labels as a step of the trail."""
+        return self.before, self.choice, (len(self),)
+
 
 def class_paths(r: ReducedCosts, i: int, limit: float, latest: int, most: int | None, limits: Limits) -> ClassPaths:
     """Paths of a class with reduced cost <= `limit`, time <= `latest` and cost within the budget.
@@ -78,7 +86,7 @@ def class_paths(r: ReducedCosts, i: int, limit: float, latest: int, most: int | 
     - `limits`: checked after every epoch.
     """
     labels, complete = _first(r, i, limit), True
-    predecessors, choices, number = [labels.before], [labels.choice], len(labels)
+    trail, number = [labels.step()], len(labels)
     for j in range(1, int(r.epochs[i])):
         grown, changed = _extended(r, i, j, limit, labels)
         fits = (grown.cost <= r.budget) & (grown.time <= latest)
@@ -91,14 +99,13 @@ def class_paths(r: ReducedCosts, i: int, limit: float, latest: int, most: int | 
         if most is not None and len(kept) > most:
             kept, complete = kept[truncate(grown.reduced_cost[kept], most)], False
         labels = grown.take(kept)
-        predecessors.append(labels.before)
-        choices.append(labels.choice)
+        trail.append(labels.step())
         number += len(labels)
         limits.check(number)
     last = nondominated(np.zeros(len(labels), dtype=np.int64), labels.cost, labels.time, r.bits)
     ends = labels.take(last)
     paths = ParetoSet(ends.reduced_cost, ends.cost, ends.time, last, np.zeros(len(last), dtype=np.int64))
-    return ClassPaths(paths, tuple(predecessors), tuple(choices), complete)
+    return ClassPaths(paths, trail, number, complete)
 
 
 def _first(r: ReducedCosts, i: int, limit: float) -> _Labels:

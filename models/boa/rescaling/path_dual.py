@@ -152,9 +152,11 @@ class PathDual:
 
     def _at(self, mus: FloatArray) -> None:
         """Find the lines at the multipliers `mus` (n,)."""
-        fresh = np.array([mu for mu in np.unique(mus) if mu not in self._lines])
+        fresh = np.array([mu for mu in np.unique(mus).tolist() if mu not in self._lines])
         if len(fresh):
             self._lines.update((line.mu, line) for line in evaluate(self.net, fresh))
+            self._sorted = sorted(self._lines.values(), key=lambda line: line.mu)
+            self._mu, self._time, self._cost = np.array([(line.mu, line.time, line.cost) for line in self._sorted]).T
 
     def at(self, mu: float) -> Line:
         """The line that touches L at `mu`."""
@@ -167,36 +169,39 @@ class PathDual:
         Where the budget is next to the least cost, the rounding of a large multiplier can take more than it gives.
         """
         most, loss = proven(budget), rounding(self.net)
+        bounds = self._time + self._mu * (self._cost - most) - loss * (self._time + 2 * self._mu * most)
+        best = int(bounds.argmax())
+        return self._sorted[best], max(0.0, float(bounds[best]))
 
-        def bound(line: Line) -> float:
-            return line.at(line.mu, most) - loss * (line.time + 2 * line.mu * most)
-
-        line = max(self._lines.values(), key=bound)
-        return line, max(0.0, bound(line))
+    def _around(self, budget: float) -> tuple[Line | None, Line | None]:
+        """Of the lines found, that of the greatest multiplier over `budget`, and that of the least within."""
+        over, within = np.flatnonzero(self._cost > budget), np.flatnonzero(self._cost <= budget)
+        return (
+            self._sorted[over[-1]] if len(over) else None,
+            self._sorted[within[0]] if len(within) else None,
+        )
 
     def maximise(self, budget: float) -> tuple[Line, Line]:
         """The two lines that meet at the maximum of L: a line that costs more than `budget`, and a line within.
 
         Both are the same where the fastest paths of all keep the budget, or where only the cheapest do.
         """
-        within = [line for line in self._lines.values() if line.cost <= budget]
-        if 0.0 in (line.mu for line in within):
+        over, inside = self._around(budget)
+        if over is None or self.fastest.cost <= budget:
             return self.fastest, self.fastest
-        over = max((line for line in self._lines.values() if line.cost > budget), key=lambda line: line.mu)
         scale = self.fastest.time / budget
         points = max(4, min(16, CELLS_AT_ONCE // self.net.time[0].size))
-        if not within:
-            low, high = max(over.mu, 1e-7 * scale), max(over.mu, scale) * 100
-            while not within and high < 1e15 * scale:
-                self._at(np.geomspace(low, high, points))
-                within = [line for line in self._lines.values() if line.cost <= budget]
-                low, high = high, high * 1e4
-        if not within:  # The budget is the least cost itself, up to rounding.
-            last = max(self._lines.values(), key=lambda line: line.mu)
-            return last, last
+        low, high = max(over.mu, 1e-7 * scale), max(over.mu, scale) * 100
+        while inside is None and high < 1e15 * scale:
+            self._at(np.geomspace(low, high, points))
+            inside = self._around(budget)[1]
+            low, high = high, high * 1e4
+        if inside is None:  # The budget is the least cost itself, up to rounding.
+            return self._sorted[-1], self._sorted[-1]
         for _ in range(ROUNDS):
-            over = max((line for line in self._lines.values() if line.cost > budget), key=lambda line: line.mu)
-            inside = min((line for line in self._lines.values() if line.cost <= budget), key=lambda line: line.mu)
+            over, inside = self._around(budget)
+            assert over is not None
+            assert inside is not None
             mu = (inside.time - over.time) / (over.cost - inside.cost)
             if not over.mu < mu < inside.mu:
                 break
@@ -205,4 +210,5 @@ class PathDual:
                 break
             near = np.geomspace(1e-3, 1, points // 2)[:-1]
             self._at(np.concatenate([mu - (mu - over.mu) * near, [mu], mu + (inside.mu - mu) * near]))
+        assert over is not None
         return over, inside

@@ -1,0 +1,53 @@
+"""A first configuration for the net saving: that of Algorithm 1 of Eva, so that no result is below it."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from instances.eva.arrays import FloatArray, Group, IntArray, PackingArrays
+
+EQUAL = 1e-9  # Values this close to each other, as a share, count as equal.
+
+
+def pack_greedily(arrays: PackingArrays) -> list[Group]:
+    """Instances from the dearest type down, each filled while its value rises and rented where that pays.
+
+    The task of most value comes next, of equal ones the best aligned. Tasks that are left are each alone.
+    """
+    left, found = arrays.count.copy(), []
+    for k in sorted(range(len(arrays.price)), key=lambda k: -int(arrays.price[k])):
+        while left.any():
+            on_it, value = _filled(arrays, k, left)
+            if not on_it.any() or value < int(arrays.price[k]) * (1 - EQUAL):
+                break
+            copies = int((left[on_it > 0] // on_it[on_it > 0]).min())
+            left = left - copies * on_it
+            found.append((k, {int(c): int(on_it[c]) for c in np.flatnonzero(on_it)}, copies))
+    alone = [(int(arrays.cheapest_type[c]), {int(c): 1}, int(left[c])) for c in np.flatnonzero(left)]
+    return [*found, *alone]
+
+
+def _filled(arrays: PackingArrays, kind: int, left: IntArray) -> tuple[IntArray, float]:
+    """The tasks (N,) put on an instance of a type, and their value."""
+    demand, size = arrays.demand_of_type[kind], arrays.capacity[kind].astype(float)
+    fixed, scaled = arrays.reservation_price - arrays.job_price, arrays.job_price.astype(float)
+    weight = np.divide(1.0, size, out=np.zeros_like(size), where=size > 0) ** 2
+    free, on_it, value = arrays.capacity[kind].copy(), np.zeros_like(left), 0.0
+    outside: FloatArray = np.ones(len(left))  # the throughput of one more task of each class
+    inside: FloatArray = np.ones(len(left))  # the throughput of a task that is there
+    while True:
+        open_ = np.flatnonzero((demand <= free).all(axis=1) & (left > on_it))
+        if not len(open_):
+            return on_it, value
+        then = on_it @ fixed + (on_it * inside * scaled) @ arrays.pair[:, open_]
+        then = then + fixed[open_] + outside[open_] * scaled[open_]
+        most = float(then.max())
+        if most < value - EQUAL * abs(value):
+            return on_it, value
+        tied = open_[then >= most - EQUAL * max(1.0, abs(most))]
+        c = int(tied[int(((demand[tied] * free) @ weight).argmax())])
+        newcomer = outside[c]
+        outside, inside = outside * arrays.pair[:, c], inside * arrays.pair[:, c]
+        inside[c] = newcomer
+        on_it[c] += 1
+        free, value = free - demand[c], most

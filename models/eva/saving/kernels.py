@@ -1,0 +1,226 @@
+"""Compiled search for patterns (numba): branch and bound over the classes of one instance type."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numba
+import numpy as np
+from numpy.typing import NDArray
+
+Int = NDArray[np.int64]
+Float = NDArray[np.float64]
+
+
+class Tasks(NamedTuple):
+    """The n classes that a search may take, in the order in which it takes them, on a type of R resources.
+
+    - `demand` (n, R), `capacity` (R,), `most` (n,): whole amounts, and most tasks of a class.
+    - `fixed`, `scaled` (n,): a task at throughput t adds fixed + t * scaled to the net.
+    - `pair` (n, n): throughput of a task beside one other; `decay` (n, n): -ln of that, cut off where it is large.
+    - `price`: price of the type.
+    """
+
+    demand: Int
+    capacity: Int
+    most: Int
+    fixed: Float
+    scaled: Float
+    pair: Float
+    decay: Float
+    price: float
+
+
+@numba.njit(cache=True)
+def _knapsack(gain: Float, need: Int, room: float, copies: Int, first: int, spent: Float) -> float:
+    """The fractional knapsack over the classes from `first` on: most gain within `room` of one resource.
+
+    `spent` (n,) is room for the gain per need, of which the largest is taken again and again.
+    """
+    total, n = 0.0, len(gain)
+    for c in range(first, n):
+        spent[c] = 0.0
+        if copies[c] > 0 and gain[c] > 0.0:
+            if need[c] == 0:
+                total += gain[c] * copies[c]
+            else:
+                spent[c] = gain[c] / need[c]
+    while room > 0:
+        best, at = 0.0, -1
+        for c in range(first, n):
+            if spent[c] > best:
+                best, at = spent[c], c
+        if at < 0:
+            break
+        taken = min(room, copies[at] * need[at])
+        total += best * taken
+        room -= taken
+        spent[at] = 0.0
+    return total
+
+
+@numba.njit(cache=True)
+def _bound(
+    t: Tasks,
+    net: float,
+    free: Int,
+    used: Int,
+    members: Int,
+    number: int,
+    rate: Float,
+    outside: Float,
+    first: int,
+    threshold: float,
+    room: tuple[Float, Int, Float, Int],
+) -> float:
+    """A bound on the net of what tasks of the classes from `first` on can make of a pattern; stops under `threshold`.
+
+    - `net`: net of the pattern as it is.
+    - `free` (R,), `used` (n,): capacity left, and tasks of each class taken.
+    - `members`, `rate`, `number`: the tasks of the pattern and their throughputs.
+    - `outside` (n,): throughput of one more task of each class.
+
+    A newcomer gains no more than beside the present tasks alone. What a present task loses is 1 - exp(-x) of its
+    worth, with x the decays of the newcomers added up: concave in x, so no less than the chord up to the greatest x.
+    """
+    n, resources = t.demand.shape
+    gain, copies, spent, ones = room
+    least = np.full(resources, np.iinfo(np.int64).max)
+    number_more = 0
+    for c in range(first, n):
+        gain[c], copies[c] = t.fixed[c] + t.scaled[c] * outside[c], 0
+        if gain[c] <= 0.0:
+            continue
+        copies[c] = t.most[c] - used[c]
+        for r in range(resources):
+            if t.demand[c, r] > 0:
+                copies[c] = min(copies[c], free[r] // t.demand[c, r])
+        if copies[c] > 0:
+            number_more += copies[c]
+            for r in range(resources):
+                least[r] = min(least[r], t.demand[c, r])
+    for r in range(resources):
+        if least[r] > 0:
+            number_more = min(number_more, free[r] // least[r])
+    if number_more == 0:
+        return net
+    for m in range(number):
+        most = 0.0
+        own = members[m]
+        for c in range(first, n):
+            if copies[c] > 0:
+                most = max(most, t.decay[own, c])
+        if most > 0.0:
+            span = most * number_more
+            slope = t.scaled[own] * rate[m] * (1.0 - np.exp(-span)) / span
+            for c in range(first, n):
+                gain[c] -= slope * t.decay[own, c]
+    bound = net + _knapsack(gain, ones, float(number_more), copies, first, spent)
+    for r in range(resources):
+        if bound <= threshold:
+            break
+        bound = min(bound, net + _knapsack(gain, t.demand[:, r], float(free[r]), copies, first, spent))
+    return bound
+
+
+@numba.njit(cache=True)
+def search(
+    t: Tasks, threshold: float, share: float, most_found: int, most_nodes: int
+) -> tuple[int, NDArray[np.int16], Float, float, int]:
+    """Patterns of net above `threshold`, by branch and bound: classes in order, one task after another.
+
+    - `share`: the threshold rises to this share of the best net found; 0 finds every pattern above it.
+    - `most_found`: so many patterns end the search, or are overwritten where the threshold rises.
+    - `most_nodes`: so many patterns looked at end the search.
+
+    Returns the number of patterns found, the patterns (n each), their nets, a bound on the net of every pattern that
+    is not among them, and the number of nodes.
+    """
+    n, resources = t.demand.shape
+    depth_most = 1
+    for c in range(n):
+        depth_most += t.most[c]
+    for r in range(resources):
+        least = np.iinfo(np.int64).max
+        for c in range(n):
+            least = min(least, t.demand[c, r])
+        if n and least > 0:
+            depth_most = min(depth_most, t.capacity[r] // least + 1)
+    found = np.zeros((most_found, n), dtype=np.int16)
+    nets = np.zeros(most_found)
+    members = np.zeros(depth_most + 1, dtype=np.int64)
+    rate = np.ones((depth_most + 1, depth_most + 1))
+    outside = np.ones((depth_most + 1, n))
+    net = np.zeros(depth_most + 1)
+    free = np.zeros((depth_most + 1, resources), dtype=np.int64)
+    at = np.zeros(depth_most + 1, dtype=np.int64)
+    upper = np.zeros(depth_most + 1)
+    used = np.zeros(n, dtype=np.int64)
+    room = (np.empty(n), np.empty(n, dtype=np.int64), np.empty(n), np.ones(n, dtype=np.int64))
+    free[0] = t.capacity
+    net[0] = -t.price
+    number, nodes, best, d = 0, 0, threshold, 0
+    upper[0] = _bound(t, net[0], free[0], used, members, 0, rate[0], outside[0], 0, threshold, room)
+    if upper[0] <= threshold:
+        return 0, found[:0], nets[:0], threshold, 0
+    limit = threshold
+    while d >= 0:
+        c = at[d]
+        if c == n or upper[d] <= limit:
+            d -= 1
+            if d >= 0:
+                used[members[d]] -= 1
+                at[d] += 1
+            continue
+        fits = used[c] < t.most[c]
+        for r in range(resources):
+            if t.demand[c, r] > free[d, r]:
+                fits = False
+        if not fits:
+            at[d] += 1
+            continue
+        if nodes >= most_nodes:
+            break
+        nodes += 1
+        value = -t.price
+        for m in range(d):
+            rate[d + 1, m] = rate[d, m] * t.pair[members[m], c]
+            value += t.fixed[members[m]] + t.scaled[members[m]] * rate[d + 1, m]
+        rate[d + 1, d] = outside[d, c]
+        value += t.fixed[c] + t.scaled[c] * outside[d, c]
+        members[d] = c
+        used[c] += 1
+        if value > limit:
+            if number == most_found:
+                if share == 0.0:
+                    used[c] -= 1
+                    break
+                number = most_found - 1
+                worst = 0
+                for q in range(most_found):
+                    if nets[q] < nets[worst]:
+                        worst = q
+                found[worst], nets[worst] = found[number], nets[number]
+            for q in range(n):
+                found[number, q] = used[q]
+            nets[number] = value
+            number += 1
+            best = max(best, value)
+            limit = max(threshold, share * best) if share > 0.0 else threshold
+        net[d + 1] = value
+        for r in range(resources):
+            free[d + 1, r] = free[d, r] - t.demand[c, r]
+        for q in range(c, n):
+            outside[d + 1, q] = outside[d, q] * t.pair[q, c]
+        upper[d + 1] = _bound(t, value, free[d + 1], used, members, d + 1, rate[d + 1], outside[d + 1], c, limit, room)
+        if upper[d + 1] > limit:
+            at[d + 1] = c
+            d += 1
+        else:
+            used[c] -= 1
+            at[d] += 1
+    bound = limit
+    if d >= 0:
+        for q in range(d + 1):
+            bound = max(bound, upper[q])
+    return number, found[:number], nets[:number], bound, nodes

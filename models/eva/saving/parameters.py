@@ -1,0 +1,37 @@
+"""The constants of column generation for the net saving, in one place."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class SavingParameters:
+    """The constants of column generation; none changes what is proven, only how fast and within how much memory.
+
+    - `most_tasks`: tasks that one instance may hold at most, or else there is no column generation.
+    - `found`: most patterns of a type that a round of pricing keeps.
+    - `share`: least net of a kept pattern, as a share of the best of its type.
+    - `nodes`: most patterns that a search looks at before it ends with a bound alone.
+    - `listing_nodes`: the same where nothing better is found with fewer, and for a list of patterns.
+    - `rounds`: most rounds of pricing.
+    - `first_share`: the first reduced net that patterns are listed to, as a share of the bound.
+    - `growth`: factor by which that grows; its root is taken where a list is too long, unless it is `least_growth`.
+    - `listed`: most patterns in a list.
+    - `probe_nodes`: most nodes of an integer program over a list that cannot prove the optimum.
+    """
+
+    most_tasks: int = 256
+    found: int = 30
+    share: float = 0.6
+    nodes: int = 200_000
+    listing_nodes: int = 1_000_000
+    rounds: int = 2_000
+    first_share: float = 5e-4
+    growth: float = 2.0
+    least_growth: float = 1.1
+    listed: int = 60_000
+    probe_nodes: int = 300
+
+
+DEFAULTS = SavingParameters()

@@ -1,0 +1,126 @@
+"""Column generation for the net saving of Eva, against lists of all patterns."""
+
+from __future__ import annotations
+
+import random
+
+import numpy as np
+import pytest
+
+from heuristics.eva import full_reconfiguration
+from instances import Options, Stopwatch, check
+from instances.eva import EvaPacking, packing_arrays, random_workloads
+from instances.eva.arrays import FloatArray, IntArray, PackingArrays
+from models.eva import exact
+from models.eva.net_saving import few_patterns
+from models.eva.parameters import ExactParameters
+from models.eva.patterns import feasible_patterns
+from models.eva.saving.generation import dual_bound, generate
+from models.eva.saving.parameters import SavingParameters
+from models.eva.saving.pricing import Pricer
+
+GENERATED = ExactParameters(saving_patterns=0)
+LISTED = ExactParameters(saving_patterns=10**7)
+TIGHT = Options(gap=1e-6)
+
+
+def small(seed: int, tasks: int = 14, workloads: int = 7) -> EvaPacking:
+    """A small cluster of many workloads, some of whose tasks are in jobs of several and some do not interfere."""
+    data = random_workloads(tasks, workloads, seed, least_throughput=(0.0, 0.5, 0.8, 0.95)[seed % 4]).data
+    draw = random.Random(seed)
+    jobs = [task.model_copy(update={"tasks_in_job": draw.choice((None, None, 3))}) for task in data.tasks]
+    small_types = tuple(k for k in data.instance_types if max(k.capacity.values()) <= 256)
+    return EvaPacking.model_validate({**data.model_dump(), "tasks": jobs, "instance_types": small_types})
+
+
+def every_pattern(arrays: PackingArrays) -> tuple[IntArray, FloatArray]:
+    """All patterns of two tasks and more, once each, and their nets on the cheapest types, without the pricer."""
+    rows: dict[bytes, tuple[IntArray, float]] = {}
+    for k in np.argsort(-arrays.price, kind="stable"):
+        most = np.where(arrays.fits[k], arrays.count, 0)
+        found = feasible_patterns(arrays.capacity[k], arrays.demand_of_type[k], most, 10**6)
+        assert found is not None
+        for row, value in zip(found, arrays.value(found), strict=True):
+            if row.sum() > 1:
+                rows[row.tobytes()] = (row, float(value) - int(arrays.price[k]))
+    return np.array([r for r, _ in rows.values()]), np.array([v for _, v in rows.values()])
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_generated_columns_and_listed_patterns_agree(seed: int):
+    data = small(seed)
+    generated, listed = exact(data, TIGHT, parameters=GENERATED), exact(data, TIGHT, parameters=LISTED)
+    assert generated.info["method"] == "column generation"
+    assert listed.info["method"] == "set partitioning"
+    assert generated.status == listed.status == "optimal"
+    assert generated.objective == pytest.approx(listed.objective, rel=3e-6, abs=1e-6)
+    assert generated.bound >= listed.objective - 1e-9
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_a_search_finds_every_pattern_above_its_threshold(seed: int):
+    arrays = packing_arrays(small(seed))
+    pricer, draw = Pricer(arrays, SavingParameters()), np.random.default_rng(seed)
+    on_it, net = every_pattern(arrays)
+    for _ in range(6):
+        duals = arrays.reservation_price * draw.uniform(0, 0.8, arrays.classes)
+        reduced = net - on_it @ duals
+        best, _ = pricer.improving(duals, 1e-6)
+        assert best.bound >= reduced.max() - pricer.noise(duals)
+        for delta in (0.0, float(np.abs(reduced).min() * 2), float(np.quantile(np.abs(reduced), 0.3))):
+            listed = pricer.within(duals, delta)
+            wanted = {row.tobytes() for row in on_it[reduced >= -delta]}
+            assert wanted <= {row.tobytes() for row in listed}
+            assert len(listed) == len({row.tobytes() for row in listed})
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_any_duals_give_a_bound_that_no_configuration_beats(seed: int):
+    data = small(seed)
+    arrays, draw = packing_arrays(data), np.random.default_rng(seed)
+    optimum = exact(data, TIGHT, parameters=LISTED).objective / float(arrays.price_unit)
+    pricer = Pricer(arrays, SavingParameters(nodes=50))  # Most searches are cut short.
+    for scale in (0.05, 0.3, 1.0):
+        duals = arrays.reservation_price * draw.uniform(0, scale, arrays.classes)
+        reduced = pricer.improving(duals, 1e-6)[0].bound + pricer.noise(duals)
+        assert dual_bound(arrays, duals, reduced) >= optimum * (1 - 1e-9)
+
+
+@pytest.mark.parametrize("rounds", [1, 2, 4])
+def test_the_bound_of_an_unfinished_linear_program_holds(rounds: int):
+    data = small(1)
+    arrays, parameters = packing_arrays(data), SavingParameters()
+    none = np.zeros((0, arrays.classes), dtype=np.int64)
+    made = generate(arrays, Pricer(arrays, parameters), none, Options(effort=rounds), Stopwatch(), parameters)
+    assert made.bound * float(arrays.price_unit) >= exact(data, TIGHT, parameters=LISTED).objective - 1e-9
+
+
+def test_few_tasks_on_an_instance_still_give_a_valid_bound():
+    data = small(3)
+    proven = exact(data, TIGHT, parameters=LISTED)
+    neither = ExactParameters(saving_patterns=60, saving=SavingParameters(most_tasks=0))
+    assert few_patterns(packing_arrays(data), limit=60)[0].on_it.sum(axis=1).max() < 5
+    result = exact(data, parameters=neither)
+    assert result.info["method"] == "set partitioning"
+    assert result.objective <= proven.objective + 1e-9
+    assert result.bound >= proven.objective - 1e-9
+
+
+def test_a_search_cut_short_is_bounded_by_the_least_cost():
+    data = small(2)
+    proven = exact(data, TIGHT, parameters=LISTED)
+    cut = ExactParameters(saving_patterns=0, saving=SavingParameters(nodes=1, listing_nodes=1))
+    result = exact(data, parameters=cut)
+    assert result.objective <= proven.objective + 1e-9
+    assert result.bound >= proven.objective - 1e-9
+    assert result.status != "optimal"
+
+
+def test_many_workloads_are_packed_better_than_by_the_heuristic_and_a_start_is_kept():
+    data = random_workloads(60, 20, 0, least_throughput=0.6).data
+    heuristic = full_reconfiguration(data)
+    result = exact(data, Options(effort=40), start=heuristic.solution)
+    assert heuristic.objective < result.objective <= result.bound * (1 + 1e-9)
+    assert result.gap <= 0.02
+    again = exact(data, Options(effort=1), start=result.solution)
+    assert check(data, again.solution).objective >= result.objective
