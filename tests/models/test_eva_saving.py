@@ -65,7 +65,8 @@ def test_a_search_finds_every_pattern_above_its_threshold(seed: int):
     for _ in range(6):
         duals = arrays.reservation_price * draw.uniform(0, 0.8, arrays.classes)
         reduced = net - on_it @ duals
-        best, _ = pricer.improving(duals, 1e-6)
+        best, complete = pricer.improving(duals, 1e-6, 10**6)
+        assert complete
         assert best.bound >= reduced.max() - pricer.noise(duals)
         for delta in (0.0, float(np.abs(reduced).min() * 2), float(np.quantile(np.abs(reduced), 0.3))):
             listed = pricer.within(duals, delta)
@@ -79,10 +80,10 @@ def test_any_duals_give_a_bound_that_no_configuration_beats(seed: int):
     data = small(seed)
     arrays, draw = packing_arrays(data), np.random.default_rng(seed)
     optimum = exact(data, TIGHT, parameters=LISTED).objective / float(arrays.price_unit)
-    pricer = Pricer(arrays, SavingParameters(nodes=50))  # Most searches are cut short.
+    pricer = Pricer(arrays, SavingParameters())
     for scale in (0.05, 0.3, 1.0):
         duals = arrays.reservation_price * draw.uniform(0, scale, arrays.classes)
-        reduced = pricer.improving(duals, 1e-6)[0].bound + pricer.noise(duals)
+        reduced = pricer.improving(duals, 1e-6, 5)[0].bound + pricer.noise(duals)
         assert dual_bound(arrays, duals, reduced) >= optimum * (1 - 1e-9)
 
 

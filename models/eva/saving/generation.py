@@ -61,14 +61,14 @@ def generate(
     least = CONVERGED * float(arrays.price.max())
     best = Generated(on_it, arrays.reservation_price.astype(float), float(arrays.price_alone), 0, False)
     most = parameters.rounds if options.effort is None else min(parameters.rounds, options.effort)
-    rounds, thorough = 0, False
+    rounds, nodes = 0, parameters.nodes
     for rounds in range(1, most + 1):
         if clock.expired:
             break
         if rerun(h) != highspy.HighsModelStatus.kOptimal:
             raise RuntimeError(f"the linear program over patterns ended as {h.modelStatusToString(h.getModelStatus())}")
         duals = np.maximum(np.array(h.getSolution().row_dual), 0.0)
-        found, complete = pricer.improving(duals, least, thorough)
+        found, complete = pricer.improving(duals, least, nodes)
         fresh = np.array([row for row in found.on_it if row.tobytes() not in known], dtype=np.int64)
         if math.isinf(found.bound):
             break
@@ -76,10 +76,10 @@ def generate(
         converged = complete and not len(fresh)
         if bound < best.bound or converged:
             best = Generated(on_it, duals, bound, rounds, converged)
-        if not len(fresh) and (complete or thorough):
-            break
-        thorough = not len(fresh)
-        if thorough:
+        if not len(fresh):
+            if complete or nodes >= parameters.listing_nodes:
+                break
+            nodes = min(parameters.more_nodes * nodes, parameters.listing_nodes)
             continue
         known.update(row.tobytes() for row in fresh)
         on_it = np.vstack([on_it, fresh])

@@ -13,7 +13,8 @@ class SavingParameters:
     - `found`: most patterns of a type that a round of pricing keeps.
     - `share`: least net of a kept pattern, as a share of the best of its type.
     - `nodes`: most patterns that a search looks at before it ends with a bound alone.
-    - `listing_nodes`: the same where nothing better is found with fewer, and for a list of patterns.
+    - `more_nodes`: factor by which that grows where nothing better is found.
+    - `listing_nodes`: most that it grows to, and that a search for a list looks at.
     - `rounds`: most rounds of pricing.
     - `first_share`: the first reduced net that patterns are listed to, as a share of the bound.
     - `growth`: factor by which that grows; its root is taken where a list is too long, unless it is `least_growth`.
@@ -24,7 +25,8 @@ class SavingParameters:
     most_tasks: int = 256
     found: int = 30
     share: float = 0.6
-    nodes: int = 200_000
+    nodes: int = 20_000
+    more_nodes: int = 10
     listing_nodes: int = 1_000_000
     rounds: int = 2_000
     first_share: float = 5e-4

@@ -43,13 +43,12 @@ class Pricer:
         term = np.abs(a.reservation_price - a.job_price - duals) + a.job_price + np.abs(duals)
         return ROUNDING * (float(a.price.max()) + self.parameters.most_tasks * float(term.max()))
 
-    def improving(self, duals: FloatArray, least: float, thorough: bool = False) -> tuple[Found, bool]:
+    def improving(self, duals: FloatArray, least: float, nodes: int) -> tuple[Found, bool]:
         """Patterns of reduced net above `least` at these duals, some of the best of each type, and whether all is seen.
 
-        `thorough`: look at as many patterns as for a list.
+        `nodes`: most patterns to look at on a type.
         """
-        p = self.parameters
-        return self._searched(duals, least, p.share, p.found, p.listing_nodes if thorough else p.nodes)
+        return self._searched(duals, least, self.parameters.share, self.parameters.found, nodes)
 
     def within(self, duals: FloatArray, delta: float) -> IntArray | None:
         """All patterns (P, N) of two tasks and more with a reduced net of -`delta` and more; `None` where too many."""
