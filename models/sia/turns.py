@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
+import numpy as np
+
 from instances import Stopwatch
 from instances.result import Termination
 from instances.sia.arrays import IntArray
 from models.sia.components import components
 from models.sia.neighbourhood_search import construct, improve, in_order
+from models.sia.penalty_search import settle
 from models.sia.proof import Proof
 from models.sia.relaxation import Relaxation
 
@@ -72,16 +77,30 @@ class CuttingTurns:
         proof, clock, failures = self.proof, self._searching(), 0
         while failures < most_failures and not clock.expired and not proof.closed:
             before = proof.delay
-            starts = in_order(proof.arrays, self.relaxation.sample(proof.rng), self.parameters)
+            order = self.relaxation.sample(proof.rng)
+            starts = in_order(proof.arrays, order, self.parameters)
             if starts is not None:
                 self._improve(starts, clock, self.parameters.tries)
+            if self._candidates() > self.parameters.moderate_candidates:
+                self._settle(order.astype(np.int64), clock)
             failures = failures + 1 if proof.delay == before else 0
+
+    def _settle(self, starts: IntArray, clock: Stopwatch) -> None:
+        """Anneal with penalties from starts that may be too wide together, and improve what comes out."""
+        proof, p = self.proof, self.parameters
+        seed = int(proof.rng.integers(2**31))
+        found, feasible = settle(proof.arrays, starts, clock, seed=seed, tries=p.penalty_tries, parameters=p)
+        repaired = found if feasible else in_order(proof.arrays, found.astype(float), p)
+        if repaired is not None:
+            proof.offer(repaired)
+            self._improve(repaired, clock, p.tries, p.settled_warm)
 
     def _searching(self) -> Stopwatch:
         """The clock of one turn's search."""
         return Stopwatch(self.parameters.searching_share * self.proof.clock.remaining_s)
 
-    def _improve(self, starts: IntArray, clock: Stopwatch, tries: int) -> None:
+    def _improve(self, starts: IntArray, clock: Stopwatch, tries: int, warm: float | None = None) -> None:
         proof, p = self.proof, self.parameters
+        p = p if warm is None else replace(p, warm=warm)
         seed = int(proof.rng.integers(2**31))
         proof.offer(improve(proof.arrays, starts, clock, seed=seed, tries=tries, stop=proof.bound, parameters=p))
