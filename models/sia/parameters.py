@@ -72,7 +72,8 @@ class ExactParameters:
     Annealing with penalties:
 
     - `penalty_tries`: tries for each job.
-    - `penalty_slices`: temperatures, between which the clock is looked at.
+    - `penalty_slices`, `penalty_steps`: temperatures, between which the clock is looked at, and most steps of time that
+      the tries at one look at.
     - `penalty_warm`, `penalty_cold`: temperatures at the start and the end, in mean durations.
     - `penalty_soft`, `penalty_hard`: penalties for a GPU too many at the start and the end, in steps of delay a step.
     - `penalty_pace`: scale of the moves of a job to a start near by, in mean durations.
@@ -144,6 +145,7 @@ class ExactParameters:
 
     penalty_tries: int = 20_000
     penalty_slices: int = 200
+    penalty_steps: float = 1e8
     penalty_warm: float = 2.0
     penalty_cold: float = 0.03
     penalty_soft: float = 2.0

@@ -56,7 +56,8 @@ def settle(
     if not len(movable):
         return best, over == 0
     rng, pace = np.random.default_rng(seed), float(arrays.duration.mean())
-    each = max(1, tries * len(movable) // p.penalty_slices)
+    longest = int(p.penalty_steps / float(arrays.duration.mean()))  # a try looks at as many steps as a job runs
+    each = max(1, min(longest, tries * len(movable) // p.penalty_slices))
     for share in np.linspace(0.0, 1.0, p.penalty_slices):
         if clock.expired:
             break

@@ -36,7 +36,7 @@ class CuttingTurns:
             before = proof.distance
             self._cut()
             if proof.distance >= p.worth_searching:
-                self._search(p.failures_many if self._candidates() > p.moderate_candidates else p.failures_few)
+                self._search(many=self._candidates() > p.moderate_candidates)
             gained = before - proof.distance > p.turn_gain * before and self._candidates() > p.moderate_candidates
         return None
 
@@ -48,6 +48,8 @@ class CuttingTurns:
         proof.raise_bound(self.relaxation.bound)
         if proof.distance >= p.worth_searching:
             self._improve(proof.best, self._searching(), p.first_tries)
+            if self._candidates() > p.moderate_candidates:
+                self._settle(proof.best, self._searching())
 
     def _candidates(self) -> int:
         """Number of candidate starts that the integer programs would have."""
@@ -72,16 +74,20 @@ class CuttingTurns:
         rounds = int(proof.info.get("cut_rounds", 0)) + len(values)
         proof.info |= {"relaxation_with_cuts": relaxation.value, "cut_rounds": rounds}
 
-    def _search(self, most_failures: int) -> None:
-        """Improve schedules in the order of starts drawn from the relaxation, until searches fail in a row."""
+    def _search(self, *, many: bool) -> None:
+        """Improve schedules in the order of starts drawn from the relaxation, until searches fail in a row.
+
+        With `many` candidate starts left, the starts drawn are also annealed with penalties, and more may fail.
+        """
         proof, clock, failures = self.proof, self._searching(), 0
+        most_failures = self.parameters.failures_many if many else self.parameters.failures_few
         while failures < most_failures and not clock.expired and not proof.closed:
             before = proof.delay
             order = self.relaxation.sample(proof.rng)
             starts = in_order(proof.arrays, order, self.parameters)
             if starts is not None:
                 self._improve(starts, clock, self.parameters.tries)
-            if self._candidates() > self.parameters.moderate_candidates:
+            if many:
                 self._settle(order.astype(np.int64), clock)
             failures = failures + 1 if proof.delay == before else 0
 
