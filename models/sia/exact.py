@@ -38,9 +38,9 @@ def exact(
 
     Without a limit of time or effort the method ends with a proof; with one of effort alone the answer depends on no
     clock. The schedule without sharing is at hand wherever it keeps the cut-offs, and is reported before anything is
-    built. With fairness in the objective, or where no schedule is at hand, the time-indexed model is given to HiGHS as
-    a whole (`time_indexed`). Of windows of too many starts no model is built: the answer is a good schedule, with a
-    reason. Raises InputError for a `start` that breaks a constraint.
+    built. With fairness in the objective, or where no schedule is at hand, the model of all starts that prices do not
+    exclude is given to HiGHS as a whole (`time_indexed`). Of windows of too many starts no model is built: the answer
+    is a good schedule, with a reason. Raises InputError for a `start` that breaks a constraint.
 
     Parameters:
 

@@ -12,7 +12,7 @@ class ExactParameters:
     Sizes:
 
     - `most_starts`: starts in all windows beyond which no model is built.
-    - `most_entries`: slots of all columns together beyond which the time-indexed model is not built.
+    - `most_open_starts`: open starts beyond which the model of all starts is not built.
     - `most_steps`: horizon beyond which no schedule is looked at step by step.
     - `many_starts`: starts from which a good schedule is sought, and windows narrowed by it, before a model is built.
     - `most_units`: most units of GPUs that a row counts, so that a solver's tolerances are below one unit.
@@ -68,10 +68,30 @@ class ExactParameters:
     - `elsewhere`, `most_between`: share of tries that move a job to a distant place in the order of starts, and most
       jobs that such a try takes out.
     - `try_repairs`: attempts of one try to keep the cut-offs by putting a late job first.
+
+    Annealing with penalties:
+
+    - `penalty_tries`: tries for each job.
+    - `penalty_slices`, `penalty_steps`: temperatures, between which the clock is looked at, and most steps of time that
+      the tries at one look at.
+    - `penalty_warm`, `penalty_cold`: temperatures at the start and the end, in mean durations.
+    - `penalty_soft`, `penalty_hard`: penalties for a GPU too many at the start and the end, in steps of delay a step.
+    - `penalty_pace`: scale of the moves of a job to a start near by, in mean durations.
+    - `fair_warm`, `fair_cold`, `fair_tries`: with fairness, temperatures at the start of one search each, at the end of
+      all, and tries for each job. The penalty is `penalty_hard` throughout.
+    - `settled_warm`: temperature at the start of the neighbourhood search that follows, in mean durations.
+
+    Lagrangian prices, with fairness in the objective:
+
+    - `few_starts`, `most_priced_steps`: starts up to which, and steps beyond which, HiGHS is given the model at once.
+    - `price_rounds`: most rounds of the volume algorithm.
+    - `price_step`, `price_least_step`: first step, and the one at which the rounds end, as a share of Polyak's step.
+    - `price_growth`, `price_decay`, `price_failures`: factors of the step after a gain, and after so many failures.
+    - `price_weight`: weight of the latest subgradient in the direction.
     """
 
     most_starts: int = 5_000_000
-    most_entries: int = 20_000_000
+    most_open_starts: int = 1_000_000
     most_steps: int = 20_000_000
     many_starts: int = 1_000_000
     most_units: int = 100_000
@@ -122,6 +142,29 @@ class ExactParameters:
     elsewhere: float = 0.15
     most_between: int = 150
     try_repairs: int = 3
+
+    penalty_tries: int = 20_000
+    penalty_slices: int = 200
+    penalty_steps: float = 1e8
+    penalty_warm: float = 2.0
+    penalty_cold: float = 0.03
+    penalty_soft: float = 2.0
+    penalty_hard: float = 40.0
+    penalty_pace: float = 0.4
+    settled_warm: float = 0.07
+    fair_warm: tuple[float, ...] = (0.6, 0.3, 0.15, 0.08, 0.04)
+    fair_cold: float = 1e-3
+    fair_tries: int = 10_000
+
+    few_starts: int = 1_000
+    most_priced_steps: int = 1_000_000
+    price_rounds: int = 3_000
+    price_step: float = 0.1
+    price_least_step: float = 1e-4
+    price_growth: float = 1.1
+    price_decay: float = 0.7
+    price_failures: int = 10
+    price_weight: float = 0.1
 
 
 DEFAULTS = ExactParameters()

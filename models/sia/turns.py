@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
+import numpy as np
+
 from instances import Stopwatch
 from instances.arrays import IntArray
 from instances.result import Termination
 from models.sia.components import components
 from models.sia.neighbourhood_search import construct, improve, in_order
+from models.sia.penalty_search import settle
 from models.sia.proof import Proof
 from models.sia.relaxation import Relaxation
 
@@ -31,7 +36,7 @@ class CuttingTurns:
             before = proof.distance
             self._cut()
             if proof.distance >= p.worth_searching:
-                self._search(p.failures_many if self._candidates() > p.moderate_candidates else p.failures_few)
+                self._search(many=self._candidates() > p.moderate_candidates)
             gained = before - proof.distance > p.turn_gain * before and self._candidates() > p.moderate_candidates
         return None
 
@@ -43,6 +48,8 @@ class CuttingTurns:
         proof.raise_bound(self.relaxation.bound)
         if proof.distance >= p.worth_searching:
             self._improve(proof.best, self._searching(), p.first_tries)
+            if self._candidates() > p.moderate_candidates:
+                self._settle(proof.best, self._searching())
 
     def _candidates(self) -> int:
         """Number of candidate starts that the integer programs would have."""
@@ -67,21 +74,39 @@ class CuttingTurns:
         rounds = int(proof.info.get("cut_rounds", 0)) + len(values)
         proof.info |= {"relaxation_with_cuts": relaxation.value, "cut_rounds": rounds}
 
-    def _search(self, most_failures: int) -> None:
-        """Improve schedules in the order of starts drawn from the relaxation, until searches fail in a row."""
+    def _search(self, *, many: bool) -> None:
+        """Improve schedules in the order of starts drawn from the relaxation, until searches fail in a row.
+
+        With `many` candidate starts left, the starts drawn are also annealed with penalties, and more may fail.
+        """
         proof, clock, failures = self.proof, self._searching(), 0
+        most_failures = self.parameters.failures_many if many else self.parameters.failures_few
         while failures < most_failures and not clock.expired and not proof.closed:
             before = proof.delay
-            starts = in_order(proof.arrays, self.relaxation.sample(proof.rng), self.parameters)
+            order = self.relaxation.sample(proof.rng)
+            starts = in_order(proof.arrays, order, self.parameters)
             if starts is not None:
                 self._improve(starts, clock, self.parameters.tries)
+            if many:
+                self._settle(order.astype(np.int64), clock)
             failures = failures + 1 if proof.delay == before else 0
+
+    def _settle(self, starts: IntArray, clock: Stopwatch) -> None:
+        """Anneal with penalties from starts that may be too wide together, and improve what comes out."""
+        proof, p = self.proof, self.parameters
+        seed = int(proof.rng.integers(2**31))
+        found, feasible = settle(proof.arrays, starts, clock, seed=seed, tries=p.penalty_tries, parameters=p)
+        repaired = found if feasible else in_order(proof.arrays, found.astype(float), p)
+        if repaired is not None:
+            proof.offer(repaired)
+            self._improve(repaired, clock, p.tries, p.settled_warm)
 
     def _searching(self) -> Stopwatch:
         """The clock of one turn's search."""
         return Stopwatch(self.parameters.searching_share * self.proof.clock.remaining_s)
 
-    def _improve(self, starts: IntArray, clock: Stopwatch, tries: int) -> None:
+    def _improve(self, starts: IntArray, clock: Stopwatch, tries: int, warm: float | None = None) -> None:
         proof, p = self.proof, self.parameters
+        p = p if warm is None else replace(p, warm=warm)
         seed = int(proof.rng.integers(2**31))
         proof.offer(improve(proof.arrays, starts, clock, seed=seed, tries=tries, stop=proof.bound, parameters=p))

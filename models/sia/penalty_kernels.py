@@ -1,0 +1,155 @@
+"""Compiled loop of the search with penalties (numba): some million tries a second.
+
+A schedule may be too wide for a while, at a penalty for each GPU and slot too many, and jobs move one by one. So wide
+jobs find places between others that no exchange of jobs in a feasible schedule comes to.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numba
+import numpy as np
+
+from models.sia.kernels import Float, Int, Jobs, Random
+
+LEAST_GAIN = 1e-7  # Gains below this one, in steps, are rounding errors.
+
+
+class Shares(NamedTuple):
+    """Fairness, and without it all jobs in pool 0 and an empty `inverse`.
+
+    `pool` of each job (J,), `inverse` of what each pool owns (P,), the share that is `free`, β of each step (T,).
+    """
+
+    pool: Int
+    inverse: Float
+    free: float
+    weight: Float
+
+
+class Timeline(NamedTuple):
+    """GPUs in use at each step, of each pool (P, T) and of all pools (T,)."""
+
+    use: Int
+    total: Int
+
+
+@numba.njit(cache=True)
+def _cost(line: Timeline, begin: int, end: int, capacity: int, penalty: float, shares: Shares) -> float:
+    """Penalties and fairness of the steps begin..end-1."""
+    over, fair = 0, 0.0
+    for t in range(begin, end):
+        if line.total[t] > capacity:
+            over += line.total[t] - capacity
+    for t in range(begin, end if len(shares.inverse) else begin):
+        most = shares.free
+        for i in range(len(shares.inverse)):
+            most = max(most, line.use[i, t] * shares.inverse[i])
+        fair += shares.weight[t] * (most - shares.free)
+    return penalty * over + fair
+
+
+@numba.njit(cache=True)
+def _hold(line: Timeline, pool: int, begin: int, end: int, gpus: int) -> None:
+    for t in range(begin, end):
+        line.use[pool, t] += gpus
+        line.total[t] += gpus
+
+
+@numba.njit(cache=True)
+def _over(line: Timeline, begin: int, end: int, capacity: int) -> int:
+    over = 0
+    for t in range(begin, end):
+        over += max(line.total[t] - capacity, 0)
+    return over
+
+
+@numba.njit(cache=True)
+def _target(rng: Random, jobs: Jobs, start: Int, job: int, pace: float) -> int:
+    """Another start of a job: anywhere in its window, near by, or flush with a start or an end of another job."""
+    begin, length = jobs.submit[job], jobs.duration[job]
+    way = rng.random()
+    if way < 0.15:
+        return begin + rng.integers(0, jobs.cutoff[job] - begin + 1)
+    if way < 0.3:
+        return start[job] + int(rng.standard_normal() * pace)
+    if way < 0.5:
+        return start[job] + rng.integers(-3, 4)
+    if way < 0.55:
+        return begin
+    other = rng.integers(0, len(start))
+    if way < 0.73:
+        return start[other] + jobs.duration[other]
+    if way < 0.86:
+        return start[other] - length
+    if way < 0.93:
+        return start[other]
+    return start[other] + jobs.duration[other] - length
+
+
+@numba.njit(cache=True)
+def anneal_with_penalties(
+    rng: Random,
+    jobs: Jobs,
+    shares: Shares,
+    line: Timeline,
+    movable: Int,
+    start: Int,
+    best: Int,
+    lead: float,
+    over: int,
+    tries: int,
+    pace: float,
+    heat: float,
+    penalty: float,
+) -> tuple[float, int]:
+    """Annealing at one temperature and one penalty; `lead` and `over` in the end.
+
+    Parameters:
+
+    - `rng`: source of all that is random.
+    - `jobs`, `shares`: the problem.
+    - `line`: use of `start`; changed.
+    - `movable`: jobs with more than one start.
+    - `start`: schedule that keeps all cut-offs, (J,); changed.
+    - `best`: best schedule met that is nowhere too wide, (J,); changed.
+    - `lead`: objective of `start`, without penalties, less that of `best`; -infinite where `best` is too wide.
+    - `over`: GPUs too many of `start`, over all steps.
+    - `tries`: number of tries.
+    - `pace`: a typical duration in steps.
+    - `heat`: temperature: a schedule worse by Δ is accepted with probability exp(-Δ/heat).
+    - `penalty`: what a GPU too many costs a step, in steps of delay.
+    """
+    for _ in range(tries):
+        j = movable[rng.integers(0, len(movable))]
+        old, new, length = start[j], _target(rng, jobs, start, j, pace), jobs.duration[j]
+        if new < jobs.submit[j] or new > jobs.cutoff[j] or new == old:
+            continue
+        if new < old:  # the steps that the job enters, and those that it leaves
+            gain_begin, gain_end = new, min(old, new + length)
+            loss_begin, loss_end = max(old, new + length), old + length
+        else:
+            gain_begin, gain_end = max(new, old + length), new + length
+            loss_begin, loss_end = old, min(new, old + length)
+        capacity, pool, gpus = jobs.capacity, shares.pool[j], jobs.gpus[j]
+        before = _cost(line, gain_begin, gain_end, capacity, penalty, shares)
+        before += _cost(line, loss_begin, loss_end, capacity, penalty, shares)
+        excess = _over(line, gain_begin, gain_end, capacity) + _over(line, loss_begin, loss_end, capacity)
+        _hold(line, pool, gain_begin, gain_end, gpus)
+        _hold(line, pool, loss_begin, loss_end, -gpus)
+        after = _cost(line, gain_begin, gain_end, capacity, penalty, shares)
+        after += _cost(line, loss_begin, loss_end, capacity, penalty, shares)
+        excess = _over(line, gain_begin, gain_end, capacity) + _over(line, loss_begin, loss_end, capacity) - excess
+        change = after - before + (new - old)
+        if change <= 0 or rng.random() < np.exp(-change / heat):
+            start[j] = new
+            over += excess
+            lead += change - penalty * excess
+            if over == 0 and lead < -LEAST_GAIN:
+                lead = 0.0
+                best[:] = start
+        else:
+            _hold(line, pool, gain_begin, gain_end, -gpus)
+            _hold(line, pool, loss_begin, loss_end, gpus)
+    return lead, over

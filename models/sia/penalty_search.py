@@ -1,0 +1,70 @@
+"""Annealing with penalties: schedules that are too wide for a while, at a price that rises until none is worth it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from instances import Stopwatch
+from instances.sia.arrays import IntArray, OracleArrays
+from models.sia.parameters import DEFAULTS, ExactParameters
+
+if TYPE_CHECKING:
+    from models.sia.penalty_kernels import Shares
+
+
+def settle(
+    arrays: OracleArrays,
+    starts: IntArray,
+    clock: Stopwatch,
+    *,
+    seed: int = 0,
+    tries: int,
+    shares: Shares | None = None,
+    parameters: ExactParameters = DEFAULTS,
+) -> tuple[IntArray, bool]:
+    """A schedule from `starts`, which keep the cut-offs and may be too wide, and whether it is feasible.
+
+    Temperature falls and the penalty for a GPU too many rises. The schedule is the best feasible one met, or the last
+    one where none was. Deterministic for a seed unless the clock ends the search.
+
+    Parameters:
+
+    - `arrays`: jobs and capacity.
+    - `starts`: a start of each job in its window, (J,).
+    - `clock`: ends the search when the time is over.
+    - `seed`: seed of all that is random.
+    - `tries`: tries for each job.
+    - `shares`: fairness, if it is in the objective.
+    - `parameters`: temperatures, in mean durations, and penalties, in steps of delay.
+    """
+    from models.sia.kernels import Jobs
+    from models.sia.penalty_kernels import Shares, Timeline, anneal_with_penalties  # compiled at first use
+
+    p, count = parameters, len(starts)
+    jobs = Jobs(arrays.submit, arrays.duration, arrays.gpus, arrays.cutoff, arrays.capacity)
+    if shares is None:
+        shares = Shares(np.zeros(count, dtype=np.int64), np.zeros(0), 0.0, np.zeros(0))
+    use = np.zeros((max(1, len(shares.inverse)), arrays.horizon + 1), dtype=np.int64)
+    np.add.at(use, (shares.pool, starts), arrays.gpus)
+    np.add.at(use, (shares.pool, starts + arrays.duration), -arrays.gpus)
+    line = Timeline(np.cumsum(use, axis=1), arrays.use(starts))
+    movable = np.flatnonzero(arrays.cutoff > arrays.submit)
+    over = int(np.maximum(line.total - arrays.capacity, 0).sum())
+    start, best, lead = starts.copy(), starts.copy(), 0.0 if over == 0 else -np.inf
+    if not len(movable):
+        return best, over == 0
+    rng, pace = np.random.default_rng(seed), float(arrays.duration.mean())
+    longest = int(p.penalty_steps / float(arrays.duration.mean()))  # a try looks at as many steps as a job runs
+    each = max(1, min(longest, tries * len(movable) // p.penalty_slices))
+    for share in np.linspace(0.0, 1.0, p.penalty_slices):
+        if clock.expired:
+            break
+        heat = pace * p.penalty_warm * (p.penalty_cold / p.penalty_warm) ** share
+        penalty = p.penalty_soft * (p.penalty_hard / p.penalty_soft) ** share
+        lead, over = anneal_with_penalties(
+            rng, jobs, shares, line, movable, start, best, lead, over, each, p.penalty_pace * pace, heat, penalty
+        )
+    feasible = bool(np.isfinite(lead))
+    return (best if feasible else start), feasible
