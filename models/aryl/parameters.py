@@ -57,9 +57,22 @@ class AnnealingParameters:
     - `warm`, `cold`: first and last temperature, in preempted jobs or in servers.
     """
 
-    moves: int = 250_000
+    moves: int = 1_000_000
     warm: float = 1.0
     cold: float = 0.1
+
+
+@dataclass(frozen=True)
+class ClosureParameters:
+    """The constants of the branch and bound over closures.
+
+    - `tries`: jobs that strong branching tries at a node.
+    - `rounds`, `rounds_tried`: the most prices of a server for the bound of a node, and for that of a value tried.
+    """
+
+    tries: int = 5
+    rounds: int = 50
+    rounds_tried: int = 5
 
 
 @dataclass(frozen=True)
@@ -67,9 +80,9 @@ class ReclaimParameters:
     """The constants of reclaiming. Gaps are relative, between the best solution and the best bound.
 
     - `few`: jobs, or kinds of servers, of a component whose subsets are listed.
+    - `closures`: those of the branch and bound.
     - `short`, `long`: annealing after the linear relaxation, and before the tree.
     - `long_runs`: how often the long annealing is done, of servers and of jobs in turn.
-    - `hard`: gap of the linear bound from which the root of the tree will not close it.
     - `weak`: gap from which the spectral bound is worth its time.
     - `few_servers`, `few_nodes`: a tree of so few servers may well be done, in so few nodes, before the spectral bound.
     - `spectral_jobs`: the most jobs of the spectral bound, whose eigenvalue decomposition takes the cube of them.
@@ -77,10 +90,10 @@ class ReclaimParameters:
     """
 
     few: int = 12
+    closures: ClosureParameters = ClosureParameters()
     short: AnnealingParameters = AnnealingParameters(moves=30_000)
     long: AnnealingParameters = AnnealingParameters()
     long_runs: int = 2
-    hard: float = 0.08
     weak: float = 0.15
     few_servers: int = 100
     few_nodes: int = 1_000
