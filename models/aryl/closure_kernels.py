@@ -76,6 +76,13 @@ class Search(NamedTuple):
 
 
 @numba.njit(cache=True)
+def copy(source: Int | Bool, target: Int | Bool) -> None:
+    """Copy an array into another; slices of one assigned to the other take seconds to compile."""
+    for i in range(len(source)):
+        target[i] = source[i]
+
+
+@numba.njit(cache=True)
 def _layers(net: Network, s: Search) -> bool:
     """Levels of groups and jobs by distance from groups with a spare price; whether a job with room is reached."""
     groups, head, tail, last = len(net.servers), 0, 0, len(s.level)
@@ -154,8 +161,10 @@ def _maximum_flow(net: Network, s: Search) -> None:
     """Augment the flow to a maximum; `reached` become the jobs on the side of the groups of a minimum cut."""
     groups, jobs = len(net.servers), len(s.fixed)
     while _layers(net, s):
-        s.arc[:groups] = net.first[:groups]
-        s.arc[groups:] = net.begin[:jobs]
+        for j in range(jobs):
+            s.arc[groups + j] = net.begin[j]
+        for g in range(groups):
+            s.arc[g] = net.first[g]
         for g in range(groups):
             if s.spare[g] > 0:
                 _augment(net, s, g)
@@ -183,10 +192,10 @@ def _line(net: Network, s: Search, chosen: Bool) -> tuple[int, int]:
 
 
 @numba.njit(cache=True)
-def _offer(s: Search, ones: int, cost: int, chosen: Bool) -> None:
-    """Take the jobs that are preempted and `chosen` ones, if they are fewer than the best."""
-    if ones + cost < s.state[FEWEST]:
-        s.state[FEWEST] = ones + cost
+def _offer(s: Search, size: int, chosen: Bool) -> None:
+    """Take the jobs that are preempted and the `chosen` ones, `size` in all, if they are fewer than the best."""
+    if size < s.state[FEWEST]:
+        s.state[FEWEST] = size
         for j in range(len(chosen)):
             s.best[j] = chosen[j] or s.fixed[j] == 1
 
@@ -225,13 +234,13 @@ def evaluate(net: Network, s: Search, price: int, rounds: int) -> tuple[int, int
         need -= net.servers[g] if free else 0
     s.reached[:] = False
     if need <= 0:
-        _offer(s, ones, 0, s.reached)
+        _offer(s, ones, s.reached)
         return FAR, price
     if total < need:
         return FAR, price
     left_cost, left_freed = _line(net, s, s.left)
     if left_freed >= need:
-        _offer(s, ones, left_cost, s.left)
+        _offer(s, ones + left_cost, s.left)
         s.left[:] = False
         left_cost, left_freed = 0, 0
     right_cost, right_freed = _line(net, s, s.right)
@@ -245,22 +254,22 @@ def evaluate(net: Network, s: Search, price: int, rounds: int) -> tuple[int, int
         bound = ones * UNIT + price * need - s.spare.sum()
         if bound > best:
             best, best_price = bound, price
-            s.kept[:] = s.flow
+            copy(s.flow, s.kept)
         if best > (s.state[FEWEST] - 1) * UNIT:
             break
         cost, freed = _line(net, s, s.reached)
         if freed >= need:
-            _offer(s, ones, cost, s.reached)
+            _offer(s, ones + cost, s.reached)
             right_cost, right_freed = cost, freed
-            s.right[:] = s.reached
+            copy(s.reached, s.right)
         else:
             left_cost, left_freed = cost, freed
-            s.left[:] = s.reached
+            copy(s.reached, s.left)
         crossing = max(0, (right_cost - left_cost) * UNIT // (right_freed - left_freed))
         if crossing in (price, best_price):
             break
         price = crossing
-    s.flow[:] = s.kept
+    copy(s.kept, s.flow)
     return best, best_price
 
 
@@ -277,16 +286,17 @@ def fix_by_reduced_costs(net: Network, s: Search, bound: int, price: int) -> boo
         for k in range(net.begin[j], net.begin[j + 1]):
             lost += s.spare[net.group[net.pair[k]]]
         if bound + s.room[j] > most:
-            _fix(s, j, 0)
+            fix(s, j, 0)
             found = True
         elif bound + lost > most:
-            _fix(s, j, 1)
+            fix(s, j, 1)
             found = True
     return found
 
 
 @numba.njit(cache=True)
-def _fix(s: Search, job: int, value: int) -> None:
+def fix(s: Search, job: int, value: int) -> None:
+    """Fix a job."""
     s.fixed[job] = value
     s.trail[s.state[TRAIL]] = job
     s.state[TRAIL] += 1

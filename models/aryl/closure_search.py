@@ -20,8 +20,9 @@ from models.aryl.closure_kernels import (
     Int,
     Network,
     Search,
-    _fix,
+    copy,
     evaluate,
+    fix,
     fix_by_reduced_costs,
 )
 
@@ -29,16 +30,26 @@ from models.aryl.closure_kernels import (
 @numba.njit(cache=True)
 def _candidates(net: Network, s: Search, most: int) -> Int:
     """At most `most` jobs that are not fixed: first those on which the two closures differ, then by servers alive."""
-    weight = np.full(len(s.fixed), -1)
-    open_jobs = 0
+    every = 1
+    for g in range(len(net.servers)):
+        every += net.servers[g]
+    found, weights, n = np.zeros(most, np.int64), np.zeros(most, np.int64), 0
     for j in range(len(s.fixed)):
-        if s.fixed[j] < 0:
-            open_jobs += 1
-            weight[j] = net.servers.sum() + 1 if s.right[j] and not s.left[j] else 0
-            for k in range(net.begin[j], net.begin[j + 1]):
-                g = net.group[net.pair[k]]
-                weight[j] += net.servers[g] if s.alive[g] else 0
-    return np.argsort(-weight, kind="mergesort")[: min(most, open_jobs)]
+        if s.fixed[j] >= 0:
+            continue
+        weight = every if s.right[j] and not s.left[j] else 0
+        for k in range(net.begin[j], net.begin[j + 1]):
+            g = net.group[net.pair[k]]
+            weight += net.servers[g] if s.alive[g] else 0
+        if n == most and weight <= weights[n - 1]:
+            continue
+        n = min(n + 1, most)
+        i = n - 1
+        while i > 0 and weights[i - 1] < weight:
+            found[i], weights[i] = found[i - 1], weights[i - 1]
+            i -= 1
+        found[i], weights[i] = j, weight
+    return found[:n]
 
 
 @numba.njit(cache=True)
@@ -56,23 +67,26 @@ def _branch(net: Network, s: Search, bound: int, price: int, tries: int, rounds:
             s.fixed[j] = value
             tried[value], tried_prices[value] = evaluate(net, s, price, rounds)
             s.fixed[j] = -1
-            s.flow[:], s.left[:], s.right[:] = flow, left, right
+            copy(flow, s.flow)
+            copy(left, s.left)
+            copy(right, s.right)
             if tried[value] > (s.state[FEWEST] - 1) * UNIT:
                 out = value
                 break
             score *= max(tried[value] - bound, UNIT // 1000) / UNIT
         if out >= 0:
-            _fix(s, j, 1 - out)
+            fix(s, j, 1 - out)
             return False
         if score > best:
             chosen, best = j, score
-            lows[:], prices[:] = tried, tried_prices
+            copy(tried, lows)
+            copy(tried_prices, prices)
     depth, value = s.state[DEPTH], 0 if lows[0] <= lows[1] else 1
     s.mark[depth], s.branch[depth], s.other[depth] = s.state[TRAIL], chosen, 1 - value
     s.price[depth], s.low[depth] = prices[1 - value], max(bound, lows[1 - value])
     s.state[DEPTH] += 1
     s.state[PRICE], s.state[BOUND] = prices[value], max(bound, lows[value])
-    _fix(s, chosen, value)
+    fix(s, chosen, value)
     return True
 
 
@@ -86,7 +100,7 @@ def _backtrack(s: Search) -> bool:
             s.fixed[s.trail[s.state[TRAIL]]] = -1
         if s.other[depth] >= 0 and s.low[depth] <= (s.state[FEWEST] - 1) * UNIT:
             s.state[PRICE], s.state[BOUND] = s.price[depth], s.low[depth]
-            _fix(s, s.branch[depth], s.other[depth])
+            fix(s, s.branch[depth], s.other[depth])
             s.other[depth] = -1
             return True
         s.state[DEPTH] = depth

@@ -89,4 +89,5 @@ def test_the_same_seed_and_effort_have_the_same_answer_and_nodes():
     one, other = (exact(data, Options(effort=5)) for _ in range(2))
     assert (one.solution, one.bound, one.info) == (other.solution, other.bound, other.info)
     assert (one.termination, one.info["nodes"]) == ("effort_limit", 5)
-    assert math.isfinite(one.bound) and one.bound <= one.objective
+    assert math.isfinite(one.bound)
+    assert one.bound <= one.objective
