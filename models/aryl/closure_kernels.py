@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 Int = NDArray[np.int64]
 Bool = NDArray[np.bool_]
+Float = NDArray[np.float64]
 
 UNIT = 1 << 20
 FAR = 1 << 60
@@ -50,6 +51,7 @@ class Search(NamedTuple):
     - `spare` (G,): what the price of a group's servers exceeds the flow by. `room` (J,): cost that pays for nothing.
     - `alive` (G,) bool. `level`, `arc`, `queue`, `path` (G + J,): of the search for augmenting paths.
     - `left`, `right`, `reached` (J,) bool: jobs that free too few servers, enough, and those of the last minimum cut.
+    - `gain` (2, J) float, `tried` (2, J): what values of a job raised the bound by in all, and how often tried.
     """
 
     state: Int
@@ -73,6 +75,8 @@ class Search(NamedTuple):
     left: Bool
     right: Bool
     reached: Bool
+    gain: Float
+    tried: Int
 
 
 @numba.njit(cache=True)

@@ -74,6 +74,8 @@ class ClosureTree:
             left=flags(n_jobs),
             right=flags(n_jobs),
             reached=flags(n_jobs),
+            gain=np.zeros((2, n_jobs)),
+            tried=np.zeros((2, n_jobs), dtype=np.int64),
         )
         self.done = False
         self.memory.state[NEED] = need
@@ -124,7 +126,8 @@ class ClosureTree:
 
     def run(self, nodes: int) -> None:
         """Go on for `nodes` nodes, or until the tree is done."""
-        from models.aryl.closure_search import search
+        from models.aryl.closure_search import Choice, search
 
         p = self.parameters
-        self.done = self.done or bool(search(self.network, self.memory, nodes, p.tries, p.rounds, p.rounds_tried))
+        choice = Choice(p.tries, p.rounds_tried, p.reliable, p.hope)
+        self.done = self.done or bool(search(self.network, self.memory, nodes, p.rounds, choice))

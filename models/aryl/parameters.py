@@ -66,13 +66,17 @@ class AnnealingParameters:
 class ClosureParameters:
     """The constants of the branch and bound over closures.
 
-    - `tries`: jobs that strong branching tries at a node.
+    - `tries`: candidates for branching at a node.
     - `rounds`, `rounds_tried`: the most prices of a server for the bound of a node, and for that of a value tried.
+    - `reliable`: a value tried so often by strong branching is judged by its mean gain afterwards,
+    - `hope`: unless so many times that gain would rule it out.
     """
 
     tries: int = 5
     rounds: int = 50
-    rounds_tried: int = 5
+    rounds_tried: int = 3
+    reliable: int = 4
+    hope: float = 1.5
 
 
 @dataclass(frozen=True)
@@ -94,7 +98,7 @@ class ReclaimParameters:
     short: AnnealingParameters = AnnealingParameters(moves=30_000)
     long: AnnealingParameters = AnnealingParameters()
     long_runs: int = 2
-    weak: float = 0.15
+    weak: float = 0.2
     few_servers: int = 100
     few_nodes: int = 1_000
     spectral_jobs: int = 700
