@@ -87,8 +87,10 @@ class ReclaimParameters:
     - `closures`: those of the branch and bound.
     - `short`, `long`: annealing after the linear relaxation, and before the tree.
     - `long_runs`: how often the long annealing is done, of servers and of jobs in turn.
-    - `weak`: gap from which the spectral bound is worth its time.
-    - `few_servers`, `few_nodes`: a tree of so few servers may well be done, in so few nodes, before the spectral bound.
+    - `weak`: gap from which the spectral bound is tried before the tree, unless the servers are no more than
+      `few_servers`.
+    - `few_nodes`, `open`: below that gap the tree is tried first, for so many nodes; the spectral bound is tried after
+      them where the gap is more than `open`.
     - `spectral_jobs`: the most jobs of the spectral bound, whose eigenvalue decomposition takes the cube of them.
     - `spectral_share`: share of the time left that the spectral bound may take.
     """
@@ -100,7 +102,8 @@ class ReclaimParameters:
     long_runs: int = 2
     weak: float = 0.2
     few_servers: int = 100
-    few_nodes: int = 1_000
+    few_nodes: int = 2_000
+    open: float = 0.05
     spectral_jobs: int = 700
     spectral_share: float = 0.8
 

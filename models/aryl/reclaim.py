@@ -12,9 +12,6 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
-import numpy as np
-from numpy.typing import NDArray
-
 from instances import Answer, Options, Report, Stopwatch
 from instances.aryl import ArylReclaim
 from instances.result import Termination
@@ -27,8 +24,6 @@ from models.aryl.spectral import SMOOTHING, SpectralBound
 from models.bounds import whole_bound
 from models.highs import solve_arrays
 from models.incumbent import Incumbent
-
-FloatArray = NDArray[np.float64]
 
 
 def solve_reclaim(
@@ -146,14 +141,14 @@ class _Search:
     def phases(self) -> tuple[_Phase, ...]:
         """The phases of the search, in order."""
         p = self.parameters
-        small_tree = p.weak if len(self.sets) <= p.few_servers else math.inf
+        small_tree = math.inf if len(self.sets) <= p.few_servers else p.weak
         return (
             _Phase("linear relaxation", self._relax, above=-math.inf),
             _Phase("short annealing", lambda until_s: self._anneal_jobs(p.short)),
             _Phase("root of the tree", lambda until_s: self._branch(until_s, 1)),
             _Phase("long annealing", lambda until_s: self._anneal(p.long)),
-            _Phase("small tree", lambda until_s: self._branch(until_s, p.few_nodes), above=small_tree),
-            _Phase("spectral bound", self._spectral, above=p.weak, share=p.spectral_share),
+            _Phase("small tree", lambda until_s: self._branch(until_s, p.few_nodes), up_to=small_tree),
+            _Phase("spectral bound", self._spectral, above=p.open, share=p.spectral_share),
             _Phase("tree", lambda until_s: self._branch(until_s, None)),
         )
 
@@ -161,7 +156,7 @@ class _Search:
         """Solve the linear relaxation of the integer program."""
         assert self.program is not None
         left = None if until_s == math.inf else max(until_s - self.clock.wall_s, 1e-3)
-        solved = solve_arrays(self.program.model(relaxed=True), replace(self.options, time_limit=left, gap=0.0))
+        solved = solve_arrays(self.program.model(), replace(self.options, time_limit=left, gap=0.0))
         if solved.bound is not None:
             self.incumbent.raise_bound(whole_bound(solved.bound))
         self.info["nodes"] = 0
@@ -202,6 +197,8 @@ class _Search:
     def _anneal(self, parameters: AnnealingParameters) -> None:
         """Swap servers and jobs in turn."""
         for _ in range(self.parameters.long_runs):
+            if self.clock.expired:
+                break
             start, seed = self._chosen(self.best), self.options.seed
             self._improve(self._hit(anneal_union(self.sets, self.groups.n_jobs, start, seed, parameters)))
             self._anneal_jobs(parameters)

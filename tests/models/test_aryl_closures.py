@@ -14,7 +14,7 @@ from instances import Options
 from instances.aryl import ArylReclaim, LoanedJob, loaned_servers, spread_jobs
 from models.aryl import exact, literal
 from models.aryl.closure_tree import ClosureTree
-from models.aryl.parameters import ClosureParameters
+from models.aryl.parameters import ClosureParameters, Parameters, ReclaimParameters
 from models.aryl.server_groups import ServerGroups
 
 
@@ -86,7 +86,8 @@ def test_hard_pools_have_the_optimum_of_the_literal_model(seed: int):
 
 def test_the_same_seed_and_effort_have_the_same_answer_and_nodes():
     data = spread_jobs(150, 150, 1, 40).data
-    one, other = (exact(data, Options(effort=5)) for _ in range(2))
+    constants = Parameters(reclaim=ReclaimParameters(spectral_jobs=0))
+    one, other = (exact(data, Options(effort=5), parameters=constants) for _ in range(2))
     assert (one.solution, one.bound, one.info) == (other.solution, other.bound, other.info)
     assert (one.termination, one.info["nodes"]) == ("effort_limit", 5)
     assert math.isfinite(one.bound)
