@@ -38,15 +38,25 @@ def _rows(quick: bool) -> Iterator[Callable[[], Measured]]:
     for jobs in (6, 8) if quick else (6, 8, 10):
         share = [elastic_jobs(jobs, s, objective="mean-jct", elastic_share=0.75) for s in seeds]
         yield partial(measure, f"mean JCT, {jobs} jobs", _exactly(share), _against(share, two_phase, "two-phase"))
+    if not quick:
+        for load in (0.3, 0.6, 0.9):
+            for loss in (0.0, 0.1):
+                share = [elastic_jobs(10, s, objective="mean-jct", load=load, scaling_loss=loss) for s in few]
+                what = f"mean JCT, 10 elastic jobs, load {load:g}, loss {percent(loss, 0)}"
+                yield partial(measure, what, _exactly(share), _against(share, two_phase, "two-phase"))
     for gpus in ((1, 2, 4), (3, 5, 7)):
         large = [elastic_jobs(2000, s, spare_gpus=3544, gpus_per_worker=gpus) for s in few]
         what = f"knapsack, 2,000 jobs, 3,544 GPUs, workers of {', '.join(map(str, gpus))}"
         yield partial(measure, what, _exactly(large), _equal_to_highs(large))
-    for fragmentation in (0.0, 0.35, 0.7, 1.0):
-        for reclaim in (60, 120, 240):
-            pools = [loaned_servers(600, fragmentation, s, reclaim) for s in few]
-            what = f"reclaim {reclaim} of 600 servers, {percent(fragmentation, 0)} random"
-            yield partial(measure, what, _exactly(pools), _against(pools, reclaim_greedy, "Algorithm 1"))
+    exact(loaned_servers(60, 1.0, 0, 12).data)  # Compiles what is compiled at first use.
+    for fragmentation in (0.0, 0.5, 1.0) if quick else [tenths / 10 for tenths in range(11)]:
+        pools = [loaned_servers(600, fragmentation, s, n) for n in (60, 120, 180, 240, 300) for s in few]
+        what = f"reclaim 60 to 300 of 600 servers, {percent(fragmentation, 0)} random"
+        yield partial(measure, what, _exactly(pools), _against(pools, reclaim_greedy, "Algorithm 1"))
+    for most, on in ((2, 2), (4, 2), (8, 2), (16, 2), (60, 2), (2, 4), (4, 4)):
+        spread = [spread_jobs(600, 1200 * on // (most + 1), s, n, most=most) for n in (60, 180) for s in few]
+        what = f"reclaim 60 and 180 of 600, jobs on up to {most} servers, {on} jobs a server"
+        yield partial(measure, what, _exactly(spread), _against(spread, reclaim_greedy, "Algorithm 1"))
     if not quick:
         spread = [spread_jobs(300, 300, s, 60) for s in few]
         limit = Options(time_limit=STRETCH_S)

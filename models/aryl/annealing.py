@@ -1,16 +1,20 @@
 """Greedy choice and simulated annealing (Kirkpatrick, Gelatt and Vecchi, 1983) for the least union of k sets.
 
-They give the proof a start. Annealing is seeded and deterministic.
+They give the proof a start. Annealing is seeded and deterministic; it is compiled at first use, which takes seconds.
 """
 
 from __future__ import annotations
 
 import heapq
-import math
-import random
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
 
 from models.aryl.parameters import DEFAULTS, AnnealingParameters
+
+if TYPE_CHECKING:
+    from models.aryl.annealing_kernels import Pairs
 
 LONG = DEFAULTS.reclaim.long
 
@@ -58,41 +62,16 @@ def anneal_union(
     - `seed`: seed of the swaps.
     - `parameters`: number of swaps, and temperatures in jobs.
     """
-    rng = random.Random(seed)
-    chosen, inside = list(start), set(start)
-    others = [s for s in range(len(sets)) if s not in inside]
-    if not chosen or not others:
-        return chosen
-    hits = [0] * n_jobs
-    for s in chosen:
-        for j in sets[s]:
-            hits[j] += 1
-    current = best = sum(1 for h in hits if h)
-    kept = list(chosen)
-    draw = rng.random
-    for temperature in _temperatures(parameters):
-        a, b = int(draw() * len(chosen)), int(draw() * len(others))
-        out, into = chosen[a], others[b]
-        change = 0
-        for j in sets[out]:
-            hits[j] -= 1
-            if not hits[j]:
-                change -= 1
-        for j in sets[into]:
-            if not hits[j]:
-                change += 1
-            hits[j] += 1
-        if change <= 0 or draw() < math.exp(-change / temperature):
-            chosen[a], others[b] = into, out
-            current += change
-            if current < best:
-                best, kept = current, list(chosen)
-        else:
-            for j in sets[into]:
-                hits[j] -= 1
-            for j in sets[out]:
-                hits[j] += 1
-    return kept
+    from models.aryl.annealing_kernels import swap_sets
+
+    inside = set(start)
+    chosen = np.array(start, dtype=np.int64)
+    others = np.array([s for s in range(len(sets)) if s not in inside], dtype=np.int64)
+    if not len(chosen) or not len(others):
+        return list(start)
+    rng, p = np.random.default_rng(seed), parameters
+    kept = swap_sets(rng, _pairs(sets, n_jobs), chosen, others, p.moves, p.warm, p.cold)
+    return [int(s) for s in kept]
 
 
 def anneal_jobs(
@@ -115,75 +94,22 @@ def anneal_jobs(
     - `seed`: seed of the swaps.
     - `parameters`: number of swaps, and temperatures in servers.
     """
-    rng = random.Random(seed)
-    swaps = _JobSwaps(sets, size, n_jobs, start)
-    kept = swaps.dropped(need) or set(start)
-    draw = rng.random
-    for temperature in _temperatures(parameters):
-        if not swaps.hit or not swaps.others:
-            break
-        a, b = int(draw() * len(swaps.hit)), int(draw() * len(swaps.others))
-        change = swaps.swap(a, b)
-        if change >= 0 or draw() < math.exp(change / temperature):
-            kept = swaps.dropped(need) or kept
-        else:
-            swaps.swap(a, b)
-    return kept
+    from models.aryl.annealing_kernels import swap_jobs
+
+    hit = np.zeros(n_jobs, dtype=np.bool_)
+    hit[list(start)] = True
+    rng, p = np.random.default_rng(seed), parameters
+    servers = np.array(size, dtype=np.int64)
+    kept = swap_jobs(rng, _pairs(sets, n_jobs), servers, hit, need, p.moves, p.warm, p.cold)
+    return {int(j) for j in np.flatnonzero(kept)}
 
 
-class _JobSwaps:
-    """Jobs that are `hit`, the `others`, and how many servers the former free."""
+def _pairs(sets: Sequence[Sequence[int]], n_jobs: int) -> Pairs:
+    """`sets` as arrays."""
+    from models.aryl.annealing_kernels import Pairs
 
-    def __init__(self, sets: Sequence[Sequence[int]], size: Sequence[int], n_jobs: int, start: set[int]) -> None:
-        self.size = size
-        self.groups: list[list[int]] = [[] for _ in range(n_jobs)]
-        for g, jobs in enumerate(sets):
-            for j in jobs:
-                self.groups[j].append(g)
-        self.hit = sorted(start)
-        self.others = [j for j in range(n_jobs) if j not in start and self.groups[j]]
-        self.missing = [sum(1 for j in jobs if j not in start) for jobs in sets]  # Jobs that are not hit, by group.
-        self.freed = sum(n for n, lacking in zip(size, self.missing, strict=True) if not lacking)
-
-    def swap(self, a: int, b: int) -> int:
-        """Swap the a-th job that is hit for the b-th other job; the change in servers that are free."""
-        out, into = self.hit[a], self.others[b]
-        self.hit[a], self.others[b] = into, out
-        change = self._leave(out) + self._enter(into)
-        self.freed += change
-        return change
-
-    def dropped(self, need: int) -> set[int] | None:
-        """The last jobs that free `need` servers as the cheapest job is dropped in turn; `None`: there are none."""
-        kept = None
-        while self.freed >= need and self.hit:
-            kept = set(self.hit)
-            costs = [sum(self.size[g] for g in self.groups[j] if not self.missing[g]) for j in self.hit]
-            cheapest = min(range(len(self.hit)), key=costs.__getitem__)
-            self.others.append(self.hit.pop(cheapest))
-            self.freed += self._leave(self.others[-1])
-        return kept
-
-    def _leave(self, job: int) -> int:
-        change, missing = 0, self.missing
-        for g in self.groups[job]:
-            if not missing[g]:
-                change -= self.size[g]
-            missing[g] += 1
-        return change
-
-    def _enter(self, job: int) -> int:
-        change, missing = 0, self.missing
-        for g in self.groups[job]:
-            missing[g] -= 1
-            if not missing[g]:
-                change += self.size[g]
-        return change
-
-
-def _temperatures(parameters: AnnealingParameters) -> Iterator[float]:
-    """A temperature for each move, falling geometrically."""
-    temperature, cooling = parameters.warm, (parameters.cold / parameters.warm) ** (1 / parameters.moves)
-    for _ in range(parameters.moves):
-        temperature *= cooling
-        yield temperature
+    sizes = [len(jobs) for jobs in sets]
+    job = np.array([j for jobs in sets for j in jobs], dtype=np.int64)
+    begin = np.concatenate([[0], np.cumsum(np.bincount(job, minlength=n_jobs))]).astype(np.int64)
+    first = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
+    return Pairs(first, job, begin, np.repeat(np.arange(len(sizes)), sizes)[np.argsort(job, kind="stable")])

@@ -23,7 +23,7 @@ def exact(
     """Solve an instance to proven optimality, or as far as the time limit allows.
 
     `jct-reduction` by dynamic programming, `mean-jct` by an event-interval program, `aryl-reclaim` by decomposition and
-    integer programming. Each begins from the solution `start`, and the result is never worse than that.
+    branch and bound. Each begins from the solution `start`, and the result is never worse than that.
     """
     if isinstance(data, ArylReclaim):
         servers = None if start is None else start["servers"]

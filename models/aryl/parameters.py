@@ -57,9 +57,26 @@ class AnnealingParameters:
     - `warm`, `cold`: first and last temperature, in preempted jobs or in servers.
     """
 
-    moves: int = 250_000
+    moves: int = 1_000_000
     warm: float = 1.0
     cold: float = 0.1
+
+
+@dataclass(frozen=True)
+class ClosureParameters:
+    """The constants of the branch and bound over closures.
+
+    - `tries`: candidates for branching at a node.
+    - `rounds`, `rounds_tried`: the most prices of a server for the bound of a node, and for that of a value tried.
+    - `reliable`: a value tried so often by strong branching is judged by its mean gain afterwards,
+    - `hope`: unless so many times that gain would rule it out.
+    """
+
+    tries: int = 5
+    rounds: int = 50
+    rounds_tried: int = 3
+    reliable: int = 4
+    hope: float = 1.5
 
 
 @dataclass(frozen=True)
@@ -67,23 +84,26 @@ class ReclaimParameters:
     """The constants of reclaiming. Gaps are relative, between the best solution and the best bound.
 
     - `few`: jobs, or kinds of servers, of a component whose subsets are listed.
+    - `closures`: those of the branch and bound.
     - `short`, `long`: annealing after the linear relaxation, and before the tree.
     - `long_runs`: how often the long annealing is done, of servers and of jobs in turn.
-    - `hard`: gap of the linear bound from which the root of the tree will not close it.
-    - `weak`: gap from which the spectral bound is worth its time.
-    - `few_servers`, `few_nodes`: a tree of so few servers may well be done, in so few nodes, before the spectral bound.
+    - `weak`: gap from which the spectral bound is tried before the tree, unless the servers are no more than
+      `few_servers`.
+    - `few_nodes`, `open`: below that gap the tree is tried first, for so many nodes; the spectral bound is tried after
+      them where the gap is more than `open`.
     - `spectral_jobs`: the most jobs of the spectral bound, whose eigenvalue decomposition takes the cube of them.
     - `spectral_share`: share of the time left that the spectral bound may take.
     """
 
     few: int = 12
+    closures: ClosureParameters = ClosureParameters()
     short: AnnealingParameters = AnnealingParameters(moves=30_000)
     long: AnnealingParameters = AnnealingParameters()
     long_runs: int = 2
-    hard: float = 0.08
-    weak: float = 0.15
+    weak: float = 0.2
     few_servers: int = 100
-    few_nodes: int = 1_000
+    few_nodes: int = 2_000
+    open: float = 0.05
     spectral_jobs: int = 700
     spectral_share: float = 0.8
 

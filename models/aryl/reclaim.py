@@ -2,8 +2,8 @@
 
 Idle servers go first. The rest splits into the connected components of the graph of jobs and servers; small ones are
 listed and combined by dynamic programming into one trade-off of jobs against servers, which stands beside the large
-ones in a single integer program. Where that is not solved at its root, simulated annealing gives a start, and a
-spectral bound helps where the linear one is weak.
+ones in a single linear program. Where its bound does not prove the greedy choice, simulated annealing gives a better
+one, a branch and bound over closures proves it, and a spectral bound helps where the linear one is weak.
 """
 
 from __future__ import annotations
@@ -13,27 +13,17 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 from instances import Answer, Options, Report, Stopwatch
-from instances.arrays import FloatArray
 from instances.aryl import ArylReclaim
 from instances.result import Termination
 from models.aryl.annealing import anneal_jobs, anneal_union, greedy_union
+from models.aryl.closure_tree import ClosureTree
 from models.aryl.parameters import DEFAULTS, AnnealingParameters, ReclaimParameters
 from models.aryl.reclaim_program import ReclaimProgram
 from models.aryl.server_groups import ServerGroups, combine, is_small, small_trade_off
 from models.aryl.spectral import SMOOTHING, SpectralBound
-from models.bounds import WHOLE, whole_bound
+from models.bounds import whole_bound
 from models.highs import solve_arrays
 from models.incumbent import Incumbent
-
-CLOSE = 1 - 2 * WHOLE
-"""The objective is a whole number: a bound less than this below a solution proves the optimum."""
-ROOT: dict[str, object] = {"mip_max_nodes": 1, "mip_allow_restart": False}
-TREE: dict[str, object] = {
-    "mip_heuristic_effort": 0.0,  # Annealing has done the work of the heuristics of HiGHS.
-    "mip_allow_restart": False,
-    "mip_allow_cut_separation_at_nodes": False,
-    "mip_pscost_minreliable": 2,
-}
 
 
 def solve_reclaim(
@@ -98,6 +88,7 @@ class _Search:
         self.small = combine([small_trade_off(self.groups, members) for members in small], self.need)
         self.program = ReclaimProgram(self.groups, large, self.small, self.need) if large else None
         self.sets = [jobs for g, jobs in enumerate(self.groups.jobs) for _ in self.groups.members[g]]
+        self.tree: ClosureTree | None = None
         self.termination: Termination = "finished"
 
         def told(jobs: set[int] | None, bound: int | None) -> None:
@@ -141,7 +132,7 @@ class _Search:
         for phase in self.phases():
             if phase.above < self.gap <= phase.up_to:
                 phase.run(self.clock.wall_s + phase.share * self.clock.remaining_s)
-            if self.gap == 0:
+            if self.gap <= self.options.gap:
                 return "finished"
             if self.clock.expired:
                 return "time_limit"
@@ -149,40 +140,42 @@ class _Search:
 
     def phases(self) -> tuple[_Phase, ...]:
         """The phases of the search, in order."""
-        p, few = self.parameters, {**TREE, "mip_max_nodes": self.parameters.few_nodes}
-        small_tree = p.weak if len(self.sets) <= p.few_servers else math.inf
+        p = self.parameters
+        small_tree = math.inf if len(self.sets) <= p.few_servers else p.weak
         return (
-            _Phase("linear relaxation", lambda until_s: self._solve(None, until_s), above=-math.inf),
+            _Phase("linear relaxation", self._relax, above=-math.inf),
             _Phase("short annealing", lambda until_s: self._anneal_jobs(p.short)),
-            _Phase("root of the tree", lambda until_s: self._solve(ROOT, until_s), up_to=p.hard),
+            _Phase("root of the tree", lambda until_s: self._branch(until_s, 1)),
             _Phase("long annealing", lambda until_s: self._anneal(p.long)),
-            _Phase("small tree", lambda until_s: self._solve(few, until_s), above=small_tree),
-            _Phase("spectral bound", self._spectral, above=p.weak, share=p.spectral_share),
-            _Phase("tree", lambda until_s: self._solve(TREE, until_s)),
+            _Phase("small tree", lambda until_s: self._branch(until_s, p.few_nodes), up_to=small_tree),
+            _Phase("spectral bound", self._spectral, above=p.open, share=p.spectral_share),
+            _Phase("tree", lambda until_s: self._branch(until_s, None)),
         )
 
-    def _solve(self, settings: dict[str, object] | None, until_s: float) -> None:
-        """Solve the integer program under `settings` of HiGHS; `None`: the linear relaxation."""
+    def _relax(self, until_s: float) -> None:
+        """Solve the linear relaxation of the integer program."""
         assert self.program is not None
-        program, relaxed = self.program, settings is None
-
-        def watch(x: FloatArray | None, bound: float | None) -> None:
-            if x is not None:
-                self._improve(program.preempted(x))
-            if bound is not None:
-                self.incumbent.raise_bound(whole_bound(bound))
-
         left = None if until_s == math.inf else max(until_s - self.clock.wall_s, 1e-3)
-        solved = solve_arrays(
-            program.model(relaxed),
-            replace(self.options, time_limit=left, gap=0.0),
-            start=program.values(self.best),
-            watch=watch,
-            extra={"mip_abs_gap": CLOSE, **(settings or {})},
-        )
-        watch(None if relaxed else solved.x, solved.bound)
-        self.info["nodes"] = solved.info["nodes"]
-        self.termination = solved.termination
+        solved = solve_arrays(self.program.model(), replace(self.options, time_limit=left, gap=0.0))
+        if solved.bound is not None:
+            self.incumbent.raise_bound(whole_bound(solved.bound))
+        self.info["nodes"] = 0
+
+    def _branch(self, until_s: float, nodes: int | None) -> None:
+        """Go on with the branch and bound, up to `nodes` nodes in all, until it is done or time or effort is out."""
+        if self.tree is None:
+            self.tree = ClosureTree(self.groups, self.need, self.best, self.parameters.closures)
+        tree, effort = self.tree, self.options.effort
+        most = min(n for n in (nodes, effort, math.inf) if n is not None)
+        tree.offer(self.best)
+        while not tree.done and tree.nodes < most and self.clock.wall_s < until_s and self.gap > self.options.gap:
+            tree.run(1)
+            if tree.fewest < len(self.best):
+                self._improve(tree.best)
+            self.incumbent.raise_bound(tree.bound)
+        self.info["nodes"] = tree.nodes
+        if effort is not None and tree.nodes >= effort and not tree.done:
+            self.termination = "effort_limit"
 
     def _spectral(self, until_s: float) -> None:
         """Rule out numbers of jobs from below by the spectral bound, on all servers at once."""
@@ -204,6 +197,8 @@ class _Search:
     def _anneal(self, parameters: AnnealingParameters) -> None:
         """Swap servers and jobs in turn."""
         for _ in range(self.parameters.long_runs):
+            if self.clock.expired:
+                break
             start, seed = self._chosen(self.best), self.options.seed
             self._improve(self._hit(anneal_union(self.sets, self.groups.n_jobs, start, seed, parameters)))
             self._anneal_jobs(parameters)
