@@ -13,9 +13,7 @@ import numba
 import numpy as np
 from numpy.typing import NDArray
 
-Int = NDArray[np.int64]
-Bool = NDArray[np.bool_]
-Float = NDArray[np.float64]
+from instances.arrays import BoolArray, FloatArray, IntArray
 
 UNIT = 1 << 20
 FAR = 1 << 60
@@ -32,12 +30,12 @@ class Network(NamedTuple):
     - `servers` (G,): servers of a group.
     """
 
-    first: Int
-    job: Int
-    group: Int
-    begin: Int
-    pair: Int
-    servers: Int
+    first: IntArray
+    job: IntArray
+    group: IntArray
+    begin: IntArray
+    pair: IntArray
+    servers: IntArray
 
 
 class Search(NamedTuple):
@@ -54,33 +52,33 @@ class Search(NamedTuple):
     - `gain` (2, J) float, `tried` (2, J): what values of a job raised the bound by in all, and how often tried.
     """
 
-    state: Int
+    state: IntArray
     fixed: NDArray[np.int8]
-    best: Bool
-    trail: Int
-    mark: Int
-    branch: Int
-    other: Int
-    price: Int
-    low: Int
-    flow: Int
-    kept: Int
-    spare: Int
-    room: Int
-    alive: Bool
-    level: Int
-    arc: Int
-    queue: Int
-    path: Int
-    left: Bool
-    right: Bool
-    reached: Bool
-    gain: Float
-    tried: Int
+    best: BoolArray
+    trail: IntArray
+    mark: IntArray
+    branch: IntArray
+    other: IntArray
+    price: IntArray
+    low: IntArray
+    flow: IntArray
+    kept: IntArray
+    spare: IntArray
+    room: IntArray
+    alive: BoolArray
+    level: IntArray
+    arc: IntArray
+    queue: IntArray
+    path: IntArray
+    left: BoolArray
+    right: BoolArray
+    reached: BoolArray
+    gain: FloatArray
+    tried: IntArray
 
 
 @numba.njit(cache=True)
-def copy(source: Int | Bool, target: Int | Bool) -> None:
+def copy(source: IntArray | BoolArray, target: IntArray | BoolArray) -> None:
     """Copy an array into another; slices of one assigned to the other take seconds to compile."""
     for i in range(len(source)):
         target[i] = source[i]
@@ -177,7 +175,7 @@ def _maximum_flow(net: Network, s: Search) -> None:
 
 
 @numba.njit(cache=True)
-def _line(net: Network, s: Search, chosen: Bool) -> tuple[int, int]:
+def _line(net: Network, s: Search, chosen: BoolArray) -> tuple[int, int]:
     """Jobs of `chosen` that are not fixed, and the servers of groups alive that they free."""
     cost, freed = 0, 0
     for j in range(len(chosen)):
@@ -196,7 +194,7 @@ def _line(net: Network, s: Search, chosen: Bool) -> tuple[int, int]:
 
 
 @numba.njit(cache=True)
-def _offer(s: Search, size: int, chosen: Bool) -> None:
+def _offer(s: Search, size: int, chosen: BoolArray) -> None:
     """Take the jobs that are preempted and the `chosen` ones, `size` in all, if they are fewer than the best."""
     if size < s.state[FEWEST]:
         s.state[FEWEST] = size

@@ -19,7 +19,7 @@ from models.aryl.closure_kernels import (
     PRICE,
     TRAIL,
     UNIT,
-    Int,
+    IntArray,
     Network,
     Search,
     copy,
@@ -55,7 +55,7 @@ def _score(net: Network, s: Search, job: int, mean: float) -> float:
 
 
 @numba.njit(cache=True)
-def _candidates(net: Network, s: Search, most: int) -> Int:
+def _candidates(net: Network, s: Search, most: int) -> IntArray:
     """At most `most` jobs that are not fixed, by score, but first those on which the two closures differ."""
     gain, servers = 1e-6, 1.0
     for j in range(len(s.fixed)):

@@ -12,7 +12,6 @@ from collections.abc import Sequence
 import numpy as np
 from scipy import sparse
 
-from instances.arrays import FloatArray
 from models.aryl.server_groups import ServerGroups, TradeOff
 from models.highs import LinearModel
 

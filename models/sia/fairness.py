@@ -6,8 +6,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from instances.arrays import FloatArray, IntArray
 from instances.sia import SiaOracle
-from instances.sia.arrays import FloatArray, IntArray, OracleArrays
+from instances.sia.arrays import OracleArrays
 
 
 @dataclass(frozen=True)

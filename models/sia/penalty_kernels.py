@@ -11,7 +11,8 @@ from typing import NamedTuple
 import numba
 import numpy as np
 
-from models.sia.kernels import Float, Int, Jobs, Random
+from instances.arrays import FloatArray, IntArray
+from models.sia.kernels import Jobs, Random
 
 LEAST_GAIN = 1e-7  # Gains below this one, in steps, are rounding errors.
 
@@ -22,17 +23,17 @@ class Shares(NamedTuple):
     `pool` of each job (J,), `inverse` of what each pool owns (P,), the share that is `free`, β of each step (T,).
     """
 
-    pool: Int
-    inverse: Float
+    pool: IntArray
+    inverse: FloatArray
     free: float
-    weight: Float
+    weight: FloatArray
 
 
 class Timeline(NamedTuple):
     """GPUs in use at each step, of each pool (P, T) and of all pools (T,)."""
 
-    use: Int
-    total: Int
+    use: IntArray
+    total: IntArray
 
 
 @numba.njit(cache=True)
@@ -66,7 +67,7 @@ def _over(line: Timeline, begin: int, end: int, capacity: int) -> int:
 
 
 @numba.njit(cache=True)
-def _target(rng: Random, jobs: Jobs, start: Int, job: int, pace: float) -> int:
+def _target(rng: Random, jobs: Jobs, start: IntArray, job: int, pace: float) -> int:
     """Another start of a job: anywhere in its window, near by, or flush with a start or an end of another job."""
     begin, length = jobs.submit[job], jobs.duration[job]
     way = rng.random()
@@ -94,9 +95,9 @@ def anneal_with_penalties(
     jobs: Jobs,
     shares: Shares,
     line: Timeline,
-    movable: Int,
-    start: Int,
-    best: Int,
+    movable: IntArray,
+    start: IntArray,
+    best: IntArray,
     lead: float,
     over: int,
     tries: int,

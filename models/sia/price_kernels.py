@@ -5,11 +5,12 @@ from __future__ import annotations
 import numba
 import numpy as np
 
-from models.sia.kernels import Float, Int, Jobs
+from instances.arrays import FloatArray, IntArray
+from models.sia.kernels import Jobs
 
 
 @numba.njit(cache=True)
-def least_charges(jobs: Jobs, pool: Int, prices: Float, use: Float) -> float:
+def least_charges(jobs: Jobs, pool: IntArray, prices: FloatArray, use: FloatArray) -> float:
     """Σ_j min_t (delay of j at t + price of the GPUs that it holds from t on); `use` (P, T) is that of these starts."""
     pools, horizon = prices.shape
     total = np.zeros((pools, horizon + 1))
@@ -32,7 +33,7 @@ def least_charges(jobs: Jobs, pool: Int, prices: Float, use: Float) -> float:
 
 
 @numba.njit(cache=True)
-def project(prices: Float, most: Float) -> None:
+def project(prices: FloatArray, most: FloatArray) -> None:
     """Put each column of `prices` (P, T) to the nearest point with prices >= 0 that add up to `most` (T,) or less."""
     pools = len(prices)
     ordered = np.empty(pools)

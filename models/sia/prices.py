@@ -17,8 +17,9 @@ from fractions import Fraction
 import numpy as np
 
 from instances import Stopwatch
+from instances.arrays import FloatArray, IntArray
 from instances.sia import SiaOracle
-from instances.sia.arrays import FloatArray, IntArray, OracleArrays
+from instances.sia.arrays import OracleArrays
 from models.sia.columns import Columns
 from models.sia.fairness import Fairness
 from models.sia.parameters import DEFAULTS, ExactParameters

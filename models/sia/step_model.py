@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy import sparse
 
-from instances.sia.arrays import BoolArray, FloatArray, IntArray
+from instances.arrays import BoolArray, FloatArray, IntArray
 from models.highs import LinearModel
 from models.sia.columns import Columns
 from models.sia.fairness import Fairness
