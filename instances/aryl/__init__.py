@@ -3,6 +3,7 @@
 The problems `aryl-elastic` and `aryl-reclaim`: data, examples, generators and checkers.
 """
 
+from instances.aryl.certificate import prove_elastic, prove_reclaim
 from instances.aryl.checker import check_elastic, check_reclaim
 from instances.aryl.elastic import ArylElastic, ElasticJob
 from instances.aryl.examples import figure_5, table_2, table_4
@@ -24,6 +25,8 @@ __all__ = [
     "elastic_jobs",
     "figure_5",
     "loaned_servers",
+    "prove_elastic",
+    "prove_reclaim",
     "spread_jobs",
     "table_2",
     "table_4",
