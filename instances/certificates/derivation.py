@@ -65,6 +65,10 @@ def proven_of(data: ProblemData, program: Program, text: str) -> Proven:
         if row != own:
             raise CheckFailed(f"CON {row.name}: not the constraint {own.name} of the instance")
     bound = proven_by(file)
+    values = [program.value(solution) for solution in file.solutions]
+    reached = file.upper if program.sense == "min" else file.lower
+    if reached not in values and (values or reached is not None):
+        raise CheckFailed(f"RTP: {reached} is not the objective of a solution in the file")
     leaves = sum(derived.reason.kind == "uns" for derived in file.derivations) + 1
     return Proven(bound, f"VIPR derivation, {leaves} {'leaf' if leaves == 1 else 'leaves'}")
 
