@@ -9,7 +9,7 @@ from typing import Any
 from instances.aryl import ArylElastic, ArylReclaim, check_elastic, check_reclaim, prove_elastic, prove_reclaim
 from instances.boa import BoaAllocation, check_allocation, prove_allocation
 from instances.certificates.certificate import Proven
-from instances.eva import EvaPacking, check_packing
+from instances.eva import EvaPacking, check_packing, prove_packing
 from instances.fields import ProblemData
 from instances.options import Solution
 from instances.sia import SiaOracle, check_oracle
@@ -29,7 +29,7 @@ class Problem:
 
 
 PROBLEMS: dict[str, Problem] = {
-    "eva-packing": Problem(EvaPacking, check_packing),
+    "eva-packing": Problem(EvaPacking, check_packing, prove_packing),
     "boa-allocation": Problem(BoaAllocation, check_allocation, prove_allocation),
     "aryl-elastic": Problem(ArylElastic, check_elastic, prove_elastic),
     "aryl-reclaim": Problem(ArylReclaim, check_reclaim, prove_reclaim),

@@ -4,6 +4,7 @@ doi 10.1145/3689031.3717483. The problem `eva-packing`: data, examples, generato
 """
 
 from instances.eva.arrays import PackingArrays, packing_arrays
+from instances.eva.certificate import prove_packing
 from instances.eva.checker import check_packing
 from instances.eva.examples import table_3
 from instances.eva.generators import table_7
@@ -26,6 +27,7 @@ __all__ = [
     "ec2_types",
     "interference",
     "packing_arrays",
+    "prove_packing",
     "table",
     "table_3",
     "table_7",
