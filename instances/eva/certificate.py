@@ -31,6 +31,7 @@ from instances.eva.price_sums import least_sum
 from instances.fields import STEPS, Frozen, steps
 from instances.validation import show, validated
 
+Kind = Literal["instances", "spent", "placed"]
 Whole = Annotated[int, Field(strict=True, ge=0, lt=1 << 62)]
 
 
@@ -41,7 +42,7 @@ class Branch(Frozen):
     their places in the instance.
     """
 
-    kind: Literal["instances", "spent", "placed"]
+    kind: Kind
     of: tuple[Whole, ...]
     tasks: tuple[Whole, ...] = ()
     amount: Whole
@@ -76,7 +77,7 @@ class PackingProof(Frozen):
 class Decision:
     """One side of a branch."""
 
-    kind: Literal["instances", "spent", "placed"]
+    kind: Kind
     of: tuple[int, ...]
     tasks: tuple[int, ...]
     least: bool

@@ -11,12 +11,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from instances import Options
-from instances.eva.certificate import Branch, Decision, Packing
+from instances.eva.certificate import Branch, Decision, Kind, Packing
 from models.highs import rerun, solver
 
 FloatArray = NDArray[np.float64]
 WHOLE = 1e-6  # an amount this near to a whole number counts as one
-Aggregate = tuple[str, tuple[int, ...], tuple[int, ...]]
+Aggregate = tuple[Kind, tuple[int, ...], tuple[int, ...]]
 
 
 @dataclass(frozen=True)
@@ -174,31 +174,40 @@ class BranchingProgram:
             last[key] = i
 
     def candidates(self, relaxed: Relaxed, most: int) -> list[Branch]:
-        """Branches on fractional amounts, the most fractional of each kind, but for tasks that one type alone takes."""
-        packing, used = self.packing, np.flatnonzero(relaxed.x > 1e-9)
-        types, families = range(len(packing.price)), sorted(set(packing.family))
-        by_family = [tuple(k for k in types if packing.family[k] == f) for f in families]
+        """Branches on fractional amounts, the most fractional of each kind.
+
+        What is spent on the types of a family from some price up moves the bound where the numbers of single types do
+        not: two instances stand in for one of twice the size, whatever a decision says of either.
+        """
+        packing = self.packing
+        types = range(len(packing.price))
+        by_family = [tuple(k for k in types if packing.family[k] == f) for f in sorted(set(packing.family))]
+        from_price_up = [
+            tuple(k for k in family if packing.price[k] >= least)
+            for family in by_family
+            for least in sorted({packing.price[k] for k in family})
+        ]
         singles = [(k,) for k in types]
-        found: list[list[tuple[float, Branch]]] = []
-
-        def look(kind: str, sets: Sequence[tuple[int, ...]], classes: Sequence[int | None]) -> None:
-            here: list[tuple[float, Branch]] = []
-            for of in sets:
-                for c in classes:
-                    aggregate: Aggregate = (kind, of, () if c is None else (c,))
-                    amount = sum(float(relaxed.x[p]) * self._entry(aggregate, *self.columns[p]) for p in used)
-                    part = abs(amount - round(amount))
-                    if part > WHOLE:
-                        unit = self._unit(of) if kind == "spent" else 1
-                        tasks = () if c is None else tuple(self.classes[c])
-                        branch = Branch(kind=kind, of=of, tasks=tasks, amount=math.floor(amount) * unit)
-                        here.append((-part, branch))
-            found.append(sorted(here, key=lambda pair: pair[0])[:most])
-
-        look("instances", singles, [None])
-        look("spent", by_family, [None])
+        classes = range(len(self.classes))
+        found = self._fractional(relaxed, "spent", from_price_up, [None])[:most]
         if len(by_family) > 1:
-            look("placed", by_family, range(len(self.classes)))
-        if not any(found):
-            look("placed", singles, range(len(self.classes)))
-        return [branch for some in found for _, branch in some]
+            found += self._fractional(relaxed, "placed", by_family, classes)[:most]
+        found += self._fractional(relaxed, "instances", singles, [None])[:most]
+        return found or self._fractional(relaxed, "placed", singles, classes)[:most]
+
+    def _fractional(
+        self, relaxed: Relaxed, kind: Kind, sets: Sequence[tuple[int, ...]], classes: Sequence[int | None]
+    ) -> list[Branch]:
+        """Branches on the amounts of a kind that are fractional, the most fractional first."""
+        found: list[tuple[float, Branch]] = []
+        used = np.flatnonzero(relaxed.x > 1e-9)
+        for of in sets:
+            for c in classes:
+                aggregate: Aggregate = (kind, of, () if c is None else (c,))
+                amount = sum(float(relaxed.x[p]) * self._entry(aggregate, *self.columns[p]) for p in used)
+                if (part := abs(amount - round(amount))) <= WHOLE:
+                    continue
+                unit = self._unit(of) if kind == "spent" else 1
+                tasks = () if c is None else tuple(self.classes[c])
+                found.append((-part, Branch(kind=kind, of=of, tasks=tasks, amount=math.floor(amount) * unit)))
+        return [branch for _, branch in sorted(found, key=lambda pair: pair[0])]
