@@ -49,12 +49,16 @@ class Branch(Frozen):
 
 
 class Leaf(Frozen):
-    """Duals: `scale` S, `tasks` (one an entry), `decisions` (one each on the way from the root); `value` is D."""
+    """Duals: `scale` S, `tasks` (one an entry), `decisions` (one each on the way from the root).
+
+    `types`: mu of each type. `bound`: D / S, in price units, as p/q.
+    """
 
     scale: Annotated[int, Field(strict=True, ge=1, lt=1 << 62)]
     tasks: tuple[Whole, ...]
     decisions: tuple[Whole, ...]
-    value: Annotated[int, Field(strict=True)]
+    types: tuple[Annotated[int, Field(strict=True, gt=-(1 << 62), lt=1 << 62)], ...]
+    bound: Annotated[str, Field(pattern=r"^-?\d{1,60}(/[1-9]\d{0,60})?$")]
 
 
 class Node(Frozen):
@@ -121,6 +125,9 @@ class Packing:
             few = Decision(kind, branch.of, (), False, branch.amount)
         if branch.amount % step:
             raise CheckFailed(f"a branch on an amount of {branch.amount}, no multiple of {step}")
+        whole = [k for k, f in enumerate(self.family) if f == self.family[branch.of[0]]]
+        if kind == "placed" and len(branch.of) > 1 and sorted(branch.of) != whole:
+            raise CheckFailed(f"a branch on tasks placed on {branch.of[:5]}, neither a type nor a family")
         return few, Decision(kind, branch.of, branch.tasks, True, branch.amount + step)
 
     def worths(
@@ -222,11 +229,14 @@ def _bound(packing: Packing, place: int, leaf: Leaf, decisions: Sequence[Decisio
     if len(leaf.tasks) != len(packing.count) or len(leaf.decisions) != len(decisions):
         raise CheckFailed(f"nodes[{place}]: must have a dual for each entry and each decision")
     weighed = list(zip(decisions, leaf.decisions, strict=True))
-    if (value := packing.value(leaf.tasks, weighed)) != leaf.value:
-        raise CheckFailed(f"nodes[{place}]: the duals have the value {value}, not {leaf.value}")
+    value = packing.value(leaf.tasks, weighed)
+    if Fraction(leaf.bound) != Fraction(value, leaf.scale):
+        raise CheckFailed(f"nodes[{place}]: the duals prove {Fraction(value, leaf.scale)}, not {leaf.bound}")
     worth, mu = packing.worths(leaf.tasks, weighed)
+    if tuple(mu) != leaf.types:
+        raise CheckFailed(f"nodes[{place}]: the duals of the types are not those of the decisions")
     for k, price in enumerate(packing.price):
         target = leaf.scale * price - mu[k]
         if target < 0 or packing.best(k, worth[k], target)[1]:
             raise CheckFailed(f"nodes[{place}]: a pattern of type {k} is worth more than its price")
-    return packing.bound(leaf.scale, leaf.value)
+    return packing.bound(leaf.scale, value)

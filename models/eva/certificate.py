@@ -10,7 +10,7 @@ from __future__ import annotations
 import heapq
 import json
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from itertools import count
 
@@ -33,7 +33,8 @@ def certificate(data: EvaPacking, solution: Solution | None, bound: float, optio
     """A proof of `bound`, or of the best bound that the limits allow. Raises NoCertificate where there is none."""
     tree = _Tree(data, bound, options)
     tree.grow()
-    nodes, leaves = tree.written(), sum(node.children is None for node in tree.nodes)
+    nodes = tree.written()
+    leaves = sum("leaf" in node for node in nodes)
     content = {
         "gapwise_certificate": VERSION,
         "problem": data.problem,
@@ -48,11 +49,20 @@ def certificate(data: EvaPacking, solution: Solution | None, bound: float, optio
 
 
 @dataclass
+class _Duals:
+    """Whole-number duals: `scale`, of the entries' `tasks` and of the `decisions`."""
+
+    scale: int
+    tasks: tuple[int, ...]
+    decisions: tuple[int, ...]
+
+
+@dataclass
 class _Node:
     """A node with the best duals known, its own or those of its parent, and what they prove."""
 
     decisions: tuple[Decision, ...]
-    leaf: Leaf
+    duals: _Duals
     bound: int
     branch: Branch | None = None
     children: tuple[int, int] | None = None
@@ -67,8 +77,7 @@ class _Tree:
         self.clock = Stopwatch(options.time_limit)
         self.program = BranchingProgram(self.packing, options)
         self.start = 1 << max(0, BITS - max(self.packing.price).bit_length())
-        nothing = Leaf(scale=1, tasks=(0,) * len(self.packing.count), decisions=(), value=0)
-        self.nodes = [_Node((), nothing, 0)]
+        self.nodes = [_Node((), _Duals(1, (0,) * len(self.packing.count), ()), 0)]
 
     @property
     def bound(self) -> int:
@@ -90,9 +99,9 @@ class _Tree:
                 continue
             node.branch, node.children = branch, (len(self.nodes), len(self.nodes) + 1)
             for side in self.packing.sides(branch):
-                leaf = node.leaf.model_copy(update={"decisions": (*node.leaf.decisions, 0)})
+                duals = replace(node.duals, decisions=(*node.duals.decisions, 0))
                 heapq.heappush(heap, (node.bound, next(ticket), len(self.nodes)))
-                self.nodes.append(_Node((*node.decisions, side), leaf, node.bound))
+                self.nodes.append(_Node((*node.decisions, side), duals, node.bound))
 
     @property
     def _over(self) -> bool:
@@ -131,9 +140,8 @@ class _Tree:
             raised = max(raised, -(-(most + mu[k]) // price))
         value = packing.value(tasks, weighed)
         bound = packing.bound(raised, value)
-        if bound > node.bound or not node.leaf.value:
-            node.bound = max(bound, node.bound)
-            node.leaf = Leaf(scale=raised, tasks=tuple(tasks), decisions=tuple(d for _, d in weighed), value=value)
+        if bound > node.bound:
+            node.bound, node.duals = bound, _Duals(raised, tuple(tasks), tuple(y for _, y in weighed))
         return grown
 
     def _branch(self, node: _Node, relaxed: Relaxed) -> Branch | None:
@@ -151,11 +159,45 @@ class _Tree:
         return None if best is None else best[1]
 
     def written(self) -> list[dict[str, object]]:
-        """The nodes in JSON form."""
-        found: list[dict[str, object]] = []
-        for node in self.nodes:
-            if node.branch is None:
-                found.append({"leaf": node.leaf.model_dump()})
+        """The nodes in JSON form, the root first.
+
+        A branch that the leaves on one of its sides make no use of is left out: they prove as much without it.
+        """
+        kept: dict[int, int | None] = {}  # of each node the child that stands for it, if one does
+        used: dict[int, set[int]] = {}  # decisions, by depth, that the leaves under a node use
+        for place in range(len(self.nodes) - 1, -1, -1):
+            node = self.nodes[place]
+            if node.children is None:
+                used[place], kept[place] = {i for i, y in enumerate(node.duals.decisions) if y}, None
+                continue
+            depth = len(node.decisions)
+            spare = [child for child in node.children if depth not in used[child]]
+            kept[place] = spare[0] if spare else None
+            used[place] = used[spare[0]] if spare else set().union(*(used[child] for child in node.children))
+        found: list[dict[str, object]] = [{}]
+        left: list[tuple[int, int, tuple[int, ...]]] = [(0, 0, ())]  # place, where it goes, depths of its decisions
+        while left:
+            place, to, depths = left.pop()
+            node = self.nodes[place]
+            if (instead := kept[place]) is not None:
+                left.append((instead, to, depths))
+            elif node.branch is None or node.children is None:
+                found[to] = {"leaf": self._leaf(node, depths).model_dump()}
             else:
-                found.append({"branch": node.branch.model_dump(), "children": node.children})
+                children = len(found), len(found) + 1
+                found[to] = {"branch": node.branch.model_dump(), "children": children}
+                found += [{}, {}]
+                deeper = (*depths, len(node.decisions))
+                left += [(child, at, deeper) for child, at in zip(node.children, children, strict=True)]
         return found
+
+    def _leaf(self, node: _Node, depths: tuple[int, ...]) -> Leaf:
+        weighed = [(node.decisions[i], node.duals.decisions[i]) for i in depths]
+        value = self.packing.value(node.duals.tasks, weighed)
+        return Leaf(
+            scale=node.duals.scale,
+            tasks=node.duals.tasks,
+            decisions=tuple(y for _, y in weighed),
+            types=tuple(self.packing.worths(node.duals.tasks, weighed)[1]),
+            bound=str(Fraction(value, node.duals.scale)),
+        )
