@@ -33,8 +33,8 @@ def read_result(content: Any) -> Result:
     return validated(Result, content, root="")
 
 
-def see_result(instance: Instance, result: Result) -> float:
-    """The objective of a result, whose solution the checker has passed.
+def see_result(instance: Instance, result: Result) -> None:
+    """See that a result is of the instance, that the checker passes its solution, and that its figures agree.
 
     Raises InputError for a result of another instance or without what could be verified, and CheckFailed.
     """
@@ -57,7 +57,12 @@ def see_result(instance: Instance, result: Result) -> float:
         raise CheckFailed(f"solution: {next(iter(verdict.violations), 'has no objective')}")
     if verdict.objective != result.objective:
         raise CheckFailed(f"objective: {result.objective!r} is claimed, the solution has {verdict.objective!r}")
-    return verdict.objective
+    try:
+        closed = gap(result.objective, result.bound, data.sense)
+    except ValueError as error:
+        raise CheckFailed(str(error)) from error
+    if closed is None or result.gap is None or not agree(closed, result.gap):
+        raise CheckFailed(f"gap: {result.gap!r} is claimed, objective and bound make it {closed!r}")
 
 
 def see_bound(instance: Instance, result: Result, certificate: str) -> Verified:
@@ -75,14 +80,8 @@ def see_bound(instance: Instance, result: Result, certificate: str) -> Verified:
         raise InputError(str(error)) from error
     assert result.bound is not None
     assert result.objective is not None
-    claimed = Fraction(result.bound)
+    assert result.gap is not None
+    claimed = Fraction(repr(result.bound))
     if claimed > proven.bound if data.sense == "minimize" else claimed < proven.bound:
         raise CheckFailed(f"bound: {result.bound!r} is claimed, {float(proven.bound)!r} is proved")
-    try:
-        closed = gap(result.objective, result.bound, data.sense)
-    except ValueError as error:
-        raise CheckFailed(str(error)) from error
-    assert closed is not None
-    if result.gap is None or not agree(closed, result.gap):
-        raise CheckFailed(f"gap: {result.gap!r} is claimed, objective and bound make it {closed!r}")
-    return Verified(result.objective, result.bound, closed, proven.how)
+    return Verified(result.objective, result.bound, result.gap, proven.how)

@@ -93,8 +93,8 @@ class Certification:
 
 
 def rounded(bound: Fraction, sense: Sense) -> float:
-    """The nearest number that is no better a bound."""
+    """The nearest number that is, as it is written, no better a bound."""
     near = float(bound)
     if sense == "minimize":
-        return math.nextafter(near, -math.inf) if Fraction(near) > bound else near
-    return math.nextafter(near, math.inf) if Fraction(near) < bound else near
+        return math.nextafter(near, -math.inf) if Fraction(repr(near)) > bound else near
+    return math.nextafter(near, math.inf) if Fraction(repr(near)) < bound else near

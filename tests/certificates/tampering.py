@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import random
+from collections.abc import Sequence
+from typing import Any
+
+HEAD = ("gapwise_certificate", "problem", "instance")
 
 
 def tampered_vipr(text: str, seed: int) -> str:
@@ -28,3 +33,44 @@ def tampered_vipr(text: str, seed: int) -> str:
     words[w] = str(int(top) + chance.choice((-1, 1))) + (f"/{under}" if under else "")
     lines[k] = " ".join(words)
     return "\n".join(lines) + "\n"
+
+
+def tampered_json(text: str, seed: int) -> str:
+    """A certificate in JSON with one number off by one, or one entry of a list missing."""
+    chance = random.Random(seed)
+    content = json.loads(text)
+    places = [place for place in _places(content) if place[0] not in HEAD]
+    lists = [place for place in places if place and isinstance(place[-1], int)]
+    if seed % 4 == 0 and lists:
+        *way, last = chance.choice(lists)
+        _at(content, way).pop(last)
+        return json.dumps(content)
+    *way, last = chance.choice([place for place in places if _number(_at(content, place))])
+    holder = _at(content, way)
+    holder[last] = _off_by_one(holder[last], chance)
+    return json.dumps(content)
+
+
+def _places(content: Any, way: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
+    """The ways to all that is in lists and objects."""
+    pairs = content.items() if isinstance(content, dict) else enumerate(content) if isinstance(content, list) else ()
+    return [place for key, value in pairs for place in ((*way, key), *_places(value, (*way, key)))]
+
+
+def _at(content: Any, way: Sequence[Any]) -> Any:
+    for key in way:
+        content = content[key]
+    return content
+
+
+def _number(value: Any) -> bool:
+    return isinstance(value, int | str) and str(value).lstrip("-").replace("/", "").isdigit()
+
+
+def _off_by_one(value: Any, chance: random.Random) -> Any:
+    if isinstance(value, bool):
+        return not value
+    if isinstance(value, int):
+        return value + chance.choice((-1, 1))
+    top, _, under = value.partition("/")
+    return str(int(top) + chance.choice((-1, 1))) + (f"/{under}" if under else "")
