@@ -131,15 +131,12 @@ class BranchAndBound:
     def search(self) -> Tree:
         """Branch, best bound first, until every leaf reaches the target or a limit ends the search."""
         root = self._node(())
-        heap = [(root.bound, 0, root)]
-        while heap:
-            worst = heap[0][2]
-            if self._done(worst) or self._out_of_time():
-                break
-            heapq.heappop(heap)
-            for child in self._branched(worst):
-                heapq.heappush(heap, (child.bound, self.count, child))
+        heap = [] if self._done(root) else [(root.bound, 0, root)]
+        while heap and not self._out_of_time():
+            for child in self._branched(heapq.heappop(heap)[2]):
                 self.count += 1
+                if not self._done(child):
+                    heapq.heappush(heap, (child.bound, self.count, child))
         return Tree(self.sign * _value(root), root, _leaves(root))
 
     def _out_of_time(self) -> bool:

@@ -8,7 +8,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from decimal import ROUND_FLOOR, Context, Decimal
 from fractions import Fraction
-from math import isqrt
+from itertools import pairwise
+from math import isqrt, lcm
 
 from instances.boa.allocation import BoaAllocation, JobClass
 from instances.boa.budget import proven
@@ -16,7 +17,7 @@ from instances.boa.speedup import Curve
 
 DIGITS = 50
 NOISE = Fraction(1, 10 ** (DIGITS - 5))  # relative: more than Decimal's rounding of a power amounts to
-Corner = tuple[Fraction, Fraction]
+Corner = tuple[int, Fraction]
 
 
 def exact(number: float) -> Fraction:
@@ -52,12 +53,16 @@ def root_at_most(square: Fraction) -> Fraction:
 def corners(curve: Curve, max_width: int | None) -> list[Corner]:
     """Corners of the least non-decreasing concave function above a measured table, cut at `max_width`."""
     assert curve.table is not None
-    points = [(Fraction(k), exact(s)) for k, s in zip(curve.table.gpus, curve.table.speedup, strict=True)]
+    speeds = [exact(s) for s in curve.table.speedup]
+    unit = lcm(*(s.denominator for s in speeds))
+    points = [(k, s.numerator * (unit // s.denominator)) for k, s in zip(curve.table.gpus, speeds, strict=True)]
     if max_width is not None and max_width < points[-1][0]:
         at = next(i for i, (k, _) in enumerate(points) if k > max_width)
         (k0, s0), (k1, s1) = points[at - 1], points[at]
-        points = [*points[:at], (Fraction(max_width), s0 + (s1 - s0) * (max_width - k0) / (k1 - k0))]
-    found: list[Corner] = []
+        points = [(k, s * (k1 - k0)) for k, s in points[:at]]
+        points.append((max_width, s0 * (k1 - max_width) + s1 * (max_width - k0)))
+        unit *= k1 - k0
+    found: list[tuple[int, int]] = []
     for k, s in points:
         if found and s <= found[-1][1]:
             continue
@@ -67,7 +72,7 @@ def corners(curve: Curve, max_width: int | None) -> list[Corner]:
                 break
             found.pop()
         found.append((k, s))
-    return found
+    return [(k, Fraction(s, unit)) for k, s in found]
 
 
 def last_width(curve: Curve, max_width: int | None) -> int | None:
@@ -88,16 +93,12 @@ def times(curve: Curve, max_width: int | None, last: int) -> list[Fraction | Non
         return [power_at_most(Fraction(1, k), a) for k in widths]
     end, points = last_width(curve, max_width) or 0, corners(curve, max_width)
     found: list[Fraction | None] = []
-    at = 0
-    for k in widths:
-        while at + 1 < len(points) and points[at + 1][0] <= k:
-            at += 1
-        speed = points[at][1]
-        if at + 1 < len(points):
-            (k0, s0), (k1, s1) = points[at], points[at + 1]
-            speed = s0 + (s1 - s0) * (k - k0) / (k1 - k0)
-        found.append(1 / speed if k <= end else None)
-    return found
+    for (k0, s0), (k1, s1) in pairwise(points):
+        first, second = s0.numerator * s1.denominator, s1.numerator * s0.denominator
+        unit = s0.denominator * s1.denominator * (k1 - k0)
+        found += [Fraction(unit, first * (k1 - k) + second * (k - k0)) for k in range(k0, min(k1, last + 1))]
+    found += [1 / points[-1][1]] * max(0, min(end, last) - len(found))
+    return found + [None] * (last - len(found))
 
 
 def least_length(curve: Curve, value: Fraction, price: Fraction, max_width: int | None, whole: bool) -> Fraction:

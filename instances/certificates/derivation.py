@@ -142,7 +142,8 @@ def _combined(known: Sequence[_Known], multipliers: Coefficients, where: str) ->
         right += factor * row.right
         assumed |= row.assumed
         for i, a in row.coefficients.items():
-            total[i] = total[i] + factor * a if i in total else factor * a
+            product = factor if a == 1 else factor * a
+            total[i] = total[i] + product if i in total else product
     signs.discard(0)
     if len(signs) > 1:
         raise CheckFailed(f"{where}: a multiplier has the wrong sign")

@@ -51,8 +51,9 @@ class Program:
 
 def box(variables: Sequence[str], lower: int = 0, upper: int = 1) -> tuple[Row, ...]:
     """The bounds lower <= x_i <= upper of every variable, in the order of the variables."""
+    low, high, one = Fraction(lower), Fraction(upper), Fraction(1)
     rows = []
     for i, name in enumerate(variables):
-        rows.append(Row(f"{name}_lower", "G", Fraction(lower), {i: Fraction(1)}))
-        rows.append(Row(f"{name}_upper", "L", Fraction(upper), {i: Fraction(1)}))
+        rows.append(Row(f"{name}_lower", "G", low, {i: one}))
+        rows.append(Row(f"{name}_upper", "L", high, {i: one}))
     return tuple(rows)

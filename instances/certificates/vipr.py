@@ -111,6 +111,7 @@ class _Reader:
             first += 1
         self.words: Iterator[str] = iter("\n".join(lines[first:]).split())
         self.place = "VER"
+        self.numbers: dict[str, Fraction] = {}  # read so far: most numbers come many times
 
     def file(self) -> Vipr:
         self._section("VER")
@@ -176,12 +177,15 @@ class _Reader:
         return int(word)
 
     def _number(self, word: str) -> Fraction:
+        if word in self.numbers:
+            return self.numbers[word]
         if len(word) > LONGEST or not word.isascii() or not NUMBER.fullmatch(word):
             raise self._bad("must be a rational number", word)
         try:
-            return Fraction(word)
+            self.numbers[word] = Fraction(word)
         except ZeroDivisionError:
             raise self._bad("must be a rational number", word) from None
+        return self.numbers[word]
 
     def _end(self, open_end: str) -> Fraction | None:
         word = self._word()

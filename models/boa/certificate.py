@@ -8,7 +8,7 @@ from contextlib import suppress
 from fractions import Fraction
 from typing import Any
 
-from instances import CheckFailed, Options, Solution
+from instances import CheckFailed, Options, Solution, check
 from instances.boa import BoaAllocation, planned, proven
 from instances.boa.certificate import lagrangian
 from instances.boa.unit_network import UnitNetwork, Units, unit_network
@@ -29,7 +29,8 @@ def certificate(data: BoaAllocation, solution: Solution | None, bound: float, op
     """A proof of `bound`, or of the best bound that is in reach. Raises NoCertificate where there is none."""
     if data.unsolved:
         raise NoCertificate(data.unsolved)
-    return _convex(data) if data.convex else _units(data, bound)
+    objective = None if solution is None else check(data, solution).objective
+    return _convex(data) if data.convex else _units(data, bound if objective is None else objective)
 
 
 def _written(data: BoaAllocation, content: dict[str, Any], bound: Fraction, how: str) -> Certificate:
@@ -51,18 +52,17 @@ def _rounded(price: float) -> Fraction:
     return Fraction(round(Fraction(price) * 2**bits), 2**bits)
 
 
-def _units(data: BoaAllocation, bound: float) -> Certificate:
-    """The optimum in units where it is found by search, else the Lagrangian in units."""
+def _units(data: BoaAllocation, latest: float) -> Certificate:
+    """The optimum in units where it is found by search among policies up to `latest`, else the Lagrangian in units."""
     dual = prepare(data).dual
     dual.maximise(planned(data.budget))
     price = dual.best(data.budget)[0].mu
-    network = _network(data, bound, price)
+    network = _network(data, latest, price)
     units = network.units
     length = shortest(network)
     found = None
     with suppress(NoCertificate):
-        # Rounded down, the optimum may be some units less than the bound, and with the checker's slack a little more.
-        found = fastest(network, math.ceil(bound * (1 + 1e-9) * 2.0**units.time))
+        found = fastest(network, math.ceil(latest * (1 + 1e-12) * 2.0**units.time))
     closed = found is not None
     value = found if found is not None else max(0, -(-(length - units.price * network.budget) // units.scale))
     content = {

@@ -27,7 +27,7 @@ from tests.certificates.tampering import tampered_vipr
 FEW = Options(effort=200)
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=20, deadline=None)
 @given(elastic("jct-reduction"))
 def test_the_knapsack_of_an_instance_has_its_solutions_and_objectives(data):
     program = knapsack_program(data)
@@ -39,7 +39,7 @@ def test_the_knapsack_of_an_instance_has_its_solutions_and_objectives(data):
             assert float(program.value(point)) == verdict.objective
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=20, deadline=None)
 @given(reclaims(6, 6))
 def test_the_program_of_reclaiming_has_its_solutions_and_objectives(data):
     program = reclaim_program(data)
@@ -52,7 +52,7 @@ def test_the_program_of_reclaiming_has_its_solutions_and_objectives(data):
             assert not all(row.holds({i: v for i, v in point.items() if i != hit[0]}) for row in program.rows)
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=20, deadline=None)
 @given(elastic("jct-reduction"))
 def test_every_knapsack_is_proved(data):
     result = exact(data)
@@ -69,7 +69,7 @@ def test_every_knapsack_is_proved(data):
     assert made.bound >= Fraction(best) * (1 - Fraction(1, 10**12))
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=20, deadline=None)
 @given(reclaims(6, 6))
 def test_every_reclaiming_is_proved(data):
     result = exact(data)

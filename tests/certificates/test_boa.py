@@ -25,7 +25,7 @@ def made(data: BoaAllocation):
     return result, certificate(data, result.solution, result.bound, Options())
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=20, deadline=None)
 @given(allocations())
 def test_the_certificate_of_whole_widths_proves_the_optimum(data):
     _, found = made(data)

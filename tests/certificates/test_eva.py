@@ -59,7 +59,7 @@ def test_the_least_sum_of_prices_is_the_least_of_all(prices, amount):
     assert least_sum(prices, amount) == min(s for s in sums if s >= amount)
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=20, deadline=None)
 @given(packings())
 def test_every_packing_is_proved(data):
     result = exact(data)
