@@ -17,7 +17,7 @@ from experiments.harness.run import Run
 from experiments.output.csv import csv_text
 from experiments.output.folder import files_first, ready_folder, write_certified, write_results
 from experiments.output.table import print_table
-from experiments.output.terminal import as_json, err, line
+from experiments.output.terminal import as_json, err, line, print_line
 from experiments.session import Session
 from instances import Result
 
@@ -63,15 +63,24 @@ def solve(
 
 
 def _certified(runs: list[Run], results: list[Result], folder: Path, session: Session) -> list[Result]:
-    """The results with the bounds that are proved in `folder`; a line says which have no certificate, and why."""
-    tasks = [Certification(run, result) for run, result in zip(runs, results, strict=True)]
-    found = session.outcomes(tasks, None, _told, lambda i, certified: as_json(i, certified.result))
-    for certified in found:
+    """The results with the bounds that are proved in `folder`; a line says which have no certificate, and why.
+
+    A result without a bound, as of a heuristic, stays as it is.
+    """
+    bounded = [i for i, result in enumerate(results) if result.bound is not None and result.solved]
+    if session.format == "json":
+        for i in sorted(set(range(len(results))) - set(bounded)):
+            print_line(as_json(i, results[i]))
+    tasks = [Certification(runs[i], results[i]) for i in bounded]
+    known = dict(enumerate(results))
+    outcomes = session.outcomes(tasks, None, _told, lambda i, certified: as_json(i, certified.result))
+    for i, certified in zip(bounded, outcomes, strict=True):
+        known[i] = certified.result
         if certified.text is not None and certified.kind is not None:
             write_certified(folder, certified.result, certified.kind, certified.text)
         elif session.quiet or err.is_terminal:
             err.print(_told(certified))
-    return [certified.result for certified in found]
+    return [known[i] for i in range(len(results))]
 
 
 def _told(certified: Certified) -> str:

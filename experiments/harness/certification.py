@@ -13,7 +13,7 @@ from experiments.harness.own import resolve
 from experiments.harness.run import Run
 from experiments.harness.task import Digests
 from experiments.papers import CERTIFIERS
-from instances import Result
+from instances import CheckFailed, Result
 from instances.certificates import Certificate, NoCertificate
 from instances.fields import Frozen, Sense
 from instances.result import Termination
@@ -34,7 +34,7 @@ class Certified(Frozen):
 
 @dataclass(frozen=True)
 class Certification:
-    """The certificate of the result of a run. It has the time limit of the run to itself."""
+    """The certificate of the result of a run, which has a bound. It has the time limit of the run to itself."""
 
     run: Run
     result: Result
@@ -54,8 +54,7 @@ class Certification:
     def work(self, diary: Diary) -> Certificate | str:
         """The certificate, or why there is none."""
         result, data = self.result, self.run.instance.data
-        if result.bound is None or not result.solved:
-            return "the result has no bound" if result.solved else "there is no solution"
+        assert result.bound is not None
         if result.problem not in CERTIFIERS:
             return f"no certificates are written for {result.problem}"
         try:
@@ -76,7 +75,10 @@ class Certification:
             info={**result.info, "certificate": found.how},
         )
         known = Found(answer, method.kind, method.honours)
-        checked = concluded(self.run.entry, self.run.instance, known, self.run.options)
+        try:
+            checked = concluded(self.run.entry, self.run.instance, known, self.run.options)
+        except CheckFailed as error:
+            return Certified(result=self.result, reason=f"the proof contradicts the solution: {error}")
         return Certified(result=checked, kind=found.kind, text=found.text)
 
     def ended(self, told: Told, termination: Termination, reason: str) -> Certified:
