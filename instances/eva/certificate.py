@@ -19,7 +19,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from math import gcd
-from typing import Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 from pydantic import Field
 
@@ -30,6 +30,9 @@ from instances.eva.packing import EvaPacking
 from instances.eva.price_sums import least_sum
 from instances.fields import STEPS, Frozen, steps
 from instances.validation import show, validated
+
+if TYPE_CHECKING:
+    from instances.eva.best_pattern import Best
 
 Kind = Literal["instances", "spent", "placed"]
 Whole = Annotated[int, Field(strict=True, ge=0, lt=1 << 62)]
@@ -155,12 +158,12 @@ class Packing:
         """The least sum of prices that is at least value / scale."""
         return least_sum(self.price, -(-value // scale))
 
-    def best(self, k: int, value: Sequence[int], target: int) -> tuple[int, list[int]]:
-        """The worth over `target`, and the pattern by entry, of the best pattern of type k; else the target, and none.
+    def best(self, k: int, value: Sequence[int], target: int, steps: int | None = None) -> Best:
+        """The best pattern of type k, by entry, that is worth more than `target`, by at most so many steps of search.
 
         Entries that are alike are searched as one.
         """
-        from instances.eva.best_pattern import Room, most_worth  # its compiler takes a while to load
+        from instances.eva.best_pattern import STEPS, Best, Room, most_worth  # its compiler takes a while to load
 
         alike: dict[tuple[int, ...], list[int]] = {}
         for t, (needs, worth) in enumerate(zip(self.demand[self.family[k]], value, strict=True)):
@@ -171,15 +174,15 @@ class Packing:
             self.capacity[k],
             [sum(self.count[t] for t in g) for g in groups],
         )
-        worth, found = most_worth(room, [value[g[0]] for g in groups], target)
-        if not found:
-            return worth, []
+        found = most_worth(room, [value[g[0]] for g in groups], target, STEPS if steps is None else steps)
+        if not found.pattern:
+            return found
         pattern = [0] * len(value)
-        for group, n in zip(groups, found, strict=True):
+        for group, n in zip(groups, found.pattern, strict=True):
             for t in group:
                 pattern[t] = min(n, self.count[t])
                 n -= pattern[t]
-        return worth, pattern
+        return Best(found.worth, pattern, found.complete)
 
 
 def prove_packing(data: EvaPacking, text: str) -> Proven:
@@ -237,6 +240,9 @@ def _bound(packing: Packing, place: int, leaf: Leaf, decisions: Sequence[Decisio
         raise CheckFailed(f"nodes[{place}]: the duals of the types are not those of the decisions")
     for k, price in enumerate(packing.price):
         target = leaf.scale * price - mu[k]
-        if target < 0 or packing.best(k, worth[k], target)[1]:
+        found = None if target < 0 else packing.best(k, worth[k], target)
+        if found is None or found.pattern:
             raise CheckFailed(f"nodes[{place}]: a pattern of type {k} is worth more than its price")
+        if not found.complete:
+            raise NoCertificate(f"nodes[{place}]: the search for the best pattern of type {k} is too long")
     return packing.bound(leaf.scale, value)

@@ -22,8 +22,9 @@ from instances.eva.certificate import Branch, Decision, Leaf, Packing
 from instances.fields import STEPS
 from models.eva.branching_program import BranchingProgram, Relaxed
 
-BITS = 42  # a dual has about so many bits at most, for the exact search to hold
+BITS = 40  # a dual has about so many bits at most, for the exact search to hold
 ROUNDS = 400  # of pricing in one node
+FEW_STEPS, MANY_STEPS = 100_000, 20_000_000  # of a search for a pattern: for one that pays, and to see that none does
 CLOSE = 1e-7  # reduced costs, as a share of the price, that are left to the scale
 CANDIDATES = 6  # branches of each kind whose children are solved
 DEARER = 16  # factor by which what is left out becomes dearer where it is worth its price
@@ -110,20 +111,27 @@ class _Tree:
     def _relax(self, node: _Node) -> Relaxed:
         """Solve the linear program of a node with patterns by pricing, and keep the best duals on the way."""
         self.program.set(node.decisions)
+        steps = FEW_STEPS
         for _ in range(ROUNDS):
             relaxed = self.program.solve()
-            grown = self._price(node, relaxed)
+            grown, complete = self._price(node, relaxed, steps)
             if node.bound >= self.target or self.clock.expired:
                 break
             if grown:
+                continue
+            if not complete and steps < MANY_STEPS:
+                steps = MANY_STEPS
                 continue
             if not relaxed.short:
                 break
             self.program.raise_shortage(DEARER)
         return relaxed
 
-    def _price(self, node: _Node, relaxed: Relaxed) -> bool:
-        """Make the duals of a linear program whole and feasible; whether pricing gave new patterns."""
+    def _price(self, node: _Node, relaxed: Relaxed, steps: int) -> tuple[bool, bool]:
+        """Make the duals of a linear program whole and feasible.
+
+        Whether pricing, by so many steps of search for each type, gave new patterns, and whether it was complete.
+        """
         packing, scale = self.packing, self.start
         largest = max(1.0, *relaxed.tasks, *(abs(d) for d in relaxed.decisions))
         while scale > 1 and largest * scale >= 2.0 ** (BITS + 1):
@@ -131,18 +139,19 @@ class _Tree:
         tasks = [int(y * scale) for y in relaxed.tasks]
         weighed = [(d, int(y * scale)) for d, y in zip(node.decisions, relaxed.decisions, strict=True)]
         worth, mu = packing.worths(tasks, weighed)
-        raised, grown = scale, False
+        raised, grown, complete = scale, False, True
         for k, price in enumerate(packing.price):
             target = max(0, scale * price - mu[k])
-            most, pattern = packing.best(k, worth[k], target)
-            if pattern and most - target > CLOSE * scale * price:
-                grown |= self.program.add(k, pattern)
-            raised = max(raised, -(-(most + mu[k]) // price))
+            best = packing.best(k, worth[k], target, steps)
+            if best.pattern and best.worth - target > CLOSE * scale * price:
+                grown |= self.program.add(k, best.pattern)
+            raised = max(raised, -(-(best.worth + mu[k]) // price))
+            complete &= best.complete
         value = packing.value(tasks, weighed)
         bound = packing.bound(raised, value)
-        if bound > node.bound:
+        if complete and bound > node.bound:
             node.bound, node.duals = bound, _Duals(raised, tuple(tasks), tuple(y for _, y in weighed))
-        return grown
+        return grown, complete
 
     def _branch(self, node: _Node, relaxed: Relaxed) -> Branch | None:
         """The branch whose children gain most; `None` where everything that is counted is whole."""

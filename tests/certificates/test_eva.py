@@ -38,7 +38,9 @@ def test_the_best_pattern_is_the_best_of_all(seed):
         if (np.array(held) @ np.array(demand) <= np.array(capacity)).all():
             best = max(best, sum(a * v for a, v in zip(held, value, strict=True)))
     target = int(draw.integers(0, best + 2))
-    worth, found = most_worth(Room(demand, capacity, count), value, target)
+    answer = most_worth(Room(demand, capacity, count), value, target)
+    worth, found = answer.worth, answer.pattern
+    assert answer.complete
     assert worth == max(best, target)
     assert bool(found) == (best > target)
     if found:
