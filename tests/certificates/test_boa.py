@@ -34,13 +34,12 @@ def test_the_certificate_of_whole_widths_proves_the_optimum(data):
     assert found.bound <= Fraction(best_policy(data)) * (1 + Fraction(1, 10**14))
 
 
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=20, deadline=None)
 @given(allocations(types=2, most_epochs=2))
 def test_the_certificate_with_several_types_is_no_better_than_any_policy(data):
     result, found = made(data)
     assert prove_allocation(data, found.text).bound == found.bound
-    assert float(found.bound) == pytest.approx(result.bound, rel=1e-7)
-    assert float(found.bound) <= result.objective * (1 + 1e-14)
+    assert result.bound * (1 - 1e-9) <= float(found.bound) <= result.objective * (1 + 1e-14)
 
 
 CURVES = st.one_of(
