@@ -9,7 +9,7 @@ import typer
 
 from experiments.entry import run_app
 
-COMMANDS = ("gap_study", "pareto", "solve", "simulate")
+COMMANDS = ("gap_study", "pareto", "solve", "simulate", "verify")
 
 
 def main() -> None:

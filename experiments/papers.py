@@ -19,6 +19,8 @@ METHODS: dict[str, tuple[Entry, ...]] = eva.METHODS | boa.METHODS | aryl.METHODS
 """The methods of each problem: exact ones first, then the papers' heuristics."""
 BUILDERS: dict[str, str] = eva.BUILDERS | boa.BUILDERS | aryl.BUILDERS | sia.BUILDERS
 """Where the literal Pyomo model of a problem is built, `module:function`."""
+CERTIFIERS: dict[str, str] = eva.CERTIFIERS | boa.CERTIFIERS | aryl.CERTIFIERS
+"""Where the certificate of a bound is made, `module:function`."""
 ONLINE: dict[str, Online] = sia_simulation.ONLINE_OF
 """How the workloads of a problem are simulated."""
 REFERENCES = (eva_reference, boa_reference, aryl_reference, sia_reference)

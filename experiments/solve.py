@@ -9,14 +9,17 @@ import typer
 
 from experiments import flags
 from experiments.entry import exit_status, run
+from experiments.harness.certification import Certification, Certified
 from experiments.harness.export import export
 from experiments.harness.instance_set import instances_at
 from experiments.harness.plan import plan
+from experiments.harness.run import Run
 from experiments.output.csv import csv_text
-from experiments.output.folder import files_first, write_results
+from experiments.output.folder import files_first, ready_folder, write_certified, write_results
 from experiments.output.table import print_table
-from experiments.output.terminal import as_json, err, line
+from experiments.output.terminal import as_json, err, line, print_line
 from experiments.session import Session
+from instances import Result
 
 
 @flags.common()
@@ -34,6 +37,9 @@ def solve(
     write_model: Annotated[
         Path | None, typer.Option(help="Also export the paper's literal model, to FILE.lp or FILE.mps.")
     ] = None,
+    certificate: Annotated[
+        Path | None, typer.Option(help="Also write results and what proves their bounds to this folder, for `verify`.")
+    ] = None,
 ) -> None:
     """Solve instance files with one or several methods and print one row for each."""
     instances = [instance for path in paths for instance in instances_at([path]).values()]
@@ -42,14 +48,44 @@ def solve(
         export(instances, write_model)
         if not session.quiet:
             err.print(f"wrote {write_model}")
+    if certificate is not None:
+        ready_folder(certificate)
     with session.store() as store:
-        results = session.outcomes(runs, store, line, as_json)
+        results = session.outcomes(runs, store, line, None if certificate else as_json)
+        if certificate is not None:
+            results = _certified(runs, results, certificate, session)
         with files_first(lambda: write_results(session.folder, results)):
             if session.format == "table":
                 print_table(results)
             elif session.format == "csv":
                 print(csv_text(results), end="")
     raise typer.Exit(exit_status(results, store))
+
+
+def _certified(runs: list[Run], results: list[Result], folder: Path, session: Session) -> list[Result]:
+    """The results with the bounds that are proved in `folder`; a line says which have no certificate, and why.
+
+    A result without a bound, as of a heuristic, stays as it is.
+    """
+    bounded = [i for i, result in enumerate(results) if result.bound is not None and result.solved]
+    if session.format == "json":
+        for i in sorted(set(range(len(results))) - set(bounded)):
+            print_line(as_json(i, results[i]))
+    tasks = [Certification(runs[i], results[i]) for i in bounded]
+    known = dict(enumerate(results))
+    outcomes = session.outcomes(tasks, None, _told, lambda i, certified: as_json(i, certified.result))
+    for i, certified in zip(bounded, outcomes, strict=True):
+        known[i] = certified.result
+        if certified.text is not None and certified.kind is not None:
+            write_certified(folder, certified.result, certified.kind, certified.text)
+        elif session.quiet or err.is_terminal:
+            err.print(_told(certified))
+    return [known[i] for i in range(len(results))]
+
+
+def _told(certified: Certified) -> str:
+    said = "certified" if certified.reason is None else f"no certificate: {certified.reason}"
+    return f"{line(certified.result)}; {said}"
 
 
 if __name__ == "__main__":

@@ -6,9 +6,18 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from instances.aryl import ArylElastic, ArylLoaning, ArylReclaim, check_elastic, check_reclaim
-from instances.boa import BoaAllocation, BoaRenting, check_allocation
-from instances.eva import EvaCloud, EvaPacking, check_packing
+from instances.aryl import (
+    ArylElastic,
+    ArylLoaning,
+    ArylReclaim,
+    check_elastic,
+    check_reclaim,
+    prove_elastic,
+    prove_reclaim,
+)
+from instances.boa import BoaAllocation, BoaRenting, check_allocation, prove_allocation
+from instances.certificates.certificate import Proven
+from instances.eva import EvaCloud, EvaPacking, check_packing, prove_packing
 from instances.fields import ProblemData
 from instances.online import Workload
 from instances.options import Solution
@@ -18,17 +27,21 @@ from instances.verdict import Verdict
 
 @dataclass(frozen=True)
 class Problem:
-    """A problem's data type and its checker `check(data, solution)`, which raises MalformedSolution."""
+    """A problem's data type and its checker `check(data, solution)`, which raises MalformedSolution.
+
+    `prove(data, text)`: what a certificate proves of a bound; `None` where no certificates are written.
+    """
 
     data: type[ProblemData]
     check: Callable[[Any, Solution], Verdict]
+    prove: Callable[[Any, str], Proven] | None = None
 
 
 PROBLEMS: dict[str, Problem] = {
-    "eva-packing": Problem(EvaPacking, check_packing),
-    "boa-allocation": Problem(BoaAllocation, check_allocation),
-    "aryl-elastic": Problem(ArylElastic, check_elastic),
-    "aryl-reclaim": Problem(ArylReclaim, check_reclaim),
+    "eva-packing": Problem(EvaPacking, check_packing, prove_packing),
+    "boa-allocation": Problem(BoaAllocation, check_allocation, prove_allocation),
+    "aryl-elastic": Problem(ArylElastic, check_elastic, prove_elastic),
+    "aryl-reclaim": Problem(ArylReclaim, check_reclaim, prove_reclaim),
     "sia-oracle": Problem(SiaOracle, check_oracle),
 }
 WORKLOADS: dict[str, type[Workload]] = {data.problem: data for data in (EvaCloud, BoaRenting, ArylLoaning)}

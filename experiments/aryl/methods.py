@@ -61,6 +61,7 @@ def _costly_reclaim_literal(data: Any) -> bool:
 
 
 BUILDERS = {"aryl-elastic": "models.aryl:build_elastic", "aryl-reclaim": "models.aryl:build_reclaim"}
+CERTIFIERS = dict.fromkeys(BUILDERS, "models.aryl.certificate:certificate")
 METHODS: dict[str, tuple[Entry, ...]] = {
     "aryl-elastic": (
         Entry("exact", "models.aryl:exact", _unfit_elastic_exact, starts=ELASTIC_STARTS),

@@ -42,6 +42,7 @@ def _unfit_heuristic(data: BoaAllocation) -> str | None:
 
 
 BUILDERS = {"boa-allocation": "models.boa:build_literal"}
+CERTIFIERS = {"boa-allocation": "models.boa.certificate:certificate"}
 METHODS: dict[str, tuple[Entry, ...]] = {
     "boa-allocation": (
         Entry("exact", "models.boa:exact", _unfit_exact, starts=STARTS),

@@ -43,6 +43,7 @@ def _most(data: EvaPacking, task: Task, kind: InstanceType) -> int:
 
 BUILDERS = {"eva-packing": "models.eva:build_literal"}
 HEURISTICS = ("full-reconfiguration", "full-reconfiguration-first", "no-packing")
+CERTIFIERS = {"eva-packing": "models.eva.certificate:certificate"}
 METHODS: dict[str, tuple[Entry, ...]] = {
     "eva-packing": (
         Entry("exact", "models.eva:exact", starts=HEURISTICS),

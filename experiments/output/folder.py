@@ -48,6 +48,14 @@ def files_first(write: Callable[[], None]) -> Iterator[None]:
         raise fault
 
 
+def write_certified(folder: Path, result: Result, kind: str, text: str) -> None:
+    """A result and its certificate, two files of one name, in `folder`."""
+    content = result.model_dump_json(indent=1) + "\n"
+    write_whole(folder / result_file(result.instance, result.method), content.encode())
+    ending = "vipr" if kind == "vipr" else "certificate.json"
+    write_whole(folder / result_file(result.instance, result.method, ending), text.encode())
+
+
 def write_results(folder: Path | None, results: Iterable[Result]) -> None:
     """`results.csv` and one JSON file a result, with its solution, in `folder`, if there is one."""
     if folder is None:
@@ -59,13 +67,13 @@ def write_results(folder: Path | None, results: Iterable[Result]) -> None:
         write_whole(folder / result_file(result.instance, result.method), content.encode())
 
 
-def result_file(instance: str, method: str) -> str:
-    """The name of the file for the result of `method` on `instance`.
+def result_file(instance: str, method: str, ending: str = "json") -> str:
+    """The name of the file for the result of `method` on `instance`, or for what else belongs to it, by its `ending`.
 
     A short name of small letters, digits and `._+-` stays as it is. Any other is made of those and followed by `~`,
     which no plain name has, and a digest: some file systems take capitals for small letters.
     """
-    return f"{part(instance, dots=True)}.{part(method, dots=False)}.json"
+    return f"{part(instance, dots=True)}.{part(method, dots=False)}.{ending}"
 
 
 def part(name: str, dots: bool) -> str:

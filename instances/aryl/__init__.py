@@ -3,6 +3,7 @@
 The problems `aryl-elastic` and `aryl-reclaim` and the workload `aryl-loaning`: data, examples, generators, checkers.
 """
 
+from instances.aryl.certificate import prove_elastic, prove_reclaim
 from instances.aryl.checker import check_elastic, check_reclaim
 from instances.aryl.elastic import ArylElastic, ElasticJob
 from instances.aryl.examples import figure_5, table_2, table_4
@@ -29,6 +30,8 @@ __all__ = [
     "figure_5",
     "loaned_servers",
     "loaning_days",
+    "prove_elastic",
+    "prove_reclaim",
     "spread_jobs",
     "table_2",
     "table_4",

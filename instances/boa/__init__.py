@@ -6,6 +6,7 @@ The problem `boa-allocation` and the workload `boa-renting`: data, examples, gen
 from instances.boa.allocation import BoaAllocation, Epoch, GpuType, JobClass, hull_deviation, least_budget, least_cost
 from instances.boa.arrays import WidthArrays, affordable_width, oversize, shares, width_arrays
 from instances.boa.budget import enough, granted, on_grid_from, planned, proven, within_budget
+from instances.boa.certificate import prove_allocation
 from instances.boa.checker import check_allocation
 from instances.boa.examples import figure_1, newtrace
 from instances.boa.generators import poisson_renting, random_allocation
@@ -46,6 +47,7 @@ __all__ = [
     "oversize",
     "planned",
     "poisson_renting",
+    "prove_allocation",
     "proven",
     "random_allocation",
     "shares",

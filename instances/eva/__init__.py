@@ -5,6 +5,7 @@ data, examples, generators, traces and checker.
 """
 
 from instances.eva.arrays import PackingArrays, packing_arrays
+from instances.eva.certificate import prove_packing
 from instances.eva.checker import check_packing
 from instances.eva.cloud import CloudJob, CloudType, EvaCloud, TaskClass
 from instances.eva.examples import table_3
@@ -33,6 +34,7 @@ __all__ = [
     "interference",
     "most_kept",
     "packing_arrays",
+    "prove_packing",
     "random_workloads",
     "synthetic_cloud",
     "table",

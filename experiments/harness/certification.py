@@ -1,0 +1,102 @@
+"""A certification: a certificate for the bound of a finished run."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import Any, Literal
+
+from experiments.harness.apply import Found, concluded, load_method
+from experiments.harness.diary import Diary, Told
+from experiments.harness.own import resolve
+from experiments.harness.run import Run
+from experiments.harness.task import Digests
+from experiments.papers import CERTIFIERS
+from instances import CheckFailed, Result
+from instances.certificates import Certificate, NoCertificate
+from instances.fields import Frozen, Sense
+from instances.result import Termination
+
+
+class Certified(Frozen):
+    """A result whose bound is what its certificate proves; without one, the result as it was and the `reason`."""
+
+    result: Result
+    kind: Literal["vipr", "json"] | None = None
+    text: str | None = None
+    reason: str | None = None
+
+    @property
+    def options(self) -> dict[str, Any]:
+        return self.result.options
+
+
+@dataclass(frozen=True)
+class Certification:
+    """The certificate of the result of a run, which has a bound. It has the time limit of the run to itself."""
+
+    run: Run
+    result: Result
+
+    @property
+    def time_limit(self) -> float | None:
+        return self.run.options.time_limit
+
+    @property
+    def modules(self) -> tuple[str, ...]:
+        target = CERTIFIERS.get(self.result.problem)
+        return () if target is None else (target.partition(":")[0],)
+
+    def label(self) -> tuple[str, str]:
+        return self.run.label()
+
+    def work(self, diary: Diary) -> Certificate | str:
+        """The certificate, or why there is none."""
+        result, data = self.result, self.run.instance.data
+        assert result.bound is not None
+        if result.problem not in CERTIFIERS:
+            return f"no certificates are written for {result.problem}"
+        try:
+            certify = resolve(CERTIFIERS[result.problem])
+            found: Certificate = certify(data, result.solution, result.bound, self.run.options)
+            return found
+        except NoCertificate as error:
+            return str(error)
+
+    def outcome(self, found: Certificate | str) -> Certified:
+        """The result with the bound of its certificate, which may be less than it was."""
+        if isinstance(found, str):
+            return Certified(result=self.result, reason=found)
+        method, result = load_method(self.run.entry), self.result
+        answer = replace(
+            result.unchecked(),
+            bound=rounded(found.bound, result.sense),
+            info={**result.info, "certificate": found.how},
+        )
+        known = Found(answer, method.kind, method.honours)
+        try:
+            checked = concluded(self.run.entry, self.run.instance, known, self.run.options)
+        except CheckFailed as error:
+            return Certified(result=self.result, reason=f"the proof contradicts the solution: {error}")
+        return Certified(result=checked, kind=found.kind, text=found.text)
+
+    def ended(self, told: Told, termination: Termination, reason: str) -> Certified:
+        return Certified(result=self.result, reason=reason)
+
+    def content(self, digests: Digests) -> dict[str, Any]:
+        return {**self.run.content(digests), "certificate": True}
+
+    def kept(self, outcome: Certified) -> bool:
+        return False
+
+    def recalled(self, text: str) -> Certified | None:
+        return None
+
+
+def rounded(bound: Fraction, sense: Sense) -> float:
+    """The nearest number that is, as it is written, no better a bound."""
+    near = float(bound)
+    if sense == "minimize":
+        return math.nextafter(near, -math.inf) if Fraction(repr(near)) > bound else near
+    return math.nextafter(near, math.inf) if Fraction(repr(near)) < bound else near

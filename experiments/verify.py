@@ -1,0 +1,65 @@
+"""`python -m experiments.verify INSTANCE RESULT CERTIFICATE`: verify a result without any solver."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from experiments.entry import FAILED, run
+from experiments.output.terminal import err
+from instances import CheckFailed, InputError, load
+from instances.files import read_bytes, read_json
+from instances.text import shown
+from instances.verify import read_result, see_bound, see_result
+
+
+def verify(
+    instance: Annotated[Path, typer.Argument(help="Instance file.", show_default=False)],
+    result: Annotated[Path, typer.Argument(help="Result, as `solve` writes it.", show_default=False)],
+    certificate: Annotated[
+        Path, typer.Argument(help="Certificate, as `solve --certificate` writes it.", show_default=False)
+    ],
+) -> None:
+    """Verify the solution and the bound of a result in rational arithmetic."""
+    try:
+        problem = load(instance)
+        content = read_json(result)
+        with _named(result):
+            claimed = read_result(content)
+            see_result(problem, claimed)
+        text = _text(certificate)
+        with _named(certificate):
+            verified = see_bound(problem, claimed, text)
+    except CheckFailed as error:
+        err.print(f"gapwise: {shown(str(error))}")
+        raise typer.Exit(FAILED) from error
+    print(
+        f"verified: {shown(problem.name)}: objective {verified.objective!r} {problem.data.unit}, "
+        f"bound {verified.bound!r}, gap {verified.gap:.2g}; {verified.how}"
+    )
+
+
+def _text(path: Path) -> str:
+    try:
+        return read_bytes(path).decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise InputError(f"{path}: not UTF-8: {error.reason}") from error
+
+
+@contextmanager
+def _named(path: Path) -> Iterator[None]:
+    """A block whose errors name the file."""
+    try:
+        yield
+    except CheckFailed as error:
+        raise CheckFailed(f"{path}: {error}") from error
+    except InputError as error:
+        raise InputError(f"{path}: {error}") from error
+
+
+if __name__ == "__main__":
+    run(verify)

@@ -1,0 +1,94 @@
+"""The programs that certificates of Aryl's problems rest on, written down from the data alone.
+
+A certificate is a VIPR file of the program; whoever verifies it builds the program anew and compares every number.
+"""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+from instances.aryl.elastic import ArylElastic
+from instances.aryl.reclaim import ArylReclaim
+from instances.certificates.certificate import NoCertificate, Proven
+from instances.certificates.derivation import proven_of
+from instances.certificates.program import Program, Row, box
+from instances.options import Solution
+
+MOST = 200_000  # variables of a program that is written down
+ONE = Fraction(1)
+
+
+def prove_elastic(data: ArylElastic, text: str) -> Proven:
+    """What the VIPR file `text` proves of the knapsack. Raises InputError, or CheckFailed where it does not hold."""
+    return proven_of(data, knapsack_program(data), text)
+
+
+def prove_reclaim(data: ArylReclaim, text: str) -> Proven:
+    """What the VIPR file `text` proves of the reclaiming. Raises InputError, or CheckFailed where it does not hold."""
+    return proven_of(data, reclaim_program(data), text)
+
+
+def knapsack_program(data: ArylElastic) -> Program:
+    """The multiple-choice knapsack: x_j_w is 1 where job j (by its place) runs on w workers, w^min_j included.
+
+    Maximise the seconds that the workers save over the base demand; one number of workers a job; the GPUs of all are
+    at most those that there are. Raises NoCertificate for a mean JCT, and where the numbers are too many to list.
+    """
+    if data.objective != "jct-reduction":
+        raise NoCertificate("the bound of a mean JCT rests on a search whose steps are not written down")
+    choices = data.choices()
+    if (count := sum(len(workers) for workers in choices)) > MOST:
+        raise NoCertificate(f"{count:,} numbers of workers to choose from, more than {MOST:,}")
+    names: list[str] = []
+    objective: dict[int, Fraction] = {}
+    used: dict[int, Fraction] = {}
+    rows: list[Row] = []
+    for j, (job, workers) in enumerate(zip(data.jobs, choices, strict=True)):
+        first = len(names)
+        slowest = job.exact_work / data.throughput(job, job.min_workers)
+        for w in workers:
+            saved = slowest - job.exact_work / data.throughput(job, w)
+            if saved:
+                objective[len(names)] = saved
+            used[len(names)] = Fraction(job.gpus_per_worker * w)
+            names.append(f"x_{j}_{w}")
+        rows.append(Row(f"one_{j}", "E", ONE, dict.fromkeys(range(first, len(names)), ONE)))
+    rows.append(Row("gpus", "L", Fraction(data.whole_gpus), used))
+    bounds = box(names)
+    return Program(tuple(names), frozenset(range(len(names))), "max", objective, (*bounds, *rows), len(bounds))
+
+
+def knapsack_point(data: ArylElastic, solution: Solution) -> dict[int, Fraction]:
+    """A solution as a point of the knapsack."""
+    point, first = {}, 0
+    for job, workers in zip(data.jobs, data.choices(), strict=True):
+        point[first + solution["workers"][job.id] - workers[0]] = ONE
+        first += len(workers)
+    return point
+
+
+def reclaim_program(data: ArylReclaim) -> Program:
+    """The program of section 4: z_j is 1 where job j (by its place) is preempted, x_s where server s goes back.
+
+    Minimise the preempted jobs; `reclaim` servers go back; a job is preempted with each server of its base workers.
+    Raises NoCertificate where the pairs of a job and a server are too many to list.
+    """
+    if (count := sum(len(job.servers) for job in data.jobs)) > MOST:
+        raise NoCertificate(f"{count:,} pairs of a job and a server, more than {MOST:,}")
+    jobs = len(data.jobs)
+    place = {server: jobs + s for s, server in enumerate(data.servers)}
+    names = [f"z_{j}" for j in range(jobs)] + [f"x_{s}" for s in range(len(data.servers))]
+    rows = [Row("reclaim", "E", Fraction(data.reclaim), dict.fromkeys(place.values(), ONE))]
+    for j, job in enumerate(data.jobs):
+        for server in job.servers:
+            rows.append(Row(f"hit_{j}_{place[server] - jobs}", "G", Fraction(0), {j: ONE, place[server]: -ONE}))
+    bounds = box(names)
+    objective = dict.fromkeys(range(jobs), ONE)
+    return Program(tuple(names), frozenset(range(len(names))), "min", objective, (*bounds, *rows), len(bounds))
+
+
+def reclaim_point(data: ArylReclaim, solution: Solution) -> dict[int, Fraction]:
+    """A solution as a point of the program."""
+    gone = set(solution["servers"])
+    point = {j: ONE for j, job in enumerate(data.jobs) if gone.intersection(job.servers)}
+    return point | {len(data.jobs) + s: ONE for s, server in enumerate(data.servers) if server in gone}

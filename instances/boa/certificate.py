@@ -1,0 +1,134 @@
+"""Certificates of `boa-allocation`: a price of the budget, and what it proves.
+
+Convex problems: the Lagrangian at the price. Whole widths: the Lagrangian in whole units, or where the gap is closed
+the optimum in units, found by exact search.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from fractions import Fraction
+from typing import Annotated, Any, Literal
+
+from pydantic import Field
+
+from instances.boa.allocation import BoaAllocation
+from instances.boa.rational import budget, exact, least_length, share
+from instances.boa.unit_network import Units, unit_network
+from instances.boa.unit_optimum import fastest, shortest
+from instances.certificates.certificate import Proven
+from instances.certificates.header import see_instance, see_version
+from instances.errors import CheckFailed, InputError
+from instances.fields import Frozen
+from instances.validation import show, validated
+
+WHOLE = re.compile(r"-?\d{1,2000}")
+RATIONAL = re.compile(r"\d{1,2000}(/\d{1,2000})?")
+
+
+class ConvexProof(Frozen):
+    """`bound` is the Lagrangian at the `price`, hours for a unit of the budget."""
+
+    kind: Literal["lagrangian"]
+    price: str
+    bound: str
+
+
+class UnitProof(Frozen):
+    """Whole widths, in units of 2^-`time_bits` hours and 2^-`cost_bits` of the budget's unit.
+
+    `shortest`: the length of the classes' shortest paths, a unit of time weighing `scale` and one of cost `price`.
+    `bound`: units of time; `closed`: whether that is the optimum in units, or the Lagrangian.
+    """
+
+    kind: Literal["units"]
+    time_bits: Annotated[int, Field(strict=True, ge=0, le=200)]
+    cost_bits: Annotated[int, Field(strict=True, ge=0, le=200)]
+    scale: Annotated[int, Field(strict=True, ge=1, le=1 << 40)]
+    price: Annotated[int, Field(strict=True, ge=0, le=1 << 60)]
+    shortest: Annotated[int, Field(strict=True, ge=0, le=1 << 62)]
+    bound: Annotated[int, Field(strict=True, ge=0, le=1 << 62)]
+    closed: bool
+
+
+def prove_allocation(data: BoaAllocation, text: str) -> Proven:
+    """What the certificate `text` proves. Raises InputError, NoCertificate, or CheckFailed where it does not hold."""
+    content = _content(text)
+    see_version(content.pop("gapwise_certificate", None))
+    see_instance(data, content.pop("problem", None), content.pop("instance", None))
+    if data.unsolved:
+        raise InputError(data.unsolved)
+    if data.convex:
+        return _convex(data, validated(ConvexProof, content, root=""))
+    return _units(data, validated(UnitProof, content, root=""))
+
+
+def _content(text: str) -> dict[str, Any]:
+    try:
+        content = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise InputError(f"not valid JSON: {error}") from error
+    if not isinstance(content, dict):
+        raise InputError(f"must be an object, got {show(content)}")
+    return content
+
+
+def _convex(data: BoaAllocation, proof: ConvexProof) -> Proven:
+    bound, price = _number(proof.bound, "bound"), _number(proof.price, "price")
+    try:
+        found = lagrangian(data, price)
+    except ValueError as error:
+        raise CheckFailed(f"price: {error}") from error
+    if found != bound:
+        raise CheckFailed(f"bound: {float(bound)!r} is claimed, the price proves {float(found)!r}")
+    return Proven(bound, "Lagrangian at a rational price of the budget")
+
+
+def _number(text: str, name: str) -> Fraction:
+    if not RATIONAL.fullmatch(text) or text.endswith("/0"):
+        raise InputError(f"{name}: must be a rational number p/q >= 0, got {show(text)}")
+    try:
+        return Fraction(text)
+    except ZeroDivisionError:
+        raise InputError(f"{name}: must be a rational number p/q >= 0, got {show(text)}") from None
+
+
+def _units(data: BoaAllocation, proof: UnitProof) -> Proven:
+    units = Units(proof.time_bits, proof.cost_bits, proof.scale, proof.price)
+    network = unit_network(data, units)
+    length = shortest(network)
+    if length != proof.shortest:
+        raise CheckFailed(f"shortest: {proof.shortest} is claimed, the shortest paths have {length}")
+    if proof.closed:
+        found = fastest(network, proof.bound)
+        how = "optimum in whole units, by search of the paths near the shortest"
+    else:
+        found = -(-(length - units.price * network.budget) // units.scale)
+        how = "Lagrangian in whole units"
+    if found != proof.bound:
+        raise CheckFailed(f"bound: {proof.bound} units are claimed, {'more' if found is None else found} are proved")
+    return Proven(Fraction(proof.bound) / 2**proof.time_bits, how)
+
+
+def lagrangian(data: BoaAllocation, price: Fraction) -> Fraction:
+    """A number not over the least of time + price * (cost - budget), over all policies.
+
+    Raises ValueError where that falls for ever.
+    """
+    total = -price * budget(data)
+    for c in data.classes:
+        factor, arrivals = share(data, c), exact(c.arrivals_per_hour)
+        for epoch in c.epochs:
+            size = exact(epoch.size_hours)
+            total += size * min(
+                least_length(
+                    epoch.speedup.on(t.name),
+                    factor,
+                    price * arrivals * exact(t.price),
+                    data.max_width,
+                    data.widths == "integer",
+                )
+                for t in data.gpu_types
+            )
+    return max(total, Fraction(0))

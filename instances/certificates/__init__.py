@@ -1,0 +1,27 @@
+"""Certificates: what proves the bound of a result, in files that can be checked without any solver.
+
+This package knows programs and derivations; what an instance's own program is, and certificates that are no
+derivations, are in the folder of its paper, `certificate.py`.
+"""
+
+from instances.certificates.certificate import Certificate, NoCertificate, Proven
+from instances.certificates.derivation import proven_by, proven_of
+from instances.certificates.header import digest
+from instances.certificates.program import Program, Row
+from instances.certificates.vipr import Derived, Reason, Vipr, read_vipr, write_vipr
+
+__all__ = [
+    "Certificate",
+    "Derived",
+    "NoCertificate",
+    "Program",
+    "Proven",
+    "Reason",
+    "Row",
+    "Vipr",
+    "digest",
+    "proven_by",
+    "proven_of",
+    "read_vipr",
+    "write_vipr",
+]

@@ -1,0 +1,30 @@
+"""What ties a certificate to its instance."""
+
+from __future__ import annotations
+
+import hashlib
+
+from instances.errors import InputError
+from instances.fields import ProblemData
+
+VERSION = 1
+
+
+def digest(data: ProblemData) -> str:
+    """Digest of all that is in the data of an instance."""
+    content = f"{data.problem} {data.model_dump_json(exclude_defaults=True)}"
+    return hashlib.sha256(content.encode("utf-8", "surrogatepass")).hexdigest()
+
+
+def see_version(version: object) -> None:
+    """Raise InputError where a certificate is of another version of this project's."""
+    if type(version) is not int or version != VERSION:
+        raise InputError(f"gapwise: must be {VERSION}, got {str(version)[:40]}")
+
+
+def see_instance(data: ProblemData, problem: object, stated: object) -> None:
+    """Raise InputError where a certificate is of another instance than `data`."""
+    if problem != data.problem:
+        raise InputError(f"problem: must be {data.problem}, as in the instance, got {str(problem)[:40]}")
+    if stated != digest(data):
+        raise InputError(f"instance: the certificate is of another instance, of digest {str(stated)[:16]}")

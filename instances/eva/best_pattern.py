@@ -1,0 +1,213 @@
+"""The pattern of a type that is worth most, by exact search in whole numbers.
+
+Depth first over the classes. What a partial pattern can still gain is bounded by the room that is left: in each
+resource no class is worth more for its demand than the best one to come. In a mix of the resources the classes come in
+the order of their worth for their demand, and the room is filled in that order, the last task in part (Dantzig, 1957).
+Resources of many steps are rounded down to few for the bounds, never for what fits.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from itertools import product
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+from instances.certificates.certificate import NoCertificate
+
+IntArray = NDArray[np.int64]
+COARSE = 1 << 16  # steps of a resource in a bound
+PARTS = 4  # of a mix
+LARGEST = 1 << 62
+STEPS = 200_000_000  # steps of one search
+
+
+@dataclass(frozen=True)
+class Room:
+    """A type to be filled with classes of which there are `count` (n,) tasks each, of `demand` (n, R) in `capacity`."""
+
+    demand: list[list[int]]
+    capacity: list[int]
+    count: list[int]
+
+
+@dataclass(frozen=True)
+class Best:
+    """The most that a pattern is `worth`, and the `pattern`, where that is over the target; else the target and none.
+
+    `complete`: whether the search came to its end; where it did not, there may be more.
+    """
+
+    worth: int
+    pattern: list[int]
+    complete: bool = True
+
+
+def most_worth(room: Room, value: list[int], target: int, steps: int = STEPS) -> Best:
+    """The best pattern over `target`, by at most so many steps of search.
+
+    `value`: what a task of each class is worth, at least 0. Raises NoCertificate where numbers are too large for 64
+    bits.
+    """
+    usable = [
+        i
+        for i, (d, v) in enumerate(zip(room.demand, value, strict=True))
+        if v > 0 and room.count[i] and all(a <= b for a, b in zip(d, room.capacity, strict=True))
+    ]
+    if target < 0:
+        raise ValueError("the empty pattern is worth more than a target below 0")
+    if not usable:
+        return Best(target, [])
+    coarse = [max(1, -(-q // COARSE)) for q in room.capacity]
+    small = [[d // g for d, g in zip(room.demand[i], coarse, strict=True)] for i in usable]
+    rooms = [q // g for q, g in zip(room.capacity, coarse, strict=True)]
+    worth = [value[i] for i in usable]
+    copies = [
+        min([room.count[i], *(q // d for d, q in zip(room.demand[i], room.capacity, strict=True) if d)]) for i in usable
+    ]
+    weight = _mix(small, rooms, worth, copies)
+    mixed = [sum(w * d for w, d in zip(weight, needs, strict=True)) for needs in small]
+    mix = sum(w * q for w, q in zip(weight, rooms, strict=True))
+    order = sorted(range(len(usable)), key=lambda k: Fraction(-worth[k], mixed[k]) if mixed[k] else -LARGEST)
+    exact = np.array([room.demand[usable[k]] for k in order], dtype=np.int64)
+    bounding = np.array([[*small[k], mixed[k]] for k in order], dtype=np.int64)
+    count = np.array([copies[k] for k in order], dtype=np.int64)
+    values = np.array([worth[k] for k in order], dtype=object)
+    total = sum(int(v) * int(n) for v, n in zip(values, count, strict=True))
+    if max(total, target, mix * sum(copies)) >= LARGEST or max(*rooms, mix) * int(max(values)) >= LARGEST:
+        raise NoCertificate("duals are too large for an exact search")
+    found = np.zeros(len(order), dtype=np.int64)
+    best, complete = _search(
+        exact,
+        np.array(room.capacity, dtype=np.int64),
+        bounding,
+        np.array([*rooms, mix], dtype=np.int64),
+        count,
+        values.astype(np.int64),
+        target,
+        steps,
+        found,
+    )
+    if best <= target:
+        return Best(target, [], bool(complete))
+    pattern = [0] * len(value)
+    for k, n in zip(order, found.tolist(), strict=True):
+        pattern[usable[k]] = n
+    return Best(int(best), pattern, bool(complete))
+
+
+def _mix(demand: list[list[int]], rooms: list[int], worth: list[int], count: list[int]) -> list[int]:
+    """Weights of the resources, of a few mixes those under which the classes, filled in order, are worth least."""
+    needs, values, copies = np.array(demand, dtype=float), np.array(worth, dtype=float), np.array(count, dtype=float)
+    shares = [c for c in product(range(PARTS + 1), repeat=len(rooms)) if sum(c) == PARTS] if len(rooms) <= 4 else []
+    best: tuple[float, list[int]] | None = None
+    for share in [*shares, (1,) * len(rooms)]:
+        weight = [a * (COARSE // q) if q else 0 for a, q in zip(share, rooms, strict=True)]
+        mixed = needs @ np.array(weight, dtype=float)
+        order = np.argsort(-values / np.maximum(mixed, 0.5), kind="stable")
+        full = np.cumsum(mixed[order] * copies[order])
+        left = float(np.dot(weight, rooms))
+        before = full - mixed[order] * copies[order]
+        taken = np.clip((left - before) / np.maximum(mixed[order], 0.5), 0, copies[order])
+        total = float(np.where(mixed[order] > 0, taken, copies[order]) @ values[order])
+        if best is None or total < best[0]:
+            best = total, weight
+    assert best is not None
+    return best[1]
+
+
+@njit(cache=True)
+def _search(
+    demand: IntArray,
+    capacity: IntArray,
+    bounding: IntArray,
+    bounds: IntArray,
+    count: IntArray,
+    value: IntArray,
+    target: int,
+    steps: int,
+    found: IntArray,
+) -> tuple[int, bool]:
+    """The most worth over `target`, with the pattern in `found`, and whether the search ended before `steps`."""
+    n, resources = demand.shape
+    extra = bounding.shape[1]
+    dense = np.zeros((n + 1, extra), dtype=np.int64)  # the class to come that is worth most for its demand
+    free = np.zeros((n + 1, extra), dtype=np.int64)  # what the classes to come without demand are worth
+    all_of = np.zeros(n + 1, dtype=np.int64)
+    for r in range(extra):
+        dense[n, r] = -1
+    for i in range(n - 1, -1, -1):
+        all_of[i] = all_of[i + 1] + count[i] * value[i]
+        for r in range(extra):
+            dense[i, r], free[i, r] = dense[i + 1, r], free[i + 1, r]
+            if bounding[i, r] == 0:
+                free[i, r] += count[i] * value[i]
+            else:
+                b = dense[i, r]
+                if b < 0 or value[i] * bounding[b, r] > value[b] * bounding[i, r]:
+                    dense[i, r] = i
+    filled = np.zeros(n + 1, dtype=np.int64)  # what the mix takes, and is worth, of all classes before
+    valued = np.zeros(n + 1, dtype=np.int64)
+    for i in range(n):
+        filled[i + 1] = filled[i] + count[i] * bounding[i, extra - 1]
+        valued[i + 1] = valued[i] + count[i] * value[i]
+    left = np.zeros((n + 1, resources), dtype=np.int64)
+    rest = np.zeros((n + 1, extra), dtype=np.int64)
+    gained = np.zeros(n + 1, dtype=np.int64)
+    taken = np.zeros(n, dtype=np.int64)
+    left[0], rest[0] = capacity, bounds
+    best, depth, done = target, 0, 0
+    entering = True
+    while depth >= 0:
+        done += 1
+        if done > steps:
+            return best, False
+        if entering:
+            if gained[depth] > best:
+                best = gained[depth]
+                found[:depth] = taken[:depth]
+                found[depth:] = 0
+            more = all_of[depth]
+            for r in range(extra):
+                b = dense[depth, r]
+                gain = free[depth, r]
+                if b >= 0:
+                    gain += rest[depth, r] * value[b] // bounding[b, r]
+                more = min(more, gain)
+            end = filled[depth] + rest[depth, extra - 1]
+            j, beyond = depth, n + 1  # the last class before which the room is not filled
+            while beyond - j > 1:
+                middle = (j + beyond) // 2
+                if filled[middle] <= end:
+                    j = middle
+                else:
+                    beyond = middle
+            gain = valued[j] - valued[depth]
+            if j < n:
+                gain += (end - filled[j]) * value[j] // bounding[j, extra - 1]
+            more = min(more, gain)
+            if depth == n or gained[depth] + more <= best:
+                depth -= 1
+                entering = False
+                continue
+            most = count[depth]
+            for r in range(resources):
+                if demand[depth, r] > 0:
+                    most = min(most, left[depth, r] // demand[depth, r])
+            taken[depth] = most
+        else:
+            if taken[depth] == 0:
+                depth -= 1
+                continue
+            taken[depth] -= 1
+        for r in range(resources):
+            left[depth + 1, r] = left[depth, r] - taken[depth] * demand[depth, r]
+        for r in range(extra):
+            rest[depth + 1, r] = rest[depth, r] - taken[depth] * bounding[depth, r]
+        gained[depth + 1] = gained[depth] + taken[depth] * value[depth]
+        depth += 1
+        entering = True
+    return best, True

@@ -1,0 +1,248 @@
+"""Certificates of `eva-packing` with the objective `cost`: a tree of decisions, and whole-number duals in each leaf.
+
+Let y_t be the duals of the tasks, d_i those of the decisions on the way to a leaf, S the scale, all whole numbers >= 0,
+C_k the price of type k in price units and n_t the number of tasks. A decision counts, over some types, the instances,
+the price units spent, or the tasks of some entries. The worth of a pattern is the sum of y_t over its tasks, and of d_i
+over those that decision i counts; mu_k is the sum of d_i over decisions "at least" on type k, less that over decisions
+"at most", times C_k where a decision is on spending. Where no pattern of any type k is worth more than S C_k - mu_k, a
+packing of cost z that obeys the decisions has, by duality of linear programs,
+
+    S z >= D = sum of n_t y_t + sum of d_i amount_i ("at least") - sum of d_i amount_i ("at most").
+
+The bound of the leaf is the least sum of prices that is >= D / S, that of the tree the least of its leaves.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from math import gcd
+from typing import TYPE_CHECKING, Annotated, Literal
+
+from pydantic import Field
+
+from instances.certificates.certificate import NoCertificate, Proven
+from instances.certificates.header import see_instance, see_version
+from instances.errors import CheckFailed, InputError
+from instances.eva.packing import EvaPacking
+from instances.eva.price_sums import least_sum
+from instances.fields import STEPS, Frozen, steps
+from instances.validation import show, validated
+
+if TYPE_CHECKING:
+    from instances.eva.best_pattern import Best
+
+Kind = Literal["instances", "spent", "placed"]
+Whole = Annotated[int, Field(strict=True, ge=0, lt=1 << 62)]
+
+
+class Branch(Frozen):
+    """A disjunction: what is counted on the types `of` is at most `amount`, or at least the next amount.
+
+    `kind`: "instances", price units "spent", or tasks "placed", those of the entries `tasks`. Types and entries by
+    their places in the instance.
+    """
+
+    kind: Kind
+    of: tuple[Whole, ...]
+    tasks: tuple[Whole, ...] = ()
+    amount: Whole
+
+
+class Leaf(Frozen):
+    """Duals: `scale` S, `tasks` (one an entry), `decisions` (one each on the way from the root).
+
+    `types`: mu of each type. `bound`: D / S, in price units, as p/q.
+    """
+
+    scale: Annotated[int, Field(strict=True, ge=1, lt=1 << 62)]
+    tasks: tuple[Whole, ...]
+    decisions: tuple[Whole, ...]
+    types: tuple[Annotated[int, Field(strict=True, gt=-(1 << 62), lt=1 << 62)], ...]
+    bound: Annotated[str, Field(pattern=r"^-?\d{1,60}(/[1-9]\d{0,60})?$")]
+
+
+class Node(Frozen):
+    """A node has a `branch` and the places of its two `children`, or it is a leaf."""
+
+    branch: Branch | None = None
+    children: tuple[Whole, Whole] | None = None
+    leaf: Leaf | None = None
+
+
+class PackingProof(Frozen):
+    """The `bound`, price units of which one is `unit` steps of 1e-9 USD/h, and the `nodes`, the root first."""
+
+    unit: Annotated[int, Field(strict=True, ge=1)]
+    bound: Whole
+    nodes: Annotated[tuple[Node, ...], Field(min_length=1)]
+
+
+@dataclass(frozen=True)
+class Decision:
+    """One side of a branch."""
+
+    kind: Kind
+    of: tuple[int, ...]
+    tasks: tuple[int, ...]
+    least: bool
+    amount: int
+
+
+class Packing:
+    """An instance in whole numbers: `price` (K), `family` (K), `count` of each entry, demands and capacities."""
+
+    def __init__(self, data: EvaPacking) -> None:
+        if data.objective != "cost":
+            raise NoCertificate("the bound of a net saving rests on HiGHS, whose search is not written down")
+        families = data.families
+        prices = [steps(k.usd_per_hour) for k in data.instance_types]
+        self.unit = gcd(*prices)
+        self.price = [p // self.unit for p in prices]
+        self.family = [families.index(k.family) for k in data.instance_types]
+        self.count = [t.count for t in data.tasks]
+        self.demand = [[[steps(t.demand_on(f)[r]) for r in data.resources] for t in data.tasks] for f in families]
+        self.capacity = [[steps(k.capacity[r]) for r in data.resources] for k in data.instance_types]
+        for r in range(len(data.resources)):
+            unit = gcd(*(d[r] for needs in self.demand for d in needs), *(q[r] for q in self.capacity)) or 1
+            for needs in [*self.demand, self.capacity]:
+                for amounts in needs:
+                    amounts[r] //= unit
+
+    def sides(self, branch: Branch) -> tuple[Decision, Decision]:
+        """The two decisions of a branch, which together leave no packing out. Raises CheckFailed where it is none."""
+        for what, places, end in (("types", branch.of, len(self.price)), ("tasks", branch.tasks, len(self.count))):
+            if len(set(places)) != len(places) or max(places, default=0) >= end:
+                raise CheckFailed(f"a branch on the {what} {places[:5]}")
+        if not branch.of or bool(branch.tasks) != (branch.kind == "placed"):
+            raise CheckFailed("a branch must name types, and tasks where it is on those placed")
+        kind, step = branch.kind, 1
+        if kind == "placed":  # at most so many here: the others elsewhere
+            others = tuple(k for k in range(len(self.price)) if k not in branch.of)
+            tasks = sum(self.count[t] for t in branch.tasks)
+            few = Decision(kind, others, branch.tasks, True, tasks - branch.amount)
+        else:
+            step = gcd(*(self.price[k] for k in branch.of)) if kind == "spent" else 1
+            few = Decision(kind, branch.of, (), False, branch.amount)
+        if branch.amount % step:
+            raise CheckFailed(f"a branch on an amount of {branch.amount}, no multiple of {step}")
+        whole = [k for k, f in enumerate(self.family) if f == self.family[branch.of[0]]]
+        if kind == "placed" and len(branch.of) > 1 and sorted(branch.of) != whole:
+            raise CheckFailed(f"a branch on tasks placed on {branch.of[:5]}, neither a type nor a family")
+        return few, Decision(kind, branch.of, branch.tasks, True, branch.amount + step)
+
+    def worths(
+        self, tasks: Sequence[int], decisions: Sequence[tuple[Decision, int]]
+    ) -> tuple[list[list[int]], list[int]]:
+        """What a task of each entry is worth on each type, and mu of each type."""
+        value = [list(tasks) for _ in self.price]
+        mu = [0] * len(self.price)
+        for decision, dual in decisions:
+            for k in decision.of:
+                if decision.kind != "placed":
+                    sign = dual if decision.least else -dual
+                    mu[k] += sign * (self.price[k] if decision.kind == "spent" else 1)
+                    continue
+                for t in decision.tasks:
+                    value[k][t] += dual
+        return value, mu
+
+    def value(self, tasks: Sequence[int], decisions: Sequence[tuple[Decision, int]]) -> int:
+        """D, the value of duals."""
+        total = sum(n * y for n, y in zip(self.count, tasks, strict=True))
+        return total + sum((dual if d.least else -dual) * d.amount for d, dual in decisions)
+
+    def bound(self, scale: int, value: int) -> int:
+        """The least sum of prices that is at least value / scale."""
+        return least_sum(self.price, -(-value // scale))
+
+    def best(self, k: int, value: Sequence[int], target: int, steps: int | None = None) -> Best:
+        """The best pattern of type k, by entry, that is worth more than `target`, by at most so many steps of search.
+
+        Entries that are alike are searched as one.
+        """
+        from instances.eva.best_pattern import STEPS, Best, Room, most_worth  # its compiler takes a while to load
+
+        alike: dict[tuple[int, ...], list[int]] = {}
+        for t, (needs, worth) in enumerate(zip(self.demand[self.family[k]], value, strict=True)):
+            alike.setdefault((worth, *needs), []).append(t)
+        groups = list(alike.values())
+        room = Room(
+            [self.demand[self.family[k]][g[0]] for g in groups],
+            self.capacity[k],
+            [sum(self.count[t] for t in g) for g in groups],
+        )
+        found = most_worth(room, [value[g[0]] for g in groups], target, STEPS if steps is None else steps)
+        if not found.pattern:
+            return found
+        pattern = [0] * len(value)
+        for group, n in zip(groups, found.pattern, strict=True):
+            for t in group:
+                pattern[t] = min(n, self.count[t])
+                n -= pattern[t]
+        return Best(found.worth, pattern, found.complete)
+
+
+def prove_packing(data: EvaPacking, text: str) -> Proven:
+    """What the certificate `text` proves. Raises InputError, NoCertificate, or CheckFailed where it does not hold."""
+    try:
+        content = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise InputError(f"not valid JSON: {error}") from error
+    if not isinstance(content, dict):
+        raise InputError(f"must be an object, got {show(content)}")
+    see_version(content.pop("gapwise_certificate", None))
+    see_instance(data, content.pop("problem", None), content.pop("instance", None))
+    proof, packing = validated(PackingProof, content, root=""), Packing(data)
+    if proof.unit != packing.unit:
+        raise CheckFailed(f"unit: {proof.unit} is claimed, prices are multiples of {packing.unit}")
+    bounds = _leaves(packing, proof.nodes)
+    if min(bounds) != proof.bound:
+        raise CheckFailed(f"bound: {proof.bound} price units are claimed, the leaves prove {min(bounds)}")
+    leaves = f"{len(bounds)} {'leaf' if len(bounds) == 1 else 'leaves'}"
+    return Proven(Fraction(proof.bound * packing.unit, STEPS), f"tree with whole-number duals, {leaves}")
+
+
+def _leaves(packing: Packing, nodes: Sequence[Node]) -> list[int]:
+    """The bounds of the leaves, each node being reached once, from the root down."""
+    bounds: list[int] = []
+    left: list[tuple[int, tuple[Decision, ...]]] = [(0, ())]
+    seen: set[int] = set()
+    while left:
+        place, decisions = left.pop()
+        if place >= len(nodes) or place in seen:
+            raise CheckFailed(f"nodes: {place} is not there, or in the tree twice")
+        seen.add(place)
+        node = nodes[place]
+        if node.leaf is not None and node.branch is None and node.children is None:
+            bounds.append(_bound(packing, place, node.leaf, decisions))
+        elif node.leaf is None and node.branch is not None and node.children is not None:
+            sides = packing.sides(node.branch)
+            left += [(child, (*decisions, side)) for child, side in zip(node.children, sides, strict=True)]
+        else:
+            raise CheckFailed(f"nodes[{place}]: must be a leaf, or have a branch and children")
+    if len(seen) != len(nodes):
+        raise CheckFailed("nodes: some are not in the tree")
+    return bounds
+
+
+def _bound(packing: Packing, place: int, leaf: Leaf, decisions: Sequence[Decision]) -> int:
+    if len(leaf.tasks) != len(packing.count) or len(leaf.decisions) != len(decisions):
+        raise CheckFailed(f"nodes[{place}]: must have a dual for each entry and each decision")
+    weighed = list(zip(decisions, leaf.decisions, strict=True))
+    value = packing.value(leaf.tasks, weighed)
+    if Fraction(leaf.bound) != Fraction(value, leaf.scale):
+        raise CheckFailed(f"nodes[{place}]: the duals prove {Fraction(value, leaf.scale)}, not {leaf.bound}")
+    worth, mu = packing.worths(leaf.tasks, weighed)
+    if tuple(mu) != leaf.types:
+        raise CheckFailed(f"nodes[{place}]: the duals of the types are not those of the decisions")
+    for k, price in enumerate(packing.price):
+        target = leaf.scale * price - mu[k]
+        found = None if target < 0 else packing.best(k, worth[k], target)
+        if found is None or found.pattern:
+            raise CheckFailed(f"nodes[{place}]: a pattern of type {k} is worth more than its price")
+        if not found.complete:
+            raise NoCertificate(f"nodes[{place}]: the search for the best pattern of type {k} is too long")
+    return packing.bound(leaf.scale, value)

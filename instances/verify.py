@@ -1,0 +1,87 @@
+"""A result with its certificate, verified: the solution by its checker, the bound in rational arithmetic."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+from instances.certificates.certificate import NoCertificate
+from instances.envelope import Instance
+from instances.errors import CheckFailed, InputError, MalformedSolution
+from instances.gaps import agree, gap
+from instances.registry import PROBLEMS, check
+from instances.result import Result
+from instances.validation import validated
+
+
+@dataclass(frozen=True)
+class Verified:
+    """What holds: the `objective` of the solution, the `bound` and the `gap` of the two; `how` the bound is proved."""
+
+    objective: float
+    bound: float
+    gap: float
+    how: str
+
+
+def read_result(content: Any) -> Result:
+    """The result that `content`, the parsed JSON of a result file, describes. Raises InputError."""
+    if not isinstance(content, Mapping):
+        raise InputError("must be an object with the fields of a result")
+    return validated(Result, content, root="")
+
+
+def see_result(instance: Instance, result: Result) -> None:
+    """See that a result is of the instance, that the checker passes its solution, and that its figures agree.
+
+    Raises InputError for a result of another instance or without what could be verified, and CheckFailed.
+    """
+    for name, stated, own in (
+        ("problem", result.problem, instance.problem),
+        ("instance", result.instance, instance.name),
+    ):
+        if stated != own:
+            raise InputError(f"{name}: must be {own!r}, as in the instance, got {stated[:60]!r}")
+    if result.solution is None or result.bound is None or result.objective is None:
+        raise InputError("must have a solution, an objective and a bound: there is nothing else to verify")
+    data = instance.data
+    if (result.sense, result.unit) != (data.sense, data.unit):
+        raise CheckFailed(f"the objective is to {data.sense}, in {data.unit}")
+    try:
+        verdict = check(data, result.solution)
+    except MalformedSolution as error:
+        raise CheckFailed(f"solution: {error}") from error
+    if verdict.violations or verdict.objective is None:
+        raise CheckFailed(f"solution: {next(iter(verdict.violations), 'has no objective')}")
+    if verdict.objective != result.objective:
+        raise CheckFailed(f"objective: {result.objective!r} is claimed, the solution has {verdict.objective!r}")
+    try:
+        closed = gap(result.objective, result.bound, data.sense)
+    except ValueError as error:
+        raise CheckFailed(str(error)) from error
+    if closed is None or result.gap is None or not agree(closed, result.gap):
+        raise CheckFailed(f"gap: {result.gap!r} is claimed, objective and bound make it {closed!r}")
+
+
+def see_bound(instance: Instance, result: Result, certificate: str) -> Verified:
+    """A result, whose solution has been seen, with its bound as the text `certificate` proves it.
+
+    Raises InputError for a certificate that is none or of another instance, and CheckFailed for one that proves less
+    than the result claims.
+    """
+    prove, data = PROBLEMS[instance.problem].prove, instance.data
+    if prove is None:
+        raise InputError(f"no certificates are written for {instance.problem}")
+    try:
+        proven = prove(data, certificate)
+    except NoCertificate as error:
+        raise InputError(str(error)) from error
+    assert result.bound is not None
+    assert result.objective is not None
+    assert result.gap is not None
+    claimed = Fraction(repr(result.bound))
+    if claimed > proven.bound if data.sense == "minimize" else claimed < proven.bound:
+        raise CheckFailed(f"bound: {result.bound!r} is claimed, {float(proven.bound)!r} is proved")
+    return Verified(result.objective, result.bound, result.gap, proven.how)

@@ -1,0 +1,212 @@
+"""Certificates of Eva's packing: a tree over linear programs of patterns, each leaf with its duals in whole numbers.
+
+Patterns come by pricing (Gilmore and Gomory, 1961), by the exact search that whoever verifies the tree uses as well.
+Branching is on what is counted over types: instances, spending, tasks placed; of the candidates the one whose children
+gain most in the linear program of the patterns so far (strong branching).
+"""
+
+from __future__ import annotations
+
+import heapq
+import json
+import math
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from itertools import count
+
+from instances import Options, Solution, Stopwatch
+from instances.certificates import Certificate, digest
+from instances.certificates.header import VERSION
+from instances.eva import EvaPacking
+from instances.eva.certificate import Branch, Decision, Leaf, Packing
+from instances.fields import STEPS
+from models.eva.branching_program import BranchingProgram, Relaxed
+
+BITS = 40  # a dual has about so many bits at most, for the exact search to hold
+ROUNDS = 400  # of pricing in one node
+FEW_STEPS, MANY_STEPS = 100_000, 20_000_000  # of a search for a pattern: for one that pays, and to see that none does
+CLOSE = 1e-7  # reduced costs, as a share of the price, that are left to the scale
+CANDIDATES = 6  # branches of each kind whose children are solved
+DEARER = 16  # factor by which what is left out becomes dearer where it is worth its price
+
+
+def certificate(data: EvaPacking, solution: Solution | None, bound: float, options: Options) -> Certificate:
+    """A proof of `bound`, or of the best bound that the limits allow. Raises NoCertificate where there is none."""
+    tree = _Tree(data, bound, options)
+    tree.grow()
+    nodes = tree.written()
+    leaves = sum("leaf" in node for node in nodes)
+    content = {
+        "gapwise_certificate": VERSION,
+        "problem": data.problem,
+        "instance": digest(data),
+        "unit": tree.packing.unit,
+        "bound": tree.bound,
+        "nodes": nodes,
+    }
+    how = f"tree with whole-number duals, {leaves} {'leaf' if leaves == 1 else 'leaves'}"
+    proven = Fraction(tree.bound * tree.packing.unit, STEPS)
+    return Certificate("json", json.dumps(content) + "\n", proven, how)
+
+
+@dataclass
+class _Duals:
+    """Whole-number duals: `scale`, of the entries' `tasks` and of the `decisions`."""
+
+    scale: int
+    tasks: tuple[int, ...]
+    decisions: tuple[int, ...]
+
+
+@dataclass
+class _Node:
+    """A node with the best duals known, its own or those of its parent, and what they prove."""
+
+    decisions: tuple[Decision, ...]
+    duals: _Duals
+    bound: int
+    branch: Branch | None = None
+    children: tuple[int, int] | None = None
+
+
+class _Tree:
+    """The tree: its nodes, the root first."""
+
+    def __init__(self, data: EvaPacking, bound: float, options: Options) -> None:
+        self.packing, self.options = Packing(data), options
+        self.target = math.ceil(Fraction(bound) * STEPS / self.packing.unit - Fraction(1, 1000))
+        self.clock = Stopwatch(options.time_limit)
+        self.program = BranchingProgram(self.packing, options)
+        self.start = 1 << max(0, BITS - max(self.packing.price).bit_length())
+        self.nodes = [_Node((), _Duals(1, (0,) * len(self.packing.count), ()), 0)]
+
+    @property
+    def bound(self) -> int:
+        """What the leaves prove together."""
+        return min(node.bound for node in self.nodes if node.children is None)
+
+    def grow(self) -> None:
+        """Branch, worst bound first, until every leaf reaches the target or a limit ends it."""
+        ticket = count()
+        heap = [(0, next(ticket), 0)]
+        while heap and heap[0][0] < self.target and not self._over:
+            place = heapq.heappop(heap)[2]
+            node = self.nodes[place]
+            relaxed = self._relax(node)
+            if node.bound >= self.target or self._over:
+                continue
+            branch = self._branch(node, relaxed)
+            if branch is None:
+                continue
+            node.branch, node.children = branch, (len(self.nodes), len(self.nodes) + 1)
+            for side in self.packing.sides(branch):
+                duals = replace(node.duals, decisions=(*node.duals.decisions, 0))
+                heapq.heappush(heap, (node.bound, next(ticket), len(self.nodes)))
+                self.nodes.append(_Node((*node.decisions, side), duals, node.bound))
+
+    @property
+    def _over(self) -> bool:
+        return self.clock.expired or (self.options.effort is not None and len(self.nodes) > self.options.effort)
+
+    def _relax(self, node: _Node) -> Relaxed:
+        """Solve the linear program of a node with patterns by pricing, and keep the best duals on the way."""
+        self.program.set(node.decisions)
+        steps = FEW_STEPS
+        for _ in range(ROUNDS):
+            relaxed = self.program.solve()
+            grown, complete = self._price(node, relaxed, steps)
+            if node.bound >= self.target or self.clock.expired:
+                break
+            if grown:
+                continue
+            if not complete and steps < MANY_STEPS:
+                steps = MANY_STEPS
+                continue
+            if not relaxed.short:
+                break
+            self.program.raise_shortage(DEARER)
+        return relaxed
+
+    def _price(self, node: _Node, relaxed: Relaxed, steps: int) -> tuple[bool, bool]:
+        """Make the duals of a linear program whole and feasible.
+
+        Whether pricing, by so many steps of search for each type, gave new patterns, and whether it was complete.
+        """
+        packing, scale = self.packing, self.start
+        largest = max(1.0, *relaxed.tasks, *(abs(d) for d in relaxed.decisions))
+        while scale > 1 and largest * scale >= 2.0 ** (BITS + 1):
+            scale //= 2
+        tasks = [int(y * scale) for y in relaxed.tasks]
+        weighed = [(d, int(y * scale)) for d, y in zip(node.decisions, relaxed.decisions, strict=True)]
+        worth, mu = packing.worths(tasks, weighed)
+        raised, grown, complete = scale, False, True
+        for k, price in enumerate(packing.price):
+            target = max(0, scale * price - mu[k])
+            best = packing.best(k, worth[k], target, steps)
+            if best.pattern and best.worth - target > CLOSE * scale * price:
+                grown |= self.program.add(k, best.pattern)
+            raised = max(raised, -(-(best.worth + mu[k]) // price))
+            complete &= best.complete
+        value = packing.value(tasks, weighed)
+        bound = packing.bound(raised, value)
+        if complete and bound > node.bound:
+            node.bound, node.duals = bound, _Duals(raised, tuple(tasks), tuple(y for _, y in weighed))
+        return grown, complete
+
+    def _branch(self, node: _Node, relaxed: Relaxed) -> Branch | None:
+        """The branch whose children gain most; `None` where everything that is counted is whole."""
+        best: tuple[float, Branch] | None = None
+        self.program.set(node.decisions)
+        for branch in self.program.candidates(relaxed, CANDIDATES):
+            gains = []
+            for side in self.packing.sides(branch):
+                self.program.set((*node.decisions, side))
+                gains.append(max(self.program.solve().value - relaxed.value, 1e-3))
+            score = math.prod(min(gain, self.target) for gain in gains)
+            if best is None or score > best[0]:
+                best = score, branch
+        return None if best is None else best[1]
+
+    def written(self) -> list[dict[str, object]]:
+        """The nodes in JSON form, the root first.
+
+        A branch that the leaves on one of its sides make no use of is left out: they prove as much without it.
+        """
+        kept: dict[int, int | None] = {}  # of each node the child that stands for it, if one does
+        used: dict[int, set[int]] = {}  # decisions, by depth, that the leaves under a node use
+        for place in range(len(self.nodes) - 1, -1, -1):
+            node = self.nodes[place]
+            if node.children is None:
+                used[place], kept[place] = {i for i, y in enumerate(node.duals.decisions) if y}, None
+                continue
+            depth = len(node.decisions)
+            spare = [child for child in node.children if depth not in used[child]]
+            kept[place] = spare[0] if spare else None
+            used[place] = used[spare[0]] if spare else set().union(*(used[child] for child in node.children))
+        found: list[dict[str, object]] = [{}]
+        left: list[tuple[int, int, tuple[int, ...]]] = [(0, 0, ())]  # place, where it goes, depths of its decisions
+        while left:
+            place, to, depths = left.pop()
+            node = self.nodes[place]
+            if (instead := kept[place]) is not None:
+                left.append((instead, to, depths))
+            elif node.branch is None or node.children is None:
+                found[to] = {"leaf": self._leaf(node, depths).model_dump()}
+            else:
+                children = len(found), len(found) + 1
+                found[to] = {"branch": node.branch.model_dump(), "children": children}
+                found += [{}, {}]
+                deeper = (*depths, len(node.decisions))
+                left += [(child, at, deeper) for child, at in zip(node.children, children, strict=True)]
+        return found
+
+    def _leaf(self, node: _Node, depths: tuple[int, ...]) -> Leaf:
+        weighed = [(node.decisions[i], node.duals.decisions[i]) for i in depths]
+        value = self.packing.value(node.duals.tasks, weighed)
+        return Leaf(
+            scale=node.duals.scale,
+            tasks=node.duals.tasks,
+            decisions=tuple(y for _, y in weighed),
+            types=tuple(self.packing.worths(node.duals.tasks, weighed)[1]),
+            bound=str(Fraction(value, node.duals.scale)),
+        )

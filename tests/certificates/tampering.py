@@ -1,0 +1,76 @@
+"""Tampered certificates: what a proof must not survive."""
+
+from __future__ import annotations
+
+import json
+import random
+from collections.abc import Sequence
+from typing import Any
+
+HEAD = ("gapwise_certificate", "problem", "instance")
+
+
+def tampered_vipr(text: str, seed: int) -> str:
+    """A VIPR file in which one number after the variables is off by one, or one derived constraint is missing."""
+    chance = random.Random(seed)
+    lines = text.splitlines()
+    start = next(k for k, line in enumerate(lines) if line.startswith("OBJ "))
+    der = next(k for k, line in enumerate(lines) if line.startswith("DER "))
+    if seed % 4 == 0:  # a leaf, or an assumption, or a node
+        lines.pop(chance.randrange(der + 1, len(lines)))
+        lines[der] = f"DER {len(lines) - der - 1}"
+        return "\n".join(lines) + "\n"
+    wanted = range(der + 1, len(lines)) if seed % 4 < 3 else range(start + 1, der)
+    places = [
+        (k, w)
+        for k in wanted
+        for w, word in enumerate(lines[k].split())
+        if word.lstrip("-").replace("/", "").isdigit() and not (k > der and w == len(lines[k].split()) - 1)
+    ]
+    k, w = chance.choice(places)
+    words = lines[k].split()
+    top, _, under = words[w].partition("/")
+    words[w] = str(int(top) + chance.choice((-1, 1))) + (f"/{under}" if under else "")
+    lines[k] = " ".join(words)
+    return "\n".join(lines) + "\n"
+
+
+def tampered_json(text: str, seed: int) -> str:
+    """A certificate in JSON with one number off by one, or one entry of a list missing."""
+    chance = random.Random(seed)
+    content = json.loads(text)
+    places = [place for place in _places(content) if place[0] not in HEAD]
+    lists = [place for place in places if place and isinstance(place[-1], int)]
+    if seed % 4 == 0 and lists:
+        *way, last = chance.choice(lists)
+        _at(content, way).pop(last)
+        return json.dumps(content)
+    *way, last = chance.choice([place for place in places if _number(_at(content, place))])
+    holder = _at(content, way)
+    holder[last] = _off_by_one(holder[last], chance)
+    return json.dumps(content)
+
+
+def _places(content: Any, way: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
+    """The ways to all that is in lists and objects."""
+    pairs = content.items() if isinstance(content, dict) else enumerate(content) if isinstance(content, list) else ()
+    return [place for key, value in pairs for place in ((*way, key), *_places(value, (*way, key)))]
+
+
+def _at(content: Any, way: Sequence[Any]) -> Any:
+    for key in way:
+        content = content[key]
+    return content
+
+
+def _number(value: Any) -> bool:
+    return isinstance(value, int | str) and str(value).lstrip("-").replace("/", "").isdigit()
+
+
+def _off_by_one(value: Any, chance: random.Random) -> Any:
+    if isinstance(value, bool):
+        return not value
+    if isinstance(value, int):
+        return value + chance.choice((-1, 1))
+    top, _, under = value.partition("/")
+    return str(int(top) + chance.choice((-1, 1))) + (f"/{under}" if under else "")

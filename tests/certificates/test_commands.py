@@ -1,0 +1,141 @@
+"""`solve --certificate` and `verify` as a user runs them: files, what is refused, exit status."""
+
+from __future__ import annotations
+
+import json
+from fractions import Fraction
+from pathlib import Path
+
+import pytest
+import typer
+
+from experiments.harness.certification import rounded
+from experiments.verify import verify
+from instances import InputError, save
+from instances.aryl import figure_5, table_2
+from instances.boa import figure_1
+from instances.eva import table_3
+from tests.commands import run
+
+MADE = {
+    "reclaim": (figure_5(), "aryl-figure-5.exact", "vipr"),
+    "knapsack": (table_2("jct-reduction"), "aryl-table-2-knapsack.exact", "vipr"),
+    "boa": (figure_1(1.5), "figure-1-budget-1.5.exact", "certificate.json"),
+    "eva": (table_3(), "eva-table-3.exact", "certificate.json"),
+}
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory) -> Path:
+    """Instances, and what `solve --certificate` says of them, with `solve.json` its standard output."""
+    path = tmp_path_factory.mktemp("certificates")
+    for name, (instance, _, _) in MADE.items():
+        save(instance, path / f"{name}.json")
+    save(table_2(), path / "mean.json")
+    given = [path / f"{name}.json" for name in (*MADE, "mean")]
+    done = run("solve", *given, "--certificate", path / "proofs", "--format", "json", "--quiet")
+    assert done.returncode == 0, done.stderr
+    assert done.stderr == (
+        "aryl-table-2 exact optimal 41.6667 seconds gap 0.00%; no certificate: "
+        "the bound of a mean JCT rests on a search whose steps are not written down\n"
+    )
+    (path / "solve.json").write_text(done.stdout)
+    return path
+
+
+def files(folder: Path, name: str, result: Path | None = None, certificate: Path | None = None) -> list[Path]:
+    _, stem, ending = MADE[name]
+    result = result or folder / "proofs" / f"{stem}.json"
+    return [folder / f"{name}.json", result, certificate or folder / "proofs" / f"{stem}.{ending}"]
+
+
+def refused(*given: Path) -> str:
+    """The one line with which `verify` refuses bad input, with status 2."""
+    with pytest.raises(InputError) as error:
+        verify(*given)
+    assert "\n" not in str(error.value)
+    return str(error.value)
+
+
+@pytest.mark.parametrize("name", MADE)
+def test_what_solve_certifies_is_verified(folder: Path, name: str, capsys):
+    verify(*files(folder, name))
+    out, err = capsys.readouterr()
+    assert out.startswith(f"verified: {MADE[name][0].name}: objective ")
+    assert (out.count("\n"), err) == (1, "")
+
+
+def test_a_result_says_how_its_bound_is_proved(folder: Path):
+    rows = [json.loads(line) for line in (folder / "solve.json").read_text().splitlines()]
+    assert [row["info"].get("certificate") for row in rows] == [
+        "branch and bound with rational duals, 1 leaf",
+        "branch and bound with rational duals, 1 leaf",
+        "Lagrangian at a rational price of the budget",
+        "tree with whole-number duals, 1 leaf",
+        None,
+    ]
+    assert {row["status"] for row in rows} == {"optimal"}
+
+
+def test_what_claims_more_than_is_proved_is_refuted_with_status_1(folder: Path, tmp_path: Path, capsys):
+    content = json.loads((folder / "proofs" / "eva-table-3.exact.json").read_text())
+    for change, said in (
+        ({"bound": 12.800001}, "bound: 12.800001 is claimed, 12.8 is proved"),
+        ({"objective": 12.7}, "objective: 12.7 is claimed, the solution has 12.8"),
+        ({"gap": 0.1}, "gap: 0.1 is claimed, objective and bound make it 0.0"),
+        ({"solution": {"instances": []}}, "solution: task "),
+        ({"sense": "maximize"}, "the objective is to minimize, in USD/h"),
+    ):
+        (tmp_path / "r.json").write_text(json.dumps(content | change))
+        with pytest.raises(typer.Exit) as ended:
+            verify(*files(folder, "eva", tmp_path / "r.json"))
+        out, err = capsys.readouterr()
+        assert (ended.value.exit_code, out, err.count("\n")) == (1, "", 1)
+        assert said in err
+
+
+def test_what_is_no_certificate_of_the_instance_is_bad_input(folder: Path, tmp_path: Path):
+    proofs = folder / "proofs"
+    text = (proofs / "aryl-figure-5.exact.vipr").read_text()
+    bad = tmp_path / "bad.vipr"
+    for content, said in (
+        (text[: len(text) // 2], "the file ends here"),
+        (text.replace("% gapwise 1", "% gapwise 7"), "gapwise: must be 1, got 7"),
+        (text.replace("VER 1.1", "VER 3.1"), "VER: must be 1.0 or 1.1, got '3.1'"),
+        ((proofs / "aryl-table-2-knapsack.exact.vipr").read_text(), "problem: must be aryl-reclaim"),
+        ((proofs / "eva-table-3.exact.certificate.json").read_text(), "VER: the section must begin here"),
+        ("\0", "VER: "),
+    ):
+        bad.write_text(content)
+        line = refused(*files(folder, "reclaim", certificate=bad))
+        assert line.startswith(f"{bad}: ")
+        assert said in line
+
+
+def test_other_bad_input_is_one_line(folder: Path, tmp_path: Path):
+    proofs = folder / "proofs"
+    cut = tmp_path / "cut.json"
+    cut.write_text((proofs / "eva-table-3.exact.certificate.json").read_text()[:200])
+    heuristic = json.loads((proofs / "eva-table-3.exact.json").read_text()) | {"bound": None, "gap": None}
+    (tmp_path / "h.json").write_text(json.dumps(heuristic))
+    (tmp_path / "binary").write_bytes(b"\xff\xfe")
+    for given, said in (
+        (files(folder, "eva", certificate=cut), "cut.json: not valid JSON"),
+        (files(folder, "eva", certificate=tmp_path / "none"), "none: No such file or directory"),
+        (files(folder, "eva", certificate=tmp_path / "binary"), "binary: not UTF-8"),
+        (files(folder, "eva", proofs / "figure-1-budget-1.5.exact.json"), "problem: must be 'eva-packing'"),
+        (files(folder, "eva", tmp_path / "h.json"), "there is nothing else to verify"),
+        (files(folder, "eva", cut), "cut.json: not valid JSON"),
+    ):
+        assert said in refused(*given)
+
+
+def test_bad_input_ends_the_command_with_status_2(folder: Path, tmp_path: Path):
+    done = run("verify", *files(folder, "eva", certificate=tmp_path / "none"))
+    assert (done.returncode, done.stdout, done.stderr.count("\n")) == (2, "", 1)
+
+
+def test_a_bound_is_rounded_to_the_safe_side():
+    third = Fraction(1, 3)
+    assert Fraction(rounded(third, "minimize")) <= third <= Fraction(rounded(third, "maximize"))
+    assert rounded(Fraction(1, 2), "minimize") == rounded(Fraction(1, 2), "maximize") == 0.5

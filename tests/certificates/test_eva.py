@@ -1,0 +1,163 @@
+"""Certificates of Eva: search and sums against enumeration, proofs against optima, and tampered proofs."""
+
+from __future__ import annotations
+
+import itertools
+import json
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from instances import CheckFailed, InputError, Options
+from instances.certificates import NoCertificate
+from instances.eva import table_3, table_7
+from instances.eva.best_pattern import Room, most_worth
+from instances.eva.certificate import Branch, Packing, prove_packing
+from instances.eva.price_sums import least_sum
+from models.eva import exact
+from models.eva.certificate import certificate
+from tests.certificates.tampering import tampered_json
+from tests.eva_cases import best_packing, packing, packings, random_packing, requests, task
+
+FEW = Options(effort=300)
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.integers(0, 10**6))
+def test_the_best_pattern_is_the_best_of_all(seed):
+    draw = np.random.default_rng(seed)
+    classes, resources = int(draw.integers(1, 5)), int(draw.integers(1, 4))
+    fine = 10 ** int(draw.integers(0, 8))  # so that bounds are on coarser steps than what fits
+    demand = (draw.integers(0, 5, (classes, resources)) * fine + draw.integers(0, 2)).tolist()
+    capacity = (draw.integers(0, 9, resources) * fine).tolist()
+    count, value = draw.integers(0, 4, classes).tolist(), draw.integers(0, 9, classes).tolist()
+    best = 0
+    for held in itertools.product(*(range(n + 1) for n in count)):
+        if (np.array(held) @ np.array(demand) <= np.array(capacity)).all():
+            best = max(best, sum(a * v for a, v in zip(held, value, strict=True)))
+    target = int(draw.integers(0, best + 2))
+    answer = most_worth(Room(demand, capacity, count), value, target)
+    worth, found = answer.worth, answer.pattern
+    assert answer.complete
+    assert worth == max(best, target)
+    assert bool(found) == (best > target)
+    if found:
+        assert sum(a * v for a, v in zip(found, value, strict=True)) == best
+        assert (np.array(found) @ np.array(demand) <= np.array(capacity)).all()
+        assert all(a <= n for a, n in zip(found, count, strict=True))
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.lists(st.integers(1, 40), min_size=1, max_size=4), st.integers(0, 200))
+def test_the_least_sum_of_prices_is_the_least_of_all(prices, amount):
+    sums = {0}
+    while True:
+        more = {s + p for s in sums for p in prices if s + p <= amount + 40} - sums
+        if not more:
+            break
+        sums |= more
+    assert least_sum(prices, amount) == min(s for s in sums if s >= amount)
+
+
+@settings(max_examples=20, deadline=None)
+@given(packings())
+def test_every_packing_is_proved(data):
+    result = exact(data)
+    made = certificate(data, result.solution, result.bound, FEW)
+    proven = prove_packing(data, made.text)
+    assert proven.bound == made.bound
+    assert float(made.bound) <= best_packing(data) + 1e-9
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_packings_by_several_resources_and_families_are_proved(seed: int):
+    data = random_packing(seed).data
+    result = exact(data)
+    made = certificate(data, result.solution, result.bound, FEW)
+    assert prove_packing(data, made.text).bound == made.bound
+    assert float(made.bound) == result.bound
+
+
+def test_a_tree_proves_what_no_single_linear_program_does(tree):
+    data, text, result = tree
+    assert prove_packing(data, text).how == "tree with whole-number duals, 12 leaves"
+    assert float(prove_packing(data, text).bound) == result.objective
+
+
+def test_a_tree_that_a_limit_cuts_off_proves_less(tree):
+    data, _, result = tree
+    made = certificate(data, result.solution, result.bound, Options(effort=2))
+    assert prove_packing(data, made.text).bound == made.bound
+    assert 0.99 * result.objective < float(made.bound) < result.objective
+
+
+@pytest.fixture(scope="module")
+def tree():
+    data = table_7(200, 1).data
+    result = exact(data)
+    return data, certificate(data, result.solution, result.bound, Options()).text, result
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_a_tampered_proof_is_refused(seed: int, tree):
+    data, text, _ = tree
+    with pytest.raises((CheckFailed, InputError)):
+        prove_packing(data, tampered_json(text, seed))
+
+
+def test_a_leaf_that_stands_for_both_sides_is_refused(tree):
+    data, text, _ = tree
+    content = json.loads(text)
+    inner = next(node for node in content["nodes"] if "children" in node)
+    inner["children"][1] = inner["children"][0]
+    with pytest.raises(CheckFailed):
+        prove_packing(data, json.dumps(content))
+
+
+def test_the_sides_of_a_branch_leave_nothing_out():
+    data = packing([{**k, "family": f} for k, f in zip(KINDS, "fgg", strict=True)], [task("a", 5, 2), task("b", 3, 1)])
+    here = Packing(data)
+    for branch in (
+        Branch(kind="instances", of=(1,), amount=2),
+        Branch(kind="spent", of=(1, 2), amount=8),
+        Branch(kind="placed", of=(1, 2), tasks=(0,), amount=1),
+    ):
+        low, high = here.sides(branch)
+        for counts in itertools.product(range(4), repeat=3):  # instances of each type, or tasks on each
+            if branch.kind == "placed" and sum(counts) != 5:
+                continue
+            weight = here.price if branch.kind == "spent" else (1, 1, 1)
+
+            def holds(side, counts=counts, weight=weight):
+                amount = sum(n * w for k, (n, w) in enumerate(zip(counts, weight, strict=True)) if k in side.of)
+                return amount >= side.amount if side.least else amount <= side.amount
+
+            assert holds(low) != holds(high)
+
+
+KINDS = [
+    {"name": name, "capacity": {"c": room}, "usd_per_hour": price}
+    for name, room, price in (("x", 4, 3.0), ("y", 2, 2.0), ("z", 9, 6.0))
+]
+
+
+def test_distinct_requests_whose_patterns_nobody_lists_are_proved():
+    data = requests(40, 1)
+    made = certificate(data, None, 483.48, Options(effort=20))
+    assert float(prove_packing(data, made.text).bound) == 483.48
+
+
+def test_a_net_saving_has_no_certificate():
+    with pytest.raises(NoCertificate, match="net saving"):
+        certificate(table_3("net-saving").data, None, 1.0, Options())
+
+
+@pytest.mark.parametrize("seed", [0])
+def test_a_proof_of_another_instance_or_version_is_refused(tree, seed: int):
+    _, text, _ = tree
+    with pytest.raises(InputError, match="of another instance"):
+        prove_packing(table_7(200, seed).data, text)
+    with pytest.raises(InputError, match="gapwise: must be 1, got 2"):
+        prove_packing(tree[0], text.replace('"gapwise_certificate": 1', '"gapwise_certificate": 2'))
