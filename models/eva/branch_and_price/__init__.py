@@ -1,0 +1,1 @@
+"""Branch-and-price for Eva's packing: a tree over linear programs of patterns, with exact bounds."""
