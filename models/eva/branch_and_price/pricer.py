@@ -79,7 +79,7 @@ class Priced:
 class Pricer(Protocol):
     """Pricing of the patterns of an instance.
 
-    `pairs`, `subset_rows`: whether `Prices` may hold pairs, and charges. A tree asks for neither where the answer is no.
+    `pairs`, `subset_rows`: whether `Prices` may hold pairs, and charges; a tree has none where it may not.
     `dominated`: whether patterns are left out that other types can stand in for (see `models.eva.patterns`). The tree
     is right either way; a proof says which it was.
     """

@@ -11,8 +11,8 @@ A leaf says: among packings that obey `decisions`, none costs less than `bound` 
 
     deficit_k = max(0, most worth of a pattern of type k at these values and charges - target_k).
 
-Then S z >= sum_c n_c y_c + sum_i (+/-) d_i amount_i - sum_j g_j most_j - sum_k deficit_k most_k for every packing of cost
-z that has at most `most_k` instances of type k. `bound` is what this gives, rounded up to a sum of prices.
+Then S z >= sum_c n_c y_c + sum_i (+/-) d_i amount_i - sum_j g_j most_j - sum_k deficit_k most_k for every packing of
+cost z that has at most `most_k` instances of type k. `bound` is what this gives, rounded up to a sum of prices.
 """
 
 from __future__ import annotations
@@ -64,8 +64,8 @@ class Leaf:
 class Proof:
     """The leaves of a tree, which together leave no packing out.
 
-    `ceiling`: only packings cheaper than that are ruled out by the leaves, in price units. `dominated`: whether patterns
-    are left out that cheaper types can stand in for.
+    `ceiling`: only packings cheaper than that are ruled out by the leaves, in price units. `dominated`: whether
+    patterns are left out that cheaper types can stand in for.
     """
 
     ceiling: int
