@@ -18,6 +18,7 @@ from models.eva.configuration import Column
 from models.highs import LinearModel, add_columns, rerun, solver
 
 Mask = NDArray[np.bool_]
+PRIMAL = {"simplex_strategy": 4}  # New columns leave the last basis feasible for the primal simplex method.
 DEAR = 4.0  # A task that no pattern holds costs so many times the dearest instance.
 
 
@@ -45,7 +46,7 @@ class ItemMaster:
         self._member = np.zeros((1024, arrays.classes), dtype=bool)
         self._forbidden = np.zeros(0, dtype=bool)
         self._covered = np.zeros(arrays.classes, dtype=bool)
-        self._highs = solver(Options(threads=options.threads), {"presolve": "off", "parallel": "off"})
+        self._highs = solver(Options(threads=options.threads), {"presolve": "off", "parallel": "off", **PRIMAL})
         self._highs.passModel(
             LinearModel(
                 cost=np.full(arrays.classes, DEAR),

@@ -31,7 +31,7 @@ class ItemParameters:
     weight_rounds: int = 12
     quick_nodes: int = 150
     proof_nodes: int = 20_000_000
-    columns_each_round: int = 200
+    columns_each_round: int = 60
     smoothing: float = 0.5
 
 

@@ -70,34 +70,35 @@ class Relaxation:
         master.cover(covered)
         bound, leaf = node.spent, None
         last = None if self.options.effort is None else self.calls + 100 * self.options.effort
+        best = -1.0
         while True:
             master.restrict(node.together, node.apart)
             relaxed = master.solve()
             value = node.spent + relaxed.value
             if goal is not None and value <= goal + SLACK:
                 return Bounded(relaxed, bound, leaf, True)
+            aim = ceil(value - SLACK) - 1 if goal is None else goal
+            if bound > aim:
+                return Bounded(relaxed, bound, leaf, True)
             if clock.expired or (last is not None and self.calls >= last):
                 return Bounded(relaxed, bound, leaf, False)
-            aim = ceil(value - SLACK) - 1 if goal is None else goal
             duals = np.where(covered, 0.0, relaxed.duals)
-            if center is not None:
-                share = self.parameters.smoothing
-                new = self._price_at(node, share * center + (1 - share) * duals, duals, None, False)[2]
-                if new:
+            for share, exact in ((self.parameters.smoothing, False), (0.0, False), (0.0, True)):
+                if share > 0.0 and center is None:
                     continue
-            new = self._price_at(node, duals, duals, None, False)[2]
-            if new:
-                continue
-            proved, by, new = self._price_at(node, duals, duals, aim - node.spent, True)
-            if node.spent + proved > bound:
-                bound, leaf = node.spent + proved, by
-            if not new:
+                trial = duals if center is None else share * center + (1 - share) * duals
+                proved = self._price_at(node, trial, duals, aim - node.spent, exact)
+                if proved.value > best:
+                    best, center = proved.value, trial
+                if node.spent + proved.leaf_bound > bound:
+                    bound, leaf = node.spent + proved.leaf_bound, proved.leaf
+                if proved.new or bound > aim:
+                    break
+            else:
                 return Bounded(relaxed, bound, leaf, bound > aim)
 
-    def _price_at(
-        self, node: Node, duals: FloatArray, judge: FloatArray, aim: int | None, exact: bool
-    ) -> tuple[int, Leaf | None, int]:
-        """Price at duals (N,): the bound and leaf that this proves, and the number of columns added.
+    def _price_at(self, node: Node, duals: FloatArray, judge: FloatArray, aim: int, exact: bool) -> _Proved:
+        """Price at duals (N,): what this proves, and the number of columns added.
 
         Columns are kept where their reduced cost is negative at the duals `judge`. `aim`: a bound above it suffices.
         """
@@ -108,7 +109,7 @@ class Relaxation:
         values = np.rint(duals * scale).astype(np.int64)
         total = int(values.sum())
         target = [p * scale for p in price]
-        if aim is not None and aim > 0:
+        if exact and aim > 0:
             target = [max(t, (total * p - 1) // aim) for t, p in zip(target, price, strict=True)]
         prices = Prices(
             np.broadcast_to(values, (len(arrays.demand), len(values))), tuple(target), node.together, node.apart
@@ -120,11 +121,17 @@ class Relaxation:
             if price[c.type] - float(judge[[i for i, _ in c.pattern]].sum()) < -1e-7 * price[c.type]
         ]
         new = self.master.add(columns[: self.parameters.columns_each_round])
-        if not exact:
-            return 0, None, new
         bound = least_cost(price, priced.bound, total)
-        leaf = Leaf(node.decisions, "bound", bound, scale, tuple(values.tolist()))
-        return bound, leaf, new
+        value = min((total * p / w for p, w in zip(price, priced.bound, strict=True) if w), default=0.0)
+        return _Proved(bound, value, Leaf(node.decisions, "bound", bound, scale, tuple(values.tolist())), new)
+
+
+@dataclass(frozen=True)
+class _Proved:
+    leaf_bound: int
+    value: float
+    leaf: Leaf
+    new: int
 
 
 def least_cost(price: Sequence[int], worth: Sequence[int], total: int) -> int:
