@@ -55,7 +55,7 @@ def _solve_cost(
     parameters: ExactParameters = DEFAULTS,
 ) -> Answer:
     return solve_patterns(arrays, options, report, start, parameters) or solve_columns(
-        arrays, options, report, start, parameters.column_generation
+        arrays, options, report, start, parameters.column_generation, parameters.item_packing
     )
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from models.eva.column_generation import ColumnGenerationParameters
+from models.eva.item_packing import ItemParameters
 
 
 @dataclass(frozen=True)
@@ -17,6 +18,7 @@ class ExactParameters:
     - `entering_columns`: most columns that a round of sifting adds to the linear program.
     - `first_columns`: columns of the first integer program, which only has to find a good incumbent.
     - `column_generation`: the constants of column generation.
+    - `item_packing`: the constants of packing item by item.
     """
 
     covering_patterns: int = 8_000
@@ -24,6 +26,7 @@ class ExactParameters:
     entering_columns: int = 400
     first_columns: int = 600
     column_generation: ColumnGenerationParameters = field(default_factory=ColumnGenerationParameters)
+    item_packing: ItemParameters = field(default_factory=ItemParameters)
 
 
 DEFAULTS = ExactParameters()

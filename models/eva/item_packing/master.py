@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import highspy
@@ -24,16 +24,23 @@ DEAR = 4.0  # A task that no pattern holds costs so many times the dearest insta
 
 @dataclass(frozen=True)
 class Relaxed:
-    """Optimum of the linear program: `value` in price units, `duals` (N,) of the tasks, `amounts` of the columns."""
+    """Optimum of the linear program.
+
+    `value` in price units, `duals` (N,) of the tasks, `rents` (K,) of the limits on instances of each type, `amounts`
+    of the columns, `short` how many tasks no pattern holds.
+    """
 
     value: float
     duals: FloatArray
+    rents: FloatArray
     amounts: FloatArray
+    short: float
 
 
 class ItemMaster:
     """The restricted master in HiGHS: minimise the price of columns that hold every task at least once.
 
+    Of each type there are at most as many instances as `limit` says, at first any number.
     Each task also has a column of its own, dearer than anything else, so that the program is always feasible.
     """
 
@@ -47,11 +54,13 @@ class ItemMaster:
         self._forbidden = np.zeros(0, dtype=bool)
         self._covered = np.zeros(arrays.classes, dtype=bool)
         self._highs = solver(Options(threads=options.threads), {"presolve": "off", "parallel": "off", **PRIMAL})
+        types = len(self._price)
+        self._most = [np.inf] * types
         self._highs.passModel(
             LinearModel(
                 cost=np.full(arrays.classes, DEAR),
-                matrix=sparse.eye_array(arrays.classes),
-                row_lower=1.0,
+                matrix=sparse.vstack([sparse.eye_array(arrays.classes), sparse.coo_array((types, arrays.classes))]),
+                row_lower=np.concatenate([np.ones(arrays.classes), np.full(types, -np.inf)]),
                 row_upper=np.inf,
             ).lp()
         )
@@ -75,9 +84,9 @@ class ItemMaster:
         for i, column in enumerate(fresh):
             members = [c for c, _ in column.pattern]
             self._member[known + i, members] = True
-            rows += members
+            rows += [*members, self.classes + column.type]
             begin.append(len(rows))
-        entries = sparse.csc_array((np.ones(len(rows)), rows, begin), shape=(self.classes, len(fresh)))
+        entries = sparse.csc_array((np.ones(len(rows)), rows, begin), shape=(self.classes + len(self._price), len(fresh)))
         add_columns(self._highs, [self._price[c.type] / self._unit for c in fresh], entries)
         self._forbidden = np.concatenate([self._forbidden, np.zeros(len(fresh), dtype=bool)])
         return len(fresh)
@@ -87,6 +96,13 @@ class ItemMaster:
         for c in np.flatnonzero(covered != self._covered).tolist():
             self._highs.changeRowBounds(c, 0.0 if covered[c] else 1.0, np.inf)
         self._covered = covered.copy()
+
+    def limit(self, most: Sequence[float]) -> None:
+        """Say how many instances of each type there may be, `inf` for any number."""
+        for k, (old, new) in enumerate(zip(self._most, most, strict=True)):
+            if old != new:
+                self._highs.changeRowBounds(self.classes + k, -np.inf, new)
+        self._most = list(most)
 
     def restrict(self, together: Iterable[Pair], apart: Iterable[Pair]) -> None:
         """Forbid the columns that hold one task of a pair that is together, or both of a pair that is apart."""
@@ -117,8 +133,11 @@ class ItemMaster:
         if status != highspy.HighsModelStatus.kOptimal:
             raise MasterFailed(f"the linear program over tasks ended as {self._highs.modelStatusToString(status)}")
         solution = self._highs.getSolution()
+        duals, values = np.asarray(solution.row_dual) * self._unit, np.asarray(solution.col_value)
         return Relaxed(
             float(self._highs.getInfo().objective_function_value) * self._unit,
-            np.maximum(np.asarray(solution.row_dual), 0.0) * self._unit,
-            np.asarray(solution.col_value)[self.classes :],
+            np.maximum(duals[: self.classes], 0.0),
+            np.maximum(-duals[self.classes :], 0.0),
+            values[self.classes :],
+            float(values[: self.classes].sum()),
         )

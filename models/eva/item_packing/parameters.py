@@ -22,6 +22,19 @@ class ItemParameters:
     - `proof_nodes`: nodes of the search that proves a bound.
     - `columns_each_round`: most columns that one pricing adds.
     - `smoothing`: weight of the best duals so far in the duals that are priced (Wentges, 1997).
+
+    Packings:
+
+    - `discrepancies`, `dive_depth`: how often a dive may turn away from the largest column, and in how many steps.
+    - `dive_share`, `dive_nodes`: share of the time limit of one dive, and most of its steps.
+    - `enumerated`: most patterns that are listed for an integer program.
+    - `integer_share`: share of the time limit of that integer program.
+
+    Bounds:
+
+    - `aggregate_nodes`: nodes of the bound over numbers of instances.
+    - `spends`: most numbers of instances of each type that are looked at one by one.
+    - `tree_nodes`: nodes of the tree of pairs.
     """
 
     most_tasks: int = 600
@@ -30,9 +43,20 @@ class ItemParameters:
     levels: int = 4_096
     weight_rounds: int = 12
     quick_nodes: int = 150
-    proof_nodes: int = 20_000_000
+    proof_nodes: int = 5_000_000
     columns_each_round: int = 60
     smoothing: float = 0.5
+
+    discrepancies: int = 2
+    dive_depth: int = 3
+    dive_share: float = 0.25
+    dive_nodes: int = 2_000
+    enumerated: int = 20_000
+    integer_share: float = 0.4
+
+    aggregate_nodes: int = 2_000
+    spends: int = 2_000
+    tree_nodes: int = 20_000
 
 
 DEFAULTS = ItemParameters()

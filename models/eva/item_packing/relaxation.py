@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from math import ceil
+from math import ceil, floor, inf
 
 import numpy as np
 
@@ -12,6 +12,7 @@ from instances import Options, Stopwatch
 from instances.eva.arrays import FloatArray, PackingArrays
 from models.eva.branch_and_price.pricer import Pair, Prices
 from models.eva.branch_and_price.proof import Decision, Leaf
+from models.eva.column_generation.type_cuts import TypeCut
 from models.eva.item_packing.master import ItemMaster, Mask, Relaxed
 from models.eva.item_packing.parameters import ItemParameters
 from models.eva.item_packing.pricing import ItemPricer
@@ -21,12 +22,18 @@ SLACK = 1e-6  # A value of the linear program is compared with a whole number wi
 
 @dataclass(frozen=True)
 class Node:
-    """A node: pairs of tasks that share an instance, pairs that do not, tasks already packed and what that cost."""
+    """A node of a search.
+
+    - `together`, `apart`: pairs of tasks that share an instance, and that do not.
+    - `covered`, `spent`: tasks already packed, and what that cost.
+    - `most`: most instances of each type for the other tasks, `None` for any number.
+    """
 
     together: tuple[Pair, ...] = ()
     apart: tuple[Pair, ...] = ()
     covered: Mask | None = None
     spent: int = 0
+    most: tuple[int, ...] | None = None
 
     @property
     def decisions(self) -> tuple[Decision, ...]:
@@ -40,34 +47,41 @@ class Bounded:
 
     - `relaxed`: the last optimum of the restricted master.
     - `bound`: a lower bound on the cost of every packing at the node, in price units, proved by `leaf`.
-    - `settled`: whether no more columns are needed: to go below the goal is possible in the linear program, or is
-      proved impossible.
+    - `reached`: whether the linear program reaches the goal.
+    - `settled`: whether no more columns are needed: the goal is reached, or proved out of reach.
     """
 
     relaxed: Relaxed
     bound: int
     leaf: Leaf | None
+    reached: bool
     settled: bool
 
 
 class Relaxation:
-    """Column generation for the nodes of a search, with all columns in one linear program."""
+    """Column generation for the nodes of a search, with all columns in one linear program.
+
+    `calls` of pricing so far; `cuts` are those that hold without decisions.
+    """
 
     def __init__(self, arrays: PackingArrays, options: Options, parameters: ItemParameters) -> None:
         self.arrays, self.options, self.parameters = arrays, options, parameters
         self.master = ItemMaster(arrays, options)
         self.pricer = ItemPricer(arrays, parameters)
         self.calls = 0
+        self.cuts: list[TypeCut] = []
         self._price = arrays.price.tolist()
 
     def run(self, node: Node, goal: int | None, clock: Stopwatch, center: FloatArray | None = None) -> Bounded:
         """Generate columns at a node until the cost `goal` is in reach of the linear program or proved out of reach.
 
-        Without a goal, until the bound is the value of the linear program rounded up.
+        Without a goal, until the bound is the value of the linear program rounded up. Where the limits on instances
+        rule out any packing the bound is above the goal.
         """
         master = self.master
         covered = np.zeros(self.arrays.classes, dtype=bool) if node.covered is None else node.covered
         master.cover(covered)
+        master.limit([inf] * len(self._price) if node.most is None else node.most)
         bound, leaf = node.spent, None
         last = None if self.options.effort is None else self.calls + 100 * self.options.effort
         best = -1.0
@@ -75,19 +89,19 @@ class Relaxation:
             master.restrict(node.together, node.apart)
             relaxed = master.solve()
             value = node.spent + relaxed.value
-            if goal is not None and value <= goal + SLACK:
-                return Bounded(relaxed, bound, leaf, True)
+            if goal is not None and value <= goal + SLACK and relaxed.short <= SLACK:
+                return Bounded(relaxed, bound, leaf, True, True)
             aim = ceil(value - SLACK) - 1 if goal is None else goal
             if bound > aim:
-                return Bounded(relaxed, bound, leaf, True)
+                return Bounded(relaxed, bound, leaf, False, True)
             if clock.expired or (last is not None and self.calls >= last):
-                return Bounded(relaxed, bound, leaf, False)
+                return Bounded(relaxed, bound, leaf, False, False)
             duals = np.where(covered, 0.0, relaxed.duals)
             for share, exact in ((self.parameters.smoothing, False), (0.0, False), (0.0, True)):
                 if share > 0.0 and center is None:
                     continue
                 trial = duals if center is None else share * center + (1 - share) * duals
-                proved = self._price_at(node, trial, duals, aim - node.spent, exact)
+                proved = self._price_at(node, trial, duals, relaxed.rents, aim - node.spent, exact)
                 if proved.value > best:
                     best, center = proved.value, trial
                 if node.spent + proved.leaf_bound > bound:
@@ -95,10 +109,12 @@ class Relaxation:
                 if proved.new or bound > aim:
                     break
             else:
-                return Bounded(relaxed, bound, leaf, bound > aim)
+                return Bounded(relaxed, bound, leaf, False, bound > aim)
 
-    def _price_at(self, node: Node, duals: FloatArray, judge: FloatArray, aim: int, exact: bool) -> _Proved:
-        """Price at duals (N,): what this proves, and the number of columns added.
+    def _price_at(
+        self, node: Node, duals: FloatArray, judge: FloatArray, rents: FloatArray, aim: int, exact: bool
+    ) -> _Proved:
+        """Price at duals (N,) and `rents` (K,): what this proves, and the number of columns added.
 
         Columns are kept where their reduced cost is negative at the duals `judge`. `aim`: a bound above it suffices.
         """
@@ -108,8 +124,12 @@ class Relaxation:
         scale = self.pricer.scale(duals[None, :], arrays.price.astype(float))
         values = np.rint(duals * scale).astype(np.int64)
         total = int(values.sum())
-        target = [p * scale for p in price]
-        if exact and aim > 0:
+        full = [p + r for p, r in zip(price, rents.tolist(), strict=True)]
+        target = [floor(f * scale) for f in full]
+        if exact and node.most is not None:
+            worth = sum(t * n for t, n in zip(target, node.most, strict=True))
+            target = [max(t, (total - 1) * t // max(1, worth)) for t in target]
+        elif exact and aim > 0:
             target = [max(t, (total * p - 1) // aim) for t, p in zip(target, price, strict=True)]
         prices = Prices(
             np.broadcast_to(values, (len(arrays.demand), len(values))), tuple(target), node.together, node.apart
@@ -118,11 +138,18 @@ class Relaxation:
         columns = [
             c
             for c in priced.columns
-            if price[c.type] - float(judge[[i for i, _ in c.pattern]].sum()) < -1e-7 * price[c.type]
+            if full[c.type] - float(judge[[i for i, _ in c.pattern]].sum()) < -1e-7 * full[c.type]
         ]
         new = self.master.add(columns[: self.parameters.columns_each_round])
-        bound = least_cost(price, priced.bound, total)
-        value = min((total * p / w for p, w in zip(price, priced.bound, strict=True) if w), default=0.0)
+        if not node.together and not node.apart and node.covered is None:
+            self.cuts.append(TypeCut(priced.bound, total))
+        worth = [min(w, total) for w in priced.bound]
+        bound, value = least_cost(price, worth, total), farley(price, worth, total)
+        if node.most is not None:
+            room = sum(w * n for w, n in zip(worth, node.most, strict=True))
+            if room < total:
+                bound = max(bound, aim + 1)
+            value = total / max(1, room)
         return _Proved(bound, value, Leaf(node.decisions, "bound", bound, scale, tuple(values.tolist())), new)
 
 
@@ -137,3 +164,8 @@ class _Proved:
 def least_cost(price: Sequence[int], worth: Sequence[int], total: int) -> int:
     """The bound of one cut: `sum_k worth_k X_k >= total` costs at least so much (after Farley, 1990)."""
     return min((-(-total * p // w) for p, w in zip(price, worth, strict=True) if w), default=0)
+
+
+def farley(price: Sequence[int], worth: Sequence[int], total: int) -> float:
+    """The bound of one cut before it is rounded up."""
+    return min((total * p / w for p, w in zip(price, worth, strict=True) if w), default=0.0)

@@ -22,15 +22,16 @@ class PairTree:
     - `relaxation`: columns, and column generation.
     - `goal`: cost to reach, in price units.
     - `clock`: limit of the search.
+    - `start`: the root, which may limit the instances of each type.
     """
 
-    def __init__(self, relaxation: Relaxation, goal: int, clock: Stopwatch) -> None:
+    def __init__(self, relaxation: Relaxation, goal: int, clock: Stopwatch, start: Node = Node()) -> None:
         self.relaxation, self.goal, self.clock = relaxation, goal, clock
         self.leaves: list[Leaf] = []
         self.packing: Configuration | None = None
         self.exhausted = False
         self.nodes = 0
-        self._open: list[Node] = [Node()]
+        self._open: list[Node] = [start]
 
     def run(self, nodes: int) -> None:
         """Search on for at most so many nodes."""
@@ -39,14 +40,17 @@ class PairTree:
             node = self._open[-1]
             self.nodes += 1
             bounded = self.relaxation.run(node, self.goal, self.clock)
-            if not bounded.settled:
+            if self.clock.expired and not bounded.settled:
                 return
-            self._open.pop()
             if bounded.bound > self.goal:
+                self._open.pop()
                 assert bounded.leaf is not None
                 self.leaves.append(bounded.leaf)
                 continue
             pair = self._pair(bounded.relaxed.amounts)
+            if pair is None and not bounded.reached:
+                return
+            self._open.pop()
             if pair is None:
                 self.packing = self._packing(bounded.relaxed.amounts)
                 return

@@ -1,0 +1,335 @@
+"""Packing item by item: greedy packings, a linear program, dives, an integer program, a tree of pairs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from math import inf
+from typing import Any
+
+import numpy as np
+
+from instances import Options, Stopwatch
+from instances.eva.arrays import FloatArray, IntArray, PackingArrays
+from models.eva.branch_and_price.pricer import Prices
+from models.eva.branch_and_price.proof import Leaf, Proof
+from models.eva.column_generation.aggregate_bound import AggregateBound
+from models.eva.column_generation.integer_master import solve_integer_master
+from models.eva.column_generation.price_groups import PriceGroups
+from models.eva.column_generation.restricted_master import MasterFailed
+from models.eva.column_generation.search import Outcome, Report
+from models.eva.column_generation.start_duals import start_duals
+from models.eva.configuration import Column, Configuration, holds, missing, price
+from models.eva.item_packing.dive import Dive
+from models.eva.item_packing.enumeration import enumerated, partition
+from models.eva.item_packing.greedy import best_fit
+from models.eva.item_packing.parameters import DEFAULTS, ItemParameters
+from models.eva.item_packing.relaxation import Node, Relaxation
+from models.eva.item_packing.spends import Counts, Spends
+from models.eva.item_packing.tree import PairTree
+from models.eva.trimming import trim
+from models.incumbent import Incumbent
+
+MOST_LEVELS = 2**22  # Costs beyond so many price units are not told apart by whether prices add up to them.
+
+
+@dataclass(frozen=True)
+class ItemOutcome(Outcome):
+    """The outcome, with the leaves that prove the bound: their classes are the tasks, one by one, class after class.
+
+    `proof` is `None` where a bound over several types, which rests on many cuts at once, is better than any leaf's.
+    """
+
+    proof: Proof | None = None
+
+
+def suits(arrays: PackingArrays, parameters: ItemParameters = DEFAULTS) -> bool:
+    """Whether to pack item by item: few tasks, and hardly any two alike."""
+    tasks = sum(arrays.count.tolist())
+    return tasks <= parameters.most_tasks and tasks <= parameters.copies * arrays.classes
+
+
+def pack_items(
+    arrays: PackingArrays,
+    options: Options = Options(),
+    report: Report | None = None,
+    start: Configuration | None = None,
+    parameters: ItemParameters = DEFAULTS,
+) -> ItemOutcome:
+    """The least price of instances that hold all tasks, by branch-and-price over single tasks.
+
+    - `arrays`: the instance.
+    - `options`: limits, threads and seed, and the gap (cost - bound) / cost at which the search ends.
+    - `report`: called with each new configuration and each better bound, in price units.
+    - `start`: a configuration to begin from.
+    - `parameters`: the constants of the method.
+
+    Raises ValueError where the start does not hold all tasks, or holds more on an instance than fits.
+    """
+    search = ItemSearch(arrays, options, report, parameters)
+    failure = None
+    try:
+        search.pack(start)
+        search.relax()
+        while not search.over and search.step():
+            pass
+    except MasterFailed as error:
+        if search.incumbent.solution is None:
+            raise
+        failure = str(error)
+    return search.outcome(failure)
+
+
+class ItemSearch:
+    """The state of a solve: tasks one by one, incumbent, linear program, and the goal that is tried."""
+
+    def __init__(
+        self, arrays: PackingArrays, options: Options, report: Report | None, parameters: ItemParameters
+    ) -> None:
+        self.arrays, self.options, self.parameters = arrays, options, parameters
+        self.clock = Stopwatch(options.time_limit)
+        self.class_of = np.repeat(np.arange(arrays.classes), arrays.count)
+        self.items = arrays.only(self.class_of, np.ones(len(self.class_of), dtype=np.int64))
+        self.relaxation = Relaxation(self.items, options, parameters)
+        self.incumbent: Incumbent[Configuration, int] = Incumbent(
+            "minimize", self.clock, self._told(report), gap=options.gap, bound=0
+        )
+        self.proof: tuple[Leaf, ...] | None = ()
+        self.info: dict[str, Any] = {"dives": 0, "nodes": 0, "lp_value": None, "lp_converged": False}
+        self._duals: list[FloatArray] = []
+        self._tried: set[tuple[Node, int, int]] = set()
+        self._spends: Spends | None = None
+        self._dived: set[Counts] = set()
+        self._cuts = 0
+
+    @property
+    def over(self) -> bool:
+        """Whether the gap is closed or the time is."""
+        return self.incumbent.closed or self.clock.expired
+
+    @property
+    def cost(self) -> int:
+        """The cost of the incumbent."""
+        assert self.incumbent.objective is not None
+        return self.incumbent.objective
+
+    def pack(self, start: Configuration | None) -> None:
+        """The start, and packings by best fit."""
+        if start is not None:
+            self.offer(self._by_item(start))
+        for packing in best_fit(self.items):
+            self.offer(packing)
+            self.relaxation.master.add(packing)
+
+    def offer(self, cover: Configuration) -> None:
+        """Offer a cover of the tasks, trimmed; its columns go to the linear program.
+
+        Raises ValueError where the columns are no cover or no patterns.
+        """
+        short = np.flatnonzero(missing(self.items, cover) > 0)
+        if len(short):
+            raise ValueError(f"the configuration does not hold all tasks of class {self.class_of[short[0]]}")
+        for column in cover:
+            if not holds(self.items, column):
+                raise ValueError(f"tasks {column.pattern} do not fit an instance of type {column.type}")
+        packing = trim(self.items, cover)
+        if self.incumbent.offer(price(self.items, packing), packing):
+            self.relaxation.master.add(packing)
+
+    def relax(self) -> None:
+        """The linear program, and the bounds of the duals on the way."""
+        if self.over:
+            return
+        center = start_duals(self.items, self.options)
+        self._duals.append(center)
+        bounded = self.relaxation.run(Node(), None, self.clock, center)
+        self.info["lp_value"] = bounded.relaxed.value
+        self.info["lp_converged"] = bounded.settled
+        self._duals.append(bounded.relaxed.duals)
+        self._raise(bounded.bound, (bounded.leaf,) if bounded.leaf else ())
+        if len(self.items.price) > 1 and not self.over:
+            bound = AggregateBound(self.items, PriceGroups.by_type(self.items), self.options)
+            for cut in self.relaxation.cuts:
+                bound.add(cut)
+            nodes = self.parameters.aggregate_nodes
+            proven = bound.solve(self.cost, nodes, self._within(0.1).time_limit)
+            self._raise(proven.cost, None)
+
+    def step(self) -> bool:
+        """One round at the least cost that is not ruled out; whether another may do more."""
+        if len(self.items.price) > 1:
+            return self._step_by_spend()
+        goal = self.goal
+        if self.cost <= goal:
+            self._raise(self.cost, self.proof)
+            return False
+        if self._dive(Node(), goal, self.parameters.discrepancies):
+            return True
+        low = goal
+        while not self.over and self.cost > low + 1:
+            middle = (low + self.cost) // 2
+            if not self._dive(Node(), middle, 1):
+                low = middle
+        if self.over or self._integer(Node(), goal) or self.over:
+            return True
+        return self._tree(Node(), goal) is not None
+
+    def _step_by_spend(self) -> bool:
+        """One round over the numbers of instances of each type, cheapest first."""
+        bound = self.incumbent.bound or 0
+        if self._spends is None:
+            self._spends = Spends(self.items, bound, self.cost, self.parameters.spends)
+        spends = self._spends
+        if not spends.complete:
+            return self._tree(Node(), self.goal) is not None
+        first: Counts | None = None
+        while not self.over:
+            for cut in self.relaxation.cuts[self._cuts :]:
+                spends.cut(cut)
+            self._cuts = len(self.relaxation.cuts)
+            left = spends.below(self.cost)
+            if not left:
+                self._raise(self.cost, None)
+                return False
+            self._raise(spends.cost(left[0]), None)
+            fresh = [counts for counts in left if counts not in self._dived]
+            if not fresh or self.over:
+                first = left[0]
+                break
+            counts, goal = fresh[0], spends.cost(fresh[0])
+            node = Node(most=counts)
+            bounded = self.relaxation.run(node, goal, self.clock)
+            if bounded.reached:
+                self._dived.add(counts)
+                self._dive(node, goal, self.parameters.discrepancies)
+            elif bounded.bound <= goal:
+                self._dived.add(counts)
+        if self.over or first is None:
+            return False
+        goal, node = spends.cost(first), Node(most=first)
+        if self._integer(node, goal):
+            return True
+        found = self._tree(node, goal)
+        if found is False:
+            spends.exclude(first)
+        return found is not None
+
+    def _tree(self, start: Node, goal: int) -> bool | None:
+        """Whether the tree finds a packing at the goal; `None` where it ends before it knows."""
+        tree = PairTree(self.relaxation, goal, self.clock, start)
+        tree.run(self._at_most(self.parameters.tree_nodes))
+        self.info["nodes"] += tree.nodes
+        if tree.packing is not None:
+            self.offer(tree.packing)
+            return True
+        if not tree.exhausted:
+            return None
+        if start.most is None:
+            self._raise(goal + 1, tuple(tree.leaves) if len(self.items.price) == 1 else None)
+        return False
+
+    @property
+    def goal(self) -> int:
+        """The least cost from the bound on that prices add up to."""
+        bound = self.incumbent.bound or 0
+        if self.cost > MOST_LEVELS:
+            return bound
+        sums = 1
+        for p in self.items.price.tolist():
+            while p <= self.cost:
+                sums |= sums << p
+                p *= 2
+        left = sums >> bound
+        return bound + (left & -left).bit_length() - 1 if left else bound
+
+    def outcome(self, failure: str | None) -> ItemOutcome:
+        """The outcome of the search so far."""
+        best = self.incumbent
+        assert best.solution is not None
+        assert best.objective is not None
+        info = {
+            "columns": len(self.relaxation.master.columns),
+            "iterations": self.relaxation.calls,
+            **self.info,
+        }
+        bound = best.bound or 0
+        proof = None if self.proof is None else Proof(bound, False, self.proof)
+        return ItemOutcome(
+            self._by_class(best.solution), best.objective, bound, tuple(best.trace), None, info, failure, proof
+        )
+
+    def _dive(self, start: Node, goal: int, discrepancies: int) -> bool:
+        """Whether a dive finds a packing of the goal's cost at most."""
+        if self.over or (start, goal, discrepancies) in self._tried:
+            return False
+        self._tried.add((start, goal, discrepancies))
+        dive = Dive(self.relaxation, goal, self._clock(self.parameters.dive_share))
+        nodes = self._at_most(self.parameters.dive_nodes)
+        found = dive.run(discrepancies, self.parameters.dive_depth, nodes, start)
+        self.info["dives"] += 1
+        if found is not None:
+            self.offer(found)
+        return found is not None
+
+    def _integer(self, start: Node, goal: int) -> bool:
+        """Whether HiGHS finds a packing of the goal's cost, of all the patterns that one can have, if these are few."""
+        columns = enumerated(
+            self.items, self.relaxation.pricer, self._duals, goal, start.most, self.parameters.enumerated
+        )
+        if not columns or self.over:
+            return False
+        self.info["enumerated"] = len(columns)
+        found = partition(self.items, columns, goal, start.most, self._within(self.parameters.integer_share))
+        if found is not None:
+            self.offer(found)
+        return found is not None
+
+    def _raise(self, bound: int, proof: tuple[Leaf, ...] | None) -> None:
+        if self.incumbent.raise_bound(bound):
+            self.proof = proof
+
+    def _at_most(self, nodes: int) -> int:
+        return nodes if self.options.effort is None else min(nodes, self.options.effort)
+
+    def _clock(self, share: float) -> Stopwatch:
+        """A clock that is limited to a share of the time limit, and to what is left of it."""
+        limit = self.options.time_limit
+        return Stopwatch(None if limit is None else max(1e-3, min(share * limit, self.clock.remaining_s)))
+
+    def _within(self, share: float) -> Options:
+        return replace(self.options, time_limit=self._clock(share).limit_s)
+
+    def _by_item(self, start: Configuration) -> Configuration:
+        """A configuration of classes as one of tasks: each class hands out its tasks in turn, as long as there are."""
+        first = np.concatenate([[0], np.cumsum(self.arrays.count)]).tolist()
+        given = [0] * self.arrays.classes
+        found: Configuration = {}
+        for column, copies in start.items():
+            for _ in range(copies):
+                tasks = []
+                for c, q in column.pattern:
+                    left = min(q, first[c + 1] - first[c] - given[c])
+                    tasks += [(first[c] + given[c] + i, 1) for i in range(left)]
+                    given[c] += left
+                if tasks:
+                    found[Column.of(column.type, tasks)] = 1
+        return found
+
+    def _by_class(self, packing: Configuration) -> Configuration:
+        found: Configuration = {}
+        for column, copies in packing.items():
+            tasks: dict[int, int] = {}
+            for i, q in column.pattern:
+                tasks[int(self.class_of[i])] = tasks.get(int(self.class_of[i]), 0) + q
+            kept = Column.of(column.type, tasks.items())
+            found[kept] = found.get(kept, 0) + copies
+        return found
+
+    def _told(self, report: Report | None) -> Report | None:
+        if report is None:
+            return None
+
+        def told(found: Configuration | None, bound: int | None) -> None:
+            report(None if found is None else self._by_class(found), bound)
+
+        return told
