@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from fractions import Fraction
-from math import floor
+from math import floor, inf
 
 import numpy as np
-from scipy import sparse
 
-from instances import Options
-from instances.eva.arrays import FloatArray, PackingArrays
+from instances import Options, Stopwatch
+from instances.eva.arrays import FloatArray, IntArray, PackingArrays
 from models.eva.branch_and_price.pricer import Prices
 from models.eva.configuration import Column, Configuration
+from models.eva.item_packing.master import ItemMaster, Mask
 from models.eva.item_packing.pricing import ItemPricer
-from models.highs import LinearModel, solve_arrays
+from models.eva.item_packing.relaxation import SLACK
 
 NEAR = Fraction(1, 10**6)  # Duals whose sums are nearer than this share of the goal count as equal.
 
@@ -64,39 +63,87 @@ def enumerated(
     left = floor((goal - best[0]) * best[2])
     if left < 0:
         return []
-    least = tuple(
-        max(0, t - left) if most is None or most[k] else 2**62 for k, t in enumerate(best[1].target)
-    )
+    least = tuple(max(0, t - left) if most is None or most[k] else 2**62 for k, t in enumerate(best[1].target))
     return pricer.every(best[1], least, limit)
 
 
-def partition(
-    arrays: PackingArrays, columns: list[Column], goal: int, most: tuple[int, ...] | None, options: Options
-) -> Configuration | None:
-    """A packing of cost `goal` at most that consists of the columns, by HiGHS, if it finds one."""
-    members = [c for column in columns for c, _ in column.pattern]
-    begin = np.cumsum([0] + [len(column.pattern) for column in columns])
-    rows = sparse.csc_array((np.ones(len(members)), members, begin), shape=(arrays.classes, len(columns)))
-    price = arrays.price[[column.type for column in columns]].astype(float)
-    unit = float(arrays.price.max())
-    kinds = np.arange(len(arrays.price))[:, None] == np.array([column.type for column in columns])[None, :]
-    limits = np.full(len(arrays.price), np.inf) if most is None else np.array(most, dtype=float)
-    solved = solve_arrays(
-        LinearModel(
-            cost=price / unit,
-            matrix=sparse.vstack([rows, sparse.csr_array(price[None, :] / unit), sparse.csr_array(kinds.astype(float))]),
-            row_lower=np.concatenate([np.ones(arrays.classes), np.zeros(1 + len(limits))]),
-            row_upper=np.concatenate([np.ones(arrays.classes), [(goal + 0.5) / unit], limits]),
-            upper=1.0,
-            integer=True,
-        ),
-        replace(options, gap=0.0),
-        extra={"objective_target": (goal + 0.5) / unit},
-    )
-    if solved.x is None:
+class PoolDive:
+    """A depth-first search for a packing that consists of listed patterns, the task with fewest patterns left first.
+
+    The linear program over the patterns left ends a line that cannot reach the goal. Of the patterns of a task, few are
+    tried, the largest in the linear program first.
+
+    - `arrays`: the instance, of classes of one task each.
+    - `columns`: the patterns.
+    - `goal`: the cost to reach, in price units.
+    - `most`: most instances of each type, `None` for any number.
+    - `options`: threads of the linear program.
+    """
+
+    def __init__(
+        self,
+        arrays: PackingArrays,
+        columns: list[Column],
+        goal: int,
+        most: tuple[int, ...] | None,
+        options: Options = Options(),
+    ) -> None:
+        self.arrays, self.goal, self.nodes = arrays, goal, 0
+        self._price = arrays.price.tolist()
+        self._most = [inf] * len(self._price) if most is None else [float(n) for n in most]
+        self._master = ItemMaster(arrays, options)
+        self._master.add(columns)
+
+    def run(self, tries: int, nodes: int, clock: Stopwatch) -> Configuration | None:
+        """A packing of the goal's cost at most, if one is found.
+
+        - `tries`: patterns that are tried for a task.
+        - `nodes`: most linear programs.
+        - `clock`: limit of the search.
+        """
+        return self._from({}, np.zeros(self.arrays.classes, dtype=bool), tries, nodes, clock)
+
+    def _from(
+        self, chosen: Configuration, covered: Mask, tries: int, nodes: int, clock: Stopwatch
+    ) -> Configuration | None:
+        if clock.expired or self.nodes >= nodes:
+            return None
+        self.nodes += 1
+        master = self._master
+        left = [n - sum(column.type == k for column in chosen) for k, n in enumerate(self._most)]
+        spent = sum(self._price[column.type] for column in chosen)
+        if min(left) < 0 or spent > self.goal:
+            return None
+        master.cover(covered)
+        master.limit(left)
+        master.forbid((master.member & covered).any(axis=1))
+        relaxed = master.solve()
+        if spent + relaxed.value > self.goal + SLACK or relaxed.short > SLACK:
+            return None
+        chosen, covered = dict(chosen), covered.copy()
+        for i in np.flatnonzero(relaxed.amounts > 1 - SLACK).tolist():
+            self._take(i, chosen, covered)
+        if covered.all():
+            return chosen
+        alive = ~(master.member & covered).any(axis=1)
+        patterns = np.where(covered, np.iinfo(np.int64).max, master.member[alive].sum(axis=0))
+        scarce = int(patterns.argmin())
+        options = np.flatnonzero(alive & master.member[:, scarce])
+        for i in options[np.argsort(-np.round(relaxed.amounts[options], 6), kind="stable")][:tries].tolist():
+            after, taken = covered.copy(), dict(chosen)
+            self._take(i, taken, after)
+            found = taken if after.all() else self._from(taken, after, tries, nodes, clock)
+            if found is not None:
+                return found
         return None
-    return {columns[i]: 1 for i in np.flatnonzero(solved.x > 0.5).tolist()}
+
+    def _take(self, i: int, chosen: Configuration, covered: Mask) -> None:
+        column = self._master.columns[i]
+        classes = [c for c, _ in column.pattern]
+        if not covered[classes].any():
+            covered[classes] = True
+            chosen[column] = 1
 
 
-def _prices(arrays: PackingArrays, values: np.ndarray, target: tuple[int, ...]) -> Prices:
+def _prices(arrays: PackingArrays, values: IntArray, target: tuple[int, ...]) -> Prices:
     return Prices(np.broadcast_to(values, (len(arrays.demand), len(values))), target)

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from instances import Options
-from instances.eva.arrays import FloatArray, IntArray, PackingArrays
+from instances.eva.arrays import FloatArray, PackingArrays
 from models.eva.branch_and_price.pricer import Pair
 from models.eva.column_generation.restricted_master import MasterFailed
 from models.eva.configuration import Column
@@ -86,7 +86,9 @@ class ItemMaster:
             self._member[known + i, members] = True
             rows += [*members, self.classes + column.type]
             begin.append(len(rows))
-        entries = sparse.csc_array((np.ones(len(rows)), rows, begin), shape=(self.classes + len(self._price), len(fresh)))
+        entries = sparse.csc_array(
+            (np.ones(len(rows)), rows, begin), shape=(self.classes + len(self._price), len(fresh))
+        )
         add_columns(self._highs, [self._price[c.type] / self._unit for c in fresh], entries)
         self._forbidden = np.concatenate([self._forbidden, np.zeros(len(fresh), dtype=bool)])
         return len(fresh)
@@ -112,6 +114,10 @@ class ItemMaster:
             forbidden |= member[:, a] != member[:, b]
         for a, b in apart:
             forbidden |= member[:, a] & member[:, b]
+        self.forbid(forbidden)
+
+    def forbid(self, forbidden: Mask) -> None:
+        """Say which columns (P,) must not be used."""
         changed = np.flatnonzero(forbidden != self._forbidden)
         if len(changed):
             upper = np.where(forbidden[changed], 0.0, np.inf)
@@ -119,10 +125,6 @@ class ItemMaster:
                 len(changed), (changed + self.classes).astype(np.int32), np.zeros(len(changed)), upper
             )
         self._forbidden = forbidden
-
-    def allowed(self) -> IntArray:
-        """The columns that are not forbidden."""
-        return np.flatnonzero(~self._forbidden)
 
     def solve(self) -> Relaxed:
         """Solve from the last basis. Raises MasterFailed where HiGHS cannot."""

@@ -27,8 +27,10 @@ class ItemParameters:
 
     - `discrepancies`, `dive_depth`: how often a dive may turn away from the largest column, and in how many steps.
     - `dive_share`, `dive_nodes`: share of the time limit of one dive, and most of its steps.
-    - `enumerated`: most patterns that are listed for an integer program.
-    - `integer_share`: share of the time limit of that integer program.
+    - `enumerated`: most patterns that are listed.
+    - `polish_share`: share of the time limit for better duals before patterns are listed.
+    - `pool_tries`, `pool_nodes`, `pool_share`: patterns of a task that are tried in a dive over listed patterns, most
+      linear programs of the dive, and its share of the time limit.
 
     Bounds:
 
@@ -52,7 +54,10 @@ class ItemParameters:
     dive_share: float = 0.25
     dive_nodes: int = 2_000
     enumerated: int = 20_000
-    integer_share: float = 0.4
+    polish_share: float = 0.15
+    pool_tries: int = 3
+    pool_nodes: int = 2_000
+    pool_share: float = 0.3
 
     aggregate_nodes: int = 2_000
     spends: int = 2_000

@@ -74,9 +74,7 @@ class ItemPricer:
         m = len(members)
         if m == 0:
             return 0, []
-        bound = min(
-            int(items.tables[q, 0, items.weight_room[q] >> items.shift[q]]) for q in range(len(items.weight))
-        )
+        bound = min(int(items.tables[q, 0, items.weight_room[q] >> items.shift[q]]) for q in range(len(items.weight)))
         if bound <= target:
             return max(bound, 0), []
         packed = np.empty((m, m), dtype=np.int64)

@@ -17,6 +17,8 @@ from models.eva.item_packing.master import ItemMaster, Mask, Relaxed
 from models.eva.item_packing.parameters import ItemParameters
 from models.eva.item_packing.pricing import ItemPricer
 
+FINE = 1e-5  # Duals are optimal where they prove as much as the linear program is worth, less this share.
+WHOLE = 10**6  # A value to be proved is a multiple of the reciprocal.
 SLACK = 1e-6  # A value of the linear program is compared with a whole number with so much room.
 
 
@@ -47,6 +49,7 @@ class Bounded:
 
     - `relaxed`: the last optimum of the restricted master.
     - `bound`: a lower bound on the cost of every packing at the node, in price units, proved by `leaf`.
+    - `center`: the duals that proved most.
     - `reached`: whether the linear program reaches the goal.
     - `settled`: whether no more columns are needed: the goal is reached, or proved out of reach.
     """
@@ -54,6 +57,7 @@ class Bounded:
     relaxed: Relaxed
     bound: int
     leaf: Leaf | None
+    center: FloatArray
     reached: bool
     settled: bool
 
@@ -72,11 +76,13 @@ class Relaxation:
         self.cuts: list[TypeCut] = []
         self._price = arrays.price.tolist()
 
-    def run(self, node: Node, goal: int | None, clock: Stopwatch, center: FloatArray | None = None) -> Bounded:
+    def run(
+        self, node: Node, goal: int | None, clock: Stopwatch, center: FloatArray | None = None, polish: bool = False
+    ) -> Bounded:
         """Generate columns at a node until the cost `goal` is in reach of the linear program or proved out of reach.
 
         Without a goal, until the bound is the value of the linear program rounded up. Where the limits on instances
-        rule out any packing the bound is above the goal.
+        rule out any packing the bound is above the goal. With `polish`, without a goal, until the duals are optimal.
         """
         master = self.master
         covered = np.zeros(self.arrays.classes, dtype=bool) if node.covered is None else node.covered
@@ -84,35 +90,41 @@ class Relaxation:
         master.limit([inf] * len(self._price) if node.most is None else node.most)
         bound, leaf = node.spent, None
         last = None if self.options.effort is None else self.calls + 100 * self.options.effort
-        best = -1.0
+        best, top = -1.0, np.zeros(self.arrays.classes)
+
+        def ended(reached: bool, settled: bool) -> Bounded:
+            return Bounded(relaxed, bound, leaf, top, reached, settled)
+
         while True:
             master.restrict(node.together, node.apart)
             relaxed = master.solve()
             value = node.spent + relaxed.value
             if goal is not None and value <= goal + SLACK and relaxed.short <= SLACK:
-                return Bounded(relaxed, bound, leaf, True, True)
+                return ended(True, True)
             aim = ceil(value - SLACK) - 1 if goal is None else goal
-            if bound > aim:
-                return Bounded(relaxed, bound, leaf, False, True)
+            if (best >= (1 - FINE) * relaxed.value) if polish else bound > aim:
+                return ended(False, True)
             if clock.expired or (last is not None and self.calls >= last):
-                return Bounded(relaxed, bound, leaf, False, False)
+                return ended(False, False)
             duals = np.where(covered, 0.0, relaxed.duals)
+            needed = (1 - FINE) * relaxed.value if polish else aim - node.spent
             for share, exact in ((self.parameters.smoothing, False), (0.0, False), (0.0, True)):
                 if share > 0.0 and center is None:
                     continue
                 trial = duals if center is None else share * center + (1 - share) * duals
-                proved = self._price_at(node, trial, duals, relaxed.rents, aim - node.spent, exact)
+                proved = self._price_at(node, trial, duals, relaxed.rents, needed, exact)
                 if proved.value > best:
-                    best, center = proved.value, trial
+                    best, top = proved.value, trial
+                    center = trial if center is not None else None
                 if node.spent + proved.leaf_bound > bound:
                     bound, leaf = node.spent + proved.leaf_bound, proved.leaf
-                if proved.new or bound > aim:
+                if proved.new or (bound > aim and not polish):
                     break
             else:
-                return Bounded(relaxed, bound, leaf, False, bound > aim)
+                return ended(False, bound > aim)
 
     def _price_at(
-        self, node: Node, duals: FloatArray, judge: FloatArray, rents: FloatArray, aim: int, exact: bool
+        self, node: Node, duals: FloatArray, judge: FloatArray, rents: FloatArray, aim: float, exact: bool
     ) -> _Proved:
         """Price at duals (N,) and `rents` (K,): what this proves, and the number of columns added.
 
@@ -129,8 +141,8 @@ class Relaxation:
         if exact and node.most is not None:
             worth = sum(t * n for t, n in zip(target, node.most, strict=True))
             target = [max(t, (total - 1) * t // max(1, worth)) for t in target]
-        elif exact and aim > 0:
-            target = [max(t, (total * p - 1) // aim) for t, p in zip(target, price, strict=True)]
+        elif exact and aim * WHOLE >= 1:
+            target = [max(t, (total * p * WHOLE - 1) // int(aim * WHOLE)) for t, p in zip(target, price, strict=True)]
         prices = Prices(
             np.broadcast_to(values, (len(arrays.demand), len(values))), tuple(target), node.together, node.apart
         )
@@ -148,7 +160,7 @@ class Relaxation:
         if node.most is not None:
             room = sum(w * n for w, n in zip(worth, node.most, strict=True))
             if room < total:
-                bound = max(bound, aim + 1)
+                bound = max(bound, floor(aim) + 1)
             value = total / max(1, room)
         return _Proved(bound, value, Leaf(node.decisions, "bound", bound, scale, tuple(values.tolist())), new)
 

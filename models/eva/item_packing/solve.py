@@ -2,26 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, replace
-from math import inf
 from typing import Any
 
 import numpy as np
 
 from instances import Options, Stopwatch
-from instances.eva.arrays import FloatArray, IntArray, PackingArrays
-from models.eva.branch_and_price.pricer import Prices
+from instances.eva.arrays import FloatArray, PackingArrays
 from models.eva.branch_and_price.proof import Leaf, Proof
 from models.eva.column_generation.aggregate_bound import AggregateBound
-from models.eva.column_generation.integer_master import solve_integer_master
 from models.eva.column_generation.price_groups import PriceGroups
 from models.eva.column_generation.restricted_master import MasterFailed
 from models.eva.column_generation.search import Outcome, Report
 from models.eva.column_generation.start_duals import start_duals
 from models.eva.configuration import Column, Configuration, holds, missing, price
 from models.eva.item_packing.dive import Dive
-from models.eva.item_packing.enumeration import enumerated, partition
+from models.eva.item_packing.enumeration import PoolDive, enumerated
 from models.eva.item_packing.greedy import best_fit
 from models.eva.item_packing.parameters import DEFAULTS, ItemParameters
 from models.eva.item_packing.relaxation import Node, Relaxation
@@ -96,7 +92,7 @@ class ItemSearch:
         )
         self.proof: tuple[Leaf, ...] | None = ()
         self.info: dict[str, Any] = {"dives": 0, "nodes": 0, "lp_value": None, "lp_converged": False}
-        self._duals: list[FloatArray] = []
+        self._center: FloatArray = np.zeros(self.items.classes)
         self._tried: set[tuple[Node, int, int]] = set()
         self._spends: Spends | None = None
         self._dived: set[Counts] = set()
@@ -140,12 +136,10 @@ class ItemSearch:
         """The linear program, and the bounds of the duals on the way."""
         if self.over:
             return
-        center = start_duals(self.items, self.options)
-        self._duals.append(center)
-        bounded = self.relaxation.run(Node(), None, self.clock, center)
+        bounded = self.relaxation.run(Node(), None, self.clock, start_duals(self.items, self.options))
+        self._center = bounded.center
         self.info["lp_value"] = bounded.relaxed.value
         self.info["lp_converged"] = bounded.settled
-        self._duals.append(bounded.relaxed.duals)
         self._raise(bounded.bound, (bounded.leaf,) if bounded.leaf else ())
         if len(self.items.price) > 1 and not self.over:
             bound = AggregateBound(self.items, PriceGroups.by_type(self.items), self.options)
@@ -170,7 +164,7 @@ class ItemSearch:
             middle = (low + self.cost) // 2
             if not self._dive(Node(), middle, 1):
                 low = middle
-        if self.over or self._integer(Node(), goal) or self.over:
+        if self.over or self._listed(Node(), goal) or self.over:
             return True
         return self._tree(Node(), goal) is not None
 
@@ -207,7 +201,7 @@ class ItemSearch:
         if self.over or first is None:
             return False
         goal, node = spends.cost(first), Node(most=first)
-        if self._integer(node, goal):
+        if self._listed(node, goal):
             return True
         found = self._tree(node, goal)
         if found is False:
@@ -271,15 +265,23 @@ class ItemSearch:
             self.offer(found)
         return found is not None
 
-    def _integer(self, start: Node, goal: int) -> bool:
-        """Whether HiGHS finds a packing of the goal's cost, of all the patterns that one can have, if these are few."""
-        columns = enumerated(
-            self.items, self.relaxation.pricer, self._duals, goal, start.most, self.parameters.enumerated
-        )
+    def _listed(self, start: Node, goal: int) -> bool:
+        """Whether a packing of the goal's cost is found among the patterns that one can have, if these are few."""
+        if self.over:
+            return False
+        duals, pricer = [self._center], self.relaxation.pricer
+        if start.most is None:
+            clock = self._clock(self.parameters.polish_share)
+            polished = self.relaxation.run(start, None, clock, self._center, polish=True)
+            self._raise(polished.bound, (polished.leaf,) if polished.leaf else ())
+            duals.append(polished.center)
+        columns = enumerated(self.items, pricer, duals, goal, start.most, self.parameters.enumerated)
         if not columns or self.over:
             return False
         self.info["enumerated"] = len(columns)
-        found = partition(self.items, columns, goal, start.most, self._within(self.parameters.integer_share))
+        dive = PoolDive(self.items, columns, goal, start.most, self.options)
+        nodes = self._at_most(self.parameters.pool_nodes)
+        found = dive.run(self.parameters.pool_tries, nodes, self._clock(self.parameters.pool_share))
         if found is not None:
             self.offer(found)
         return found is not None

@@ -51,7 +51,9 @@ class Spends:
 
     def below(self, high: int) -> list[Counts]:
         """What is left that costs less than `high`."""
-        return [counts for counts, left in zip(self._found, self._open, strict=True) if left and self.cost(counts) < high]
+        return [
+            counts for counts, left in zip(self._found, self._open, strict=True) if left and self.cost(counts) < high
+        ]
 
     def _list(self, place: int, low: int, high: int, counts: list[int]) -> None:
         if not self.complete:
