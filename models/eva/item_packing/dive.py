@@ -1,4 +1,4 @@
-"""Diving with limited discrepancy (Sadykov et al., 2019): columns of the linear program are fixed one after the other."""
+"""Diving with limited discrepancy (Sadykov et al., 2019): columns of the linear program are fixed one by one."""
 
 from __future__ import annotations
 
@@ -28,12 +28,13 @@ class Dive:
         self._most, self._start = 0, Node()
         self._price = self.arrays.price.tolist()
 
-    def run(self, discrepancies: int, depth: int, most: int, start: Node = Node()) -> Configuration | None:
+    def run(self, discrepancies: int, depth: int, most: int, start: Node) -> Configuration | None:
         """A packing that costs no more than the goal, if one is found.
 
         - `discrepancies`: how often a path may take another column than the largest.
         - `depth`: steps from the top in which it may.
         - `most`: most steps in all.
+        - `start`: the node to begin at, which may limit the instances of each type.
         """
         self._most, self._start = most, start
         return self._from(start, {}, (), depth, discrepancies)

@@ -77,7 +77,7 @@ class PoolDive:
     - `columns`: the patterns.
     - `goal`: the cost to reach, in price units.
     - `most`: most instances of each type, `None` for any number.
-    - `options`: threads of the linear program.
+    - `options`: threads of the linear program, and the seed of the noise.
     """
 
     def __init__(
@@ -93,20 +93,23 @@ class PoolDive:
         self._most = [inf] * len(self._price) if most is None else [float(n) for n in most]
         self._master = ItemMaster(arrays, options)
         self._master.add(columns)
+        self._random = np.random.default_rng(options.seed)
+        self._tries, self._noise, self._last = 1, 0.0, 0
+        self._clock = Stopwatch()
 
-    def run(self, tries: int, nodes: int, clock: Stopwatch) -> Configuration | None:
+    def run(self, tries: int, nodes: int, noise: float, clock: Stopwatch) -> Configuration | None:
         """A packing of the goal's cost at most, if one is found.
 
         - `tries`: patterns that are tried for a task.
         - `nodes`: most linear programs.
+        - `noise`: standard deviation of what is added to the values of the linear program before they are compared.
         - `clock`: limit of the search.
         """
-        return self._from({}, np.zeros(self.arrays.classes, dtype=bool), tries, nodes, clock)
+        self._tries, self._noise, self._clock, self._last = tries, noise, clock, self.nodes + nodes
+        return self._from({}, np.zeros(self.arrays.classes, dtype=bool))
 
-    def _from(
-        self, chosen: Configuration, covered: Mask, tries: int, nodes: int, clock: Stopwatch
-    ) -> Configuration | None:
-        if clock.expired or self.nodes >= nodes:
+    def _from(self, chosen: Configuration, covered: Mask) -> Configuration | None:
+        if self._clock.expired or self.nodes >= self._last:
             return None
         self.nodes += 1
         master = self._master
@@ -116,7 +119,7 @@ class PoolDive:
             return None
         master.cover(covered)
         master.limit(left)
-        master.forbid((master.member & covered).any(axis=1))
+        master.forbid(np.asarray((master.member & covered).any(axis=1)))
         relaxed = master.solve()
         if spent + relaxed.value > self.goal + SLACK or relaxed.short > SLACK:
             return None
@@ -129,10 +132,11 @@ class PoolDive:
         patterns = np.where(covered, np.iinfo(np.int64).max, master.member[alive].sum(axis=0))
         scarce = int(patterns.argmin())
         options = np.flatnonzero(alive & master.member[:, scarce])
-        for i in options[np.argsort(-np.round(relaxed.amounts[options], 6), kind="stable")][:tries].tolist():
+        amounts = np.round(relaxed.amounts[options], 6) + self._noise * self._random.standard_normal(len(options))
+        for i in options[np.argsort(-amounts, kind="stable")][: self._tries].tolist():
             after, taken = covered.copy(), dict(chosen)
             self._take(i, taken, after)
-            found = taken if after.all() else self._from(taken, after, tries, nodes, clock)
+            found = taken if after.all() else self._from(taken, after)
             if found is not None:
                 return found
         return None

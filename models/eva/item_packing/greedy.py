@@ -42,12 +42,10 @@ def best_fit(arrays: PackingArrays) -> list[Configuration]:
 
 def _mixes(resources: int) -> NDArray[np.float64]:
     """Weights (M, R) of the resources, each in turn favoured."""
-    favours = np.linspace(0.2, 0.8, MIXES)
-    mixes = [
-        np.where(np.arange(resources) == r, f, (1 - f) / max(1, resources - 1))
-        for r in range(resources)
-        for f in favours
-    ]
+    mixes = []
+    for r in range(resources):
+        for favour in np.linspace(0.2, 0.8, MIXES):
+            mixes.append(np.where(np.arange(resources) == r, favour, (1 - favour) / max(1, resources - 1)))
     return np.array(mixes)
 
 

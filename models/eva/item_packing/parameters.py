@@ -29,14 +29,15 @@ class ItemParameters:
     - `dive_share`, `dive_nodes`: share of the time limit of one dive, and most of its steps.
     - `enumerated`: most patterns that are listed.
     - `polish_share`: share of the time limit for better duals before patterns are listed.
-    - `pool_tries`, `pool_nodes`, `pool_share`: patterns of a task that are tried in a dive over listed patterns, most
-      linear programs of the dive, and its share of the time limit.
+    - `pool_tries`, `pool_nodes`: patterns of a task that are tried in a dive over listed patterns, and most linear
+      programs of the dive.
+    - `pool_noise`: standard deviation of the noise in all such dives but the first.
 
     Bounds:
 
     - `aggregate_nodes`: nodes of the bound over numbers of instances.
     - `spends`: most numbers of instances of each type that are looked at one by one.
-    - `tree_nodes`: nodes of the tree of pairs.
+    - `tree_nodes`, `tree_slice`: nodes of the tree of pairs, in all and between two dives.
     """
 
     most_tasks: int = 600
@@ -56,12 +57,13 @@ class ItemParameters:
     enumerated: int = 20_000
     polish_share: float = 0.15
     pool_tries: int = 3
-    pool_nodes: int = 2_000
-    pool_share: float = 0.3
+    pool_nodes: int = 150
+    pool_noise: float = 0.1
 
     aggregate_nodes: int = 2_000
     spends: int = 2_000
     tree_nodes: int = 20_000
+    tree_slice: int = 40
 
 
 DEFAULTS = ItemParameters()

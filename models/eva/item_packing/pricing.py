@@ -29,7 +29,7 @@ class ItemPricer:
 
     def __init__(self, arrays: PackingArrays, parameters: ItemParameters = DEFAULTS) -> None:
         self.arrays, self.parameters = arrays, parameters
-        self.useful = [bool(any_fits) for any_fits in arrays.fits.any(axis=1)]
+        self.useful: list[bool] = np.any(arrays.fits, axis=1).tolist()
         self._tables = np.empty(0, dtype=np.int64)
 
     def scale(self, value: FloatArray, target: FloatArray) -> int:

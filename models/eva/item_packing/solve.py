@@ -164,9 +164,7 @@ class ItemSearch:
             middle = (low + self.cost) // 2
             if not self._dive(Node(), middle, 1):
                 low = middle
-        if self.over or self._listed(Node(), goal) or self.over:
-            return True
-        return self._tree(Node(), goal) is not None
+        return self._search(Node(), goal) is not None
 
     def _step_by_spend(self) -> bool:
         """One round over the numbers of instances of each type, cheapest first."""
@@ -175,7 +173,7 @@ class ItemSearch:
             self._spends = Spends(self.items, bound, self.cost, self.parameters.spends)
         spends = self._spends
         if not spends.complete:
-            return self._tree(Node(), self.goal) is not None
+            return self._search(Node(), self.goal) is not None
         first: Counts | None = None
         while not self.over:
             for cut in self.relaxation.cuts[self._cuts :]:
@@ -201,26 +199,35 @@ class ItemSearch:
         if self.over or first is None:
             return False
         goal, node = spends.cost(first), Node(most=first)
-        if self._listed(node, goal):
-            return True
-        found = self._tree(node, goal)
+        found = self._search(node, goal)
         if found is False:
             spends.exclude(first)
         return found is not None
 
-    def _tree(self, start: Node, goal: int) -> bool | None:
-        """Whether the tree finds a packing at the goal; `None` where it ends before it knows."""
+    def _search(self, start: Node, goal: int) -> bool | None:
+        """Whether there is a packing at the goal, by listed patterns and the tree in turn; `None` if time runs out."""
         tree = PairTree(self.relaxation, goal, self.clock, start)
-        tree.run(self._at_most(self.parameters.tree_nodes))
-        self.info["nodes"] += tree.nodes
-        if tree.packing is not None:
-            self.offer(tree.packing)
-            return True
-        if not tree.exhausted:
-            return None
-        if start.most is None:
-            self._raise(goal + 1, tuple(tree.leaves) if len(self.items.price) == 1 else None)
-        return False
+        pool = self._pool(start, goal)
+        random = 0.0
+        while not self.over and tree.nodes < self._at_most(self.parameters.tree_nodes):
+            nodes = self._at_most(self.parameters.pool_nodes)
+            found = None if pool is None else pool.run(self.parameters.pool_tries, nodes, random, self.clock)
+            random = self.parameters.pool_noise
+            if found is None:
+                before = tree.nodes
+                tree.run(self._at_most(self.parameters.tree_slice))
+                self.info["nodes"] += tree.nodes - before
+                found = tree.packing
+            if found is not None:
+                self.offer(found)
+                return True
+            if tree.exhausted:
+                if start.most is None:
+                    self._raise(goal + 1, tuple(tree.leaves) if len(self.items.price) == 1 else None)
+                return False
+            if tree.stuck:
+                return None
+        return None
 
     @property
     def goal(self) -> int:
@@ -265,10 +272,10 @@ class ItemSearch:
             self.offer(found)
         return found is not None
 
-    def _listed(self, start: Node, goal: int) -> bool:
-        """Whether a packing of the goal's cost is found among the patterns that one can have, if these are few."""
+    def _pool(self, start: Node, goal: int) -> PoolDive | None:
+        """A dive over all the patterns that a packing of the goal's cost can have, if these are few."""
         if self.over:
-            return False
+            return None
         duals, pricer = [self._center], self.relaxation.pricer
         if start.most is None:
             clock = self._clock(self.parameters.polish_share)
@@ -276,15 +283,10 @@ class ItemSearch:
             self._raise(polished.bound, (polished.leaf,) if polished.leaf else ())
             duals.append(polished.center)
         columns = enumerated(self.items, pricer, duals, goal, start.most, self.parameters.enumerated)
-        if not columns or self.over:
-            return False
+        if not columns:
+            return None
         self.info["enumerated"] = len(columns)
-        dive = PoolDive(self.items, columns, goal, start.most, self.options)
-        nodes = self._at_most(self.parameters.pool_nodes)
-        found = dive.run(self.parameters.pool_tries, nodes, self._clock(self.parameters.pool_share))
-        if found is not None:
-            self.offer(found)
-        return found is not None
+        return PoolDive(self.items, columns, goal, start.most, self.options)
 
     def _raise(self, bound: int, proof: tuple[Leaf, ...] | None) -> None:
         if self.incumbent.raise_bound(bound):

@@ -17,7 +17,8 @@ from models.eva.item_packing.relaxation import SLACK, Node, Relaxation
 class PairTree:
     """A depth-first search for a packing of cost `goal` at most, or for the proof that there is none.
 
-    `leaves` are those closed so far; `packing` is what was found; `exhausted` says that the leaves leave no packing out.
+    `leaves` are those closed so far; `packing` is what was found; `exhausted` says that the leaves leave no packing
+    out, `stuck` that the search can do no more.
 
     - `relaxation`: columns, and column generation.
     - `goal`: cost to reach, in price units.
@@ -25,11 +26,11 @@ class PairTree:
     - `start`: the root, which may limit the instances of each type.
     """
 
-    def __init__(self, relaxation: Relaxation, goal: int, clock: Stopwatch, start: Node = Node()) -> None:
+    def __init__(self, relaxation: Relaxation, goal: int, clock: Stopwatch, start: Node) -> None:
         self.relaxation, self.goal, self.clock = relaxation, goal, clock
         self.leaves: list[Leaf] = []
         self.packing: Configuration | None = None
-        self.exhausted = False
+        self.exhausted = self.stuck = False
         self.nodes = 0
         self._open: list[Node] = [start]
 
@@ -49,6 +50,7 @@ class PairTree:
                 continue
             pair = self._pair(bounded.relaxed.amounts)
             if pair is None and not bounded.reached:
+                self.stuck = True
                 return
             self._open.pop()
             if pair is None:
