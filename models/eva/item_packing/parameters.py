@@ -12,6 +12,7 @@ class ItemParameters:
     Choice:
 
     - `most_tasks`: tasks beyond which the method is not used.
+    - `most_types`: instance types beyond which the method is not used.
     - `copies`: tasks per class beyond which the method is not used: equal items make trees of pairs symmetric.
 
     Pricing:
@@ -41,6 +42,7 @@ class ItemParameters:
     """
 
     most_tasks: int = 600
+    most_types: int = 4
     copies: float = 1.5
 
     levels: int = 4_096

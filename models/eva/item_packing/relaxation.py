@@ -142,7 +142,8 @@ class Relaxation:
             worth = sum(t * n for t, n in zip(target, node.most, strict=True))
             target = [max(t, (total - 1) * t // max(1, worth)) for t in target]
         elif exact and aim * WHOLE >= 1:
-            target = [max(t, (total * p * WHOLE - 1) // int(aim * WHOLE)) for t, p in zip(target, price, strict=True)]
+            enough = (total * WHOLE - 1) // int(aim * WHOLE)
+            target = [max(t, p * enough) for t, p in zip(target, price, strict=True)]
         prices = Prices(
             np.broadcast_to(values, (len(arrays.demand), len(values))), tuple(target), node.together, node.apart
         )
@@ -155,14 +156,14 @@ class Relaxation:
         new = self.master.add(columns[: self.parameters.columns_each_round])
         if not node.together and not node.apart and node.covered is None:
             self.cuts.append(TypeCut(priced.bound, total))
-        worth = [min(w, total) for w in priced.bound]
-        bound, value = least_cost(price, worth, total), farley(price, worth, total)
+        unit = feasible_scale(price, priced.bound)
+        bound, value = -(-total // unit), total / unit
         if node.most is not None:
-            room = sum(w * n for w, n in zip(worth, node.most, strict=True))
+            room = sum(w * n for w, n in zip(priced.bound, node.most, strict=True))
             if room < total:
                 bound = max(bound, floor(aim) + 1)
             value = total / max(1, room)
-        return _Proved(bound, value, Leaf(node.decisions, "bound", bound, scale, tuple(values.tolist())), new)
+        return _Proved(bound, value, Leaf(node.decisions, "bound", bound, unit, tuple(values.tolist())), new)
 
 
 @dataclass(frozen=True)
@@ -173,11 +174,9 @@ class _Proved:
     new: int
 
 
-def least_cost(price: Sequence[int], worth: Sequence[int], total: int) -> int:
-    """The bound of one cut: `sum_k worth_k X_k >= total` costs at least so much (after Farley, 1990)."""
-    return min((-(-total * p // w) for p, w in zip(price, worth, strict=True) if w), default=0)
+def feasible_scale(price: Sequence[int], worth: Sequence[int]) -> int:
+    """The least whole number at which whole-number duals are feasible: `worth_k <= scale * price_k` for each type.
 
-
-def farley(price: Sequence[int], worth: Sequence[int], total: int) -> float:
-    """The bound of one cut before it is rounded up."""
-    return min((total * p / w for p, w in zip(price, worth, strict=True) if w), default=0.0)
+    A packing costs at least the sum of the duals over the scale (Farley, 1990).
+    """
+    return max([1] + [-(-w // p) for p, w in zip(price, worth, strict=True)])

@@ -40,9 +40,10 @@ class ItemOutcome(Outcome):
 
 
 def suits(arrays: PackingArrays, parameters: ItemParameters = DEFAULTS) -> bool:
-    """Whether to pack item by item: few tasks, and hardly any two alike."""
-    tasks = sum(arrays.count.tolist())
-    return tasks <= parameters.most_tasks and tasks <= parameters.copies * arrays.classes
+    """Whether to pack item by item: few tasks, hardly any two alike, and few instance types."""
+    tasks, types = sum(arrays.count.tolist()), int(arrays.fits.any(axis=1).sum())
+    few = tasks <= parameters.most_tasks and types <= parameters.most_types
+    return few and tasks <= parameters.copies * arrays.classes
 
 
 def pack_items(
@@ -152,7 +153,10 @@ class ItemSearch:
     def step(self) -> bool:
         """One round at the least cost that is not ruled out; whether another may do more."""
         if len(self.items.price) > 1:
-            return self._step_by_spend()
+            if self._spends is None:
+                self._spends = Spends(self.items, self.incumbent.bound or 0, self.cost, self.parameters.spends)
+            if self._spends.complete:
+                return self._step_by_spend(self._spends)
         goal = self.goal
         if self.cost <= goal:
             self._raise(self.cost, self.proof)
@@ -166,14 +170,8 @@ class ItemSearch:
                 low = middle
         return self._search(Node(), goal) is not None
 
-    def _step_by_spend(self) -> bool:
+    def _step_by_spend(self, spends: Spends) -> bool:
         """One round over the numbers of instances of each type, cheapest first."""
-        bound = self.incumbent.bound or 0
-        if self._spends is None:
-            self._spends = Spends(self.items, bound, self.cost, self.parameters.spends)
-        spends = self._spends
-        if not spends.complete:
-            return self._search(Node(), self.goal) is not None
         first: Counts | None = None
         while not self.over:
             for cut in self.relaxation.cuts[self._cuts :]:

@@ -11,13 +11,14 @@ from models.eva.column_generation.price_groups import PriceGroups
 from models.eva.column_generation.type_cuts import TypeCut
 
 Counts = tuple[int, ...]
+STEPS = 20  # So many steps of the listing are taken for each of the numbers that it may find.
 
 
 class Spends:
     """All numbers of instances of each type that cost at least `low` and less than `high`, sorted by cost.
 
     Those that no optimal configuration needs are left out (see `PriceGroups.by_type`). `complete` says whether there
-    are at most `limit` of them; otherwise there are none here.
+    are at most about `limit` of them; otherwise there are none here.
     """
 
     def __init__(self, arrays: PackingArrays, low: int, high: int, limit: int) -> None:
@@ -27,6 +28,7 @@ class Spends:
         self.upper = [groups.upper[groups.group_of[k]] for k in self.order]
         self.limit, self.high = limit, high
         self.complete = True
+        self._steps = 0
         self._found: list[Counts] = []
         self._list(0, low, high, [0] * len(self.price))
         if not self.complete:
@@ -56,6 +58,8 @@ class Spends:
         ]
 
     def _list(self, place: int, low: int, high: int, counts: list[int]) -> None:
+        self._steps += 1
+        self.complete = self.complete and self._steps <= STEPS * self.limit
         if not self.complete:
             return
         if place == len(self.order):
