@@ -1,4 +1,4 @@
-"""`python -m experiments.eva.benchmark [--pods openb_pod_list_default.csv]`: Eva's packing, proven."""
+"""`python -m experiments.eva.benchmark [--pods openb_pod_list_default.csv] [--vector-packing]`: Eva's packing, proven."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from typing import Annotated
 
 import typer
 
+from experiments.eva.vector_packing import vector_packing_rows
 from experiments.output.benchmark import Measured, measure, show
 from experiments.output.terminal import percent
 from heuristics.eva import full_reconfiguration, reconfigure
@@ -23,8 +24,15 @@ PERTURBED_S = 120.0
 def main(
     pods: Annotated[Path | None, typer.Option(help="Alibaba pod list (openb_pod_list_default.csv).")] = None,
     quick: Annotated[bool, typer.Option("--quick", help="Fewer seeds, no stretch rows.")] = False,
+    vector_packing: Annotated[bool, typer.Option(help="Caprara and Toth's ten classes instead.")] = False,
+    three: Annotated[bool, typer.Option("--three-types", help="These classes on three instance types.")] = False,
+    limit: Annotated[float, typer.Option(help="Seconds for each of these instances.")] = 60.0,
 ) -> None:
     """Print CPU seconds of one process and one solver thread, from data to checked result."""
+    if vector_packing or three:
+        rows = vector_packing_rows("three" if three else "one", range(2 if quick else 10), limit)
+        show("two-dimensional vector packing", [row() for row in rows])
+        return
     show("eva-packing", [row() for row in _rows(pods, quick)])
 
 

@@ -89,6 +89,7 @@ class Relaxation:
         master.cover(covered)
         master.limit([inf] * len(self._price) if node.most is None else node.most)
         bound, leaf = node.spent, None
+        first = self.calls  # Without a goal there is one call of pricing, and so a bound, whatever the time.
         last = None if self.options.effort is None else self.calls + 100 * self.options.effort
         best, top = -1.0, np.zeros(self.arrays.classes)
 
@@ -104,7 +105,8 @@ class Relaxation:
             aim = ceil(value - SLACK) - 1 if goal is None else goal
             if (best >= (1 - FINE) * relaxed.value) if polish else bound > aim:
                 return ended(False, True)
-            if clock.expired or (last is not None and self.calls >= last):
+            stopped = clock.expired and (goal is not None or self.calls > first)
+            if stopped or (last is not None and self.calls >= last):
                 return ended(False, False)
             duals = np.where(covered, 0.0, relaxed.duals)
             needed = (1 - FINE) * relaxed.value if polish else aim - node.spent

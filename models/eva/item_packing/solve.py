@@ -135,7 +135,7 @@ class ItemSearch:
 
     def relax(self) -> None:
         """The linear program, and the bounds of the duals on the way."""
-        if self.over:
+        if self.incumbent.closed:
             return
         bounded = self.relaxation.run(Node(), None, self.clock, start_duals(self.items, self.options))
         self._center = bounded.center
