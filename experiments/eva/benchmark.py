@@ -1,4 +1,7 @@
-"""`python -m experiments.eva.benchmark [--pods openb_pod_list_default.csv] [--vector-packing]`: Eva's packing, proven."""
+"""`python -m experiments.eva.benchmark [--pods openb_pod_list_default.csv]`: Eva's packing, proven.
+
+`--vector-packing` and `--three-types` measure the ten classes of two-dimensional vector packing instead.
+"""
 
 from __future__ import annotations
 
