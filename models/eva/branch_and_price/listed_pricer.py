@@ -1,0 +1,160 @@
+"""Pricing over listed maximal patterns: one product of a matrix and a vector for each family."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import floor, log2
+
+import numpy as np
+from numpy.typing import NDArray
+
+from instances.eva.arrays import FloatArray, IntArray, PackingArrays
+from models.eva.branch_and_price.parameters import BranchAndPriceParameters
+from models.eva.branch_and_price.pricer import Priced, Prices
+from models.eva.configuration import Column
+from models.eva.pattern_kernels import LARGEST, maximal_patterns, replaceable
+
+WORTH_LIMIT = 2.0**52  # Whole numbers below it are exact in floating point, and so are their sums.
+
+
+class ListedPricer:
+    """Pricing over a list of patterns: `kind` (P,), types in falling order of family, and `on_it` (P, N).
+
+    Tasks on patterns are kept as floating-point numbers: products and sums of whole numbers below 2^52 are exact.
+    """
+
+    pairs = True
+    subset_rows = True
+    holdings = True
+    dominated = True
+
+    def __init__(self, arrays: PackingArrays, kind: IntArray, on_it: FloatArray) -> None:
+        self.arrays = arrays
+        order = np.lexsort((np.arange(len(kind)), kind, arrays.family[kind]))
+        self.kind, self.on_it = kind[order], on_it[order]
+        self._blocks()
+
+    def _blocks(self) -> None:
+        """Where the patterns of each type and of each family begin and end."""
+        changes = np.flatnonzero(np.diff(self.kind)) + 1
+        self._begin = np.concatenate([[0], changes]).astype(np.int64) if len(self.kind) else np.zeros(0, np.int64)
+        self._types = self.kind[self._begin]
+        self._end = np.append(self._begin[1:], len(self.kind))
+        family = self.arrays.family[self.kind]
+        self._family = [
+            (f, int(np.searchsorted(family, f)), int(np.searchsorted(family, f, side="right")))
+            for f in range(len(self.arrays.demand))
+        ]
+
+    def __len__(self) -> int:
+        """P, the number of patterns."""
+        return len(self.kind)
+
+    def scale(self, value: FloatArray, target: FloatArray) -> int:
+        """The finest unit, a power of two: duals `value` (F, N) and `target` (K,) times it can be priced."""
+        worth = self._worth(np.abs(value)).max(initial=0.0)
+        largest = max(1.0, float(worth), float(np.abs(target).max(initial=0.0)))
+        return 2 ** max(0, floor(log2(WORTH_LIMIT / largest)) - 1)
+
+    def worth(self, prices: Prices) -> FloatArray:
+        """The worth (P,) of each pattern, exact; -1 of those that break a pair."""
+        worth = self._worth(prices.value.astype(float))
+        for row, charge in prices.charges:
+            worth = worth - charge * (self.on_it[:, list(row.classes)].sum(axis=1) // row.divisor)
+        for holding, bonus in prices.bonuses:
+            met = self.kind == holding.type
+            for c, least in holding.least:
+                met &= self.on_it[:, c] >= least
+            worth[met] += bonus
+        for one, other in prices.together:
+            worth[(self.on_it[:, one] > 0) != (self.on_it[:, other] > 0)] = -1.0
+        for one, other in prices.apart:
+            worth[(self.on_it[:, one] > 0) & (self.on_it[:, other] > 0)] = -1.0
+        return worth
+
+    def price(self, prices: Prices, columns_each: int, exact: bool = True) -> Priced:
+        """Price all types; see `Pricer`."""
+        worth = self.worth(prices)
+        bound = [0] * len(self.arrays.price)
+        columns: list[Column] = []
+        if len(worth):
+            best = np.maximum.reduceat(worth, self._begin)
+            for k, most, begin, end in zip(self._types, best, self._begin, self._end, strict=True):
+                bound[k] = max(0, int(most))
+                if most > prices.target[k]:
+                    columns += self.columns(begin + self._spread(worth[begin:end], prices.target[k], columns_each))
+        return Priced(tuple(bound), columns)
+
+    def _spread(self, worth: FloatArray, target: int, limit: int) -> IntArray:
+        """The places of patterns worth more than the target, the best first."""
+        above = np.flatnonzero(worth > target)
+        if len(above) > limit:
+            above = above[np.argpartition(-worth[above], limit)[:limit]]
+        return above[np.argsort(-worth[above], kind="stable")]
+
+    def every(self, prices: Prices, least: tuple[int, ...], limit: int) -> list[Column] | None:
+        """All listed patterns of each type k worth at least `least[k]`."""
+        enough = np.flatnonzero(self.worth(prices) >= np.array(least, dtype=float)[self.kind])
+        return None if len(enough) > limit else self.columns(enough)
+
+    def columns(self, places: IntArray | Sequence[int]) -> list[Column]:
+        """The columns at some places of the list."""
+        found = []
+        for p in np.asarray(places):
+            row = self.on_it[p]
+            classes = np.flatnonzero(row)
+            pattern = tuple(zip(classes.tolist(), row[classes].astype(int).tolist(), strict=True))
+            found.append(Column(int(self.kind[p]), pattern))
+        return found
+
+    def keep(self, kept: NDArray[np.bool_]) -> None:
+        """Leave out the patterns that are not `kept` (P,)."""
+        self.kind, self.on_it = self.kind[kept], self.on_it[kept]
+        self._blocks()
+
+    def leave_out_replaceable(self, parameters: BranchAndPriceParameters) -> None:
+        """Leave out patterns that a cheaper instance, or two cheaper instances at no higher price, can hold."""
+        order, demand, capacity, price = _by_price(self.arrays)
+        kept = np.ones(len(self.kind), dtype=bool)
+        for i, k in enumerate(order.tolist()):
+            own = np.flatnonzero(self.kind == k)
+            if len(own):
+                cheaper = int((price < price[i]).sum())
+                patterns = self.on_it[own].astype(np.int64)
+                kept[own] = replaceable(patterns, i, demand, capacity, price, cheaper, parameters.splits) == 0
+        self.keep(kept)
+
+    def _worth(self, value: FloatArray) -> FloatArray:
+        worth = np.empty(len(self.kind))
+        for f, begin, end in self._family:
+            worth[begin:end] = self.on_it[begin:end] @ value[f]
+        return worth
+
+
+def _by_price(arrays: PackingArrays) -> tuple[IntArray, IntArray, IntArray, IntArray]:
+    """The types in rising order of price, and their demands, capacities and prices in that order."""
+    order = np.lexsort((np.arange(len(arrays.price)), arrays.price))
+    return order, arrays.demand_of_type[order], arrays.capacity[order], arrays.price[order]
+
+
+def list_patterns(arrays: PackingArrays, parameters: BranchAndPriceParameters) -> ListedPricer | None:
+    """Pricing over the maximal patterns of all types, `None` where they are too many to list."""
+    if max(int(arrays.capacity.max()), int(arrays.demand.max())) * int(arrays.count.max()) > LARGEST:
+        return None
+    kinds: list[IntArray] = []
+    rows: list[FloatArray] = []
+    left = parameters.listed_patterns
+    for k in np.flatnonzero(arrays.fits.any(axis=1)).tolist():
+        demand, room = arrays.demand_of_type[k], arrays.capacity[k]
+        share = (demand / np.maximum(room, 1)).max(axis=1)
+        order = np.lexsort((np.arange(len(share)), -share))
+        most = np.where(arrays.fits[k], arrays.count, 0)[order]
+        done, found = maximal_patterns(room, np.ascontiguousarray(demand[order]), most, left, parameters.listing_steps)
+        if not done:
+            return None
+        left -= len(found)
+        row = np.empty(found.shape)
+        row[:, order] = found
+        kinds.append(np.full(len(found), k, dtype=np.int64))
+        rows.append(row)
+    return ListedPricer(arrays, np.concatenate(kinds), np.concatenate(rows))
