@@ -92,18 +92,13 @@ def maximal_patterns(
 
 @numba.njit(cache=True)
 def cheapest_price(
-    pattern: IntArray, demand: IntArray, capacity: IntArray, price: IntArray, upto: int
+    load: IntArray, family: IntArray, capacity: IntArray, price: IntArray, upto: int
 ) -> int:  # pragma: no cover - compiled
-    """The least price, of `price` (K,) in rising order, of the first `upto` types that hold a pattern; -1 if none."""
-    classes, resources = len(pattern), capacity.shape[1]
+    """The least price, of `price` (K,) in rising order, of the first `upto` types to hold `load` (F, R); -1 if none."""
     for k in range(upto):
         holds = True
-        for r in range(resources):
-            load = 0
-            for c in range(classes):
-                if pattern[c]:
-                    load += pattern[c] * demand[k, c, r]
-            if load > capacity[k, r]:
+        for r in range(capacity.shape[1]):
+            if load[family[k], r] > capacity[k, r]:
                 holds = False
                 break
         if holds:
@@ -115,6 +110,7 @@ def cheapest_price(
 def replaceable(
     patterns: IntArray,
     kind: int,
+    family: IntArray,
     demand: IntArray,
     capacity: IntArray,
     price: IntArray,
@@ -123,36 +119,53 @@ def replaceable(
 ) -> IntArray:  # pragma: no cover - compiled
     """Whether (P,) one instance of the first `kind` types holds a pattern, or two of the first `cheaper` at its price.
 
-    Types are in rising order of price. `demand` (K, N, R), `capacity` (K, R), `price` (K,). Of the ways to split a
-    pattern in two at most `splits` are looked at.
+    Types are in rising order of price. `family` (K,), `demand` (F, N, R), `capacity` (K, R), `price` (K,). Of the ways
+    to split a pattern in two at most `splits` are looked at.
     """
     found = np.zeros(len(patterns), dtype=np.int64)
-    classes = patterns.shape[1]
-    part, other = np.zeros(classes, dtype=np.int64), np.zeros(classes, dtype=np.int64)
+    families, classes, resources = demand.shape
+    used = np.zeros(classes, dtype=np.int64)
+    part = np.zeros(classes, dtype=np.int64)
+    load = np.zeros((families, resources), dtype=np.int64)
+    rest = np.zeros((families, resources), dtype=np.int64)
     for p in range(len(patterns)):
         pattern = patterns[p]
-        if cheapest_price(pattern, demand, capacity, price, kind) >= 0:
+        many = 0
+        load[:] = 0
+        rest[:] = 0
+        for c in range(classes):
+            if pattern[c]:
+                used[many] = c
+                part[many] = 0
+                many += 1
+                for f in range(families):
+                    for r in range(resources):
+                        rest[f, r] += pattern[c] * demand[f, c, r]
+        if cheapest_price(rest, family, capacity, price, kind) >= 0:
             found[p] = 1
             continue
         if cheaper == 0:
             continue
-        part[:] = 0
-        other[:] = pattern
         for _ in range(splits):
             # The next part in the order of a counter whose digits run to the numbers of tasks.
-            c = 0
-            while c < classes and part[c] == pattern[c]:
-                part[c] = 0
-                other[c] = pattern[c]
-                c += 1
-            if c == classes:
+            i = 0
+            while i < many:
+                c = used[i]
+                step = 1 if part[i] < pattern[c] else -pattern[c]
+                part[i] += step
+                for f in range(families):
+                    for r in range(resources):
+                        load[f, r] += step * demand[f, c, r]
+                        rest[f, r] -= step * demand[f, c, r]
+                if step > 0:
+                    break
+                i += 1
+            if i == many:
                 break
-            part[c] += 1
-            other[c] -= 1
-            one = cheapest_price(part, demand, capacity, price, cheaper)
+            one = cheapest_price(load, family, capacity, price, cheaper)
             if one < 0 or one >= price[kind]:
                 continue
-            two = cheapest_price(other, demand, capacity, price, cheaper)
+            two = cheapest_price(rest, family, capacity, price, cheaper)
             if two >= 0 and one + two <= price[kind]:
                 found[p] = 1
                 break

@@ -89,18 +89,18 @@ def holdings(arrays: PackingArrays, columns: Columns) -> list[Candidate]:
         x, on_it = columns.x[own], columns.on_it[own]
         items = sorted({(int(c), int(row[c])) for row in columns.on_it[part] for c in np.flatnonzero(row)})
         singles = [((c, v), on_it[:, c] >= v) for c, v in items]
-        for condition, met in singles:
-            _hold(found, k, condition, float(x[met].sum()))
+        for single, met in singles:
+            _hold(found, k, single, float(x[met].sum()))
         if found:
             continue
         for i, (one, met) in enumerate(singles):
             for other, also in singles[:i]:
                 if one[0] != other[0]:
                     _hold(found, k, (*other, *one), float(x[met & also].sum()))
-        for row, amount in zip(on_it, x, strict=True):
+        for row in on_it:
             if found:
                 break
-            condition = tuple(v for c in np.flatnonzero(row) for v in (int(c), int(row[c])))
+            condition: tuple[int, ...] = tuple(v for c in np.flatnonzero(row) for v in (int(c), int(row[c])))
             _hold(found, k, condition, float(x[(on_it >= row).all(axis=1)].sum()))
     return list(found.values())
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from math import floor
 
 import numpy as np
@@ -10,11 +11,20 @@ from instances.eva.arrays import PackingArrays
 from models.eva.branch_and_price.node_program import NodeProgram, Relaxed
 from models.eva.configuration import Configuration, missing
 
+ROUNDS = 2  # of pricing after each fixing
+
 
 def dive(
-    arrays: PackingArrays, program: NodeProgram, relaxed: Relaxed, ceiling: int, discrepancy: int
+    arrays: PackingArrays,
+    program: NodeProgram,
+    generate: Callable[[Relaxed], int],
+    relaxed: Relaxed,
+    ceiling: int,
+    discrepancy: int,
 ) -> Configuration | None:
     """A cover below the ceiling, or `None`. Column `discrepancy`, in the order of fractions, is fixed first.
+
+    `generate` adds columns to the program at the duals of a linear solution, and gives their number.
 
     The program is left as it was, but for its basis.
     """
@@ -36,6 +46,10 @@ def dive(
                 break
             program.fix(fixed)
             relaxed = program.solve()
+            for _ in range(ROUNDS):
+                if not generate(relaxed):
+                    break
+                relaxed = program.solve()
             if relaxed.short > 1e-6 or floor(relaxed.value + 0.5) >= ceiling:
                 return None
     finally:

@@ -42,7 +42,7 @@ def prove(
 ) -> Proven:
     """Price the duals of a linear program, as whole numbers, and give what they prove; see `proof`."""
     families, types = len(arrays.demand), len(arrays.price)
-    floats = [_dual(program, relaxed, d) for d in decisions]
+    floats = _duals(program, relaxed, decisions)
     rough_value, rough_price = np.zeros((families, arrays.classes)), arrays.price.astype(float)
     rough_value += relaxed.cover
     for d, y in zip(decisions, floats, strict=True):
@@ -91,9 +91,18 @@ def prove(
     return Proven(Duals(scale, proven, tuple(cover.tolist()), tuple(duals)), asked, unit, priced)
 
 
-def _dual(program: NodeProgram, relaxed: Relaxed, d: Decision) -> float:
-    """The dual of a decision, for a unit of its amount; 0 where the other side of its row binds."""
-    if d.kind in ("together", "apart"):
-        return 0.0
-    y = relaxed.duals.get((d.kind, d.of), 0.0)
-    return max(0.0, y if d.sense == "at least" else -y) / program.per_unit((d.kind, d.of))
+def _duals(program: NodeProgram, relaxed: Relaxed, decisions: Sequence[Decision]) -> list[float]:
+    """The duals of decisions, for a unit of their amounts; 0 where another decision or side of the row binds."""
+    tightest: dict[tuple[object, ...], Decision] = {}
+    for d in decisions:
+        key = (d.kind, d.of, d.sense)
+        sign = 1 if d.sense == "at least" else -1
+        if key not in tightest or sign * d.amount > sign * tightest[key].amount:
+            tightest[key] = d
+    found = []
+    for d in decisions:
+        y = 0.0
+        if d.kind not in ("together", "apart") and tightest[d.kind, d.of, d.sense] is d:
+            y = relaxed.duals.get((d.kind, d.of), 0.0) / program.per_unit((d.kind, d.of))
+        found.append(max(0.0, y if d.sense == "at least" else -y))
+    return found

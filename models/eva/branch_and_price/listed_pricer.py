@@ -28,8 +28,15 @@ class ListedPricer:
     holdings = True
     dominated = True
 
-    def __init__(self, arrays: PackingArrays, kind: IntArray, on_it: FloatArray) -> None:
-        self.arrays = arrays
+    def __init__(
+        self, arrays: PackingArrays, kind: IntArray, on_it: FloatArray, parameters: BranchAndPriceParameters
+    ) -> None:
+        self.arrays, self.parameters = arrays, parameters
+        self._order = np.lexsort((np.arange(len(arrays.price)), arrays.price))
+        self._lazily = False
+        self._name = np.arange(len(kind))
+        self._given: dict[Column, int] = {}  # the names of the patterns that were given as columns
+        self._state = np.zeros(len(kind), dtype=np.int8)  # 0 not looked at, 1 irreplaceable, 2 left out
         order = np.lexsort((np.arange(len(kind)), kind, arrays.family[kind]))
         self.kind, self.on_it = kind[order], on_it[order]
         self._blocks()
@@ -80,12 +87,21 @@ class ListedPricer:
         if len(worth):
             best = np.maximum.reduceat(worth, self._begin)
             for k, most, begin, end in zip(self._types, best, self._begin, self._end, strict=True):
+                places = np.zeros(0, dtype=np.int64)
+                while most > prices.target[k]:
+                    places = begin + self._best(worth[begin:end], prices.target[k], columns_each)
+                    if not self._lazily:
+                        break
+                    stay = self._irreplaceable(places)
+                    worth[places[~stay]] = -1.0
+                    places, most = places[stay], worth[begin:end].max()
+                    if len(places) and worth[places[0]] == most:
+                        break
                 bound[k] = max(0, int(most))
-                if most > prices.target[k]:
-                    columns += self.columns(begin + self._spread(worth[begin:end], prices.target[k], columns_each))
+                columns += self.columns(places)
         return Priced(tuple(bound), columns)
 
-    def _spread(self, worth: FloatArray, target: int, limit: int) -> IntArray:
+    def _best(self, worth: FloatArray, target: int, limit: int) -> IntArray:
         """The places of patterns worth more than the target, the best first."""
         above = np.flatnonzero(worth > target)
         if len(above) > limit:
@@ -105,36 +121,63 @@ class ListedPricer:
             classes = np.flatnonzero(row)
             pattern = tuple(zip(classes.tolist(), row[classes].astype(int).tolist(), strict=True))
             found.append(Column(int(self.kind[p]), pattern))
+            self._given[found[-1]] = int(self._name[p])
         return found
 
     def keep(self, kept: NDArray[np.bool_]) -> None:
         """Leave out the patterns that are not `kept` (P,)."""
         self.kind, self.on_it = self.kind[kept], self.on_it[kept]
+        self._state, self._name = self._state[kept], self._name[kept]
         self._blocks()
 
-    def leave_out_replaceable(self, parameters: BranchAndPriceParameters) -> None:
-        """Leave out patterns that a cheaper instance, or two cheaper instances at no higher price, can hold."""
-        order, demand, capacity, price = _by_price(self.arrays)
-        kept = np.ones(len(self.kind), dtype=bool)
-        for i, k in enumerate(order.tolist()):
-            own = np.flatnonzero(self.kind == k)
-            if len(own):
-                cheaper = int((price < price[i]).sum())
-                patterns = self.on_it[own].astype(np.int64)
-                kept[own] = replaceable(patterns, i, demand, capacity, price, cheaper, parameters.splits) == 0
-        self.keep(kept)
+    def leave_out_replaceable(self) -> None:
+        """From now on leave out patterns that a cheaper instance, or two cheaper ones at no higher price, can hold.
+
+        A pattern is looked at when it is first worth more than its target.
+        """
+        self._lazily = True
+
+    def staying(self) -> set[Column]:
+        """The columns given so far whose patterns are neither left out nor replaceable."""
+        columns = list(self._given)
+        name = np.array([self._given[c] for c in columns], dtype=np.int64)
+        order = np.argsort(self._name)
+        place = np.searchsorted(self._name[order], name)
+        here = place < len(order)
+        here[here] = self._name[order[place[here]]] == name[here]
+        staying = set()
+        for k in range(len(self.arrays.price)):
+            own = [i for i in np.flatnonzero(here) if columns[i].type == k]
+            places = order[place[own]] if own else np.zeros(0, dtype=np.int64)
+            if own:
+                staying |= {columns[i] for i, stays in zip(own, self._irreplaceable(places), strict=True) if stays}
+        return staying
+
+    def _irreplaceable(self, places: IntArray) -> NDArray[np.bool_]:
+        """Which of the patterns at these places, all of one type, nothing can stand in for."""
+        new = places[self._state[places] == 0]
+        if len(new):
+            order = self._order
+            i = int(np.flatnonzero(order == self.kind[new[0]])[0])
+            price = self.arrays.price[order]
+            replaced = replaceable(
+                self.on_it[new].astype(np.int64),
+                i,
+                self.arrays.family[order],
+                self.arrays.demand,
+                self.arrays.capacity[order],
+                price,
+                int((price < price[i]).sum()),
+                self.parameters.splits,
+            )
+            self._state[new] = 1 + replaced
+        return self._state[places] == 1
 
     def _worth(self, value: FloatArray) -> FloatArray:
         worth = np.empty(len(self.kind))
         for f, begin, end in self._family:
             worth[begin:end] = self.on_it[begin:end] @ value[f]
         return worth
-
-
-def _by_price(arrays: PackingArrays) -> tuple[IntArray, IntArray, IntArray, IntArray]:
-    """The types in rising order of price, and their demands, capacities and prices in that order."""
-    order = np.lexsort((np.arange(len(arrays.price)), arrays.price))
-    return order, arrays.demand_of_type[order], arrays.capacity[order], arrays.price[order]
 
 
 def list_patterns(arrays: PackingArrays, parameters: BranchAndPriceParameters) -> ListedPricer | None:
@@ -157,4 +200,4 @@ def list_patterns(arrays: PackingArrays, parameters: BranchAndPriceParameters) -
         row[:, order] = found
         kinds.append(np.full(len(found), k, dtype=np.int64))
         rows.append(row)
-    return ListedPricer(arrays, np.concatenate(kinds), np.concatenate(rows))
+    return ListedPricer(arrays, np.concatenate(kinds), np.concatenate(rows), parameters)

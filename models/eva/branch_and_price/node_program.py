@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from math import gcd, inf
 
@@ -10,7 +10,7 @@ import highspy
 import numpy as np
 
 from instances import Options
-from instances.eva.arrays import FloatArray, PackingArrays
+from instances.eva.arrays import FloatArray, IntArray, PackingArrays
 from models.eva.branch_and_price.pricer import Holding
 from models.eva.branch_and_price.proof import Decision, Kind
 from models.eva.configuration import Column
@@ -51,12 +51,13 @@ class NodeProgram:
     def __init__(self, arrays: PackingArrays, options: Options, ceiling: int) -> None:
         self.arrays = arrays
         self.columns: list[Column] = []
-        self.known: set[Column] = set()
+        self.known: dict[Column, int] = {}  # their places in `columns`
         self.rows: dict[Aggregate, int] = {}
         families = range(len(arrays.demand))
         prices, family = arrays.price.tolist(), arrays.family.tolist()
         self.unit = [gcd(*(p for p, g in zip(prices, family, strict=True) if g == f)) or 1 for f in families]
-        self._family, self._price = family, prices
+        self._kind, self._on_it = np.zeros(0, dtype=np.int64), np.zeros((0, arrays.classes))
+        self._forbidden: set[int] = set()
         self._dear = DEAR * max(1, ceiling)
         self._shorts: list[int] = []  # the places of columns that stand for what is left out
         self._places: list[int] = []  # the places of `columns`
@@ -70,25 +71,26 @@ class NodeProgram:
         self._shorts = list(range(n))
 
     def add(self, columns: Iterable[Column]) -> int:
-        """Add the columns that are new, and give the number of new columns."""
-        fresh = [c for c in dict.fromkeys(columns) if c not in self.known]
+        """Add the columns that are new, allow those that were forbidden, and give the number of both."""
+        columns = list(dict.fromkeys(columns))
+        allowed = [self.known[c] for c in columns if self.known.get(c) in self._forbidden]
+        for i in allowed:
+            self._forbidden.discard(i)
+            self._highs.changeColBounds(self._places[i], 0.0, inf)
+        fresh = [c for c in columns if c not in self.known]
         if not fresh:
-            return 0
-        start: list[int] = []
-        index: list[int] = []
-        value: list[float] = []
-        aggregates = list(self.rows.items())
-        for column in fresh:
-            start.append(len(index))
+            return len(allowed)
+        kind = np.array([c.type for c in fresh], dtype=np.int64)
+        on_it = np.zeros((len(fresh), self.arrays.classes))
+        for i, column in enumerate(fresh):
             for c, q in column.pattern:
-                index.append(c)
-                value.append(float(q))
-            for aggregate, row in aggregates:
-                entry = self.entry(aggregate, column)
-                if entry:
-                    index.append(row)
-                    value.append(entry)
-        cost = np.array([float(self._price[c.type]) for c in fresh])
+                on_it[i, c] = q
+        places = np.concatenate([np.arange(self.arrays.classes), list(self.rows.values())])
+        rows = [self.entries(aggregate, kind, on_it)[:, None] for aggregate in self.rows]
+        matrix = np.hstack([on_it, *rows])
+        filled, index = np.nonzero(matrix)
+        start = np.searchsorted(filled, np.arange(len(fresh)))
+        cost = self.arrays.price[kind].astype(float)
         n = len(fresh)
         first = self._highs.getNumCol()
         self._highs.addCols(
@@ -97,26 +99,34 @@ class NodeProgram:
             np.zeros(n),
             np.full(n, inf),
             len(index),
-            np.array(start, dtype=np.int32),
-            np.array(index, dtype=np.int32),
-            np.array(value),
+            start.astype(np.int32),
+            places[index].astype(np.int32),
+            matrix[filled, index],
         )
+        self._kind, self._on_it = np.append(self._kind, kind), np.vstack([self._on_it, on_it])
         self._places += range(first, first + n)
+        self.known.update((c, len(self.columns) + i) for i, c in enumerate(fresh))
         self.columns += fresh
-        self.known.update(fresh)
-        return n
+        return n + len(allowed)
 
-    def entry(self, aggregate: Aggregate, column: Column) -> float:
-        """The entry of a column in the row of an aggregate."""
-        kind, of = aggregate
-        if kind == "instances":
-            return float(column.type == of[0])
-        family = self._family[column.type]
-        if kind == "spend":
-            return self._price[column.type] / self.unit[family] if family == of[0] else 0.0
-        if kind == "placed":
-            return float(dict(column.pattern).get(of[0], 0)) if family in of[1:] else 0.0
-        return float(holding(of).of(column))
+    def entries(self, aggregate: Aggregate, kind: IntArray, on_it: FloatArray) -> FloatArray:
+        """The entries (m,) in the row of an aggregate of columns of types `kind` (m,) that hold `on_it` (m, N)."""
+        what, of = aggregate
+        if what == "instances":
+            return (kind == of[0]).astype(float)
+        family = self.arrays.family[kind]
+        if what == "spend":
+            return np.where(family == of[0], self.arrays.price[kind] / self.unit[of[0]], 0.0)
+        if what == "placed":
+            return np.where(np.isin(family, of[1:]), on_it[:, of[0]], 0.0)
+        return np.asarray((kind == of[0]) & (on_it[:, list(of[1::2])] >= of[2::2]).all(axis=1), dtype=float)
+
+    def forbid(self, stays: Callable[[Column], bool]) -> None:
+        """Let only columns that stay be used from now on."""
+        for i, column in enumerate(self.columns):
+            if i not in self._forbidden and not stays(column):
+                self._forbidden.add(i)
+                self._highs.changeColBounds(self._places[i], 0.0, 0.0)
 
     def per_unit(self, aggregate: Aggregate) -> int:
         """What one unit of an aggregate's row is in a decision: price units of spending, otherwise 1."""
@@ -142,12 +152,11 @@ class NodeProgram:
 
     def _row(self, aggregate: Aggregate) -> int:
         if aggregate not in self.rows:
-            entries = [(p, self.entry(aggregate, c)) for p, c in zip(self._places, self.columns, strict=True)]
-            entries = [(p, v) for p, v in entries if v]
+            entries = self.entries(aggregate, self._kind, self._on_it)
+            filled = np.flatnonzero(entries)
             self.rows[aggregate] = row = self._highs.getNumRow()
-            places = np.array([p for p, _ in entries], dtype=np.int32)
-            values = np.array([v for _, v in entries])
-            self._highs.addRow(-inf, inf, len(entries), places, values)
+            places = np.array(self._places, dtype=np.int32)[filled]
+            self._highs.addRow(-inf, inf, len(filled), places, entries[filled])
             short = self._highs.getNumCol()
             self._highs.addCol(self._dear, 0.0, inf, 1, np.array([row], dtype=np.int32), np.ones(1))
             self._shorts.append(short)
@@ -156,7 +165,7 @@ class NodeProgram:
     def fix(self, copies: Mapping[int, int]) -> None:
         """At least so many instances of the columns at these places; of all others at least 0."""
         for i in [i for i in self._fixed if i not in copies]:
-            self._highs.changeColBounds(self._places[i], 0.0, inf)
+            self._highs.changeColBounds(self._places[i], 0.0, 0.0 if i in self._forbidden else inf)
         for i, n in copies.items():
             if self._fixed.get(i) != n:
                 self._highs.changeColBounds(self._places[i], float(n), inf)

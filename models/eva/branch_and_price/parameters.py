@@ -15,7 +15,6 @@ class BranchAndPriceParameters:
     - `listing_steps`: most steps of the search for the patterns of one type.
     - `splits`: ways to split a pattern in two that are looked at, to see whether two cheaper instances hold it.
     - `columns_each_type`: most columns that one pricing gives of a type.
-    - `whole_list`: patterns that may be left for a tree to hold all of them in its linear program.
 
     Branching:
 
@@ -33,7 +32,6 @@ class BranchAndPriceParameters:
     listing_steps: int = 5_000_000
     splits: int = 2_000
     columns_each_type: int = 15
-    whole_list: int = 1_500
 
     candidates_each_kind: int = 4
     reliable: int = 4

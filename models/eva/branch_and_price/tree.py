@@ -114,7 +114,7 @@ class Tree:
             return
         columns = Columns(self.arrays, self.program, relaxed.x)
         if relaxed.short <= TOO_DEAR:
-            whole = {self.program.columns[i]: int(round(x)) for i, x in zip(columns.used, columns.x, strict=True)}
+            whole = {self.program.columns[i]: round(float(x)) for i, x in zip(columns.used, columns.x, strict=True)}
             if columns.whole and self._covers(whole) and self.offer(whole):
                 self._improved()
             elif self.nodes % self.parameters.dive_every == 0:
@@ -176,12 +176,20 @@ class Tree:
         return bool((missing(self.arrays, cover) <= 0).all())
 
     def _dive(self, relaxed: Relaxed, discrepancy: int) -> None:
-        found = dive(self.arrays, self.program, relaxed, self.ceiling, discrepancy)
+        found = dive(self.arrays, self.program, self._price_roughly, relaxed, self.ceiling, discrepancy)
         if found is not None and self.offer(found):
             self._improved()
 
+    def _price_roughly(self, relaxed: Relaxed) -> int:
+        """Add columns to the program, and give their number."""
+        proven = prove(
+            self.arrays, self.program, self.pricer, (), relaxed, self.parameters.columns_each_type, exact=False
+        )
+        return self.program.add(proven.priced.columns)
+
     def _improved(self) -> None:
         """What a better packing allows."""
+        self._shrink()
 
     def _tell(self, root: Node, proven: Proven) -> None:
         self.incumbent.raise_bound(self.sums.at_least(proven.bound))
@@ -195,9 +203,9 @@ class Tree:
         slack = duals.scale * (self.enough - 1) - duals.value
         least = np.array([float(duals.scale * int(p) - slack) for p in prices])
         self.pricer.keep(worth >= least[self.pricer.kind])
-        self.pricer.leave_out_replaceable(self.parameters)
-        if len(self.pricer) <= self.parameters.whole_list:
-            self.program.add(self.pricer.columns(np.arange(len(self.pricer))))
+        self.pricer.leave_out_replaceable()
+        staying = self.pricer.staying()
+        self.program.forbid(lambda column: column in staying)
 
     def _raise_bound(self) -> None:
         bounds = [leaf.bound for leaf in self.leaves] + [entry[0] for entry in self.open[:1]]
