@@ -8,7 +8,7 @@ from math import floor
 import numpy as np
 
 from instances.eva.arrays import PackingArrays
-from models.eva.branch_and_price.node_program import NodeProgram, Relaxed
+from models.eva.branch_and_price.node_program import NodeProgram, ProgramFailed, Relaxed
 from models.eva.configuration import Configuration, missing
 
 ROUNDS = 2  # of pricing after each fixing
@@ -29,7 +29,7 @@ def dive(
     The program is left as it was, but for its basis.
     """
     fixed: dict[int, int] = {}
-    first = discrepancy
+    first, many = discrepancy, 0
     try:
         while True:
             whole = np.floor(relaxed.x + 1e-6)
@@ -44,6 +44,9 @@ def dive(
             covered = {program.columns[i]: n for i, n in fixed.items()}
             if (missing(arrays, covered) <= 0).all():
                 break
+            if sum(fixed.values()) <= many:  # the solver has not kept to what was fixed
+                return None
+            many = sum(fixed.values())
             program.fix(fixed)
             relaxed = program.solve()
             for _ in range(ROUNDS):
@@ -52,6 +55,8 @@ def dive(
                 relaxed = program.solve()
             if relaxed.short > 1e-6 or floor(relaxed.value + 0.5) >= ceiling:
                 return None
+    except ProgramFailed:  # the columns fixed are more than a decision allows
+        return None
     finally:
         program.fix({})
     cover = {program.columns[i]: n for i, n in fixed.items()}

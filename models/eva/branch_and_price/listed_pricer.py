@@ -59,8 +59,8 @@ class ListedPricer:
 
     def scale(self, value: FloatArray, target: FloatArray) -> int:
         """The finest unit, a power of two: duals `value` (F, N) and `target` (K,) times it can be priced."""
-        worth = self._worth(np.abs(value)).max(initial=0.0)
-        largest = max(1.0, float(worth), float(np.abs(target).max(initial=0.0)))
+        worth = np.abs(value) @ self.arrays.count  # of all tasks, more than that of any pattern
+        largest = max(1.0, float(worth.max(initial=0.0)), float(np.abs(target).max(initial=0.0)))
         return 2 ** max(0, floor(log2(WORTH_LIMIT / largest)) - 1)
 
     def worth(self, prices: Prices) -> FloatArray:

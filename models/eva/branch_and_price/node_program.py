@@ -76,7 +76,7 @@ class NodeProgram:
         allowed = [self.known[c] for c in columns if self.known.get(c) in self._forbidden]
         for i in allowed:
             self._forbidden.discard(i)
-            self._highs.changeColBounds(self._places[i], 0.0, inf)
+            self._highs.changeColBounds(self._places[i], float(self._fixed.get(i, 0)), inf)
         fresh = [c for c in columns if c not in self.known]
         if not fresh:
             return len(allowed)
