@@ -67,6 +67,7 @@ def solve_columns(
         )
     found = instances(outcome.configuration)
     cost, bound = arrays.cost(found), max(outcome.bound, outcome.complete or 0)
+    bound_by = "highs" if (outcome.complete or 0) > outcome.bound else "column generation"
     stopped = ("finished", None) if cost - bound <= options.gap * cost else _unclosed(options, clock, outcome)
     return Answer(
         solution=ordered.solution(found),
@@ -76,7 +77,12 @@ def solve_columns(
         build_s=building.cpu_s,
         solve_s=clock.cpu_s,
         trace=in_usd(arrays, outcome.trace),
-        info={**outcome.info, "method": "column generation", "complete": outcome.complete is not None},
+        info={
+            **outcome.info,
+            "method": "column generation",
+            "complete": outcome.complete is not None,
+            "bound_by": bound_by,
+        },
     )
 
 

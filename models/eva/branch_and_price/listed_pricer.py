@@ -9,11 +9,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from instances.eva.arrays import FloatArray, IntArray, PackingArrays
+from models.eva.branch_and_price.node_program import ProgramFailed
 from models.eva.branch_and_price.parameters import BranchAndPriceParameters
 from models.eva.branch_and_price.pricer import Priced, Prices
 from models.eva.configuration import Column
 from models.eva.pattern_kernels import LARGEST, maximal_patterns, replaceable
 
+DEAREST = 2**40  # A dearer packing leaves too few digits to the duals.
 WORTH_LIMIT = 2.0**52  # Whole numbers below it are exact in floating point, and so are their sums.
 
 
@@ -61,6 +63,8 @@ class ListedPricer:
         """The finest unit, a power of two: duals `value` (F, N) and `target` (K,) times it can be priced."""
         worth = np.abs(value) @ self.arrays.count  # of all tasks, more than that of any pattern
         largest = max(1.0, float(worth.max(initial=0.0)), float(np.abs(target).max(initial=0.0)))
+        if largest >= WORTH_LIMIT / 2:
+            raise ProgramFailed("the duals are too large for exact arithmetic")
         return 2 ** max(0, floor(log2(WORTH_LIMIT / largest)) - 1)
 
     def worth(self, prices: Prices) -> FloatArray:
@@ -183,6 +187,8 @@ class ListedPricer:
 def list_patterns(arrays: PackingArrays, parameters: BranchAndPriceParameters) -> ListedPricer | None:
     """Pricing over the maximal patterns of all types, `None` where they are too many to list."""
     if max(int(arrays.capacity.max()), int(arrays.demand.max())) * int(arrays.count.max()) > LARGEST:
+        return None
+    if arrays.price_alone > DEAREST:
         return None
     kinds: list[IntArray] = []
     rows: list[FloatArray] = []

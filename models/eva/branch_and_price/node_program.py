@@ -17,6 +17,7 @@ from models.eva.configuration import Column
 from models.highs import LinearModel, rerun, solver
 
 DEAR = 10.0  # A task, or a unit of a decision, that is left out costs so many times the ceiling at first.
+DEARER = 1e3  # and so many times that where a linear program leaves something out all the same
 Aggregate = tuple[Kind, tuple[int, ...]]
 """What a decision is about: its kind and what it is of."""
 
@@ -58,7 +59,7 @@ class NodeProgram:
         self.unit = [gcd(*(p for p, g in zip(prices, family, strict=True) if g == f)) or 1 for f in families]
         self._kind, self._on_it = np.zeros(0, dtype=np.int64), np.zeros((0, arrays.classes))
         self._forbidden: set[int] = set()
-        self._dear = DEAR * max(1, ceiling)
+        self._dear, self._raised = DEAR * max(1, ceiling), False
         self._shorts: list[int] = []  # the places of columns that stand for what is left out
         self._places: list[int] = []  # the places of `columns`
         self._bounds: dict[Aggregate, tuple[float, float]] = {}
@@ -197,11 +198,14 @@ class NodeProgram:
             float(values[self._shorts].sum()),
         )
 
-    def dearer(self) -> None:
-        """Raise the price of what is left out."""
-        self._dear *= 1e3
+    def dearer(self) -> bool:
+        """Raise the price of what is left out, once; whether it was."""
+        if self._raised:
+            return False
+        self._raised, self._dear = True, DEARER * self._dear
         for p in self._shorts:
             self._highs.changeColCost(p, self._dear)
+        return True
 
     def _run(self) -> None:
         status = rerun(self._highs)

@@ -63,23 +63,23 @@ class Duals:
 
 @dataclass(frozen=True)
 class Leaf:
-    """A leaf: by `reason` "duals" they prove `bound`; by "highs" HiGHS proves it in an integer program.
+    """A leaf: the duals prove `bound` for the packings that obey the decisions.
 
-    The integer program holds the patterns that the duals do not rule out as a fixing does.
+    A leaf that a limit left open has the duals and the bound of its parent.
     """
 
     decisions: tuple[Decision, ...]
-    reason: Literal["duals", "highs"]
     bound: int
     duals: Duals
 
 
 @dataclass(frozen=True)
 class Proof:
-    """The leaves of a tree, which together leave no packing out.
+    """The leaves of a tree, which together leave no packing out: `bound` is what they prove, in price units.
 
-    `ceiling`: packings cheaper than that are ruled out up to the least bound of a leaf, in price units. `fixings`: in
-    the order in which they were made. `dominated`: whether patterns are left out that cheaper types can stand in for.
+    What they say is about covers by maximal patterns that are cheaper than `ceiling`, the cost of the best packing.
+    `dominated`: patterns are left out that another type of no higher price, or two cheaper instances at no higher price
+    together, can hold. `fixings`: duals of the root by which patterns were left out.
     """
 
     ceiling: int

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import heapq
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import count
 
 import numpy as np
@@ -17,9 +17,9 @@ from models.eva.branch_and_price.listed_pricer import ListedPricer
 from models.eva.branch_and_price.node_program import NodeProgram, Relaxed
 from models.eva.branch_and_price.parameters import BranchAndPriceParameters
 from models.eva.branch_and_price.pricer import Pricer
-from models.eva.branch_and_price.proof import Decision, Duals, Leaf
+from models.eva.branch_and_price.proof import Decision, Duals, Leaf, Proof
 from models.eva.branch_and_price.sums_of_prices import SumsOfPrices
-from models.eva.configuration import Configuration, price, single_class_columns
+from models.eva.configuration import Configuration, missing, price, single_class_columns
 from models.eva.trimming import trim
 from models.incumbent import Incumbent
 
@@ -28,11 +28,18 @@ TOO_DEAR = 1e-6  # what is left out, in a linear program below the ceiling, befo
 
 @dataclass(frozen=True)
 class Node:
-    """An open node: its decisions, the bound that it inherits, and a guess of its linear program's value."""
+    """An open node: its decisions, the bound that it inherits with the duals that prove it, and a guess of its value."""
 
     decisions: tuple[Decision, ...]
-    bound: int
-    guess: float
+    bound: int = 0
+    guess: float = 0.0
+    duals: Duals | None = None
+
+    def leaf(self, classes: int) -> Leaf:
+        """The node as a leaf, by what its parent proves."""
+        duals = self.duals or Duals(1, 0, (0,) * classes)
+        rest = (0,) * (len(self.decisions) - len(duals.decisions))
+        return Leaf(self.decisions, self.bound, replace(duals, decisions=(*duals.decisions, *rest)))
 
 
 class Tree:
@@ -55,10 +62,11 @@ class Tree:
         self.leaves: list[Leaf] = []
         self.fixings: list[Duals] = []
         self.open: list[tuple[int, float, int, Node]] = []
-        self.nodes = self.pricings = self.strong = 0
+        self.nodes = self.pricings = 0
         self.lp_value: float | None = None
         self._ticket = count()
         self._root: Proven | None = None
+        self._least_leaf, self._counted = self.ceiling, 0
 
     @property
     def ceiling(self) -> int:
@@ -86,31 +94,30 @@ class Tree:
     def run(self) -> None:
         """Solve the root and branch until the gap is closed or a limit reached."""
         self.program.add(single_class_columns(self.arrays))
-        root = Node((), self.incumbent.bound or 0, 0.0)
-        proven, relaxed = self._relax(root)
+        proven, relaxed = self._relax(())
+        root = Node((), self.sums.at_least(proven.bound), relaxed.value, proven.duals)
         self.lp_value = relaxed.value
         self._root = proven
-        self._tell(root, proven)
+        heapq.heappush(self.open, (root.bound, root.guess, next(self._ticket), root))
+        self._raise_bound()
         for discrepancy in range(self.parameters.dives):
             if self.over:
                 return
             self._dive(relaxed, discrepancy)
         self._shrink()
-        if not self.over:
-            heapq.heappush(self.open, (root.bound, relaxed.value, next(self._ticket), root))
         while self.open and not self.over:
             node = heapq.heappop(self.open)[3]
-            if not self._bounded(node.bound, node):
-                self._expand(node)
+            self._expand(node)
             self._raise_bound()
 
     def _expand(self, node: Node) -> None:
         """Solve a node, and branch where it stays open."""
         self.nodes += 1
-        proven, relaxed = self._relax(node)
-        bound = max(node.bound, self.sums.at_least(proven.bound))
-        if bound >= self.enough:
-            self.leaves.append(Leaf(node.decisions, "duals", bound, proven.duals))
+        proven, relaxed = self._relax(node.decisions)
+        bound = self.sums.at_least(proven.bound)
+        if bound > node.bound or node.duals is None:
+            node = replace(node, bound=bound, duals=proven.duals)
+        if self._close(node):
             return
         columns = Columns(self.arrays, self.program, relaxed.x)
         if relaxed.short <= TOO_DEAR:
@@ -121,8 +128,7 @@ class Tree:
                 self._dive(relaxed, 0)
                 self.program.set(node.decisions)
                 self.program.value()
-        if bound >= self.enough:
-            self.leaves.append(Leaf(node.decisions, "duals", bound, proven.duals))
+        if self._close(node):
             return
         candidates = aggregates(self.arrays, self.program, columns)
         if not candidates and self.pricer.holdings:
@@ -130,21 +136,26 @@ class Tree:
         if not candidates and self.pricer.pairs:
             candidates = pairs(self.arrays, columns)
         if not candidates:
-            self.leaves.append(Leaf(node.decisions, "duals", bound, proven.duals))
+            self._close(node, whatever=True)
             return
         gap = max(1.0, self.ceiling - relaxed.value)
         choice = strong_branching(
             self.program, node.decisions, candidates, self.costs, relaxed.value, gap, self.parameters
         )
         for child, value in zip(choice.candidate.children, choice.values, strict=True):
-            self._push(Node((*node.decisions, child), bound, value))
+            open_node = Node((*node.decisions, child), node.bound, value, node.duals)
+            heapq.heappush(self.open, (node.bound, value, -next(self._ticket), open_node))
 
-    def _push(self, node: Node) -> None:
-        heapq.heappush(self.open, (node.bound, node.guess, -next(self._ticket), node))
+    def _close(self, node: Node, whatever: bool = False) -> bool:
+        """Close a node whose bound is enough; whether it was."""
+        if node.bound < self.enough and not whatever:
+            return False
+        self.leaves.append(node.leaf(self.arrays.classes))
+        return True
 
-    def _relax(self, node: Node) -> tuple[Proven, Relaxed]:
-        """Solve the linear program of a node by column generation, until it is solved or proves enough."""
-        self.program.set(node.decisions)
+    def _relax(self, decisions: tuple[Decision, ...]) -> tuple[Proven, Relaxed]:
+        """Solve the linear program under these decisions by column generation, until it is solved or proves enough."""
+        self.program.set(decisions)
         best: Proven | None = None
         while True:
             relaxed = self.program.solve()
@@ -153,7 +164,7 @@ class Tree:
                 self.arrays,
                 self.program,
                 self.pricer,
-                node.decisions,
+                decisions,
                 relaxed,
                 self.parameters.columns_each_type,
             )
@@ -162,17 +173,11 @@ class Tree:
             if self.sums.at_least(best.bound) >= self.enough or self.clock.expired:
                 return best, relaxed
             if not self.program.add(proven.priced.columns):
-                if relaxed.short > TOO_DEAR and relaxed.value < self.ceiling:
-                    self.program.dearer()
+                if relaxed.short > TOO_DEAR and relaxed.value < self.ceiling and self.program.dearer():
                     continue
                 return best, relaxed
 
-    def _bounded(self, bound: int, node: Node) -> bool:
-        return False
-
     def _covers(self, cover: Configuration) -> bool:
-        from models.eva.configuration import missing
-
         return bool((missing(self.arrays, cover) <= 0).all())
 
     def _dive(self, relaxed: Relaxed, discrepancy: int) -> None:
@@ -191,22 +196,27 @@ class Tree:
         """What a better packing allows."""
         self._shrink()
 
-    def _tell(self, root: Node, proven: Proven) -> None:
-        self.incumbent.raise_bound(self.sums.at_least(proven.bound))
-
     def _shrink(self) -> None:
         """Leave out listed patterns that the duals of the root rule out."""
         if not isinstance(self.pricer, ListedPricer) or self._root is None:
             return
         duals, prices = self._root.duals, np.array(self.arrays.price.tolist(), dtype=object)
         worth = self.pricer.worth(self._root.prices)
-        slack = duals.scale * (self.enough - 1) - duals.value
-        least = np.array([float(duals.scale * int(p) - slack) for p in prices])
+        slack = duals.scale * (self.ceiling - 1) - duals.value
+        least = np.nextafter([float(duals.scale * int(p) - slack) for p in prices], -np.inf)
+        self.fixings.append(duals)
         self.pricer.keep(worth >= least[self.pricer.kind])
         self.pricer.leave_out_replaceable()
         staying = self.pricer.staying()
         self.program.forbid(lambda column: column in staying)
 
+    def proof(self) -> Proof:
+        """What proves the bound so far."""
+        unsolved = [entry[3].leaf(self.arrays.classes) for entry in self.open]
+        return Proof(self.ceiling, self.pricer.dominated, tuple(self.fixings), (*self.leaves, *unsolved))
+
     def _raise_bound(self) -> None:
-        bounds = [leaf.bound for leaf in self.leaves] + [entry[0] for entry in self.open[:1]]
-        self.incumbent.raise_bound(min([self.ceiling, *bounds]))
+        for leaf in self.leaves[self._counted :]:
+            self._least_leaf = min(self._least_leaf, leaf.bound)
+        self._counted = len(self.leaves)
+        self.incumbent.raise_bound(min([self.ceiling, self._least_leaf, *(entry[0] for entry in self.open[:1])]))
