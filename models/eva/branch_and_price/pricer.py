@@ -6,6 +6,7 @@ price of an instance, changed by the duals of branches on numbers of instances a
 that a branch keeps together or apart, and the charges of subset rows. The worth of a pattern `a` of type k is
 
     sum_c value[family of k, c] a_c - sum_i charge_i floor(sum of a_c over the classes of i / divisor of i)
+        + sum of the bonuses of holdings that the pattern meets
 
 and a pattern of type k improves the linear program where its worth is above `target[k]`. Everything is a whole number,
 so that an answer is exact.
@@ -13,7 +14,7 @@ so that an answer is exact.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Protocol
 
 from instances.eva.arrays import FloatArray, IntArray, PackingArrays
@@ -40,6 +41,19 @@ class SubsetRow:
 
 
 @dataclass(frozen=True)
+class Holding:
+    """The patterns of a type that hold at least so many tasks of some classes: `least` as (class, tasks)."""
+
+    type: int
+    least: tuple[tuple[int, int], ...]
+
+    def of(self, column: Column) -> int:
+        """1 for a column that meets it, otherwise 0."""
+        held = dict(column.pattern)
+        return int(column.type == self.type and all(held.get(c, 0) >= v for c, v in self.least))
+
+
+@dataclass(frozen=True)
 class Prices:
     """The prices of one call of pricing, all whole numbers on one scale.
 
@@ -48,18 +62,20 @@ class Prices:
     - `together`: pairs of which a pattern holds both or none (Ryan and Foster, 1981).
     - `apart`: pairs of which a pattern holds at most one.
     - `charges`: subset rows, each with its charge, never negative.
+    - `bonuses`: holdings, each with what it adds to the worth of a pattern; it may be negative.
     """
 
     value: IntArray
     target: tuple[int, ...]
     together: tuple[Pair, ...] = ()
     apart: tuple[Pair, ...] = ()
-    charges: tuple[tuple[SubsetRow, int], ...] = field(default=())
+    charges: tuple[tuple[SubsetRow, int], ...] = ()
+    bonuses: tuple[tuple[Holding, int], ...] = ()
 
     @property
     def plain(self) -> bool:
-        """Whether there are neither pairs nor charges: maximal patterns suffice."""
-        return not (self.together or self.apart or self.charges)
+        """Whether there are neither pairs, charges nor bonuses: maximal patterns suffice."""
+        return not (self.together or self.apart or self.charges or self.bonuses)
 
 
 @dataclass(frozen=True)
@@ -79,7 +95,8 @@ class Priced:
 class Pricer(Protocol):
     """Pricing of the patterns of an instance.
 
-    `pairs`, `subset_rows`: whether `Prices` may hold pairs, and charges; a tree has none where it may not.
+    `pairs`, `subset_rows`, `holdings`: whether `Prices` may hold pairs, charges, bonuses; a tree has none where it may
+    not.
     `dominated`: whether patterns are left out that other types can stand in for (see `models.eva.patterns`). The tree
     is right either way; a proof says which it was.
     """
@@ -87,6 +104,7 @@ class Pricer(Protocol):
     arrays: PackingArrays
     pairs: bool
     subset_rows: bool
+    holdings: bool
     dominated: bool
 
     def scale(self, value: FloatArray, target: FloatArray) -> int:

@@ -11,7 +11,7 @@ import numpy as np
 from instances import Options, Stopwatch
 from instances.eva.arrays import FloatArray, PackingArrays
 from models.eva.branch_and_price.pricer import Pair, Prices
-from models.eva.branch_and_price.proof import Decision, Leaf
+from models.eva.branch_and_price.proof import Decision, Duals, Leaf
 from models.eva.column_generation.type_cuts import TypeCut
 from models.eva.item_packing.master import ItemMaster, Mask, Relaxed
 from models.eva.item_packing.parameters import ItemParameters
@@ -165,7 +165,8 @@ class Relaxation:
             if room < total:
                 bound = max(bound, floor(aim) + 1)
             value = total / max(1, room)
-        return _Proved(bound, value, Leaf(node.decisions, "bound", bound, unit, tuple(values.tolist())), new)
+        leaf = Leaf(node.decisions, bound, Duals(unit, total, tuple(values.tolist()), (0,) * len(node.decisions)))
+        return _Proved(bound, value, leaf, new)
 
 
 @dataclass(frozen=True)

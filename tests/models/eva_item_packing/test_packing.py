@@ -138,8 +138,9 @@ def test_the_leaves_leave_no_packing_out_and_their_duals_prove_the_bound(sizes, 
                 if ("together", 1) in held or ("apart", 2) in held:
                     continue
                 if (arrays.demand[0, list(chosen)].sum(axis=0) <= arrays.capacity[0]).all():
-                    assert sum(leaf.cover[i] for i in chosen) <= leaf.scale * int(arrays.price[0])
-        assert -(-sum(leaf.cover) // leaf.scale) >= leaf.bound >= outcome.bound
+                    assert sum(leaf.duals.cover[i] for i in chosen) <= leaf.duals.scale * int(arrays.price[0])
+        assert -(-sum(leaf.duals.cover) // leaf.duals.scale) >= leaf.bound >= outcome.bound
+    assert proof.bound == outcome.bound
     for blocks in partitions(list(range(n))):
         assert any(obeys(blocks, leaf.decisions) for leaf in proof.leaves)
 
