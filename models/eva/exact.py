@@ -61,12 +61,11 @@ def _solve_cost(
     start: Sequence[Group] | None = None,
     parameters: ExactParameters = DEFAULTS,
 ) -> Answer:
+    if suits(arrays, parameters.item_packing):
+        return solve_columns(arrays, options, report, start, items=parameters.item_packing)
     clock = Stopwatch(options.time_limit)
     patterns = covering_patterns(arrays, parameters.covering_patterns)
     few = patterns is not None and len(patterns.kind) <= parameters.first_patterns
-    if not few and suits(arrays, parameters.item_packing):
-        left = replace(options, time_limit=None if options.time_limit is None else max(clock.remaining_s, 1e-3))
-        return solve_columns(arrays, left, report, start, items=parameters.item_packing)
     methods: list[Callable[[Options, Sequence[Group] | None], Answer | None]] = []
     listed = partial(solve_patterns, arrays, parameters=parameters)
     tree = partial(solve_tree, arrays, parameters=parameters)

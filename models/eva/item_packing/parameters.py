@@ -11,7 +11,7 @@ class ItemParameters:
 
     Choice:
 
-    - `most_tasks`: tasks beyond which the method is not used.
+    - `fewest_tasks`, `most_tasks`: tasks below and beyond which the method is not used.
     - `most_types`: instance types beyond which the method is not used.
     - `copies`: tasks per class beyond which the method is not used: equal items make trees of pairs symmetric.
 
@@ -41,6 +41,7 @@ class ItemParameters:
     - `tree_nodes`, `tree_slice`: nodes of the tree of pairs, in all and between two dives.
     """
 
+    fewest_tasks: int = 20
     most_tasks: int = 600
     most_types: int = 4
     copies: float = 1.5

@@ -195,9 +195,9 @@ def test_a_time_limit_leaves_a_packing_and_a_bound():
     assert 0 < result.bound <= result.objective
 
 
-def test_many_equal_tasks_or_many_types_are_left_to_the_other_methods():
-    equal = packing_by_numbers([4, 4], [1], [[10, 10]], [0], [[[3, 4], [5, 2]]])
-    assert not suits(equal)
+def test_few_or_equal_tasks_and_many_types_are_left_to_the_other_methods():
+    assert not suits(packing_by_numbers([16, 16], [1], [[10, 10]], [0], [[[3, 4], [5, 2]]]))
+    assert not suits(tight(0))
     assert suits(packing_arrays(caprara_toth(2, 25, 0).data))
     assert not suits(packing_arrays(caprara_toth(2, 25, 0, types="three").data), ItemParameters(most_types=2))
 
