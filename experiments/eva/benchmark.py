@@ -1,4 +1,4 @@
-"""`python -m experiments.eva.benchmark [--pods openb_pod_list_default.csv]`: Eva's packing, proven.
+"""`python -m experiments.eva.benchmark [--pods openb_pod_list_default.csv] [--trace trace_pai_full.csv]`, proven.
 
 `--vector-packing` and `--three-types` measure the ten classes of two-dimensional vector packing instead.
 """
@@ -10,22 +10,26 @@ from functools import partial
 from pathlib import Path
 from typing import Annotated
 
+import numpy as np
 import typer
 
 from experiments.eva.vector_packing import vector_packing_rows
 from experiments.output.benchmark import Measured, measure, show
 from experiments.output.terminal import percent
 from heuristics.eva import full_reconfiguration, reconfigure
-from instances import Options, Result, Stopwatch
-from instances.eva import EvaPacking, alibaba, packing_arrays, table_7
+from instances import Instance, Options, Result, Stopwatch
+from instances.eva import EvaPacking, alibaba, alive, packing_arrays, table_7
+from instances.tables import read_numbers
 from models.eva import exact
 
 STRETCH_S = 60.0
 PERTURBED_S = 120.0
+MOMENT_S = 60.0
 
 
 def main(
     pods: Annotated[Path | None, typer.Option(help="Alibaba pod list (openb_pod_list_default.csv).")] = None,
+    trace: Annotated[Path | None, typer.Option(help="Eva's trace (trace_pai_full.csv): random moments of it.")] = None,
     quick: Annotated[bool, typer.Option("--quick", help="Fewer seeds, no stretch rows.")] = False,
     vector_packing: Annotated[bool, typer.Option(help="Caprara and Toth's ten classes instead.")] = False,
     three: Annotated[bool, typer.Option("--three-types", help="These classes on three instance types.")] = False,
@@ -33,10 +37,11 @@ def main(
 ) -> None:
     """Print CPU seconds of one process and one solver thread, from data to checked result."""
     if vector_packing or three:
-        rows = vector_packing_rows("three" if three else "one", range(2 if quick else 10), limit)
-        show("two-dimensional vector packing", [row() for row in rows])
+        classes = vector_packing_rows("three" if three else "one", range(2 if quick else 10), limit)
+        show("two-dimensional vector packing", [row() for row in classes])
         return
-    show("eva-packing", [row() for row in _rows(pods, quick)])
+    rows = [*_rows(pods, quick), *(() if trace is None else (_moments(trace, 20 if quick else 200),))]
+    show("eva-packing", [row() for row in rows])
 
 
 def _rows(pods: Path | None, quick: bool) -> Iterator[Callable[[], Measured]]:
@@ -68,6 +73,30 @@ def _rows(pods: Path | None, quick: bool) -> Iterator[Callable[[], Measured]]:
         spread = alibaba(pods, perturb=0.1).data
         limit = Options(time_limit=PERTURBED_S, gap=0.0)
         yield partial(measure, f"pod list, perturbed, {len(spread.tasks)} classes", [partial(exact, spread, limit)])
+
+
+def _moments(trace: Path, number: int) -> Callable[[], Measured]:
+    """The tasks alive at random times of a trace, each packed within a limit."""
+    data = [moment(trace, seed).data for seed in range(number)]
+    limit = Options(time_limit=MOMENT_S, gap=0.0)
+    exact(data[0], limit)  # numba compiles or loads its loops once
+
+    def note(results: list[Result]) -> str:
+        proven = sum(r.status == "optimal" for r in results)
+        seconds = sorted((r.build_s or 0.0) + (r.solve_s or 0.0) for r in results)
+        worst = max(r.gap if r.gap is not None else 1.0 for r in results)
+        return (
+            f"{proven}/{len(results)} proven; median {seconds[len(seconds) // 2]:.3f} s, max {seconds[-1]:.2f} s, "
+            f"worst gap {percent(worst)}"
+        )
+
+    return partial(measure, f"{number} moments of a trace", [partial(exact, d, limit) for d in data], note)
+
+
+def moment(trace: Path, seed: int) -> Instance[EvaPacking]:
+    """The jobs of a trace that are alive at a whole second drawn uniformly between 0 and the last arrival."""
+    last = float(read_numbers(trace, ("arrival_s",), least=0)["arrival_s"].max())
+    return alive(trace, float(int(np.random.default_rng(seed).uniform(0, last))))
 
 
 def _tasks(data: EvaPacking) -> int:

@@ -68,7 +68,7 @@ class ListedPricer:
         return 2 ** max(0, floor(log2(WORTH_LIMIT / largest)) - 1)
 
     def worth(self, prices: Prices) -> FloatArray:
-        """The worth (P,) of each pattern, exact; -1 of those that break a pair."""
+        """The worth (P,) of each pattern, exact; minus infinity for those that break a pair."""
         worth = self._worth(prices.value.astype(float))
         for row, charge in prices.charges:
             worth = worth - charge * (self.on_it[:, list(row.classes)].sum(axis=1) // row.divisor)
@@ -78,9 +78,9 @@ class ListedPricer:
                 met &= self.on_it[:, c] >= least
             worth[met] += bonus
         for one, other in prices.together:
-            worth[(self.on_it[:, one] > 0) != (self.on_it[:, other] > 0)] = -1.0
+            worth[(self.on_it[:, one] > 0) != (self.on_it[:, other] > 0)] = -np.inf
         for one, other in prices.apart:
-            worth[(self.on_it[:, one] > 0) & (self.on_it[:, other] > 0)] = -1.0
+            worth[(self.on_it[:, one] > 0) & (self.on_it[:, other] > 0)] = -np.inf
         return worth
 
     def price(self, prices: Prices, columns_each: int, exact: bool = True) -> Priced:
@@ -97,11 +97,11 @@ class ListedPricer:
                     if not self._lazily:
                         break
                     stay = self._irreplaceable(places)
-                    worth[places[~stay]] = -1.0
+                    worth[places[~stay]] = -np.inf
                     places, most = places[stay], worth[begin:end].max()
                     if len(places) and worth[places[0]] == most:
                         break
-                bound[k] = max(0, int(most))
+                bound[k] = int(max(0.0, most))
                 columns += self.columns(places)
         return Priced(tuple(bound), columns)
 

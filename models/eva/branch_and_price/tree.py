@@ -28,7 +28,7 @@ TOO_DEAR = 1e-6  # what is left out, in a linear program below the ceiling, befo
 
 @dataclass(frozen=True)
 class Node:
-    """An open node: its decisions, the bound that it inherits with the duals that prove it, and a guess of its value."""
+    """An open node: its decisions, the bound that it inherits and the duals that prove it, and a guess of its value."""
 
     decisions: tuple[Decision, ...]
     bound: int = 0

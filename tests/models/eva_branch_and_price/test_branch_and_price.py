@@ -18,16 +18,17 @@ from tests.branch_and_price_cases import check_proof, linear_prices
 from tests.eva_cases import literal_optimum, random_packing
 
 EXACT = Options(gap=0.0)
+USUAL = BranchAndPriceParameters()
 ONE_TRY = BranchAndPriceParameters(dives=0, candidates_each_kind=1)  # more is left to the tree
 
 
-def pricer(arrays, parameters=BranchAndPriceParameters()):
+def pricer(arrays, parameters=USUAL):
     listed = list_patterns(arrays, parameters)
     assert listed is not None
     return listed
 
 
-def solve(arrays, options=EXACT, parameters=BranchAndPriceParameters(), **more):
+def solve(arrays, options=EXACT, parameters=USUAL, **more):
     outcome = branch_and_price(arrays, pricer(arrays, parameters), options, parameters=parameters, **more)
     assert (missing(arrays, outcome.configuration) == 0).all()
     assert all(holds(arrays, column) for column in outcome.configuration)
@@ -47,7 +48,7 @@ def test_small_packings_end_at_the_literal_optimum(seed):
 
 
 @pytest.mark.parametrize("seed", range(12))
-@pytest.mark.parametrize("parameters", [BranchAndPriceParameters(), ONE_TRY], ids=["usual", "one try"])
+@pytest.mark.parametrize("parameters", [USUAL, ONE_TRY], ids=["usual", "one try"])
 def test_the_tree_agrees_with_an_integer_program_over_all_patterns(seed, parameters):
     arrays = linear_prices(seed)
     listed = pricer(arrays)
@@ -79,16 +80,15 @@ def test_a_tree_that_is_cut_short_proves_what_it_says(effort):
 
 def test_a_false_proof_is_seen():
     """The check of these tests is one that can fail."""
-    arrays = linear_prices(3, classes=5)
-    proof = solve(arrays, parameters=ONE_TRY).proof
-    leaf = proof.leaves[0]
-    dearer = replace(leaf.duals, cover=tuple(2 * y for y in leaf.duals.cover))
-    without = replace(proof, leaves=proof.leaves[1:])
-    too_dear = replace(proof, leaves=(replace(leaf, duals=dearer), *proof.leaves[1:]))
-    too_high = replace(
-        proof, ceiling=proof.ceiling + 5, leaves=tuple(replace(f, bound=f.bound + 5) for f in proof.leaves)
-    )
-    for false in (without, too_dear, too_high):
+    trees = [(arrays, solve(arrays, parameters=ONE_TRY).proof) for arrays in (linear_prices(s, 5) for s in range(6))]
+    arrays, proof = max(trees, key=lambda tree: len(tree[1].leaves))
+    assert len(proof.leaves) > 2
+    check_proof(arrays, proof)
+    cut_off = replace(proof, leaves=proof.leaves[1:])
+    doubled = [replace(f.duals, cover=tuple(2 * y for y in f.duals.cover)) for f in proof.leaves]
+    too_dear = tuple(replace(f, duals=d) for f, d in zip(proof.leaves, doubled, strict=True))
+    raised = tuple(replace(f, bound=2 * f.bound) for f in proof.leaves)
+    for false in (cut_off, replace(proof, leaves=too_dear), replace(proof, ceiling=2 * proof.ceiling, leaves=raised)):
         with pytest.raises(AssertionError):
             check_proof(arrays, false)
 
