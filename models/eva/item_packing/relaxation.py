@@ -110,7 +110,9 @@ class Relaxation:
                 return ended(False, False)
             duals = np.where(covered, 0.0, relaxed.duals)
             needed = (1 - FINE) * relaxed.value if polish else aim - node.spent
-            for share, exact in ((self.parameters.smoothing, False), (0.0, False), (0.0, True)):
+            # The centre is priced first: what it proves is what other duals have to beat.
+            shares = (1.0,) if center is not None and self.calls == first else (self.parameters.smoothing, 0.0)
+            for share, exact in [*((share, False) for share in shares), (0.0, True)]:
                 if share > 0.0 and center is None:
                     continue
                 trial = duals if center is None else share * center + (1 - share) * duals
