@@ -11,6 +11,7 @@ from instances.eva.packing import EvaPacking, InstanceType, Task, Throughput
 from instances.eva.rented import RentedInstance, continued
 from instances.eva.tables import ec2_types, interference, table
 from instances.eva.traces import alibaba, alive
+from instances.eva.vector_packing import caprara_toth
 
 __all__ = [
     "EvaPacking",
@@ -21,6 +22,7 @@ __all__ = [
     "Throughput",
     "alibaba",
     "alive",
+    "caprara_toth",
     "check_packing",
     "continued",
     "ec2_types",
