@@ -22,11 +22,12 @@ WORTH_LIMIT = 2.0**52  # Whole numbers below it are exact in floating point, and
 class ListedPricer:
     """Pricing over a list of patterns: `kind` (P,), types in falling order of family, and `on_it` (P, N).
 
-    Tasks on patterns are kept as floating-point numbers: products and sums of whole numbers below 2^52 are exact.
+    The list is of maximal patterns, which do not suffice where pairs are kept apart or subsets are charged. Tasks on
+    patterns are kept as floating-point numbers: products and sums of whole numbers below 2^52 are exact.
     """
 
-    pairs = True
-    subset_rows = True
+    pairs = False
+    subset_rows = False
     holdings = True
     dominated = True
 
@@ -68,19 +69,13 @@ class ListedPricer:
         return 2 ** max(0, floor(log2(WORTH_LIMIT / largest)) - 1)
 
     def worth(self, prices: Prices) -> FloatArray:
-        """The worth (P,) of each pattern, exact; minus infinity for those that break a pair."""
+        """The worth (P,) of each pattern, exact."""
         worth = self._worth(prices.value.astype(float))
-        for row, charge in prices.charges:
-            worth = worth - charge * (self.on_it[:, list(row.classes)].sum(axis=1) // row.divisor)
         for holding, bonus in prices.bonuses:
             met = self.kind == holding.type
             for c, least in holding.least:
                 met &= self.on_it[:, c] >= least
             worth[met] += bonus
-        for one, other in prices.together:
-            worth[(self.on_it[:, one] > 0) != (self.on_it[:, other] > 0)] = -np.inf
-        for one, other in prices.apart:
-            worth[(self.on_it[:, one] > 0) & (self.on_it[:, other] > 0)] = -np.inf
         return worth
 
     def price(self, prices: Prices, columns_each: int, exact: bool = True) -> Priced:
