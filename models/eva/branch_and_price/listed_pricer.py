@@ -16,6 +16,7 @@ from models.eva.configuration import Column
 from models.eva.pattern_kernels import LARGEST, maximal_patterns, replaceable
 
 DEAREST = 2**40  # A dearer packing leaves too few digits to the duals.
+UNKNOWN, IRREPLACEABLE, REPLACEABLE = range(3)  # what was found of a pattern
 WORTH_LIMIT = 2.0**52  # Whole numbers below it are exact in floating point, and so are their sums.
 
 
@@ -39,7 +40,7 @@ class ListedPricer:
         self._lazily = False
         self._name = np.arange(len(kind))
         self._given: dict[Column, int] = {}  # the names of the patterns that were given as columns
-        self._state = np.zeros(len(kind), dtype=np.int8)  # 0 not looked at, 1 irreplaceable, 2 left out
+        self._state = np.zeros(len(kind), dtype=np.int8)
         order = np.lexsort((np.arange(len(kind)), kind, arrays.family[kind]))
         self.kind, self.on_it = kind[order], on_it[order]
         self._blocks()
@@ -86,26 +87,28 @@ class ListedPricer:
         if len(worth):
             best = np.maximum.reduceat(worth, self._begin)
             for k, most, begin, end in zip(self._types, best, self._begin, self._end, strict=True):
-                places = np.zeros(0, dtype=np.int64)
-                while most > prices.target[k]:
-                    places = begin + self._best(worth[begin:end], prices.target[k], columns_each)
-                    if not self._lazily:
-                        break
-                    stay = self._irreplaceable(places)
-                    worth[places[~stay]] = -np.inf
-                    places, most = places[stay], worth[begin:end].max()
-                    if len(places) and worth[places[0]] == most:
-                        break
+                if most > prices.target[k]:
+                    places = self._best(worth, int(begin), int(end), prices.target[k], columns_each)
+                    most = worth[places[0]] if len(places) else min(float(most), prices.target[k])
+                    columns += self.columns(places)
                 bound[k] = int(max(0.0, most))
-                columns += self.columns(places)
         return Priced(tuple(bound), columns)
 
-    def _best(self, worth: FloatArray, target: int, limit: int) -> IntArray:
-        """The places of patterns worth more than the target, the best first."""
-        above = np.flatnonzero(worth > target)
-        if len(above) > limit:
-            above = above[np.argpartition(-worth[above], limit)[:limit]]
-        return above[np.argsort(-worth[above], kind="stable")]
+    def _best(self, worth: FloatArray, begin: int, end: int, target: int, limit: int) -> IntArray:
+        """The places, from `begin` to `end`, of patterns worth more than the target, the best first."""
+        above = begin + np.flatnonzero(worth[begin:end] > target)
+        if not self._lazily:
+            if len(above) > limit:
+                above = above[np.argpartition(-worth[above], limit)[:limit]]
+            return above[np.argsort(-worth[above], kind="stable")]
+        above = above[self._state[above] != REPLACEABLE]
+        above = above[np.argsort(-worth[above], kind="stable")]
+        for first in range(0, len(above), limit):
+            places = above[first : first + limit]
+            staying = places[self._irreplaceable(places)]
+            if len(staying):
+                return staying
+        return above[:0]
 
     def every(self, prices: Prices, least: tuple[int, ...], limit: int) -> list[Column] | None:
         """All listed patterns of each type k worth at least `least[k]`."""
@@ -154,7 +157,7 @@ class ListedPricer:
 
     def _irreplaceable(self, places: IntArray) -> NDArray[np.bool_]:
         """Which of the patterns at these places, all of one type, nothing can stand in for."""
-        new = places[self._state[places] == 0]
+        new = places[self._state[places] == UNKNOWN]
         if len(new):
             order = self._order
             i = int(np.flatnonzero(order == self.kind[new[0]])[0])
@@ -169,8 +172,8 @@ class ListedPricer:
                 int((price < price[i]).sum()),
                 self.parameters.splits,
             )
-            self._state[new] = 1 + replaced
-        return self._state[places] == 1
+            self._state[new] = np.where(replaced, REPLACEABLE, IRREPLACEABLE)
+        return self._state[places] == IRREPLACEABLE
 
     def _worth(self, value: FloatArray) -> FloatArray:
         worth = np.empty(len(self.kind))
