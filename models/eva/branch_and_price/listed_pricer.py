@@ -13,8 +13,8 @@ from models.eva.branch_and_price.node_program import ProgramFailed
 from models.eva.branch_and_price.parameters import BranchAndPriceParameters
 from models.eva.branch_and_price.pricer import Priced, Prices
 from models.eva.configuration import Column
-from models.eva.pattern_kernels import LARGEST, maximal_patterns, replaceable
 
+LARGEST = 2**50  # Amounts are added up in 64-bit integers: larger ones are not listed.
 DEAREST = 2**40  # A dearer packing leaves too few digits to the duals.
 UNKNOWN, IRREPLACEABLE, REPLACEABLE = range(3)  # what was found of a pattern
 WORTH_LIMIT = 2.0**52  # Whole numbers below it are exact in floating point, and so are their sums.
@@ -157,6 +157,8 @@ class ListedPricer:
 
     def _irreplaceable(self, places: IntArray) -> NDArray[np.bool_]:
         """Which of the patterns at these places, all of one type, nothing can stand in for."""
+        from models.eva.pattern_kernels import replaceable  # compiled at first use, which takes seconds
+
         new = places[self._state[places] == UNKNOWN]
         if len(new):
             order = self._order
@@ -184,6 +186,8 @@ class ListedPricer:
 
 def list_patterns(arrays: PackingArrays, parameters: BranchAndPriceParameters) -> ListedPricer | None:
     """Pricing over the maximal patterns of all types, `None` where they are too many to list."""
+    from models.eva.pattern_kernels import maximal_patterns  # compiled at first use, which takes seconds
+
     if max(int(arrays.capacity.max()), int(arrays.demand.max())) * int(arrays.count.max()) > LARGEST:
         return None
     if arrays.price_alone > DEAREST:
