@@ -7,8 +7,6 @@ import numpy as np
 
 from instances.eva.arrays import IntArray
 
-LARGEST = 2**50  # Amounts are added up in 64-bit integers: larger ones are not for these loops.
-
 
 @numba.njit(cache=True)
 def maximal_patterns(

@@ -206,6 +206,11 @@ def test_the_parameters_of_the_exact_method_decide_how_patterns_are_found():
     assert branched.status == generated.status == "optimal"
 
 
+def test_numba_is_imported_where_patterns_are_listed_alone():
+    code = "import sys; from models.eva import exact; raise SystemExit('numba' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
 def test_pyomo_is_imported_by_the_literal_model_alone():
     code = "import sys; from models.eva import exact, literal; raise SystemExit('pyomo' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code]).returncode == 0

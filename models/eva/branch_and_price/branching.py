@@ -19,6 +19,7 @@ from models.eva.branch_and_price.node_program import Aggregate, NodeProgram
 from models.eva.branch_and_price.parameters import BranchAndPriceParameters
 from models.eva.branch_and_price.proof import Decision, Kind
 
+PAIRS = ("together", "apart")
 WHOLE = 1e-6  # an amount this near to a whole number counts as one
 
 
@@ -189,18 +190,20 @@ def strong_branching(
     for candidate in sorted(candidates, key=lambda c: (-guess(c), -min(c.parts), c.aggregate)):
         by_kind.setdefault(candidate.aggregate[0], []).append(candidate)
     tried = [c for kind in by_kind.values() for c in kind[: parameters.candidates_each_kind]]
+    for child in (child for candidate in tried for child in candidate.children):
+        if child.kind not in PAIRS:
+            program.row((child.kind, child.of))
     basis = program.basis()
     best: tuple[float, Choice] | None = None
     for candidate in tried:
-        if (
-            candidate.aggregate[0] == "together" or costs.known(candidate) >= parameters.reliable
-        ):  # such children have columns of their own
+        # The children of pairs have columns of their own, so that those at hand say little.
+        if candidate.aggregate[0] in PAIRS or costs.known(candidate) >= parameters.reliable:
             values = [value + costs.guess(candidate, side) for side in (0, 1)]
         else:
             values = []
             for side, child in enumerate(candidate.children):
                 program.set((*decisions, child))
-                program.restore(basis) if side or candidate is not tried[0] else None
+                program.restore(basis)
                 values.append(max(value, program.value()))
                 costs.learn(candidate, side, min(values[-1] - value, gap))
         score = product([v - value for v in values])

@@ -13,20 +13,22 @@ from models.eva.branch_and_price.node_program import ProgramFailed
 from models.eva.branch_and_price.parameters import BranchAndPriceParameters
 from models.eva.branch_and_price.pricer import Priced, Prices
 from models.eva.configuration import Column
-from models.eva.pattern_kernels import LARGEST, maximal_patterns, replaceable
 
+LARGEST = 2**50  # Amounts are added up in 64-bit integers: larger ones are not listed.
 DEAREST = 2**40  # A dearer packing leaves too few digits to the duals.
+UNKNOWN, IRREPLACEABLE, REPLACEABLE = range(3)  # what was found of a pattern
 WORTH_LIMIT = 2.0**52  # Whole numbers below it are exact in floating point, and so are their sums.
 
 
 class ListedPricer:
     """Pricing over a list of patterns: `kind` (P,), types in falling order of family, and `on_it` (P, N).
 
-    Tasks on patterns are kept as floating-point numbers: products and sums of whole numbers below 2^52 are exact.
+    The list is of maximal patterns, which do not suffice where pairs are kept apart or subsets are charged. Tasks on
+    patterns are kept as floating-point numbers: products and sums of whole numbers below 2^52 are exact.
     """
 
-    pairs = True
-    subset_rows = True
+    pairs = False
+    subset_rows = False
     holdings = True
     dominated = True
 
@@ -38,7 +40,7 @@ class ListedPricer:
         self._lazily = False
         self._name = np.arange(len(kind))
         self._given: dict[Column, int] = {}  # the names of the patterns that were given as columns
-        self._state = np.zeros(len(kind), dtype=np.int8)  # 0 not looked at, 1 irreplaceable, 2 left out
+        self._state = np.zeros(len(kind), dtype=np.int8)
         order = np.lexsort((np.arange(len(kind)), kind, arrays.family[kind]))
         self.kind, self.on_it = kind[order], on_it[order]
         self._blocks()
@@ -68,19 +70,13 @@ class ListedPricer:
         return 2 ** max(0, floor(log2(WORTH_LIMIT / largest)) - 1)
 
     def worth(self, prices: Prices) -> FloatArray:
-        """The worth (P,) of each pattern, exact; minus infinity for those that break a pair."""
+        """The worth (P,) of each pattern, exact."""
         worth = self._worth(prices.value.astype(float))
-        for row, charge in prices.charges:
-            worth = worth - charge * (self.on_it[:, list(row.classes)].sum(axis=1) // row.divisor)
         for holding, bonus in prices.bonuses:
             met = self.kind == holding.type
             for c, least in holding.least:
                 met &= self.on_it[:, c] >= least
             worth[met] += bonus
-        for one, other in prices.together:
-            worth[(self.on_it[:, one] > 0) != (self.on_it[:, other] > 0)] = -np.inf
-        for one, other in prices.apart:
-            worth[(self.on_it[:, one] > 0) & (self.on_it[:, other] > 0)] = -np.inf
         return worth
 
     def price(self, prices: Prices, columns_each: int, exact: bool = True) -> Priced:
@@ -91,26 +87,28 @@ class ListedPricer:
         if len(worth):
             best = np.maximum.reduceat(worth, self._begin)
             for k, most, begin, end in zip(self._types, best, self._begin, self._end, strict=True):
-                places = np.zeros(0, dtype=np.int64)
-                while most > prices.target[k]:
-                    places = begin + self._best(worth[begin:end], prices.target[k], columns_each)
-                    if not self._lazily:
-                        break
-                    stay = self._irreplaceable(places)
-                    worth[places[~stay]] = -np.inf
-                    places, most = places[stay], worth[begin:end].max()
-                    if len(places) and worth[places[0]] == most:
-                        break
+                if most > prices.target[k]:
+                    places = self._best(worth, int(begin), int(end), prices.target[k], columns_each)
+                    most = worth[places[0]] if len(places) else min(float(most), prices.target[k])
+                    columns += self.columns(places)
                 bound[k] = int(max(0.0, most))
-                columns += self.columns(places)
         return Priced(tuple(bound), columns)
 
-    def _best(self, worth: FloatArray, target: int, limit: int) -> IntArray:
-        """The places of patterns worth more than the target, the best first."""
-        above = np.flatnonzero(worth > target)
-        if len(above) > limit:
-            above = above[np.argpartition(-worth[above], limit)[:limit]]
-        return above[np.argsort(-worth[above], kind="stable")]
+    def _best(self, worth: FloatArray, begin: int, end: int, target: int, limit: int) -> IntArray:
+        """The places, from `begin` to `end`, of patterns worth more than the target, the best first."""
+        above = begin + np.flatnonzero(worth[begin:end] > target)
+        if not self._lazily:
+            if len(above) > limit:
+                above = above[np.argpartition(-worth[above], limit)[:limit]]
+            return above[np.argsort(-worth[above], kind="stable")]
+        above = above[self._state[above] != REPLACEABLE]
+        above = above[np.argsort(-worth[above], kind="stable")]
+        for first in range(0, len(above), limit):
+            places = above[first : first + limit]
+            staying = places[self._irreplaceable(places)]
+            if len(staying):
+                return staying
+        return above[:0]
 
     def every(self, prices: Prices, least: tuple[int, ...], limit: int) -> list[Column] | None:
         """All listed patterns of each type k worth at least `least[k]`."""
@@ -159,7 +157,9 @@ class ListedPricer:
 
     def _irreplaceable(self, places: IntArray) -> NDArray[np.bool_]:
         """Which of the patterns at these places, all of one type, nothing can stand in for."""
-        new = places[self._state[places] == 0]
+        from models.eva.pattern_kernels import replaceable  # compiled at first use, which takes seconds
+
+        new = places[self._state[places] == UNKNOWN]
         if len(new):
             order = self._order
             i = int(np.flatnonzero(order == self.kind[new[0]])[0])
@@ -174,8 +174,8 @@ class ListedPricer:
                 int((price < price[i]).sum()),
                 self.parameters.splits,
             )
-            self._state[new] = 1 + replaced
-        return self._state[places] == 1
+            self._state[new] = np.where(replaced, REPLACEABLE, IRREPLACEABLE)
+        return self._state[places] == IRREPLACEABLE
 
     def _worth(self, value: FloatArray) -> FloatArray:
         worth = np.empty(len(self.kind))
@@ -186,6 +186,8 @@ class ListedPricer:
 
 def list_patterns(arrays: PackingArrays, parameters: BranchAndPriceParameters) -> ListedPricer | None:
     """Pricing over the maximal patterns of all types, `None` where they are too many to list."""
+    from models.eva.pattern_kernels import maximal_patterns  # compiled at first use, which takes seconds
+
     if max(int(arrays.capacity.max()), int(arrays.demand.max())) * int(arrays.count.max()) > LARGEST:
         return None
     if arrays.price_alone > DEAREST:

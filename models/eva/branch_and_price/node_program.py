@@ -58,7 +58,8 @@ class NodeProgram:
         prices, family = arrays.price.tolist(), arrays.family.tolist()
         self.unit = [gcd(*(p for p, g in zip(prices, family, strict=True) if g == f)) or 1 for f in families]
         self._kind, self._on_it = np.zeros(0, dtype=np.int64), np.zeros((0, arrays.classes))
-        self._forbidden: set[int] = set()
+        self._forbidden: set[int] = set()  # for good
+        self._broken: set[int] = set()  # by the decisions that are set
         self._dear, self._raised = DEAR * max(1, ceiling), False
         self._shorts: list[int] = []  # the places of columns that stand for what is left out
         self._places: list[int] = []  # the places of `columns`
@@ -134,7 +135,8 @@ class NodeProgram:
         return self.unit[aggregate[1][0]] if aggregate[0] == "spend" else 1
 
     def set(self, decisions: Sequence[Decision]) -> None:
-        """Set the bounds of the rows to these decisions, and to these alone."""
+        """Set the bounds of the rows, and the columns that may be used, to these decisions, and to these alone."""
+        self._keep_pairs(decisions)
         wanted: dict[Aggregate, tuple[float, float]] = {}
         for d in decisions:
             if d.kind in ("together", "apart"):
@@ -148,10 +150,24 @@ class NodeProgram:
             del self._bounds[aggregate]
         for aggregate, bounds in wanted.items():
             if self._bounds.get(aggregate) != bounds:
-                self._highs.changeRowBounds(self._row(aggregate), *bounds)
+                self._highs.changeRowBounds(self.row(aggregate), *bounds)
                 self._bounds[aggregate] = bounds
 
-    def _row(self, aggregate: Aggregate) -> int:
+    def _keep_pairs(self, decisions: Sequence[Decision]) -> None:
+        """Let no column be used that holds one of a pair kept together, or both of a pair kept apart."""
+        broken = np.zeros(len(self.columns), dtype=bool)
+        for d in decisions:
+            if d.kind in ("together", "apart"):
+                one, other = (self._on_it[:, c] > 0 for c in d.of)
+                broken |= one != other if d.kind == "together" else one & other
+        wanted = set(np.flatnonzero(broken).tolist())
+        for i in wanted ^ self._broken:
+            closed = i in wanted or i in self._forbidden
+            self._highs.changeColBounds(self._places[i], 0.0, 0.0 if closed else inf)
+        self._broken = wanted
+
+    def row(self, aggregate: Aggregate) -> int:
+        """The row of an aggregate, made when it is first asked for."""
         if aggregate not in self.rows:
             entries = self.entries(aggregate, self._kind, self._on_it)
             filled = np.flatnonzero(entries)
@@ -166,7 +182,7 @@ class NodeProgram:
     def fix(self, copies: Mapping[int, int]) -> None:
         """At least so many instances of the columns at these places; of all others at least 0."""
         for i in [i for i in self._fixed if i not in copies]:
-            self._highs.changeColBounds(self._places[i], 0.0, 0.0 if i in self._forbidden else inf)
+            self._highs.changeColBounds(self._places[i], 0.0, 0.0 if i in self._forbidden | self._broken else inf)
         for i, n in copies.items():
             if self._fixed.get(i) != n:
                 self._highs.changeColBounds(self._places[i], float(n), inf)

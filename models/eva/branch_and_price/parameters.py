@@ -21,6 +21,9 @@ class BranchAndPriceParameters:
     - `candidates_each_kind`: aggregates of each kind whose children are solved.
     - `reliable`: children of an aggregate that were solved before its pseudo-cost is trusted.
     - `least_gain`: gain of a child, as a share of the gap, below which gains count as equal.
+    - `restart_nodes`: nodes of the first tree before the search begins anew at the root, with the packing and the list
+      of patterns that it has by then, and each time twice as many candidates.
+    - `restarts`: most such beginnings; each tree has three times the nodes of the one before, the last has no limit.
 
     Incumbents:
 
@@ -31,14 +34,16 @@ class BranchAndPriceParameters:
     listed_patterns: int = 400_000
     listing_steps: int = 5_000_000
     splits: int = 2_000
-    columns_each_type: int = 15
+    columns_each_type: int = 30
 
     candidates_each_kind: int = 4
     reliable: int = 4
     least_gain: float = 1e-3
+    restart_nodes: int = 200
+    restarts: int = 3
 
     dives: int = 3
-    dive_every: int = 10
+    dive_every: int = 4
 
 
 DEFAULTS = BranchAndPriceParameters()

@@ -26,8 +26,9 @@ Report = Callable[[Configuration | None, int | None], None]
 class Outcome:
     """The outcome of branch-and-price: the best packing, its `cost` and an exact `bound`, both in price units.
 
-    `trace`: cost and bound over time, as (seconds, cost, bound). `proof`: what proves the bound; `None` where it stood
-    before. `termination`, `reason`: why the search ended.
+    `trace`: cost and bound over time, as (seconds, cost, bound). `proof`: what the last tree proves, which is less than
+    the bound where a limit ended it and an earlier tree, or a bound given, had proved more.
+    `termination`, `reason`: why the search ended.
     """
 
     configuration: Configuration

@@ -25,6 +25,8 @@ from models.incumbent import Incumbent
 
 TOO_DEAR = 1e-6  # what is left out, in a linear program below the ceiling, before its price is raised
 
+RESTART_GROWTH = 3  # each tree after a restart may have so many times the nodes
+
 
 @dataclass(frozen=True)
 class Node:
@@ -64,6 +66,7 @@ class Tree:
         self.open: list[tuple[int, float, int, Node]] = []
         self.nodes = self.pricings = 0
         self.lp_value: float | None = None
+        self._branching = parameters
         self._ticket = count()
         self._root: Proven | None = None
         self._least_leaf, self._counted = self.ceiling, 0
@@ -105,10 +108,25 @@ class Tree:
                 return
             self._dive(relaxed, discrepancy)
         self._shrink()
+        restarts, limit = self.parameters.restarts, self.parameters.restart_nodes
         while self.open and not self.over:
+            if restarts and self.nodes >= limit:
+                restarts, limit = restarts - 1, self.nodes + RESTART_GROWTH * limit
+                self._begin_anew(root)
             node = heapq.heappop(self.open)[3]
             self._expand(node)
             self._raise_bound()
+
+    def _begin_anew(self, root: Node) -> None:
+        """Begin the tree again: search trees have heavy tails, and most are small (Gomes, Selman and Kautz, 1998)."""
+        self.open = [(root.bound, root.guess, next(self._ticket), root)]
+        self.leaves, self._least_leaf, self._counted = [], self.ceiling, 0
+        self.costs = PseudoCosts()
+        self._branching = replace(
+            self._branching,
+            candidates_each_kind=2 * self._branching.candidates_each_kind,
+            reliable=2 * self._branching.reliable,
+        )
 
     def _expand(self, node: Node) -> None:
         """Solve a node, and branch where it stays open."""
@@ -140,7 +158,7 @@ class Tree:
             return
         gap = max(1.0, self.ceiling - relaxed.value)
         choice = strong_branching(
-            self.program, node.decisions, candidates, self.costs, relaxed.value, gap, self.parameters
+            self.program, node.decisions, candidates, self.costs, relaxed.value, gap, self._branching
         )
         for child, value in zip(choice.candidate.children, choice.values, strict=True):
             open_node = Node((*node.decisions, child), node.bound, value, node.duals)
@@ -204,7 +222,8 @@ class Tree:
         worth = self.pricer.worth(self._root.prices)
         slack = duals.scale * (self.ceiling - 1) - duals.value
         least = np.nextafter([float(duals.scale * int(p) - slack) for p in prices], -np.inf)
-        self.fixings.append(duals)
+        if duals not in self.fixings:
+            self.fixings.append(duals)
         self.pricer.keep(worth >= least[self.pricer.kind])
         self.pricer.leave_out_replaceable()
         staying = self.pricer.staying()

@@ -10,11 +10,12 @@ import pytest
 
 from instances import Options
 from models.eva.branch_and_price import BranchAndPriceParameters, ListedPricer, branch_and_price, list_patterns
+from models.eva.branch_and_price.pricer import Priced
 from models.eva.branch_and_price.solve import alone
-from models.eva.configuration import holds, missing, price
+from models.eva.configuration import Column, holds, missing, price
 from models.eva.covering_master import solve_covering
 from models.eva.patterns import Patterns
-from tests.branch_and_price_cases import check_proof, linear_prices
+from tests.branch_and_price_cases import check_proof, every_pattern, linear_prices
 from tests.eva_cases import literal_optimum, random_packing
 
 EXACT = Options(gap=0.0)
@@ -91,6 +92,42 @@ def test_a_false_proof_is_seen():
     for false in (cut_off, replace(proof, leaves=too_dear), replace(proof, ceiling=2 * proof.ceiling, leaves=raised)):
         with pytest.raises(AssertionError):
             check_proof(arrays, false)
+
+
+class EveryPattern:
+    """Pricing over all patterns, maximal or not, as one without any idea would do it; it can keep pairs."""
+
+    pairs, subset_rows, holdings, dominated = True, False, False, False
+
+    def __init__(self, arrays):
+        self.arrays = arrays
+        self.patterns = {k: every_pattern(arrays, k) for k in np.flatnonzero(arrays.fits.any(axis=1)).tolist()}
+
+    def scale(self, value, target):
+        return 2**20
+
+    def price(self, prices, columns_each, exact=True):
+        bound, columns = [0] * len(self.arrays.price), []
+        for k, patterns in self.patterns.items():
+            held = patterns > 0
+            keeps = np.ones(len(patterns), dtype=bool)
+            for i, j in prices.together:
+                keeps &= held[:, i] == held[:, j]
+            for i, j in prices.apart:
+                keeps &= ~(held[:, i] & held[:, j])
+            worth = np.where(keeps, patterns @ prices.value[self.arrays.family[k]], 0)
+            bound[k] = int(worth.max())
+            if bound[k] > prices.target[k]:
+                columns.append(Column.of(k, enumerate(patterns[worth.argmax()].tolist())))
+        return Priced(tuple(bound), columns)
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_a_pricer_that_keeps_pairs_leads_to_the_same_optimum(seed):
+    arrays = linear_prices(seed, classes=7, tasks=1)
+    outcome = branch_and_price(arrays, EveryPattern(arrays), EXACT, parameters=ONE_TRY)
+    assert outcome.termination == "finished"
+    assert outcome.cost == outcome.bound == solve(arrays).cost
 
 
 def test_a_proof_is_plain_data():

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from models.eva.branch_and_price import BranchAndPriceParameters, list_patterns
-from models.eva.branch_and_price.pricer import Holding, Prices, SubsetRow
+from models.eva.branch_and_price.pricer import Holding, Prices
 from models.eva.branch_and_price.sums_of_prices import SumsOfPrices
 from models.eva.patterns import maximal
 from tests.branch_and_price_cases import every_pattern, linear_prices, stood_in_for, sums
@@ -41,16 +41,15 @@ def test_bounds_and_best_columns_are_those_of_enumeration(seed, leave_out):
     if leave_out:
         listed.leave_out_replaceable()
     holding = Holding(0, ((1, 1),))
-    row = SubsetRow((0, 1, 2), 2, int(arrays.count[:3].sum()) // 2)
-    asked = prices(arrays, seed, charges=((row, 150),), bonuses=((holding, 400),), apart=((3, 4),))
+    asked = prices(arrays, seed, bonuses=((holding, 400),))
     priced = listed.price(asked, 3)
     for k in np.flatnonzero(arrays.fits.any(axis=1)).tolist():
         worth = [0]
         for a in maximal_by_enumeration(arrays, k):
-            if (a[3] and a[4]) or (leave_out and stood_in_for(arrays, k, a)):
+            if leave_out and stood_in_for(arrays, k, a):
                 continue
             bonus = 400 if k == 0 and a[1] >= 1 else 0
-            worth.append(int(asked.value[arrays.family[k]] @ a) - 150 * (int(a[:3].sum()) // 2) + bonus)
+            worth.append(int(asked.value[arrays.family[k]] @ a) + bonus)
         if max(worth) > asked.target[k]:
             assert priced.bound[k] == max(worth)
             assert any(c.type == k for c in priced.columns)
