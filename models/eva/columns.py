@@ -16,7 +16,7 @@ from models.eva.column_generation import ColumnGenerationParameters, Outcome, co
 from models.eva.column_generation.parameters import DEFAULTS
 from models.eva.configuration import Configuration, configuration, groups
 from models.eva.covering_master import in_usd
-from models.eva.item_packing import ItemParameters, pack_items
+from models.eva.item_packing import ItemParameters
 
 LARGEST = 2**50  # Column generation adds up and prices amounts in 64-bit integers, so none may be larger.
 
@@ -62,11 +62,12 @@ def solve_columns(
 
     with Stopwatch(options.time_limit) as clock:
         first, listen = configuration(known) if known else None, None if report is ignore else told
-        outcome: Outcome = (
-            column_generation(rounded, options, listen, first, parameters)
-            if items is None
-            else pack_items(rounded, options, listen, first, items)
-        )
+        if items is None:
+            outcome: Outcome = column_generation(rounded, options, listen, first, parameters)
+        else:
+            from models.eva.item_packing.solve import pack_items  # compiled at first use, which takes seconds
+
+            outcome = pack_items(rounded, options, listen, first, items)
     found = instances(outcome.configuration)
     cost, bound = arrays.cost(found), max(outcome.bound, outcome.complete or 0)
     method = "column generation" if items is None else "branch-and-price over tasks"

@@ -13,7 +13,8 @@ from instances.eva import packing_arrays
 from instances.eva.vector_packing import caprara_toth, paper_sizes
 from models.eva import exact
 from models.eva.configuration import Column, holds, missing, price
-from models.eva.item_packing import ItemParameters, pack_items, suits
+from models.eva.item_packing import ItemParameters, suits
+from models.eva.item_packing.solve import pack_items
 from models.eva.item_packing.spends import Spends
 from tests.eva_cases import literal_optimum, packing_by_numbers, random_packing
 
