@@ -1,4 +1,7 @@
-"""`python -m experiments.eva.benchmark [--pods openb_pod_list_default.csv]`: Eva's packing, proven."""
+"""`python -m experiments.eva.benchmark [--pods openb_pod_list_default.csv] [--trace trace_pai_full.csv]`, proven.
+
+`--vector-packing` and `--three-types` measure the ten classes of two-dimensional vector packing instead.
+"""
 
 from __future__ import annotations
 
@@ -7,27 +10,43 @@ from functools import partial
 from pathlib import Path
 from typing import Annotated
 
+import numpy as np
 import typer
 
+from experiments.eva.vector_packing import vector_packing_rows
 from experiments.output.benchmark import Measured, measure, show
 from experiments.output.terminal import percent
 from heuristics.eva import full_reconfiguration, reconfigure
-from instances import Options, Result, Stopwatch
-from instances.eva import EvaPacking, alibaba, packing_arrays, random_workloads, table_7
+from instances import Instance, Options, Result, Stopwatch
+from instances.eva import EvaPacking, alibaba, alive, packing_arrays, random_workloads, table_7
+from instances.tables import read_numbers
 from models.eva import exact
 
 STRETCH_S = 60.0
 PERTURBED_S = 120.0
 THROUGHPUTS = (0.5, 0.8)
+MOMENT_S = 60.0
 
 
 def main(
     pods: Annotated[Path | None, typer.Option(help="Alibaba pod list (openb_pod_list_default.csv).")] = None,
+    trace: Annotated[Path | None, typer.Option(help="Eva's trace (trace_pai_full.csv): random moments of it.")] = None,
     quick: Annotated[bool, typer.Option("--quick", help="Fewer seeds, no stretch rows.")] = False,
     net_saving: Annotated[bool, typer.Option("--net-saving", help="Only many workloads that interfere.")] = False,
+    vector_packing: Annotated[bool, typer.Option(help="Caprara and Toth's ten classes instead.")] = False,
+    three: Annotated[bool, typer.Option("--three-types", help="These classes on three instance types.")] = False,
+    limit: Annotated[float, typer.Option(help="Seconds for each of these instances.")] = 60.0,
 ) -> None:
     """Print CPU seconds of one process and one solver thread, from data to checked result."""
-    show("eva-packing", [row() for row in (_workload_rows(quick) if net_saving else _rows(pods, quick))])
+    if vector_packing or three:
+        classes = vector_packing_rows("three" if three else "one", range(2 if quick else 10), limit)
+        show("two-dimensional vector packing", [row() for row in classes])
+        return
+    if net_saving:
+        show("eva-packing", [row() for row in _workload_rows(quick)])
+        return
+    rows = [*_rows(pods, quick), *(() if trace is None else (_moments(trace, 20 if quick else 200),))]
+    show("eva-packing", [row() for row in rows])
 
 
 def _rows(pods: Path | None, quick: bool) -> Iterator[Callable[[], Measured]]:
@@ -68,6 +87,30 @@ def _workload_rows(quick: bool) -> Iterator[Callable[[], Measured]]:
         made = [random_workloads(200, 60, seed, least_throughput=least).data for seed in range(2 if quick else 5)]
         what = f"200 tasks of 60 workloads, throughput {least:g} to 1"
         yield partial(measure, what, [partial(exact, d, limit) for d in made], _kept(made))
+
+
+def _moments(trace: Path, number: int) -> Callable[[], Measured]:
+    """The tasks alive at random times of a trace, each packed within a limit."""
+    data = [moment(trace, seed).data for seed in range(number)]
+    limit = Options(time_limit=MOMENT_S, gap=0.0)
+    exact(data[0], limit)  # numba compiles or loads its loops once
+
+    def note(results: list[Result]) -> str:
+        proven = sum(r.status == "optimal" for r in results)
+        seconds = sorted((r.build_s or 0.0) + (r.solve_s or 0.0) for r in results)
+        worst = max(r.gap if r.gap is not None else 1.0 for r in results)
+        return (
+            f"{proven}/{len(results)} proven; median {seconds[len(seconds) // 2]:.3f} s, max {seconds[-1]:.2f} s, "
+            f"worst gap {percent(worst)}"
+        )
+
+    return partial(measure, f"{number} moments of a trace", [partial(exact, d, limit) for d in data], note)
+
+
+def moment(trace: Path, seed: int) -> Instance[EvaPacking]:
+    """The jobs of a trace that are alive at a whole second drawn uniformly between 0 and the last arrival."""
+    last = float(read_numbers(trace, ("arrival_s",), least=0)["arrival_s"].max())
+    return alive(trace, float(int(np.random.default_rng(seed).uniform(0, last))))
 
 
 def _tasks(data: EvaPacking) -> int:

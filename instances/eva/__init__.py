@@ -14,6 +14,7 @@ from instances.eva.packing import EvaPacking, InstanceType, Task, Throughput
 from instances.eva.rented import RentedInstance, continued, most_kept
 from instances.eva.tables import ec2_types, interference, table
 from instances.eva.traces import alibaba, alive
+from instances.eva.vector_packing import caprara_toth
 
 __all__ = [
     "CloudJob",
@@ -28,6 +29,7 @@ __all__ = [
     "Throughput",
     "alibaba",
     "alive",
+    "caprara_toth",
     "check_packing",
     "continued",
     "ec2_types",

@@ -16,6 +16,7 @@ from models.eva.column_generation import ColumnGenerationParameters, Outcome, co
 from models.eva.column_generation.parameters import DEFAULTS
 from models.eva.configuration import Configuration, configuration, groups
 from models.eva.covering_master import in_usd
+from models.eva.item_packing import ItemParameters
 
 LARGEST = 2**50  # Column generation adds up and prices amounts in 64-bit integers, so none may be larger.
 
@@ -26,8 +27,9 @@ def solve_columns(
     report: Report = ignore,
     start: Sequence[Group] | None = None,
     parameters: ColumnGenerationParameters = DEFAULTS,
+    items: ItemParameters | None = None,
 ) -> Answer:
-    """Solve by column generation (Gilmore and Gomory, 1961).
+    """Solve by column generation (Gilmore and Gomory, 1961), or by branch-and-price over single tasks.
 
     The bound rests on integers and rationals alone, save where `info["complete"]` says that HiGHS found nothing better
     among all the columns that a better solution could use.
@@ -37,6 +39,7 @@ def solve_columns(
     - `report`: called with each new incumbent and each better bound.
     - `start`: instances to begin from; the answer is never worse.
     - `parameters`: the constants of column generation.
+    - `items`: the constants of branch-and-price over single tasks; `None` for column generation.
     """
     with Stopwatch() as building:
         order = arrays.by_demand()
@@ -58,15 +61,17 @@ def solve_columns(
         report(solution(found), None if bound is None else arrays.usd(bound))
 
     with Stopwatch(options.time_limit) as clock:
-        outcome = column_generation(
-            rounded,
-            options,
-            None if report is ignore else told,
-            configuration(known) if known else None,
-            parameters,
-        )
+        first, listen = configuration(known) if known else None, None if report is ignore else told
+        if items is None:
+            outcome: Outcome = column_generation(rounded, options, listen, first, parameters)
+        else:
+            from models.eva.item_packing.solve import pack_items  # compiled at first use, which takes seconds
+
+            outcome = pack_items(rounded, options, listen, first, items)
     found = instances(outcome.configuration)
     cost, bound = arrays.cost(found), max(outcome.bound, outcome.complete or 0)
+    method = "column generation" if items is None else "branch-and-price over tasks"
+    bound_by = "highs" if (outcome.complete or 0) > outcome.bound else method
     stopped = ("finished", None) if cost - bound <= options.gap * cost else _unclosed(options, clock, outcome)
     return Answer(
         solution=ordered.solution(found),
@@ -76,7 +81,12 @@ def solve_columns(
         build_s=building.cpu_s,
         solve_s=clock.cpu_s,
         trace=in_usd(arrays, outcome.trace),
-        info={**outcome.info, "method": "column generation", "complete": outcome.complete is not None},
+        info={
+            **outcome.info,
+            "method": method,
+            "complete": outcome.complete is not None,
+            "bound_by": bound_by,
+        },
     )
 
 

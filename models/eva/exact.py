@@ -1,8 +1,12 @@
-"""The fast exact method for Eva's packing: listed patterns, or column generation where the patterns are too many."""
+"""The fast exact method for Eva's packing: listed patterns, branch-and-price, or column generation.
+
+Few patterns are given to an integer program. Patterns that can be listed are those of a branch-and-price tree. What
+cannot be listed is generated.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
 
@@ -11,8 +15,11 @@ from instances.eva import EvaPacking, PackingArrays, packing_arrays
 from instances.eva.arrays import Group
 from instances.method import method
 from instances.options import ignore
+from models.eva.branch_and_price import branch_and_price, list_patterns
 from models.eva.columns import solve_columns
+from models.eva.configuration import Configuration, configuration, groups
 from models.eva.covering_master import in_usd, solve_covering
+from models.eva.item_packing import suits
 from models.eva.net_saving import solve_net_saving
 from models.eva.parameters import DEFAULTS, ExactParameters
 from models.eva.patterns import covering_patterns
@@ -29,7 +36,7 @@ def exact(
 ) -> Answer:
     """Solve an `eva-packing` instance over patterns (Gilmore and Gomory, 1961), as far as the limits allow.
 
-    `cost`: an integer master over the patterns that matter, or column generation where these are too many.
+    `cost`: an integer master over few patterns, branch-and-price over many, column generation over too many to list.
     `net-saving`: set partitioning over all patterns that pay.
 
     - `data`: the instance.
@@ -54,8 +61,95 @@ def _solve_cost(
     start: Sequence[Group] | None = None,
     parameters: ExactParameters = DEFAULTS,
 ) -> Answer:
-    return solve_patterns(arrays, options, report, start, parameters) or solve_columns(
-        arrays, options, report, start, parameters.column_generation
+    if suits(arrays, parameters.item_packing):
+        return solve_columns(arrays, options, report, start, items=parameters.item_packing)
+    clock = Stopwatch(options.time_limit)
+    patterns = covering_patterns(arrays, parameters.covering_patterns)
+    few = patterns is not None and len(patterns.kind) <= parameters.first_patterns
+    methods: list[Callable[[Options, Sequence[Group] | None], Answer | None]] = []
+    listed = partial(solve_patterns, arrays, parameters=parameters)
+    tree = partial(solve_tree, arrays, parameters=parameters)
+    if few:
+        methods.append(lambda o, s: listed(o, report, s, nodes=parameters.first_nodes))
+    methods.append(lambda o, s: tree(o, report, s, nodes=None if patterns is None else parameters.tree_nodes))
+    if patterns is not None:
+        methods.append(lambda o, s: listed(o, report, s))
+    else:
+        methods.append(lambda o, s: solve_columns(arrays, o, report, s, parameters.column_generation))
+    answer: Answer | None = None
+    for solve in methods:
+        if answer is not None and (answer.termination in ("finished", "infeasible") or clock.expired):
+            break
+        if answer is not None and patterns is None and answer.termination != "error":
+            break  # column generation is for patterns that cannot be listed
+        limit = None if options.time_limit is None else max(clock.remaining_s, 1e-3)
+        known = start if answer is None or answer.solution is None else arrays.groups(answer.solution)
+        answer = _later(answer, solve(replace(options, time_limit=limit), known))
+    if answer is None:
+        raise RuntimeError("column generation solves whatever is left")
+    return answer
+
+
+def _later(first: Answer | None, second: Answer | None) -> Answer | None:
+    """The answer of two methods in turn, of which the second began from the solution of the first."""
+    if first is None or second is None:
+        return first or second
+    bounds = [b for b in (first.bound, second.bound) if b is not None]
+    shift = first.trace[-1][0] if first.trace else 0.0
+    return replace(
+        second,
+        bound=max(bounds, default=None),
+        build_s=(first.build_s or 0.0) + (second.build_s or 0.0),
+        solve_s=(first.solve_s or 0.0) + (second.solve_s or 0.0),
+        trace=[*first.trace, *((t + shift, v, b) for t, v, b in second.trace)],
+    )
+
+
+def solve_tree(
+    arrays: PackingArrays,
+    options: Options,
+    report: Report = ignore,
+    start: Sequence[Group] | None = None,
+    parameters: ExactParameters = DEFAULTS,
+    nodes: int | None = None,
+) -> Answer | None:
+    """Solve by branch-and-price over listed patterns; `None` where the patterns are too many to list.
+
+    - `arrays`: the instance.
+    - `options`: limits, gap, threads and seed.
+    - `report`: called with each new incumbent and each better bound.
+    - `start`: instances to begin from; the answer is never worse.
+    - `parameters`: the constants of the method, of which `branch_and_price` counts here.
+    - `nodes`: most nodes, if fewer than the effort.
+    """
+    with Stopwatch() as building:
+        pricer = list_patterns(arrays, parameters.branch_and_price)
+    if pricer is None:
+        return None
+    limits = [n for n in (nodes, options.effort) if n is not None]
+
+    def told(found: Configuration | None, bound: int | None) -> None:
+        solution = None if found is None else arrays.solution(groups(found))
+        report(solution, None if bound is None else arrays.usd(bound))
+
+    with Stopwatch() as solving:
+        outcome = branch_and_price(
+            arrays,
+            pricer,
+            replace(options, effort=min(limits, default=None)),
+            None if report is ignore else told,
+            configuration(start) if start else None,
+            parameters=parameters.branch_and_price,
+        )
+    return Answer(
+        solution=arrays.solution(groups(outcome.configuration)),
+        bound=arrays.usd(outcome.bound),
+        termination=outcome.termination,
+        reason=outcome.reason,
+        build_s=building.cpu_s,
+        solve_s=solving.cpu_s,
+        trace=in_usd(arrays, outcome.trace),
+        info={**outcome.info, "method": "branch-and-price", "bound_by": "branch-and-price"},
     )
 
 
@@ -71,6 +165,7 @@ def solve_patterns(
     report: Report = ignore,
     start: Sequence[Group] | None = None,
     parameters: ExactParameters = DEFAULTS,
+    nodes: int | None = None,
 ) -> Answer | None:
     """Solve the integer master over all the patterns that matter; `None` where the patterns are too many to list.
 
@@ -79,12 +174,14 @@ def solve_patterns(
     - `report`: called with each new incumbent and each better bound.
     - `start`: instances to begin from; the answer is never worse.
     - `parameters`: the constants of the method, of which `covering_patterns` counts here.
+    - `nodes`: most nodes of HiGHS, if fewer than the effort.
     """
     with Stopwatch() as building:
         patterns = covering_patterns(arrays, parameters.covering_patterns)
     if patterns is None:
         return None
-    covered = solve_covering(arrays, patterns, options, report, start)
+    limits = [n for n in (nodes, options.effort) if n is not None]
+    covered = solve_covering(arrays, patterns, replace(options, effort=min(limits, default=None)), report, start)
     solved = covered.solved
     return Answer(
         solution=arrays.solution(covered.groups) if covered.groups else None,
@@ -94,5 +191,5 @@ def solve_patterns(
         build_s=building.cpu_s,
         solve_s=solved.solve_s,
         trace=in_usd(arrays, solved.trace),
-        info={**solved.info, "method": "patterns", "patterns": len(patterns.kind)},
+        info={**solved.info, "method": "patterns", "patterns": len(patterns.kind), "bound_by": "highs"},
     )

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from models.eva.branch_and_price import BranchAndPriceParameters
 from models.eva.column_generation import ColumnGenerationParameters
+from models.eva.item_packing import ItemParameters
 from models.eva.saving.parameters import SavingParameters
 
 
@@ -12,20 +14,26 @@ from models.eva.saving.parameters import SavingParameters
 class ExactParameters:
     """The constants of the exact method, which change how fast a proof is found, never whether a bound is valid.
 
-    - `covering_patterns`: feasible patterns of one type beyond which the objective `cost` is solved by column
-      generation instead of a list of patterns.
+    - `covering_patterns`: feasible patterns of one type up to which an integer program over all patterns is tried.
+    - `first_patterns`: patterns up to which it is tried before branch-and-price, within `first_nodes` nodes.
+    - `tree_nodes`: nodes of branch-and-price after which the integer program has its turn, where there is one.
     - `saving_patterns`: feasible patterns of one type beyond which `net-saving` is solved by column generation.
     - `entering_columns`: most columns that a round of sifting adds to the linear program.
     - `first_columns`: columns of the first integer program, which only has to find a good incumbent.
-    - `column_generation`: the constants of column generation for the cost.
+    - `branch_and_price`, `column_generation`, `item_packing`: the constants of these methods for the cost.
     - `saving`: the constants of column generation for the net saving.
     """
 
     covering_patterns: int = 8_000
+    first_patterns: int = 1_000
+    first_nodes: int = 500
+    tree_nodes: int = 2_000
     saving_patterns: int = 100_000
     entering_columns: int = 400
     first_columns: int = 600
+    branch_and_price: BranchAndPriceParameters = field(default_factory=BranchAndPriceParameters)
     column_generation: ColumnGenerationParameters = field(default_factory=ColumnGenerationParameters)
+    item_packing: ItemParameters = field(default_factory=ItemParameters)
     saving: SavingParameters = field(default_factory=SavingParameters)
 
 

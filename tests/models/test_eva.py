@@ -12,6 +12,7 @@ from heuristics.eva import full_reconfiguration, no_packing
 from instances import InputError, Options
 from instances.eva import EvaPacking, Task, packing_arrays, table_3, table_7
 from models.eva import build_literal, exact, literal
+from models.eva.branch_and_price import BranchAndPriceParameters
 from models.eva.exact import solve_columns, solve_patterns
 from models.eva.parameters import ExactParameters
 from models.eva.patterns import covering_patterns, feasible_patterns, maximal
@@ -182,12 +183,21 @@ def test_solve_patterns_is_the_method_of_small_instances():
     assert answer.info["method"] == "patterns"
 
 
-def test_the_parameters_of_the_exact_method_decide_when_patterns_are_listed():
+def test_the_parameters_of_the_exact_method_decide_how_patterns_are_found():
     data = table_7(40, 0).data
-    listed, generated = exact(data), exact(data, parameters=ExactParameters(covering_patterns=10))
-    assert (listed.info["method"], generated.info["method"]) == ("patterns", "column generation")
-    assert listed.objective == generated.objective
-    assert generated.status == "optimal"
+    few_steps = BranchAndPriceParameters(listed_patterns=10)
+    listed = exact(data)
+    branched = exact(data, parameters=ExactParameters(covering_patterns=10))
+    generated = exact(data, parameters=ExactParameters(covering_patterns=10, branch_and_price=few_steps))
+    methods = [result.info["method"] for result in (listed, branched, generated)]
+    assert methods == ["patterns", "branch-and-price", "column generation"]
+    assert listed.objective == branched.objective == generated.objective
+    assert branched.status == generated.status == "optimal"
+
+
+def test_numba_is_imported_where_patterns_are_listed_alone():
+    code = "import sys; from models.eva import exact; raise SystemExit('numba' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
 
 
 def test_pyomo_is_imported_by_the_literal_model_alone():

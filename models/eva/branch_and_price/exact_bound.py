@@ -1,0 +1,108 @@
+"""The exact bound of a node: duals as whole numbers, made feasible by exact pricing, and what they prove."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from instances.eva.arrays import IntArray, PackingArrays
+from models.eva.branch_and_price.node_program import NodeProgram, Relaxed, holding
+from models.eva.branch_and_price.pricer import Holding, Priced, Pricer, Prices
+from models.eva.branch_and_price.proof import Decision, Duals
+
+
+@dataclass(frozen=True)
+class Proven:
+    """What the duals of a node prove. `prices`: what patterns were priced at, `unit` the scale of these prices.
+
+    `duals.scale` is the unit, raised where a pattern was worth more than its target.
+    """
+
+    duals: Duals
+    prices: Prices
+    unit: int
+    priced: Priced
+
+    @property
+    def bound(self) -> int:
+        """The least whole cost that the duals leave, before sums of prices are looked at."""
+        return max(0, -(-self.duals.value // self.duals.scale))
+
+
+def prove(
+    arrays: PackingArrays,
+    program: NodeProgram,
+    pricer: Pricer,
+    decisions: Sequence[Decision],
+    relaxed: Relaxed,
+    columns_each: int,
+    exact: bool = True,
+) -> Proven:
+    """Price the duals of a linear program, as whole numbers, and give what they prove; see `proof`."""
+    families, types = len(arrays.demand), len(arrays.price)
+    floats = _duals(program, relaxed, decisions)
+    rough_value, rough_price = np.zeros((families, arrays.classes)), arrays.price.astype(float)
+    rough_value += relaxed.cover
+    for d, y in zip(decisions, floats, strict=True):
+        if d.kind == "placed":
+            rough_value[list(d.of[1:]), d.of[0]] += y
+        else:
+            rough_price += y  # a generous limit for numbers of this size
+            rough_price[arrays.family == d.of[0]] += y * arrays.price.max() if d.kind == "spend" else 0.0
+    unit = pricer.scale(rough_value, rough_price)
+    cover = np.floor(relaxed.cover * unit).astype(np.int64)
+    duals = [int(y * unit) for y in floats]
+    value: IntArray = np.tile(cover, (families, 1))
+    prices = arrays.price.tolist()
+    mu = [0] * types
+    bonuses: list[tuple[Holding, int]] = []
+    proven = sum(y * n for y, n in zip(cover.tolist(), arrays.count.tolist(), strict=True))
+    for d, y in zip(decisions, duals, strict=True):
+        if not y:
+            continue
+        sign = 1 if d.sense == "at least" else -1
+        proven += sign * y * d.amount
+        if d.kind == "instances":
+            mu[d.of[0]] += sign * y
+        elif d.kind == "spend":
+            for k in np.flatnonzero(arrays.family == d.of[0]).tolist():
+                mu[k] += sign * y * prices[k]
+        elif d.kind == "placed":
+            value[list(d.of[1:]), d.of[0]] += y
+        else:
+            bonuses.append((holding(d.of), sign * y))
+    asked = Prices(
+        value,
+        tuple(unit * c - m for c, m in zip(prices, mu, strict=True)),
+        tuple((d.of[0], d.of[1]) for d in decisions if d.kind == "together"),
+        tuple((d.of[0], d.of[1]) for d in decisions if d.kind == "apart"),
+        bonuses=tuple(bonuses),
+    )
+    priced = pricer.price(asked, columns_each, exact)
+    scale = unit
+    for k, worth in enumerate(priced.bound):
+        if worth > asked.target[k]:
+            if not prices[k]:
+                proven = 0
+            else:
+                scale = max(scale, -(-(worth + mu[k]) // prices[k]))
+    return Proven(Duals(scale, proven, tuple(cover.tolist()), tuple(duals)), asked, unit, priced)
+
+
+def _duals(program: NodeProgram, relaxed: Relaxed, decisions: Sequence[Decision]) -> list[float]:
+    """The duals of decisions, for a unit of their amounts; 0 where another decision or side of the row binds."""
+    tightest: dict[tuple[object, ...], Decision] = {}
+    for d in decisions:
+        key = (d.kind, d.of, d.sense)
+        sign = 1 if d.sense == "at least" else -1
+        if key not in tightest or sign * d.amount > sign * tightest[key].amount:
+            tightest[key] = d
+    found = []
+    for d in decisions:
+        y = 0.0
+        if d.kind not in ("together", "apart") and tightest[d.kind, d.of, d.sense] is d:
+            y = relaxed.duals.get((d.kind, d.of), 0.0) / program.per_unit((d.kind, d.of))
+        found.append(max(0.0, y if d.sense == "at least" else -y))
+    return found

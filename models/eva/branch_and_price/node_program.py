@@ -1,0 +1,237 @@
+"""The linear program of a node: all tasks covered by the columns at hand, under the decisions of the node."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from math import gcd, inf
+
+import highspy
+import numpy as np
+
+from instances import Options
+from instances.eva.arrays import FloatArray, IntArray, PackingArrays
+from models.eva.branch_and_price.pricer import Holding
+from models.eva.branch_and_price.proof import Decision, Kind
+from models.eva.configuration import Column
+from models.highs import LinearModel, rerun, solver
+
+DEAR = 10.0  # A task, or a unit of a decision, that is left out costs so many times the ceiling at first.
+DEARER = 1e3  # and so many times that where a linear program leaves something out all the same
+Aggregate = tuple[Kind, tuple[int, ...]]
+"""What a decision is about: its kind and what it is of."""
+
+
+class ProgramFailed(RuntimeError):
+    """Failure of HiGHS to solve the linear program of a node."""
+
+
+@dataclass(frozen=True)
+class Relaxed:
+    """Optimum of a node's linear program over its columns.
+
+    `value` (price units), `cover` (N,) duals of the classes, `duals` of the aggregates, positive for "at least",
+    negative for "at most"; `x` of the columns, `short`: how much of all rows is left out.
+    """
+
+    value: float
+    cover: FloatArray
+    duals: Mapping[Aggregate, float]
+    x: FloatArray
+    short: float
+
+
+class NodeProgram:
+    """The linear program, kept in one HiGHS for all nodes; a row for an aggregate is added when it is first asked for.
+
+    minimise `sum_p C_p x_p` subject to `sum_p a_cp x_p >= n_c`, and for each aggregate `low <= sum_p g_p x_p <= high`,
+    where `g_p` is 1 for "instances", the price in units of the family for "spend", `a_cp` for "placed". Each row that
+    asks for something has a column of its own that gives it at a high price, so that the program is always feasible.
+    """
+
+    def __init__(self, arrays: PackingArrays, options: Options, ceiling: int) -> None:
+        self.arrays = arrays
+        self.columns: list[Column] = []
+        self.known: dict[Column, int] = {}  # their places in `columns`
+        self.rows: dict[Aggregate, int] = {}
+        families = range(len(arrays.demand))
+        prices, family = arrays.price.tolist(), arrays.family.tolist()
+        self.unit = [gcd(*(p for p, g in zip(prices, family, strict=True) if g == f)) or 1 for f in families]
+        self._kind, self._on_it = np.zeros(0, dtype=np.int64), np.zeros((0, arrays.classes))
+        self._forbidden: set[int] = set()  # for good
+        self._broken: set[int] = set()  # by the decisions that are set
+        self._dear, self._raised = DEAR * max(1, ceiling), False
+        self._shorts: list[int] = []  # the places of columns that stand for what is left out
+        self._places: list[int] = []  # the places of `columns`
+        self._bounds: dict[Aggregate, tuple[float, float]] = {}
+        self._fixed: dict[int, int] = {}
+        self._highs = solver(Options(threads=options.threads), {"presolve": "off", "parallel": "off"})
+        n = arrays.classes
+        self._highs.passModel(
+            LinearModel(np.full(n, self._dear), np.eye(n), row_lower=arrays.count, row_upper=inf).lp()
+        )
+        self._shorts = list(range(n))
+
+    def add(self, columns: Iterable[Column]) -> int:
+        """Add the columns that are new, allow those that were forbidden, and give the number of both."""
+        columns = list(dict.fromkeys(columns))
+        allowed = [self.known[c] for c in columns if self.known.get(c) in self._forbidden]
+        for i in allowed:
+            self._forbidden.discard(i)
+            self._highs.changeColBounds(self._places[i], float(self._fixed.get(i, 0)), inf)
+        fresh = [c for c in columns if c not in self.known]
+        if not fresh:
+            return len(allowed)
+        kind = np.array([c.type for c in fresh], dtype=np.int64)
+        on_it = np.zeros((len(fresh), self.arrays.classes))
+        for i, column in enumerate(fresh):
+            for c, q in column.pattern:
+                on_it[i, c] = q
+        places = np.concatenate([np.arange(self.arrays.classes), list(self.rows.values())])
+        rows = [self.entries(aggregate, kind, on_it)[:, None] for aggregate in self.rows]
+        matrix = np.hstack([on_it, *rows])
+        filled, index = np.nonzero(matrix)
+        start = np.searchsorted(filled, np.arange(len(fresh)))
+        cost = self.arrays.price[kind].astype(float)
+        n = len(fresh)
+        first = self._highs.getNumCol()
+        self._highs.addCols(
+            n,
+            cost,
+            np.zeros(n),
+            np.full(n, inf),
+            len(index),
+            start.astype(np.int32),
+            places[index].astype(np.int32),
+            matrix[filled, index],
+        )
+        self._kind, self._on_it = np.append(self._kind, kind), np.vstack([self._on_it, on_it])
+        self._places += range(first, first + n)
+        self.known.update((c, len(self.columns) + i) for i, c in enumerate(fresh))
+        self.columns += fresh
+        return n + len(allowed)
+
+    def entries(self, aggregate: Aggregate, kind: IntArray, on_it: FloatArray) -> FloatArray:
+        """The entries (m,) in the row of an aggregate of columns of types `kind` (m,) that hold `on_it` (m, N)."""
+        what, of = aggregate
+        if what == "instances":
+            return (kind == of[0]).astype(float)
+        family = self.arrays.family[kind]
+        if what == "spend":
+            return np.where(family == of[0], self.arrays.price[kind] / self.unit[of[0]], 0.0)
+        if what == "placed":
+            return np.where(np.isin(family, of[1:]), on_it[:, of[0]], 0.0)
+        return np.asarray((kind == of[0]) & (on_it[:, list(of[1::2])] >= of[2::2]).all(axis=1), dtype=float)
+
+    def forbid(self, stays: Callable[[Column], bool]) -> None:
+        """Let only columns that stay be used from now on."""
+        for i, column in enumerate(self.columns):
+            if i not in self._forbidden and not stays(column):
+                self._forbidden.add(i)
+                self._highs.changeColBounds(self._places[i], 0.0, 0.0)
+
+    def per_unit(self, aggregate: Aggregate) -> int:
+        """What one unit of an aggregate's row is in a decision: price units of spending, otherwise 1."""
+        return self.unit[aggregate[1][0]] if aggregate[0] == "spend" else 1
+
+    def set(self, decisions: Sequence[Decision]) -> None:
+        """Set the bounds of the rows, and the columns that may be used, to these decisions, and to these alone."""
+        self._keep_pairs(decisions)
+        wanted: dict[Aggregate, tuple[float, float]] = {}
+        for d in decisions:
+            if d.kind in ("together", "apart"):
+                continue
+            aggregate: Aggregate = (d.kind, d.of)
+            low, high = wanted.get(aggregate, (-inf, inf))
+            amount = d.amount / self.per_unit(aggregate)
+            wanted[aggregate] = (max(low, amount), high) if d.sense == "at least" else (low, min(high, amount))
+        for aggregate in [a for a in self._bounds if a not in wanted]:
+            self._highs.changeRowBounds(self.rows[aggregate], -inf, inf)
+            del self._bounds[aggregate]
+        for aggregate, bounds in wanted.items():
+            if self._bounds.get(aggregate) != bounds:
+                self._highs.changeRowBounds(self.row(aggregate), *bounds)
+                self._bounds[aggregate] = bounds
+
+    def _keep_pairs(self, decisions: Sequence[Decision]) -> None:
+        """Let no column be used that holds one of a pair kept together, or both of a pair kept apart."""
+        broken = np.zeros(len(self.columns), dtype=bool)
+        for d in decisions:
+            if d.kind in ("together", "apart"):
+                one, other = (self._on_it[:, c] > 0 for c in d.of)
+                broken |= one != other if d.kind == "together" else one & other
+        wanted = set(np.flatnonzero(broken).tolist())
+        for i in wanted ^ self._broken:
+            closed = i in wanted or i in self._forbidden
+            self._highs.changeColBounds(self._places[i], 0.0, 0.0 if closed else inf)
+        self._broken = wanted
+
+    def row(self, aggregate: Aggregate) -> int:
+        """The row of an aggregate, made when it is first asked for."""
+        if aggregate not in self.rows:
+            entries = self.entries(aggregate, self._kind, self._on_it)
+            filled = np.flatnonzero(entries)
+            self.rows[aggregate] = row = self._highs.getNumRow()
+            places = np.array(self._places, dtype=np.int32)[filled]
+            self._highs.addRow(-inf, inf, len(filled), places, entries[filled])
+            short = self._highs.getNumCol()
+            self._highs.addCol(self._dear, 0.0, inf, 1, np.array([row], dtype=np.int32), np.ones(1))
+            self._shorts.append(short)
+        return self.rows[aggregate]
+
+    def fix(self, copies: Mapping[int, int]) -> None:
+        """At least so many instances of the columns at these places; of all others at least 0."""
+        for i in [i for i in self._fixed if i not in copies]:
+            self._highs.changeColBounds(self._places[i], 0.0, 0.0 if i in self._forbidden | self._broken else inf)
+        for i, n in copies.items():
+            if self._fixed.get(i) != n:
+                self._highs.changeColBounds(self._places[i], float(n), inf)
+        self._fixed = dict(copies)
+
+    def basis(self) -> highspy.HighsBasis:
+        """The present basis."""
+        return self._highs.getBasis()
+
+    def restore(self, basis: highspy.HighsBasis) -> None:
+        """Go back to a basis."""
+        self._highs.setBasis(basis)
+
+    def value(self) -> float:
+        """Solve the linear program from the last basis and give its value alone."""
+        self._run()
+        return float(self._highs.getInfo().objective_function_value)
+
+    def solve(self) -> Relaxed:
+        """Solve the linear program from the last basis. Raises ProgramFailed where HiGHS cannot."""
+        self._run()
+        solution = self._highs.getSolution()
+        values, duals = np.array(solution.col_value), np.array(solution.row_dual)
+        return Relaxed(
+            float(self._highs.getInfo().objective_function_value),
+            np.maximum(duals[: self.arrays.classes], 0.0),
+            {aggregate: float(duals[self.rows[aggregate]]) for aggregate in self._bounds},
+            values[self._places],
+            float(values[self._shorts].sum()),
+        )
+
+    def dearer(self) -> bool:
+        """Raise the price of what is left out, once; whether it was."""
+        if self._raised:
+            return False
+        self._raised, self._dear = True, DEARER * self._dear
+        for p in self._shorts:
+            self._highs.changeColCost(p, self._dear)
+        return True
+
+    def _run(self) -> None:
+        status = rerun(self._highs)
+        if status != highspy.HighsModelStatus.kOptimal:
+            self._highs.clearSolver()
+            status = rerun(self._highs)
+        if status != highspy.HighsModelStatus.kOptimal:
+            raise ProgramFailed(f"the linear program ended as {self._highs.modelStatusToString(status)}")
+
+
+def holding(of: Sequence[int]) -> Holding:
+    """The holding of a decision."""
+    return Holding(of[0], tuple(zip(of[1::2], of[2::2], strict=True)))

@@ -1,0 +1,112 @@
+"""Branch-and-price for Eva's packing: from an instance to a packing, an exact bound, and what proves it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from instances import Options, Stopwatch
+from instances.eva.arrays import PackingArrays
+from instances.result import Termination, TracePoint
+from models.eva.branch_and_price.node_program import ProgramFailed
+from models.eva.branch_and_price.parameters import DEFAULTS, BranchAndPriceParameters
+from models.eva.branch_and_price.pricer import Pricer
+from models.eva.branch_and_price.proof import Proof
+from models.eva.branch_and_price.tree import Tree
+from models.eva.configuration import Column, Configuration, price
+from models.incumbent import Incumbent
+
+Report = Callable[[Configuration | None, int | None], None]
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """The outcome of branch-and-price: the best packing, its `cost` and an exact `bound`, both in price units.
+
+    `trace`: cost and bound over time, as (seconds, cost, bound). `proof`: what the last tree proves, which is less than
+    the bound where a limit ended it and an earlier tree, or a bound given, had proved more.
+    `termination`, `reason`: why the search ended.
+    """
+
+    configuration: Configuration
+    cost: int
+    bound: int
+    trace: tuple[TracePoint, ...]
+    proof: Proof
+    termination: Termination
+    reason: str | None
+    info: dict[str, Any]
+
+
+def branch_and_price(
+    arrays: PackingArrays,
+    pricer: Pricer,
+    options: Options = Options(),
+    report: Report | None = None,
+    start: Configuration | None = None,
+    bound: int = 0,
+    parameters: BranchAndPriceParameters = DEFAULTS,
+) -> Outcome:
+    """Branch-and-price (Barnhart et al., 1998) for the least price of instances that hold all tasks.
+
+    - `arrays`: the instance.
+    - `pricer`: exact pricing of its patterns.
+    - `options`: limits, threads and the gap; the effort is a number of nodes.
+    - `report`: called with each new packing and each better bound, in price units.
+    - `start`: a packing to begin from; the outcome is never worse.
+    - `bound`: a bound that is proven already.
+    - `parameters`: the constants of the method.
+    """
+    clock = Stopwatch(options.time_limit)
+    incumbent: Incumbent[Configuration, int] = Incumbent("minimize", clock, report, gap=options.gap, bound=bound)
+    for packing in (alone(arrays), start):
+        if packing is not None:
+            incumbent.offer(price(arrays, packing), packing)
+    tree = Tree(arrays, pricer, options, incumbent, clock, parameters)
+    failure = None
+    try:
+        tree.run()
+    except ProgramFailed as error:
+        failure = str(error)
+    if incumbent.solution is None or incumbent.objective is None:
+        raise RuntimeError("every task alone is a packing")
+    termination, reason = _ending(incumbent.closed, failure, clock, options)
+    info = {
+        "nodes": tree.nodes,
+        "pricings": tree.pricings,
+        "columns": len(tree.program.columns),
+        "lp_value": tree.lp_value,
+    }
+    return Outcome(
+        incumbent.solution,
+        incumbent.objective,
+        incumbent.bound or 0,
+        tuple(incumbent.trace),
+        tree.proof(),
+        termination,
+        reason,
+        info,
+    )
+
+
+def alone(arrays: PackingArrays) -> Configuration:
+    """Every task alone on its cheapest type."""
+    found: Configuration = {}
+    for c in np.flatnonzero(arrays.count):
+        found[Column.of(int(arrays.cheapest_type[c]), ((int(c), 1),))] = int(arrays.count[c])
+    return found
+
+
+def _ending(closed: bool, failure: str | None, clock: Stopwatch, options: Options) -> tuple[Termination, str | None]:
+    if closed:
+        return "finished", None
+    if failure is not None:
+        return "error", failure
+    if clock.expired:
+        return "time_limit", "time limit"
+    if options.effort is not None:
+        return "effort_limit", "effort limit"
+    return "error", "nothing is left to branch on"

@@ -1,0 +1,241 @@
+"""The tree of branch-and-price: nodes, their exact bounds, and the leaves that prove the bound."""
+
+from __future__ import annotations
+
+import heapq
+from dataclasses import dataclass, replace
+from itertools import count
+
+import numpy as np
+
+from instances import Options, Stopwatch
+from instances.eva.arrays import PackingArrays
+from models.eva.branch_and_price.branching import Columns, PseudoCosts, aggregates, holdings, pairs, strong_branching
+from models.eva.branch_and_price.diving import dive
+from models.eva.branch_and_price.exact_bound import Proven, prove
+from models.eva.branch_and_price.listed_pricer import ListedPricer
+from models.eva.branch_and_price.node_program import NodeProgram, Relaxed
+from models.eva.branch_and_price.parameters import BranchAndPriceParameters
+from models.eva.branch_and_price.pricer import Pricer
+from models.eva.branch_and_price.proof import Decision, Duals, Leaf, Proof
+from models.eva.branch_and_price.sums_of_prices import SumsOfPrices
+from models.eva.configuration import Configuration, missing, price, single_class_columns
+from models.eva.trimming import trim
+from models.incumbent import Incumbent
+
+TOO_DEAR = 1e-6  # what is left out, in a linear program below the ceiling, before its price is raised
+
+RESTART_GROWTH = 3  # each tree after a restart may have so many times the nodes
+
+
+@dataclass(frozen=True)
+class Node:
+    """An open node: its decisions, the bound that it inherits and the duals that prove it, and a guess of its value."""
+
+    decisions: tuple[Decision, ...]
+    bound: int = 0
+    guess: float = 0.0
+    duals: Duals | None = None
+
+    def leaf(self, classes: int) -> Leaf:
+        """The node as a leaf, by what its parent proves."""
+        duals = self.duals or Duals(1, 0, (0,) * classes)
+        rest = (0,) * (len(self.decisions) - len(duals.decisions))
+        return Leaf(self.decisions, self.bound, replace(duals, decisions=(*duals.decisions, *rest)))
+
+
+class Tree:
+    """The state of a solve: incumbent, linear program, open nodes, leaves."""
+
+    def __init__(
+        self,
+        arrays: PackingArrays,
+        pricer: Pricer,
+        options: Options,
+        incumbent: Incumbent[Configuration, int],
+        clock: Stopwatch,
+        parameters: BranchAndPriceParameters,
+    ) -> None:
+        self.arrays, self.pricer, self.options = arrays, pricer, options
+        self.incumbent, self.clock, self.parameters = incumbent, clock, parameters
+        self.sums = SumsOfPrices(arrays.price.tolist(), self.ceiling)
+        self.program = NodeProgram(arrays, options, self.ceiling)
+        self.costs = PseudoCosts()
+        self.leaves: list[Leaf] = []
+        self.fixings: list[Duals] = []
+        self.open: list[tuple[int, float, int, Node]] = []
+        self.nodes = self.pricings = 0
+        self.lp_value: float | None = None
+        self._branching = parameters
+        self._ticket = count()
+        self._root: Proven | None = None
+        self._least_leaf, self._counted = self.ceiling, 0
+
+    @property
+    def ceiling(self) -> int:
+        """The cost to beat."""
+        if self.incumbent.objective is None:
+            raise RuntimeError("there is no packing to begin from")
+        return self.incumbent.objective
+
+    @property
+    def enough(self) -> int:
+        """The least bound at which a node needs no more work."""
+        return self.ceiling - int(self.options.gap * self.ceiling)
+
+    @property
+    def over(self) -> bool:
+        """Whether the gap is closed or a limit reached."""
+        limit = self.options.effort
+        return self.incumbent.closed or self.clock.expired or (limit is not None and self.nodes >= limit)
+
+    def offer(self, cover: Configuration) -> bool:
+        """Offer a trimmed cover; whether it is the best packing so far."""
+        packing = trim(self.arrays, cover)
+        return self.incumbent.offer(price(self.arrays, packing), packing)
+
+    def run(self) -> None:
+        """Solve the root and branch until the gap is closed or a limit reached."""
+        self.program.add(single_class_columns(self.arrays))
+        proven, relaxed = self._relax(())
+        root = Node((), self.sums.at_least(proven.bound), relaxed.value, proven.duals)
+        self.lp_value = relaxed.value
+        self._root = proven
+        heapq.heappush(self.open, (root.bound, root.guess, next(self._ticket), root))
+        self._raise_bound()
+        for discrepancy in range(self.parameters.dives):
+            if self.over:
+                return
+            self._dive(relaxed, discrepancy)
+        self._shrink()
+        restarts, limit = self.parameters.restarts, self.parameters.restart_nodes
+        while self.open and not self.over:
+            if restarts and self.nodes >= limit:
+                restarts, limit = restarts - 1, self.nodes + RESTART_GROWTH * limit
+                self._begin_anew(root)
+            node = heapq.heappop(self.open)[3]
+            self._expand(node)
+            self._raise_bound()
+
+    def _begin_anew(self, root: Node) -> None:
+        """Begin the tree again: search trees have heavy tails, and most are small (Gomes, Selman and Kautz, 1998)."""
+        self.open = [(root.bound, root.guess, next(self._ticket), root)]
+        self.leaves, self._least_leaf, self._counted = [], self.ceiling, 0
+        self.costs = PseudoCosts()
+        self._branching = replace(
+            self._branching,
+            candidates_each_kind=2 * self._branching.candidates_each_kind,
+            reliable=2 * self._branching.reliable,
+        )
+
+    def _expand(self, node: Node) -> None:
+        """Solve a node, and branch where it stays open."""
+        self.nodes += 1
+        proven, relaxed = self._relax(node.decisions)
+        bound = self.sums.at_least(proven.bound)
+        if bound > node.bound or node.duals is None:
+            node = replace(node, bound=bound, duals=proven.duals)
+        if self._close(node):
+            return
+        columns = Columns(self.arrays, self.program, relaxed.x)
+        if relaxed.short <= TOO_DEAR:
+            whole = {self.program.columns[i]: round(float(x)) for i, x in zip(columns.used, columns.x, strict=True)}
+            if columns.whole and self._covers(whole) and self.offer(whole):
+                self._improved()
+            elif self.nodes % self.parameters.dive_every == 0:
+                self._dive(relaxed, 0)
+                self.program.set(node.decisions)
+                self.program.value()
+        if self._close(node):
+            return
+        candidates = aggregates(self.arrays, self.program, columns)
+        if not candidates and self.pricer.holdings:
+            candidates = holdings(self.arrays, columns)
+        if not candidates and self.pricer.pairs:
+            candidates = pairs(self.arrays, columns)
+        if not candidates:
+            self._close(node, whatever=True)
+            return
+        gap = max(1.0, self.ceiling - relaxed.value)
+        choice = strong_branching(
+            self.program, node.decisions, candidates, self.costs, relaxed.value, gap, self._branching
+        )
+        for child, value in zip(choice.candidate.children, choice.values, strict=True):
+            open_node = Node((*node.decisions, child), node.bound, value, node.duals)
+            heapq.heappush(self.open, (node.bound, value, -next(self._ticket), open_node))
+
+    def _close(self, node: Node, whatever: bool = False) -> bool:
+        """Close a node whose bound is enough; whether it was."""
+        if node.bound < self.enough and not whatever:
+            return False
+        self.leaves.append(node.leaf(self.arrays.classes))
+        return True
+
+    def _relax(self, decisions: tuple[Decision, ...]) -> tuple[Proven, Relaxed]:
+        """Solve the linear program under these decisions by column generation, until it is solved or proves enough."""
+        self.program.set(decisions)
+        best: Proven | None = None
+        while True:
+            relaxed = self.program.solve()
+            self.pricings += 1
+            proven = prove(
+                self.arrays,
+                self.program,
+                self.pricer,
+                decisions,
+                relaxed,
+                self.parameters.columns_each_type,
+            )
+            if best is None or proven.bound >= best.bound:
+                best = proven
+            if self.sums.at_least(best.bound) >= self.enough or self.clock.expired:
+                return best, relaxed
+            if not self.program.add(proven.priced.columns):
+                if relaxed.short > TOO_DEAR and relaxed.value < self.ceiling and self.program.dearer():
+                    continue
+                return best, relaxed
+
+    def _covers(self, cover: Configuration) -> bool:
+        return bool((missing(self.arrays, cover) <= 0).all())
+
+    def _dive(self, relaxed: Relaxed, discrepancy: int) -> None:
+        found = dive(self.arrays, self.program, self._price_roughly, relaxed, self.ceiling, discrepancy)
+        if found is not None and self.offer(found):
+            self._improved()
+
+    def _price_roughly(self, relaxed: Relaxed) -> int:
+        """Add columns to the program, and give their number."""
+        proven = prove(
+            self.arrays, self.program, self.pricer, (), relaxed, self.parameters.columns_each_type, exact=False
+        )
+        return self.program.add(proven.priced.columns)
+
+    def _improved(self) -> None:
+        """What a better packing allows."""
+        self._shrink()
+
+    def _shrink(self) -> None:
+        """Leave out listed patterns that the duals of the root rule out."""
+        if not isinstance(self.pricer, ListedPricer) or self._root is None:
+            return
+        duals, prices = self._root.duals, np.array(self.arrays.price.tolist(), dtype=object)
+        worth = self.pricer.worth(self._root.prices)
+        slack = duals.scale * (self.ceiling - 1) - duals.value
+        least = np.nextafter([float(duals.scale * int(p) - slack) for p in prices], -np.inf)
+        if duals not in self.fixings:
+            self.fixings.append(duals)
+        self.pricer.keep(worth >= least[self.pricer.kind])
+        self.pricer.leave_out_replaceable()
+        staying = self.pricer.staying()
+        self.program.forbid(lambda column: column in staying)
+
+    def proof(self) -> Proof:
+        """What proves the bound so far."""
+        unsolved = [entry[3].leaf(self.arrays.classes) for entry in self.open]
+        return Proof(self.ceiling, self.pricer.dominated, tuple(self.fixings), (*self.leaves, *unsolved))
+
+    def _raise_bound(self) -> None:
+        for leaf in self.leaves[self._counted :]:
+            self._least_leaf = min(self._least_leaf, leaf.bound)
+        self._counted = len(self.leaves)
+        self.incumbent.raise_bound(min([self.ceiling, self._least_leaf, *(entry[0] for entry in self.open[:1])]))

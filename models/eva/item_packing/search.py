@@ -1,0 +1,275 @@
+"""The steps of packing task by task: first packings, the linear program, dives and trees at the goal that is tried."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from instances import Options, Stopwatch
+from instances.eva.arrays import FloatArray, PackingArrays
+from models.eva.branch_and_price.proof import Leaf, Proof
+from models.eva.column_generation.aggregate_bound import AggregateBound
+from models.eva.column_generation.price_groups import PriceGroups
+from models.eva.column_generation.search import Outcome, Report
+from models.eva.column_generation.start_duals import start_duals
+from models.eva.configuration import Configuration, holds, missing, price
+from models.eva.item_packing.dive import Dive
+from models.eva.item_packing.enumeration import PoolDive, enumerated
+from models.eva.item_packing.greedy import best_fit
+from models.eva.item_packing.parameters import ItemParameters
+from models.eva.item_packing.relaxation import Node, Relaxation
+from models.eva.item_packing.single_tasks import SingleTasks
+from models.eva.item_packing.spends import Counts, Spends
+from models.eva.item_packing.tree import PairTree
+from models.eva.trimming import trim
+from models.incumbent import Incumbent
+
+MOST_LEVELS = 2**22  # Costs beyond so many price units are not told apart by whether prices add up to them.
+
+
+@dataclass(frozen=True)
+class ItemOutcome(Outcome):
+    """The outcome, with the leaves that prove the bound: their classes are the tasks, one by one, class after class.
+
+    Its patterns are all patterns, maximal or not.
+
+    `proof` is `None` where a bound over several types, which rests on many cuts at once, is better than any leaf's.
+    """
+
+    proof: Proof | None = None
+
+
+class ItemSearch:
+    """The state of a solve: tasks one by one, incumbent, linear program, and the goal that is tried."""
+
+    def __init__(
+        self, arrays: PackingArrays, options: Options, report: Report | None, parameters: ItemParameters
+    ) -> None:
+        self.arrays, self.options, self.parameters = arrays, options, parameters
+        self.clock = Stopwatch(options.time_limit)
+        self.tasks = SingleTasks(arrays)
+        self.items = self.tasks.arrays
+        self.relaxation = Relaxation(self.items, options, parameters)
+        self.incumbent: Incumbent[Configuration, int] = Incumbent(
+            "minimize", self.clock, self._told(report), gap=options.gap, bound=0
+        )
+        self.proof: tuple[Leaf, ...] | None = ()
+        self.info: dict[str, Any] = {"dives": 0, "nodes": 0, "lp_value": None, "lp_converged": False}
+        self._center: FloatArray = np.zeros(self.items.classes)
+        self._tried: set[tuple[Node, int, int]] = set()
+        self._spends: Spends | None = None
+        self._dived: set[Counts] = set()
+        self._cuts = 0
+
+    @property
+    def over(self) -> bool:
+        """Whether the gap is closed or the time is."""
+        return self.incumbent.closed or self.clock.expired
+
+    @property
+    def cost(self) -> int:
+        """The cost of the incumbent."""
+        assert self.incumbent.objective is not None
+        return self.incumbent.objective
+
+    def pack(self, start: Configuration | None) -> None:
+        """The start, and packings by best fit."""
+        if start is not None:
+            self.offer(self.tasks.split(start))
+        for packing in best_fit(self.items):
+            self.offer(packing)
+            self.relaxation.master.add(packing)
+
+    def offer(self, cover: Configuration) -> None:
+        """Offer a cover of the tasks, trimmed; its columns go to the linear program.
+
+        Raises ValueError where the columns are no cover or no patterns.
+        """
+        short = np.flatnonzero(missing(self.items, cover) > 0)
+        if len(short):
+            raise ValueError(f"the configuration does not hold all tasks of class {self.tasks.class_of[short[0]]}")
+        for column in cover:
+            if not holds(self.items, column):
+                raise ValueError(f"tasks {column.pattern} do not fit an instance of type {column.type}")
+        packing = trim(self.items, cover)
+        if self.incumbent.offer(price(self.items, packing), packing):
+            self.relaxation.master.add(packing)
+
+    def relax(self) -> None:
+        """The linear program, and the bounds of the duals on the way."""
+        if self.incumbent.closed:
+            return
+        bounded = self.relaxation.run(Node(), None, self.clock, start_duals(self.items, self.options))
+        self._center = bounded.center
+        self.info["lp_value"] = bounded.relaxed.value
+        self.info["lp_converged"] = bounded.settled
+        self._raise(bounded.bound, (bounded.leaf,) if bounded.leaf else ())
+        if len(self.items.price) > 1 and not self.over:
+            bound = AggregateBound(self.items, PriceGroups.by_type(self.items), self.options)
+            for cut in self.relaxation.cuts:
+                bound.add(cut)
+            nodes = self.parameters.aggregate_nodes
+            proven = bound.solve(self.cost, nodes, self._within(0.1).time_limit)
+            self._raise(proven.cost, None)
+
+    def step(self) -> bool:
+        """One round at the least cost that is not ruled out; whether another may do more."""
+        if len(self.items.price) > 1:
+            if self._spends is None:
+                self._spends = Spends(self.items, self.incumbent.bound or 0, self.cost, self.parameters.spends)
+            if self._spends.complete:
+                return self._step_by_spend(self._spends)
+        goal = self.goal
+        if self.cost <= goal:
+            self._raise(self.cost, self.proof)
+            return False
+        if self._dive(Node(), goal, self.parameters.discrepancies):
+            return True
+        low = goal
+        while not self.over and self.cost > low + 1:
+            middle = (low + self.cost) // 2
+            if not self._dive(Node(), middle, 1):
+                low = middle
+        return self._search(Node(), goal) is not None
+
+    def _step_by_spend(self, spends: Spends) -> bool:
+        """One round over the numbers of instances of each type, cheapest first."""
+        first: Counts | None = None
+        while not self.over:
+            for cut in self.relaxation.cuts[self._cuts :]:
+                spends.cut(cut)
+            self._cuts = len(self.relaxation.cuts)
+            left = spends.below(self.cost)
+            if not left:
+                self._raise(self.cost, None)
+                return False
+            self._raise(spends.cost(left[0]), None)
+            fresh = [counts for counts in left if counts not in self._dived]
+            if not fresh or self.over:
+                first = left[0]
+                break
+            counts, goal = fresh[0], spends.cost(fresh[0])
+            node = Node(most=counts)
+            bounded = self.relaxation.run(node, goal, self.clock)
+            if bounded.reached:
+                self._dived.add(counts)
+                self._dive(node, goal, self.parameters.discrepancies)
+            elif bounded.bound <= goal:
+                self._dived.add(counts)
+        if self.over or first is None:
+            return False
+        goal, node = spends.cost(first), Node(most=first)
+        found = self._search(node, goal)
+        if found is False:
+            spends.exclude(first)
+        return found is not None
+
+    def _search(self, start: Node, goal: int) -> bool | None:
+        """Whether there is a packing at the goal, by listed patterns and the tree in turn; `None` if time runs out."""
+        tree = PairTree(self.relaxation, goal, self.clock, start)
+        pool = self._pool(start, goal)
+        random = 0.0
+        while not self.over and tree.nodes < self._at_most(self.parameters.tree_nodes):
+            nodes = self._at_most(self.parameters.pool_nodes)
+            found = None if pool is None else pool.run(self.parameters.pool_tries, nodes, random, self.clock)
+            random = self.parameters.pool_noise
+            if found is None:
+                before = tree.nodes
+                tree.run(self._at_most(self.parameters.tree_slice))
+                self.info["nodes"] += tree.nodes - before
+                found = tree.packing
+            if found is not None:
+                self.offer(found)
+                return True
+            if tree.exhausted:
+                if start.most is None:
+                    self._raise(goal + 1, tuple(tree.leaves) if len(self.items.price) == 1 else None)
+                return False
+            if tree.stuck:
+                return None
+        return None
+
+    @property
+    def goal(self) -> int:
+        """The least cost from the bound on that prices add up to."""
+        bound = self.incumbent.bound or 0
+        if self.cost > MOST_LEVELS:
+            return bound
+        sums = 1
+        for p in self.items.price.tolist():
+            while p <= self.cost:
+                sums |= sums << p
+                p *= 2
+        left = sums >> bound
+        return bound + (left & -left).bit_length() - 1 if left else bound
+
+    def outcome(self, failure: str | None) -> ItemOutcome:
+        """The outcome of the search so far."""
+        best = self.incumbent
+        assert best.solution is not None
+        assert best.objective is not None
+        info = {
+            "columns": len(self.relaxation.master.columns),
+            "iterations": self.relaxation.calls,
+            **self.info,
+        }
+        bound = best.bound or 0
+        proof = None if self.proof is None else Proof(best.objective, False, (), self.proof)
+        return ItemOutcome(
+            self.tasks.joined(best.solution), best.objective, bound, tuple(best.trace), None, info, failure, proof
+        )
+
+    def _dive(self, start: Node, goal: int, discrepancies: int) -> bool:
+        """Whether a dive finds a packing of the goal's cost at most."""
+        if self.over or (start, goal, discrepancies) in self._tried:
+            return False
+        self._tried.add((start, goal, discrepancies))
+        dive = Dive(self.relaxation, goal, self._clock(self.parameters.dive_share))
+        nodes = self._at_most(self.parameters.dive_nodes)
+        found = dive.run(discrepancies, self.parameters.dive_depth, nodes, start)
+        self.info["dives"] += 1
+        if found is not None:
+            self.offer(found)
+        return found is not None
+
+    def _pool(self, start: Node, goal: int) -> PoolDive | None:
+        """A dive over all the patterns that a packing of the goal's cost can have, if these are few."""
+        if self.over:
+            return None
+        duals, pricer = [self._center], self.relaxation.pricer
+        if start.most is None:
+            clock = self._clock(self.parameters.polish_share)
+            polished = self.relaxation.run(start, None, clock, self._center, polish=True)
+            self._raise(polished.bound, (polished.leaf,) if polished.leaf else ())
+            duals.append(polished.center)
+        columns = enumerated(self.items, pricer, duals, goal, start.most, self.parameters.enumerated)
+        if not columns:
+            return None
+        self.info["enumerated"] = len(columns)
+        return PoolDive(self.items, columns, goal, start.most, self.options)
+
+    def _raise(self, bound: int, proof: tuple[Leaf, ...] | None) -> None:
+        if self.incumbent.raise_bound(bound):
+            self.proof = proof
+
+    def _at_most(self, nodes: int) -> int:
+        return nodes if self.options.effort is None else min(nodes, self.options.effort)
+
+    def _clock(self, share: float) -> Stopwatch:
+        """A clock that is limited to a share of the time limit, and to what is left of it."""
+        limit = self.options.time_limit
+        return Stopwatch(None if limit is None else max(1e-3, min(share * limit, self.clock.remaining_s)))
+
+    def _within(self, share: float) -> Options:
+        return replace(self.options, time_limit=self._clock(share).limit_s)
+
+    def _told(self, report: Report | None) -> Report | None:
+        if report is None:
+            return None
+
+        def told(found: Configuration | None, bound: int | None) -> None:
+            report(None if found is None else self.tasks.joined(found), bound)
+
+        return told

@@ -1,0 +1,170 @@
+"""Compiled loops (numba) over the maximal patterns of a type, and over the ways to split a pattern in two."""
+
+from __future__ import annotations
+
+import numba
+import numpy as np
+
+from instances.eva.arrays import IntArray
+
+
+@numba.njit(cache=True)
+def maximal_patterns(
+    capacity: IntArray, demand: IntArray, most: IntArray, limit: int, steps: int
+) -> tuple[bool, IntArray]:  # pragma: no cover - compiled
+    """All maximal patterns (P, N) by depth-first search, and whether the search ended within its limits.
+
+    - `capacity` (R,), `demand` (N, R): of the type; `most` (N,): most tasks of a class, 0 where none fits.
+    - `limit`: most patterns.
+    - `steps`: most steps of the search.
+
+    A branch that leaves a class out is cut where all that may still follow would leave room for the class.
+    """
+    classes, resources = demand.shape
+    rest = np.zeros((classes + 1, resources), dtype=np.int64)  # demand of all tasks of the classes from here on
+    for c in range(classes - 1, -1, -1):
+        for r in range(resources):
+            rest[c, r] = rest[c + 1, r] + most[c] * demand[c, r]
+    found = np.zeros((min(limit, 256), classes), dtype=np.int64)
+    number = 0
+    left = np.zeros((classes + 1, resources), dtype=np.int64)
+    left[0] = capacity
+    pattern = np.zeros(classes, dtype=np.int64)
+    at, down = 0, True
+    while at >= 0:
+        if down:
+            steps -= 1
+            if steps < 0:
+                return False, found[:number]
+            if at < classes:
+                room = most[at]
+                for r in range(resources):
+                    if demand[at, r] > 0:
+                        room = min(room, left[at, r] // demand[at, r])
+                pattern[at] = room
+                for r in range(resources):
+                    left[at + 1, r] = left[at, r] - room * demand[at, r]
+                at += 1
+                continue
+            full = True
+            for c in range(classes):
+                if pattern[c] < most[c]:
+                    fits = True
+                    for r in range(resources):
+                        if demand[c, r] > left[classes, r]:
+                            fits = False
+                            break
+                    if fits:
+                        full = False
+                        break
+            if full:
+                if number == limit:
+                    return False, found[:number]
+                if number == len(found):
+                    larger = np.zeros((min(limit, 2 * number), classes), dtype=np.int64)
+                    larger[:number] = found
+                    found = larger
+                found[number] = pattern
+                number += 1
+            at -= 1
+            down = False
+            continue
+        # Back at class `at`: one task less, if what follows can fill the room that it leaves.
+        if pattern[at] == 0:
+            at -= 1
+            continue
+        pattern[at] -= 1
+        fills = False
+        for r in range(resources):
+            left[at + 1, r] += demand[at, r]
+            if left[at + 1, r] - rest[at + 1, r] < demand[at, r]:
+                fills = True
+        if fills:
+            at += 1
+            down = True
+        else:
+            pattern[at] = 0
+            at -= 1
+    return True, found[:number]
+
+
+@numba.njit(cache=True)
+def cheapest_price(
+    load: IntArray, family: IntArray, capacity: IntArray, price: IntArray, upto: int
+) -> int:  # pragma: no cover - compiled
+    """The least price, of `price` (K,) in rising order, of the first `upto` types to hold `load` (F, R); -1 if none."""
+    for k in range(upto):
+        holds = True
+        for r in range(capacity.shape[1]):
+            if load[family[k], r] > capacity[k, r]:
+                holds = False
+                break
+        if holds:
+            return price[k]
+    return -1
+
+
+@numba.njit(cache=True)
+def replaceable(
+    patterns: IntArray,
+    kind: int,
+    family: IntArray,
+    demand: IntArray,
+    capacity: IntArray,
+    price: IntArray,
+    cheaper: int,
+    splits: int,
+) -> IntArray:  # pragma: no cover - compiled
+    """Whether (P,) one instance of the first `kind` types holds a pattern, or two of the first `cheaper` at its price.
+
+    Types are in rising order of price. `family` (K,), `demand` (F, N, R), `capacity` (K, R), `price` (K,). Of the ways
+    to split a pattern in two at most `splits` are looked at.
+    """
+    found = np.zeros(len(patterns), dtype=np.int64)
+    families, classes, resources = demand.shape
+    used = np.zeros(classes, dtype=np.int64)
+    part = np.zeros(classes, dtype=np.int64)
+    load = np.zeros((families, resources), dtype=np.int64)
+    rest = np.zeros((families, resources), dtype=np.int64)
+    for p in range(len(patterns)):
+        pattern = patterns[p]
+        many = 0
+        load[:] = 0
+        rest[:] = 0
+        for c in range(classes):
+            if pattern[c]:
+                used[many] = c
+                part[many] = 0
+                many += 1
+                for f in range(families):
+                    for r in range(resources):
+                        rest[f, r] += pattern[c] * demand[f, c, r]
+        if cheapest_price(rest, family, capacity, price, kind) >= 0:
+            found[p] = 1
+            continue
+        if cheaper == 0:
+            continue
+        for _ in range(splits):
+            # The next part in the order of a counter whose digits run to the numbers of tasks.
+            i = 0
+            while i < many:
+                c = used[i]
+                step = 1 if part[i] < pattern[c] else -pattern[c]
+                part[i] += step
+                for f in range(families):
+                    for r in range(resources):
+                        load[f, r] += step * demand[f, c, r]
+                        rest[f, r] -= step * demand[f, c, r]
+                if step > 0:
+                    break
+                i += 1
+            if i == many:
+                break
+            one = cheapest_price(load, family, capacity, price, cheaper)
+            if one < 0 or one >= price[kind]:
+                continue
+            two = cheapest_price(rest, family, capacity, price, cheaper)
+            if two >= 0 and one + two <= price[kind]:
+                found[p] = 1
+                break
+    return found

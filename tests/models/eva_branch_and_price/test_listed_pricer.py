@@ -1,0 +1,69 @@
+"""Pricing over listed patterns against enumeration."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from models.eva.branch_and_price import BranchAndPriceParameters, list_patterns
+from models.eva.branch_and_price.pricer import Holding, Prices
+from models.eva.branch_and_price.sums_of_prices import SumsOfPrices
+from models.eva.patterns import maximal
+from tests.branch_and_price_cases import every_pattern, linear_prices, stood_in_for, sums
+from tests.eva_cases import random_packing
+
+
+def maximal_by_enumeration(arrays, k):
+    most = np.where(arrays.fits[k], arrays.count, 0)
+    return maximal(every_pattern(arrays, k), arrays.capacity[k], arrays.demand_of_type[k], most)
+
+
+def prices(arrays, seed, **more):
+    draw = np.random.default_rng(seed)
+    value = draw.integers(0, 1_000, arrays.demand.shape[:2])
+    return Prices(value, tuple(draw.integers(0, 3_000, len(arrays.price)).tolist()), **more)
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_the_list_is_all_maximal_patterns(seed):
+    arrays = random_packing(seed)
+    listed = list_patterns(arrays, BranchAndPriceParameters())
+    for k in np.flatnonzero(arrays.fits.any(axis=1)).tolist():
+        own = listed.on_it[listed.kind == k].astype(int).tolist()
+        assert sorted(own) == sorted(maximal_by_enumeration(arrays, k).tolist())
+
+
+@pytest.mark.parametrize("seed", range(10))
+@pytest.mark.parametrize("leave_out", [False, True])
+def test_bounds_and_best_columns_are_those_of_enumeration(seed, leave_out):
+    arrays = linear_prices(seed, classes=5)
+    listed = list_patterns(arrays, BranchAndPriceParameters())
+    if leave_out:
+        listed.leave_out_replaceable()
+    holding = Holding(0, ((1, 1),))
+    asked = prices(arrays, seed, bonuses=((holding, 400),))
+    priced = listed.price(asked, 3)
+    for k in np.flatnonzero(arrays.fits.any(axis=1)).tolist():
+        worth = [0]
+        for a in maximal_by_enumeration(arrays, k):
+            if leave_out and stood_in_for(arrays, k, a):
+                continue
+            bonus = 400 if k == 0 and a[1] >= 1 else 0
+            worth.append(int(asked.value[arrays.family[k]] @ a) + bonus)
+        if max(worth) > asked.target[k]:
+            assert priced.bound[k] == max(worth)
+            assert any(c.type == k for c in priced.columns)
+        else:
+            assert max(worth) <= priced.bound[k] <= max(asked.target[k], max(worth))
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_sums_of_prices_are_those_of_a_table(seed):
+    arrays = random_packing(seed)
+    reached = sums(arrays, 120)
+    table = SumsOfPrices(arrays.price.tolist(), 100)
+    for bound in range(1, 101):
+        least = next((s for s in range(bound, 121) if reached[s]), 121)
+        found = table.at_least(bound)
+        assert bound <= found <= least
+        assert found == least or least > 100
