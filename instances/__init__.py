@@ -9,13 +9,15 @@ from instances.errors import CheckFailed, InputError, MalformedSolution, OutputE
 from instances.fields import ProblemData
 from instances.files import dump, json_schema, load, parse, save
 from instances.gaps import agree, better, gap
+from instances.online import Workload
 from instances.options import Options, Report, Solution
-from instances.registry import PROBLEMS, check
+from instances.registry import PROBLEMS, WORKLOADS, check
 from instances.result import Answer, Result, conclude
 from instances.verdict import Verdict
 
 __all__ = [
     "PROBLEMS",
+    "WORKLOADS",
     "Answer",
     "CheckFailed",
     "InputError",
@@ -30,6 +32,7 @@ __all__ = [
     "Solution",
     "Stopwatch",
     "Verdict",
+    "Workload",
     "agree",
     "better",
     "check",

@@ -1,4 +1,4 @@
-"""Instance files: load, save and the JSON Schema."""
+"""Instance and workload files: load, save and the JSON Schema."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from typing import Any
 from instances.envelope import VERSION, Instance
 from instances.errors import InputError, OutputError
 from instances.fields import ProblemData
-from instances.registry import PROBLEMS
+from instances.registry import FORMATS
 from instances.validation import show, validated
 
 ENVELOPE = ("gapwise", "problem", "name", "data")
@@ -97,15 +97,15 @@ def parse(content: Any) -> Instance[Any]:
         if name not in content:
             raise InputError(f"{name}: missing")
     problem = content["problem"]
-    if not isinstance(problem, str) or problem not in PROBLEMS:
-        raise InputError(f"problem: must be one of {', '.join(PROBLEMS)}, got {show(problem)}")
+    if not isinstance(problem, str) or problem not in FORMATS:
+        raise InputError(f"problem: must be one of {', '.join(FORMATS)}, got {show(problem)}")
     data = parse_data(problem, content["data"])
     return validated(Instance, {**content, "data": data}, root="")
 
 
 def parse_data(problem: str, content: Any) -> ProblemData:
     """The data of `problem` that the parsed JSON `content` describes. Raises InputError with paths from `data` on."""
-    return validated(PROBLEMS[problem].data, content)
+    return validated(FORMATS[problem], content)
 
 
 def dump(instance: Instance) -> dict[str, Any]:
@@ -138,11 +138,11 @@ def write_whole(path: Path, raw: bytes) -> None:
 
 
 def json_schema(problem: str) -> dict[str, Any]:
-    """JSON Schema (draft 2020-12) of the instance files of `problem`. Raises InputError for an unknown problem."""
-    if problem not in PROBLEMS:
-        raise InputError(f"problem: must be one of {', '.join(PROBLEMS)}, got {show(problem)}")
+    """JSON Schema (draft 2020-12) of the files of `problem`. Raises InputError for an unknown problem."""
+    if problem not in FORMATS:
+        raise InputError(f"problem: must be one of {', '.join(FORMATS)}, got {show(problem)}")
     envelope = Instance.model_json_schema(mode="validation")
-    data = PROBLEMS[problem].data.model_json_schema(mode="validation")
+    data = FORMATS[problem].model_json_schema(mode="validation")
     definitions = envelope.pop("$defs", {}) | data.pop("$defs", {})
     definitions.pop("ProblemData", None)
     envelope["properties"] |= {"problem": {"const": problem}, "data": data}

@@ -10,8 +10,18 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Protocol, TypeVar
 
+from instances.fields import ProblemData
+
 View = TypeVar("View", contravariant=True)
 Decided = TypeVar("Decided", covariant=True)
+
+
+class Workload(ProblemData):
+    """The `data` of a workload file: what arrives, and the cluster or cloud where it runs.
+
+    A world of the simulator runs it under a policy, and no method solves it. Its `sense` and `unit` are those of what
+    the world is about, so that a file can say what is known of the best policy.
+    """
 
 
 class RuleBroken(RuntimeError):

@@ -1,4 +1,4 @@
-"""The problems there are: for each the type of its data and its independent checker."""
+"""What files there are: problems, each with the type of its data and its independent checker, and workloads."""
 
 from __future__ import annotations
 
@@ -6,10 +6,11 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from instances.aryl import ArylElastic, ArylReclaim, check_elastic, check_reclaim
-from instances.boa import BoaAllocation, check_allocation
-from instances.eva import EvaPacking, check_packing
+from instances.aryl import ArylElastic, ArylLoaning, ArylReclaim, check_elastic, check_reclaim
+from instances.boa import BoaAllocation, BoaRenting, check_allocation
+from instances.eva import EvaCloud, EvaPacking, check_packing
 from instances.fields import ProblemData
+from instances.online import Workload
 from instances.options import Solution
 from instances.sia import SiaOracle, check_oracle
 from instances.verdict import Verdict
@@ -30,6 +31,10 @@ PROBLEMS: dict[str, Problem] = {
     "aryl-reclaim": Problem(ArylReclaim, check_reclaim),
     "sia-oracle": Problem(SiaOracle, check_oracle),
 }
+WORKLOADS: dict[str, type[Workload]] = {data.problem: data for data in (EvaCloud, BoaRenting, ArylLoaning)}
+"""What the simulator runs and no method solves; an instance of `sia-oracle` is a workload too."""
+FORMATS: dict[str, type[ProblemData]] = {name: problem.data for name, problem in PROBLEMS.items()} | WORKLOADS
+"""The type of the data of every file."""
 
 
 def check(data: ProblemData, solution: Solution) -> Verdict:

@@ -17,9 +17,10 @@ from instances import PROBLEMS, InputError, Instance, Options
 def methods_for(instance: Instance, names: Sequence[str]) -> list[Entry]:
     """The methods called `names` on `instance`; `all` stands for every one that fits it, `a.b:f` for a user's own.
 
-    Raises InputError for an unknown name, and for a method that is asked for but cannot take the instance.
+    Raises InputError for an unknown name, for a method that is asked for but cannot take the instance, and for a
+    workload.
     """
-    known = {entry.name: entry for entry in METHODS[instance.problem]}
+    known = {entry.name: entry for entry in _methods_of(instance)}
     chosen: dict[str, Entry] = {}
     for name in names:
         if name == "all":
@@ -35,6 +36,14 @@ def methods_for(instance: Instance, names: Sequence[str]) -> list[Entry]:
                 raise InputError(f"method: {name} cannot take {instance.name}: {why}")
             chosen[name] = known[name]
     return list(chosen.values())
+
+
+def _methods_of(instance: Instance) -> tuple[Entry, ...]:
+    """The methods of an instance's problem. Raises InputError for a workload, which no method solves."""
+    if instance.problem not in METHODS:
+        solved = ", ".join(METHODS)
+        raise InputError(f"{instance.name}: {instance.problem} is a workload, for simulate; methods solve {solved}")
+    return METHODS[instance.problem]
 
 
 def plan(instances: Sequence[Instance], names: Sequence[str], options: Options, instance_set: str = "") -> list[Run]:
@@ -75,8 +84,7 @@ def study_runs(sets: Sequence[InstanceSet], names: Sequence[str] | None, options
     problem has raises InputError.
     """
     if names:
-        problems = dict.fromkeys(s.instances[0].problem for s in sets)
-        known = {entry.name for problem in problems for entry in METHODS[problem]}
+        known = {entry.name for s in sets for entry in _methods_of(s.instances[0])}
         for name in names:
             if name != "all" and ":" not in name and name not in known:
                 raise InputError(
@@ -87,7 +95,7 @@ def study_runs(sets: Sequence[InstanceSet], names: Sequence[str] | None, options
 
 def _runs_of(s: InstanceSet, names: Sequence[str] | None, options: Options) -> list[Run]:
     wanted = list(names or s.methods)
-    here = {entry.name for entry in METHODS[s.instances[0].problem]}
+    here = {entry.name for entry in _methods_of(s.instances[0])}
     wanted = [name for name in wanted if name == "all" or ":" in name or name in here]
     if not wanted:
         return []

@@ -57,6 +57,7 @@ ONLINE_OF = {
         world=PoolsWorld.of,
         policies=POLICIES,
         unfit=_unfit,
+        problems=(SiaOracle.problem,),
         snapshot=snapshot,
         decision=decision,
         fallback=EarliestCutoff,

@@ -27,14 +27,15 @@ class Online:
     """How the workloads of one problem are simulated.
 
     `world(data)` makes the world. `policies`: names of policies, made anew from data and options. `unfit(name, data)`
-    tells why a policy cannot run. `snapshot`, `decision` and `fallback` make a policy of any method (`replan`).
-    `hours(data)`: hours of one unit of the world's clock. `baseline` is what others are compared with, `defaults` what
-    runs unless named, `slow` what is left out of `all`.
+    tells why a policy cannot run. `problems` are those that `snapshot` makes: with `decision` and `fallback` any method
+    of theirs is a policy (`replan`). `hours(data)`: hours of one unit of the world's clock. `baseline` is what others
+    are compared with, `defaults` what runs unless named, `slow` what is left out of `all`.
     """
 
     world: Callable[[Any], TabledWorld]
     policies: Policies
     unfit: Callable[[str, Any], str | None]
+    problems: tuple[str, ...]
     snapshot: Callable[[Any], Any]
     decision: Callable[[Any, Solution | None], Decision]
     fallback: Callable[[], Policy[Any, Any]]

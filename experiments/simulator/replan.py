@@ -33,7 +33,8 @@ class Decided:
 class Replan:
     """A policy that solves `snapshot(view)` with `solve` and does what `decision(view, solution)` says.
 
-    `snapshot` answers `None` where there is nothing to decide; `fallback` is a policy without a memory.
+    `snapshot` answers `None` where there is nothing to decide, and the very object of the time before where the problem
+    is still the same: then it is not solved again. `fallback` is a policy without a memory.
     """
 
     def __init__(
@@ -45,14 +46,19 @@ class Replan:
     ) -> None:
         self.solve, self.snapshot, self.decision, self.fallback = solve, snapshot, decision, fallback
         self.log: list[Decided] = []
+        self._solved: tuple[ProblemData, Result] | None = None
 
     def decide(self, view: Any) -> Any:
         data = self.snapshot(view)
         if data is None:
             return self.decision(view, None)
-        result = self.solve(data)
+        fresh = self._solved is None or self._solved[0] is not data
+        if self._solved is None or fresh:
+            self._solved = data, self.solve(data)
+        result = self._solved[1]
         why = None if result.solved else result.reason or (result.violations or (result.status,))[0]
-        self.log.append(
-            Decided(view.now, result.status, result.termination, result.objective, result.bound, result.gap, why)
-        )
+        if fresh or why:
+            self.log.append(
+                Decided(view.now, result.status, result.termination, result.objective, result.bound, result.gap, why)
+            )
         return self.fallback.decide(view) if why else self.decision(view, result.solution)

@@ -36,8 +36,9 @@ def online_of(instance: Instance) -> Online:
 
 def policy_names(problem: str) -> list[str]:
     """The policies of a problem's world, and the methods that become policies by re-planning."""
-    own = list(ONLINE[problem].policies)
-    return own + [entry.name for entry in METHODS[problem] if entry.name not in own]
+    online = ONLINE[problem]
+    methods = (entry.name for solved in online.problems for entry in METHODS[solved])
+    return list(dict.fromkeys([*online.policies, *methods]))
 
 
 @dataclass(frozen=True)
@@ -113,23 +114,22 @@ class Simulation:
             raise InputError(why)
         if self.policy in online.policies:
             return online.policies[self.policy](data, self.options)
-        entry = next(e for e in METHODS[self.workload.problem] if e.name == self.policy)
-        return self._replanned(online, entry)
+        return self._replanned(online, {problem: _entry(problem, self.policy) for problem in online.problems})
 
     def _own(self, online: Online, data: ProblemData) -> Policy[Any, Any]:
         """The policy that the user's function makes of a copy of the data; of one that returns a solution, a method."""
         made = resolve(self.policy, what="policy")(data.model_copy(deep=True))
         if isinstance(made, Mapping | Answer | Result):
-            return self._replanned(online, Entry(self.policy, self.policy))
+            return self._replanned(online, dict.fromkeys(online.problems, Entry(self.policy, self.policy)))
         if not callable(getattr(made, "decide", None)):
             name = type(made).__name__
             raise InputError(f"must return an object with decide(view), or a solution as a method does, got {name}")
         policy: Policy[Any, Any] = made
         return policy
 
-    def _replanned(self, online: Online, entry: Entry) -> Replan:
+    def _replanned(self, online: Online, entries: Mapping[str, Entry]) -> Replan:
         def solve(data: ProblemData) -> Result:
-            return apply(entry, Instance.of(data, self.workload.name), self.effective)
+            return apply(entries[data.problem], Instance.of(data, self.workload.name), self.effective)
 
         return Replan(solve, online.snapshot, online.decision, online.fallback())
 
@@ -142,6 +142,12 @@ class Simulation:
             options=self.effective.only(OPTION_NAMES),
             versions=versions(),
         )
+
+
+def _entry(problem: str, name: str) -> Entry:
+    """The method of this name; where a world has several problems and this one has none of the name, `exact`."""
+    known = {entry.name: entry for entry in METHODS[problem]}
+    return known.get(name, known["exact"])
 
 
 def chosen_policies(

@@ -1,6 +1,6 @@
 """BOA: Li, Berg, Mukhopadhyay, Harchol-Balter, "BOA Constrictor", and the short paper "How to Rent GPUs on a Budget".
 
-The problem `boa-allocation`, its data, its examples and generators, and its checker.
+The problem `boa-allocation` and the workload `boa-renting`: data, examples, generators, traces and checker.
 """
 
 from instances.boa.allocation import BoaAllocation, Epoch, GpuType, JobClass, hull_deviation, least_budget, least_cost
@@ -8,8 +8,9 @@ from instances.boa.arrays import WidthArrays, affordable_width, oversize, shares
 from instances.boa.budget import enough, granted, on_grid_from, planned, proven, within_budget
 from instances.boa.checker import check_allocation
 from instances.boa.examples import figure_1, newtrace
-from instances.boa.generators import random_allocation
+from instances.boa.generators import poisson_renting, random_allocation
 from instances.boa.hull import concave_hull
+from instances.boa.renting import BoaRenting, RentingClass, RentingEpoch, RentingJob
 from instances.boa.segments import Segments, merged_segments
 from instances.boa.speedup import Curve, Points, Speedup
 from instances.boa.tables import table
@@ -17,11 +18,15 @@ from instances.boa.traces import from_trace
 
 __all__ = [
     "BoaAllocation",
+    "BoaRenting",
     "Curve",
     "Epoch",
     "GpuType",
     "JobClass",
     "Points",
+    "RentingClass",
+    "RentingEpoch",
+    "RentingJob",
     "Segments",
     "Speedup",
     "WidthArrays",
@@ -40,6 +45,7 @@ __all__ = [
     "on_grid_from",
     "oversize",
     "planned",
+    "poisson_renting",
     "proven",
     "random_allocation",
     "shares",

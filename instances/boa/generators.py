@@ -1,4 +1,4 @@
-"""Random instances of `boa-allocation`, each from a seed."""
+"""Random instances of `boa-allocation` and workloads of `boa-renting`, each from a seed."""
 
 from __future__ import annotations
 
@@ -6,9 +6,13 @@ import numpy as np
 
 from instances.boa.allocation import BoaAllocation, Epoch, JobClass, least_budget
 from instances.boa.budget import on_grid_from
+from instances.boa.examples import newtrace
+from instances.boa.renting import BoaRenting, RentingClass, RentingEpoch, RentingJob
 from instances.boa.speedup import Points, Speedup
+from instances.boa.tables import table
 from instances.envelope import Instance
 from instances.errors import InputError
+from instances.validation import validated
 
 
 def random_allocation(
@@ -60,6 +64,48 @@ def random_allocation(
     shape = f"{classes}x{low if low == high else f'{low}-{high}'}x{widths}"
     source = f"generated: rescaling {rescale:g} of an epoch, budget {budget_over_least:g} times the least"
     return Instance.of(data, f"random-{shape}-rescale-{rescale:g}-budget-{budget_over_least:g}-seed-{seed}", source)
+
+
+def poisson_renting(
+    hours: float, seed: int, *, rate: float = 1.0, budget_over_load: float = 1.25, acquisition_seconds: float = 120.0
+) -> Instance[BoaRenting]:
+    """A workload of the five classes of newTrace, whose jobs arrive as Poisson processes at the trace's mean rates.
+
+    - `hours`: hours within which jobs arrive.
+    - `seed`: seed of all draws.
+    - `rate`: what the rates of arrival are multiplied with.
+    - `budget_over_load`: budget as a multiple of the load.
+    - `acquisition_seconds`: time to get a node of four GPUs.
+
+    Raises InputError for an argument out of range, or where no job arrives.
+    """
+    for name, value in (("hours", hours), ("rate", rate)):
+        if not np.isfinite(value) or value <= 0:
+            raise InputError(f"{name}: must be a number > 0, got {value}")
+    pause = table("applications").set_index("app")["rescale_seconds_sia"].to_dict()
+    classes = tuple(
+        RentingClass(
+            name=c.name,
+            arrivals_per_hour=rate * c.arrivals_per_hour,
+            rescale_seconds=float(pause[c.name]),
+            epochs=tuple(RentingEpoch(size_hours=e.size_hours, speedup=e.speedup) for e in c.epochs),
+        )
+        for c in newtrace().data.classes
+    )
+    rng = np.random.default_rng(seed)
+    arrivals = []
+    for c in classes:
+        times = np.sort(rng.uniform(0, 3600 * hours, rng.poisson(c.arrivals_per_hour * hours)))
+        arrivals += [(time, f"{c.name}-{k}", c.name) for k, time in enumerate(np.round(times, 3).tolist())]
+    content = {
+        "budget_gpus": budget_over_load * sum(c.believed.load for c in classes),
+        "gpus_per_node": 4,
+        "acquisition_seconds": acquisition_seconds,
+        "classes": classes,
+        "jobs": [RentingJob(id=job, job_class=name, arrival_seconds=time) for time, job, name in sorted(arrivals)],
+    }
+    source = f"newTrace's classes, Poisson arrivals over {hours:g} h, rates times {rate:g}, seed {seed}"
+    return Instance.of(validated(BoaRenting, content), f"boa-renting-{hours:g}h-seed-{seed}", source)
 
 
 def _random_class(

@@ -1,23 +1,29 @@
 """Eva: Chang and Venkataraman, "Eva: Cost-Efficient Cloud-Based Cluster Scheduling", EuroSys'25.
 
-doi 10.1145/3689031.3717483. The problem `eva-packing`: data, examples, generators, traces and checker.
+doi 10.1145/3689031.3717483. The problem `eva-packing` and the workload `eva-cloud`:
+data, examples, generators, traces and checker.
 """
 
 from instances.eva.arrays import PackingArrays, packing_arrays
 from instances.eva.checker import check_packing
+from instances.eva.cloud import CloudJob, CloudType, EvaCloud, TaskClass
 from instances.eva.examples import table_3
-from instances.eva.generators import table_7
+from instances.eva.generators import synthetic_cloud, table_7
 from instances.eva.packing import EvaPacking, InstanceType, Task, Throughput
-from instances.eva.rented import RentedInstance, continued
+from instances.eva.rented import RentedInstance, continued, most_kept
 from instances.eva.tables import ec2_types, interference, table
 from instances.eva.traces import alibaba, alive
 
 __all__ = [
+    "CloudJob",
+    "CloudType",
+    "EvaCloud",
     "EvaPacking",
     "InstanceType",
     "PackingArrays",
     "RentedInstance",
     "Task",
+    "TaskClass",
     "Throughput",
     "alibaba",
     "alive",
@@ -25,7 +31,9 @@ __all__ = [
     "continued",
     "ec2_types",
     "interference",
+    "most_kept",
     "packing_arrays",
+    "synthetic_cloud",
     "table",
     "table_3",
     "table_7",

@@ -1,14 +1,19 @@
-"""Random instances of `eva-packing`, each from a seed: samples of the workloads of Table 7."""
+"""Random instances of `eva-packing` and workloads of `eva-cloud`, each from a seed: samples of Table 7."""
 
 from __future__ import annotations
 
 import random
 from collections import Counter
-from typing import Literal
+from collections.abc import Mapping
+from typing import Any, Literal
+
+import numpy as np
 
 from instances.envelope import Instance
-from instances.eva.packing import DEFAULT, EvaPacking, Objective, Task
-from instances.eva.tables import GPU_FAMILY, RESOURCES, ec2_types, interference, table
+from instances.errors import InputError
+from instances.eva.cloud import CloudJob, EvaCloud, TaskClass
+from instances.eva.packing import DEFAULT, Demands, EvaPacking, Objective, Task, Throughput
+from instances.eva.tables import GPU_FAMILY, RESOURCES, cloud_types, ec2_types, interference, table
 
 Rows = Literal["nine", "ten"]
 
@@ -35,10 +40,7 @@ def table_7(n: int, seed: int, *, rows: Rows = "nine", objective: Objective = "c
         Task(
             workload=row["name"],
             count=count[i],
-            demand={
-                DEFAULT: _amounts(row["gpu"], row["cpu_c7i_r7i"], row["ram_gb"]),
-                GPU_FAMILY: _amounts(row["gpu"], row["cpu_p3"], row["ram_gb"]),
-            },
+            demand=_demand(row),
             tasks_in_job=int(row["tasks_per_job"]) if row["tasks_per_job"] > 1 else None,
         )
         for i, row in enumerate(workloads.to_dict("records"))
@@ -53,6 +55,74 @@ def table_7(n: int, seed: int, *, rows: Rows = "nine", objective: Objective = "c
     )
     name = f"eva-table-7-{rows}-{objective}-{n}-seed-{seed}"
     return Instance.of(data, name, f"Eva (EuroSys'25), Table 7: {n} tasks of {rows} workloads, seed {seed}")
+
+
+def synthetic_cloud(
+    n: int,
+    seed: int,
+    *,
+    gap_minutes: float = 20.0,
+    hours: tuple[float, float] = (0.5, 3.0),
+    delay_factor: float = 1.0,
+    throughput: float | None = None,
+) -> Instance[EvaCloud]:
+    """A workload of `n` jobs drawn uniformly from Table 7, with replacement, as in the experiments of section 6.2.
+
+    - `n`, `seed`: number of jobs, and the seed of all draws.
+    - `gap_minutes`: mean time between arrivals, which are a Poisson process.
+    - `hours`: shortest and longest duration of a job, hours; durations are uniform, in whole seconds.
+    - `delay_factor`: what the jobs' delays are multiplied with, as in Figure 5.
+    - `throughput`: of every task beside one other, as in Figure 4; without it that of Figure 1.
+
+    Raises InputError for a number out of range.
+    """
+    shortest, longest = hours
+    limits = [("n", n, 1), ("gap_minutes", gap_minutes, 0), ("hours", shortest, 1e-3), ("hours", longest, shortest)]
+    for name, value, least in [*limits, ("delay_factor", delay_factor, 0)]:
+        if not np.isfinite(value) or value < least:
+            raise InputError(f"{name}: must be a number >= {least:g}, got {value}")
+    rng = np.random.default_rng(seed)
+    rows = table("workloads").to_dict("records")
+    drawn = [rows[i] for i in rng.integers(len(rows), size=n)]
+    arrivals = np.round(np.cumsum(rng.exponential(60 * gap_minutes, n))).tolist()
+    durations = np.round(3600 * rng.uniform(shortest, longest, n)).tolist()
+    classes = tuple(_task_class(row, delay_factor) for row in rows if row in drawn)
+    workloads = {c.workload: c.workload for c in classes}
+    data = EvaCloud(
+        resources=RESOURCES,
+        instance_types=cloud_types("physical_cores"),
+        classes=classes,
+        jobs=tuple(
+            CloudJob(
+                id=f"j{i}",
+                arrival_seconds=arrival,
+                duration_seconds=duration,
+                tasks={row["name"]: int(row["tasks_per_job"])},
+            )
+            for i, (row, arrival, duration) in enumerate(zip(drawn, arrivals, durations, strict=True))
+        ),
+        throughput=interference(workloads) if throughput is None else Throughput(default=throughput),
+        period_seconds=300.0,
+    )
+    return Instance.of(data, f"eva-cloud-{n}-seed-{seed}", f"Eva (EuroSys'25), Table 7: {n} jobs, seed {seed}")
+
+
+def _task_class(row: Mapping[Any, Any], delay_factor: float) -> TaskClass:
+    """The class of a row of Table 7 with the delays of the artifact's simulation."""
+    delays = {"fetch": "fetch", "build": "build_image", "init": "init", "kill": "kill", "upload": "upload"}
+    return TaskClass(
+        name=row["name"],
+        workload=row["name"].split("-")[0],
+        demand=_demand(row),
+        **{f"{ours}_seconds": delay_factor * row[f"{theirs}_delay_s"] for ours, theirs in delays.items()},
+    )
+
+
+def _demand(row: Mapping[Any, Any]) -> Demands:
+    return {
+        DEFAULT: _amounts(row["gpu"], row["cpu_c7i_r7i"], row["ram_gb"]),
+        GPU_FAMILY: _amounts(row["gpu"], row["cpu_p3"], row["ram_gb"]),
+    }
 
 
 def _amounts(*amounts: float) -> dict[str, float]:

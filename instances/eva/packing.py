@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping, Sequence
 from math import gcd
 from typing import Annotated, ClassVar, Literal, Self
 
@@ -24,6 +24,7 @@ from instances.fields import (
 )
 
 Amounts = Mapping[Name, NonNegative]
+Demands = Mapping[Name, Amounts]
 Objective = Literal["cost", "net-saving"]
 DEFAULT = "default"
 LARGEST_TOTAL = 2**63 - 1  # A total price, in price units, must fit a 64-bit integer.
@@ -47,7 +48,7 @@ class Task(Frozen):
 
     workload: Name
     count: PositiveCount
-    demand: Mapping[Name, Amounts]
+    demand: Demands
     job: Name | None = None
     tasks_in_job: PositiveCount | None = None
 
@@ -58,7 +59,12 @@ class Task(Frozen):
 
     def demand_on(self, family: str) -> Amounts:
         """The demand on an instance of `family`."""
-        return self.demand.get(family, self.demand[DEFAULT])
+        return demand_on(self.demand, family)
+
+
+def demand_on(demand: Demands, family: str) -> Amounts:
+    """The demand on an instance of `family`."""
+    return demand.get(family, demand[DEFAULT])
 
 
 class Throughput(Frozen):
@@ -103,46 +109,19 @@ class EvaPacking(ProblemData):
     @model_validator(mode="after")
     def _validate(self) -> Self:
         refuse_duplicates("resources", self.resources)
-        refuse_duplicates("instance_types", (k.name for k in self.instance_types))
+        refuse_types(self.instance_types, self.resources)
         refuse_duplicates("tasks", (t.key for t in self.tasks))
-        for i, kind in enumerate(self.instance_types):
-            if kind.family == DEFAULT:
-                refuse(f"instance_types[{i}].family", "must not be the word for every other family", DEFAULT)
-            self._validate_amounts(f"instance_types[{i}].capacity", kind.capacity)
         for i, task in enumerate(self.tasks):
-            self._validate_task(f"tasks[{i}]", task)
+            refuse_demand(f"tasks[{i}]", task.key, task.demand, self.instance_types, self.resources)
         self._validate_jobs()
         self._validate_totals()
         if self.throughput is not None:
-            self._validate_throughput(self.throughput)
+            refuse_pairs(self.throughput, {task.workload for task in self.tasks})
         return self
-
-    def _validate_amounts(self, path: str, amounts: Amounts) -> None:
-        for name in amounts:
-            if name not in self.resources:
-                refuse(path, f"unknown resource, must be one of {', '.join(self.resources)}", name)
-        for name in self.resources:
-            if name not in amounts:
-                refuse(f"{path}.{name}", "missing")
-
-    def _validate_task(self, path: str, task: Task) -> None:
-        if DEFAULT not in task.demand:
-            refuse(f"{path}.demand.{DEFAULT}", "missing")
-        families = self.families
-        for family, amounts in task.demand.items():
-            if family != DEFAULT and family not in families:
-                refuse(f"{path}.demand", f"unknown family, must be {DEFAULT} or one of {', '.join(families)}", family)
-            self._validate_amounts(f"{path}.demand.{family}", amounts)
-        if not any(self.fits(task, kind) for kind in self.instance_types):
-            largest = {r: max(k.capacity[r] for k in self.instance_types) for r in self.resources}
-            short = [r for r in self.resources if min(d[r] for d in task.demand.values()) > largest[r]]
-            why = "".join(f"; the largest has {largest[r]:g} {r}" for r in short[:1])
-            refuse(path, f"fits on no instance type{why}", task.key)
 
     def fits(self, task: Task, kind: InstanceType) -> bool:
         """Whether a task fits alone on an instance of the type."""
-        demand = task.demand_on(kind.family)
-        return all(demand[r] <= kind.capacity[r] for r in self.resources)
+        return fits(task.demand, kind)
 
     def _validate_jobs(self) -> None:
         listed: dict[str, int] = {}
@@ -182,13 +161,56 @@ class EvaPacking(ProblemData):
             if total + (task.tasks_in_job or 0) * price > LARGEST_TOTAL:
                 refuse(f"tasks[{i}].tasks_in_job", too_much, task.tasks_in_job)
 
-    def _validate_throughput(self, throughput: Throughput) -> None:
-        workloads, seen = {t.workload for t in self.tasks}, set()
-        for i, (workload, beside, _) in enumerate(throughput.pairwise):
-            path = f"throughput.pairwise[{i}]"
-            for j, name in enumerate((workload, beside)):
-                if name not in workloads:
-                    refuse(f"{path}[{j}]", "unknown workload", name)
-            if (workload, beside) in seen:
-                refuse(path, "must be unique", f"{workload}, {beside}")
-            seen.add((workload, beside))
+
+def fits(demand: Demands, kind: InstanceType) -> bool:
+    """Whether one task of this demand fits on an instance of the type."""
+    return all(amount <= kind.capacity[resource] for resource, amount in demand_on(demand, kind.family).items())
+
+
+def refuse_types(kinds: Sequence[InstanceType], resources: Sequence[str]) -> None:
+    """Refuse names that occur twice, the family `default`, and capacities of other resources than `resources`."""
+    refuse_duplicates("instance_types", (kind.name for kind in kinds))
+    for i, kind in enumerate(kinds):
+        if kind.family == DEFAULT:
+            refuse(f"instance_types[{i}].family", "must not be the word for every other family", DEFAULT)
+        _refuse_amounts(f"instance_types[{i}].capacity", kind.capacity, resources)
+
+
+def refuse_demand(
+    path: str, name: str, demand: Demands, kinds: Sequence[InstanceType], resources: Sequence[str]
+) -> None:
+    """Refuse at `path` a demand of the task `name` that is incomplete, of an unknown family, or fits on no type."""
+    if DEFAULT not in demand:
+        refuse(f"{path}.demand.{DEFAULT}", "missing")
+    families = tuple(dict.fromkeys(kind.family for kind in kinds))
+    for family, amounts in demand.items():
+        if family != DEFAULT and family not in families:
+            refuse(f"{path}.demand", f"unknown family, must be {DEFAULT} or one of {', '.join(families)}", family)
+        _refuse_amounts(f"{path}.demand.{family}", amounts, resources)
+    if not any(fits(demand, kind) for kind in kinds):
+        largest = {r: max(kind.capacity[r] for kind in kinds) for r in resources}
+        short = [r for r in resources if min(d[r] for d in demand.values()) > largest[r]]
+        why = "".join(f"; the largest has {largest[r]:g} {r}" for r in short[:1])
+        refuse(path, f"fits on no instance type{why}", name)
+
+
+def _refuse_amounts(path: str, amounts: Amounts, resources: Sequence[str]) -> None:
+    for name in amounts:
+        if name not in resources:
+            refuse(path, f"unknown resource, must be one of {', '.join(resources)}", name)
+    for name in resources:
+        if name not in amounts:
+            refuse(f"{path}.{name}", "missing")
+
+
+def refuse_pairs(throughput: Throughput, workloads: Collection[str]) -> None:
+    """Refuse pairs of workloads that there are not, and pairs listed twice."""
+    seen = set()
+    for i, (workload, beside, _) in enumerate(throughput.pairwise):
+        path = f"throughput.pairwise[{i}]"
+        for j, name in enumerate((workload, beside)):
+            if name not in workloads:
+                refuse(f"{path}[{j}]", "unknown workload", name)
+        if (workload, beside) in seen:
+            refuse(path, "must be unique", f"{workload}, {beside}")
+        seen.add((workload, beside))

@@ -73,7 +73,33 @@ def _most_in_common(planned: RentedInstance, free: Iterable[RentedInstance]) -> 
     best, most = None, 0
     for old in free:
         if old.instance_type == planned.instance_type:
-            common = sum(min(k, old.tasks.get(key, 0)) for key, k in planned.tasks.items())
+            common = _common(planned, old)
             if common > most:
                 best, most = old, common
     return best
+
+
+def most_kept(current: Sequence[RentedInstance], planned: Sequence[RentedInstance]) -> tuple[RentedInstance, ...]:
+    """The planned configuration, in order, with the ids of current instances such that the most tasks stay.
+
+    Where several choices keep as many, the one that continues the most instances: also one with no task in common need
+    not be rented anew. Raises InputError where a current instance has no id, or two share one.
+    """
+    from scipy.optimize import linear_sum_assignment  # only where a running cluster is planned anew
+
+    types = _types(current)
+    found = list(planned)
+    for kind in dict.fromkeys(types.values()):
+        old = [instance for instance in current if instance.instance_type == kind]
+        new = [j for j, instance in enumerate(planned) if instance.instance_type == kind]
+        step = min(len(old), len(new)) + 1  # a task that stays outweighs all instances that are continued
+        worth = [[step * _common(planned[j], instance) + 1 for instance in old] for j in new]
+        if worth:
+            for row, column in zip(*linear_sum_assignment(worth, maximize=True), strict=True):
+                found[new[row]] = replace(planned[new[row]], id=old[column].id)
+    return tuple(found)
+
+
+def _common(one: RentedInstance, other: RentedInstance) -> int:
+    """Tasks that two instances have in common."""
+    return sum(min(k, other.tasks.get(key, 0)) for key, k in one.tasks.items())

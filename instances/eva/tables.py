@@ -7,6 +7,7 @@ from importlib.resources import files
 
 import pandas as pd
 
+from instances.eva.cloud import CloudType
 from instances.eva.packing import InstanceType, Throughput
 
 RESOURCES = ("gpu", "cpu", "ram_gb")
@@ -36,6 +37,23 @@ def ec2_types(cpu: str = "physical_cores") -> tuple[InstanceType, ...]:
             usd_per_hour=float(row["usd_per_hour"]),
         )
         for row in table("instance_types").to_dict("records")
+    )
+
+
+def cloud_types(cpu: str = "physical_cores") -> tuple[CloudType, ...]:
+    """The types of `ec2_types` with the delays of the artifact's simulation; set-up is the start of the worker."""
+    rows = table("instance_types").to_dict("records")
+    return tuple(
+        CloudType(
+            name=kind.name,
+            family=kind.family,
+            capacity=kind.capacity,
+            usd_per_hour=kind.usd_per_hour,
+            acquisition_seconds=float(row["instantiate_delay_s"]),
+            setup_seconds=float(row["run_worker_delay_s"] + row["worker_register_delay_s"]),
+            termination_seconds=float(row["terminate_delay_s"]),
+        )
+        for kind, row in zip(ec2_types(cpu), rows, strict=True)
     )
 
 

@@ -1,0 +1,113 @@
+"""The data of `aryl-loaning`: jobs that arrive at a training cluster that borrows inference servers (Aryl, 2 to 5)."""
+
+from __future__ import annotations
+
+from typing import Annotated, ClassVar, Literal, Self
+
+from pydantic import Field, model_validator
+
+from instances.aryl.elastic import ElasticJob
+from instances.fields import (
+    Count,
+    Frozen,
+    NonNegative,
+    Positive,
+    PositiveCount,
+    PositiveRatio,
+    Share,
+    refuse,
+    refuse_duplicates,
+)
+from instances.online import Workload
+
+PositiveShare = Annotated[PositiveRatio, Field(le=1)]
+
+
+class LoaningJob(ElasticJob):
+    """A job that arrives, of base and flexible workers, and what the scheduler knows of it.
+
+    `any_gpu`: it may run on loaned servers. `heterogeneous`: its workers may be on both kinds at once. A job that is
+    preempted goes on where it was if it is `checkpointed`, and begins anew if not. `predicted_running_time` is what
+    policies take for `min_running_time`, by default the truth.
+    """
+
+    arrival_seconds: NonNegative
+    any_gpu: Annotated[bool, Field(strict=True)] = False
+    heterogeneous: Annotated[bool, Field(strict=True)] = False
+    checkpointed: Annotated[bool, Field(strict=True)] = False
+    predicted_running_time: Positive | None = None
+
+    @property
+    def predicted_work(self) -> float:
+        """Worker-seconds to be done, as policies believe."""
+        return (self.predicted_running_time or self.min_running_time) * self.max_workers
+
+
+class InferenceLoad(Frozen):
+    """The share of inference servers in use in each step of `step_seconds`; after the last step all of them are."""
+
+    step_seconds: Positive
+    use: Annotated[tuple[Share, ...], Field(min_length=1)]
+
+    def at(self, seconds: float) -> float:
+        """The share in use at a time."""
+        step = int(seconds // self.step_seconds)
+        return self.use[step] if step < len(self.use) else 1.0
+
+
+class ArylLoaning(Workload):
+    """A training cluster, and an inference cluster that lends it the servers that it does not use.
+
+    Every `orchestrator_period_seconds` the inference cluster lends what the load and the `headroom` leave, or takes
+    back what it needs. A loaned GPU has `loaned_speed` of the speed of a training GPU; with `loaned_workers` `"slow"` a
+    worker has as many GPUs there and is so much slower, with `"wide"` it has so many more GPUs and is as fast. A
+    preempted job loses `preemption_seconds` beside its progress. Workers may change at every event, or where there is a
+    `scheduling_period_seconds` at multiples of it. With `grouped` placement base and flexible workers share no loaned
+    server (section 5.3).
+    """
+
+    problem: ClassVar[str] = "aryl-loaning"
+
+    training_servers: PositiveCount
+    inference_servers: Count
+    gpus_per_server: PositiveCount
+    loaned_speed: PositiveShare
+    loaned_workers: Literal["slow", "wide"] = "slow"
+    inference_load: InferenceLoad
+    headroom: Share = 0.0
+    orchestrator_period_seconds: Positive
+    scheduling_period_seconds: NonNegative = 0.0
+    preemption_seconds: NonNegative = 0.0
+    scaling_loss: Share = 0.0
+    heterogeneous_speed: PositiveShare = 1.0
+    placement: Literal["grouped", "plain"] = "grouped"
+    jobs: Annotated[tuple[LoaningJob, ...], Field(min_length=1)]
+
+    @property
+    def unit(self) -> str:
+        """Unit of the mean completion time, which is to be small."""
+        return "seconds"
+
+    @property
+    def loaned_worth(self) -> float:
+        """What a loaned GPU counts as in the GPUs of a worker: 1, or less where workers are wider there."""
+        return 1.0 if self.loaned_workers == "slow" else self.loaned_speed
+
+    def lendable(self, seconds: float) -> int:
+        """Servers that the inference cluster can do without at a time."""
+        spare = 1 - self.inference_load.at(seconds) - self.headroom
+        return max(0, int(spare * self.inference_servers + 1e-9))  # what a product of shares loses to rounding
+
+    @model_validator(mode="after")
+    def _validate(self) -> Self:
+        refuse_duplicates("jobs", (job.id for job in self.jobs))
+        for i, job in enumerate(self.jobs):
+            if job.max_workers < job.min_workers:
+                refuse(f"jobs[{i}].max_workers", f"must be >= min_workers, {job.min_workers}", job.max_workers)
+            if job.gpus_per_worker > self.gpus_per_server:
+                what = f"must be <= {self.gpus_per_server}, the GPUs of a server"
+                refuse(f"jobs[{i}].gpus_per_worker", what, job.gpus_per_worker)
+            room = self.training_servers * (self.gpus_per_server // job.gpus_per_worker)
+            if job.min_workers > room:
+                refuse(f"jobs[{i}].min_workers", f"must be <= {room}, what the training servers hold", job.min_workers)
+        return self

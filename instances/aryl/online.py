@@ -1,0 +1,185 @@
+"""Aryl online: the view of a scheduler with loaned servers, its decision, and the exact problems of a moment."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Literal
+
+from instances.aryl.elastic import ArylElastic, ElasticJob
+from instances.aryl.reclaim import ArylReclaim, LoanedJob
+from instances.fields import STEPS
+from instances.online import Decision
+from instances.options import Solution
+
+Kind = Literal["training", "loaned"]
+Part = Literal["base", "flexible"]
+
+
+@dataclass(frozen=True, slots=True)
+class ServerState:
+    """A training server or one on loan; `group` is what it hosts where placement is grouped, `None` while empty."""
+
+    id: str
+    kind: Kind
+    gpus: int
+    free_gpus: int
+    group: Part | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class JobState:
+    """An unfinished job: it runs where it has base workers, and waits where it has none.
+
+    `remaining_work`: worker-seconds, as policies believe. `base`, `flexible`: workers by server.
+    """
+
+    id: str
+    arrival_seconds: float
+    min_workers: int
+    max_workers: int
+    gpus_per_worker: int
+    remaining_work: float
+    base: Mapping[str, int] = field(default_factory=dict)
+    flexible: Mapping[str, int] = field(default_factory=dict)
+    any_gpu: bool = False
+    heterogeneous: bool = False
+    checkpointed: bool = False
+    preemptions: int = 0
+
+    @property
+    def running(self) -> bool:
+        """Whether the job has its base workers."""
+        return bool(self.base)
+
+    @property
+    def base_gpus(self) -> int:
+        """GPUs of the base demand."""
+        return self.min_workers * self.gpus_per_worker
+
+    @property
+    def base_seconds(self) -> float:
+        """Seconds left on the base demand, at the speed of training GPUs."""
+        return self.remaining_work / self.min_workers
+
+
+@dataclass(frozen=True)
+class View:
+    """A training cluster with loaned servers at one moment, by ids, in read-only mappings.
+
+    Parameters:
+
+    - `now`: seconds.
+    - `servers`: training servers and those on loan.
+    - `jobs`: unfinished jobs in order of arrival.
+    - `reclaim`: how many loaned servers have to go back now; then only that is asked, and the rest at the same moment
+      once they are gone.
+    - `loaned_worth`: what a loaned GPU counts as in the GPUs of a worker (`ArylLoaning.loaned_worth`).
+    - `scaling_loss`: share of throughput that each worker beyond the midpoint of a job's range costs.
+    - `arrived`, `finished`, `preempted`: jobs since the policy was last asked, by id.
+    """
+
+    now: float
+    servers: Mapping[str, ServerState]
+    jobs: Mapping[str, JobState]
+    reclaim: int = 0
+    loaned_worth: float = 1.0
+    scaling_loss: float = 0.0
+    arrived: Sequence[str] = field(default=())
+    finished: Sequence[str] = field(default=())
+    preempted: Sequence[str] = field(default=())
+
+
+@dataclass(frozen=True)
+class Allocation(Decision):
+    """The workers of every job that is to run from now on, in the order in which they are placed.
+
+    A running job keeps its base workers; of a job that is not named only those are left. `give_back`: the loaned
+    servers that go back, where that is asked.
+    """
+
+    workers: Mapping[str, int] = field(default_factory=dict)
+    give_back: tuple[str, ...] = ()
+
+
+def snapshot(view: View) -> ArylReclaim | ArylElastic | None:
+    """The reclaiming problem where servers have to go back, else that of spare workers; `None` where there is none."""
+    return reclaiming(view) if view.reclaim else spare_workers(view)
+
+
+def decision(view: View, solution: Solution | None) -> Allocation:
+    """The servers that `solution` gives back, where that is asked; else the workers of all jobs that are to run.
+
+    Those are the jobs that run, and the waiting ones that `admitted` lets start; elastic jobs have the workers of the
+    solution, the others, and all of them without a solution, their base workers.
+    """
+    if view.reclaim:
+        return Allocation(give_back=() if solution is None else tuple(solution["servers"]))
+    workers = {name: view.jobs[name].min_workers for name in admitted(view)[0]}
+    return Allocation(workers=workers if solution is None else workers | solution["workers"])
+
+
+def reclaiming(view: View) -> ArylReclaim:
+    """Which of the loaned servers go back: all of them with the jobs that have workers there."""
+    loaned = [server.id for server in view.servers.values() if server.kind == "loaned"]
+    known, jobs = set(loaned), []
+    for job in view.jobs.values():
+        base = {server: workers for server, workers in job.base.items() if server in known}
+        flexible = tuple(server for server in job.flexible if server in known and server not in base)
+        if base or flexible:
+            gpus = tuple(workers * job.gpus_per_worker for workers in base.values())
+            jobs.append(LoanedJob(id=job.id, servers=tuple(base), flexible_servers=flexible, gpus=gpus))
+    return ArylReclaim(servers=tuple(loaned), jobs=tuple(jobs), reclaim=min(view.reclaim, len(loaned)))
+
+
+def spare_workers(view: View) -> ArylElastic | None:
+    """Who gets the GPUs that base demands leave (section 5.2, phase two), among jobs that run or are to start.
+
+    The problem has the elastic jobs alone, with the work that is left of them, and counts GPUs, not servers; loaned
+    ones count as what they are worth. `None` where there is no elastic job.
+    """
+    names, free = admitted(view)
+    elastic = [job for job in map(view.jobs.__getitem__, names) if job.max_workers > job.min_workers]
+    if not elastic:
+        return None
+    jobs = tuple(
+        ElasticJob(
+            id=job.id,
+            min_workers=job.min_workers,
+            max_workers=job.max_workers,
+            gpus_per_worker=job.gpus_per_worker,
+            min_running_time=max(job.remaining_work / job.max_workers, 1 / STEPS),
+        )
+        for job in elastic
+    )
+    capacity = sum(job.base_gpus for job in elastic) + free
+    return ArylElastic(
+        capacity_gpus=float(capacity), jobs=jobs, objective="jct-reduction", scaling_loss=view.scaling_loss
+    )
+
+
+def admitted(view: View) -> tuple[list[str], int]:
+    """The jobs that run or are to start, and the GPUs that their base demands leave (section 5.2, phase one).
+
+    Running jobs come first, then those that wait, the shortest on its base demand first; a job that does not fit is
+    passed over. Jobs that may use any GPU go to loaned servers where there is room. Flexible workers count as free.
+    """
+    free: dict[Kind, float] = {"training": 0.0, "loaned": 0.0}
+    for server in view.servers.values():
+        free[server.kind] += server.gpus * (view.loaned_worth if server.kind == "loaned" else 1)
+    running = [job for job in view.jobs.values() if job.running]
+    for job in running:
+        for name, workers in job.base.items():
+            free[view.servers[name].kind] -= workers * job.gpus_per_worker
+    names = [job.id for job in running]
+    for job in sorted((job for job in view.jobs.values() if not job.running), key=lambda job: job.base_seconds):
+        places: tuple[Kind, ...] = ("loaned", "training") if job.any_gpu else ("training",)
+        fits = next((place for place in places if job.base_gpus <= free[place]), None)
+        if fits is not None:
+            free[fits] -= job.base_gpus
+            names.append(job.id)
+        elif job.heterogeneous and job.base_gpus <= free["training"] + free["loaned"]:
+            free["loaned"] -= job.base_gpus - free["training"]
+            free["training"] = 0.0
+            names.append(job.id)
+    return names, int(free["training"] + free["loaned"])

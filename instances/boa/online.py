@@ -1,0 +1,125 @@
+"""BOA online: the view of a renter of nodes, the widths it answers, and the allocation problem behind them."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from instances.boa.allocation import BoaAllocation, JobClass, least_budget
+from instances.boa.budget import on_grid_from
+from instances.fields import LARGEST
+from instances.online import Decision
+from instances.options import Solution
+
+
+@dataclass(frozen=True, slots=True)
+class JobState:
+    """An unfinished job.
+
+    `epoch` counts from 0; `remaining_hours` is what policies believe to be left of it on one GPU. `width`: the GPUs
+    that it holds, 0 in the queue. It makes no progress before `paused_until` (seconds), while it is rescaled.
+    """
+
+    id: str
+    job_class: str
+    arrival_seconds: float
+    epoch: int
+    remaining_hours: float
+    width: int = 0
+    paused_until: float | None = None
+    rescalings: int = 0
+    requested_gpus: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class NodeState:
+    """A rented node that is not marked for release: it is there from `ready_at` (seconds) on, and has `free_gpus`."""
+
+    id: str
+    ready_at: float
+    free_gpus: int
+
+
+@dataclass(frozen=True)
+class View:
+    """A cloud of rented nodes at one moment, by ids, in read-only mappings.
+
+    Parameters:
+
+    - `now`: seconds.
+    - `gpus_per_node`: GPUs of a node.
+    - `jobs`: unfinished jobs in order of arrival.
+    - `nodes`: what is rented, in the order in which it was.
+    - `believed`: the allocation problem as it is believed to be now, one object until it is estimated anew.
+    - `arrived`, `finished`: jobs since the policy was last asked, by id.
+    """
+
+    now: float
+    gpus_per_node: int
+    jobs: Mapping[str, JobState]
+    nodes: Mapping[str, NodeState]
+    believed: BoaAllocation
+    arrived: Sequence[str] = field(default=())
+    finished: Sequence[str] = field(default=())
+
+
+@dataclass(frozen=True)
+class Widths(Decision):
+    """The width of every job from now on, and the nodes to have.
+
+    GPUs are given in the order of `widths`; where the nodes do not suffice, the last jobs wait for more of them.
+    """
+
+    widths: Mapping[str, int] = field(default_factory=dict)
+    nodes: int = 0
+
+
+def believed(classes: Sequence[JobClass], budget: float, max_width: int | None = None) -> BoaAllocation:
+    """The allocation problem of classes as they are estimated.
+
+    A budget that the estimates say is too small is raised to the least that pays for them: a policy has to go on.
+    """
+
+    def problem(money: float) -> BoaAllocation:
+        return BoaAllocation(budget=money, classes=tuple(classes), widths="integer", max_width=max_width)
+
+    return problem(max(budget, on_grid_from(least_budget(problem(LARGEST)))))
+
+
+def snapshot(view: View) -> BoaAllocation | None:
+    """The allocation problem as it is believed to be now, the same object until that changes; `None` without a job."""
+    return view.believed if view.jobs else None
+
+
+def decision(view: View, solution: Solution | None) -> Widths:
+    """The widths that `solution` gives to the classes of the jobs in their epochs, and as many nodes as they fill.
+
+    Of a solution with several paths for a class each job follows one, drawn by its id for good. Jobs that hold GPUs
+    come first, then those that wait, each in order of arrival. Without a solution all stays as it is.
+    """
+    if solution is None:
+        return _with_nodes(view, {job.id: job.width for job in view.jobs.values()})
+    order = sorted(view.jobs.values(), key=lambda job: job.width == 0)
+    return _with_nodes(view, {job.id: _width(solution, job) for job in order})
+
+
+def _with_nodes(view: View, widths: Mapping[str, int]) -> Widths:
+    return Widths(widths=widths, nodes=-(-sum(widths.values()) // view.gpus_per_node))
+
+
+def _width(solution: Solution, job: JobState) -> int:
+    if "paths" not in solution:
+        return int(solution["widths"][job.job_class][job.epoch])
+    paths = solution["paths"][job.job_class]
+    left = drawn(job.id)
+    for path in paths:
+        left -= path["probability"]
+        if left < 0:
+            return int(path["widths"][job.epoch])
+    return int(paths[-1]["widths"][job.epoch])  # probabilities add up to 1 but for rounding
+
+
+def drawn(job: str) -> float:
+    """A number in [0, 1) that a job's id decides, evenly spread over the ids."""
+    return int.from_bytes(hashlib.sha256(job.encode()).digest()[:6]) / 2**48

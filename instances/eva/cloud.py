@@ -1,0 +1,111 @@
+"""The data of `eva-cloud`: jobs that arrive at a cloud of instance types with delays (Eva, sections 2.2 and 6.1)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Annotated, ClassVar, Self
+
+from pydantic import Field, model_validator
+
+from instances.eva.packing import Demands, InstanceType, Throughput, refuse_demand, refuse_pairs, refuse_types
+from instances.fields import Frozen, Name, NonNegative, Positive, PositiveCount, Share, refuse, refuse_duplicates
+from instances.online import Workload
+
+JOB_SIGN = "@"  # between a task's class and its job, in the name of a task of `eva-packing`
+
+
+class CloudType(InstanceType):
+    """An instance type with its delays.
+
+    It is billed from `acquisition_seconds` after the order on, takes tasks `setup_seconds` later, and is billed until
+    `termination_seconds` after the order to end it.
+    """
+
+    acquisition_seconds: NonNegative
+    setup_seconds: NonNegative
+    termination_seconds: NonNegative = 0.0
+
+    @property
+    def plain(self) -> InstanceType:
+        """The type as `eva-packing` has it, without delays."""
+        return InstanceType(name=self.name, family=self.family, capacity=self.capacity, usd_per_hour=self.usd_per_hour)
+
+
+class TaskClass(Frozen):
+    """A class of tasks, alike in demand and delays; what is learned of throughput is learned of classes.
+
+    `workload` is what the tasks run: it decides how they slow each other down, and is the image that they need. A
+    launch takes `fetch_seconds`, and `build_seconds` more where the image was never on the instance; once all tasks of
+    a job are launched, the job needs the longest of their `init_seconds` before it makes progress. A task that is to
+    move works on for `kill_seconds`, and then takes room on the instance that it leaves for `upload_seconds`.
+
+    With `iterations_per_second`, the speed alone on an instance, work is counted in whole iterations.
+    """
+
+    name: Name
+    workload: Name
+    demand: Demands
+    fetch_seconds: NonNegative = 0.0
+    build_seconds: NonNegative = 0.0
+    init_seconds: NonNegative = 0.0
+    kill_seconds: NonNegative = 0.0
+    upload_seconds: NonNegative = 0.0
+    iterations_per_second: Positive | None = None
+
+
+class CloudJob(Frozen):
+    """A job that arrives, and runs for `duration_seconds` at full speed; `tasks`: how many of each class it has.
+
+    It makes progress while all of its tasks are launched, at the speed of the slowest.
+    """
+
+    id: Name
+    arrival_seconds: NonNegative
+    duration_seconds: Positive
+    tasks: Annotated[Mapping[Name, PositiveCount], Field(min_length=1)]
+
+    @property
+    def size(self) -> int:
+        """Number of tasks."""
+        return sum(self.tasks.values())
+
+
+class EvaCloud(Workload):
+    """A cloud where instances are rented for jobs; every `period_seconds` the configuration may change.
+
+    `throughput` is how workloads really slow each other down. Policies do not know it: a pair of classes that was never
+    on an instance together is believed to have `believed_throughput`.
+    """
+
+    problem: ClassVar[str] = "eva-cloud"
+
+    resources: Annotated[tuple[Name, ...], Field(min_length=1)]
+    instance_types: Annotated[tuple[CloudType, ...], Field(min_length=1)]
+    classes: Annotated[tuple[TaskClass, ...], Field(min_length=1)]
+    jobs: Annotated[tuple[CloudJob, ...], Field(min_length=1)]
+    throughput: Throughput = Throughput()
+    believed_throughput: Share = 0.95
+    period_seconds: Positive
+
+    @property
+    def unit(self) -> str:
+        """Unit of the bill, which is to be small."""
+        return "USD"
+
+    @model_validator(mode="after")
+    def _validate(self) -> Self:
+        refuse_duplicates("resources", self.resources)
+        refuse_types(self.instance_types, self.resources)
+        refuse_duplicates("classes", (c.name for c in self.classes))
+        refuse_duplicates("jobs", (job.id for job in self.jobs))
+        for i, c in enumerate(self.classes):
+            if JOB_SIGN in c.name:
+                refuse(f"classes[{i}].name", f"must not have the sign {JOB_SIGN}", c.name)
+            refuse_demand(f"classes[{i}]", c.name, c.demand, self.instance_types, self.resources)
+        known = {c.name for c in self.classes}
+        for i, job in enumerate(self.jobs):
+            for name in job.tasks:
+                if name not in known:
+                    refuse(f"jobs[{i}].tasks", "unknown class", name)
+        refuse_pairs(self.throughput, {c.workload for c in self.classes})
+        return self

@@ -1,0 +1,219 @@
+"""Eva online: the view of a scheduler of instances, the configuration it answers, and the packing of a moment."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import chain, islice
+
+from instances.eva.cloud import JOB_SIGN, CloudType, TaskClass
+from instances.eva.packing import EvaPacking, Task, Throughput
+from instances.eva.rented import RentedInstance, most_kept
+from instances.online import Decision
+from instances.options import Solution
+
+
+@dataclass(frozen=True, slots=True)
+class TaskState:
+    """A task of an unfinished job.
+
+    `instance` is the id of the one that it is on or on its way to, `None` while it waits. A `pinned` task is on its way
+    and has to stay there; `launched`: it runs, and slows its neighbours down.
+    """
+
+    id: str
+    job: str
+    task_class: str
+    instance: str | None = None
+    pinned: bool = False
+    launched: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class JobState:
+    """An unfinished job: its tasks by id, and seconds of work at full speed, in all and left."""
+
+    id: str
+    arrival_seconds: float
+    duration_seconds: float
+    remaining_seconds: float
+    tasks: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class InstanceState:
+    """A rented instance that is not given up.
+
+    `tasks`: those that it hosts or that are on their way to it. `ready`: set up, so that it takes tasks. `leaving`:
+    tasks that still take room until their checkpoint is saved.
+    """
+
+    id: str
+    instance_type: str
+    ready: bool = True
+    tasks: tuple[str, ...] = ()
+    leaving: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Observation:
+    """The throughput of a launched task of a class beside tasks of the classes `beside`, sorted, as just measured."""
+
+    task_class: str
+    beside: tuple[str, ...]
+    throughput: float
+    job: str
+
+
+@dataclass(frozen=True)
+class View:
+    """A cloud at one moment, by ids, in read-only mappings.
+
+    Parameters:
+
+    - `now`: seconds.
+    - `resources`, `instance_types`, `classes`: what can be rented, and the classes of the jobs so far, by name.
+    - `jobs`, `tasks`: unfinished jobs in order of arrival, and their tasks.
+    - `instances`: what is rented, in the order in which it was.
+    - `throughput`: what is believed of classes on one instance, from what was measured so far.
+    - `observed`: what was measured since the policy was last asked.
+    - `arrived`, `finished`: jobs since the policy was last asked, by id.
+    """
+
+    now: float
+    resources: tuple[str, ...]
+    instance_types: Mapping[str, CloudType]
+    classes: Mapping[str, TaskClass]
+    jobs: Mapping[str, JobState]
+    tasks: Mapping[str, TaskState]
+    instances: Mapping[str, InstanceState]
+    throughput: Throughput
+    observed: Sequence[Observation] = field(default=())
+    arrived: Sequence[str] = field(default=())
+    finished: Sequence[str] = field(default=())
+
+
+@dataclass(frozen=True, slots=True)
+class Hosting:
+    """An instance of a configuration and its tasks, by id; one without an `id` is to be rented."""
+
+    instance_type: str
+    tasks: tuple[str, ...]
+    id: str | None = None
+
+
+@dataclass(frozen=True)
+class Configuration(Decision):
+    """The configuration from now on. Instances that it leaves out are given up, tasks that it leaves out wait."""
+
+    instances: tuple[Hosting, ...] = ()
+
+
+def snapshot(view: View) -> EvaPacking | None:
+    """The packing problem of all tasks that may move or wait; `None` where there is none.
+
+    An instance with a pinned task keeps its tasks for the moment, and is no part of the problem. Tasks of jobs with a
+    single task are of one entry a class; those of other jobs are told apart by job, for the job is as slow as its
+    slowest task.
+    """
+    free = _free_tasks(view)
+    if not free:
+        return None
+    count = Counter(_entry(view, task) for task in free)
+    present = {name for name, _ in count}
+    return EvaPacking(
+        resources=view.resources,
+        instance_types=tuple(kind.plain for kind in view.instance_types.values()),
+        tasks=tuple(
+            Task(
+                workload=name,
+                count=k,
+                demand=view.classes[name].demand,
+                job=job,
+                tasks_in_job=None if job is None else len(view.jobs[job].tasks),
+            )
+            for (name, job), k in count.items()
+        ),
+        throughput=Throughput(
+            default=view.throughput.default,
+            pairwise=tuple(p for p in view.throughput.pairwise if present.issuperset(p[:2])),
+        ),
+        objective="net-saving",
+    )
+
+
+def decision(view: View, solution: Solution | None) -> Configuration:
+    """The configuration that `solution` plans, on the rented instances as far as they go.
+
+    The solution says how many tasks of a class are together on an instance of a type. Of all ways to let the rented
+    instances be those planned, the one that moves the fewest tasks is taken; what no rented instance can be is rented.
+    Without a solution all stays as it is.
+    """
+    kept = [Hosting(i.instance_type, i.tasks, i.id) for i in _held(view).values() if i.tasks]
+    if solution is None:
+        return Configuration(instances=tuple(kept + [_as_it_is(i) for i in _open(view).values() if i.tasks]))
+    current = [
+        RentedInstance(i.instance_type, Counter(_key(view, view.tasks[name]) for name in i.tasks), i.id)
+        for i in _open(view).values()
+    ]
+    planned = most_kept(current, list(_planned(solution)))
+    hosted: list[list[str]] = [[] for _ in planned]
+    for key, tasks in _by_key(view).items():
+        on: dict[str | None, list[str]] = {}
+        for task in tasks:
+            on.setdefault(task.instance, []).append(task.id)
+        wanted = [i.tasks.get(key, 0) for i in planned]
+        stay = [[] if i.id is None else on.get(i.id, [])[:k] for i, k in zip(planned, wanted, strict=True)]
+        staying = set(chain(*stay))
+        others = (task.id for task in tasks if task.id not in staying)
+        for names, here, k in zip(hosted, stay, wanted, strict=True):
+            names += [*here, *islice(others, k - len(here))]
+    found = (Hosting(i.instance_type, tuple(names), i.id) for i, names in zip(planned, hosted, strict=True))
+    return Configuration(instances=(*kept, *found))
+
+
+def _held(view: View) -> dict[str, InstanceState]:
+    """The instances with a pinned task."""
+    return {name: i for name, i in view.instances.items() if any(view.tasks[task].pinned for task in i.tasks)}
+
+
+def _open(view: View) -> dict[str, InstanceState]:
+    """The instances without a pinned task."""
+    held = _held(view)
+    return {name: i for name, i in view.instances.items() if name not in held}
+
+
+def _free_tasks(view: View) -> list[TaskState]:
+    held = _held(view)
+    return [task for task in view.tasks.values() if not task.pinned and task.instance not in held]
+
+
+def _by_key(view: View) -> dict[str, list[TaskState]]:
+    """The tasks that may move or wait by the name of their entry."""
+    found: dict[str, list[TaskState]] = {}
+    for task in _free_tasks(view):
+        found.setdefault(_key(view, task), []).append(task)
+    return found
+
+
+def _entry(view: View, task: TaskState) -> tuple[str, str | None]:
+    """The class of a task, and its job where that has several tasks."""
+    return task.task_class, task.job if len(view.jobs[task.job].tasks) > 1 else None
+
+
+def _key(view: View, task: TaskState) -> str:
+    """The name of a task's entry in a solution."""
+    name, job = _entry(view, task)
+    return name if job is None else f"{name}{JOB_SIGN}{job}"
+
+
+def _planned(solution: Solution) -> Iterator[RentedInstance]:
+    for group in solution["instances"]:
+        tasks = {key: k for key, k in group["tasks"].items() if k}
+        if tasks:
+            yield from (RentedInstance(group["type"], tasks) for _ in range(group["count"]))
+
+
+def _as_it_is(instance: InstanceState) -> Hosting:
+    return Hosting(instance.instance_type, instance.tasks, instance.id)
