@@ -1,20 +1,31 @@
-"""CSV tables from a path the user gives: read, or refused in one line that names file, line, column and value."""
+"""CSV tables: those that come with the project, and those at a path the user gives.
+
+The latter are read, or refused in one line that names file, line, column and value.
+"""
 
 from __future__ import annotations
 
 import csv
 import math
 from collections.abc import Iterable
+from functools import cache
+from importlib.resources import files
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
+from instances.arrays import FloatArray
 from instances.errors import InputError
 
-FloatArray = NDArray[np.float64]
 MOST = 1e15  # up to which whole numbers are exact in floating point
+
+
+@cache
+def packaged(package: str, name: str) -> pd.DataFrame:
+    """The table `data/<name>.csv` of a package of the project, whose columns its `data/README.md` describes."""
+    with (files(package) / "data" / f"{name}.csv").open(encoding="utf-8") as file:
+        return pd.read_csv(file)
 
 
 def read_rows(path: str | Path, columns: Iterable[str], text: Iterable[str] = ()) -> pd.DataFrame:

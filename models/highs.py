@@ -13,13 +13,13 @@ from typing import Any, Literal
 
 import highspy
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy import sparse
 
 from instances import Options, Stopwatch
+from instances.arrays import FloatArray
 from instances.result import Termination, TracePoint
 
-FloatArray = NDArray[np.float64]
 MOST_NODES = 2**31 - 1  # the largest limit on nodes that HiGHS takes, which it takes for none
 Watch = Callable[[FloatArray | None, float | None], None]
 """`watch(x, bound)`: told each new incumbent and each better bound."""

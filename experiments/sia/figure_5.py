@@ -9,8 +9,9 @@ from statistics import fmean, median
 import numpy as np
 
 from heuristics import sia as heuristics
+from instances.arrays import IntArray
 from instances.sia import SiaOracle
-from instances.sia.arrays import IntArray, oracle_arrays
+from instances.sia.arrays import oracle_arrays
 
 POLICIES = (
     "fcfs",

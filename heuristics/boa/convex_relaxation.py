@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from instances.arrays import FloatArray
 from instances.boa import merged_segments
-from instances.boa.arrays import FloatArray
 
 
 class ConvexRelaxation:

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from instances import Solution
+from instances.arrays import BoolArray, FloatArray, IntArray
 from instances.boa import BoaAllocation, WidthArrays, width_arrays
-from instances.boa.arrays import BoolArray, FloatArray, IntArray
 
 
 @dataclass(frozen=True)

@@ -6,8 +6,8 @@ import numpy as np
 
 from heuristics.boa.epoch_arrays import EpochArrays, epoch_arrays
 from instances import Answer
+from instances.arrays import FloatArray, IntArray
 from instances.boa import BoaAllocation, Segments, merged_segments, planned, within_budget
-from instances.boa.arrays import FloatArray, IntArray
 from instances.boa.budget import HAIR
 from instances.method import ANY, method
 

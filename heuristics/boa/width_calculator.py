@@ -10,8 +10,8 @@ import numpy as np
 from heuristics.boa.convex_relaxation import ConvexRelaxation
 from heuristics.boa.epoch_arrays import EpochArrays, epoch_arrays
 from instances import Answer, Options
+from instances.arrays import FloatArray, IntArray
 from instances.boa import BoaAllocation, within_budget
-from instances.boa.arrays import FloatArray, IntArray
 from instances.method import SEEDED, method
 
 

@@ -14,8 +14,9 @@ from typing import Literal
 import numpy as np
 
 from instances import Solution
+from instances.arrays import IntArray
 from instances.eva import EvaPacking, PackingArrays, packing_arrays
-from instances.eva.arrays import Group, IntArray
+from instances.eva.arrays import Group
 from instances.method import ANY, method
 
 TieBreak = Literal["alignment", "first"]

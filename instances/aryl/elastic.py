@@ -60,6 +60,12 @@ class ElasticJob(Frozen):
         """The most workers that the job scales to without loss in the imperfect variant of section 7.2."""
         return (self.min_workers + self.max_workers) // 2
 
+    @model_validator(mode="after")
+    def _validate_range(self) -> Self:
+        if self.max_workers < self.min_workers:
+            refuse("max_workers", f"must be >= min_workers, {self.min_workers}", self.max_workers)
+        return self
+
 
 class ArylElastic(ProblemData):
     """Elastic jobs that share `capacity_gpus` GPUs.
@@ -139,8 +145,6 @@ class ArylElastic(ProblemData):
     def _validate(self) -> Self:
         refuse_duplicates("jobs", (job.id for job in self.jobs))
         for i, job in enumerate(self.jobs):
-            if job.max_workers < job.min_workers:
-                refuse(f"jobs[{i}].max_workers", f"must be >= min_workers, {job.min_workers}", job.max_workers)
             if job.base_gpus > self.whole_gpus:
                 message = f"base demand of {job.base_gpus} GPUs must be at most capacity_gpus"
                 refuse(f"jobs[{i}].min_workers", message, self.capacity_gpus)

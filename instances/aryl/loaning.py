@@ -102,8 +102,6 @@ class ArylLoaning(Workload):
     def _validate(self) -> Self:
         refuse_duplicates("jobs", (job.id for job in self.jobs))
         for i, job in enumerate(self.jobs):
-            if job.max_workers < job.min_workers:
-                refuse(f"jobs[{i}].max_workers", f"must be >= min_workers, {job.min_workers}", job.max_workers)
             if job.gpus_per_worker > self.gpus_per_server:
                 what = f"must be <= {self.gpus_per_server}, the GPUs of a server"
                 refuse(f"jobs[{i}].gpus_per_worker", what, job.gpus_per_worker)

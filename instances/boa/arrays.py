@@ -7,10 +7,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from instances.arrays import FloatArray, IntArray
 from instances.boa.allocation import BoaAllocation, least_budget, least_cost
 from instances.boa.budget import proven
-from instances.boa.hull import BoolArray as BoolArray
-from instances.boa.hull import FloatArray, IntArray
 from instances.errors import InputError
 
 MOST_CELLS = 10_000_000  # One array has no more entries: 80 MB, and a method holds a dozen of them.

@@ -8,7 +8,8 @@ from typing import Annotated, Self
 import numpy as np
 from pydantic import ConfigDict, Field, model_validator
 
-from instances.boa.hull import FloatArray, Hull
+from instances.arrays import FloatArray
+from instances.boa.hull import Hull
 from instances.fields import Frozen, PositiveCount, PositiveRatio, Share, refuse
 
 LAST_WIDTH = 100_000  # No table has an entry for more GPUs.

@@ -12,12 +12,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from instances.arrays import FloatArray, IntArray
 from instances.eva.packing import EvaPacking, Throughput
 from instances.fields import STEPS, steps
 from instances.options import Solution
 
-IntArray = NDArray[np.int64]
-FloatArray = NDArray[np.float64]
 Group = tuple[int, Mapping[int, int], int]
 """(type k, tasks of each class on one instance, number of such instances)."""
 

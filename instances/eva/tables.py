@@ -2,24 +2,20 @@
 
 from __future__ import annotations
 
-from functools import cache
-from importlib.resources import files
-
 import pandas as pd
 
 from instances.eva.cloud import CloudType
 from instances.eva.packing import InstanceType, Throughput
+from instances.tables import packaged
 
 RESOURCES = ("gpu", "cpu", "ram_gb")
 GPU_FAMILY = "p3"
 CPU_COLUMNS = ("physical_cores", "vcpus")
 
 
-@cache
 def table(name: str) -> pd.DataFrame:
-    """The table `data/<name>.csv`, whose columns are described in `data/README.md`."""
-    with (files("instances.eva") / "data" / f"{name}.csv").open(encoding="utf-8") as file:
-        return pd.read_csv(file)
+    """The table `data/<name>.csv`, whose columns `data/README.md` describes."""
+    return packaged("instances.eva", name)
 
 
 def ec2_types(cpu: str = "physical_cores") -> tuple[InstanceType, ...]:

@@ -6,15 +6,10 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import NDArray
 
+from instances.arrays import IntArray
 from instances.options import Solution
 from instances.sia.oracle import SiaOracle
-
-IntArray = NDArray[np.int64]
-BoolArray = NDArray[np.bool_]
-FloatArray = NDArray[np.float64]
-
 
 LONG = 100_000  # From so many steps on, stretches without any event are left out.
 _NONE: IntArray = np.zeros(0, dtype=np.int64)

@@ -13,8 +13,9 @@ from heapq import heapify, heappop, heappush
 import numpy as np
 from numpy.typing import NDArray
 
+from instances.arrays import IntArray
 from instances.clock import Stopwatch
-from instances.sia.arrays import IntArray, OracleArrays
+from instances.sia.arrays import OracleArrays
 
 
 def backfill(

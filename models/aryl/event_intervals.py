@@ -19,16 +19,15 @@ from fractions import Fraction
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import sparse
 
+from instances.arrays import FloatArray
 from instances.aryl.arrays import ElasticArrays, Workers
 from instances.aryl.schedule import Schedule
 from models.aryl.schedules import from_program
 from models.bounds import real_bound
 from models.highs import LinearModel
 
-FloatArray = NDArray[np.float64]
 TOGETHER = 1e-9  # An interval shorter than this, in units of the longest job, has no length.
 SPLIT = 1e-6  # A job splits an interval where this share of it or more is spent on each of several numbers of workers.
 

@@ -14,17 +14,14 @@ from fractions import Fraction
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import sparse
 
 from instances import Answer, InputError, Options, Report, Solution, Stopwatch
+from instances.arrays import FloatArray, IntArray
 from instances.aryl import ArylElastic
 from models.aryl.parameters import DEFAULTS, KnapsackParameters
 from models.bounds import real_bound
 from models.highs import LinearModel, solve_arrays
-
-FloatArray = NDArray[np.float64]
-IntArray = NDArray[np.int64]
 
 
 @dataclass(frozen=True)

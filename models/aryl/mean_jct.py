@@ -11,9 +11,9 @@ from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
-from numpy.typing import NDArray
 
 from instances import Answer, Options, Report, Solution, Stopwatch
+from instances.arrays import FloatArray
 from instances.aryl import ArylElastic
 from instances.aryl.arrays import ElasticArrays
 from instances.aryl.schedule import Schedule
@@ -26,7 +26,6 @@ from models.bounds import real_bound
 from models.highs import solve_arrays
 from models.incumbent import Incumbent
 
-FloatArray = NDArray[np.float64]
 SETTINGS = {
     "mip_heuristic_effort": 0.0,  # The start is better than what the heuristics of HiGHS find.
     "mip_allow_restart": False,

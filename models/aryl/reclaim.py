@@ -12,10 +12,8 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
-import numpy as np
-from numpy.typing import NDArray
-
 from instances import Answer, Options, Report, Stopwatch
+from instances.arrays import FloatArray
 from instances.aryl import ArylReclaim
 from instances.result import Termination
 from models.aryl.annealing import anneal_jobs, anneal_union, greedy_union
@@ -27,7 +25,6 @@ from models.bounds import WHOLE, whole_bound
 from models.highs import solve_arrays
 from models.incumbent import Incumbent
 
-FloatArray = NDArray[np.float64]
 CLOSE = 1 - 2 * WHOLE
 """The objective is a whole number: a bound less than this below a solution proves the optimum."""
 ROOT: dict[str, object] = {"mip_max_nodes": 1, "mip_allow_restart": False}

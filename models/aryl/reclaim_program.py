@@ -10,13 +10,11 @@ import math
 from collections.abc import Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import sparse
 
+from instances.arrays import FloatArray
 from models.aryl.server_groups import ServerGroups, TradeOff
 from models.highs import LinearModel
-
-FloatArray = NDArray[np.float64]
 
 
 class ReclaimProgram:

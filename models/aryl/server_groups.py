@@ -12,12 +12,10 @@ from functools import cached_property
 
 import networkx as nx
 import numpy as np
-from numpy.typing import NDArray
 
+from instances.arrays import IntArray
 from instances.aryl import ArylReclaim
 from models.aryl.parameters import DEFAULTS
-
-IntArray = NDArray[np.int64]
 
 
 @dataclass(frozen=True)

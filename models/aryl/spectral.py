@@ -17,13 +17,12 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.optimize import minimize
 from threadpoolctl import threadpool_limits
 
+from instances.arrays import FloatArray
 from models.bounds import real_bound
 
-FloatArray = NDArray[np.float64]
 SMOOTHING = (0.3, 0.1, 0.03, 0.01, 0.005)
 """The eigenvalue is smoothed by these parameters mu, one after the other."""
 

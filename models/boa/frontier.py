@@ -12,8 +12,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from instances import Answer, InputError, Options, Result, conclude
+from instances.arrays import FloatArray
 from instances.boa import BoaAllocation, enough, least_budget, merged_segments, on_grid_from
-from instances.boa.arrays import FloatArray
 from instances.fields import on_grid
 from models.boa.convex.convex_dual import ConvexDual
 from models.boa.convex.curves import TABLE, Curves, curves

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from instances.eva.arrays import Group, IntArray, PackingArrays
+from instances.arrays import IntArray
+from instances.eva.arrays import Group, PackingArrays
 from models.eva.patterns import WHOLE
 
 MOST_SURPLUS = -(2**62)  # A surplus is cut off here: a larger one would leave 64-bit integers.

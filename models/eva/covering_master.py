@@ -11,7 +11,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from instances import Options, Report
-from instances.eva.arrays import FloatArray, Group, IntArray, PackingArrays
+from instances.arrays import FloatArray, IntArray
+from instances.eva.arrays import Group, PackingArrays
 from instances.options import ignore
 from instances.result import TracePoint
 from models.bounds import whole_bound

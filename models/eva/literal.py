@@ -24,6 +24,7 @@ from instances import (
     Stopwatch,
     check,
 )
+from instances.arrays import FloatArray
 from instances.eva import EvaPacking, Task
 from instances.eva.whole_amounts import LARGEST_AMOUNT, WholeAmounts
 from instances.fields import STEPS, steps
@@ -31,7 +32,7 @@ from instances.method import method
 from instances.options import ignore
 from instances.result import TracePoint
 from models.bounds import whole_bound
-from models.highs import FloatArray, solve_arrays
+from models.highs import solve_arrays
 
 if TYPE_CHECKING:
     from pyomo.environ import ConcreteModel

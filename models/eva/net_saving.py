@@ -17,7 +17,8 @@ from fractions import Fraction
 import numpy as np
 
 from instances import Answer, Options, Report, Stopwatch
-from instances.eva.arrays import FloatArray, Group, IntArray, PackingArrays
+from instances.arrays import FloatArray, IntArray
+from instances.eva.arrays import Group, PackingArrays
 from instances.options import ignore
 from models.eva.covering_master import in_usd
 from models.eva.parameters import DEFAULTS, ExactParameters

@@ -16,7 +16,7 @@ import highspy
 import numpy as np
 
 from instances import Options, Stopwatch
-from instances.eva.arrays import FloatArray, IntArray
+from instances.arrays import FloatArray, IntArray
 from models.bounds import real_bound
 from models.eva.parameters import DEFAULTS, ExactParameters
 from models.highs import LinearModel, Solved, Watch, add_columns, rerun, solve_arrays, solver

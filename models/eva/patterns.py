@@ -12,9 +12,9 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
-from instances.eva.arrays import Group, IntArray, PackingArrays
+from instances.arrays import BoolArray, IntArray
+from instances.eva.arrays import Group, PackingArrays
 
-BoolArray = NDArray[np.bool_]
 CELLS = 4_000_000  # A block of a comparison holds at most so many numbers, which bounds the memory.
 WHOLE = 2.0**53  # Sums of whole numbers below this are exact in floating point.
 

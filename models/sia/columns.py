@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from instances.sia.arrays import BoolArray, IntArray, OracleArrays
+from instances.arrays import BoolArray, IntArray
+from instances.sia.arrays import OracleArrays
 
 SCALE = 1 << 20  # Prices are rounded to multiples of 1/SCALE, so that bounds are evaluated in integers.
 FIXED = np.iinfo(np.int64).max // 8  # The charge of a closed column, which is above that of any other.

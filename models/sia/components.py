@@ -15,7 +15,7 @@ from scipy import sparse
 from scipy.sparse.csgraph import connected_components
 
 from instances import Options
-from instances.sia.arrays import BoolArray, IntArray
+from instances.arrays import BoolArray, IntArray
 from models.bounds import whole_bound
 from models.highs import LinearModel, solve_arrays
 from models.sia.columns import Columns

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from instances.sia.arrays import FloatArray, IntArray
+from instances.arrays import FloatArray, IntArray
 from models.sia.columns import Columns
 from models.sia.parameters import DEFAULTS, ExactParameters
 from models.sia.rows import NOBODY, Row

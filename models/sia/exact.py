@@ -11,10 +11,11 @@
 from __future__ import annotations
 
 from instances import Answer, Options, Report, Solution, Stopwatch
+from instances.arrays import IntArray
 from instances.method import method
 from instances.result import Termination
 from instances.sia import SiaOracle
-from instances.sia.arrays import IntArray, OracleArrays, narrowed, oracle_arrays, solution_of
+from instances.sia.arrays import OracleArrays, narrowed, oracle_arrays, solution_of
 from models.sia.bounds import initial_solution, trivial_bound
 from models.sia.neighbourhood_search import construct
 from models.sia.parameters import DEFAULTS, ExactParameters

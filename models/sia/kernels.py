@@ -10,20 +10,19 @@ from typing import NamedTuple
 
 import numba
 import numpy as np
-from numpy.typing import NDArray
 
-Int = NDArray[np.int64]
-Float = NDArray[np.float64]
+from instances.arrays import FloatArray, IntArray
+
 Random = np.random.Generator
 
 
 class Jobs(NamedTuple):
     """Jobs and capacity of `OracleArrays`, arrays of shape (J,), as compiled code takes them."""
 
-    submit: Int
-    duration: Int
-    gpus: Int
-    cutoff: Int
+    submit: IntArray
+    duration: IntArray
+    gpus: IntArray
+    cutoff: IntArray
     capacity: int
 
 
@@ -37,13 +36,13 @@ class Moves(NamedTuple):
 
 
 @numba.njit(cache=True)
-def _hold(use: Int, start: int, length: int, gpus: int) -> None:
+def _hold(use: IntArray, start: int, length: int, gpus: int) -> None:
     for t in range(start, start + length):
         use[t] += gpus
 
 
 @numba.njit(cache=True)
-def _earliest(use: Int, begin: int, length: int, limit: int, last: int) -> int:
+def _earliest(use: IntArray, begin: int, length: int, limit: int, last: int) -> int:
     """The earliest start in begin..last with no more than `limit` in use for `length` steps; past `last` if none."""
     start = slot = begin
     while start <= last:
@@ -58,7 +57,9 @@ def _earliest(use: Int, begin: int, length: int, limit: int, last: int) -> int:
 
 
 @numba.njit(cache=True)
-def _near(rng: Random, pace: float, job: int, jobs: Jobs, sizes: tuple[int, ...], start: Int, chosen: Int) -> int:
+def _near(
+    rng: Random, pace: float, job: int, jobs: Jobs, sizes: tuple[int, ...], start: IntArray, chosen: IntArray
+) -> int:
     """The number of jobs taken out: some that run while `job` waits, and `job` last, all listed in `chosen`."""
     begin = jobs.submit[job] - 0.4 * pace * rng.random()
     end = start[job] + 1 + 0.8 * pace * rng.random()
@@ -76,7 +77,9 @@ def _near(rng: Random, pace: float, job: int, jobs: Jobs, sizes: tuple[int, ...]
 
 
 @numba.njit(cache=True)
-def _order(rng: Random, pace: float, jobs: Jobs, start: Int, chosen: Int, count: int, key: Float) -> None:
+def _order(
+    rng: Random, pace: float, jobs: Jobs, start: IntArray, chosen: IntArray, count: int, key: FloatArray
+) -> None:
     """Fill `key` with a disturbed order of the chosen jobs: by start, by GPU time, by submission, or at random."""
     way = rng.random()
     for q in range(count):
@@ -94,7 +97,9 @@ def _order(rng: Random, pace: float, jobs: Jobs, start: Int, chosen: Int, count:
 
 
 @numba.njit(cache=True)
-def _elsewhere(rng: Random, pace: float, job: int, jobs: Jobs, most: int, start: Int, chosen: Int, key: Float) -> int:
+def _elsewhere(
+    rng: Random, pace: float, job: int, jobs: Jobs, most: int, start: IntArray, chosen: IntArray, key: FloatArray
+) -> int:
     """The number of jobs taken out: `job`, with another place in the order of starts, and the jobs that start between.
 
     0 where these are more than `most`.
@@ -123,7 +128,15 @@ def _elsewhere(rng: Random, pace: float, job: int, jobs: Jobs, most: int, start:
 
 @numba.njit(cache=True)
 def insert(
-    use: Int, jobs: Jobs, chosen: Int, count: int, key: Float, most: float, repairs: int, step: float, new: Int
+    use: IntArray,
+    jobs: Jobs,
+    chosen: IntArray,
+    count: int,
+    key: FloatArray,
+    most: float,
+    repairs: int,
+    step: float,
+    new: IntArray,
 ) -> bool:
     """Start jobs in order of `key`, each as early as possible; whether all keep the cut-offs and Σ start <= `most`.
 
@@ -173,8 +186,8 @@ def anneal(
     rng: Random,
     jobs: Jobs,
     moves: Moves,
-    start: Int,
-    best: Int,
+    start: IntArray,
+    best: IntArray,
     lead: int,
     tries: int,
     pace: float,

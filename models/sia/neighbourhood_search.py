@@ -10,7 +10,8 @@ from itertools import pairwise
 import numpy as np
 
 from instances import Stopwatch
-from instances.sia.arrays import FloatArray, IntArray, OracleArrays
+from instances.arrays import FloatArray, IntArray
+from instances.sia.arrays import OracleArrays
 from instances.sia.reservations import backfill
 from models.sia.parameters import DEFAULTS, ExactParameters
 

@@ -5,9 +5,10 @@ from __future__ import annotations
 import numpy as np
 
 from instances import Options, Report, Stopwatch
+from instances.arrays import IntArray
 from instances.result import Termination, TracePoint
 from instances.sia import SiaOracle
-from instances.sia.arrays import IntArray, OracleArrays, coarse, solution_of
+from instances.sia.arrays import OracleArrays, coarse, solution_of
 from models.incumbent import Incumbent
 from models.sia.columns import Columns
 from models.sia.parameters import ExactParameters

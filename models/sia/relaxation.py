@@ -14,7 +14,7 @@ import numpy as np
 from scipy import sparse
 
 from instances import Options, Stopwatch
-from instances.sia.arrays import FloatArray, IntArray
+from instances.arrays import FloatArray, IntArray
 from models.highs import add_columns, rerun, set_options, solver
 from models.sia.columns import SCALE, Columns, ceiling, whole
 from models.sia.cuts import separate

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from instances import Options
+from instances.arrays import IntArray
 from instances.result import Termination
-from instances.sia.arrays import IntArray
 from instances.sia.reservations import backfill
 from models.sia.components import Component, Outcome, components, solve_component
 from models.sia.neighbourhood_search import advance

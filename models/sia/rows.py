@@ -6,7 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from instances.sia.arrays import BoolArray, IntArray, OracleArrays
+from instances.arrays import BoolArray, IntArray
+from instances.sia.arrays import OracleArrays
 from models.sia.columns import FIXED, SCALE, Columns
 
 NOBODY = -1  # The touching job of a row that has none.

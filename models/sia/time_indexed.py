@@ -8,9 +8,10 @@ import numpy as np
 from scipy import sparse
 
 from instances import Answer, Options, Report, Solution, Stopwatch, check
+from instances.arrays import FloatArray, IntArray
 from instances.method import method
 from instances.sia import SiaOracle
-from instances.sia.arrays import FloatArray, IntArray, coarse, oracle_arrays, solution_of
+from instances.sia.arrays import coarse, oracle_arrays, solution_of
 from instances.sia.reservations import backfill
 from models.highs import LinearModel, Solved, solve_arrays
 from models.incumbent import Incumbent

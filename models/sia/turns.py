@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from instances import Stopwatch
+from instances.arrays import IntArray
 from instances.result import Termination
-from instances.sia.arrays import IntArray
 from models.sia.components import components
 from models.sia.neighbourhood_search import construct, improve, in_order
 from models.sia.proof import Proof

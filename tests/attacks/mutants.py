@@ -10,6 +10,9 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from instances import dump
+from instances.aryl import loaning_days
+from instances.boa import poisson_renting
+from instances.eva import synthetic_cloud
 from tests.attacks.small import CONVEX, NET_SAVING, READINGS, examples
 
 Path = tuple[Any, ...]
@@ -78,6 +81,14 @@ def bases() -> list[Any]:
     every = READINGS | CONVEX | NET_SAVING
     contents = [dump(instance) for reading in every for instance in examples(every, reading, 3)]
     return [{name: value for name, value in content.items() if name != "reference"} for content in contents]
+
+
+def workload_bases() -> list[Any]:
+    """The contents of small workload files of every world."""
+    renting = dump(poisson_renting(0.1, 1))
+    for job_class in renting["data"]["classes"]:
+        del job_class["epochs"][2:]
+    return [dump(synthetic_cloud(4, 0)), renting, dump(loaning_days(0.05, 0, training_servers=40))]
 
 
 def mutant(sources: list[Any], seed: int, index: int) -> str:

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from instances import WORKLOADS
 from tests.attacks.fuzz import (
     TRACES,
     Failure,
@@ -22,7 +23,7 @@ from tests.attacks.fuzz import (
     run_files,
     try_trace,
 )
-from tests.attacks.mutants import bases, mutant
+from tests.attacks.mutants import bases, mutant, workload_bases
 
 FOUND = Path(__file__).with_name("found")
 FILES = int(os.environ.get("GAPWISE_FUZZ_FILES", "40"))
@@ -42,6 +43,15 @@ def test_a_mutated_file_is_refused_in_one_line_or_solved_without_contradiction(t
     failures, counts = run_files(cases, jobs=1)
     assert counts["optimal"] > 0
     assert shown(lasting(cases, failures, jobs=1)) == []
+
+
+def test_a_mutated_workload_is_refused_in_one_line_or_read(tmp_path: Path):
+    sources = workload_bases()
+    texts = {f"workload {i}": mutant(sources, SEED, i) for i in range(3 * FILES)}
+    cases, refused, failures = read_texts(texts, tmp_path)
+    assert shown(failures) == []
+    assert refused
+    assert {case.instance.problem for case in cases} == set(WORKLOADS)
 
 
 def test_a_mutated_trace_is_refused_in_one_line_or_makes_a_valid_instance(tmp_path: Path):

@@ -123,7 +123,9 @@ def test_a_generator_refuses_what_is_out_of_range(make, message: str):
 
 
 def test_an_unknown_workload_is_refused_with_the_names_there_are():
-    with pytest.raises(InputError, match="problem: must be one of eva-packing.*, eva-cloud, boa-renting, aryl-loaning"):
+    with pytest.raises(
+        InputError, match=r"problem: must be one of eva-packing.*, eva-cloud, boa-renting, aryl-loaning"
+    ):
         parse({"gapwise": 1, "problem": "eva-clouds", "name": "x", "data": {}})
 
 

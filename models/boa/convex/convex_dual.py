@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from instances import InputError
-from instances.boa.arrays import FloatArray, IntArray
+from instances.arrays import FloatArray, IntArray
 from instances.boa.speedup import amdahl_time, power_time
 from models.boa.convex.curves import AMDAHL, POWER, TABLE, Curves
 

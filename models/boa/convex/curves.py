@@ -12,8 +12,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from instances import InputError
+from instances.arrays import FloatArray, IntArray
 from instances.boa import BoaAllocation, shares
-from instances.boa.arrays import MOST_CELLS, FloatArray, IntArray
+from instances.boa.arrays import MOST_CELLS
 from instances.boa.speedup import amdahl_time, power_time
 
 AMDAHL, POWER, TABLE = 0, 1, 2

@@ -9,8 +9,8 @@ import numpy as np
 from scipy import sparse
 
 from instances import Answer, InputError, Options, Report, Solution, Stopwatch
+from instances.arrays import FloatArray
 from instances.boa import BoaAllocation, planned, proven
-from instances.boa.arrays import FloatArray
 from instances.options import ignore
 from models.boa.convex.convex_dual import LARGE, ConvexDual
 from models.boa.convex.curves import Curves, curves

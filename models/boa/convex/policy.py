@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 
 from instances import Solution
+from instances.arrays import FloatArray
 from instances.boa import BoaAllocation, planned
-from instances.boa.arrays import FloatArray
 from models.boa.convex.convex_dual import Choice, Mix
 from models.boa.convex.curves import Curves, cost_at, width_at
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from instances.boa.arrays import IntArray
+from instances.arrays import IntArray
 from models.boa.rescaling.labels import ClassPaths, class_paths
 from models.boa.rescaling.limits import Limits
 from models.boa.rescaling.nondominated import EMPTY, ParetoSet, Window, merge, truncate

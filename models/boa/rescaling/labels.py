@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from instances.boa.arrays import FloatArray, IntArray
+from instances.arrays import FloatArray, IntArray
 from models.boa.rescaling.limits import Limits
 from models.boa.rescaling.nondominated import ParetoSet, nondominated, truncate
 from models.boa.rescaling.reduced_costs import ReducedCosts

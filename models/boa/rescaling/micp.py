@@ -8,8 +8,8 @@ from math import fsum
 import numpy as np
 
 from instances import Answer, Options, Report, Solution, Stopwatch
+from instances.arrays import IntArray
 from instances.boa import BoaAllocation, WidthArrays, planned, proven, width_arrays
-from instances.boa.arrays import IntArray
 from instances.options import ignore
 from instances.result import Termination
 from models.boa.rescaling.gap_closing import close_gap

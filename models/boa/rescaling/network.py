@@ -11,8 +11,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from instances.arrays import FloatArray, IntArray
 from instances.boa import BoaAllocation, WidthArrays, width_arrays
-from instances.boa.arrays import FloatArray, IntArray
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from instances.boa.arrays import FloatArray, IntArray
+from instances.arrays import FloatArray, IntArray
 
 
 @dataclass(frozen=True)

@@ -12,8 +12,8 @@ from math import fsum
 
 import numpy as np
 
+from instances.arrays import FloatArray
 from instances.boa import proven
-from instances.boa.arrays import FloatArray
 from models.boa.rescaling.network import Network, Path, path
 
 CELLS_AT_ONCE = 16_384  # So many multipliers go at once that their arrays of (class, choice) have this many entries.

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from instances.boa.arrays import FloatArray, IntArray
+from instances.arrays import FloatArray, IntArray
 from models.boa.rescaling.network import Network
 from models.boa.rescaling.path_dual import Line, potentials, rounding
 

@@ -13,7 +13,8 @@ import highspy
 import numpy as np
 
 from instances import Options
-from instances.eva.arrays import FloatArray, PackingArrays
+from instances.arrays import FloatArray
+from instances.eva.arrays import PackingArrays
 from models.eva.column_generation.price_groups import PriceGroups
 from models.eva.column_generation.type_cuts import TypeCut
 from models.highs import LinearModel, rerun, solve_arrays, solver

@@ -7,7 +7,8 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from instances import Options
-from instances.eva.arrays import FloatArray, PackingArrays
+from instances.arrays import FloatArray
+from instances.eva.arrays import PackingArrays
 from models.eva.column_generation.price_groups import PriceGroups
 from models.eva.column_generation.pricing import Priced, Pricer
 from models.eva.column_generation.restricted_master import Relaxed, RestrictedMaster

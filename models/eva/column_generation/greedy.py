@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from instances.eva.arrays import FloatArray, IntArray, PackingArrays
+from instances.arrays import FloatArray, IntArray
+from instances.eva.arrays import PackingArrays
 from models.eva.column_generation.pricing import Pricer
 from models.eva.configuration import Configuration
 

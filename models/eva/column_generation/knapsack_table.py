@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from instances.eva.arrays import IntArray
+from instances.arrays import IntArray
 
 VALUE_LIMIT = 2**52  # No packing may have a larger value: sums of a few table entries must fit 64-bit integers.
 

@@ -9,7 +9,8 @@ from math import ceil, floor, log2
 
 import numpy as np
 
-from instances.eva.arrays import FloatArray, PackingArrays
+from instances.arrays import FloatArray
+from instances.eva.arrays import PackingArrays
 from models.eva.column_generation.knapsack_table import VALUE_LIMIT
 from models.eva.column_generation.parameters import DEFAULTS, ColumnGenerationParameters
 from models.eva.column_generation.type_cuts import TypeCut

@@ -10,7 +10,8 @@ import numpy as np
 from scipy import sparse
 
 from instances import Options
-from instances.eva.arrays import FloatArray, PackingArrays
+from instances.arrays import FloatArray
+from instances.eva.arrays import PackingArrays
 from models.eva.column_generation.parameters import LARGEST_COEFFICIENT
 from models.eva.column_generation.price_groups import PriceGroups
 from models.eva.column_generation.type_cuts import TypeCut

@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 
 from instances import Options, Stopwatch
-from instances.eva.arrays import FloatArray, PackingArrays
+from instances.arrays import FloatArray
+from instances.eva.arrays import PackingArrays
 from instances.result import TracePoint
 from models.eva.column_generation.aggregate_bound import AggregateBound, Spend
 from models.eva.column_generation.generator import ColumnGenerator

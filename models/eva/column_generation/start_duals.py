@@ -8,7 +8,8 @@ import numpy as np
 from scipy import sparse
 
 from instances import Options
-from instances.eva.arrays import FloatArray, PackingArrays
+from instances.arrays import FloatArray
+from instances.eva.arrays import PackingArrays
 from models.eva.column_generation.parameters import LARGEST_COEFFICIENT
 from models.highs import LinearModel, solve_arrays
 

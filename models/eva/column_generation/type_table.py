@@ -8,7 +8,8 @@ from itertools import combinations
 
 import numpy as np
 
-from instances.eva.arrays import FloatArray, IntArray, PackingArrays
+from instances.arrays import FloatArray, IntArray
+from instances.eva.arrays import PackingArrays
 from models.eva.column_generation.knapsack_table import VALUE_LIMIT, Found, KnapsackTable
 from models.eva.column_generation.parameters import ColumnGenerationParameters
 from models.eva.configuration import Column

@@ -11,7 +11,7 @@ from heuristics.sia import EarliestCutoff
 from instances import Answer, Instance, Options
 from instances.method import method
 from instances.sia import Job, Pool, SiaOracle, five_jobs, synthetic
-from instances.sia.online import decision, snapshot
+from instances.sia.online import View, decision, snapshot
 from models.sia import exact
 
 
@@ -73,6 +73,35 @@ def test_where_a_method_fails_the_fallback_decides_and_the_log_says_why():
     other = PoolsWorld.of(data)
     simulate(other, EarliestCutoff())
     assert world.start == other.start
+
+
+def test_a_problem_that_is_still_the_same_is_not_solved_again():
+    data, solved = five_jobs().data, []
+
+    def solve(problem):
+        solved.append(problem)
+        return exact(problem)
+
+    policy = Replan(
+        solve, lambda view: data if view.now < 3 else five_jobs().data, lambda view, solution: view.now, None
+    )
+    for now in range(5):
+        assert policy.decide(View(now, 0, {}, {}, {}, {})) == now
+    assert (len(solved), [entry.time for entry in policy.log]) == (3, [0, 3, 4])
+
+
+def test_a_failure_is_logged_at_every_decision_that_a_fallback_makes():
+    data, calls = five_jobs().data, []
+
+    @method("exact")
+    def gives_up(data):
+        calls.append(data)
+        return Answer(None, termination="time_limit", reason="no luck")
+
+    policy = Replan(gives_up, lambda view: data, decision, EarliestCutoff())
+    for now in range(3):
+        policy.decide(View(now, 0, {}, {}, {}, {}))
+    assert ([entry.fallback for entry in policy.log], len(calls)) == (["no luck"] * 3, 1)
 
 
 def test_a_cutoff_that_is_past_binds_nobody():
