@@ -8,6 +8,7 @@ from experiments.boa import methods as boa
 from experiments.boa import reference as boa_reference
 from experiments.eva import methods as eva
 from experiments.eva import reference as eva_reference
+from experiments.eva import simulation as eva_simulation
 from experiments.harness.entry import Entry
 from experiments.harness.instance_set import InstanceSet
 from experiments.sia import methods as sia
@@ -19,7 +20,7 @@ METHODS: dict[str, tuple[Entry, ...]] = eva.METHODS | boa.METHODS | aryl.METHODS
 """The methods of each problem: exact ones first, then the papers' heuristics."""
 BUILDERS: dict[str, str] = eva.BUILDERS | boa.BUILDERS | aryl.BUILDERS | sia.BUILDERS
 """Where the literal Pyomo model of a problem is built, `module:function`."""
-ONLINE: dict[str, Online] = sia_simulation.ONLINE_OF
+ONLINE: dict[str, Online] = sia_simulation.ONLINE_OF | eva_simulation.ONLINE_OF
 """How the workloads of a problem are simulated."""
 REFERENCES = (eva_reference, boa_reference, aryl_reference, sia_reference)
 
