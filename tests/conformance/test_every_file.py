@@ -11,7 +11,7 @@ from instances.aryl import figure_5, table_4
 from instances.boa import figure_1
 from instances.eva import table_3
 from instances.sia import five_jobs
-from tests.commands import run
+from tests.commands import call
 
 FILES = (table_3(), figure_1(1.5), table_4(), figure_5(), five_jobs())
 
@@ -20,7 +20,7 @@ def test_every_method_of_every_problem_takes_the_flags_of_a_script(tmp_path: Pat
     for instance in FILES:
         save(instance, tmp_path / f"{instance.problem}.json")
     flags = ("--threads", 1, "--time-limit", 30, "--seed", 1, "--gap", 1e-4, "--format", "json", "--quiet")
-    done = run("solve", tmp_path, "--method", "all", *flags)
+    done = call("solve", tmp_path, "--method", "all", *flags)
     assert done.returncode == 0, done.stderr
     results = [Result.model_validate(json.loads(line)) for line in done.stdout.splitlines()]
     ran = {problem: [r.method for r in results if r.problem == problem] for problem in METHODS}
@@ -32,5 +32,7 @@ def test_every_method_of_every_problem_takes_the_flags_of_a_script(tmp_path: Pat
 
 def test_a_method_by_name_takes_them_too(tmp_path: Path):
     save(FILES[0], tmp_path / "file.json")
-    done = run("solve", tmp_path / "file.json", "--threads", 1, "--time-limit", 30, "--method", "no-packing", "--quiet")
+    done = call(
+        "solve", tmp_path / "file.json", "--threads", 1, "--time-limit", 30, "--method", "no-packing", "--quiet"
+    )
     assert done.returncode == 0, done.stderr

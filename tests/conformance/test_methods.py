@@ -7,6 +7,7 @@ there, and so are the few pairs in SLOW; every method runs on some instance.
 from __future__ import annotations
 
 import json
+import os
 import pickle
 from dataclasses import dataclass
 from functools import cached_property
@@ -65,6 +66,10 @@ class Case:
     def harness(self, options: Options) -> Result:
         """The method as the commands run it."""
         return apply(self.entry, self.instance, options)
+
+    @cached_property
+    def plain(self) -> Result:
+        return self.direct(Options())
 
     @cached_property
     def result(self) -> Result:
@@ -163,7 +168,7 @@ def test_a_limit_is_never_an_error_and_the_options_are_those_honoured(case: Case
 def test_an_option_that_is_not_honoured_changes_nothing(case: Case):
     ignored = {name: value for name, value in OTHERS.items() if name not in case.method.honours}
     if ignored:
-        assert said(case.direct(Options(**ignored))) == said(case.direct(Options()))
+        assert said(case.direct(Options(**ignored))) == said(case.plain)
 
 
 @cases
@@ -173,8 +178,9 @@ def test_the_same_seed_gives_the_same_answer(case: Case):
 
 @cases
 def test_with_effort_alone_two_calls_give_the_same_answer(case: Case):
-    one, two = (case.direct(Options(effort=5, seed=2)) for _ in range(2))
-    assert said(one) == said(two)
+    if "effort" in case.method.honours:  # without it this would be the test before
+        one, two = (case.direct(Options(effort=5, seed=2)) for _ in range(2))
+        assert said(one) == said(two)
 
 
 @cases
@@ -196,8 +202,9 @@ def test_the_hashes_of_texts_differ_between_processes_and_the_answers_do_not():
         "import json; from tests.conformance.test_methods import SMALLEST, Options, said\n"
         "print(json.dumps({str(key): said(case.direct(Options())) for key, case in SMALLEST.items()}))"
     )
-    one, two = (python("-c", code, PYTHONHASHSEED=seed) for seed in ("1", "2"))
-    assert one.returncode == 0, one.stderr
-    answers, others = json.loads(one.stdout), json.loads(two.stdout)
-    assert len(answers) == len(ROWS)
+    elsewhere = python("-c", code, PYTHONHASHSEED="2" if os.environ.get("PYTHONHASHSEED") == "1" else "1")
+    assert elsewhere.returncode == 0, elsewhere.stderr
+    answers = json.loads(json.dumps({str(key): said(case.plain) for key, case in SMALLEST.items()}))
+    others = json.loads(elsewhere.stdout)
+    assert len(answers) == len(others) == len(ROWS)
     assert [key for key in answers if answers[key] != others[key]] == []

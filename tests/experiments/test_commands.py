@@ -22,13 +22,7 @@ from instances import OutputError, Reference, Result, save
 from instances.aryl import figure_5
 from instances.eva import table_3, table_7
 from instances.files import write_whole
-
-ROOT = Path(__file__).parents[2]
-
-
-def run(command: str, *arguments: object) -> subprocess.CompletedProcess[str]:
-    line = [sys.executable, "-m", f"experiments.{command}", *map(str, arguments)]
-    return subprocess.run(line, capture_output=True, text=True, cwd=ROOT, check=False)
+from tests.commands import ROOT, call, run
 
 
 def test_solve_prints_one_json_object_a_result(table_3_file: Path):
@@ -53,20 +47,20 @@ def test_solve_prints_one_json_object_a_result(table_3_file: Path):
 
 
 def test_solve_prints_a_table_and_csv(table_3_file: Path):
-    table = run("solve", table_3_file)
+    table = call("solve", table_3_file)
     assert re.search(r"eva-table-3\s+exact\s+optimal\s+12\.8\s+12\.8\s+0\.0000%", table.stdout)
     assert "[1/1] eva-table-3 exact optimal" in table.stderr
-    rows = list(csv.DictReader(io.StringIO(run("solve", table_3_file, "--format", "csv", "--quiet").stdout)))
+    rows = list(csv.DictReader(io.StringIO(call("solve", table_3_file, "--format", "csv", "--quiet").stdout)))
     assert [(r["method"], r["objective"], r["gap"]) for r in rows] == [("exact", "12.8", "0.0")]
 
 
 def test_solve_writes_results_and_resumes(tmp_path: Path, table_3_file: Path):
     out = tmp_path / "out"
-    first = run("solve", table_3_file, "--out", out, "--format", "json")
+    first = call("solve", table_3_file, "--out", out, "--format", "json")
     assert first.returncode == 0
     assert json.loads((out / "eva-table-3.exact.json").read_text())["objective"] == 12.8
     assert (out / "results.csv").read_text().startswith("instance,")
-    again = run("solve", table_3_file, "--out", out, "--format", "json", "--resume")
+    again = call("solve", table_3_file, "--out", out, "--format", "json", "--resume")
     assert again.stdout == first.stdout  # times and all: it was not run again
 
 
@@ -75,7 +69,7 @@ def test_the_literal_model_is_exported_and_solves_to_the_optimum(tmp_path: Path,
     import highspy
 
     path = tmp_path / f"model.{suffix}"
-    assert run("solve", table_3_file, "--write-model", path).returncode == 0
+    assert call("solve", table_3_file, "--write-model", path).returncode == 0
     h = highspy.Highs()
     h.setOptionValue("output_flag", False)
     h.setOptionValue("mip_rel_gap", 0.0)
@@ -85,13 +79,13 @@ def test_the_literal_model_is_exported_and_solves_to_the_optimum(tmp_path: Path,
 
 
 def test_a_limit_without_a_solution_is_status_3(table_3_file: Path):
-    done = run("solve", table_3_file, "--method", "tests.user_heuristics:sleeps", "--time-limit", "0.1")
+    done = call("solve", table_3_file, "--method", "tests.user_heuristics:sleeps", "--time-limit", "0.1")
     assert done.returncode == 3
     assert "no_solution" in done.stdout
 
 
 def test_a_failing_method_is_status_1(table_3_file: Path):
-    done = run("solve", table_3_file, "--method", "tests.user_heuristics:raises")
+    done = call("solve", table_3_file, "--method", "tests.user_heuristics:raises")
     assert done.returncode == 1
     assert "no luck" in done.stdout
     assert "Traceback" not in done.stderr
@@ -105,7 +99,7 @@ def test_standard_output_is_for_results(table_3_file: Path):
 
 
 def test_solve_takes_folders_pipes_and_standard_input(tmp_path: Path, table_3_file: Path):
-    assert "16.2" in run("solve", table_3_file.parent, "--method", "no-packing").stdout
+    assert "16.2" in call("solve", table_3_file.parent, "--method", "no-packing").stdout
     line = f"cat {table_3_file} | {sys.executable} -m experiments.solve - --method no-packing --quiet --format json"
     piped = subprocess.run(line, shell=True, capture_output=True, text=True, cwd=ROOT, check=True)
     assert json.loads(piped.stdout)["objective"] == 16.2
@@ -159,18 +153,19 @@ def test_a_study_of_one_problem_leaves_the_others_alone(tmp_path: Path):
     save(table_3(), tmp_path / "eva.json")
     save(figure_5(), tmp_path / "aryl.json")
     arguments = (tmp_path, "--out", tmp_path / "out", "--method", "tests.user_heuristics:one_each", "--quiet")
-    done = run("gap_study", *arguments, "--problem", "eva-packing", "--format", "json")
+    done = call("gap_study", *arguments, "--problem", "eva-packing", "--format", "json")
     assert done.returncode == 0
     assert {json.loads(line)["problem"] for line in done.stdout.splitlines()} == {"eva-packing"}
 
 
-def test_the_page_on_own_heuristics_says_what_works(tmp_path: Path):
+def test_the_page_on_own_heuristics_says_what_works(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     page = (ROOT / "docs" / "own_heuristic.md").read_text()
     (tmp_path / "my_heuristics.py").write_text(page.partition("```{testcode}\n")[2].partition("```")[0])
     (command,) = re.findall(r"^gapwise (gap_study .*)$", page, re.MULTILINE)
-    line = [sys.executable, "-m", "experiments.cli", *command.split(), "--format", "json", "--quiet"]
-    here = os.environ | {"PYTHONPATH": str(ROOT)}
-    done = subprocess.run(line, capture_output=True, text=True, cwd=tmp_path, check=False, env=here)
+    name, *arguments = command.split()
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend(tmp_path)
+    done = call(name, *arguments, "--format", "json", "--quiet")
     assert (done.returncode, done.stderr) == (0, "")
     mine = [r for r in map(json.loads, done.stdout.splitlines()) if r["method"] == "my_heuristics:first_fit"]
     assert {r["status"] for r in mine} == {"feasible"}
@@ -203,8 +198,8 @@ BAD = [
     ("solve {file} {file}", "2 instances are called 'eva-table-3'"),
     ("gap_study {folder}/empty", "no instance files"),
     ("gap_study {folder}/none.json", "No such file"),
-    ("gap_study --out /dev/null/x", "cannot be made a folder"),
-    ("gap_study --method magic --out {folder}/o", "method: must be all"),
+    ("gap_study --quick --out /dev/null/x", "cannot be made a folder"),
+    ("gap_study --quick --method magic --out {folder}/o", "method: must be all"),
 ]
 
 
@@ -214,7 +209,7 @@ def test_bad_input_is_one_line_and_status_2(tmp_path: Path, table_3_file: Path, 
     os.mkfifo(tmp_path / "fifo")
     before = sorted(tmp_path.rglob("*"))
     name, *arguments = command.format(file=table_3_file, folder=tmp_path).split()
-    done = run(name, *arguments)
+    done = call(name, *arguments)
     assert done.returncode == 2
     assert done.stdout == ""
     assert len(done.stderr.splitlines()) == 1
@@ -233,7 +228,7 @@ def test_the_study_of_a_folder(tmp_path: Path):
     folder.mkdir()
     for seed in range(3):
         save(table_7(40, seed), folder / f"{seed}.json.gz")
-    done = run("gap_study", folder, "--out", out, "--method", "full-reconfiguration")
+    done = call("gap_study", folder, "--out", out, "--method", "full-reconfiguration")
     assert done.returncode == 0
     assert re.search(r"mine\s+exact\s+3\s+0\.00%\s+0\.00%\s+0\.00%\s+-\s+3/3", done.stdout)
     rows = list(csv.DictReader((out / "results.csv").open()))
@@ -363,7 +358,7 @@ def test_a_loose_proof_does_not_accuse_a_better_heuristic():
 def test_a_wrong_reference_is_found_out(tmp_path: Path):
     wrong = table_3().model_copy(update={"reference": Reference(objective=20.0, bound=20.0)})
     save(wrong, tmp_path / "wrong.json")
-    done = run("gap_study", tmp_path / "wrong.json", "--out", tmp_path / "out")
+    done = call("gap_study", tmp_path / "wrong.json", "--out", tmp_path / "out")
     assert done.returncode == 1
     assert "better than the bound 20.0 of the reference" in done.stderr
     assert "Traceback" not in done.stderr
@@ -373,7 +368,7 @@ def test_names_are_printed_as_they_are(tmp_path: Path):
     odd = table_3().model_copy(update={"name": "a [/x] [seed] :star:"})
     save(odd, tmp_path / "odd.json")
     for form in ("table", "csv"):
-        done = run("solve", tmp_path / "odd.json", "--format", form)
+        done = call("solve", tmp_path / "odd.json", "--format", form)
         assert done.returncode == 0
         assert "a [/x] [seed] :star:" in done.stdout
         assert "a [/x] [seed] :star:" in done.stderr

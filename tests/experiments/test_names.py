@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import csv
 import json
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -20,8 +18,8 @@ from experiments.output.text import cell, label
 from instances import Instance, save
 from instances.eva import table_3
 from instances.text import shown
+from tests.commands import call
 
-ROOT = Path(__file__).parents[2]
 NAMES = [
     *"!\"#$%&'()*+,-./:;<=>?@[\\]^_`{|}~ ",
     *("a b", "a-b", "a/b", "a.b", "A-B", "a_b", "a~b", "a:b", "ａ-b", "a\u0301", "á"),
@@ -76,13 +74,8 @@ def named(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def run(command: str, *arguments: object) -> subprocess.CompletedProcess[str]:
-    line = [sys.executable, "-m", f"experiments.{command}", *map(str, arguments)]
-    return subprocess.run(line, capture_output=True, text=True, cwd=ROOT, check=False)
-
-
 def test_solve_keeps_a_result_of_every_name(named: Path, tmp_path: Path):
-    done = run("solve", named, "--out", tmp_path / "out", "--method", "no-packing", "--method", "exact")
+    done = call("solve", named, "--out", tmp_path / "out", "--method", "no-packing", "--method", "exact")
     assert (done.returncode, "Traceback" in done.stderr) == (0, False)
     kept = [json.loads(file.read_text()) for file in (tmp_path / "out").glob("*.json")]
     assert sorted((r["instance"], r["method"]) for r in kept) == sorted(
@@ -93,7 +86,7 @@ def test_solve_keeps_a_result_of_every_name(named: Path, tmp_path: Path):
 
 
 def test_a_study_of_every_name_ends_with_table_and_report_and_resumes(named: Path, tmp_path: Path):
-    first = run("gap_study", named, "--out", tmp_path / "out", "--method", "no-packing", "--quiet")
+    first = call("gap_study", named, "--out", tmp_path / "out", "--method", "no-packing", "--quiet")
     assert (first.returncode, first.stderr) == (0, "")
     rows = list(csv.DictReader((tmp_path / "out" / "results.csv").open(newline="")))
     assert sorted({r["instance"] for r in rows}) == sorted({cell(name) for name in NAMES})
@@ -101,7 +94,7 @@ def test_a_study_of_every_name_ends_with_table_and_report_and_resumes(named: Pat
     report = (tmp_path / "out" / "report.html").read_text()
     assert "=a $b$: no-packing" in report.partition("<svg")[2]
     assert "\x1b" not in report
-    again = run("gap_study", named, "--out", tmp_path / "out", "--method", "no-packing", "--quiet", "--resume")
+    again = call("gap_study", named, "--out", tmp_path / "out", "--method", "no-packing", "--quiet", "--resume")
     assert again.stdout == first.stdout  # CPU seconds and all: nothing was run again
 
 

@@ -5,8 +5,6 @@ from __future__ import annotations
 import csv
 import io
 import json
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -15,13 +13,7 @@ from experiments.boa.frontier_plot import write_plots
 from instances import save
 from instances.boa import figure_1, random_allocation
 from instances.eva import table_3
-
-ROOT = Path(__file__).parents[2]
-
-
-def run(command: str, *arguments: object) -> subprocess.CompletedProcess[str]:
-    line = [sys.executable, "-m", f"experiments.{command}", *map(str, arguments)]
-    return subprocess.run(line, capture_output=True, text=True, cwd=ROOT, check=False)
+from tests.commands import call, run
 
 
 @pytest.fixture
@@ -32,7 +24,7 @@ def small(tmp_path: Path) -> Path:
 
 
 def test_every_point_is_proven_and_falls_with_the_budget(small: Path):
-    done = run("pareto", small, "--points", 6, "--format", "csv", "--quiet")
+    done = call("pareto", small, "--points", 6, "--format", "csv", "--quiet")
     assert (done.returncode, done.stderr) == (0, "")
     rows = list(csv.DictReader(io.StringIO(done.stdout)))
     exact = [r for r in rows if r["method"] == "exact"]
@@ -48,14 +40,14 @@ def test_every_point_is_proven_and_falls_with_the_budget(small: Path):
 
 def test_files_and_the_wanted_time(small: Path, tmp_path: Path):
     out = tmp_path / "out"
-    done = run("pareto", small, "--points", 4, "--mean-jct", 1.0, "--out", out, "--method", "one-width", "--quiet")
+    done = call("pareto", small, "--points", 4, "--mean-jct", 1.0, "--out", out, "--method", "one-width", "--quiet")
     assert done.returncode == 0
     assert "mean JCT 1 h needs budget" in done.stdout
     assert sorted(p.name for p in out.iterdir()) == ["frontier.csv", "frontier.png", "frontier.svg", "runs.sqlite"]
     assert (out / "frontier.svg").read_text().startswith("<?xml")
     assert (out / "frontier.png").read_bytes().startswith(b"\x89PNG")
     again = tmp_path / "again"
-    run("pareto", small, "--points", 4, "--out", again, "--method", "one-width", "--quiet")
+    call("pareto", small, "--points", 4, "--out", again, "--method", "one-width", "--quiet")
     assert (again / "frontier.svg").read_bytes() == (out / "frontier.svg").read_bytes()
 
 
@@ -70,7 +62,7 @@ def test_a_heuristic_that_fails_is_a_row_and_the_other_points_are_there(small: P
         "--format",
         "json",
     )
-    done = run("pareto", small, *arguments, "--quiet")
+    done = call("pareto", small, *arguments, "--quiet")
     assert (done.returncode, done.stderr) == (1, "")
     rows = [json.loads(line) for line in done.stdout.splitlines()]
     assert [(r["method"], r["status"]) for r in rows] == 2 * [
@@ -78,7 +70,7 @@ def test_a_heuristic_that_fails_is_a_row_and_the_other_points_are_there(small: P
         ("tests.user_heuristics:raises", "error"),
     ]
     assert all(r["instance"].endswith(f"@{r['budget']:.10g}") for r in rows)
-    again = run("pareto", small, *arguments, "--quiet", "--resume")
+    again = call("pareto", small, *arguments, "--quiet", "--resume")
     kept = [line for line in again.stdout.splitlines() if '"exact"' in line]
     assert kept == [line for line in done.stdout.splitlines() if '"exact"' in line]  # times and all
 
@@ -108,7 +100,7 @@ def test_json_prints_results_and_nothing_else(small: Path):
 )
 def test_bad_input_is_one_line_and_exit_status_2(tmp_path: Path, arguments: tuple[object, ...], message: str):
     save(figure_1(2.0), tmp_path / "f.json")
-    done = run("pareto", tmp_path / "f.json", "--points", 3, "--quiet", *arguments)
+    done = call("pareto", tmp_path / "f.json", "--points", 3, "--quiet", *arguments)
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr.startswith(f"gapwise: {message}")
     assert done.stderr.count("\n") == 1
@@ -117,13 +109,13 @@ def test_bad_input_is_one_line_and_exit_status_2(tmp_path: Path, arguments: tupl
 def test_a_job_trace_makes_a_frontier(tmp_path: Path):
     trace = tmp_path / "trace.csv"
     trace.write_text("name,time,application\na,600,cifar10\nb,3600,bert\n")
-    done = run(
+    done = call(
         "pareto", trace, "--points", 3, "--format", "csv", "--quiet", "--method", "one-width", "--rescale-seconds", 30
     )
     assert done.returncode == 0
     assert [row.split(",")[2] for row in done.stdout.splitlines()[1::2]] == ["optimal"] * 3
     trace.write_text("name,time,application\na,600,cifar10\nb,3600,doom\n")
-    refused = run("pareto", trace)
+    refused = call("pareto", trace)
     assert (refused.returncode, refused.stdout) == (2, "")
     assert refused.stderr.startswith(f"gapwise: {trace}: line 3: application: must be one of cifar10, bert")
     assert refused.stderr.rstrip().endswith("got 'doom'")
@@ -131,13 +123,13 @@ def test_a_job_trace_makes_a_frontier(tmp_path: Path):
 
 def test_another_problem_is_refused(tmp_path: Path):
     save(table_3(), tmp_path / "eva.json")
-    done = run("pareto", tmp_path / "eva.json")
+    done = call("pareto", tmp_path / "eva.json")
     assert done.returncode == 2
     assert "problem: must be boa-allocation, got eva-packing" in done.stderr
 
 
 def test_solve_takes_every_method(small: Path):
-    done = run("solve", small, "--method", "all", "--format", "json", "--quiet")
+    done = call("solve", small, "--method", "all", "--format", "json", "--quiet")
     assert done.returncode == 0
     rows = {r["method"]: r for r in map(json.loads, done.stdout.splitlines())}
     assert rows["exact"]["objective"] == pytest.approx(rows["literal"]["objective"], rel=3e-6)
@@ -146,10 +138,10 @@ def test_solve_takes_every_method(small: Path):
 
 
 def test_the_literal_model_is_written(small: Path, tmp_path: Path):
-    done = run("solve", small, "--write-model", tmp_path / "boa.lp", "--quiet")
+    done = call("solve", small, "--write-model", tmp_path / "boa.lp", "--quiet")
     assert done.returncode == 0
     assert "budget" in (tmp_path / "boa.lp").read_text()
     save(figure_1(2.0), tmp_path / "f.json")
-    refused = run("solve", tmp_path / "f.json", "--write-model", tmp_path / "f.lp", "--quiet")
+    refused = call("solve", tmp_path / "f.json", "--write-model", tmp_path / "f.lp", "--quiet")
     assert refused.returncode == 2
     assert not (tmp_path / "f.lp").exists()

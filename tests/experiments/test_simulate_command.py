@@ -3,22 +3,19 @@
 from __future__ import annotations
 
 import json
-import subprocess
 import sys
-from pathlib import Path
+from functools import partial
 
 import pandas as pd
 import pytest
 
 from instances import Instance, save
 from instances.sia import Job, Pool, SiaOracle, five_jobs
+from tests.commands import ROOT, call
 
-ROOT = Path(__file__).parents[2]
 
-
-def simulate(*arguments, cwd=ROOT):
-    command = [sys.executable, "-m", "experiments.simulate", *map(str, arguments)]
-    return subprocess.run(command, capture_output=True, text=True, cwd=cwd, timeout=120)
+def simulate(*arguments):
+    return call("simulate", *arguments)
 
 
 @pytest.fixture
@@ -109,8 +106,8 @@ def test_bad_input_is_one_line_and_status_2(arguments, line):
         ("return 1 / 0", "ZeroDivisionError: division by zero"),
     ],
 )
-def test_a_policy_of_ones_own_that_breaks_a_rule_loses_its_own_run_only(five, tmp_path, body, line):
-    run = own(five, tmp_path, body, "--policy", "sia-vc", "--format", "json")
+def test_a_policy_of_ones_own_that_breaks_a_rule_loses_its_own_run_only(own, body, line):
+    run = own(body, "--policy", "sia-vc", "--format", "json")
     assert run.returncode == 1
     assert line in run.stderr
     assert len(run.stderr.strip().splitlines()) == 1
@@ -120,29 +117,33 @@ def test_a_policy_of_ones_own_that_breaks_a_rule_loses_its_own_run_only(five, tm
     assert rows["sia-vc"]["slowed"] == 0
 
 
-def own(five, tmp_path, body, *arguments):
-    """`simulate` with a policy `own:make` whose `decide` has this body."""
+@pytest.fixture
+def own(five, tmp_path, monkeypatch):
+    """`simulate` with a policy `own:make` whose `decide` has a body."""
+    monkeypatch.syspath_prepend(tmp_path)
+    yield partial(_own, five, tmp_path)
+    sys.modules.pop("own", None)
+
+
+def _own(five, tmp_path, body, *arguments):
     (tmp_path / "own.py").write_text(
         "from instances.sia.online import Start\n"
         "class P:\n    def decide(self, view):\n"
         f"        {body}\n"
         "def make(data):\n    return P()\n"
     )
-    words = [str(five), "--policy", "own:make", "--quiet", *map(str, arguments)]
-    code = f"import sys; sys.path.insert(0, {str(ROOT)!r}); sys.argv[1:] = {['simulate', *words]!r}; "
-    command = [sys.executable, "-c", code + "from experiments.cli import main; main()"]
-    return subprocess.run(command, capture_output=True, text=True, cwd=tmp_path, timeout=120)
+    return simulate(five, "--policy", "own:make", "--quiet", *arguments)
 
 
-def test_a_policy_that_is_woken_for_ever_is_an_error_that_names_job_policy_and_time(five, tmp_path):
-    run = own(five, tmp_path, "return Start((), view.now + 5)", "--jobs", 2)
+def test_a_policy_that_is_woken_for_ever_is_an_error_that_names_job_policy_and_time(own):
+    run = own("return Start((), view.now + 5)", "--jobs", 2)
     assert run.returncode == 1
     assert run.stderr == "gapwise: sia-five-jobs: policy own:make: job j0 is left waiting at 7 with nothing to come\n"
     assert [line.split()[0] for line in run.stdout.splitlines()[1:-1]] == ["fcfs", "own:make"]
 
 
-def test_pictures_and_tables_of_the_policies_that_finished_are_kept(five, tmp_path):
-    run = own(five, tmp_path, "raise SystemExit(0)", "--policy", "gssf", "--out", tmp_path / "out")
+def test_pictures_and_tables_of_the_policies_that_finished_are_kept(own, tmp_path):
+    run = own("raise SystemExit(0)", "--policy", "gssf", "--out", tmp_path / "out")
     assert run.returncode == 1
     made = {path.name for path in (tmp_path / "out").iterdir()}
     assert made >= {"summary.csv", "jobs.csv", "speedup.svg", "use-gssf.svg"}
@@ -164,20 +165,16 @@ def test_a_file_with_a_job_wider_than_its_pool(tmp_path):
     assert all(rows[name]["jobs"] == 2 for name in rows if name not in refused)
 
 
-def test_names_with_dollars_and_the_same_pictures_at_every_run(tmp_path):
+def test_names_with_dollars_are_drawn(tmp_path):
     data = SiaOracle(
         slot_minutes=1.0,
         pools=(Pool(name="$x^$", gpus=2),),
         jobs=tuple(Job(id=f"$_{{{k}$", pool="$x^$", submit=k, duration=5, gpus=1) for k in range(4)),
     )
     save(Instance.of(data, "$\\frac$"), tmp_path / "d.json")
-    for folder in ("one", "two"):
-        run = simulate(tmp_path / "d.json", "--policy", "gssf", "--quiet", "--out", tmp_path / folder)
-        assert run.returncode == 0, run.stderr
-    pictures = sorted(path.name for path in (tmp_path / "one").glob("*.svg"))
-    assert len(pictures) == 6
-    for name in pictures:
-        assert (tmp_path / "one" / name).read_bytes() == (tmp_path / "two" / name).read_bytes()
+    run = simulate(tmp_path / "d.json", "--policy", "gssf", "--quiet", "--out", tmp_path)
+    assert run.returncode == 0, run.stderr
+    assert len(list(tmp_path.glob("*.svg"))) == 6
 
 
 def test_the_documented_trace_command_runs_on_a_trace_that_is_thin_at_first(tmp_path):
@@ -189,15 +186,11 @@ def test_the_documented_trace_command_runs_on_a_trace_that_is_thin_at_first(tmp_
     page = (ROOT / "docs" / "simulator.md").read_text()
     command = next(line for line in page.splitlines() if "# section 6.1" in line)
     words = command.partition("#")[0].split()[2:]
-    run = simulate(*words, "--seeds", 1, "--policy", "sia-perfect", "--quiet", "--format", "json", cwd=tmp_path)
+    words = [str(tmp_path / word) if word == "philly.csv" else word for word in words]
+    run = simulate(*words, "--seeds", 1, "--policy", "sia-perfect", "--quiet", "--format", "json")
     assert run.returncode == 0, run.stderr
     assert json.loads(run.stdout.splitlines()[1])["slowed"] == 0
     del words[words.index("--start-day") : words.index("--start-day") + 2]
-    run = simulate(*words, cwd=tmp_path)
+    run = simulate(*words)
     assert run.returncode == 2
     assert "the pools with jobs in 14 days from day 0 on, got 4; the trace has jobs on days 0 to 43" in run.stderr
-
-
-def test_nothing_draws_pictures_before_they_are_asked_for():
-    code = "import sys, experiments.simulate; sys.exit('matplotlib' in sys.modules)"
-    assert subprocess.run([sys.executable, "-c", code], cwd=ROOT, timeout=120).returncode == 0

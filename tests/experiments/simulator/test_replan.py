@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
+from experiments.papers import ONLINE
 from experiments.simulator import Replan, simulate
 from experiments.simulator.sia import PoolsWorld, Scripted
 from experiments.simulator.simulation import Simulation, policy_names
 from heuristics.sia import EarliestCutoff
 from instances import Answer, Instance, Options
+from instances.aryl import ArylElastic, ArylReclaim, figure_5, loaning_days, table_4
 from instances.method import method
 from instances.sia import Job, Pool, SiaOracle, five_jobs, synthetic
 from instances.sia.online import View, decision, snapshot
@@ -88,6 +92,23 @@ def test_a_problem_that_is_still_the_same_is_not_solved_again():
     for now in range(5):
         assert policy.decide(View(now, 0, {}, {}, {}, {})) == now
     assert (len(solved), [entry.time for entry in policy.log]) == (3, [0, 3, 4])
+
+
+def test_where_a_world_has_several_problems_a_name_stands_for_a_method_of_each(monkeypatch):
+    workload = loaning_days(0.05, 0, training_servers=40)
+    problems = (ArylElastic.problem, ArylReclaim.problem)
+    like = replace(ONLINE[SiaOracle.problem], problems=problems, policies={}, unfit=lambda name, data: None)
+    monkeypatch.setitem(ONLINE, workload.problem, like)
+    names = policy_names(workload.problem)
+    assert {"exact", "two-phase", "reclaim-scf"} <= set(names)
+    assert len(set(names)) == len(names)
+    for name, ran in (
+        ("exact", ["exact", "exact"]),
+        ("two-phase", ["two-phase", "exact"]),
+        ("reclaim-scf", ["exact", "reclaim-scf"]),
+    ):
+        policy = Simulation(workload, name)._made(like, workload.data)
+        assert [policy.solve(moment.data).method for moment in (table_4("jct-reduction"), figure_5())] == ran
 
 
 def test_a_failure_is_logged_at_every_decision_that_a_fallback_makes():

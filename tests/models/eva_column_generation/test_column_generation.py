@@ -1,5 +1,7 @@
 """Column generation against the literal program, and what it promises about bounds, reports and limits."""
 
+from functools import cache
+
 import numpy as np
 import pytest
 
@@ -118,14 +120,21 @@ class Hurried:
         return self.now
 
 
-@pytest.mark.parametrize("effort", [1, 3, 40])
+EFFORTS = 1, 3, 40
+
+
+@cache
+def under(effort):
+    """What column generation finds under an effort; two tests look at it."""
+    return column_generation(medium_packing(4), Options(gap=0.0, effort=effort))
+
+
+@pytest.mark.parametrize("effort", EFFORTS)
 def test_with_effort_alone_limited_no_clock_makes_a_difference(effort, monkeypatch):
-    packing = medium_packing(4)
-    options = Options(gap=0.0, effort=effort)
-    one = column_generation(packing, options)
+    packing, one = medium_packing(4), under(effort)
     check(packing, one)
     monkeypatch.setattr("instances.clock.time", Hurried())
-    two = column_generation(packing, options)
+    two = column_generation(packing, Options(gap=0.0, effort=effort))
     assert (one.configuration, one.bound, one.complete, one.info) == (
         two.configuration,
         two.bound,
@@ -135,8 +144,7 @@ def test_with_effort_alone_limited_no_clock_makes_a_difference(effort, monkeypat
 
 
 def test_more_effort_is_never_worse():
-    packing = medium_packing(5)
-    outcomes = [column_generation(packing, Options(gap=0.0, effort=effort)) for effort in (1, 10, 1000)]
+    outcomes = [under(effort) for effort in EFFORTS]
     costs, bounds = [outcome.cost for outcome in outcomes], [outcome.bound for outcome in outcomes]
     assert costs == sorted(costs, reverse=True)
     assert bounds == sorted(bounds)
