@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from instances.eva.packing import Throughput
+from instances.fields import DIGITS
 
 Key = tuple[str, tuple[str, ...]]
 """A class, and the classes beside it in order of name."""
@@ -71,12 +72,12 @@ class LearnedThroughput:
         return product
 
     def pairs(self, classes: Iterable[str]) -> Throughput:
-        """What is believed of pairs of some classes."""
+        """What is believed of pairs of some classes, to nine digits."""
         known = set(classes)
         return Throughput(
             default=self.default,
             pairwise=tuple(
-                (name, beside[0], entry.mean)
+                (name, beside[0], round(entry.mean, DIGITS))
                 for (name, beside), entry in self._entries.items()
                 if len(beside) == 1 and name in known and beside[0] in known
             ),

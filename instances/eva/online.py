@@ -6,10 +6,11 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import chain, islice
+from typing import Any
 
 from instances.eva.cloud import JOB_SIGN, CloudType, TaskClass
 from instances.eva.learned import LearnedThroughput
-from instances.eva.packing import EvaPacking, Task
+from instances.eva.packing import EvaPacking, Task, Throughput
 from instances.eva.rented import RentedInstance, most_kept
 from instances.online import Decision
 from instances.options import Solution
@@ -75,6 +76,7 @@ class View:
     - `learned`: what is believed of classes on one instance, from what was observed so far.
     - `version`: it grows whenever `jobs`, `tasks` or `instances` change.
     - `arrived`: jobs since the last round; `finished`: jobs since the last round, and when.
+    - `last`: the problem that `snapshot` made last, and of what.
     """
 
     now: float
@@ -88,6 +90,7 @@ class View:
     version: int = 0
     arrived: Sequence[str] = ()
     finished: Mapping[str, float] = field(default_factory=dict)
+    last: dict[Any, EvaPacking] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,12 +117,22 @@ def snapshot(view: View) -> EvaPacking | None:
 
     An instance with a pinned task keeps its tasks for the moment, and is no part of the problem. Tasks of jobs with a
     single task are of one entry a class; those of other jobs are told apart by job, for the job is as slow as its
-    slowest task.
+    slowest task. Where it is the problem of the round before it is the very same object.
     """
     free = _free_tasks(view)
     if not free:
         return None
     count = Counter(_entry(view, task) for task in free)
+    throughput = view.learned.pairs({name for name, _ in count})
+    key = tuple(count.items()), throughput
+    if key not in view.last:
+        view.last.clear()
+        view.last[key] = _packing(view, count, throughput)
+    return view.last[key]
+
+
+def _packing(view: View, count: Mapping[tuple[str, str | None], int], throughput: Throughput) -> EvaPacking:
+    """The packing problem of so many tasks of each class and, of jobs with several tasks, of each job."""
     return EvaPacking(
         resources=view.resources,
         instance_types=tuple(kind.plain for kind in view.instance_types.values()),
@@ -133,7 +146,7 @@ def snapshot(view: View) -> EvaPacking | None:
             )
             for (name, job), k in count.items()
         ),
-        throughput=view.learned.pairs(name for name, _ in count),
+        throughput=throughput,
         objective="net-saving",
     )
 

@@ -14,7 +14,7 @@ from experiments.simulator.eva.cloud import Cloud
 from experiments.simulator.eva.configuration import Change, change
 from experiments.simulator.eva.parts import whole
 from experiments.simulator.kernel import Calendar
-from instances.eva import EvaCloud
+from instances.eva import EvaCloud, EvaPacking
 from instances.eva.learned import LearnedThroughput, Observation
 from instances.eva.online import Configuration, InstanceState, JobState, TaskState, View
 from instances.online import RuleBroken
@@ -36,6 +36,7 @@ class CloudWorld:
         self._jobs: dict[str, JobState] = {}
         self._tasks: dict[str, TaskState] = {}
         self._instances: dict[str, InstanceState] = {}
+        self._last: dict[Any, EvaPacking] = {}
         self._version = 0
         self._idle_rounds = 0
 
@@ -66,6 +67,7 @@ class CloudWorld:
             version=self._version,
             arrived=tuple(cloud.arrived),
             finished=dict(cloud.finished),
+            last=self._last,
         )
 
     def apply(self, decision: Configuration) -> None:
