@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
@@ -20,8 +21,12 @@ class Entry:
 
     __slots__ = ("key", "mean", "times", "total")
 
-    def __init__(self, key: Key, observed: float) -> None:
-        self.key, self.mean, self.times, self.total = key, observed, 1, observed
+    def __init__(self, key: Key) -> None:
+        self.key, self.mean, self.times, self.total = key, math.nan, 0, 0.0
+
+
+_Group = tuple[Sequence["Observation"], list[tuple[Entry, float]], tuple["Observation", ...]]
+"""What was observed on an instance: all of it, entries of one-task jobs and their throughput, and that of others."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +58,7 @@ class LearnedThroughput:
         """The entries that were new or changed, in order; whoever reads them remembers up to where."""
         self._entries: dict[Key, Entry] = {}
         self._known: set[str] = set()  # classes of which anything was observed
+        self._groups: dict[int, _Group] = {}  # of the last round, by the identity of what was observed
 
     def believed(self, task_class: str, beside: tuple[str, ...]) -> float:
         """The throughput of a task of a class beside tasks of the classes `beside`, which are in order of name."""
@@ -86,37 +92,52 @@ class LearnedThroughput:
     def note(self, observed: Iterable[Sequence[Observation]]) -> None:
         """Learn from a round: for each instance, what was observed of the tasks there."""
         of_job: dict[str, list[Observation]] = {}
+        groups: dict[int, _Group] = {}
         for group in observed:
-            if len(group) == 1 and group[0].tasks_in_job == 1:  # alone it runs at full speed
-                self._known.add(group[0].task_class)
-                continue
-            for seen in group:
-                if seen.tasks_in_job > 1:
-                    of_job.setdefault(seen.job, []).append(seen)
-                else:
-                    self.add((seen.task_class, seen.beside), seen.throughput)
+            found = self._groups.get(id(group))
+            if found is None or found[0] is not group:
+                found = group, self._entries_of(group), tuple(seen for seen in group if seen.tasks_in_job > 1)
+            groups[id(group)] = found
+            for entry, throughput in found[1]:
+                self._repeat(entry, throughput)
+            for seen in found[2]:
+                of_job.setdefault(seen.job, []).append(seen)
+        self._groups = groups
         for together in of_job.values():
             if len(together) == together[0].tasks_in_job:
                 self._note_job(together)
 
+    def _entries_of(self, group: Sequence[Observation]) -> list[tuple[Entry, float]]:
+        """The entries of those tasks of a group whose jobs have one task; from one that is alone nothing is learned."""
+        found = []
+        for seen in group:
+            if seen.tasks_in_job > 1:
+                continue
+            self._known.add(seen.task_class)
+            if seen.beside:
+                key = seen.task_class, seen.beside
+                entry = self._entries.get(key)
+                if entry is None:
+                    entry = self._entries[key] = Entry(key)
+                found.append((entry, seen.throughput))
+        return found
+
     def add(self, key: Key, throughput: float) -> None:
         """Learn one observation."""
-        entry = self._entries.get(key)
-        if entry is None:
-            entry = self._entries[key] = Entry(key, throughput)
+        if key not in self._entries:
+            self._entries[key] = Entry(key)
             self._known.add(key[0])
-            self._changed(entry)
-            return
+        self._repeat(self._entries[key], throughput)
+
+    def _repeat(self, entry: Entry, throughput: float) -> None:
+        """Learn one more observation of an entry."""
         entry.times += 1
         entry.total += throughput
         mean = entry.total / entry.times
         if mean != entry.mean:
             entry.mean = mean
-            self._changed(entry)
-
-    def _changed(self, entry: Entry) -> None:
-        self.version += 1
-        self.changes.append(entry)
+            self.version += 1
+            self.changes.append(entry)
 
     def _note_job(self, together: Sequence[Observation]) -> None:
         """Section 4.4: of a job of several tasks the one is blamed that probably holds the others up.
