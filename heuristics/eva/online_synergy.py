@@ -6,7 +6,7 @@ from heuristics.eva.online_order import SetOrder, pinned_first
 from heuristics.eva.online_plan import Cloud, Plan, Planned
 from instances.eva import EvaCloud
 from instances.eva.learned import LearnedThroughput
-from instances.eva.online import Configuration, TaskState, View
+from instances.eva.online import Configuration, Hosting, TaskState, View
 
 
 class Synergy:
@@ -25,6 +25,9 @@ class Synergy:
         self._order.update(view)
         if not view.arrived and not view.finished:
             return Configuration()
+        if not view.arrived and all(task.instance is not None for task in view.tasks.values()):
+            kept = (Hosting(i.instance_type, i.tasks, i.id) for i in view.instances.values() if i.tasks)
+            return Configuration(instances=tuple(kept))
         plan = Plan(self.cloud)
         every = self._order.tasks(view)
         plan.keep(view, pinned_first(every))
