@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import random
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -24,11 +25,18 @@ from tests.attacks.fuzz import (
     try_trace,
 )
 from tests.attacks.mutants import bases, mutant, workload_bases
+from tests.commands import workers_copied
 
 FOUND = Path(__file__).with_name("found")
 FILES = int(os.environ.get("GAPWISE_FUZZ_FILES", "40"))
 COPIES = int(os.environ.get("GAPWISE_FUZZ_TRACES", "60"))
 SEED = int(os.environ.get("GAPWISE_FUZZ_SEED", "1"))
+
+
+@pytest.fixture(autouse=True)
+def copied() -> Iterator[None]:
+    with workers_copied():
+        yield
 
 
 def shown(failures: list[Failure]) -> list[str]:

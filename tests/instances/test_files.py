@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import gzip
 import json
 import os
@@ -12,6 +11,7 @@ import pytest
 
 from instances import InputError, Instance, dump, files, json_schema, load, parse, save
 from instances.eva import table_3, table_7
+from tests.contents import changed
 
 GOOD = dump(table_3("net-saving"))
 
@@ -31,17 +31,8 @@ def test_a_saved_file_is_the_same_every_time(tmp_path: Path):
 
 
 def change(path: str, value: object) -> dict:
-    """GOOD with one value changed; a value of Ellipsis takes the field away."""
-    content = copy.deepcopy(GOOD)
-    *steps, last = [int(s) if s.isdigit() else s for s in path.split("/")]
-    place = content
-    for step in steps:
-        place = place[step]
-    if value is ...:
-        del place[last]
-    else:
-        place[last] = value
-    return content
+    """GOOD with one value changed."""
+    return changed(GOOD, path, value)
 
 
 @pytest.mark.parametrize(

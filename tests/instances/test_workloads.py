@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import json
 from pathlib import Path
 
@@ -13,6 +12,7 @@ from instances import WORKLOADS, InputError, Instance, Options, dump, json_schem
 from instances.aryl import loaning_days
 from instances.boa import poisson_renting
 from instances.eva import synthetic_cloud
+from tests.contents import changed
 
 FILES: dict[str, Instance] = {
     w.problem: w for w in (synthetic_cloud(20, 0), poisson_renting(1, 0), loaning_days(0.3, 0))
@@ -82,17 +82,8 @@ def test_the_schema_has_every_field_of_a_workload(name: str):
     ],
 )
 def test_bad_content_is_refused_in_one_line(problem: str, path: str, value: object, message: str, tmp_path: Path):
-    content = copy.deepcopy(dump(FILES[problem]))
-    *steps, last = [int(s) if s.isdigit() else s for s in path.split("/")]
-    place = content["data"]
-    for step in steps:
-        place = place[step]
-    if value is ...:
-        del place[last]
-    else:
-        place[last] = value
     file = tmp_path / "bad.json"
-    file.write_text(json.dumps(content))
+    file.write_text(json.dumps(changed(dump(FILES[problem]), f"data/{path}", value)))
     with pytest.raises(InputError, match=rf"^{file}: data\.({message})") as caught:
         load(file)
     assert "\n" not in str(caught.value)
