@@ -109,8 +109,9 @@ class Simulation:
         found = Simulated.model_validate_json(text)
         return found if found.options == self.effective.only(OPTION_NAMES) else None
 
-    def _made(self, online: Online, data: ProblemData, solving: list[Replan]) -> Policy[Any, Any]:
+    def _made(self, online: Online, data: ProblemData, solving: list[Replan] | None = None) -> Policy[Any, Any]:
         """The policy; what of it solves problems is added to `solving`."""
+        solving = [] if solving is None else solving
         if ":" in self.policy:
             return self._own(online, data, solving)
         why = online.unfit(self.policy, data)
