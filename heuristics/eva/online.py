@@ -37,6 +37,7 @@ ONLINE: Mapping[str, Callable[[EvaCloud], Online]] = {
     "stratus-remaining": partial(Stratus, true_remaining=True),
     "owl": Owl,
     "eva": _eva,
+    "eva-single": partial(_eva, whole_jobs=False),
     "eva-without-full": partial(_eva, full=False),
     "eva-without-partial": partial(_eva, partial=False),
     "eva-without-throughput": partial(_eva, interference=False),

@@ -23,6 +23,7 @@ class EvaParameters:
     """How Eva decides.
 
     - `full`, `partial`: whether it may reconfigure fully, and partially.
+    - `whole_jobs`: whether Algorithm 1 charges a task that is slowed down for all tasks of the job (section 4.4).
     - `interference`: whether it prices tasks by their learned throughput (TNRP) or as if they ran alone (RP).
     - `horizon_seconds`: how long a configuration is taken to last; `None` is the estimate of section 4.5.
     - `setup_seconds`: of a new instance that count as the cost of a migration.
@@ -30,6 +31,7 @@ class EvaParameters:
 
     full: bool = True
     partial: bool = True
+    whole_jobs: bool = True
     interference: bool = True
     horizon_seconds: float | None = None
     setup_seconds: float = 300.0
@@ -97,7 +99,7 @@ class Eva:
         for name in view.arrived:
             classes = [view.tasks[task].task_class for task in view.jobs[name].tasks]
             self._price_alone[name] = self._rentable.price_alone(classes, self._alone)
-        round_ = Round(self._rentable, self._table, view, self._order)
+        round_ = Round(self._rentable, self._table, view, self._order, whole_jobs=self.parameters.whole_jobs)
         if not round_.movable:
             return round_.configuration(round_.pinned_plan())
         self.rounds += 1

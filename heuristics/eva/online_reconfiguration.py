@@ -77,7 +77,9 @@ class Rentable:
 class Round:
     """The tasks and instances of a round, in the order of the artifact's sets, and plans for them."""
 
-    def __init__(self, rentable: Rentable, table: LearnedTable, view: View, order: SetOrder) -> None:
+    def __init__(
+        self, rentable: Rentable, table: LearnedTable, view: View, order: SetOrder, *, whole_jobs: bool = True
+    ) -> None:
         self.rentable, self.table = rentable, table
         self.states: list[TaskState] = order.tasks(view)
         self.instances = list(order.instances)
@@ -85,7 +87,7 @@ class Round:
         states = [view.instances[name] for name in self.instances]
         self.tasks = rentable.tasks(
             [rentable.place[task.task_class] for task in self.states],
-            [len(view.jobs[task.job].tasks) for task in self.states],
+            [len(view.jobs[task.job].tasks) if whole_jobs else 1 for task in self.states],
             [NOBODY if task.instance is None else place[task.instance] for task in self.states],
         )
         self._number = {task.id: i for i, task in enumerate(self.states)}

@@ -41,6 +41,9 @@ def trace_cloud(
     cpu: str = "vcpus",
     slowdown: Interference | float = "artifact",
     delay_factor: float = 1.0,
+    arrival_rate: float = 1.0,
+    multi_task: float = 0.0,
+    seed: int = 0,
     name: str | None = None,
 ) -> Instance[EvaCloud]:
     """The jobs of an Eva trace (section 6.1), each of one task, on the instance types of EC2.
@@ -51,6 +54,8 @@ def trace_cloud(
     - `cpu`: `vcpus`, or `physical_cores` as the artifact's driver of 200 jobs has it.
     - `slowdown`: throughput as in the artifact's matrix, as its generator turns it, as in Figure 1, or one for all.
     - `delay_factor`: what the jobs' delays are multiplied with, as in Figure 5, rounded to seconds.
+    - `arrival_rate`: what the rate of arrivals is multiplied with, as in Figure 8.
+    - `multi_task`: share of the jobs that get 2 or 4 tasks, half of them each, as in Figure 7; drawn with `seed`.
 
     Raises InputError for a file that cannot be read, a missing column or a bad value.
     """
@@ -58,6 +63,10 @@ def trace_cloud(
         raise InputError(f"durations: must be one of {', '.join(DURATIONS)}, got {durations!r}")
     if not (math.isfinite(delay_factor) and delay_factor >= 0):
         raise InputError(f"delay_factor: must be a number >= 0, got {delay_factor}")
+    if not (math.isfinite(arrival_rate) and arrival_rate > 0):
+        raise InputError(f"arrival_rate: must be a number > 0, got {arrival_rate}")
+    if not 0 <= multi_task <= 1:
+        raise InputError(f"multi_task: must be in [0, 1], got {multi_task}")
     if limit is not None and limit < 1:
         raise InputError(f"limit: must be >= 1, got {limit}")
     column = DURATIONS[durations]
@@ -70,11 +79,17 @@ def trace_cloud(
         lengths = [lengths[i] for i in place]
     rows, lengths = rows[:limit], lengths[:limit]
     classes = _classes(path, rows, delay_factor)
+    tasks = _tasks_of_jobs(len(rows), multi_task, seed)
     with input_errors(str(path)):
         jobs = tuple(
-            CloudJob(id=f"j{i}", arrival_seconds=arrival, duration_seconds=max(1.0, length), tasks={kind: 1})
-            for i, (arrival, length, kind) in enumerate(
-                zip(rows["arrival_s"].tolist(), lengths, rows["workload_class"], strict=True)
+            CloudJob(
+                id=f"j{i}",
+                arrival_seconds=arrival / arrival_rate,
+                duration_seconds=max(1.0, length),
+                tasks={kind: k},
+            )
+            for i, (arrival, length, kind, k) in enumerate(
+                zip(rows["arrival_s"].tolist(), lengths, rows["workload_class"], tasks, strict=True)
             )
         )
         data = EvaCloud(
@@ -88,8 +103,19 @@ def trace_cloud(
     what = f"{len(jobs)} jobs, {durations} durations" + (
         f" shuffled with seed {shuffle}" if shuffle is not None else ""
     )
-    source = f"Eva trace {Path(path).name}: {what}, {cpu}, interference {slowdown}, delays x{delay_factor:g}"
+    source = f"Eva trace {Path(path).name}: {what}, {cpu}, interference {slowdown}"
+    source += f", delays x{delay_factor:g}, arrivals x{arrival_rate:g}"
+    source += f", {multi_task:g} of several tasks, seed {seed}" if multi_task else ""
     return Instance.of(data, name or f"eva-cloud-{Path(path).stem}-{durations}-{len(jobs)}", source)
+
+
+def _tasks_of_jobs(n: int, multi_task: float, seed: int) -> list[int]:
+    """How many tasks each of `n` jobs has: a share of them, at random, 2 or 4 in turn, the others 1."""
+    tasks = [1] * n
+    chosen = random.Random(seed).sample(range(n), round(multi_task * n))
+    for i, place in enumerate(chosen):
+        tasks[place] = (2, 4)[i % 2]
+    return tasks
 
 
 def _classes(path: str | Path, rows: pd.DataFrame, delay_factor: float) -> tuple[TaskClass, ...]:

@@ -59,6 +59,10 @@ def test_jobs_of_table_7_in_the_simulator_with_a_method_in_the_place_of_full(tmp
             {"trace": TRACE, "interference": "x"},
             "--interference: must be artifact, artifact-generator, figure-1 or a n",
         ),
+        ({"trace": TRACE, "multi_task": 1.5}, r"multi_task: must be in \[0, 1\], got 1.5"),
+        ({"trace": TRACE, "arrival_rate": 0.0}, "arrival_rate: must be a number > 0, got 0.0"),
+        ({"jobs": 3, "tasks_per_job": 0}, "tasks_per_job: must be a number >= 1, got 0"),
+        ({"jobs": 3, "multi_task": 0.5}, "--multi-task: only --trace takes it, got 0.5"),
         ({"trace": TRACE, "interference": "1.5"}, "slowdown.*: must be <= 1, got 1.5"),
         ({"trace": Path("nowhere.csv")}, "nowhere.csv: No such file or directory"),
     ],
@@ -67,6 +71,14 @@ def test_bad_flags_are_refused_in_one_line(flags, message: str):
     with pytest.raises(InputError, match=f"^{message}") as caught:
         cloud(**flags)
     assert "\n" not in str(caught.value)
+
+
+def test_more_tasks_and_more_arrivals():
+    plain, changed = trace_cloud(TRACE).data, trace_cloud(TRACE, multi_task=0.3, arrival_rate=2.0, seed=1).data
+    assert sorted(job.size for job in changed.jobs) == [1] * 140 + [2] * 30 + [4] * 30
+    assert [job.arrival_seconds for job in changed.jobs] == [job.arrival_seconds / 2 for job in plain.jobs]
+    assert changed != trace_cloud(TRACE, multi_task=0.3, arrival_rate=2.0, seed=2).data
+    assert {job.size for job in synthetic_cloud(20, 0, tasks_per_job=4).data.jobs} == {4}
 
 
 def test_pairs_of_the_generator_are_turned_and_no_others():
