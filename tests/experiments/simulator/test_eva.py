@@ -9,9 +9,11 @@ import pytest
 
 from experiments.simulator import simulate
 from experiments.simulator.eva import CloudWorld
-from heuristics.eva.online import ONLINE, WaitingAlone
+from experiments.simulator.replan import Nothing, Replan
+from heuristics.eva import full_reconfiguration_artifact
+from heuristics.eva.online import ONLINE, WaitingAlone, eva_with
 from instances.eva import EvaCloud
-from instances.eva.online import Configuration, Hosting, View
+from instances.eva.online import Configuration, Hosting, View, decision, snapshot
 from instances.online import RuleBroken
 from tests.eva_cloud_cases import random_cloud
 from tests.second_by_second import SecondBySecond
@@ -98,6 +100,27 @@ def test_a_job_alone_costs_what_its_delays_say():
     gone = (end // 300 + 1) * 300
     for row in table.itertuples():
         assert (row.since, row.until) == (ups[row.id], gone + types[row.kind].termination_seconds)
+
+
+@pytest.mark.parametrize("delay_factor", [1.0, 10.0])
+def test_any_method_of_packing_plans_anew_and_is_not_asked_twice(delay_factor: float):
+    """Nor does anything pinned move where the problem of a moment leaves it out."""
+    data = random_cloud(5, delay_factor=delay_factor)
+    replan = Replan(full_reconfiguration_artifact, snapshot, decision, WaitingAlone())
+    world = run(data, Watched(replan, data))
+    assert len(data.jobs) <= len(replan.log) < len(world.timeline_table())
+    assert not any(entry.fallback for entry in replan.log)
+
+
+@pytest.mark.parametrize("delay_factor", [1.0, 10.0])
+def test_eva_takes_the_plan_of_another_method_in_the_place_of_full(delay_factor: float):
+    data = random_cloud(6, delay_factor=delay_factor)
+    replan = Replan(full_reconfiguration_artifact, snapshot, decision, Nothing())
+    world = run(data, Watched(eva_with(data, replan.decide), data))
+    assert replan.log
+    assert world.totals()["cost_usd"] > 0
+    nothing = run(data, eva_with(data, lambda view: None))
+    assert nothing.totals() == run(data, ONLINE["eva"](data)).totals()
 
 
 def test_a_policy_that_does_nothing_is_told_who_waits():
