@@ -9,7 +9,8 @@ import typer
 
 from experiments.entry import run_app
 
-COMMANDS = ("gap_study", "pareto", "solve", "simulate", "verify")
+COMMANDS = ("draw", "gap_study", "pareto", "solve", "simulate", "verify")
+GROUPS = ("draw",)  # commands of commands
 
 
 def main() -> None:
@@ -25,7 +26,11 @@ def _app(arguments: list[str]) -> typer.Typer:
     )
     app.callback()(lambda: None)  # so that a single command, too, is called by its name
     for name in COMMANDS if not arguments or arguments[0] not in COMMANDS else arguments[:1]:
-        app.command(name)(getattr(importlib.import_module(f"experiments.{name}"), name))
+        module = importlib.import_module(f"experiments.{name}")
+        if name in GROUPS:
+            app.add_typer(module.drawings(), name=name)
+        else:
+            app.command(name)(getattr(module, name))
     return app
 
 

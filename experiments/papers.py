@@ -6,8 +6,10 @@ from experiments.aryl import methods as aryl
 from experiments.aryl import reference as aryl_reference
 from experiments.boa import methods as boa
 from experiments.boa import reference as boa_reference
+from experiments.eva import draw as eva_draw
 from experiments.eva import methods as eva
 from experiments.eva import reference as eva_reference
+from experiments.eva import simulation as eva_simulation
 from experiments.harness.entry import Entry
 from experiments.harness.instance_set import InstanceSet
 from experiments.sia import methods as sia
@@ -21,8 +23,10 @@ BUILDERS: dict[str, str] = eva.BUILDERS | boa.BUILDERS | aryl.BUILDERS | sia.BUI
 """Where the literal Pyomo model of a problem is built, `module:function`."""
 CERTIFIERS: dict[str, str] = eva.CERTIFIERS | boa.CERTIFIERS | aryl.CERTIFIERS
 """Where the certificate of a bound is made, `module:function`."""
-ONLINE: dict[str, Online] = sia_simulation.ONLINE_OF
+ONLINE: dict[str, Online] = sia_simulation.ONLINE_OF | eva_simulation.ONLINE_OF
 """How the workloads of a problem are simulated."""
+DRAWINGS: dict[str, str] = eva_draw.DRAWINGS
+"""What can be drawn: the `module:function` that makes an instance."""
 REFERENCES = (eva_reference, boa_reference, aryl_reference, sia_reference)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import json
 from pathlib import Path
 from typing import Annotated, Literal
@@ -11,7 +12,7 @@ import typer
 from experiments import flags
 from experiments.entry import FAILED, run
 from experiments.output.folder import files_first
-from experiments.output.simulation import print_policies, rows_csv, write_simulations
+from experiments.output.simulation import Draw, print_policies, rows_csv, write_simulations
 from experiments.output.terminal import err, print_line
 from experiments.session import Session
 from experiments.sia.workloads import workloads
@@ -26,7 +27,7 @@ from instances.text import shown
 def simulate(
     session: Session,
     files: Annotated[
-        list[Path] | None, typer.Argument(help="Instance files of sia-oracle.", show_default=False)
+        list[Path] | None, typer.Argument(help="Workloads: files of eva-cloud or sia-oracle.", show_default=False)
     ] = None,
     workload: Annotated[str | None, typer.Option(help="Synthetic workload: " + ", ".join(VARIANTS) + ".")] = None,
     trace: Annotated[Path | None, typer.Option(help="A pool trace in CSV form.")] = None,
@@ -66,9 +67,7 @@ def simulate(
 
         def write() -> None:
             if session.folder is not None:
-                from experiments.simulator.plots import draw_all  # with matplotlib, only where something is drawn
-
-                write_simulations(session.folder, rows, done, base, found[0].data, draw_all)
+                write_simulations(session.folder, rows, done, base, found[0].data, _pictures(found[0].problem))
 
         with files_first(write):
             if session.format == "json":
@@ -83,6 +82,12 @@ def simulate(
         if session.folder is not None and not session.quiet:
             err.print(f"wrote tables and pictures to {session.folder}")
     raise typer.Exit(FAILED if failed or (store is not None and store.fault) else 0)
+
+
+def _pictures(problem: str) -> Draw:
+    """What draws the pictures of a paper's world; it is loaded, with matplotlib, only where something is drawn."""
+    draw: Draw = importlib.import_module(f"experiments.{problem.partition('-')[0]}.pictures").draw_all
+    return draw
 
 
 if __name__ == "__main__":

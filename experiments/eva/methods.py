@@ -42,14 +42,16 @@ def _most(data: EvaPacking, task: Task, kind: InstanceType) -> int:
 
 
 BUILDERS = {"eva-packing": "models.eva:build_literal"}
-HEURISTICS = ("full-reconfiguration", "full-reconfiguration-first", "no-packing")
 CERTIFIERS = {"eva-packing": "models.eva.certificate:certificate"}
+# The first never costs more than `full-reconfiguration`, whose sets of tasks it rents cheaper types for.
+HEURISTICS = ("full-reconfiguration-artifact", "full-reconfiguration-first", "no-packing")
 METHODS: dict[str, tuple[Entry, ...]] = {
     "eva-packing": (
         Entry("exact", "models.eva:exact", starts=HEURISTICS),
         Entry("literal", "models.eva:literal", _unfit_literal, _costly_literal),
         Entry("no-packing", "heuristics.eva:no_packing"),
         Entry("full-reconfiguration", "heuristics.eva:full_reconfiguration", _unfit_one_by_one),
+        Entry("full-reconfiguration-artifact", "heuristics.eva:full_reconfiguration_artifact", _unfit_one_by_one),
         Entry("full-reconfiguration-first", "heuristics.eva:full_reconfiguration_first", _unfit_one_by_one),
     ),
 }

@@ -23,6 +23,14 @@ HEADINGS = {
     "total_slowdown_min": "slow-down in all, min",
     "worst_slowdown_min": "worst, min",
 }
+OWN = {
+    "cost_usd": "bill, USD",
+    "cost_share": "of the baseline's",
+    "instances_launched": "instances",
+    "migrations": "moves",
+    "tasks_per_instance": "tasks an instance",
+}
+"""Columns of worlds that have them."""
 Draw = Callable[[Path, Sequence[Simulated], str, Any], None]
 LONG = ("options", "versions")  # in the JSON lines alone
 
@@ -37,13 +45,15 @@ def print_policies(rows: Sequence[dict[str, Any]], policies: Sequence[str], base
     """One row a policy: the median over the workloads, and the least and the largest."""
     table = Table(box=None, header_style="bold", pad_edge=False)
     table.add_column("policy")
-    for heading in HEADINGS.values():
+    frame = pd.DataFrame(rows)
+    headings = {name: heading for name, heading in OWN.items() if name in frame} | HEADINGS
+    for heading in headings.values():
         table.add_column(heading, justify="right")
-    frame = pd.DataFrame(rows).reindex(columns=["workload", "policy", "fallbacks", *HEADINGS])
+    frame = frame.reindex(columns=["workload", "policy", "fallbacks", *headings])
     frame = frame.dropna(subset=["mean_jct_min"])
     for name in policies:
         mine = frame[frame["policy"] == name]
-        table.add_row(shown(name), *(_spread(mine[key]) for key in HEADINGS))
+        table.add_row(shown(name), *(_spread(mine[key]) for key in headings))
     out.print(table)
     number = frame["workload"].nunique()
     least = " (least to largest)" if number > 1 else ""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 import pandas as pd
@@ -20,6 +20,8 @@ class TabledWorld(World, Protocol):
 
     def jobs_table(self) -> pd.DataFrame: ...
     def timeline_table(self) -> pd.DataFrame: ...
+    def totals(self) -> dict[str, Any]:
+        """What the world is about, by name, beside what is measured of all worlds."""
 
 
 @dataclass(frozen=True)
@@ -29,7 +31,9 @@ class Online:
     `world(data)` makes the world. `policies`: names of policies, made anew from data and options. `unfit(name, data)`
     tells why a policy cannot run. `problems` are those that `snapshot` makes: with `decision` and `fallback` any method
     of theirs is a policy (`replan`). `hours(data)`: hours of one unit of the world's clock. `baseline` is what others
-    are compared with, `defaults` what runs unless named, `slow` what is left out of `all`.
+    are compared with, `defaults` what runs unless named, `slow` what is left out of `all`. `hosts`: policies with room
+    for a method, called `host-method`, made from data and what the method decides of a view, `None` where it finds
+    nothing.
     """
 
     world: Callable[[Any], TabledWorld]
@@ -43,3 +47,4 @@ class Online:
     baseline: str
     defaults: tuple[str, ...]
     slow: tuple[str, ...] = ()
+    hosts: Mapping[str, Callable[[Any, Callable[[Any], Any]], Policy[Any, Any]]] = field(default_factory=dict)

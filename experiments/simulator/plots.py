@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
 import matplotlib as mpl
 import numpy as np
@@ -13,8 +12,6 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 
-from experiments.output.folder import part
-from experiments.simulator.simulated import Simulated
 from instances import InputError
 
 GANTT_JOBS = 80
@@ -101,26 +98,6 @@ def save_figure(figure: Figure, path: Path) -> None:
 def _axes(width: float, height: float) -> tuple[Figure, Axes]:
     figure = Figure(figsize=(width, height), layout="constrained")
     return figure, figure.subplots()
-
-
-def draw_all(folder: Path, done: Sequence[Simulated], baseline: str, data: Any) -> None:
-    """CDFs against the baseline, and of the first workload the use of the pools and a Gantt chart of each policy."""
-    minutes = data.slot_minutes
-    failed = {run.policy for run in done if run.status == "error"}
-    names = [name for name in dict.fromkeys(run.policy for run in done) if name not in failed]
-    tables = {name: [run.jobs_table() for run in done if run.policy == name] for name in names}
-    if len(tables) > 1 and baseline in tables:
-        save_figure(speedup_cdf(tables, baseline), folder / "speedup.svg")
-        save_figure(slowdown_cdf(tables, baseline, slot_minutes=minutes), folder / "slowdown.svg")
-    for run in done:
-        if run.workload != done[0].workload or run.status == "error":
-            continue
-        title, name, jobs = f"{run.workload}, {run.policy}", part(run.policy, dots=False), run.jobs_table()
-        use = pool_use(run.timeline_table(), data.capacity, slot_minutes=minutes, title=title)
-        save_figure(use, folder / f"use-{name}.svg")
-        if len(jobs) <= GANTT_JOBS:
-            chart = gantt(jobs, data.capacity, slot_minutes=minutes, title=title)
-            save_figure(chart, folder / f"gantt-{name}.svg")
 
 
 def plain(name: str) -> str:

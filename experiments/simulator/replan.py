@@ -62,3 +62,10 @@ class Replan:
                 Decided(view.now, result.status, result.termination, result.objective, result.bound, result.gap, why)
             )
         return self.fallback.decide(view) if why else self.decision(view, result.solution)
+
+
+class Nothing:
+    """The fallback of a method within another policy, which then does without."""
+
+    def decide(self, view: Any) -> None:
+        return None

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-import pandas as pd
-
 from experiments.simulator.measures import summary
 from experiments.simulator.simulated import Simulated
 from experiments.simulator.simulation import Simulation, online_of
@@ -22,11 +20,11 @@ def rows_of(
 
     Of a policy that failed there is only the error. Raises InputError where no job is left after the warm-up.
     """
-    bases = {run.workload: run.jobs_table() for run in done if run.policy == baseline and run.status == "finished"}
+    bases = {run.workload: run for run in done if run.policy == baseline and run.status == "finished"}
     return [_row(task, run, bases.get(run.workload), warm_up_days) for task, run in zip(tasks, done, strict=True)]
 
 
-def _row(task: Simulation, run: Simulated, base: pd.DataFrame | None, warm_up_days: float) -> dict[str, Any]:
+def _row(task: Simulation, run: Simulated, base: Simulated | None, warm_up_days: float) -> dict[str, Any]:
     row: dict[str, Any] = {
         "workload": run.workload,
         "problem": run.problem,
@@ -36,7 +34,7 @@ def _row(task: Simulation, run: Simulated, base: pd.DataFrame | None, warm_up_da
     if run.status == "error":
         return row | {"error": run.reason}
     jobs, hours = run.jobs_table(), online_of(task.workload).hours(task.workload.data)
-    found = summary(jobs, base, warm_up=warm_up_days * 24 / hours)
+    found = summary(jobs, None if base is None else base.jobs_table(), warm_up=warm_up_days * 24 / hours)
     if not found["jobs"]:
         raise InputError(f"--warm-up-days: {run.workload} has no job after {warm_up_days:g} days")
     row |= {
@@ -49,6 +47,9 @@ def _row(task: Simulation, run: Simulated, base: pd.DataFrame | None, warm_up_da
     for key, value in found.items():
         timed = key.endswith(TIMES)
         row[f"{key}_min" if timed else key] = value * hours * 60 if timed else value
+    row |= run.totals
+    if base is not None and base.totals.get("cost_usd"):
+        row["cost_share"] = run.totals["cost_usd"] / base.totals["cost_usd"]
     decisions = len(run.decisions.get("time", ()))
     return row | {
         "bound": None,

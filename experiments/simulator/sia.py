@@ -129,6 +129,10 @@ class PoolsWorld:
         table["waiting"] = [r[3] for r in rows]
         return table
 
+    def totals(self) -> dict[str, Any]:
+        """Nothing: this world is about the jobs' times."""
+        return {}
+
     def _submit(self, job: QueuedJob) -> None:
         self._queues[job.pool][job.id] = job
         self._arrived.append(job)

@@ -17,7 +17,7 @@ from experiments.harness.task import Digests
 from experiments.papers import METHODS, ONLINE
 from experiments.simulator.kernel import simulate
 from experiments.simulator.online import Online
-from experiments.simulator.replan import Replan
+from experiments.simulator.replan import Nothing, Replan
 from experiments.simulator.simulated import Columns, Simulated
 from instances import Answer, InputError, Instance, Options, ProblemData, Result, Stopwatch
 from instances.online import Policy
@@ -37,8 +37,9 @@ def online_of(instance: Instance) -> Online:
 def policy_names(problem: str) -> list[str]:
     """The policies of a problem's world, and the methods that become policies by re-planning."""
     online = ONLINE[problem]
-    methods = (entry.name for solved in online.problems for entry in METHODS[solved])
-    return list(dict.fromkeys([*online.policies, *methods]))
+    methods = [entry.name for solved in online.problems for entry in METHODS[solved]]
+    hosted = [f"{host}-{name}" for host in online.hosts for name in methods]
+    return list(dict.fromkeys([*online.policies, *methods, *hosted]))
 
 
 @dataclass(frozen=True)
@@ -73,13 +74,15 @@ class Simulation:
         """Run the policy to the end. Raises whatever the policy raises, and RuleBroken."""
         data, online = self.workload.data, online_of(self.workload)
         world = online.world(data)
+        solving: list[Replan] = []
         with Stopwatch() as clock:
-            policy = self._made(online, data)
+            policy = self._made(online, data, solving)
             simulate(world, policy)
-        decisions = [asdict(entry) for entry in policy.log] if isinstance(policy, Replan) else []
+        decisions = [asdict(entry) for replan in solving for entry in replan.log]
         found = {
             "jobs": _columns(world.jobs_table()),
             "timeline": _columns(world.timeline_table()),
+            "totals": world.totals(),
             "decisions": _columns(pd.DataFrame(decisions)),
             "cpu_s": clock.cpu_s,
         }
@@ -106,32 +109,43 @@ class Simulation:
         found = Simulated.model_validate_json(text)
         return found if found.options == self.effective.only(OPTION_NAMES) else None
 
-    def _made(self, online: Online, data: ProblemData) -> Policy[Any, Any]:
+    def _made(self, online: Online, data: ProblemData, solving: list[Replan] | None = None) -> Policy[Any, Any]:
+        """The policy; what of it solves problems is added to `solving`."""
+        solving = [] if solving is None else solving
         if ":" in self.policy:
-            return self._own(online, data)
+            return self._own(online, data, solving)
         why = online.unfit(self.policy, data)
         if why is not None:
             raise InputError(why)
         if self.policy in online.policies:
             return online.policies[self.policy](data, self.options)
-        return self._replanned(online, {problem: _entry(problem, self.policy) for problem in online.problems})
+        host = next((name for name in online.hosts if self.policy.startswith(f"{name}-")), None)
+        method = self.policy if host is None else self.policy.removeprefix(f"{host}-")
+        fallback = online.fallback() if host is None else Nothing()
+        entries = {problem: _entry(problem, method) for problem in online.problems}
+        replan = self._replanned(online, entries, fallback, solving)
+        return replan if host is None else online.hosts[host](data, replan.decide)
 
-    def _own(self, online: Online, data: ProblemData) -> Policy[Any, Any]:
+    def _own(self, online: Online, data: ProblemData, solving: list[Replan]) -> Policy[Any, Any]:
         """The policy that the user's function makes of a copy of the data; of one that returns a solution, a method."""
         made = resolve(self.policy, what="policy")(data.model_copy(deep=True))
         if isinstance(made, Mapping | Answer | Result):
-            return self._replanned(online, dict.fromkeys(online.problems, Entry(self.policy, self.policy)))
+            entries = dict.fromkeys(online.problems, Entry(self.policy, self.policy))
+            return self._replanned(online, entries, online.fallback(), solving)
         if not callable(getattr(made, "decide", None)):
             name = type(made).__name__
             raise InputError(f"must return an object with decide(view), or a solution as a method does, got {name}")
         policy: Policy[Any, Any] = made
         return policy
 
-    def _replanned(self, online: Online, entries: Mapping[str, Entry]) -> Replan:
+    def _replanned(
+        self, online: Online, entries: Mapping[str, Entry], fallback: Policy[Any, Any], solving: list[Replan]
+    ) -> Replan:
         def solve(data: ProblemData) -> Result:
             return apply(entries[data.problem], Instance.of(data, self.workload.name), self.effective)
 
-        return Replan(solve, online.snapshot, online.decision, online.fallback())
+        solving.append(Replan(solve, online.snapshot, online.decision, fallback))
+        return solving[-1]
 
     def _simulated(self, status: Any) -> Simulated:
         return Simulated(

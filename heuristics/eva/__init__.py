@@ -1,7 +1,7 @@
 """Heuristics of Eva (Chang and Venkataraman, EuroSys'25, doi 10.1145/3689031.3717483).
 
-Renting one instance a task, Full Reconfiguration (Algorithm 1) with two tie-breaks, Partial Reconfiguration and the
-criterion that chooses between the two (section 4.5).
+Renting one instance a task, Full Reconfiguration (Algorithm 1) with two tie-breaks and as in the authors' artifact,
+Partial Reconfiguration and the criterion that chooses between the two (section 4.5).
 """
 
 from heuristics.eva.criterion import (
@@ -13,12 +13,18 @@ from heuristics.eva.criterion import (
 )
 from heuristics.eva.no_packing import no_packing
 from heuristics.eva.partial_reconfiguration import partial_reconfiguration
-from heuristics.eva.reconfiguration import full_reconfiguration, full_reconfiguration_first, reconfigure
+from heuristics.eva.reconfiguration import (
+    full_reconfiguration,
+    full_reconfiguration_artifact,
+    full_reconfiguration_first,
+    reconfigure,
+)
 
 __all__ = [
     "Delays",
     "expected_duration",
     "full_reconfiguration",
+    "full_reconfiguration_artifact",
     "full_reconfiguration_first",
     "migration_cost",
     "no_packing",

@@ -8,7 +8,7 @@ are made at once.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Literal
 
 import numpy as np
@@ -44,10 +44,23 @@ def full_reconfiguration_first(data: EvaPacking) -> Solution:
     return arrays.solution(reconfigure(arrays, "first"))
 
 
-def reconfigure(arrays: PackingArrays, tie_break: TieBreak = "alignment", *, many: int = MANY) -> list[Group]:
+@method("heuristic", ANY)
+def full_reconfiguration_artifact(data: EvaPacking) -> Solution:
+    """Full Reconfiguration of the authors' artifact: a set that pays moves to the cheapest type that holds it.
+
+    Ties of the argmax go to the best aligned task.
+    """
+    arrays = packing_arrays(data)
+    return arrays.solution(reconfigure(arrays, "alignment", moves_down=True))
+
+
+def reconfigure(
+    arrays: PackingArrays, tie_break: TieBreak = "alignment", *, moves_down: bool = False, many: int = MANY
+) -> list[Group]:
     """Algorithm 1 of Eva on arrays; the prices are throughput-normalised for the objective `net-saving`.
 
-    More than `many` tied classes are worked on in arrays instead of lists, which changes the time alone.
+    With `moves_down` a set that pays for the type tried is put on the cheapest type that holds it. More than `many`
+    tied classes are worked on in arrays instead of lists, which changes the time alone.
     """
     interfering = arrays.data.objective == "net-saving"
     fill = _fill_by_throughput(arrays, tie_break) if interfering else _fill_by_price(arrays, tie_break, many)
@@ -62,8 +75,16 @@ def reconfigure(arrays: PackingArrays, tie_break: TieBreak = "alignment", *, man
             copies = min(left[c] // k for c, k in on_it.items())
             for c, k in on_it.items():
                 left[c] -= k * copies
-            groups.append((kind, on_it, copies))  # line 15
+            groups.append((_cheapest_holding(arrays, on_it) if moves_down else kind, on_it, copies))  # line 15
     return groups
+
+
+def _cheapest_holding(arrays: PackingArrays, on_it: Mapping[int, int]) -> int:
+    """The cheapest type that holds a set of tasks, the first of several; some type must."""
+    classes, counts = list(on_it), np.array(list(on_it.values()))
+    needed = (arrays.demand_of_type[:, classes, :] * counts[None, :, None]).sum(axis=1)
+    holds = (needed <= arrays.capacity).all(axis=1)
+    return int(np.where(holds, arrays.price, np.iinfo(np.int64).max).argmin())
 
 
 def _fill_by_price(arrays: PackingArrays, tie_break: TieBreak, many: int) -> Fill:

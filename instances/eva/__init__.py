@@ -8,6 +8,7 @@ from instances.eva.arrays import PackingArrays, packing_arrays
 from instances.eva.certificate import prove_packing
 from instances.eva.checker import check_packing
 from instances.eva.cloud import CloudJob, CloudType, EvaCloud, TaskClass
+from instances.eva.cloud_traces import trace_cloud
 from instances.eva.examples import table_3
 from instances.eva.generators import random_workloads, synthetic_cloud, table_7
 from instances.eva.packing import EvaPacking, InstanceType, Task, Throughput
@@ -42,4 +43,5 @@ __all__ = [
     "table",
     "table_3",
     "table_7",
+    "trace_cloud",
 ]

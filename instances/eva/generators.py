@@ -65,6 +65,7 @@ def synthetic_cloud(
     hours: tuple[float, float] = (0.5, 3.0),
     delay_factor: float = 1.0,
     throughput: float | None = None,
+    tasks_per_job: int | None = None,
 ) -> Instance[EvaCloud]:
     """A workload of `n` jobs drawn uniformly from Table 7, with replacement, as in the experiments of section 6.2.
 
@@ -73,12 +74,14 @@ def synthetic_cloud(
     - `hours`: shortest and longest duration of a job, hours; durations are uniform, in whole seconds.
     - `delay_factor`: what the jobs' delays are multiplied with, as in Figure 5.
     - `throughput`: of every task beside one other, as in Figure 4; without it that of Figure 1.
+    - `tasks_per_job`: 4 for all jobs in Table 6; without it as many as Table 7 says.
 
     Raises InputError for a number out of range.
     """
     shortest, longest = hours
     limits = [("n", n, 1), ("gap_minutes", gap_minutes, 0), ("hours", shortest, 1e-3), ("hours", longest, shortest)]
-    for name, value, least in [*limits, ("delay_factor", delay_factor, 0)]:
+    limits += [("delay_factor", delay_factor, 0), ("tasks_per_job", 1 if tasks_per_job is None else tasks_per_job, 1)]
+    for name, value, least in limits:
         if not np.isfinite(value) or value < least:
             raise InputError(f"{name}: must be a number >= {least:g}, got {value}")
     rng = np.random.default_rng(seed)
@@ -97,7 +100,7 @@ def synthetic_cloud(
                 id=f"j{i}",
                 arrival_seconds=arrival,
                 duration_seconds=duration,
-                tasks={row["name"]: int(row["tasks_per_job"])},
+                tasks={row["name"]: tasks_per_job or int(row["tasks_per_job"])},
             )
             for i, (row, arrival, duration) in enumerate(zip(drawn, arrivals, durations, strict=True))
         ),

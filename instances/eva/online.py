@@ -6,8 +6,10 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import chain, islice
+from typing import Any
 
 from instances.eva.cloud import JOB_SIGN, CloudType, TaskClass
+from instances.eva.learned import LearnedThroughput
 from instances.eva.packing import EvaPacking, Task, Throughput
 from instances.eva.rented import RentedInstance, most_kept
 from instances.online import Decision
@@ -19,7 +21,8 @@ class TaskState:
     """A task of an unfinished job.
 
     `instance` is the id of the one that it is on or on its way to, `None` while it waits. A `pinned` task is on its way
-    and has to stay there; `launched`: it runs, and slows its neighbours down.
+    and has to stay there; `launched`: it runs, and slows its neighbours down. `seen_launch`, `seen_upload`: it was
+    launched once, its checkpoint was saved once, so that these delays are known.
     """
 
     id: str
@@ -28,17 +31,23 @@ class TaskState:
     instance: str | None = None
     pinned: bool = False
     launched: bool = False
+    seen_launch: bool = False
+    seen_upload: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class JobState:
-    """An unfinished job: its tasks by id, and seconds of work at full speed, in all and left."""
+    """An unfinished job: its tasks by id, and its seconds of work at full speed.
+
+    All its tasks have been launched for `launched_seconds`, and again since `launched_since`, `None` if not all are.
+    """
 
     id: str
     arrival_seconds: float
     duration_seconds: float
-    remaining_seconds: float
     tasks: tuple[str, ...]
+    launched_seconds: float = 0.0
+    launched_since: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,29 +65,18 @@ class InstanceState:
     leaving: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Observation:
-    """The throughput of a launched task of a class beside tasks of the classes `beside`, sorted, as just measured."""
-
-    task_class: str
-    beside: tuple[str, ...]
-    throughput: float
-    job: str
-
-
-@dataclass(frozen=True)
+@dataclass(slots=True)
 class View:
-    """A cloud at one moment, by ids, in read-only mappings.
-
-    Parameters:
+    """A cloud at one round, by ids, in read-only mappings that change once the policy has answered.
 
     - `now`: seconds.
-    - `resources`, `instance_types`, `classes`: what can be rented, and the classes of the jobs so far, by name.
+    - `resources`, `instance_types`, `classes`: what can be rented, and the classes of tasks, by name.
     - `jobs`, `tasks`: unfinished jobs in order of arrival, and their tasks.
-    - `instances`: what is rented, in the order in which it was.
-    - `throughput`: what is believed of classes on one instance, from what was measured so far.
-    - `observed`: what was measured since the policy was last asked.
-    - `arrived`, `finished`: jobs since the policy was last asked, by id.
+    - `instances`: what is rented and not given up, in the order in which it was rented; ids are numbers in that order.
+    - `learned`: what is believed of classes on one instance, from what was observed so far.
+    - `version`: it grows whenever `jobs`, `tasks` or `instances` change.
+    - `arrived`: jobs since the last round; `finished`: jobs since the last round, and when.
+    - `last`: the problem that `snapshot` made last, and of what.
     """
 
     now: float
@@ -88,10 +86,11 @@ class View:
     jobs: Mapping[str, JobState]
     tasks: Mapping[str, TaskState]
     instances: Mapping[str, InstanceState]
-    throughput: Throughput
-    observed: Sequence[Observation] = field(default=())
-    arrived: Sequence[str] = field(default=())
-    finished: Sequence[str] = field(default=())
+    learned: LearnedThroughput
+    version: int = 0
+    arrived: Sequence[str] = ()
+    finished: Mapping[str, float] = field(default_factory=dict)
+    last: dict[Any, EvaPacking] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,9 +104,12 @@ class Hosting:
 
 @dataclass(frozen=True)
 class Configuration(Decision):
-    """The configuration from now on. Instances that it leaves out are given up, tasks that it leaves out wait."""
+    """The configuration from now on; `None`: all stays as it is.
 
-    instances: tuple[Hosting, ...] = ()
+    Instances that it leaves out are given up, jobs that it leaves out wait.
+    """
+
+    instances: tuple[Hosting, ...] | None = None
 
 
 def snapshot(view: View) -> EvaPacking | None:
@@ -115,13 +117,22 @@ def snapshot(view: View) -> EvaPacking | None:
 
     An instance with a pinned task keeps its tasks for the moment, and is no part of the problem. Tasks of jobs with a
     single task are of one entry a class; those of other jobs are told apart by job, for the job is as slow as its
-    slowest task.
+    slowest task. Where it is the problem of the round before it is the very same object.
     """
     free = _free_tasks(view)
     if not free:
         return None
     count = Counter(_entry(view, task) for task in free)
-    present = {name for name, _ in count}
+    throughput = view.learned.pairs({name for name, _ in count})
+    key = tuple(count.items()), throughput
+    if key not in view.last:
+        view.last.clear()
+        view.last[key] = _packing(view, count, throughput)
+    return view.last[key]
+
+
+def _packing(view: View, count: Mapping[tuple[str, str | None], int], throughput: Throughput) -> EvaPacking:
+    """The packing problem of so many tasks of each class and, of jobs with several tasks, of each job."""
     return EvaPacking(
         resources=view.resources,
         instance_types=tuple(kind.plain for kind in view.instance_types.values()),
@@ -135,10 +146,7 @@ def snapshot(view: View) -> EvaPacking | None:
             )
             for (name, job), k in count.items()
         ),
-        throughput=Throughput(
-            default=view.throughput.default,
-            pairwise=tuple(p for p in view.throughput.pairwise if present.issuperset(p[:2])),
-        ),
+        throughput=throughput,
         objective="net-saving",
     )
 
@@ -150,12 +158,14 @@ def decision(view: View, solution: Solution | None) -> Configuration:
     instances be those planned, the one that moves the fewest tasks is taken; what no rented instance can be is rented.
     Without a solution all stays as it is.
     """
-    kept = [Hosting(i.instance_type, i.tasks, i.id) for i in _held(view).values() if i.tasks]
     if solution is None:
-        return Configuration(instances=tuple(kept + [_as_it_is(i) for i in _open(view).values() if i.tasks]))
+        return Configuration()
+    held = _held(view)
+    kept = [Hosting(i.instance_type, i.tasks, i.id) for i in held.values()]
     current = [
         RentedInstance(i.instance_type, Counter(_key(view, view.tasks[name]) for name in i.tasks), i.id)
-        for i in _open(view).values()
+        for i in view.instances.values()
+        if i.id not in held
     ]
     planned = most_kept(current, list(_planned(solution)))
     hosted: list[list[str]] = [[] for _ in planned]
@@ -176,12 +186,6 @@ def decision(view: View, solution: Solution | None) -> Configuration:
 def _held(view: View) -> dict[str, InstanceState]:
     """The instances with a pinned task."""
     return {name: i for name, i in view.instances.items() if any(view.tasks[task].pinned for task in i.tasks)}
-
-
-def _open(view: View) -> dict[str, InstanceState]:
-    """The instances without a pinned task."""
-    held = _held(view)
-    return {name: i for name, i in view.instances.items() if name not in held}
 
 
 def _free_tasks(view: View) -> list[TaskState]:
@@ -213,7 +217,3 @@ def _planned(solution: Solution) -> Iterator[RentedInstance]:
         tasks = {key: k for key, k in group["tasks"].items() if k}
         if tasks:
             yield from (RentedInstance(group["type"], tasks) for _ in range(group["count"]))
-
-
-def _as_it_is(instance: InstanceState) -> Hosting:
-    return Hosting(instance.instance_type, instance.tasks, instance.id)

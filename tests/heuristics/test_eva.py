@@ -21,6 +21,7 @@ from heuristics.eva import (
 )
 from instances import InputError, check
 from instances.eva import EvaPacking, RentedInstance, packing_arrays, table_3, table_7
+from instances.eva.packing import Objective
 
 
 def test_table_3_as_the_paper_walks_through_it():
@@ -89,6 +90,23 @@ def test_many_tied_classes_are_filled_alike(seed: int):
     by_lists = full_reconfiguration(data).objective
     by_arrays = check(data, arrays.solution(reconfigure(arrays, many=0))).objective
     assert by_arrays == pytest.approx(by_lists)
+
+
+@pytest.mark.parametrize("objective", ["cost", "net-saving"])
+@pytest.mark.parametrize("seed", range(4))
+def test_the_artifact_rents_the_cheapest_type_for_each_set_of_the_paper_s_algorithm(seed: int, objective: Objective):
+    data = table_7(12, seed, objective=objective).data
+    arrays = packing_arrays(data)
+    paper, artifact = (reconfigure(arrays, moves_down=down) for down in (False, True))
+    assert [group[1:] for group in artifact] == [group[1:] for group in paper]
+    for kind, on_it, _ in artifact:
+        held = {c: k for c, k in on_it.items() if k}
+        holding = [
+            price
+            for price, demand, capacity in zip(arrays.price, arrays.demand_of_type, arrays.capacity, strict=True)
+            if (sum(k * demand[c] for c, k in held.items()) <= capacity).all()
+        ]
+        assert arrays.price[kind] == min(holding)
 
 
 @pytest.mark.parametrize("seed", range(3))

@@ -6,8 +6,14 @@ from functools import cache
 
 import pytest
 
-from heuristics.eva import full_reconfiguration, full_reconfiguration_first, no_packing
-from instances.eva import EvaPacking, InstanceType, Task, table_7
+from heuristics.eva import (
+    full_reconfiguration,
+    full_reconfiguration_artifact,
+    full_reconfiguration_first,
+    no_packing,
+)
+from instances.eva import EvaPacking, InstanceType, Task, ec2_types, table_7
+from instances.eva.tables import RESOURCES
 from models.eva import exact, literal
 
 
@@ -47,6 +53,20 @@ def test_the_ratio_to_the_optimum_has_no_bound(n: int):
     data = packing([("one", 1, 1.0), ("two", 2, 2.0 - 1 / n), ("many", 2 * n, 1.0 + 1 / n)], [("a", 2 * n, 1)])
     assert exact(data).objective == pytest.approx(1 + 1 / n)
     assert full_reconfiguration(data).objective == pytest.approx(n * (2 - 1 / n))
+    assert full_reconfiguration_artifact(data).objective == pytest.approx(n * (1 + 1 / n))
+
+
+def test_two_tasks_rent_twice_what_holds_them():
+    """Two tasks of one GPU and 12 vCPUs need a p3.8xlarge each for their CPUs, or one of them for both."""
+    demand = {"default": {"gpu": 1, "cpu": 12, "ram_gb": 16}}
+    data = EvaPacking(
+        resources=RESOURCES,
+        instance_types=ec2_types("vcpus"),
+        tasks=[{"workload": "resnet18[0]", "count": 2, "demand": demand}],
+        objective="cost",
+    )
+    assert full_reconfiguration(data).objective == 24.48
+    assert full_reconfiguration_artifact(data).objective == exact(data).objective == 12.24
 
 
 def test_the_worst_of_the_paper_s_own_setting():

@@ -1,0 +1,98 @@
+"""What can be drawn for Eva: workloads of its cloud."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import typer
+
+from instances import InputError, Instance
+from instances.eva import synthetic_cloud, trace_cloud
+
+DRAWINGS = {"eva-cloud": "experiments.eva.draw:cloud"}
+NAMED = ("artifact", "artifact-generator", "figure-1")
+
+
+def cloud(
+    trace: Annotated[Path | None, typer.Option(help="A trace of Eva in CSV form.", show_default=False)] = None,
+    durations: Annotated[
+        Literal["gavel", "alibaba"] | None, typer.Option(help="Durations of --trace.", show_default="gavel")
+    ] = None,
+    shuffle: Annotated[
+        int | None, typer.Option(help="Seed that deals the durations of --trace out anew.", show_default="as they are")
+    ] = None,
+    limit: Annotated[int | None, typer.Option(help="Jobs of --trace.", min=1, show_default="all")] = None,
+    cpu: Annotated[
+        Literal["vcpus", "physical_cores"] | None,
+        typer.Option(help="What a CPU of --trace is.", show_default="vcpus"),
+    ] = None,
+    interference: Annotated[
+        str | None,
+        typer.Option(
+            help=f"{', '.join(NAMED)}, or the throughput of every task beside one other.", show_default=NAMED[0]
+        ),
+    ] = None,
+    delay_factor: Annotated[float, typer.Option(help="What the delays of jobs are multiplied with.", min=0)] = 1.0,
+    arrival_rate: Annotated[
+        float | None, typer.Option(help="What the rate of arrivals of --trace is multiplied with.", show_default="1")
+    ] = None,
+    multi_task: Annotated[
+        float | None, typer.Option(help="Share of the jobs of --trace that get 2 or 4 tasks.", show_default="0")
+    ] = None,
+    jobs: Annotated[
+        int | None, typer.Option(help="Jobs drawn from Table 7, without --trace.", min=1, show_default="32")
+    ] = None,
+    gap_minutes: Annotated[
+        float | None, typer.Option(help="Mean time between arrivals of --jobs.", show_default="20")
+    ] = None,
+    tasks_per_job: Annotated[
+        int | None, typer.Option(help="Tasks of each of --jobs.", min=1, show_default="as in Table 7")
+    ] = None,
+    longest_hours: Annotated[
+        float | None, typer.Option(help="Longest duration of --jobs, the shortest is half an hour.", show_default="3")
+    ] = None,
+    seed: Annotated[int, typer.Option(help="Seed of --jobs, or of --multi-task.")] = 0,
+) -> Instance[Any]:
+    """Jobs that arrive at Eva's cloud: of a trace, or drawn from Table 7."""
+    if trace is None:
+        said: dict[str, Any] = {"durations": durations, "shuffle": shuffle, "limit": limit, "cpu": cpu}
+        _refuse("only --trace takes it", said | {"arrival_rate": arrival_rate, "multi_task": multi_task})
+        throughput = None if interference in (None, "figure-1") else _number(interference)
+        return synthetic_cloud(
+            jobs or 32,
+            seed,
+            gap_minutes=20.0 if gap_minutes is None else gap_minutes,
+            hours=(0.5, 3.0 if longest_hours is None else longest_hours),
+            delay_factor=delay_factor,
+            throughput=throughput,
+            tasks_per_job=tasks_per_job,
+        )
+    said = {"jobs": jobs, "gap_minutes": gap_minutes, "tasks_per_job": tasks_per_job, "longest_hours": longest_hours}
+    _refuse("--trace says it itself", said)
+    slowdown: Any = NAMED[0] if interference is None else interference
+    return trace_cloud(
+        trace,
+        durations=durations or "gavel",
+        shuffle=shuffle,
+        limit=limit,
+        cpu=cpu or "vcpus",
+        slowdown=slowdown if slowdown in NAMED else _number(slowdown),
+        delay_factor=delay_factor,
+        arrival_rate=1.0 if arrival_rate is None else arrival_rate,
+        multi_task=multi_task or 0.0,
+        seed=seed,
+    )
+
+
+def _number(said: str | None) -> float:
+    try:
+        return float(said or "")
+    except ValueError:
+        raise InputError(f"--interference: must be {', '.join(NAMED)} or a number, got {said}") from None
+
+
+def _refuse(why: str, said: dict[str, Any]) -> None:
+    for name, value in said.items():
+        if value is not None:
+            raise InputError(f"--{name.replace('_', '-')}: {why}, got {value}")

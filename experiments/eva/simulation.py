@@ -1,0 +1,40 @@
+"""Eva's cloud in the simulator: the world, the policies by name, and what a method's solution says to do."""
+
+from __future__ import annotations
+
+from functools import partial
+
+from experiments.simulator.eva import CloudWorld
+from experiments.simulator.online import Online, Policies
+from heuristics.eva.online import ONLINE, WaitingAlone, eva_with
+from instances import Options
+from instances.eva import EvaCloud, EvaPacking
+from instances.eva.online import Configuration, View, decision, snapshot
+from instances.online import Policy
+
+
+def _online(name: str, data: EvaCloud, options: Options) -> Policy[View, Configuration]:
+    return ONLINE[name](data)
+
+
+def _unfit(name: str, data: EvaCloud) -> str | None:
+    """The literal model states the cost alone, and the packing of a moment is of net savings."""
+    return "section 4.1 states the objective cost only" if name.endswith("literal") else None
+
+
+POLICIES: Policies = {name: partial(_online, name) for name in ONLINE}
+ONLINE_OF = {
+    EvaCloud.problem: Online(
+        world=CloudWorld,
+        policies=POLICIES,
+        unfit=_unfit,
+        problems=(EvaPacking.problem,),
+        snapshot=snapshot,
+        decision=decision,
+        fallback=WaitingAlone,
+        hours=lambda data: 1 / 3600,
+        baseline="no-packing",
+        defaults=("synergy", "stratus", "owl", "eva"),
+        hosts={"eva-with": eva_with},
+    )
+}

@@ -1,0 +1,31 @@
+"""Pictures of SIA's pools: speed-ups and slow-downs against the baseline, use over time, and Gantt charts."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from experiments.output.folder import part
+from experiments.simulator.plots import GANTT_JOBS, gantt, pool_use, save_figure, slowdown_cdf, speedup_cdf
+from experiments.simulator.simulated import Simulated
+
+
+def draw_all(folder: Path, done: Sequence[Simulated], baseline: str, data: Any) -> None:
+    """CDFs against the baseline, and of the first workload the use of the pools and a Gantt chart of each policy."""
+    minutes = data.slot_minutes
+    failed = {run.policy for run in done if run.status == "error"}
+    names = [name for name in dict.fromkeys(run.policy for run in done) if name not in failed]
+    tables = {name: [run.jobs_table() for run in done if run.policy == name] for name in names}
+    if len(tables) > 1 and baseline in tables:
+        save_figure(speedup_cdf(tables, baseline), folder / "speedup.svg")
+        save_figure(slowdown_cdf(tables, baseline, slot_minutes=minutes), folder / "slowdown.svg")
+    for run in done:
+        if run.workload != done[0].workload or run.status == "error":
+            continue
+        title, name, jobs = f"{run.workload}, {run.policy}", part(run.policy, dots=False), run.jobs_table()
+        use = pool_use(run.timeline_table(), data.capacity, slot_minutes=minutes, title=title)
+        save_figure(use, folder / f"use-{name}.svg")
+        if len(jobs) <= GANTT_JOBS:
+            chart = gantt(jobs, data.capacity, slot_minutes=minutes, title=title)
+            save_figure(chart, folder / f"gantt-{name}.svg")

@@ -1,0 +1,182 @@
+"""The parts of Eva's cloud world as they change: tasks, jobs and instances, and how tasks slow each other down."""
+
+from __future__ import annotations
+
+import math
+from enum import IntEnum
+
+import numpy as np
+
+from experiments.simulator.kernel import Event, Time
+from instances.eva import EvaCloud, TaskClass
+from instances.eva.learned import Observation
+
+ROUNDING = 1e-9  # Work is a float: a second that is so little too short for what is left is long enough.
+
+
+class Phase(IntEnum):
+    """Where a task is on its way."""
+
+    WAITING = 0  # with nothing on any instance: new, or with a checkpoint in storage
+    LOADING = 1  # taking room on its instance, being fetched and built
+    LAUNCHED = 2
+    ENDING = 3  # ordered to stop: it works until it is killed
+    SAVING = 4  # killed, taking room until its checkpoint is saved
+    FINISHED = 5
+
+
+class CloudTask:
+    """A task. `target`: the instance that the configuration has it on; `host`: the one where it takes room."""
+
+    __slots__ = (
+        "active",
+        "class_index",
+        "host",
+        "id",
+        "job",
+        "kind",
+        "phase",
+        "rate",
+        "seen_launch",
+        "seen_upload",
+        "target",
+    )
+
+    def __init__(self, id: str, job: CloudJobState, kind: TaskClass, class_index: int) -> None:
+        self.id, self.job, self.kind, self.class_index = id, job, kind, class_index
+        self.phase = Phase.WAITING
+        self.active = False  # it slows its neighbours down
+        self.rate = 1.0  # its throughput while it is active
+        self.target: CloudInstance | None = None
+        self.host: CloudInstance | None = None
+        self.seen_launch = self.seen_upload = False
+
+
+class CloudJobState:
+    """A job. It makes progress while it is `active`; `pinned`: it is on its way and no policy may move it."""
+
+    __slots__ = (
+        "active", "arrival", "completion", "duration", "end", "id", "index", "init", "launchable", "launched_for",
+        "launched_since", "left", "moves", "observed", "pinned", "rate", "run_for", "settled", "start", "tasks", "work",
+    )  # fmt: skip
+
+    def __init__(self, index: int, id: str, arrival: int, duration: float, work: float, init: int) -> None:
+        self.index, self.id, self.arrival, self.duration, self.work, self.init = (
+            index,
+            id,
+            arrival,
+            duration,
+            work,
+            init,
+        )
+        self.left = work
+        self.tasks: list[CloudTask] = []
+        self.active = self.pinned = False
+        self.launchable = True
+        self.rate = 0.0  # seconds of work a second, while it is active
+        self.settled: Time = 0  # `left` is what was left then
+        self.observed: float | None = None  # the least throughput of its active tasks
+        self.completion: Event | None = None
+        self.start: Event | None = None
+        self.end: Time | None = None
+        self.launched_since: Time | None = None
+        self.launched_for: Time = 0
+        self.run_for: Time = 0
+        self.moves = 0
+
+
+class CloudInstance:
+    """A rented instance. `hosted`: tasks that take room there; `planned`: tasks that the configuration has there."""
+
+    __slots__ = (
+        "billed_since",
+        "capacity",
+        "free",
+        "given_up",
+        "hosted",
+        "id",
+        "images",
+        "kind",
+        "planned",
+        "ready",
+        "setup",
+    )
+
+    def __init__(self, id: str, kind: int, capacity: list[int]) -> None:
+        self.id, self.kind, self.capacity, self.free = id, kind, capacity, list(capacity)
+        self.ready = self.given_up = False
+        self.billed_since: Time | None = None
+        self.hosted: dict[str, CloudTask] = {}
+        self.planned: dict[str, CloudTask] = {}
+        self.images: set[str] = set()
+        self.setup: Event | None = None
+
+    @property
+    def observation(self) -> tuple[Observation, ...]:
+        """What is observed there: nothing where one of the tasks has no throughput yet."""
+        tasks = list(self.hosted.values())
+        if not all(task.job.observed for task in tasks):
+            return ()
+        names = [task.kind.name for task in tasks]
+        return tuple(
+            Observation(
+                task.kind.name,
+                tuple(sorted(names[:i] + names[i + 1 :])),
+                task.job.observed or 0.0,
+                task.job.id,
+                len(task.job.tasks),
+            )
+            for i, task in enumerate(tasks)
+        )
+
+
+class TrueThroughput:
+    """How workloads slow each other down: a task runs at the product over the others (section 4.3)."""
+
+    def __init__(self, data: EvaCloud) -> None:
+        names = sorted({c.workload for c in data.classes})
+        place = {name: i for i, name in enumerate(names)}
+        pair = np.full((len(names), len(names)), data.throughput.default)
+        for name, beside, value in data.throughput.pairwise:
+            pair[place[name], place[beside]] = value
+        self._pair: list[list[float]] = pair.tolist()
+        self._workload = [place[c.workload] for c in data.classes]
+        self._known: dict[tuple[int, ...], dict[int, float]] = {}
+
+    def of(self, classes: list[int]) -> list[float]:
+        """The throughput of each of some tasks on one instance, by their classes."""
+        if len(classes) == 1:
+            return [1.0]
+        workloads = [self._workload[c] for c in classes]
+        together = tuple(sorted(workloads))
+        rates = self._known.get(together)
+        if rates is None:
+            rates = {}
+            for i, workload in enumerate(together):
+                rate, row = 1.0, self._pair[workload]
+                for j, other in enumerate(together):
+                    if j != i:
+                        rate *= row[other]
+                rates[workload] = rate
+            self._known[together] = rates
+        return [rates[workload] for workload in workloads]
+
+
+def jobs_of(data: EvaCloud) -> list[CloudJobState]:
+    """The jobs of a workload in order of arrival."""
+    places = {c.name: i for i, c in enumerate(data.classes)}
+    found: list[CloudJobState] = []
+    for job in sorted(data.jobs, key=lambda job: job.arrival_seconds):
+        classes = [data.classes[places[name]] for name, k in job.tasks.items() for _ in range(k)]
+        speed = classes[0].iterations_per_second
+        work = job.duration_seconds if speed is None else int(job.duration_seconds * speed) / speed
+        init = whole(max(c.init_seconds for c in classes))
+        state = CloudJobState(len(found), job.id, whole(job.arrival_seconds), job.duration_seconds, work, init)
+        state.tasks = [CloudTask(f"{job.id}/{i}", state, c, places[c.name]) for i, c in enumerate(classes)]
+        found.append(state)
+    return found
+
+
+def whole(seconds: float) -> int:
+    """Whole seconds, rounded up."""
+    return math.ceil(seconds)

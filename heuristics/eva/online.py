@@ -1,0 +1,59 @@
+"""Policies for Eva's cloud by name, the fallback for a policy that fails, and Eva with another planner in it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from functools import partial
+
+from heuristics.eva.online_no_packing import NoPacking
+from heuristics.eva.online_owl import Owl
+from heuristics.eva.online_stratus import Stratus
+from heuristics.eva.online_synergy import Synergy
+from instances.eva import EvaCloud
+from instances.eva.online import Configuration, Hosting, View
+from instances.eva.packing import fits
+from instances.online import Policy
+
+Online = Policy[View, Configuration]
+
+
+def eva_with(data: EvaCloud, planner: Callable[[View], Configuration | None]) -> Online:
+    """Eva with another planner in the place of Full Reconfiguration; one that answers `None` leaves it to that."""
+    from heuristics.eva.online_eva import Eva  # with its compiled loops, only where it is asked for
+
+    return Eva(data, planner=planner)
+
+
+def _eva(data: EvaCloud, **parameters: bool) -> Online:
+    from heuristics.eva.online_eva import Eva, EvaParameters
+
+    return Eva(data, EvaParameters(**parameters))
+
+
+ONLINE: Mapping[str, Callable[[EvaCloud], Online]] = {
+    "no-packing": NoPacking,
+    "synergy": Synergy,
+    "stratus": Stratus,
+    "stratus-remaining": partial(Stratus, true_remaining=True),
+    "owl": Owl,
+    "eva": _eva,
+    "eva-single": partial(_eva, whole_jobs=False),
+    "eva-without-full": partial(_eva, full=False),
+    "eva-without-partial": partial(_eva, partial=False),
+    "eva-without-throughput": partial(_eva, interference=False),
+}
+"""Policies that decide round by round, made afresh for a workload."""
+
+
+class WaitingAlone:
+    """Each task that waits gets an instance of its own, the others stay: a policy without a memory."""
+
+    def decide(self, view: View) -> Configuration:
+        kinds = sorted(view.instance_types.values(), key=lambda kind: kind.usd_per_hour)
+        kept = [Hosting(i.instance_type, i.tasks, i.id) for i in view.instances.values() if i.tasks]
+        new = []
+        for task in view.tasks.values():
+            if task.instance is None:
+                demand = view.classes[task.task_class].demand
+                new.append(Hosting(next(kind.name for kind in kinds if fits(demand, kind)), (task.id,)))
+        return Configuration(instances=(*kept, *new))

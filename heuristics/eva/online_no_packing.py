@@ -1,0 +1,22 @@
+"""No-Packing as time goes by: every task alone, on the cheapest type that it fits on, and nothing ever moves."""
+
+from __future__ import annotations
+
+from instances.eva import EvaCloud
+from instances.eva.cloud_arrays import cloud_arrays
+from instances.eva.online import Configuration, Hosting, View
+
+
+class NoPacking:
+    """Every task that waits gets an instance of its own; an instance that is empty is given up."""
+
+    def __init__(self, data: EvaCloud) -> None:
+        arrays = cloud_arrays(data)
+        self._type = {name: arrays.types[k] for name, k in zip(arrays.classes, arrays.cheapest_type, strict=True)}
+
+    def decide(self, view: View) -> Configuration:
+        if not view.arrived and not view.finished:
+            return Configuration()
+        kept = [Hosting(i.instance_type, i.tasks, i.id) for i in view.instances.values() if i.tasks]
+        new = [Hosting(self._type[t.task_class], (t.id,)) for t in view.tasks.values() if t.instance is None]
+        return Configuration(instances=(*kept, *new))

@@ -1,0 +1,63 @@
+"""The order in which the authors' artifact looks at jobs and instances: that of hash sets of their numbers.
+
+Ties, and the order in which tasks that wait are placed, depend on it, and so does the bill, by a point or two. Jobs are
+numbered as they arrive and instances as they are ordered. CPython iterates over a set of whole numbers by their
+remainders, with exceptions that depend on what was added and removed before; so the sets here see what the artifact's
+see.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from instances.eva.online import TaskState, View
+
+
+class SetOrder:
+    """Jobs and instances in the order of the artifact's sets; `update` tells it of each round."""
+
+    def __init__(self) -> None:
+        self._number: dict[str, int] = {}
+        self._name: list[str] = []
+        self._jobs: set[int] = set()
+        self._instances: set[int] = set()
+        self.version = -1
+
+    def update(self, view: View) -> None:
+        """Take in what has happened since the last round; jobs that arrive at a second come before those that end."""
+        if not view.arrived and not view.finished and view.version == self.version:
+            return
+        self.version = view.version
+        events = [(view.jobs[name].arrival_seconds, 0, i, name) for i, name in enumerate(view.arrived)]
+        events += [(end, 1, i, name) for i, (name, end) in enumerate(view.finished.items())]
+        for _, ended, _, name in sorted(events):
+            if ended:
+                self._jobs.discard(self._number[name])
+            else:
+                self._number[name] = len(self._name)
+                self._jobs.add(len(self._name))
+                self._name.append(name)
+        there = {int(name) for name in view.instances}
+        for number in sorted(there - self._instances):
+            self._instances.add(number)
+        for number in sorted(self._instances - there):
+            self._instances.discard(number)
+
+    @property
+    def jobs(self) -> Iterator[str]:
+        """The unfinished jobs."""
+        return (self._name[number] for number in self._jobs)
+
+    @property
+    def instances(self) -> Iterator[str]:
+        """The instances that are not given up."""
+        return (str(number) for number in self._instances)
+
+    def tasks(self, view: View) -> list[TaskState]:
+        """All tasks, job by job."""
+        return [view.tasks[task] for name in self.jobs for task in view.jobs[name].tasks]
+
+
+def pinned_first(tasks: Iterable[TaskState]) -> list[TaskState]:
+    """The tasks of jobs that are on their way before the others."""
+    return sorted(tasks, key=lambda task: not task.pinned)

@@ -1,0 +1,147 @@
+"""Stratus as the authors of Eva have it: tasks that end together share an instance."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+
+from heuristics.eva.online_order import SetOrder, pinned_first
+from heuristics.eva.online_plan import Cloud, Plan, Planned
+from instances.eva import EvaCloud
+from instances.eva.online import Configuration, TaskState, View
+
+SHARE = 0.5  # of its capacity, in every resource, is what an instance must use not to be emptied
+
+
+class Stratus:
+    """Packing by run-time bins, scale-out by groups, and the repair of instances that are not used enough.
+
+    The run time of a task is known. The authors' artifact loses what has been run of it, so that bins and remaining
+    times are of the whole duration for ever; with `true_remaining` they are of what is left. It also measures the
+    demand of a group by the capacity of the cheapest of all types, which has no GPU: the score is then infinite, and
+    the first type that holds the group is rented.
+    """
+
+    def __init__(self, data: EvaCloud, *, true_remaining: bool = False) -> None:
+        self.cloud = Cloud(data)
+        self._order = SetOrder()
+        self.true_remaining = true_remaining
+        self._version = -1
+        self._smallest = self.cloud.capacity[min(range(len(self.cloud.price)), key=self.cloud.price.__getitem__)]
+
+    def decide(self, view: View) -> Configuration:
+        self._order.update(view)
+        if view.version == self._version and not self.true_remaining:
+            return Configuration()  # what was decided last changed nothing
+        self._version = view.version
+        self._duration = {name: job.duration_seconds for name, job in view.jobs.items()}
+        self._remaining = {name: self._remaining_of(view, name) for name in view.jobs}
+        plan = Plan(self.cloud)
+        for name in view.instances:
+            plan.rented(view, name)
+        every = self._order.tasks(view)
+        tasks = pinned_first(every)
+        plan.keep(view, tasks)
+        kept = [plan.rented(view, task.instance) for task in tasks if task.instance is not None]
+        held = {task.instance for task in tasks if task.pinned}
+        self._place(plan, [task for task in every if task.instance is None])
+        first = list(dict.fromkeys([*kept, *(p for p in plan if p.tasks)]))
+        for planned in first:
+            if planned.id in held or not planned.tasks or not self._underused(planned, plan):
+                continue
+            tasks = planned.tasks
+            if len(tasks) == 1 and planned.kind == self.cloud.cheapest[self.cloud.of_class[tasks[0].task_class]]:
+                continue
+            plan.drop(planned)
+            self._place(plan, tasks)
+        return plan.configuration()
+
+    def _remaining_of(self, view: View, name: str) -> float:
+        job = view.jobs[name]
+        run = 0.0
+        if self.true_remaining:
+            run = job.launched_seconds
+            run += 0.0 if job.launched_since is None else view.now - job.launched_since
+        return max(1.0, job.duration_seconds - run)
+
+    def _place(self, plan: Plan, tasks: Sequence[TaskState]) -> None:
+        """Pack tasks on the instances there are, and scale out for those that are left."""
+        there = list(plan)
+        left = []
+        for task in tasks:
+            where = self._best(task, there, plan)
+            if where is None:
+                left.append(task)
+            else:
+                plan.put(task, where)
+        for group in self._groups(left, plan):
+            planned = plan.new(self._type_for(group, plan))
+            for task in group:
+                plan.put(task, planned)
+
+    def _best(self, task: TaskState, there: Iterable[Planned], plan: Plan) -> Planned | None:
+        """The instance of the same bin that ends nearest to the task, or the emptiest of a higher or a lower bin."""
+        remaining = self._remaining[task.job]
+        own = _bin(remaining)
+        best: list[tuple[float, Planned] | None] = [None, None, None]
+        for planned in there:
+            if not plan.fits(task, planned):
+                continue
+            of_instance = max((self._remaining[t.job] for t in planned.tasks), default=0.0)
+            its = _bin(of_instance) if planned.tasks else 0
+            which = 0 if its == own else 1 if its > own else 2
+            score = -abs(of_instance - remaining) if which == 0 else self._free_amount(planned, plan)
+            found = best[which]
+            if found is None or score > found[0]:
+                best[which] = score, planned
+        return next((found[1] for found in best if found is not None), None)
+
+    def _free_amount(self, planned: Planned, plan: Plan) -> float:
+        """The plain sum of what is free of all resources, GPUs, CPUs and GB alike."""
+        return sum(f * u for f, u in zip(planned.free, self.cloud.units, strict=True))
+
+    def _groups(self, tasks: Sequence[TaskState], plan: Plan) -> list[list[TaskState]]:
+        """Tasks by descending duration in groups of at most 1, 2, 3 ..., each as large as one type can hold."""
+        ordered = sorted(tasks, key=lambda task: -self._duration[task.job])
+        groups: list[list[TaskState]] = []
+        i = 0
+        while i < len(ordered):
+            size = len(groups) + 1
+            group: list[TaskState] = []
+            for task in ordered[i : i + size]:
+                if not any(self._holds(kind, [*group, task], plan) for kind in range(len(self.cloud.price))):
+                    break
+                group.append(task)
+            groups.append(group)
+            i += len(group)
+        return groups
+
+    def _demand(self, kind: int, group: Sequence[TaskState], plan: Plan) -> list[int]:
+        return [sum(amounts) for amounts in zip(*(plan.need(task, kind) for task in group), strict=True)]
+
+    def _holds(self, kind: int, group: Sequence[TaskState], plan: Plan) -> bool:
+        return all(d <= q for d, q in zip(self._demand(kind, group, plan), self.cloud.capacity[kind], strict=True))
+
+    def _type_for(self, group: Sequence[TaskState], plan: Plan) -> int:
+        """The first type of the highest efficiency: demand of the scarcest resource, in units of the smallest type."""
+        best, score = -1, -1.0
+        for kind in range(len(self.cloud.price)):
+            if not self._holds(kind, group, plan):
+                continue
+            demand, capacity = self._demand(kind, group, plan), self.cloud.capacity[kind]
+            shares = [(d / q, -r) for r, (d, q) in enumerate(zip(demand, capacity, strict=True)) if q]
+            r = -max(shares)[1] if shares else 0
+            unit = self._smallest[r]
+            efficiency = math.inf if demand[r] and not unit else demand[r] / (unit or 1) / self.cloud.price[kind]
+            if efficiency > score:
+                best, score = kind, efficiency
+        return best
+
+    def _underused(self, planned: Planned, plan: Plan) -> bool:
+        """Whether less than half is in use of every resource; a type that lacks one is never underused."""
+        capacity = self.cloud.capacity[planned.kind]
+        return all(q - f < SHARE * q for f, q in zip(planned.free, capacity, strict=True))
+
+
+def _bin(seconds: float) -> int:
+    return math.floor(math.log2(seconds))

@@ -1,0 +1,59 @@
+"""An `eva-cloud` workload as whole numbers in arrays: types, and classes of tasks, by their places in the data."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import gcd
+
+import numpy as np
+
+from instances.arrays import FloatArray, IntArray
+from instances.eva.cloud import EvaCloud
+from instances.eva.packing import demand_on
+from instances.fields import STEPS, steps
+
+
+@dataclass(frozen=True)
+class CloudArrays:
+    """Shapes: K instance types, C classes of tasks, R resources. Amounts are whole multiples of a unit a resource.
+
+    `demand` (K, C, R) of a task of each class on each type, `capacity` (K, R), `price` (K,) USD/h, `cheapest_type` (C,)
+    the first of the cheapest types that a task fits on alone, `reservation_price` (C,) USD/h of that type, `unit` (R,)
+    the amounts that whole numbers are multiples of.
+    """
+
+    types: tuple[str, ...]
+    classes: tuple[str, ...]
+    demand: IntArray
+    capacity: IntArray
+    price: FloatArray
+    cheapest_type: IntArray
+    reservation_price: FloatArray
+    unit: FloatArray
+
+
+def cloud_arrays(data: EvaCloud) -> CloudArrays:
+    """The arrays of a workload."""
+    kinds, names = data.instance_types, data.resources
+    capacity = np.array([[steps(k.capacity[r]) for r in names] for k in kinds], dtype=np.int64)
+    of_family = {
+        family: [[steps(demand_on(c.demand, family)[r]) for r in names] for c in data.classes]
+        for family in {k.family for k in kinds}
+    }
+    demand = np.array([of_family[k.family] for k in kinds], dtype=np.int64)
+    units = [gcd(*np.unique(demand[:, :, r]).tolist(), *capacity[:, r].tolist()) or 1 for r in range(len(names))]
+    demand //= np.array(units)
+    capacity //= np.array(units)
+    price = np.array([k.usd_per_hour for k in kinds])
+    fits = (demand <= capacity[:, None, :]).all(axis=2)
+    cheapest = np.where(fits, price[:, None], np.inf).argmin(axis=0)
+    return CloudArrays(
+        types=tuple(k.name for k in kinds),
+        classes=tuple(c.name for c in data.classes),
+        demand=demand,
+        capacity=capacity,
+        price=price,
+        cheapest_type=cheapest,
+        reservation_price=price[cheapest],
+        unit=np.array(units) / STEPS,
+    )

@@ -1,0 +1,173 @@
+"""Workloads of `eva-cloud` from Eva's own traces in CSV form, with the interference of the artifact's simulations."""
+
+from __future__ import annotations
+
+import math
+import random
+from pathlib import Path
+from typing import Literal
+
+import pandas as pd
+
+from instances.envelope import Instance
+from instances.errors import InputError
+from instances.eva.cloud import CloudJob, EvaCloud, TaskClass
+from instances.eva.packing import DEFAULT, Throughput
+from instances.eva.tables import RESOURCES, cloud_types, interference, table
+from instances.tables import one_line, read_numbers
+from instances.validation import input_errors
+
+DURATIONS = {"gavel": "duration_s", "alibaba": "duration_alibaba_s"}
+DELAYS = {
+    "fetch_seconds": "fetch_delay_s",
+    "build_seconds": "build_image_delay_s",
+    "init_seconds": "init_delay_s",
+    "kill_seconds": "kill_delay_s",
+    "upload_seconds": "upload_delay_s",
+}
+SPEED = "full_throughput_iters_per_s"
+UNMEASURED = 0.95
+PERIOD_SECONDS = 300.0
+Durations = Literal["gavel", "alibaba"]
+Interference = Literal["artifact", "artifact-generator", "figure-1"]
+
+
+def trace_cloud(
+    path: str | Path,
+    *,
+    durations: Durations = "gavel",
+    shuffle: int | None = None,
+    limit: int | None = None,
+    cpu: str = "vcpus",
+    slowdown: Interference | float = "artifact",
+    delay_factor: float = 1.0,
+    arrival_rate: float = 1.0,
+    multi_task: float = 0.0,
+    seed: int = 0,
+    name: str | None = None,
+) -> Instance[EvaCloud]:
+    """The jobs of an Eva trace (section 6.1), each of one task, on the instance types of EC2.
+
+    - `durations`: those drawn as in Gavel, or the pods' own lives; the latter count as a second at least.
+    - `shuffle`: seed with which the durations are dealt out anew to the jobs; Table 13 comes out with 2.
+    - `limit`: only so many jobs.
+    - `cpu`: `vcpus`, or `physical_cores` as the artifact's driver of 200 jobs has it.
+    - `slowdown`: throughput as in the artifact's matrix, as its generator turns it, as in Figure 1, or one for all.
+    - `delay_factor`: what the jobs' delays are multiplied with, as in Figure 5, rounded to seconds.
+    - `arrival_rate`: what the rate of arrivals is multiplied with, as in Figure 8.
+    - `multi_task`: share of the jobs that get 2 or 4 tasks, half of them each, as in Figure 7; drawn with `seed`.
+
+    Raises InputError for a file that cannot be read, a missing column or a bad value.
+    """
+    if durations not in DURATIONS:
+        raise InputError(f"durations: must be one of {', '.join(DURATIONS)}, got {durations!r}")
+    if not (math.isfinite(delay_factor) and delay_factor >= 0):
+        raise InputError(f"delay_factor: must be a number >= 0, got {delay_factor}")
+    if not (math.isfinite(arrival_rate) and arrival_rate > 0):
+        raise InputError(f"arrival_rate: must be a number > 0, got {arrival_rate}")
+    if not 0 <= multi_task <= 1:
+        raise InputError(f"multi_task: must be in [0, 1], got {multi_task}")
+    if limit is not None and limit < 1:
+        raise InputError(f"limit: must be >= 1, got {limit}")
+    column = DURATIONS[durations]
+    numbers = ["arrival_s", column, "gpus", "vcpus", "ram_gb", SPEED, *DELAYS.values()]
+    rows = read_numbers(path, numbers, text=("workload", "workload_class"), least=0)
+    lengths: list[float] = rows[column].tolist()
+    if shuffle is not None:
+        place = list(range(len(lengths)))
+        random.Random(shuffle).shuffle(place)
+        lengths = [lengths[i] for i in place]
+    rows, lengths = rows[:limit], lengths[:limit]
+    classes = _classes(path, rows, delay_factor)
+    tasks = _tasks_of_jobs(len(rows), multi_task, seed)
+    with input_errors(str(path)):
+        jobs = tuple(
+            CloudJob(
+                id=f"j{i}",
+                arrival_seconds=arrival / arrival_rate,
+                duration_seconds=max(1.0, length),
+                tasks={kind: k},
+            )
+            for i, (arrival, length, kind, k) in enumerate(
+                zip(rows["arrival_s"].tolist(), lengths, rows["workload_class"], tasks, strict=True)
+            )
+        )
+        data = EvaCloud(
+            resources=RESOURCES,
+            instance_types=cloud_types(cpu),
+            classes=classes,
+            jobs=jobs,
+            throughput=_throughput(slowdown, sorted({c.workload for c in classes})),
+            period_seconds=PERIOD_SECONDS,
+        )
+    what = f"{len(jobs)} jobs, {durations} durations" + (
+        f" shuffled with seed {shuffle}" if shuffle is not None else ""
+    )
+    source = f"Eva trace {Path(path).name}: {what}, {cpu}, interference {slowdown}"
+    source += f", delays x{delay_factor:g}, arrivals x{arrival_rate:g}"
+    source += f", {multi_task:g} of several tasks, seed {seed}" if multi_task else ""
+    return Instance.of(data, name or f"eva-cloud-{Path(path).stem}-{durations}-{len(jobs)}", source)
+
+
+def _tasks_of_jobs(n: int, multi_task: float, seed: int) -> list[int]:
+    """How many tasks each of `n` jobs has: a share of them, at random, 2 or 4 in turn, the others 1."""
+    tasks = [1] * n
+    chosen = random.Random(seed).sample(range(n), round(multi_task * n))
+    for i, place in enumerate(chosen):
+        tasks[place] = (2, 4)[i % 2]
+    return tasks
+
+
+def _classes(path: str | Path, rows: pd.DataFrame, delay_factor: float) -> tuple[TaskClass, ...]:
+    """The classes of the jobs, in order of appearance. Raises InputError where two jobs of one class differ."""
+    columns = ["workload", "gpus", "vcpus", "ram_gb", SPEED, *DELAYS.values()]
+    found: dict[str, TaskClass] = {}
+    for name, group in rows.groupby("workload_class", sort=False):
+        kinds = group[columns].drop_duplicates()
+        where = f"{path}: workload_class {one_line(name)}"
+        if len(kinds) > 1:
+            raise InputError(f"{where}: jobs of one class must be alike, got {len(kinds)} kinds")
+        row = kinds.iloc[0]
+        demand = zip(RESOURCES, (float(row["gpus"]), float(row["vcpus"]), float(row["ram_gb"])), strict=True)
+        with input_errors(where):
+            found[str(name)] = TaskClass(
+                name=str(name),
+                workload=str(row["workload"]),
+                demand={DEFAULT: dict(demand)},
+                iterations_per_second=float(row[SPEED]) or None,
+                **{field: float(round(delay_factor * row[column])) for field, column in DELAYS.items()},
+            )
+    return tuple(found.values())
+
+
+def _throughput(slowdown: Interference | float, workloads: list[str]) -> Throughput:
+    if isinstance(slowdown, float | int):
+        with input_errors("slowdown"):
+            return Throughput(default=float(slowdown))
+    if slowdown == "figure-1":
+        return interference({name: name for name in workloads})
+    if slowdown not in ("artifact", "artifact-generator"):
+        raise InputError(f"slowdown: must be artifact, artifact-generator, figure-1 or a number, got {slowdown!r}")
+    pairs = _measured(turned=slowdown == "artifact-generator")
+    known = set(workloads)
+    pairwise = tuple((a, b, value) for (a, b), value in pairs.items() if {a, b} <= known)
+    return Throughput(default=UNMEASURED, pairwise=pairwise)
+
+
+def _measured(*, turned: bool) -> dict[tuple[str, str], float]:
+    """The pairs of the artifact's matrix; `turned`: as the artifact's generator of its interference map writes them.
+
+    It sorts the two names of a pair and leaves the two throughputs as they were, so that each workload of a pair that
+    the matrix has in the other order gets the throughput of the other.
+    """
+    rows = table("colocation_throughput_artifact").set_index("workload")
+    pairs = {(str(a), str(b)): float(rows.loc[a, b]) for a in rows.index for b in rows.columns if rows.loc[a, b] > 0}
+    if not turned:
+        return pairs
+    own = table("workloads").set_index("name")["artifact_name"].to_dict()
+    names = {str(name).split("-")[0]: str(artifact) for name, artifact in own.items()}
+    order = {name: i for i, name in enumerate(rows.index)}
+    return {
+        (a, b): pairs[b, a] if (order[a] < order[b]) != (names[a] < names[b]) and a != b else value
+        for (a, b), value in pairs.items()
+    }

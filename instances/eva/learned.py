@@ -1,0 +1,156 @@
+"""Throughput as it is learned: what was observed of a class beside others, and what is believed of the rest."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from instances.eva.packing import Throughput
+from instances.fields import DIGITS
+
+Key = tuple[str, tuple[str, ...]]
+"""A class, and the classes beside it in order of name."""
+
+
+class Entry:
+    """The mean of what was observed of a class beside others: a plain sum over the number of times.
+
+    Its last digits differ from those of the numbers themselves, and ties are decided by them: as in the artifact.
+    """
+
+    __slots__ = ("key", "mean", "times", "total")
+
+    def __init__(self, key: Key) -> None:
+        self.key, self.mean, self.times, self.total = key, math.nan, 0, 0.0
+
+
+_Group = tuple[Sequence["Observation"], list[tuple[Entry, float]], tuple["Observation", ...]]
+"""What was observed on an instance: all of it, entries of one-task jobs and their throughput, and that of others."""
+
+
+@dataclass(frozen=True, slots=True)
+class Observation:
+    """The throughput of a task of `job` of a class beside tasks of the classes `beside`, as just measured.
+
+    It is the job's: of a job of several tasks nobody can see which one holds the others up. `tasks_in_job` says how
+    many there are.
+    """
+
+    task_class: str
+    beside: tuple[str, ...]
+    throughput: float
+    job: str
+    tasks_in_job: int = 1
+
+
+class LearnedThroughput:
+    """The table of section 4.3: mean throughputs of classes beside sets of classes, and a default of pairs.
+
+    What was not observed of a set is the product of the pairs; what was not observed of a pair is the default.
+    `version` counts the changes of a mean.
+    """
+
+    def __init__(self, default: float) -> None:
+        self.default = default
+        self.version = 0
+        self.changes: list[Entry] = []
+        """The entries that were new or changed, in order; whoever reads them remembers up to where."""
+        self._entries: dict[Key, Entry] = {}
+        self._known: set[str] = set()  # classes of which anything was observed
+        self._groups: dict[int, _Group] = {}  # of the last round, by the identity of what was observed
+
+    def believed(self, task_class: str, beside: tuple[str, ...]) -> float:
+        """The throughput of a task of a class beside tasks of the classes `beside`, which are in order of name."""
+        if not beside:
+            return 1.0
+        if task_class not in self._known:
+            return float(self.default ** len(beside))
+        entry = self._entries.get((task_class, beside))
+        if entry is not None:
+            return entry.mean
+        if len(beside) == 1:
+            return self.default
+        product = 1.0
+        for other in beside:
+            entry = self._entries.get((task_class, (other,)))
+            product *= self.default if entry is None else entry.mean
+        return product
+
+    def pairs(self, classes: Iterable[str]) -> Throughput:
+        """What is believed of pairs of some classes, to nine digits."""
+        known = set(classes)
+        return Throughput(
+            default=self.default,
+            pairwise=tuple(
+                (name, beside[0], round(entry.mean, DIGITS))
+                for (name, beside), entry in self._entries.items()
+                if len(beside) == 1 and name in known and beside[0] in known
+            ),
+        )
+
+    def note(self, observed: Iterable[Sequence[Observation]]) -> None:
+        """Learn from a round: for each instance, what was observed of the tasks there."""
+        of_job: dict[str, list[Observation]] = {}
+        groups: dict[int, _Group] = {}
+        for group in observed:
+            found = self._groups.get(id(group))
+            if found is None or found[0] is not group:
+                found = group, self._entries_of(group), tuple(seen for seen in group if seen.tasks_in_job > 1)
+            groups[id(group)] = found
+            for entry, throughput in found[1]:
+                self._repeat(entry, throughput)
+            for seen in found[2]:
+                of_job.setdefault(seen.job, []).append(seen)
+        self._groups = groups
+        for together in of_job.values():
+            if len(together) == together[0].tasks_in_job:
+                self._note_job(together)
+
+    def _entries_of(self, group: Sequence[Observation]) -> list[tuple[Entry, float]]:
+        """The entries of those tasks of a group whose jobs have one task; from one that is alone nothing is learned."""
+        found = []
+        for seen in group:
+            if seen.tasks_in_job > 1:
+                continue
+            self._known.add(seen.task_class)
+            if seen.beside:
+                key = seen.task_class, seen.beside
+                entry = self._entries.get(key)
+                if entry is None:
+                    entry = self._entries[key] = Entry(key)
+                found.append((entry, seen.throughput))
+        return found
+
+    def add(self, key: Key, throughput: float) -> None:
+        """Learn one observation."""
+        if key not in self._entries:
+            self._entries[key] = Entry(key)
+            self._known.add(key[0])
+        self._repeat(self._entries[key], throughput)
+
+    def _repeat(self, entry: Entry, throughput: float) -> None:
+        """Learn one more observation of an entry."""
+        entry.times += 1
+        entry.total += throughput
+        mean = entry.total / entry.times
+        if mean != entry.mean:
+            entry.mean = mean
+            self.version += 1
+            self.changes.append(entry)
+
+    def _note_job(self, together: Sequence[Observation]) -> None:
+        """Section 4.4: of a job of several tasks the one is blamed that probably holds the others up.
+
+        All known: the lowest known. None known: the one with the most tasks beside it. Some known: if all of these are
+        above what is observed, the unknown one with the most tasks beside it, or else the lowest known.
+        """
+        keys = list(dict.fromkeys((seen.task_class, seen.beside) for seen in together))
+        lowest = min(seen.throughput for seen in together)
+        known = {key: self._entries[key].mean for key in keys if key in self._entries}
+        unknown = [key for key in keys if key not in known]
+        if unknown and all(mean > lowest for mean in known.values()):
+            blamed = max(unknown, key=lambda key: len(key[1]))
+        else:
+            blamed = min(known, key=known.__getitem__)
+        self.add(blamed, lowest)

@@ -1,0 +1,98 @@
+"""`gapwise draw`, and what it writes in the simulator."""
+
+from __future__ import annotations
+
+import json
+from functools import partial
+from pathlib import Path
+
+import pytest
+
+from experiments.eva.draw import cloud
+from experiments.papers import DRAWINGS
+from instances import InputError, load
+from instances.eva import EvaCloud, synthetic_cloud, trace_cloud
+from tests.commands import call, run
+from tests.eva_cloud_cases import TRACE
+
+draw = partial(run, "draw")
+
+
+def test_a_trace_is_written_as_its_reader_has_it(tmp_path):
+    file = tmp_path / "some.json.gz"
+    flags = ["--trace", TRACE, "--limit", 7, "--durations", "alibaba", "--shuffle", 2, "--interference", "0.9"]
+    done = draw("eva-cloud", *flags, "--delay-factor", 2, "--out", file)
+    assert (done.returncode, done.stdout) == (0, "")
+    assert done.stderr.startswith("wrote eva-cloud-eva_200_jobs-alibaba-7 to ")
+    wanted = trace_cloud(TRACE, limit=7, durations="alibaba", shuffle=2, slowdown=0.9, delay_factor=2.0)
+    assert load(file) == wanted
+    assert wanted.data.throughput.default == 0.9
+    assert sorted(DRAWINGS) == ["eva-cloud"]
+
+
+def test_jobs_of_table_7_in_the_simulator_with_a_method_in_the_place_of_full(tmp_path):
+    file = tmp_path / "drawn.json"
+    assert draw("eva-cloud", "--jobs", 5, "--seed", 3, "--out", file).returncode == 0
+    assert load(file) == synthetic_cloud(5, 3)
+    flags = "--policy", "eva-with-full-reconfiguration", "--format", "json", "--out", tmp_path / "out", "--quiet"
+    done = call("simulate", file, *flags)
+    assert done.returncode == 0, done.stderr
+    rows = {row["policy"]: row for row in map(json.loads, done.stdout.splitlines())}
+    assert set(rows) == {"no-packing", "eva-with-full-reconfiguration"}
+    assert rows["no-packing"]["cost_share"] == 1
+    for row in rows.values():
+        assert row["finished"] == row["jobs"] == 5
+        assert row["cost_usd"] > 0
+        assert row["fallbacks"] == 0
+    assert rows["eva-with-full-reconfiguration"]["decisions"] > 4
+    assert rows["no-packing"]["decisions"] == 0
+    made = {path.name for path in (tmp_path / "out").iterdir()}
+    assert made >= {"summary.csv", "jobs.csv", "decisions.csv", "instances.svg", "tasks.svg", "speedup.svg"}
+
+
+@pytest.mark.parametrize(
+    ("flags", "message"),
+    [
+        ({"limit": 2}, "--limit: only --trace takes it, got 2"),
+        ({"trace": TRACE, "jobs": 2}, "--jobs: --trace says it itself, got 2"),
+        (
+            {"trace": TRACE, "interference": "x"},
+            "--interference: must be artifact, artifact-generator, figure-1 or a n",
+        ),
+        ({"trace": TRACE, "multi_task": 1.5}, r"multi_task: must be in \[0, 1\], got 1.5"),
+        ({"trace": TRACE, "arrival_rate": 0.0}, "arrival_rate: must be a number > 0, got 0.0"),
+        ({"jobs": 3, "tasks_per_job": 0}, "tasks_per_job: must be a number >= 1, got 0"),
+        ({"jobs": 3, "multi_task": 0.5}, "--multi-task: only --trace takes it, got 0.5"),
+        ({"trace": TRACE, "interference": "1.5"}, "slowdown.*: must be <= 1, got 1.5"),
+        ({"trace": Path("nowhere.csv")}, "nowhere.csv: No such file or directory"),
+    ],
+)
+def test_bad_flags_are_refused_in_one_line(flags, message: str):
+    with pytest.raises(InputError, match=f"^{message}") as caught:
+        cloud(**flags)
+    assert "\n" not in str(caught.value)
+
+
+def test_more_tasks_and_more_arrivals():
+    plain, changed = trace_cloud(TRACE).data, trace_cloud(TRACE, multi_task=0.3, arrival_rate=2.0, seed=1).data
+    assert sorted(job.size for job in changed.jobs) == [1] * 140 + [2] * 30 + [4] * 30
+    assert [job.arrival_seconds for job in changed.jobs] == [job.arrival_seconds / 2 for job in plain.jobs]
+    assert changed != trace_cloud(TRACE, multi_task=0.3, arrival_rate=2.0, seed=2).data
+    assert {job.size for job in synthetic_cloud(20, 0, tasks_per_job=4).data.jobs} == {4}
+
+
+def test_pairs_of_the_generator_are_turned_and_no_others():
+    """12 pairs with two throughputs are in the other order in the artifact's matrix than in the alphabet."""
+    matrix, turned = (
+        {pair[:2]: pair[2] for pair in cloud.throughput.pairwise}
+        for cloud in (everything("artifact"), everything("artifact-generator"))
+    )
+    assert set(matrix) == set(turned)
+    swapped = [(a, b) for a, b in matrix if a < b and (matrix[a, b], matrix[b, a]) != (turned[a, b], turned[b, a])]
+    assert len(swapped) == 12
+    assert all((turned[a, b], turned[b, a]) == (matrix[b, a], matrix[a, b]) for a, b in swapped)
+    assert (matrix["GCN", "A3C"], turned["A3C", "GCN"]) == (0.647, 0.647)
+
+
+def everything(slowdown) -> EvaCloud:
+    return trace_cloud(TRACE, slowdown=slowdown).data
