@@ -130,6 +130,12 @@ def add_columns(
         raise ValueError("HiGHS refuses the columns")
 
 
+def _zero_fits(h: highspy.Highs) -> bool:
+    """Whether rows without entries hold: HiGHS looks at no row of a model without columns."""
+    lp, slack = h.getLp(), h.getOptionValue("primal_feasibility_tolerance")[1]
+    return bool(np.all(np.asarray(lp.row_lower_) <= slack) and np.all(np.asarray(lp.row_upper_) >= -slack))
+
+
 def solve_arrays(
     model: LinearModel,
     options: Options,
@@ -167,7 +173,9 @@ def run(h: highspy.Highs, *, start: ArrayLike | None = None, watch: Watch | None
     status, info = h.getModelStatus(), h.getInfo()
     termination, reason = _termination(h, status)
     feasible = info.primal_solution_status == highspy.SolutionStatus.kSolutionStatusFeasible
-    empty = status == highspy.HighsModelStatus.kModelEmpty  # without rows and columns: the solution has no variables
+    empty = status == highspy.HighsModelStatus.kModelEmpty  # without columns: the solution has no variables
+    if empty and not _zero_fits(h):
+        empty, termination, reason = False, "infeasible", "a constraint without variables does not hold"
     x = np.array(h.getSolution().col_value) if feasible or empty else None
     objective = float(info.objective_function_value) if x is not None else None
     bound: float | None = None

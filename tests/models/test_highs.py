@@ -75,3 +75,17 @@ def test_a_linear_program_is_solved_again_whatever_threads_another_solver_has_us
     solve_arrays(market_split(), Options(threads=3 - threads, effort=1))
     assert rerun(h) == highspy.HighsModelStatus.kOptimal
     assert h.getInfo().objective_function_value == 3.0
+
+
+@pytest.mark.parametrize(("lower", "upper"), [(-np.inf, -1.0), (1.0, np.inf)])
+def test_a_model_without_variables_is_infeasible_where_a_constraint_of_nothing_is_broken(lower, upper):
+    rows = {"row_lower": np.array([-np.inf, lower]), "row_upper": np.array([0.0, upper])}
+    model = LinearModel(cost=np.zeros(0), matrix=sparse.csr_array((2, 0)), **rows)
+    solved = solve_arrays(model, Options())
+    assert (solved.termination, solved.x, solved.bound) == ("infeasible", None, None)
+
+
+def test_a_model_without_variables_has_the_empty_solution():
+    model = LinearModel(cost=np.zeros(0), matrix=sparse.csr_array((1, 0)), row_lower=-np.inf, row_upper=0.0, offset=3.0)
+    solved = solve_arrays(model, Options())
+    assert (solved.termination, solved.x.tolist(), solved.objective, solved.bound) == ("finished", [], 3.0, 3.0)
