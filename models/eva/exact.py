@@ -87,7 +87,8 @@ def _solve_cost(
         answer = _later(answer, solve(replace(options, time_limit=limit), known))
     if answer is None:
         raise RuntimeError("column generation solves whatever is left")
-    if few and answer.termination == "finished" and answer.info["bound_by"] == "highs" and not clock.expired:
+    proving = few and parameters.proof_nodes > 0
+    if proving and answer.termination == "finished" and answer.info["bound_by"] == "highs" and not clock.expired:
         limit = None if options.time_limit is None else clock.remaining_s
         return _proved(arrays, answer, replace(options, time_limit=limit), parameters)
     return answer
