@@ -60,7 +60,8 @@ def entry(arrays, decision, k, pattern):
     if decision.kind == "instances":
         return int(k == decision.of[0])
     if decision.kind == "spend":
-        return int(arrays.price[k]) if arrays.family[k] == decision.of[0] else 0
+        family, least = decision.of
+        return int(arrays.price[k]) if arrays.family[k] == family and arrays.price[k] >= least else 0
     if decision.kind == "placed":
         return int(pattern[decision.of[0]]) if arrays.family[k] in decision.of[1:] else 0
     held = zip(decision.of[1::2], decision.of[2::2], strict=True)
@@ -105,7 +106,9 @@ def opposite(arrays, one, other):
     low, high = (one, other) if one.sense == "at most" else (other, one)
     unit = 1
     if one.kind == "spend":
-        unit = int(np.gcd.reduce(arrays.price[arrays.family == one.of[0]]))
+        family, least = one.of
+        kinds = zip(arrays.price, arrays.family, strict=True)
+        unit = int(np.gcd.reduce([p for p, f in kinds if f == family and p >= least]))
         assert low.amount % unit == 0
     return high.amount - low.amount == unit
 

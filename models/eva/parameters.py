@@ -17,6 +17,7 @@ class ExactParameters:
     - `covering_patterns`: feasible patterns of one type up to which an integer program over all patterns is tried.
     - `first_patterns`: patterns up to which it is tried before branch-and-price, within `first_nodes` nodes.
     - `tree_nodes`: nodes of branch-and-price after which the integer program has its turn, where there is one.
+    - `proof_nodes`: most nodes of the tree that proves anew what the integer program has solved; 0 for no tree.
     - `saving_patterns`: feasible patterns of one type beyond which `net-saving` is solved by column generation.
     - `entering_columns`: most columns that a round of sifting adds to the linear program.
     - `first_columns`: columns of the first integer program, which only has to find a good incumbent.
@@ -28,6 +29,7 @@ class ExactParameters:
     first_patterns: int = 1_000
     first_nodes: int = 500
     tree_nodes: int = 2_000
+    proof_nodes: int = 100
     saving_patterns: int = 100_000
     entering_columns: int = 400
     first_columns: int = 600

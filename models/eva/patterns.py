@@ -104,12 +104,13 @@ def _covering_patterns(
         if found is None:
             return None
         full.append(maximal(found, capacities[k], demands[k], fitting))
-    kept = [_irreplaceable(k, full, capacities, demands, price) for k in range(len(price))]
+    outdone = _outdone(capacities, demands)
+    kept = [_irreplaceable(k, full, capacities, demands, price, outdone) for k in range(len(price))]
     return Patterns(np.repeat(np.arange(len(price)), [len(p) for p in kept]), np.concatenate(kept))
 
 
 def _irreplaceable(
-    k: int, full: list[IntArray], capacity: IntArray, demand: IntArray, price: tuple[int, ...]
+    k: int, full: list[IntArray], capacity: IntArray, demand: IntArray, price: tuple[int, ...], outdone: BoolArray
 ) -> IntArray:
     """Patterns of type k that neither an instance of no higher price nor two cheaper instances can hold.
 
@@ -121,26 +122,25 @@ def _irreplaceable(
         if rank[other] < rank[k]:
             patterns = patterns[~_fits(patterns, capacity[other], demand[other])]
     for first in range(len(price)):
-        for second in _affordable(price[k] - price[first], capacity, demand, price):
+        for second in _affordable(price[k] - price[first], price, outdone):
             if price[first] < price[k] and price[second] <= price[first] and len(patterns):
                 patterns = patterns[~_splits(patterns, full[first], capacity[second], demand[second])]
     return patterns
 
 
-def _affordable(budget: int, capacity: IntArray, demand: IntArray, price: tuple[int, ...]) -> list[int]:
-    """Types within `budget`, without types that another affordable type outdoes in every resource."""
-    within = [i for i in range(len(price)) if price[i] <= budget]
-    return [
-        i
-        for i in within
-        if not any(
-            (capacity[j] >= capacity[i]).all()
-            and ((capacity[j] > capacity[i]).any() or j < i)
-            and (demand[j] == demand[i]).all()
-            for j in within
-            if j != i
-        )
-    ]
+def _outdone(capacity: IntArray, demand: IntArray) -> BoolArray:
+    """Whether type i is outdone by type j (K, K): in every resource, or the same and j comes first."""
+    types = np.arange(len(capacity))
+    as_large = (capacity[None] >= capacity[:, None]).all(axis=2)
+    larger = (capacity[None] > capacity[:, None]).any(axis=2) | (types[None] < types[:, None])
+    alike = np.array([(demand == needs).all(axis=(1, 2)) for needs in demand])
+    return np.asarray(as_large & larger & alike)
+
+
+def _affordable(budget: int, price: tuple[int, ...], outdone: BoolArray) -> list[int]:
+    """Types within `budget`, without types that another affordable type outdoes."""
+    within = np.array([p <= budget for p in price])
+    return np.flatnonzero(within & ~outdone[:, within].any(axis=1)).tolist()
 
 
 def _fits(patterns: IntArray, capacity: IntArray, demand: IntArray) -> BoolArray:

@@ -86,6 +86,14 @@ def test_column_generation_reports_and_keeps_to_a_time_limit():
     assert result.bound is not None
 
 
+def test_what_highs_solves_is_proven_in_whole_numbers():
+    data, none = table_7(200, 1).data, ExactParameters(proof_nodes=0)
+    proven, solved = exact(data, Options(gap=0.0)), exact(data, Options(gap=0.0), parameters=none)
+    assert (proven.info["bound_by"], solved.info["bound_by"]) == ("branch-and-price", "highs")
+    assert (proven.objective, proven.bound) == (solved.objective, solved.bound)
+    assert proven.status == solved.status == "optimal"
+
+
 def test_known_optima_of_table_7():
     """Recorded 2026-11-21, patterns and HiGHS; equal by column generation."""
     optima = [exact(table_7(200, seed).data).objective for seed in range(3)]

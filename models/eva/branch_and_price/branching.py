@@ -1,8 +1,9 @@
 """Branching on aggregates of a packing: which are fractional, and which of them moves the bound most.
 
-Candidates are the numbers of instances of each type, what is spent on each family, and how many tasks of a class sit on
-a family; where all of these are whole, how many instances of a type hold at least so many tasks of a class, or of two,
-or the very pattern. The children of the most promising are solved (strong branching) until enough is known of an
+Candidates are the numbers of instances of each type, what is spent on the types of a family from some price up (of two
+sizes one stands in for the other, whatever a decision says of one of them), and how many tasks of a class sit on a
+family; where all of these are whole, how many instances of a type hold at least so many tasks of a class, or of two, or
+the very pattern. The children of the most promising are solved (strong branching) until enough is known of an
 aggregate for its pseudo-cost to be trusted (Achterberg, Koch and Martin, 2005).
 """
 
@@ -15,7 +16,7 @@ from math import ceil, floor
 import numpy as np
 
 from instances.eva.arrays import FloatArray, IntArray, PackingArrays
-from models.eva.branch_and_price.node_program import Aggregate, NodeProgram
+from models.eva.branch_and_price.node_program import Aggregate, NodeProgram, spent_on
 from models.eva.branch_and_price.parameters import BranchAndPriceParameters
 from models.eva.branch_and_price.proof import Decision, Kind
 
@@ -58,15 +59,17 @@ class Columns:
 def aggregates(arrays: PackingArrays, program: NodeProgram, columns: Columns) -> list[Candidate]:
     """The fractional aggregates of the first three kinds."""
     found: list[Candidate] = []
-    price, family = arrays.price.astype(float), arrays.family
+    price, family = arrays.price, arrays.family
     instances = np.bincount(columns.kind, columns.x, len(price))
     found += [_range("instances", (k,), float(v), 1) for k, v in enumerate(instances) if _fractional(v)]
     families = range(len(arrays.demand))
     for f in families:
-        unit = program.unit[f]
-        spent = float((instances * price)[family == f].sum()) / unit
-        if _fractional(spent) and sum(family == f) > 1:
-            found.append(_range("spend", (f,), spent, unit))
+        for least in np.unique(price[family == f]).tolist():
+            kinds = spent_on(arrays, (f, least))
+            unit = program.per_unit(("spend", (f, least)))
+            spent = float(instances[kinds] @ price[kinds]) / unit
+            if kinds.sum() > 1 and _fractional(spent):  # of one type the number says as much
+                found.append(_range("spend", (f, least), spent, unit))
     if len(families) == 1:
         return found
     on = np.array([columns.x[family[columns.kind] == f] @ columns.on_it[family[columns.kind] == f] for f in families])

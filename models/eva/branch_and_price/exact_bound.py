@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from instances.eva.arrays import IntArray, PackingArrays
-from models.eva.branch_and_price.node_program import NodeProgram, Relaxed, holding
+from models.eva.branch_and_price.node_program import NodeProgram, Relaxed, holding, spent_on
 from models.eva.branch_and_price.pricer import Holding, Priced, Pricer, Prices
 from models.eva.branch_and_price.proof import Decision, Duals
 
@@ -50,7 +50,7 @@ def prove(
             rough_value[list(d.of[1:]), d.of[0]] += y
         else:
             rough_price += y  # a generous limit for numbers of this size
-            rough_price[arrays.family == d.of[0]] += y * arrays.price.max() if d.kind == "spend" else 0.0
+            rough_price += y * arrays.price.max() if d.kind == "spend" else 0.0
     unit = pricer.scale(rough_value, rough_price)
     cover = np.floor(relaxed.cover * unit).astype(np.int64)
     duals = [int(y * unit) for y in floats]
@@ -67,7 +67,7 @@ def prove(
         if d.kind == "instances":
             mu[d.of[0]] += sign * y
         elif d.kind == "spend":
-            for k in np.flatnonzero(arrays.family == d.of[0]).tolist():
+            for k in np.flatnonzero(spent_on(arrays, d.of)).tolist():
                 mu[k] += sign * y * prices[k]
         elif d.kind == "placed":
             value[list(d.of[1:]), d.of[0]] += y

@@ -10,6 +10,7 @@ import highspy
 import numpy as np
 
 from instances import Options
+from instances.arrays import BoolArray
 from instances.eva.arrays import FloatArray, IntArray, PackingArrays
 from models.eva.branch_and_price.pricer import Holding
 from models.eva.branch_and_price.proof import Decision, Kind
@@ -45,8 +46,9 @@ class NodeProgram:
     """The linear program, kept in one HiGHS for all nodes; a row for an aggregate is added when it is first asked for.
 
     minimise `sum_p C_p x_p` subject to `sum_p a_cp x_p >= n_c`, and for each aggregate `low <= sum_p g_p x_p <= high`,
-    where `g_p` is 1 for "instances", the price in units of the family for "spend", `a_cp` for "placed". Each row that
-    asks for something has a column of its own that gives it at a high price, so that the program is always feasible.
+    where `g_p` is 1 for "instances", the price for "spend" in the greatest unit of its prices, `a_cp` for "placed".
+    Each row that asks for something has a column of its own that gives it at a high price, so that the program is
+    always feasible.
     """
 
     def __init__(self, arrays: PackingArrays, options: Options, ceiling: int) -> None:
@@ -54,9 +56,7 @@ class NodeProgram:
         self.columns: list[Column] = []
         self.known: dict[Column, int] = {}  # their places in `columns`
         self.rows: dict[Aggregate, int] = {}
-        families = range(len(arrays.demand))
-        prices, family = arrays.price.tolist(), arrays.family.tolist()
-        self.unit = [gcd(*(p for p, g in zip(prices, family, strict=True) if g == f)) or 1 for f in families]
+        self._units: dict[tuple[int, ...], int] = {}
         self._kind, self._on_it = np.zeros(0, dtype=np.int64), np.zeros((0, arrays.classes))
         self._forbidden: set[int] = set()  # for good
         self._broken: set[int] = set()  # by the decisions that are set
@@ -116,11 +116,10 @@ class NodeProgram:
         what, of = aggregate
         if what == "instances":
             return (kind == of[0]).astype(float)
-        family = self.arrays.family[kind]
         if what == "spend":
-            return np.where(family == of[0], self.arrays.price[kind] / self.unit[of[0]], 0.0)
+            return np.where(spent_on(self.arrays, of), self.arrays.price / self.per_unit(aggregate), 0.0)[kind]
         if what == "placed":
-            return np.where(np.isin(family, of[1:]), on_it[:, of[0]], 0.0)
+            return np.where(np.isin(self.arrays.family[kind], of[1:]), on_it[:, of[0]], 0.0)
         return np.asarray((kind == of[0]) & (on_it[:, list(of[1::2])] >= of[2::2]).all(axis=1), dtype=float)
 
     def forbid(self, stays: Callable[[Column], bool]) -> None:
@@ -132,7 +131,12 @@ class NodeProgram:
 
     def per_unit(self, aggregate: Aggregate) -> int:
         """What one unit of an aggregate's row is in a decision: price units of spending, otherwise 1."""
-        return self.unit[aggregate[1][0]] if aggregate[0] == "spend" else 1
+        if aggregate[0] != "spend":
+            return 1
+        of = aggregate[1]
+        if of not in self._units:
+            self._units[of] = gcd(*self.arrays.price[spent_on(self.arrays, of)].tolist()) or 1
+        return self._units[of]
 
     def set(self, decisions: Sequence[Decision]) -> None:
         """Set the bounds of the rows, and the columns that may be used, to these decisions, and to these alone."""
@@ -230,6 +234,11 @@ class NodeProgram:
             status = rerun(self._highs)
         if status != highspy.HighsModelStatus.kOptimal:
             raise ProgramFailed(f"the linear program ended as {self._highs.modelStatusToString(status)}")
+
+
+def spent_on(arrays: PackingArrays, of: Sequence[int]) -> BoolArray:
+    """Whether a decision on spending is about each type (K,): those of family `of[0]`, from the price `of[1]` up."""
+    return np.asarray((arrays.family == of[0]) & (arrays.price >= of[1]))
 
 
 def holding(of: Sequence[int]) -> Holding:

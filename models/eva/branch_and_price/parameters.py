@@ -34,7 +34,7 @@ class BranchAndPriceParameters:
     listed_patterns: int = 400_000
     listing_steps: int = 5_000_000
     splits: int = 2_000
-    columns_each_type: int = 30
+    columns_each_type: int = 10
 
     candidates_each_kind: int = 4
     reliable: int = 4

@@ -6,7 +6,8 @@ A leaf says: among packings that obey `decisions`, none costs less than `bound` 
 duals, d_i the dual of decision i, g_j the charge of subset row j, S the `scale`, all whole numbers >= 0. For each type
 
     mu_k = sum of d_i over decisions "at least" on k - sum of d_i over decisions "at most" on k
-           (a decision on spending counts C_k times; "holding" ones are in the worth of the patterns that they name),
+           (a decision on spending counts C_k times, on the types it is about; "holding" ones are in the worth of the
+           patterns that they name),
     value_kc = y_c + sum of d_i over "placed" decisions for class c on the family of k,
     worth_k = the most worth of a pattern of type k at these values and charges (see `pricer`).
 
@@ -36,7 +37,7 @@ class Decision:
     """A decision of a branch.
 
     - `kind` "instances": the number of instances of type `of[0]` is at least, or at most, `amount`.
-    - "spend": price units spent on types of family `of[0]`.
+    - "spend": price units spent on the types of family `of[0]` whose price is at least `of[1]`.
     - "placed": tasks of class `of[0]` on types of the families `of[1:]`; always "at least": at most v - 1 on some
       families is at least n - v + 1 on the others, and that holds for covers by maximal patterns as well.
     - "holding": the number of instances of type `of[0]` whose pattern holds at least `of[2]` tasks of class `of[1]`, at

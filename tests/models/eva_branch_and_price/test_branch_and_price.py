@@ -71,6 +71,16 @@ def test_trees_of_the_tests_are_more_than_a_root():
     assert sum(solve(linear_prices(seed), parameters=ONE_TRY).info["nodes"] for seed in range(12)) > 30
 
 
+@pytest.mark.parametrize("seed", [8, 11, 14, 19, 21, 22])
+def test_proofs_by_the_spending_from_some_price_up_hold(seed):
+    arrays = linear_prices(seed, classes=5)
+    proof = solve(arrays, parameters=ONE_TRY).proof
+    check_proof(arrays, proof)
+    cheapest = [int(arrays.price[arrays.family == f].min()) for f in range(2)]
+    decisions = [zip(leaf.decisions, leaf.duals.decisions, strict=True) for leaf in proof.leaves]
+    assert any(y and d.kind == "spend" and d.of[1] > cheapest[d.of[0]] for path in decisions for d, y in path)
+
+
 @pytest.mark.parametrize("effort", [1, 2, 5])
 def test_a_tree_that_is_cut_short_proves_what_it_says(effort):
     arrays = linear_prices(3, classes=5)
