@@ -72,8 +72,8 @@ class ColumnGenerationParameters:
     recreate_tries: int = 2
     ruin_tolerances: tuple[float, ...] = (0.5, 0.1, 0.9)
     ruins: int = 1_000
-    ruin_rounds: int = 400
-    ruin_patience: int = 150
+    ruin_rounds: int = 200
+    ruin_patience: int = 40
     ruin_tasks: int = 20_000
 
     rounds: int = 4

@@ -161,11 +161,12 @@ class Search:
 
     def relax(self, clock: Stopwatch) -> None:
         """The linear relaxation by column generation, with the bound of each cut on the way."""
-        bound = AggregateBound(self.arrays, self.families)
+        bound, proven = AggregateBound(self.arrays, self.families), 0  # Of one cut: the program may be worth less.
 
         def enough(relaxed: Relaxed, cut: TypeCut) -> bool:
-            self.incumbent.raise_bound(bound.of_one_cut(cut))
-            proven = self.incumbent.bound or 0
+            nonlocal proven
+            proven = max(proven, bound.of_one_cut(cut))
+            self.incumbent.raise_bound(proven)
             return self.over or clock.expired or relaxed.value - proven < 1e-9 * relaxed.value
 
         self._relaxed = self._guide = self.generator.run(self._prices.duals, enough)
