@@ -57,16 +57,17 @@ def resource_prices(
         ((-arrays.demand[f, c] / unit).ravel(), (rows, columns)), shape=(len(f), families * resources)
     )
     pi = sparse.coo_array((np.ones(len(f)), (np.arange(len(f)), c)), shape=(len(f), classes))
-    paid = sparse.coo_array(-of_family * arrays.price[:, None])
-    spent = np.zeros(families) if spend is None else np.array(spend, dtype=float)
+    most = max(1.0, float(arrays.price.max()) / LARGEST_COEFFICIENT)  # t is counted in such parts.
+    paid = sparse.coo_array(-of_family * (arrays.price / most)[:, None])
+    spent = np.zeros(families) if spend is None else np.array(spend, dtype=float) / most
     solved = solve_arrays(
         LinearModel(
             cost=np.concatenate([np.zeros(families * resources), -arrays.count.astype(float), spent]),
             matrix=sparse.block_array([[priced, None, paid], [demand, pi, None]]),
             row_lower=-inf,
             row_upper=0.0,
-            lower=np.concatenate([np.zeros(families * resources + classes), np.full(families, float(spend is None))]),
-            upper=np.concatenate([np.full(families * resources + classes, inf), np.ones(families)]),
+            lower=np.concatenate([np.zeros(families * resources + classes), np.full(families, most * (spend is None))]),
+            upper=np.concatenate([np.full(families * resources + classes, inf), np.full(families, most)]),
         ),
         Options(threads=options.threads),
         extra={"parallel": "off"},
