@@ -18,7 +18,7 @@ from experiments.output.benchmark import Measured, measure, show
 from experiments.output.terminal import percent
 from heuristics.eva import full_reconfiguration, reconfigure
 from instances import Instance, Options, Result, Stopwatch
-from instances.eva import EvaPacking, alibaba, alive, packing_arrays, random_workloads, table_7
+from instances.eva import EvaPacking, alibaba, alive, packing_arrays, pod_requests, random_workloads, table_7
 from instances.tables import read_numbers
 from models.eva import exact
 
@@ -64,6 +64,9 @@ def _rows(pods: Path | None, quick: bool) -> Iterator[Callable[[], Measured]]:
     for data in (tables[0], *large):
         yield partial(measure, f"Full Reconfiguration, {_tasks(data):,} tasks", _heuristic(data), partial(_alone, data))
     yield partial(measure, "gap of Full Reconfiguration, 200 tasks", _heuristics(tables), _gaps(tables))
+    for n in (100,) if quick else (100, 300, 1_000, 2_000):
+        own, limit = pod_requests(n, 0, path=pods).data, Options(time_limit=STRETCH_S, gap=0.0)
+        yield partial(measure, f"{n:,} distinct pods", [partial(exact, own, limit)])
     if pods is None:
         return
     rounded = alibaba(pods).data

@@ -13,6 +13,7 @@ from instances.eva.examples import table_3
 from instances.eva.generators import random_workloads, synthetic_cloud, table_7
 from instances.eva.packing import EvaPacking, InstanceType, Task, Throughput
 from instances.eva.rented import RentedInstance, continued, most_kept
+from instances.eva.requests import pod_requests
 from instances.eva.tables import ec2_types, interference, table
 from instances.eva.traces import alibaba, alive
 from instances.eva.vector_packing import caprara_toth
@@ -37,6 +38,7 @@ __all__ = [
     "interference",
     "most_kept",
     "packing_arrays",
+    "pod_requests",
     "prove_packing",
     "random_workloads",
     "synthetic_cloud",

@@ -87,7 +87,11 @@ class AggregateBound:
             if not open_nodes or open_nodes[0][0] >= ceiling:
                 return AggregateOptimum(ceiling, proposal)
             bound, _, box, point = heapq.heappop(open_nodes)
-            for child in self._split(box, point):
+            children = self._split(box, point)
+            if not children:  # A spend by itself, which HiGHS did not propose, for its time was up.
+                ceiling, spend = bound, tuple(low for low, _ in box)
+                proposal = spend if all(_meets(spend, *row) for row in self._rows) else proposal
+            for child in children:
                 child_bound, child_point = relaxation.solve(child)
                 if child_bound < ceiling:
                     heapq.heappush(open_nodes, (max(bound, child_bound), next(ticket), child, child_point))

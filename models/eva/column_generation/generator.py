@@ -12,7 +12,7 @@ from instances.eva.arrays import PackingArrays
 from models.eva.column_generation.price_groups import PriceGroups
 from models.eva.column_generation.pricing import Priced, Pricer
 from models.eva.column_generation.restricted_master import Relaxed, RestrictedMaster
-from models.eva.column_generation.start_duals import start_duals
+from models.eva.column_generation.start_duals import ResourcePrices, resource_prices
 from models.eva.column_generation.type_cuts import TypeCut
 from models.eva.configuration import Column, single_class_columns
 
@@ -36,12 +36,12 @@ class ColumnGenerator:
         self.master = RestrictedMaster(arrays, groups, options)
         self.iterations = 0
 
-    def start(self) -> FloatArray:
-        """Add columns of a single class and columns priced at the start duals; give the start duals (N,)."""
+    def start(self) -> ResourcePrices:
+        """Add columns of a single class and columns priced at the start duals; give the prices of resources."""
         self.master.add(single_class_columns(self.arrays))
-        duals = start_duals(self.arrays, self.options)
-        self._price(duals, [0.999 * price for price in self.arrays.price.tolist()])
-        return duals
+        prices = resource_prices(self.arrays, self.options)
+        self._price(prices.duals, [0.999 * price for price in self.arrays.price.tolist()])
+        return prices
 
     def can_spend(self, spend: Sequence[int], enough: Callable[[TypeCut], bool]) -> bool:
         """Whether the linear master is feasible at a spend on the groups; `enough(cut)` may end the search early."""

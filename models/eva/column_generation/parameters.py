@@ -26,6 +26,16 @@ class ColumnGenerationParameters:
     - `biases`: shares of the duals by which large tasks are favoured, one for each of the packings in turn.
     - `repacked_classes`: number of classes from which the first packing is improved by packing all but one family anew.
 
+    Ruin and recreate:
+
+    - `ruined`: most instances that are emptied at once.
+    - `ruined_tasks`: most tasks on them.
+    - `recreate_nodes`, `recreate_tries`: nodes of the search for the tasks of one instance, and packings of each ruin.
+    - `ruin_tolerances`: largest share by which the sum of the squares of the waste may fall at equal cost, in turn.
+    - `ruins`: ruins of a round, after which the clock is looked at.
+    - `ruin_rounds`, `ruin_patience`: most rounds of a phase, in all and in a row that save nothing.
+    - `ruin_tasks`: tasks beyond which nothing is ruined.
+
     Integer programs:
 
     - `rounds`: rounds of integer programs and new columns.
@@ -40,6 +50,7 @@ class ColumnGenerationParameters:
     Aggregate bound:
 
     - `bound_nodes`: nodes of its branch and bound.
+    - `resource_rounds`: cuts of resource prices.
     - `bound_seconds`: limit of the integer program by which HiGHS proposes a spend, where effort is not limited.
     """
 
@@ -55,6 +66,16 @@ class ColumnGenerationParameters:
     biases: tuple[float, ...] = (0.01, 0.003)
     repacked_classes: int = 1_000
 
+    ruined: int = 4
+    ruined_tasks: int = 200
+    recreate_nodes: int = 400
+    recreate_tries: int = 2
+    ruin_tolerances: tuple[float, ...] = (0.5, 0.1, 0.9)
+    ruins: int = 1_000
+    ruin_rounds: int = 200
+    ruin_patience: int = 40
+    ruin_tasks: int = 20_000
+
     rounds: int = 4
     few_columns: int = 500
     close_columns: float = 0.02
@@ -66,6 +87,7 @@ class ColumnGenerationParameters:
     integer_seconds: float = 30.0
 
     bound_nodes: int = 2_000
+    resource_rounds: int = 60
     bound_seconds: float = 10.0
 
 

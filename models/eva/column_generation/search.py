@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from math import floor, inf
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -21,10 +21,14 @@ from models.eva.column_generation.parameters import ColumnGenerationParameters
 from models.eva.column_generation.price_groups import PriceGroups
 from models.eva.column_generation.pricing import Pricer
 from models.eva.column_generation.restricted_master import Relaxed
+from models.eva.column_generation.start_duals import ResourcePrices, resource_cut, resource_prices
 from models.eva.column_generation.type_cuts import TypeCut
 from models.eva.configuration import Column, Configuration, holds, missing, price
 from models.eva.trimming import on_cheapest_type, trim
 from models.incumbent import Incumbent
+
+if TYPE_CHECKING:
+    from models.eva.column_generation.ruin import Ruin
 
 Report = Callable[[Configuration | None, int | None], None]
 
@@ -71,7 +75,8 @@ class Search:
         self.lp_value: float | None = None
         self.aggregate_rounds = self.integer_programs = 0
         self._longest_packing = 0.0
-        self._duals: FloatArray = np.zeros(arrays.classes)
+        self._prices: ResourcePrices
+        self._ruin: Ruin | None = None
         self._relaxed: Relaxed
         self._guide: Relaxed
         self._spend: Spend | None = None
@@ -104,27 +109,67 @@ class Search:
 
     def start(self, clock: Stopwatch) -> None:
         """Columns of a single class, start duals, and the bound of the cut that the duals prove."""
-        self._duals = self.generator.start()
+        self._prices = self.generator.start()
         bound = AggregateBound(self.arrays, self.families)
         self.incumbent.raise_bound(max(bound.of_one_cut(cut) for cut in self.generator.cuts))
+
+    def bound_by_resources(self, clock: Stopwatch) -> None:
+        """The aggregate bound by family, from the cuts of resource prices, which need no pricing."""
+        unit, known = self.families.unit, set[TypeCut]()
+        bound = AggregateBound(self.arrays, self.families, self.options)
+        cut = resource_cut(self.arrays, self._prices)
+        while cut not in known:
+            known.add(cut)
+            bound.add(cut)
+            if self.over or clock.expired or len(known) > self.at_most(self.parameters.resource_rounds):
+                break
+            spend = bound.propose(self.ceiling, self.within(clock, self.parameters.bound_seconds).time_limit)
+            if spend is None:
+                break
+            spent = [u * z for u, z in zip(unit, spend, strict=True)]
+            cut = resource_cut(self.arrays, resource_prices(self.arrays, self.options, spent))
+            if not bound.violates(spend, cut):
+                break
+        self.generator.cuts += [cut for cut in known if cut.rhs]
+        nodes = self.at_most(self.parameters.bound_nodes)
+        seconds = self.within(clock, self.parameters.bound_seconds).time_limit
+        self.incumbent.raise_bound(bound.solve(self.ceiling, nodes, seconds).cost)
 
     def pack(self, clock: Stopwatch) -> None:
         """Greedy packings by the start duals, for each bias in turn."""
         for bias in self.parameters.biases:
-            self._pack({}, self._duals, bias)
+            self._pack({}, self._prices.duals, bias)
             if self.over or clock.expired:
                 return
 
+    def ruin(self, clock: Stopwatch) -> None:
+        """Ruin and recreate from the incumbent."""
+        best, parameters = self.incumbent.solution, self.parameters
+        if best is None or clock.expired or sum(self.arrays.count.tolist()) > parameters.ruin_tasks:
+            return
+        if self._ruin is None:
+            from models.eva.column_generation.ruin import Ruin  # compiled at first use, which takes seconds
+
+            self._ruin = Ruin(self.arrays, self._prices, parameters, self.options.seed)
+        self._ruin.set(best)
+        in_vain = 0
+        for _ in range(self.at_most(parameters.ruin_rounds)):
+            in_vain = 0 if self._ruin.run(parameters.ruins) else in_vain + 1
+            if clock.expired or in_vain >= parameters.ruin_patience or self._ruin.cost <= (self.incumbent.bound or 0):
+                break
+        self.offer(self._ruin.configuration)
+
     def relax(self, clock: Stopwatch) -> None:
         """The linear relaxation by column generation, with the bound of each cut on the way."""
-        bound = AggregateBound(self.arrays, self.families)
+        bound, proven = AggregateBound(self.arrays, self.families), 0  # Of one cut: the program may be worth less.
 
         def enough(relaxed: Relaxed, cut: TypeCut) -> bool:
-            self.incumbent.raise_bound(bound.of_one_cut(cut))
-            proven = self.incumbent.bound or 0
+            nonlocal proven
+            proven = max(proven, bound.of_one_cut(cut))
+            self.incumbent.raise_bound(proven)
             return self.over or clock.expired or relaxed.value - proven < 1e-9 * relaxed.value
 
-        self._relaxed = self._guide = self.generator.run(self._duals, enough)
+        self._relaxed = self._guide = self.generator.run(self._prices.duals, enough)
         self.lp_value = self._relaxed.value
 
     def round_down(self, clock: Stopwatch) -> None:

@@ -65,6 +65,8 @@ def repack(search: Search, clock: Stopwatch) -> None:
 START = (
     Phase(Search.start, always=True),
     Phase(Search.pack, until=0.2, always=True),
+    Phase(Search.bound_by_resources, until=0.3),
+    Phase(Search.ruin, until=0.5, share=0.25),
     Phase(repack, until=0.65),
     Phase(Search.relax, until=0.6),
     Phase(Search.round_down),
@@ -77,6 +79,7 @@ ROUND = (
     Phase(Search.solve_complete),
     Phase(Search.enrich),
     Phase(Search.improve, share=0.25),
+    Phase(Search.ruin, share=0.25),
 )
 FIRST_ROUND = (*ROUND[:2], Phase(Search.bound_by_type), *ROUND[2:])
 

@@ -9,6 +9,7 @@ from models.eva.column_generation import ColumnGenerationParameters
 from models.eva.column_generation.aggregate_bound import AggregateBound
 from models.eva.column_generation.price_groups import PriceGroups
 from models.eva.column_generation.pricing import Pricer
+from models.eva.column_generation.start_duals import resource_cut, resource_prices
 from models.eva.column_generation.type_cuts import TypeCut
 from tests.eva_cases import literal_optimum, packing_by_numbers, random_packing
 
@@ -35,6 +36,35 @@ def test_bound_is_the_cheapest_whole_spend(seed):
     assert answer.spend is not None
     assert bound.cost(answer.spend) == answer.cost
     assert not any(bound.violates(answer.spend, cut) for cut in cuts)
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_bound_does_not_need_a_proposed_spend(seed):
+    random = np.random.default_rng(seed)
+    packing = three_types()
+    bound = AggregateBound(packing, PriceGroups.by_family(packing))
+    for _ in range(4):
+        bound.add(TypeCut(tuple(int(w) for w in random.integers(1, 40, 3)), int(random.integers(20, 90))))
+    with_proposal = bound.solve(10_000, 10_000, 10.0)
+    assert bound.solve(10_000, 10_000, 0.0).cost == with_proposal.cost
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_cuts_of_resource_prices_are_bounds(seed):
+    packing = random_packing(seed)
+    if packing.count.sum() > 7:
+        pytest.skip("the literal program would be slow")
+    random, optimum = np.random.default_rng(seed), literal_optimum(packing)
+    groups = PriceGroups.by_family(packing)
+    bound = AggregateBound(packing, groups)
+    for _ in range(5):
+        spend = [int(u * z) for u, z in zip(groups.unit, random.integers(0, 5, len(groups.unit)), strict=True)]
+        prices = resource_prices(packing, spend=spend)
+        cut = resource_cut(packing, prices)
+        bound.add(cut)
+        units = [s // u for s, u in zip(spend, groups.unit, strict=True)]
+        assert bound.violates(units, cut) == (prices.worth > 1e-6 * optimum)
+    assert bound.solve(10 * optimum, 1000, 5.0).cost <= optimum
 
 
 @pytest.mark.parametrize("seed", range(40))
