@@ -5,8 +5,8 @@ the linear relaxation, `aggregate_bound` raises the bound beyond it, `integer_ma
 configurations.
 """
 
+from models.eva.column_generation.outcome import Outcome
 from models.eva.column_generation.parameters import ColumnGenerationParameters
-from models.eva.column_generation.search import Outcome
 from models.eva.column_generation.solve import column_generation
 
 __all__ = ["ColumnGenerationParameters", "Outcome", "column_generation"]

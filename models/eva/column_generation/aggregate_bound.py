@@ -102,10 +102,11 @@ class AggregateBound:
         if not self._rows:
             return None
         lower, upper = zip(*self._box(ceiling), strict=True)
+        rows = np.minimum(_scaled(self._rows), 1.0)  # One unit of a weight of 1 meets the cut, as whole numbers go.
         solved = solve_arrays(
             LinearModel(
                 cost=np.array(self.groups.unit, dtype=float),
-                matrix=_scaled(self._rows) * SCALE,
+                matrix=rows * SCALE,
                 row_lower=SCALE,
                 row_upper=inf,
                 lower=lower,

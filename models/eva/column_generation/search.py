@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from math import floor, inf
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from instances import Options, Stopwatch
 from instances.arrays import FloatArray
 from instances.eva.arrays import PackingArrays
-from instances.result import TracePoint
 from models.eva.column_generation.aggregate_bound import AggregateBound, Spend
 from models.eva.column_generation.generator import ColumnGenerator
 from models.eva.column_generation.greedy import pack_greedily, task_sizes
 from models.eva.column_generation.integer_master import Cover, solve_integer_master
+from models.eva.column_generation.outcome import Outcome
 from models.eva.column_generation.parameters import ColumnGenerationParameters
 from models.eva.column_generation.price_groups import PriceGroups
 from models.eva.column_generation.pricing import Pricer
@@ -31,27 +31,6 @@ if TYPE_CHECKING:
     from models.eva.column_generation.ruin import Ruin
 
 Report = Callable[[Configuration | None, int | None], None]
-
-
-@dataclass(frozen=True)
-class Outcome:
-    """The outcome of column generation: a configuration, the cost and an exact bound, both in price units.
-
-    `trace`: cost and bound over time, as (seconds, cost, bound).
-
-    `complete`: the bound that an integer program (HiGHS) over every column of a cheaper configuration proves, where
-    there was one, even where `bound`, which rests on integers alone, is lower.
-    `info`: columns, iterations, lp_value (price units), aggregate_rounds, integer_programs. `failure`: why the search
-    ended before its time, if it did.
-    """
-
-    configuration: Configuration
-    cost: int
-    bound: int
-    trace: tuple[TracePoint, ...]
-    complete: int | None
-    info: dict[str, Any]
-    failure: str | None = None
 
 
 class Search:

@@ -10,9 +10,10 @@ import numpy as np
 
 from instances import Options, Stopwatch
 from instances.eva.arrays import PackingArrays
+from models.eva.column_generation.outcome import Outcome
 from models.eva.column_generation.parameters import DEFAULTS, ColumnGenerationParameters
 from models.eva.column_generation.restricted_master import MasterFailed
-from models.eva.column_generation.search import Outcome, Report, Search
+from models.eva.column_generation.search import Report, Search
 from models.eva.configuration import Column, Configuration, missing, price
 
 
