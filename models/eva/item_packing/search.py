@@ -11,8 +11,9 @@ from instances import Options, Stopwatch
 from instances.eva.arrays import FloatArray, PackingArrays
 from models.eva.branch_and_price.proof import Leaf, Proof
 from models.eva.column_generation.aggregate_bound import AggregateBound
+from models.eva.column_generation.outcome import Outcome
 from models.eva.column_generation.price_groups import PriceGroups
-from models.eva.column_generation.search import Outcome, Report
+from models.eva.column_generation.search import Report
 from models.eva.column_generation.start_duals import start_duals
 from models.eva.configuration import Configuration, holds, missing, price
 from models.eva.item_packing.dive import Dive
