@@ -22,7 +22,7 @@ from models.eva.covering_master import in_usd, solve_covering
 from models.eva.item_packing import suits
 from models.eva.net_saving import solve_net_saving
 from models.eva.parameters import DEFAULTS, ExactParameters
-from models.eva.patterns import covering_patterns
+from models.eva.patterns import Patterns, covering_patterns
 
 
 @method("exact")
@@ -64,16 +64,16 @@ def _solve_cost(
     if suits(arrays, parameters.item_packing):
         return solve_columns(arrays, options, report, start, items=parameters.item_packing)
     clock = Stopwatch(options.time_limit)
-    patterns = covering_patterns(arrays, parameters.covering_patterns)
+    with Stopwatch() as listing:
+        patterns = covering_patterns(arrays, parameters.covering_patterns)
     few = patterns is not None and len(patterns.kind) <= parameters.first_patterns
     methods: list[Callable[[Options, Sequence[Group] | None], Answer | None]] = []
-    listed = partial(solve_patterns, arrays, parameters=parameters)
     tree = partial(solve_tree, arrays, parameters=parameters)
-    if few:
-        methods.append(lambda o, s: listed(o, report, s, nodes=parameters.first_nodes))
+    if patterns is not None and few:
+        methods.append(partial(_solve_listed, arrays, patterns, report, parameters.first_nodes))
     methods.append(lambda o, s: tree(o, report, s, nodes=None if patterns is None else parameters.tree_nodes))
     if patterns is not None:
-        methods.append(lambda o, s: listed(o, report, s))
+        methods.append(partial(_solve_listed, arrays, patterns, report, None))
     else:
         methods.append(lambda o, s: solve_columns(arrays, o, report, s, parameters.column_generation))
     answer: Answer | None = None
@@ -87,6 +87,7 @@ def _solve_cost(
         answer = _later(answer, solve(replace(options, time_limit=limit), known))
     if answer is None:
         raise RuntimeError("column generation solves whatever is left")
+    answer = replace(answer, build_s=listing.cpu_s + (answer.build_s or 0.0))
     proving = few and parameters.proof_nodes > 0
     if proving and answer.termination == "finished" and answer.info["bound_by"] == "highs" and not clock.expired:
         limit = None if options.time_limit is None else clock.remaining_s
@@ -153,7 +154,6 @@ def solve_tree(
         pricer = list_patterns(arrays, parameters.branch_and_price)
     if pricer is None:
         return None
-    limits = [n for n in (nodes, options.effort) if n is not None]
 
     def told(found: Configuration | None, bound: int | None) -> None:
         solution = None if found is None else arrays.solution(groups(found))
@@ -163,7 +163,7 @@ def solve_tree(
         outcome = branch_and_price(
             arrays,
             pricer,
-            replace(options, effort=min(limits, default=None)),
+            _within(options, nodes),
             None if report is ignore else told,
             configuration(start) if start else None,
             parameters=parameters.branch_and_price,
@@ -192,7 +192,6 @@ def solve_patterns(
     report: Report = ignore,
     start: Sequence[Group] | None = None,
     parameters: ExactParameters = DEFAULTS,
-    nodes: int | None = None,
 ) -> Answer | None:
     """Solve the integer master over all the patterns that matter; `None` where the patterns are too many to list.
 
@@ -201,22 +200,37 @@ def solve_patterns(
     - `report`: called with each new incumbent and each better bound.
     - `start`: instances to begin from; the answer is never worse.
     - `parameters`: the constants of the method, of which `covering_patterns` counts here.
-    - `nodes`: most nodes of HiGHS, if fewer than the effort.
     """
     with Stopwatch() as building:
         patterns = covering_patterns(arrays, parameters.covering_patterns)
     if patterns is None:
         return None
-    limits = [n for n in (nodes, options.effort) if n is not None]
-    covered = solve_covering(arrays, patterns, replace(options, effort=min(limits, default=None)), report, start)
+    return replace(_solve_listed(arrays, patterns, report, None, options, start), build_s=building.cpu_s)
+
+
+def _solve_listed(
+    arrays: PackingArrays,
+    patterns: Patterns,
+    report: Report,
+    nodes: int | None,
+    options: Options,
+    start: Sequence[Group] | None,
+) -> Answer:
+    """Solve the integer master over listed patterns, in at most so many nodes of HiGHS."""
+    covered = solve_covering(arrays, patterns, _within(options, nodes), report, start)
     solved = covered.solved
     return Answer(
         solution=arrays.solution(covered.groups) if covered.groups else None,
         bound=None if covered.bound is None else arrays.usd(covered.bound),
         termination=solved.termination,
         reason=solved.reason,
-        build_s=building.cpu_s,
+        build_s=0.0,
         solve_s=solved.solve_s,
         trace=in_usd(arrays, solved.trace),
         info={**solved.info, "method": "patterns", "patterns": len(patterns.kind), "bound_by": "highs"},
     )
+
+
+def _within(options: Options, nodes: int | None) -> Options:
+    """The options with an effort of at most so many nodes."""
+    return replace(options, effort=min((n for n in (nodes, options.effort) if n is not None), default=None))
