@@ -1,6 +1,6 @@
 """Eva: Chang and Venkataraman, "Eva: Cost-Efficient Cloud-Based Cluster Scheduling", EuroSys'25.
 
-doi 10.1145/3689031.3717483. The problem `eva-packing` and the workload `eva-cloud`:
+doi 10.1145/3689031.3717483. The problems `eva-packing` and `eva-reconfiguration`, and the workload `eva-cloud`:
 data, examples, generators, traces and checker.
 """
 
@@ -12,6 +12,8 @@ from instances.eva.cloud_traces import trace_cloud
 from instances.eva.examples import table_3
 from instances.eva.generators import random_workloads, synthetic_cloud, table_7
 from instances.eva.packing import EvaPacking, InstanceType, Task, Throughput
+from instances.eva.reconfiguration import EvaReconfiguration, ExistingInstance, MovableTask, StartedType
+from instances.eva.reconfiguration_checker import check_reconfiguration
 from instances.eva.rented import RentedInstance, continued, most_kept
 from instances.eva.requests import pod_requests
 from instances.eva.tables import ec2_types, interference, table
@@ -23,9 +25,13 @@ __all__ = [
     "CloudType",
     "EvaCloud",
     "EvaPacking",
+    "EvaReconfiguration",
+    "ExistingInstance",
     "InstanceType",
+    "MovableTask",
     "PackingArrays",
     "RentedInstance",
+    "StartedType",
     "Task",
     "TaskClass",
     "Throughput",
@@ -33,6 +39,7 @@ __all__ = [
     "alive",
     "caprara_toth",
     "check_packing",
+    "check_reconfiguration",
     "continued",
     "ec2_types",
     "interference",

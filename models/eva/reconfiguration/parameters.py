@@ -1,0 +1,39 @@
+"""The constants of the exact method for a round, in one place."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class RoundParameters:
+    """The constants of column generation; none changes what is proven, only how fast and within how much memory.
+
+    - `most_tasks`: tasks that one instance may hold at most, or else there is no column generation.
+    - `found`: most patterns of a type, or of existing instances, that a round of pricing keeps.
+    - `share`: least reduced net of a kept pattern, as a share of the best.
+    - `nodes`: most patterns that a search looks at before it ends with a bound alone.
+    - `more_nodes`: factor by which that grows where nothing better is found.
+    - `listing_nodes`: most that it grows to, and that a search for a list looks at.
+    - `rounds`: most rounds of pricing.
+    - `first_share`: the first reduced net that patterns are listed to, as a share of the bound's terms.
+    - `growth`: factor by which that grows; its root is taken where a list is too long, unless it is `least_growth`.
+    - `listed`: most patterns in a list.
+    - `probe_nodes`: most nodes of an integer program over a list that cannot prove the optimum.
+    """
+
+    most_tasks: int = 256
+    found: int = 20
+    share: float = 0.5
+    nodes: int = 20_000
+    more_nodes: int = 10
+    listing_nodes: int = 1_000_000
+    rounds: int = 2_000
+    first_share: float = 1e-3
+    growth: float = 4.0
+    least_growth: float = 1.1
+    listed: int = 60_000
+    probe_nodes: int = 300
+
+
+DEFAULTS = RoundParameters()
