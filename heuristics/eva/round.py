@@ -122,10 +122,10 @@ def _pack(arrays: ReconfigurationArrays, kept: list[tuple[int, IntArray]], left:
         if best == -np.inf:
             return
         tied = values >= best - ROUNDING * max(1.0, abs(best))
-        i, c = np.unravel_index(int(np.where(tied, np.array(score), -np.inf).argmax()), values.shape)
-        kept[int(i)][1][int(c)] += 1
-        left[int(c)] -= 1
-        look(int(i))
+        i, c = divmod(int(np.where(tied, np.array(score), -np.inf).argmax()), packing.classes)
+        kept[i][1][c] += 1
+        left[c] -= 1
+        look(i)
 
 
 def _held(arrays: ReconfigurationArrays, placed: Iterable[Placed]) -> IntArray:

@@ -11,6 +11,8 @@ from pydantic import Field, model_validator
 from instances.eva.packing import EvaPacking, InstanceType, PackedTasks, Task
 from instances.fields import Frozen, Name, NonNegative, PositiveCount, Sense, refuse, refuse_duplicates, steps
 
+MOST_TASKS = 10_000  # in a round
+
 
 class StartedType(InstanceType):
     """An instance type, and what it costs to start an instance: the price of its set-up."""
@@ -86,9 +88,17 @@ class EvaReconfiguration(PackedTasks):
 
     @model_validator(mode="after")
     def _validate_round(self) -> Self:
+        self._validate_number()
         self._validate_migrations()
         self._validate_existing()
         return self
+
+    def _validate_number(self) -> None:
+        tasks = 0
+        for i, task in enumerate(self.tasks):
+            tasks += task.count
+            if tasks > MOST_TASKS:
+                refuse(f"tasks[{i}].count", f"must leave no more than {MOST_TASKS:,} tasks in all", task.count)
 
     def _validate_migrations(self) -> None:
         said: dict[str, float] = {}

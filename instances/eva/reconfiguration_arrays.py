@@ -49,7 +49,7 @@ class Group:
     together: tuple[Together, ...]
 
     def staying(self, on_it: IntArray) -> FloatArray:
-        """What is not paid for moves (P,) where such an instance then holds `on_it` (P, N), money units; no spread jobs."""
+        """What is not paid for moves (P,) where such an instance then holds `on_it` (P, N); without spread jobs."""
         total = np.zeros(len(on_it))
         for c, worth in enumerate(self.stay):
             if worth:
@@ -79,7 +79,7 @@ class Group:
 class ReconfigurationArrays:
     """An `eva-reconfiguration` instance in arrays.
 
-    - `packing`: the tasks and types; tasks of a job of which several are on existing instances are classes of their own.
+    - `packing`: tasks and types; tasks of a job of which several are on existing instances are classes of their own.
     - `groups`: the existing instances.
     - `unit_usd`: the unit of all money here but the prices of `packing`, a power of two.
     - `scale`: what a price unit is worth over the horizon.
@@ -112,9 +112,7 @@ class ReconfigurationArrays:
     def net_kept(self, group: int, on_it: IntArray) -> FloatArray:
         """The worth (P,) of an existing instance with tasks `on_it` (P, N), what is not paid for moves included."""
         g = self.groups[group]
-        return np.asarray(
-            self.scale * (self.packing.value(on_it) - int(self.packing.price[g.kind])) + g.staying(on_it)
-        )
+        return np.asarray(self.scale * (self.packing.value(on_it) - int(self.packing.price[g.kind])) + g.staying(on_it))
 
     def placed(self, solution: Solution) -> list[Placed]:
         """The instances of a valid solution by classes."""
@@ -198,8 +196,8 @@ def reconfiguration_arrays(data: EvaReconfiguration) -> ReconfigurationArrays:
         for key, k in instance.tasks.items():
             job = job_of[key]
             if job is not None:
-                there = on.setdefault(job, {})
-                there[instance.id] = there.get(instance.id, 0) + k
+                held = on.setdefault(job, {})
+                held[instance.id] = held.get(instance.id, 0) + k
     several = {job for job, there in on.items() if sum(there.values()) > 1}
     spread = [job for job in on if len(on[job]) > 1]
     packing = packing_arrays(data.packing, [task.job if task.job in several else None for task in data.tasks])
@@ -225,9 +223,10 @@ def reconfiguration_arrays(data: EvaReconfiguration) -> ReconfigurationArrays:
             for job, tasks in jobs.items()
         )
         kind = kinds[instance.type]
-        key = (kind, on_it.tobytes(), worth, together)
-        ids = (*found[key].ids, instance.id) if key in found else (instance.id,)
-        found[key] = Group(ids, kind, on_it, worth, together)
+        # A job on two instances that are otherwise alike stays only if both keep its tasks.
+        name = (kind, on_it.tobytes(), worth, together, instance.id if together else None)
+        ids = (*found[name].ids, instance.id) if name in found else (instance.id,)
+        found[name] = Group(ids, kind, on_it, worth, together)
     job_usd = {task.job: task.migration_usd for task in data.tasks}
     scale = data.horizon_hours * float(packing.price_unit)
     new = scale * packing.price + np.array([kind.start_usd for kind in data.instance_types])

@@ -157,5 +157,5 @@ class Master:
         for row, (_, tasks) in enumerate(counted):
             for c, k in tasks:
                 on[row, c] = k
-        group = np.array([g for g, _ in counted], dtype=np.int64)
-        return Columns(group, on), np.array(list(counted.values()), dtype=np.int64)
+        groups = np.array([g for g, _ in counted], dtype=np.int64)
+        return Columns(groups, on), np.array(list(counted.values()), dtype=np.int64)

@@ -37,9 +37,7 @@ def exact_reconfiguration(
                 None if placed is None else arrays.solution(placed), None if bound is None else bound * arrays.unit_usd
             )
 
-        search = RoundSearch(
-            arrays, None if start is None else arrays.placed(start), options, clock, told, parameters
-        )
+        search = RoundSearch(arrays, None if start is None else arrays.placed(start), options, clock, told, parameters)
         search.run()
     return Answer(
         solution=arrays.solution(search.placed),

@@ -32,7 +32,7 @@ class RoundParameters:
     first_share: float = 1e-3
     growth: float = 4.0
     least_growth: float = 1.1
-    listed: int = 60_000
+    listed: int = 20_000
     probe_nodes: int = 300
 
 

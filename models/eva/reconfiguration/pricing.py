@@ -35,12 +35,14 @@ class Found:
 class Searched:
     """A type, or a group of existing instances of it, and what a search may take, as items of classes.
 
-    `item` (n,) the class of each item, `most` (n,) tasks of it, `extra` (n,) what a task is worth beside its price;
-    `bundle` (n,) the row of the spread job that it is part of, or -1, and `share` (n,) its share of it.
+    `loose`: the search values some of the tasks that stay too high. `item` (n,) the class of each item, `most` (n,)
+    tasks of it, `extra` (n,) what a task is worth beside its price; `bundle` (n,) the row of the spread job that it is
+    part of, or -1, and `share` (n,) its share of it.
     """
 
     group: int
     kind: int
+    loose: bool
     item: IntArray
     most: IntArray
     extra: FloatArray
@@ -60,7 +62,7 @@ class Pricer:
         packing = self.arrays.packing
         with np.errstate(divide="ignore"):
             self.decay = np.minimum(-np.log1p(-packing.pair_loss), MOST_DECAY)
-        self.loss = self.arrays.scale * packing.job_price
+        self.loss: FloatArray = self.arrays.scale * packing.job_price.astype(float)
         self.fixed = self.arrays.scale * packing.reservation_price - self.loss
         self.searched = [self._of_type(k) for k in master.kinds]
         self.searched += [self._of_group(g) for g in range(len(self.arrays.groups))]
@@ -99,15 +101,21 @@ class Pricer:
             if self.clock.expired:
                 return Found(parts[0], math.inf, False)
             order, tasks = self._tasks(searched, duals, threshold)
-            number, items, nets, limit, nodes = search(tasks, threshold, share, most, most_nodes)
-            bound = max(bound, limit, float(nets.max(initial=threshold)))
-            cut = nodes >= most_nodes or (share == 0.0 and number >= most)
+            every = share == 0.0 or searched.loose
+            limits = (0.0, self.parameters.listed) if every else (share, most)
+            number, items, nets, limit, nodes = search(tasks, threshold, *limits, most_nodes)
+            cut = nodes >= most_nodes or (every and number >= limits[1])
             complete = complete and not cut
             listed += number
             if share == 0.0 and (cut or listed > most):
-                return Found(parts[0], bound, False)
+                return Found(parts[0], math.inf, False)
             if number:
-                parts.append(Columns.of(searched.group, self._classes(searched.item[order], items)))
+                found = Columns.of(searched.group, self._classes(searched.item[order], items.astype(np.int64)))
+                if searched.loose:
+                    nets = self.reduced(found, self.master.net(found), duals)
+                    found = found.chosen(np.argsort(-nets, kind="stable")[:most])
+                parts.append(found)
+            bound = max(bound, limit, float(nets.max(initial=threshold)))
         return Found(Columns.joined(parts), bound, complete)
 
     def _tasks(self, searched: Searched, duals: Duals, threshold: float) -> tuple[IntArray, Tasks]:
@@ -140,7 +148,7 @@ class Pricer:
         """Tasks of each class (P, N) of patterns (P, n) of items, whose classes are `item` (n,)."""
         sums = np.zeros((len(item), self.arrays.packing.classes), dtype=np.int64)
         sums[np.arange(len(item)), item] = 1
-        return np.asarray(found.astype(np.int64) @ sums)
+        return np.asarray(found @ sums)
 
     def _of_type(self, kind: int) -> Searched:
         classes = np.flatnonzero(self.arrays.packing.fits[kind])
@@ -156,19 +164,23 @@ class Pricer:
             items += [(c, k, extra, row.get(i, -1), share) for c, k in bundle.tasks]
         for c, worth in enumerate(group.stay):
             items += [(c, k, usd, -1, 0.0) for usd, k in Counter(worth).items()]
-        for c in np.flatnonzero(packing.fits[group.kind]):
+        for c in np.flatnonzero(packing.fits[group.kind]).tolist():
             more = int(packing.count[c] - group.on_it[c])
             if more:
-                items.append((int(c), more, 0.0, -1, 0.0))
-        return self._searched(g, group.kind, items)
+                items.append((c, more, 0.0, -1, 0.0))
+        loose = any(sum(k for _, k in bundle.tasks) > 1 for bundle in group.together)
+        return self._searched(g, group.kind, items, loose)
 
-    def _searched(self, group: int, kind: int, items: list[tuple[int, int, float, int, float]]) -> Searched:
+    def _searched(
+        self, group: int, kind: int, items: list[tuple[int, int, float, int, float]], loose: bool = False
+    ) -> Searched:
         packing = self.arrays.packing
         item = np.array([c for c, *_ in items], dtype=np.int64)
         pairs = np.ix_(item, item)
         return Searched(
             group=group,
             kind=kind,
+            loose=loose,
             item=item,
             most=np.array([k for _, k, *_ in items], dtype=np.int64),
             extra=np.array([extra for *_, extra, _, _ in items], dtype=float),

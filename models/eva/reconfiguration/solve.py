@@ -21,6 +21,7 @@ from models.eva.reconfiguration.columns import Columns, Master
 from models.eva.reconfiguration.generation import Generated, generate
 from models.eva.reconfiguration.parameters import DEFAULTS, RoundParameters
 from models.eva.reconfiguration.pricing import Pricer
+from models.eva.saving.suits import most_tasks
 from models.highs import Solved, solve_arrays
 
 LEAST_S = 0.05  # Seconds that an integer program has in any case.
@@ -93,6 +94,10 @@ class RoundSearch:
 
     def run(self) -> None:
         """Raise the incumbent and lower the bound until both meet, or a limit is reached."""
+        if any(most_tasks(self.arrays.packing, k) > self.parameters.most_tasks for k in self.master.kinds):
+            self.termination = "effort_limit"
+            self.reason = f"an instance can hold more than {self.parameters.most_tasks} tasks"
+            return
         generating = Stopwatch(None if self.options.time_limit is None else GENERATING * self.clock.remaining_s)
         pricer = Pricer(self.master, self.parameters, generating)
         first = Columns.joined([self.alone, self.stay, self.columns])
