@@ -61,17 +61,22 @@ def _unfit_equal_split(data: Any) -> str | None:
     return too_many_steps(data)
 
 
+def _pairs(data: Any) -> int:
+    return sum(len(job.needs()[0]) for job in data.jobs)
+
+
 def _unfit_reclaim_literal(data: Any) -> str | None:
-    rows = sum(len(job.servers) for job in data.jobs)
+    rows = _pairs(data)
     return f"{rows:,} rows, more than {LITERAL_ITEMS:,}" if rows > LITERAL_ITEMS else None
 
 
 def _costly_reclaim_literal(data: Any) -> bool:
-    return sum(len(job.servers) for job in data.jobs) > LITERAL_ROWS
+    return _pairs(data) > LITERAL_ROWS
 
 
 BUILDERS = {"aryl-elastic": "models.aryl:build_elastic", "aryl-reclaim": "models.aryl:build_reclaim"}
 CERTIFIERS = dict.fromkeys(BUILDERS, "models.aryl.certificate:certificate")
+FRONTS = {"aryl-reclaim": "experiments.aryl.front:print_front"}
 METHODS: dict[str, tuple[Entry, ...]] = {
     "aryl-elastic": (
         Entry("exact", "models.aryl:exact", _unfit_elastic_exact, starts=ELASTIC_STARTS),
