@@ -16,7 +16,7 @@ from experiments.output.simulation import Draw, print_policies, rows_csv, write_
 from experiments.output.terminal import err, print_line
 from experiments.session import Session
 from experiments.sia.workloads import workloads
-from experiments.simulator.rows import rows_of
+from experiments.simulator.rows import pool_rows, rows_of
 from experiments.simulator.simulated import Simulated
 from experiments.simulator.simulation import chosen_policies, simulations
 from instances.sia import VARIANTS
@@ -67,7 +67,8 @@ def simulate(
 
         def write() -> None:
             if session.folder is not None:
-                write_simulations(session.folder, rows, done, base, found[0].data, _pictures(found[0].problem))
+                pools = pool_rows(tasks, done, base, warm_up_days)
+                write_simulations(session.folder, rows, pools, done, base, found[0].data, _pictures(found[0].problem))
 
         with files_first(write):
             if session.format == "json":

@@ -9,7 +9,7 @@ from typing import Any
 import pandas as pd
 from rich.table import Table
 
-from experiments.output.terminal import out
+from experiments.output.terminal import out, percent
 from experiments.simulator.simulated import Simulated
 from instances.files import write_whole
 from instances.text import shown
@@ -19,7 +19,7 @@ HEADINGS = {
     "jct_speedup": "speed-up of mean JCT",
     "geometric_speedup": "geometric mean of speed-ups",
     "mean_delay_min": "mean delay, min",
-    "slowed": "jobs slowed",
+    "slowed_share": "jobs slowed",
     "total_slowdown_min": "slow-down in all, min",
     "worst_slowdown_min": "worst, min",
 }
@@ -31,6 +31,9 @@ OWN = {
     "tasks_per_instance": "tasks an instance",
 }
 """Columns of worlds that have them."""
+SPREAD = {"speedup_p5": "5th percentile", "speedup_p90": "90th", "speedup_p95": "95th"}
+"""Of the speed-ups, where a world has no column of its own."""
+SHARES = ("slowed_share",)
 Draw = Callable[[Path, Sequence[Simulated], str, Any], None]
 LONG = ("options", "versions")  # in the JSON lines alone
 
@@ -47,13 +50,16 @@ def print_policies(rows: Sequence[dict[str, Any]], policies: Sequence[str], base
     table.add_column("policy")
     frame = pd.DataFrame(rows)
     headings = {name: heading for name, heading in OWN.items() if name in frame} | HEADINGS
+    if not any(name in frame for name in OWN):
+        place = list(headings).index("geometric_speedup") + 1
+        headings = dict([*list(headings.items())[:place], *SPREAD.items(), *list(headings.items())[place:]])
     for heading in headings.values():
         table.add_column(heading, justify="right")
     frame = frame.reindex(columns=["workload", "policy", "fallbacks", *headings])
     frame = frame.dropna(subset=["mean_jct_min"])
     for name in policies:
         mine = frame[frame["policy"] == name]
-        table.add_row(shown(name), *(_spread(mine[key]) for key in headings))
+        table.add_row(shown(name), *(_spread(mine[key], key in SHARES) for key in headings))
     out.print(table)
     number = frame["workload"].nunique()
     least = " (least to largest)" if number > 1 else ""
@@ -63,10 +69,21 @@ def print_policies(rows: Sequence[dict[str, Any]], policies: Sequence[str], base
 
 
 def write_simulations(
-    folder: Path, rows: Sequence[dict[str, Any]], done: Sequence[Simulated], baseline: str, data: Any, draw: Draw
+    folder: Path,
+    rows: Sequence[dict[str, Any]],
+    pools: Sequence[dict[str, Any]],
+    done: Sequence[Simulated],
+    baseline: str,
+    data: Any,
+    draw: Draw,
 ) -> None:
-    """`summary.csv`, `jobs.csv`, `decisions.csv` where methods re-planned, and the pictures that `draw` makes."""
+    """Tables, and the pictures that `draw` makes.
+
+    `summary.csv`, `jobs.csv`, `pools.csv` of a world that has pools, and `decisions.csv` where methods re-planned.
+    """
     write_whole(folder / "summary.csv", rows_csv(rows).encode())
+    if pools:
+        write_whole(folder / "pools.csv", pd.DataFrame(pools).to_csv(index=False).encode())
     finished = [run for run in done if run.status == "finished"]
     if not finished:
         return
@@ -79,9 +96,8 @@ def write_simulations(
     draw(folder, done, baseline, data)
 
 
-def _spread(values: pd.Series) -> str:
+def _spread(values: pd.Series, share: bool) -> str:
     if values.isna().all():
         return "-"
-    if len(values) == 1 or values.min() == values.max():
-        return f"{values.median():.4g}"
-    return f"{values.median():.4g} ({values.min():.4g} to {values.max():.4g})"
+    middle, least, largest = (percent(v, 2) if share else f"{v:.4g}" for v in values.quantile([0.5, 0, 1]))
+    return middle if least == largest else f"{middle} ({least} to {largest})"

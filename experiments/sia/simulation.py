@@ -13,7 +13,7 @@ from experiments.simulator.sia import PoolsWorld, Scripted
 from heuristics.sia import ONLINE, PLANNED, EarliestCutoff
 from instances import InputError, Options, Result
 from instances.online import Policy
-from instances.sia import SiaOracle
+from instances.sia import SiaOracle, pool_loads
 from instances.sia.online import Start, View, decision, snapshot
 
 ORACLE = "oracle"
@@ -63,7 +63,8 @@ ONLINE_OF = {
         fallback=EarliestCutoff,
         hours=lambda data: data.slot_minutes / 60,
         baseline="fcfs",
-        defaults=("ssf", "gssf", "mmfs", "sia-vc", "safe-ssf", "sia-perfect", "sia-sliding"),
+        defaults=("ssf", "gssf", "mmfs", "hived", "themis", "sia-vc", "safe-ssf", "sia-perfect", "sia-sliding"),
         slow=(ORACLE,),
+        loads=pool_loads,
     )
 }

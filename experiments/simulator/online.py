@@ -31,7 +31,7 @@ class Online:
     `world(data)` makes the world. `policies`: names of policies, made anew from data and options. `unfit(name, data)`
     tells why a policy cannot run. `problems` are those that `snapshot` makes: with `decision` and `fallback` any method
     of theirs is a policy (`replan`). `hours(data)`: hours of one unit of the world's clock. `baseline` is what others
-    are compared with, `defaults` what runs unless named, `slow` what is left out of `all`. `hosts`: policies with room
+    are compared with, `loads(data)` the load of each pool, `defaults` what runs unless named, `slow` what is left out of `all`. `hosts`: policies with room
     for a method, called `host-method`, made from data and what the method decides of a view, `None` where it finds
     nothing.
     """
@@ -47,4 +47,5 @@ class Online:
     baseline: str
     defaults: tuple[str, ...]
     slow: tuple[str, ...] = ()
+    loads: Callable[[Any], Mapping[str, float]] | None = None
     hosts: Mapping[str, Callable[[Any, Callable[[Any], Any]], Policy[Any, Any]]] = field(default_factory=dict)
