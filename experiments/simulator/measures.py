@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 
-
 QUANTILES = (5, 90, 95)
 """Percentiles of the speed-ups of jobs that are reported."""
 

@@ -22,6 +22,7 @@ from instances.online import Policy
 from instances.sia import SiaOracle
 from instances.sia.online import Start, View
 
+
 def sia(
     data: SiaOracle, predictor: Predictor, minutes: Sequence[float] = WINDOWS_MINUTES, *, apart: bool = False
 ) -> Sia:

@@ -133,8 +133,10 @@ class Decomposed:
         self._classes: dict[str, int] = {}
 
     def observe(self, view: View) -> None:
-        for part in dict.fromkeys((self.estimate, self.arrive, self.durations)):
-            part.observe(view)
+        self.estimate.observe(view)
+        self.arrive.observe(view)
+        if self.durations is not self.arrive:  # one object may predict both
+            self.durations.observe(view)
 
     def new_load(self, pool: str, now: float, window: float) -> float:
         return self.estimate.new_load(pool, now, window) if self.arrive.will_arrive(pool, now, window) else 0.0

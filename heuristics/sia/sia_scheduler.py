@@ -137,9 +137,7 @@ class _Queue:
         """Whether a job of the class or of a shorter one is waiting."""
         return any(jobs for (k, _), jobs in self._kinds.items() if k <= duration_class)
 
-    def first(
-        self, duration_class: int, gpus: float, more: Callable[[int], float] | None = None
-    ) -> PendingJob | None:
+    def first(self, duration_class: int, gpus: float, more: Callable[[int], float] | None = None) -> PendingJob | None:
         """The first in order of submission that is of the class or shorter and no wider than `gpus`.
 
         `more` tells how many GPUs beyond `gpus` there are for a job of a width.

@@ -18,6 +18,8 @@ from instances.tables import as_numbers, one_line, read_rows
 
 COLUMNS = ("job_id", "pool", "submit_s", "duration_s", "gpus")
 DAY_S = 86_400.0
+LOAD = (0.6, 1.1)
+"""The range of the loads of pools in section 6.1."""
 
 
 def philly(path: str | Path) -> pd.DataFrame:
@@ -77,7 +79,7 @@ def trace_instance(
     gpus: Mapping[str, int] | None = None,
     *,
     pools: int | Sequence[str] | None = None,
-    load: tuple[float, float] = (0.6, 1.1),
+    load: tuple[float, float] = LOAD,
     start_day: float = 0.0,
     days: float | None = None,
     slot_minutes: float = 1.0,
@@ -90,8 +92,8 @@ def trace_instance(
     """An instance of the jobs submitted within `days` days from `start_day` on, on all pools or on some.
 
     Submissions and durations are rounded up to whole slots. A pool sized for a load may miss it, for it owns whole GPUs
-    and at least those of its widest job: `pool_loads` tells what the load is. Raises InputError for an unknown pool, a missing pool, or
-    where no job is left.
+    and at least those of its widest job: `pool_loads` tells what the load is. Raises InputError for an unknown pool, a
+    missing pool, or where no job is left.
 
     Parameters:
 
@@ -128,6 +130,11 @@ def trace_instance(
     if isinstance(pools, int):
         busy = jobs["pool"].value_counts()
         known = [pool for pool in known if busy[pool] >= least_jobs]
+        if not known:
+            raise InputError(
+                f"pools: no pool has {_many(least_jobs)} in {_window(start_day, days)}; the trace has jobs on days "
+                f"{first:g} to {last:g}"
+            )
         if not 1 <= pools <= len(known):
             raise InputError(
                 f"pools: must be between 1 and {len(known)}, the pools with {_many(least_jobs)} in "
@@ -185,4 +192,7 @@ def _quotas(
     span = max(1.0, float(jobs["submit_s"].max() - jobs["submit_s"].min()))
     work = (jobs["duration_s"] * jobs["gpus"]).groupby(jobs["pool"]).sum()
     widest = jobs.groupby("pool")["gpus"].max()
-    return {p: max(int(widest[p]) if least is None else least, round(min(work[p] / (rng.uniform(*load) * span), BEYOND))) for p in pools}
+    return {
+        p: max(int(widest[p]) if least is None else least, round(min(work[p] / (rng.uniform(*load) * span), BEYOND)))
+        for p in pools
+    }

@@ -8,8 +8,8 @@ from typing import ClassVar
 import pytest
 
 from heuristics import sia
-from heuristics.sia.predictors import Coins
 from heuristics.sia import ONLINE, Fcfs, Perfect, ShortestFirst, Sia, SlidingMaximum, replay, windows_in_slots
+from heuristics.sia.predictors import Coins
 from instances import Options
 from instances.sia import Job, Pool, SiaOracle, five_jobs, synthetic
 from instances.sia.online import Start, View
@@ -220,3 +220,12 @@ def test_a_job_wider_than_its_pool_wakes_no_policy_for_ever(name, when):
 def test_pools_of_a_billion_gpus_and_jobs_of_a_billion_slots_take_no_memory(method):
     data = one_pool((0, 10**9, 10**9 - 1), (5, 10**9, 10**9), gpus=10**9)
     assert starts(method(data)) == [0, 10**9]
+
+
+def test_a_candidate_apart_from_pending_load_borrows_what_was_kept_for_itself():
+    """a's second job needs two GPUs: one is left of a's own and one of b's. Figure 8 keeps a's for that very job."""
+    pools = (Pool(name="a", gpus=3), Pool(name="b", gpus=1))
+    jobs = tuple(Job(id=f"j{s}", pool="a", submit=s, duration=d, gpus=2) for s, d in ((0, 9), (1, 2)))
+    data = SiaOracle(slot_minutes=1.0, pools=pools, jobs=jobs)
+    plain, apart = (replay(data, Sia(Perfect(data.jobs), (5,), apart=apart)) for apart in (False, True))
+    assert (plain["j1"], apart["j1"]) == (9, 1)
