@@ -29,6 +29,11 @@ OWN = {
     "instances_launched": "instances",
     "migrations": "moves",
     "tasks_per_instance": "tasks an instance",
+    "billed_gpu_h": "bill, GPU-hours",
+    "rented_gpus": "rented GPUs",
+    "mean_allocation": "held of them",
+    "efficiency": "efficiency",
+    "rescalings": "rescalings",
 }
 """Columns of worlds that have them."""
 Draw = Callable[[Path, Sequence[Simulated], str, Any], None]
