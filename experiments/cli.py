@@ -9,7 +9,7 @@ import typer
 
 from experiments.entry import run_app
 
-COMMANDS = ("draw", "gap_study", "pareto", "solve", "simulate", "verify")
+COMMANDS = ("draw", "gap_study", "pareto", "reproduce", "solve", "simulate", "verify")
 GROUPS = ("draw",)  # commands of commands
 
 

@@ -8,7 +8,7 @@ from experiments.simulator.boa import RentingWorld
 from experiments.simulator.online import Online, Policies
 from heuristics.boa.online import ONLINE, OneGpuEach
 from instances import Options
-from instances.boa import BoaAllocation, BoaRenting
+from instances.boa import BoaAllocation, BoaRenting, poisson_renting
 from instances.boa.online import View, Widths, decision, snapshot
 from instances.online import Policy
 
@@ -37,5 +37,6 @@ ONLINE_OF = {
         hours=lambda data: 1 / 3600,
         baseline="equal-split",
         defaults=("exact", "width-calculator"),
+        example=partial(poisson_renting, 3, 0),
     )
 }
