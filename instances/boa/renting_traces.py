@@ -15,7 +15,7 @@ from instances.boa.traces import HOUR, epochs_of, jobs_of
 from instances.envelope import Instance
 from instances.errors import InputError
 from instances.tables import as_numbers, one_line
-from instances.validation import input_errors, validated
+from instances.validation import input_errors
 
 BUDGET_OVER_LOAD = 1.25
 
@@ -73,7 +73,7 @@ def trace_renting(
     counts = {str(name): int(number) for name, number in rows["application"].value_counts(sort=False).items()}
     classes = [_class(name, number / hours, rescale_seconds, true[name], told) for name, number in counts.items()]
     load = sum(c.believed.load for c in classes)
-    with input_errors(str(trace)):
+    with input_errors(str(trace), root="data"):
         content = {
             "budget_gpus": BUDGET_OVER_LOAD * load if budget is None else budget,
             "gpus_per_node": gpus_per_node,
@@ -90,7 +90,7 @@ def trace_renting(
                 )
             ],
         }
-        data = validated(BoaRenting, content)
+        data = BoaRenting.model_validate(content)
     name = "-".join(
         [Path(trace).stem, f"{data.budget_gpus:g}-gpus"]
         + ([f"c2-{c2:g}-seed-{seed}"] if c2 is not None else [])
