@@ -6,7 +6,7 @@ from functools import partial
 
 from experiments.simulator.boa import RentingWorld
 from experiments.simulator.online import Online, Policies
-from heuristics.boa.online import ONLINE, OneGpuEach
+from heuristics.boa.online import ONLINE, CountingAcquisition, OneGpuEach
 from instances import Options
 from instances.boa import BoaAllocation, BoaRenting, poisson_renting
 from instances.boa.online import View, Widths, decision, snapshot
@@ -24,6 +24,7 @@ def _unfit(name: str, data: BoaRenting) -> str | None:
     return None
 
 
+DEFAULT_AUTOSCALED = "pollux-as-sum-0.7"
 POLICIES: Policies = {name: partial(_online, name) for name in ONLINE}
 ONLINE_OF = {
     BoaRenting.problem: Online(
@@ -36,7 +37,9 @@ ONLINE_OF = {
         fallback=OneGpuEach,
         hours=lambda data: 1 / 3600,
         baseline="equal-split",
-        defaults=("exact", "width-calculator"),
+        defaults=("exact", "acquiring-exact", "width-calculator", "pollux-sum", DEFAULT_AUTOSCALED),
+        slow=tuple(name for name in ONLINE if name.startswith("pollux-as-") and name != DEFAULT_AUTOSCALED),
+        hosts={"acquiring": CountingAcquisition},
         example=partial(poisson_renting, 3, 0),
     )
 }
