@@ -18,7 +18,7 @@ from instances.eva import synthetic_cloud
 POLICIES = ("no-packing", "stratus", "synergy", "owl", "eva")
 SEEDS = 10
 QUICK_SEEDS = 2
-QUICK_SYNTHETIC = 30  # jobs
+QUICK_SYNTHETIC = 16  # jobs
 ONE = "all"  # the label of the only setting
 
 
