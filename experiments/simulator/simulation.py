@@ -87,7 +87,8 @@ class Simulation:
         found = {
             "jobs": _columns(world.jobs_table()),
             "timeline": _columns(world.timeline_table()),
-            "totals": world.totals(),
+            "lives": _columns(world.lives_table()) if hasattr(world, "lives_table") else {},
+            "totals": world.totals() | (policy.totals() if hasattr(policy, "totals") else {}),
             "decisions": _columns(pd.DataFrame(decisions)),
             "cpu_s": clock.cpu_s,
         }

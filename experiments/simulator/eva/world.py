@@ -105,6 +105,10 @@ class CloudWorld:
         """One row a round, see `CloudRecords.timeline_table`."""
         return self.cloud.records.timeline_table()
 
+    def lives_table(self) -> pd.DataFrame:
+        """One row a rented instance, see `CloudRecords.lives_table`."""
+        return self.cloud.records.lives_table()
+
     def totals(self) -> dict[str, Any]:
         """The bill, and what it was for, see `CloudRecords.totals`."""
         return self.cloud.records.totals()
