@@ -92,7 +92,7 @@ def test_a_plan_that_counts_the_acquisition_is_that_of_longer_rescalings():
 
     def planner(view):
         seen.append(view.believed)
-        return decision(view, exact(view.believed, options=Options()).solution)
+        return decision(view, exact(view.believed, options=Options(effort=200)).solution)
 
     world = ran(DRAWN.data, CountingAcquisition(DRAWN.data, planner))
     longer = [c.rescale_seconds / HOUR + 120 / HOUR for c in DRAWN.data.classes]
