@@ -1,7 +1,8 @@
 """Figures 4 to 9 of BOA in the renting world: what the paper reads from them, and what is measured here.
 
-BOA is the proven optimal plan (`exact`) for a budget; the bill that counts is the one of the run. Pollux with autoscaling is split exactly, under either of its two objectives: the sum of speedups, which the
-paper describes, and the power mean of speedups over a fair share, which its artifact has.
+BOA is the proven optimal plan (`exact`) for a budget; the bill that counts is the one of the run. Pollux with
+autoscaling is split exactly, under either of its two objectives: the sum of speedups, which the paper describes, and the
+power mean of speedups over a fair share, which its artifact has.
 """
 
 from __future__ import annotations
