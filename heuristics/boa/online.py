@@ -27,16 +27,21 @@ def _pollux(data: BoaRenting, objective: Literal["sum", "mean"], efficiency: flo
     return Pollux(data, PolluxParameters(objective=objective, efficiency=efficiency))
 
 
+def _autoscaled() -> dict[str, Callable[[BoaRenting], Online]]:
+    found: dict[str, Callable[[BoaRenting], Online]] = {}
+    for c in EFFICIENCIES:
+        found[f"pollux-as-sum-{c:g}"] = partial(_pollux, objective="sum", efficiency=c)
+        found[f"pollux-as-mean-{c:g}"] = partial(_pollux, objective="mean", efficiency=c)
+    return found
+
+
 ONLINE: Mapping[str, Callable[[BoaRenting], Online]] = {
     "equal-split": EqualSplit,
     "fifo": Fifo,
     "requested": Requested,
     "pollux-sum": partial(_pollux, objective="sum"),
     "pollux-mean": partial(_pollux, objective="mean"),
-} | {
-    f"pollux-as-{objective}-{c:g}": partial(_pollux, objective=objective, efficiency=c)
-    for objective in ("sum", "mean")
-    for c in EFFICIENCIES
+    **_autoscaled(),
 }
 """Policies with a memory, made afresh for a workload."""
 
