@@ -135,7 +135,8 @@ class Pollux:
     def _believe(self, believed: BoaAllocation) -> None:
         """The speedups that are believed, at whole widths as they were measured, 0 past the last one."""
         self._believed = believed
-        rows, self._row = [], {}
+        rows: list[FloatArray] = []
+        self._row = {}
         last = max(self._widest.values())
         for c in believed.classes:
             most = self._widest[c.name]
