@@ -5,8 +5,10 @@ from __future__ import annotations
 import importlib
 from importlib.util import find_spec
 
+from experiments.aryl import draw as aryl_draw
 from experiments.aryl import methods as aryl
 from experiments.aryl import reference as aryl_reference
+from experiments.aryl import simulation as aryl_simulation
 from experiments.boa import methods as boa
 from experiments.boa import reference as boa_reference
 from experiments.eva import draw as eva_draw
@@ -27,9 +29,9 @@ BUILDERS: dict[str, str] = eva.BUILDERS | boa.BUILDERS | aryl.BUILDERS | sia.BUI
 """Where the literal Pyomo model of a problem is built, `module:function`."""
 CERTIFIERS: dict[str, str] = eva.CERTIFIERS | boa.CERTIFIERS | aryl.CERTIFIERS
 """Where the certificate of a bound is made, `module:function`."""
-ONLINE: dict[str, Online] = sia_simulation.ONLINE_OF | eva_simulation.ONLINE_OF
+ONLINE: dict[str, Online] = sia_simulation.ONLINE_OF | eva_simulation.ONLINE_OF | aryl_simulation.ONLINE_OF
 """How the workloads of a problem are simulated."""
-DRAWINGS: dict[str, str] = eva_draw.DRAWINGS
+DRAWINGS: dict[str, str] = eva_draw.DRAWINGS | aryl_draw.DRAWINGS
 """What can be drawn: the `module:function` that makes an instance."""
 REFERENCES = (eva_reference, boa_reference, aryl_reference, sia_reference)
 

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
 from instances.aryl.elastic import ArylElastic, ElasticJob
+from instances.aryl.live import Live
 from instances.aryl.reclaim import ArylReclaim, LoanedJob
 from instances.fields import STEPS
 from instances.online import Decision
@@ -77,6 +78,7 @@ class View:
     - `loaned_worth`: what a loaned GPU counts as in the GPUs of a worker (`ArylLoaning.loaned_worth`).
     - `scaling_loss`: share of throughput that each worker beyond the midpoint of a job's range costs.
     - `arrived`, `finished`, `preempted`: jobs since the policy was last asked, by id.
+    - `live`: the same as arrays, in the views of a world.
     """
 
     now: float
@@ -88,6 +90,7 @@ class View:
     arrived: Sequence[str] = field(default=())
     finished: Sequence[str] = field(default=())
     preempted: Sequence[str] = field(default=())
+    live: Live | None = None
 
 
 @dataclass(frozen=True)
@@ -95,11 +98,29 @@ class Allocation(Decision):
     """The workers of every job that is to run from now on, in the order in which they are placed.
 
     A running job keeps its base workers; of a job that is not named only those are left. `give_back`: the loaned
-    servers that go back, where that is asked.
+    servers that go back, where that is asked. With `regroup` a job that loses base workers there, but keeps as many
+    workers elsewhere as it needs, goes on: flexible workers become base workers. A job that does not find room on the
+    servers, or not for all of its flexible workers, goes without.
     """
 
     workers: Mapping[str, int] = field(default_factory=dict)
     give_back: tuple[str, ...] = ()
+    regroup: bool = False
+
+
+@dataclass(frozen=True)
+class Changes(Decision):
+    """What changes, by places of jobs in `View.live`, for policies that decide often.
+
+    `start`: waiting jobs that start on their base workers, in this order; with `in_order` none of them starts after one
+    that finds no room. `workers`: new numbers of workers of elastic jobs that run or start, where they are placed in
+    order. Without `loans` no job starts on loaned servers.
+    """
+
+    start: Sequence[int] = ()
+    in_order: bool = False
+    workers: Mapping[int, int] = field(default_factory=dict)
+    loans: bool = True
 
 
 def snapshot(view: View) -> ArylReclaim | ArylElastic | None:
@@ -122,14 +143,21 @@ def decision(view: View, solution: Solution | None) -> Allocation:
 def reclaiming(view: View) -> ArylReclaim:
     """Which of the loaned servers go back: all of them with the jobs that have workers there."""
     loaned = [server.id for server in view.servers.values() if server.kind == "loaned"]
-    known, jobs = set(loaned), []
-    for job in view.jobs.values():
-        base = {server: workers for server, workers in job.base.items() if server in known}
-        flexible = tuple(server for server in job.flexible if server in known and server not in base)
-        if base or flexible:
-            gpus = tuple(workers * job.gpus_per_worker for workers in base.values())
-            jobs.append(LoanedJob(id=job.id, servers=tuple(base), flexible_servers=flexible, gpus=gpus))
-    return ArylReclaim(servers=tuple(loaned), jobs=tuple(jobs), reclaim=min(view.reclaim, len(loaned)))
+    known = set(loaned)
+    jobs = [job for job in view.jobs.values() if not known.isdisjoint([*job.base, *job.flexible])]
+    return ArylReclaim(
+        servers=tuple(loaned),
+        jobs=tuple(loaned_job(job, known) for job in jobs),
+        reclaim=min(view.reclaim, len(loaned)),
+    )
+
+
+def loaned_job(job: JobState, servers: Collection[str]) -> LoanedJob:
+    """The workers of a job on loaned `servers`."""
+    base = {server: workers for server, workers in job.base.items() if server in servers}
+    flexible = tuple(server for server in job.flexible if server in servers and server not in base)
+    gpus = tuple(workers * job.gpus_per_worker for workers in base.values())
+    return LoanedJob(id=job.id, servers=tuple(base), flexible_servers=flexible, gpus=gpus)
 
 
 def spare_workers(view: View) -> ArylElastic | None:
