@@ -29,6 +29,8 @@ BUILDERS: dict[str, str] = eva.BUILDERS | boa.BUILDERS | aryl.BUILDERS | sia.BUI
 """Where the literal Pyomo model of a problem is built, `module:function`."""
 CERTIFIERS: dict[str, str] = eva.CERTIFIERS | boa.CERTIFIERS | aryl.CERTIFIERS
 """Where the certificate of a bound is made, `module:function`."""
+FRONTS: dict[str, str] = aryl.FRONTS
+"""Where the Pareto front of two objectives is printed, `module:function`."""
 ONLINE: dict[str, Online] = sia_simulation.ONLINE_OF | eva_simulation.ONLINE_OF | aryl_simulation.ONLINE_OF
 """How the workloads of a problem are simulated."""
 DRAWINGS: dict[str, str] = eva_draw.DRAWINGS | aryl_draw.DRAWINGS

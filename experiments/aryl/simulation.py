@@ -18,6 +18,8 @@ from heuristics.aryl.online import (
     Fallback,
     Loaning,
     Order,
+    Reclaimer,
+    any_workers,
     at_random,
     flexible_first,
 )
@@ -39,31 +41,39 @@ def _limited(options: Options) -> Options:
     return options if options.effort or options.time_limit else Options(effort=EFFORT, seed=options.seed)
 
 
-def _by_method(solve: Callable[..., Result], options: Options) -> Gone:
-    def gone(problem: ArylReclaim) -> Sequence[str]:
+def _by_method(solve: Callable[..., Result], data: ArylLoaning, options: Options) -> Gone:
+    return flexible_first(_servers(solve, options))
+
+
+def _servers(solve: Callable[..., Result], options: Options) -> Reclaimer:
+    def servers(problem: ArylReclaim) -> Sequence[str]:
         found = solve(problem, options)
         assert found.solution is not None  # every reclaiming problem has solutions
-        servers: Sequence[str] = found.solution["servers"]
-        return servers
+        named: Sequence[str] = found.solution["servers"]
+        return named
 
-    return flexible_first(gone)
+    return servers
 
 
-def _exact(options: Options) -> Gone:
+def _exactly(options: Options) -> Reclaimer:
     from models.aryl import exact  # with its compiled search, only where it is asked for
 
-    return _by_method(exact, _limited(options))
+    return _servers(exact, _limited(options))
 
 
-RECLAIMERS: dict[str, Callable[[Options], Gone]] = {
+RECLAIMERS: dict[str, Callable[[ArylLoaning, Options], Gone]] = {
     "greedy": partial(_by_method, reclaim_greedy),
     "literal-order": partial(_by_method, reclaim_literal_order),
     "gpu-fraction": partial(_by_method, reclaim_gpu_fraction),
     "scf": partial(_by_method, reclaim_scf),
-    "random": lambda options: flexible_first(at_random(options.seed)),
-    "exact": _exact,
+    "random": lambda data, options: flexible_first(at_random(options.seed)),
+    "exact": lambda data, options: flexible_first(_exactly(options)),
+    "weighted": lambda data, options: flexible_first(_exactly(options), data.preemption_seconds),
+    "threshold": lambda data, options: any_workers(_exactly(options)),
 }
-"""Who goes back: both readings of Algorithm 1, its third column, smallest job count, random, the fewest preemptions."""
+"""Who goes back: both readings of Algorithm 1, its third column, smallest job count, random; the fewest preemptions,
+the fewest lost GPU-hours, and the fewest preemptions where flexible workers may take the place of base workers."""
+REGROUPING = ("threshold",)
 
 
 def _elastic(
@@ -132,9 +142,10 @@ def _policy(
     return Loaning(
         data,
         order,
-        None if reclaimer is None else RECLAIMERS[reclaimer](options),
+        None if reclaimer is None else RECLAIMERS[reclaimer](data, options),
         None if allocator is None else SCALING[allocator](options),
         opportunistic=allocator in OPPORTUNISTIC,
+        regroup=reclaimer in REGROUPING,
     )
 
 
@@ -155,7 +166,7 @@ def _policies() -> Policies:
 POLICIES = _policies()
 MAIN = ("sjf", "fifo-two-phase", "sjf-two-phase", "fifo-loans", "sjf-loans", "fifo-loans-two-phase", "aryl")
 """Order, loans and scaling, each with and without, beside the baseline."""
-SLOW = tuple(name for name in POLICIES if name.endswith(("exact", "knapsack", "rolling")))
+SLOW = tuple(name for name in POLICIES if name.endswith(("exact", "weighted", "threshold", "knapsack", "rolling")))
 ONLINE_OF = {
     ArylLoaning.problem: Online(
         world=LoaningWorld,

@@ -12,7 +12,7 @@ from heuristics.aryl.online_kernels import admit, grow, knapsack, largest_gain
 from instances.arrays import FloatArray, IntArray
 from instances.aryl import ArylLoaning, ArylReclaim
 from instances.aryl.live import LOANED, TRAINING, Live
-from instances.aryl.online import Allocation, Changes, View, decision, loaned_job
+from instances.aryl.online import Allocation, Changes, View, decision, loaned_job, loaned_workers, lost_gpu_hours
 from instances.online import Policy
 
 Online = Policy[View, Allocation | Changes]
@@ -132,8 +132,11 @@ def without_base(view: View) -> list[str]:
     return [name for name, _, _ in hosted]
 
 
-def flexible_first(reclaimer: Reclaimer) -> Callable[[View], Sequence[str]]:
-    """Servers without base workers go back, and where they are too few, those that `reclaimer` names among the rest."""
+def flexible_first(reclaimer: Reclaimer, preemption_seconds: float | None = None) -> Callable[[View], Sequence[str]]:
+    """Servers without base workers go back, and where they are too few, those that `reclaimer` names among the rest.
+
+    With `preemption_seconds` lost GPU-hours are counted instead of jobs.
+    """
 
     def gone(view: View) -> Sequence[str]:
         assert view.live is not None
@@ -143,13 +146,32 @@ def flexible_first(reclaimer: Reclaimer) -> Callable[[View], Sequence[str]]:
         if len(names) == view.reclaim:
             return names
         rest = {name for name, base, _ in hosted if base}
-        jobs = dict.fromkeys(job for _, base, _ in hosted for job in base)
+        states = [view.jobs[job] for job in dict.fromkeys(job for _, base, _ in hosted for job in base)]
+        jobs = [loaned_job(state, rest) for state in states]
+        if preemption_seconds is not None:
+            hours = [lost_gpu_hours(state, preemption_seconds) for state in states]
+            jobs = [job.model_copy(update={"gpu_hours": h}) for job, h in zip(jobs, hours, strict=True)]
         problem = ArylReclaim(
             servers=tuple(name for name, base, _ in hosted if base),
-            jobs=tuple(loaned_job(view.jobs[job], rest) for job in jobs),
+            jobs=tuple(jobs),
             reclaim=view.reclaim - len(names),
+            objective="preempted-jobs" if preemption_seconds is None else "lost-gpu-hours",
         )
         return [*names, *reclaimer(problem)]
+
+    return gone
+
+
+def any_workers(reclaimer: Reclaimer) -> Callable[[View], Sequence[str]]:
+    """The servers that `reclaimer` names among all on loan, where a job goes on with as many workers as it needs."""
+
+    def gone(view: View) -> Sequence[str]:
+        assert view.live is not None
+        hosted = list(view.live.hosted())
+        servers = tuple(name for name, _, _ in hosted)
+        names = dict.fromkeys(job for _, base, flexible in hosted for job in (*base, *flexible))
+        jobs = tuple(loaned_workers(view.jobs[name], set(servers)) for name in names)
+        return reclaimer(ArylReclaim(servers=servers, jobs=jobs, reclaim=view.reclaim))
 
     return gone
 

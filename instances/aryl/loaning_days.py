@@ -89,7 +89,8 @@ def loaning_days(
     if scaling_range < 1:
         raise InputError(f"scaling_range: must be >= 1, got {scaling_range}")
     moments = Moments()
-    pool = (Pool.drawn() if trace is None else Pool.of_trace(trace)).up_to(max(LEAST_WIDTH, training_servers * GPUS // 4))
+    pool = Pool.drawn() if trace is None else Pool.of_trace(trace)
+    pool = pool.up_to(max(LEAST_WIDTH, training_servers * GPUS // 4))
     rng = np.random.default_rng(seed)
     n = round(load * training_servers * GPUS * days * 24 * HOUR / moments.gpu_seconds)
     if n < 1:

@@ -32,7 +32,8 @@ class ServerState:
 class JobState:
     """An unfinished job: it runs where it has base workers, and waits where it has none.
 
-    `remaining_work`: worker-seconds, as policies believe. `base`, `flexible`: workers by server.
+    `remaining_work`: worker-seconds, as policies believe; `done_work`: those that are done, and kept so far. `base`,
+    `flexible`: workers by server.
     """
 
     id: str
@@ -47,6 +48,7 @@ class JobState:
     heterogeneous: bool = False
     checkpointed: bool = False
     preemptions: int = 0
+    done_work: float = 0.0
 
     @property
     def running(self) -> bool:
@@ -153,11 +155,29 @@ def reclaiming(view: View) -> ArylReclaim:
 
 
 def loaned_job(job: JobState, servers: Collection[str]) -> LoanedJob:
-    """The workers of a job on loaned `servers`."""
+    """The workers of a job on loaned `servers`; it is preempted with any of those that have base workers."""
     base = {server: workers for server, workers in job.base.items() if server in servers}
     flexible = tuple(server for server in job.flexible if server in servers and server not in base)
     gpus = tuple(workers * job.gpus_per_worker for workers in base.values())
     return LoanedJob(id=job.id, servers=tuple(base), flexible_servers=flexible, gpus=gpus)
+
+
+def loaned_workers(job: JobState, servers: Collection[str]) -> LoanedJob:
+    """The same where any workers will do: a job is preempted where fewer are left than it needs."""
+    found = loaned_job(job, servers)
+    workers: dict[str, int] = {}
+    for held in (job.base, job.flexible):
+        for server, k in held.items():
+            workers[server] = workers.get(server, 0) + k
+    here = {server: workers[server] for server in (*found.servers, *found.flexible_servers)}
+    elsewhere = sum(workers.values()) - sum(here.values())
+    return found.model_copy(update={"workers": here, "min_workers": max(0, job.min_workers - elsewhere)})
+
+
+def lost_gpu_hours(job: JobState, preemption_seconds: float) -> float:
+    """What a preemption costs in GPU-hours: all that was done without a checkpoint, and the time to begin again."""
+    lost = 0.0 if job.checkpointed else job.done_work * job.gpus_per_worker
+    return round((lost + preemption_seconds * job.base_gpus) / 3600, 6)
 
 
 def spare_workers(view: View) -> ArylElastic | None:

@@ -114,6 +114,10 @@ class LoaningWorld:
         """One row a step of the orchestrator, see `Records.timeline_table`."""
         return self.cluster.records.timeline_table()
 
+    def reclaims_table(self) -> pd.DataFrame:
+        """One row a reclaim, see `Reclaim`."""
+        return self.cluster.records.reclaims_table()
+
     def totals(self) -> dict[str, Any]:
         """Preemptions and use, see `Records.totals`."""
         return self.cluster.records.totals()
@@ -217,6 +221,7 @@ class LoaningWorld:
             job.heterogeneous,
             job.checkpointed,
             cluster.records.preemptions(place),
+            float(cluster.done(np.array([place]))[0]),
         )
 
     def _named(self, held: Iterable[tuple[int, int]]) -> Mapping[str, int]:

@@ -14,7 +14,16 @@ from instances.aryl import ArylLoaning, InferenceLoad, LoaningJob, loaning_days
 from instances.aryl.online import Allocation, View
 from instances.online import RuleBroken
 
-SEVERAL = ("fifo", *MAIN, "aryl-random", "aryl-scf", "sjf-loans-exact", "sjf-gandiva", "fifo-loans-afs")
+SEVERAL = (
+    "fifo",
+    *MAIN,
+    "aryl-random",
+    "aryl-weighted",
+    "sjf-loans-exact",
+    "aryl-threshold",
+    "sjf-gandiva",
+    "fifo-loans-afs",
+)
 
 
 def run(data: ArylLoaning, policy: Any) -> LoaningWorld:
@@ -56,7 +65,7 @@ class Watched:
             where = {server in loaned for server in [*state.base, *state.flexible]}
             assert where <= {False} or job.any_gpu or job.heterogeneous
             assert len(where) < 2 or job.heterogeneous
-            if name in self.least and name not in view.preempted:
+            if name in self.least and name not in view.preempted and not getattr(self.policy, "regroup", False):
                 assert dict(state.base) == self.least[name]  # the base workers of a job that runs never move
             self.flexible += len(state.flexible)
         self.least = {name: dict(state.base) for name, state in view.jobs.items() if state.base}
@@ -228,3 +237,29 @@ def test_the_calendar_does_not_grow_with_completions_that_are_called_off():
 def test_a_run_is_the_same_each_time():
     first, second = (run(busy(6), "aryl-random").jobs_table() for _ in range(2))
     assert first.equals(second)
+
+
+def test_flexible_workers_may_take_the_place_of_base_workers():
+    """Base workers on one loaned server and flexible ones on the other: with one server left there are enough."""
+    data = small(
+        [job("block", 0, 4, 50_000.0), job("e", 0, 4, 9_000.0, max_workers=8, any_gpu=True)],
+        (0.0, 0.5, 0.5, 0.5, 0.5, 0.5, 0.5, 0.5, 0.5, 1.0),
+        inference_servers=2,
+    )
+    kept, lost = (run(data, name) for name in ("aryl-threshold", "aryl"))
+    assert kept.totals()["preemptions"] == lost.totals()["preemptions"] == 0
+    base = small([data.jobs[0], data.jobs[1].model_copy(update={"id": "a"})], (0.0, 0.5, 1.0), inference_servers=2)
+
+    class First:
+        """Gives back the server of the base workers."""
+
+        def __init__(self, regroup: bool) -> None:
+            self.regroup, self.inner = regroup, POLICIES["aryl"](base, Options())
+
+        def decide(self, view: View) -> Any:
+            servers = [name for name in view.jobs["a"].base] if view.reclaim else []
+            gone = Allocation(give_back=tuple(servers[: view.reclaim]), regroup=self.regroup)
+            return gone if view.reclaim and view.now < 5_000 else self.inner.decide(view)
+
+    preempted = [run(base, First(regroup)).reclaims_table()["preempted"].tolist() for regroup in (True, False)]
+    assert [found[0] for found in preempted] == [0, 1]
