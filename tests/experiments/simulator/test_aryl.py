@@ -257,7 +257,7 @@ def test_flexible_workers_may_take_the_place_of_base_workers():
             self.regroup, self.inner = regroup, POLICIES["aryl"](base, Options())
 
         def decide(self, view: View) -> Any:
-            servers = [name for name in view.jobs["a"].base] if view.reclaim else []
+            servers = list(view.jobs["a"].base) if view.reclaim else []
             gone = Allocation(give_back=tuple(servers[: view.reclaim]), regroup=self.regroup)
             return gone if view.reclaim and view.now < 5_000 else self.inner.decide(view)
 
