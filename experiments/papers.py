@@ -23,6 +23,10 @@ BUILDERS: dict[str, str] = eva.BUILDERS | boa.BUILDERS | aryl.BUILDERS | sia.BUI
 """Where the literal Pyomo model of a problem is built, `module:function`."""
 CERTIFIERS: dict[str, str] = eva.CERTIFIERS | boa.CERTIFIERS | aryl.CERTIFIERS
 """Where the certificate of a bound is made, `module:function`."""
+PLANS: dict[str, str] = eva.PLANS
+"""Where a solution is put in words, `module:function`; others are shown as tables."""
+PLOTS: dict[str, str] = eva.PLOTS | boa.PLOTS | aryl.PLOTS | sia.PLOTS
+"""Where the picture of a solution is drawn, `module:function`."""
 ONLINE: dict[str, Online] = sia_simulation.ONLINE_OF | eva_simulation.ONLINE_OF
 """How the workloads of a problem are simulated."""
 DRAWINGS: dict[str, str] = eva_draw.DRAWINGS

@@ -12,7 +12,6 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, redirect_stderr, redirect_stdout
 from pathlib import Path
-from types import SimpleNamespace
 from unittest import mock
 
 import typer
@@ -76,5 +75,5 @@ def workers_copied() -> Iterator[None]:
     """Run tasks in copies of a process that has loaded what they need: as killable, and a tenth of the cost."""
     context = multiprocessing.get_context("forkserver")
     context.set_forkserver_preload(READY)
-    with mock.patch.object(runner, "multiprocessing", SimpleNamespace(get_context=lambda _: context)):
+    with mock.patch.object(runner, "start_method", return_value=context):
         yield

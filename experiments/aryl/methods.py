@@ -60,6 +60,7 @@ def _costly_reclaim_literal(data: Any) -> bool:
     return sum(len(job.servers) for job in data.jobs) > LITERAL_ROWS
 
 
+PLOTS = {"aryl-elastic": "experiments.aryl.plot:elastic", "aryl-reclaim": "experiments.aryl.plot:reclaim"}
 BUILDERS = {"aryl-elastic": "models.aryl:build_elastic", "aryl-reclaim": "models.aryl:build_reclaim"}
 CERTIFIERS = dict.fromkeys(BUILDERS, "models.aryl.certificate:certificate")
 METHODS: dict[str, tuple[Entry, ...]] = {

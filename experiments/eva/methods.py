@@ -41,6 +41,8 @@ def _most(data: EvaPacking, task: Task, kind: InstanceType) -> int:
     return int(min([task.count, *(kind.capacity[r] // need[r] for r in data.resources if need[r])]))
 
 
+PLANS = {"eva-packing": "experiments.eva.plan:plan"}
+PLOTS = {"eva-packing": "experiments.eva.plot:packing"}
 BUILDERS = {"eva-packing": "models.eva:build_literal"}
 CERTIFIERS = {"eva-packing": "models.eva.certificate:certificate"}
 # The first never costs more than `full-reconfiguration`, whose sets of tasks it rents cheaper types for.

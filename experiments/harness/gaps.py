@@ -82,10 +82,8 @@ class Row:
     def notes(self) -> str:
         """Which runs the figures leave out."""
         notes = []
-        if self.gaps and len(self.gaps) < self.runs:
-            notes.append(f"gap of {len(self.gaps)} of {self.runs}")
         if self.gaps_to_bound and len(self.gaps_to_bound) < self.runs:
-            notes.append(f"to bound of {len(self.gaps_to_bound)} of {self.runs}")
+            notes.append(f"to bound over {len(self.gaps_to_bound)} of {self.runs}")
         if self.violating:
             notes.append(f"{self.violating} break a constraint")
         if self.failed:

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 from experiments.harness.runner import as_finished
 from experiments.harness.store import Store
 from experiments.harness.task import R, Task
 
 
-def finished(tasks: Sequence[Task[R]], jobs: int, store: Store | None) -> Iterator[tuple[int, R]]:
-    """The place in `tasks` and the outcome of each: first those in the store, then the others as they are finished."""
+def finished(
+    tasks: Sequence[Task[R]], jobs: int, store: Store | None, ended: Callable[[int, R], None] | None = None
+) -> Iterator[tuple[int, R]]:
+    """The place in `tasks` and the outcome of each: first those in the store, then the others as they are finished.
+
+    `ended` is told of those that an interrupt cuts short.
+    """
     left = []
     for i, task in enumerate(tasks):
         known = None if store is None else store.get(task)
@@ -18,5 +23,10 @@ def finished(tasks: Sequence[Task[R]], jobs: int, store: Store | None) -> Iterat
             left.append(i)
         else:
             yield i, known
-    for i, outcome in as_finished([tasks[i] for i in left], jobs, None if store is None else store.keep):
+
+    def cut_short(i: int, outcome: R) -> None:
+        if ended is not None:
+            ended(left[i], outcome)
+
+    for i, outcome in as_finished([tasks[i] for i in left], jobs, None if store is None else store.keep, cut_short):
         yield left[i], outcome

@@ -7,7 +7,6 @@ checked here like any solution, and becomes the outcome.
 from __future__ import annotations
 
 import importlib
-import multiprocessing
 import os
 import queue
 import signal
@@ -25,6 +24,7 @@ from typing import Any, TypeVar
 from pebble import ProcessExpired, ProcessPool
 
 from experiments.harness.diary import Diary, Told
+from experiments.harness.processes import start_method
 from experiments.harness.task import Failure, R, Task
 
 GRACE = 1.5, 2.0  # a process is ended at the time limit times the first plus the second, seconds
@@ -43,13 +43,17 @@ def run_all(tasks: Sequence[Task[R]], jobs: int = 1) -> Iterator[tuple[Task[R], 
 
 
 def as_finished(
-    tasks: Sequence[Task[R]], jobs: int = 1, keep: Callable[[Task[R], R], None] | None = None
+    tasks: Sequence[Task[R]],
+    jobs: int = 1,
+    keep: Callable[[Task[R], R], None] | None = None,
+    ended: Callable[[int, R], None] | None = None,
 ) -> Iterator[tuple[int, R]]:
     """Run everything, `jobs` at a time, and yield the place in `tasks` and the outcome of each as soon as it is there.
 
     What a process hands back is judged here, against the data of this process: a method may have changed its own.
     A task that fails has an outcome like any. `keep` is told of every finished task, also of those that are finished
-    when an interrupt, or leaving the iterator early, ends the processes.
+    when an interrupt, or leaving the iterator early, ends the processes, and `ended` of the places of those that this
+    cuts short, with what they had told of.
     """
     # pebble leaves a semaphore to the interpreter's exit (its issue 160), of which Python's tracker may complain
     os.environ.setdefault("PYTHONWARNINGS", "ignore:resource_tracker:UserWarning")
@@ -59,7 +63,7 @@ def as_finished(
             max_workers=min(jobs, max(1, len(tasks))),
             initializer=_prepare,
             initargs=(modules,),
-            context=multiprocessing.get_context("spawn"),
+            context=start_method(),
         )
         diaries = [Path(folder) / f"{i}.pickle" for i in range(len(tasks))]
         futures: list[Any] = []
@@ -93,6 +97,10 @@ def as_finished(
             raise
         finally:
             pool.join()
+            cut_short = [i for i, path in enumerate(diaries) if i not in told and path.exists()]
+            for i in cut_short:
+                if ended is not None:
+                    ended(i, tasks[i].ended(Told.read(diaries[i]), "interrupted", "interrupted"))
 
 
 def _finish(done: queue.SimpleQueue[int], i: int, future: Any) -> None:

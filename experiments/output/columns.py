@@ -41,11 +41,13 @@ NAMED = (
     _text("instance_set", "instance set", lambda row: row.instance_set),
     _text("method", "method", lambda row: row.method),
 )
+RUNS = _text("runs", "runs", lambda row: row.runs)
+"""In `summary.csv` alone: a reader is shown of how many of them each mean is."""
 MEASURED = (
-    _text("runs", "runs", lambda row: row.runs),
     _share("mean_gap_to_optimum", "gap to optimum: mean", lambda row: row.describe(row.gaps)[0]),
     _share("median_gap_to_optimum", "median", lambda row: row.describe(row.gaps)[1]),
     _share("max_gap_to_optimum", "max", lambda row: row.describe(row.gaps)[2]),
+    Column("gaps_to_optimum", "over", lambda row: len(row.gaps), lambda row: f"{len(row.gaps)}/{row.runs}"),
     _share("mean_gap_to_bound", "to bound", lambda row: row.describe(row.gaps_to_bound)[0]),
     Column("proven", "proven", lambda row: row.proven, lambda row: f"{row.proven}/{row.runs}"),
     Column("mean_cpu_s", "CPU s", _cpu_s, _shown_cpu_s),

@@ -7,7 +7,7 @@ import io
 from collections.abc import Iterable, Sequence
 
 from experiments.harness.gaps import Row, Scored
-from experiments.output.columns import MEASURED, NAMED
+from experiments.output.columns import MEASURED, NAMED, RUNS
 from experiments.output.text import cell
 from instances import Result
 
@@ -60,7 +60,7 @@ def summary_csv(rows: Sequence[Row]) -> str:
     """One line a row of the table; shares of 1, unknown values empty."""
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
-    columns = (*NAMED, *MEASURED)
+    columns = (*NAMED, RUNS, *MEASURED)
     writer.writerow(["problem", *(column.name for column in columns)])
     for row in rows:
         writer.writerow([row.problem, *(cell(column.value(row)) for column in columns)])

@@ -9,7 +9,8 @@ from typing import Any
 import pandas as pd
 from rich.table import Table
 
-from experiments.output.terminal import out
+from experiments.output.table import NARROW
+from experiments.output.terminal import out, print_rich
 from experiments.simulator.simulated import Simulated
 from instances.files import write_whole
 from instances.text import shown
@@ -43,8 +44,9 @@ def rows_csv(rows: Sequence[dict[str, Any]]) -> str:
 
 def print_policies(rows: Sequence[dict[str, Any]], policies: Sequence[str], baseline: str) -> None:
     """One row a policy: the median over the workloads, and the least and the largest."""
-    table = Table(box=None, header_style="bold", pad_edge=False)
-    table.add_column("policy")
+    narrow = out.width < NARROW
+    table = Table(box=None, header_style="bold", pad_edge=False, padding=(0, 2 - narrow, 0, 0))
+    table.add_column("policy", no_wrap=True)
     frame = pd.DataFrame(rows)
     headings = {name: heading for name, heading in OWN.items() if name in frame} | HEADINGS
     for heading in headings.values():
@@ -53,10 +55,10 @@ def print_policies(rows: Sequence[dict[str, Any]], policies: Sequence[str], base
     frame = frame.dropna(subset=["mean_jct_min"])
     for name in policies:
         mine = frame[frame["policy"] == name]
-        table.add_row(shown(name), *(_spread(mine[key]) for key in headings))
-    out.print(table)
+        table.add_row(shown(name), *(_spread(mine[key], narrow) for key in headings))
+    print_rich(table)
     number = frame["workload"].nunique()
-    least = " (least to largest)" if number > 1 else ""
+    least = " (least to largest)" if number > 1 and not narrow else ""
     out.print(f"{number} workload{'s' * (number != 1)}: median{least}; slowed: ends later than under {shown(baseline)}")
     for policy, times in frame[frame["fallbacks"] > 0].groupby("policy")["fallbacks"].sum().items():
         out.print(f"{shown(str(policy))}: a fallback made {times:g} decisions")
@@ -79,9 +81,9 @@ def write_simulations(
     draw(folder, done, baseline, data)
 
 
-def _spread(values: pd.Series) -> str:
+def _spread(values: pd.Series, median_alone: bool) -> str:
     if values.isna().all():
         return "-"
-    if len(values) == 1 or values.min() == values.max():
+    if median_alone or len(values) == 1 or values.min() == values.max():
         return f"{values.median():.4g}"
     return f"{values.median():.4g} ({values.min():.4g} to {values.max():.4g})"
