@@ -11,7 +11,7 @@ import typer
 from experiments.entry import run_app
 from instances.result import versions
 
-COMMANDS = ("check", "draw", "gap_study", "list", "pareto", "schema", "solve", "simulate", "verify")
+COMMANDS = ("check", "draw", "gap_study", "list", "pareto", "reproduce", "schema", "solve", "simulate", "verify")
 GROUPS = ("draw",)  # commands of commands
 
 

@@ -56,6 +56,11 @@ Out = Annotated[Path | None, typer.Option("--out", help="Folder for results.")]
 Resume = Annotated[bool, typer.Option("--resume", help="Do not repeat the runs that are finished in --out.")]
 Quiet = Annotated[bool, typer.Option("--quiet", help="No progress.")]
 
+Cluster = Annotated[
+    str | None,
+    typer.Option(metavar="ADDRESS", help="Run on the workers of this Dask scheduler.", show_default="this machine"),
+]
+
 COMMON: dict[str, tuple[Any, Any]] = {
     "time_limit": (TimeLimit, None),
     "gap": (Gap, Options().gap),
@@ -67,6 +72,7 @@ COMMON: dict[str, tuple[Any, Any]] = {
     "out": (Out, None),
     "resume": (Resume, False),
     "quiet": (Quiet, False),
+    "cluster": (Cluster, None),
 }
 """Type and default of the flags that every command has."""
 
@@ -112,4 +118,5 @@ def session_of(said: dict[str, Any]) -> Session:
         folder=said["out"],
         resume=said["resume"],
         quiet=said["quiet"],
+        cluster=said["cluster"],
     )

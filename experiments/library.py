@@ -24,6 +24,7 @@ from experiments.harness.runner import as_finished
 from experiments.harness.store import Store
 from experiments.output.folder import ready_folder
 from experiments.papers import PLOTS
+from experiments.simulator.bounding import boundings, by_run
 from experiments.simulator.rows import rows_of
 from experiments.simulator.simulation import chosen_policies, simulations
 from instances import InputError, Instance, MalformedSolution, Options, ProblemData, Result, Solution, check
@@ -61,13 +62,15 @@ def study(
     jobs: int = 1,
     folder: str | Path | None = None,
     resume: bool = False,
+    cluster: str | None = None,
     **options: Any,
 ) -> pd.DataFrame:
     """One row a run, with its gap to the proven optimum or to the best bound, and the result itself.
 
     `instances`: instances, data, files or folders. `methods`: names, `all`, `package.module:function` or functions of
     your own; `exact` runs too, asked for or not. With a `folder` finished runs are kept there, and `resume` does not
-    repeat them. `options`: the others of `instances.Options`. Raises InputError.
+    repeat them. `cluster`: address of a Dask scheduler to run on. `options`: the others of `instances.Options`. Raises
+    InputError.
     """
     given = _instances(instances)
     wanted = [_known(m) for m in ([methods] if isinstance(methods, str) or callable(methods) else methods)]
@@ -79,7 +82,7 @@ def study(
     place = {(i.problem, i.name): k for k, i in enumerate(given)}
     runs.sort(key=lambda run: place[run.instance.problem, run.instance.name])  # the methods of an instance together
     with _store(folder, resume) as store:
-        outcomes = dict(finished(runs, jobs, store))
+        outcomes = dict(finished(runs, jobs, store, cluster=cluster))
     scored = score([(run, outcomes[i]) for i, run in enumerate(runs)])
     return pd.DataFrame(
         [
@@ -105,22 +108,28 @@ def simulate(
     *,
     baseline: str | None = None,
     warm_up_days: float = 0.0,
+    bound: bool = True,
     jobs: int = 1,
     folder: str | Path | None = None,
     resume: bool = False,
+    cluster: str | None = None,
     **options: Any,
 ) -> pd.DataFrame:
     """One row a policy and workload: what every world measures, against the baseline of the world.
 
     `workloads`: instances, data or files. `policies`: as `--policy` of `gapwise simulate`, of the world's own selection
-    unless named. The columns are those of `gapwise simulate --format json`. Raises InputError.
+    unless named. `bound`: also what no policy does better than, where the world has such a bound. The columns are those
+    of `gapwise simulate --format json`. Raises InputError.
     """
     given = _instances(workloads)
-    names, base = chosen_policies(given, [policies] if isinstance(policies, str) else policies, baseline)
-    tasks = simulations(given, names, Options(**options))
+    choices = chosen_policies(given, [policies] if isinstance(policies, str) else policies, baseline)
+    tasks = simulations(given, choices, Options(**options))
     with _store(folder, resume) as store:
-        outcomes = dict(finished(tasks, jobs, store))
-    return pd.DataFrame(rows_of(tasks, [outcomes[i] for i in range(len(tasks))], base, warm_up_days))
+        outcomes = dict(finished(tasks, jobs, store, cluster=cluster))
+        done = [outcomes[i] for i in range(len(tasks))]
+        bounds = dict(finished(boundings(tasks, done) if bound else [], jobs, store, cluster=cluster))
+    baselines = {problem: choice.baseline for problem, choice in choices.items()}
+    return pd.DataFrame(rows_of(tasks, done, baselines, warm_up_days, by_run(list(bounds.values()))))
 
 
 def plot(data: Source, solution: Result | Solution, path: str | Path | None = None) -> Any:

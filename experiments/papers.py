@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import importlib
+from importlib.util import find_spec
+
 from experiments.aryl import methods as aryl
 from experiments.aryl import reference as aryl_reference
 from experiments.boa import methods as boa
@@ -11,6 +14,7 @@ from experiments.eva import methods as eva
 from experiments.eva import reference as eva_reference
 from experiments.eva import simulation as eva_simulation
 from experiments.harness.entry import Entry
+from experiments.harness.experiment import Experiment
 from experiments.harness.instance_set import InstanceSet
 from experiments.sia import methods as sia
 from experiments.sia import reference as sia_reference
@@ -37,3 +41,15 @@ REFERENCES = (eva_reference, boa_reference, aryl_reference, sia_reference)
 def reference_sets(quick: bool = False) -> list[InstanceSet]:
     """The instance sets that `gap_study` runs when it is given none; `quick`: fewer instances, for a smoke test."""
     return [made for reference in REFERENCES for made in reference.instance_sets(quick)]
+
+
+def reproduced() -> list[str]:
+    """The papers whose tables and figures can be reproduced."""
+    papers = [reference.__name__.split(".")[1] for reference in REFERENCES]
+    return [paper for paper in papers if find_spec(f"experiments.{paper}.reproduce") is not None]
+
+
+def experiments_of(paper: str) -> tuple[Experiment, ...]:
+    """The tables and figures of a paper; they are loaded only where they are asked for, for they run the simulator."""
+    found: tuple[Experiment, ...] = importlib.import_module(f"experiments.{paper}.reproduce").EXPERIMENTS
+    return found

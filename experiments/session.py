@@ -18,7 +18,10 @@ from instances import Options, Result
 
 @dataclass(frozen=True)
 class Session:
-    """`options` of every run, `jobs` at a time, `format` of standard output, `folder` for results."""
+    """`options` of every run, `jobs` at a time, `format` of standard output, `folder` for results.
+
+    `cluster`: address of the scheduler on whose workers they run.
+    """
 
     options: Options = Options()
     jobs: int = 1
@@ -26,6 +29,7 @@ class Session:
     folder: Path | None = None
     resume: bool = False
     quiet: bool = True
+    cluster: str | None = None
 
     @contextmanager
     def store(self) -> Iterator[Store | None]:
@@ -52,7 +56,7 @@ class Session:
         found: dict[int, R] = {}
         short: dict[int, R] = {}
         try:
-            runs = finished(tasks, self.jobs, store, short.__setitem__)
+            runs = finished(tasks, self.jobs, store, short.__setitem__, self.cluster)
             for i, outcome in follow(runs, len(tasks), told, self.quiet):
                 found[i] = outcome
                 if line is not None and self.format == "json":

@@ -13,12 +13,14 @@ from experiments import flags
 from experiments.entry import FAILED, run
 from experiments.output.folder import files_first
 from experiments.output.simulation import Draw, print_policies, rows_csv, write_simulations
-from experiments.output.terminal import err, print_line
+from experiments.output.terminal import err, out, print_line
+from experiments.papers import ONLINE
 from experiments.session import Session
 from experiments.sia.workloads import workloads
+from experiments.simulator.bounding import Bounds, boundings, by_run
 from experiments.simulator.rows import rows_of
 from experiments.simulator.simulated import Simulated
-from experiments.simulator.simulation import chosen_policies, simulations
+from experiments.simulator.simulation import chosen_policies, examples, simulations
 from instances.sia import VARIANTS
 from instances.text import shown
 
@@ -27,7 +29,7 @@ from instances.text import shown
 def simulate(
     session: Session,
     files: Annotated[
-        list[Path] | None, typer.Argument(help="Workloads: files of eva-cloud or sia-oracle.", show_default=False)
+        list[Path] | None, typer.Argument(help=f"Workloads: files of {', '.join(ONLINE)}.", show_default=False)
     ] = None,
     workload: Annotated[str | None, typer.Option(help="Synthetic workload: " + ", ".join(VARIANTS) + ".")] = None,
     trace: Annotated[Path | None, typer.Option(help="A pool trace in CSV form.")] = None,
@@ -55,20 +57,24 @@ def simulate(
     pools: Annotated[int | None, typer.Option(help="Pools drawn from --trace.", show_default="all", min=1)] = None,
     slot_minutes: Annotated[float | None, typer.Option(help="Minutes of a slot.", show_default="1")] = None,
     warm_up_days: Annotated[float, typer.Option(help="Jobs submitted before do not count.", min=0)] = 0.0,
+    bound: Annotated[bool, typer.Option(help="Bound every policy from below, where the world has a bound.")] = True,
 ) -> None:
     """Run policies on workloads, and compare them with a baseline."""
     drawing = {"seeds": seeds, "days": days, "slot_minutes": slot_minutes, "start_day": start_day, "pools": pools}
-    found = workloads(files or (), workload, trace, session.options.seed, drawing, trace_format)
-    names, base = chosen_policies(found, policy, baseline)
-    tasks = simulations(found, names, session.options)
+    found = workloads(files or (), workload, trace, session.options.seed, drawing, trace_format) or examples()
+    choices = chosen_policies(found, policy, baseline)
+    tasks = simulations(found, choices, session.options)
     with session.store() as store:
         done = session.outcomes(tasks, store, Simulated.line)
-        rows = rows_of(tasks, done, base, warm_up_days)
+        bounded = session.outcomes(boundings(tasks, done) if bound else [], store, Bounds.line)
+        baselines = {problem: choice.baseline for problem, choice in choices.items()}
+        rows = rows_of(tasks, done, baselines, warm_up_days, by_run(bounded))
         failed = [run for run in done if run.status == "error"]
+        missed = [bounds for bounds in bounded if bounds.status == "error"]
 
         def write() -> None:
             if session.folder is not None:
-                write_simulations(session.folder, rows, done, base, found[0].data, _pictures(found[0].problem))
+                write_simulations(session.folder, rows, done, found, baselines, _pictures)
 
         with files_first(write):
             if session.format == "json":
@@ -77,12 +83,17 @@ def simulate(
             elif session.format == "csv":
                 print(rows_csv(rows), end="")
             elif len(failed) < len(done):
-                print_policies(rows, names, base)
+                for problem, choice in choices.items():
+                    if len(choices) > 1:
+                        out.print(problem, style="bold")
+                    print_policies([row for row in rows if row["problem"] == problem], choice)
             for simulated in failed:
                 err.print(f"gapwise: {shown(f'{simulated.workload}: policy {simulated.policy}: {simulated.reason}')}")
+            for bounds in missed:
+                err.print(f"gapwise: {shown(f'{bounds.workload}: bound: {bounds.reason}')}")
         if session.folder is not None and not session.quiet:
             err.print(f"wrote tables and pictures to {session.folder}")
-    raise typer.Exit(FAILED if failed or (store is not None and store.fault) else 0)
+    raise typer.Exit(FAILED if failed or missed or (store is not None and store.fault) else 0)
 
 
 def _pictures(problem: str) -> Draw:

@@ -8,9 +8,11 @@ from experiments.simulator.eva import CloudWorld
 from experiments.simulator.online import Online, Policies
 from heuristics.eva.online import ONLINE, WaitingAlone, eva_with
 from instances import Options
-from instances.eva import EvaCloud, EvaPacking
+from instances.eva import EvaCloud, EvaPacking, synthetic_cloud
 from instances.eva.online import Configuration, View, decision, snapshot
 from instances.online import Policy
+
+SMALL_JOBS = 12
 
 
 def _online(name: str, data: EvaCloud, options: Options) -> Policy[View, Configuration]:
@@ -36,5 +38,7 @@ ONLINE_OF = {
         baseline="no-packing",
         defaults=("synergy", "stratus", "owl", "eva"),
         hosts={"eva-with": eva_with},
+        objective="cost_usd",
+        example=lambda: synthetic_cloud(SMALL_JOBS, 0),
     )
 }

@@ -174,7 +174,7 @@ def source_digest(target: str, code: bytes | None = None) -> str:
             file = getattr(sys.modules[target.partition(":")[0]], "__file__", None)
     else:
         module = own_function(target, code).__module__
-        file = None if module == "__main__" else getattr(sys.modules.get(module), "__file__", None)
+        file = getattr(sys.modules.get(module), "__file__", None)
     if file is not None:
         beside = sorted(p for p in Path(file).parent.glob("*.py") if p.is_file())[:MOST_SOURCES]
         for path in dict.fromkeys([Path(file), *beside]):

@@ -8,7 +8,7 @@ one that takes a minute to load costs that minute once.
 from __future__ import annotations
 
 import threading
-from multiprocessing import context, spawn
+from multiprocessing import context, process, spawn
 from typing import Any
 
 SCRIPT = ("init_main_from_name", "init_main_from_path")
@@ -17,8 +17,18 @@ _one_at_a_time = threading.Lock()
 
 
 class _Process(context.SpawnProcess):
+    def start(self) -> None:
+        """Start, also within a worker of a cluster, which is a daemon: the process ends when its parent is gone."""
+        config = process.current_process()._config  # type: ignore[attr-defined]
+        daemon = config.pop("daemon", None)
+        try:
+            super().start()
+        finally:
+            if daemon is not None:
+                config["daemon"] = daemon
+
     @staticmethod
-    def _Popen(process: Any) -> Any:
+    def _Popen(started: Any) -> Any:
         starting = threading.get_ident()
 
         def without_script(name: str) -> dict[str, Any]:
@@ -29,7 +39,7 @@ class _Process(context.SpawnProcess):
         with _one_at_a_time:
             spawn.get_preparation_data = without_script
             try:
-                return context.SpawnProcess._Popen(process)
+                return context.SpawnProcess._Popen(started)
             finally:
                 spawn.get_preparation_data = _preparation
 

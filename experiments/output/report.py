@@ -81,17 +81,17 @@ def _section(answer: Answer, rows: Sequence[Row], scored: Sequence[Scored], figu
         key = f"{answer.problem}-{name}"
         figures[key] = figure
         drawn += f"<h3>{escape(title)}</h3><div class='figure' data-figure='{escape(key)}'></div>"
-    headings = [(c.heading, TEXT if c in NAMED or not c.heading else NUMBER) for c in (*NAMED, *MEASURED)]
-    lines = [
-        [(column.show(row), column.value(row)) for column in (*NAMED, *MEASURED)]
-        for row in rows
-        if row.problem == answer.problem
-    ]
     return (
         f"<section id='{escape(answer.problem)}'><h2>{escape(answer.problem)}</h2>"
         f"<div class='answer'><p>{escape(answer.headline)}.</p><ul>{said}</ul></div>{drawn}"
-        f"<h3>By instance set</h3>{_table(headings, lines)}</section>"
+        f"<h3>By instance set</h3>{set_table([row for row in rows if row.problem == answer.problem])}</section>"
     )
+
+
+def set_table(rows: Sequence[Row]) -> str:
+    """One row an instance set and method."""
+    headings = [(c.heading, TEXT if c in NAMED or not c.heading else NUMBER) for c in (*NAMED, *MEASURED)]
+    return _table(headings, [[(c.show(row), c.value(row)) for c in (*NAMED, *MEASURED)] for row in rows])
 
 
 def _progress(traces: Sequence[tuple[str, Any]]) -> str:

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
 from rich.table import Table
 
+from experiments.output.folder import ready_folder
 from experiments.output.table import NARROW
 from experiments.output.terminal import out, print_rich
 from experiments.simulator.simulated import Simulated
+from experiments.simulator.simulation import Choice
+from instances import Instance
 from instances.files import write_whole
 from instances.text import shown
 
@@ -30,6 +33,7 @@ OWN = {
     "instances_launched": "instances",
     "migrations": "moves",
     "tasks_per_instance": "tasks an instance",
+    "gap_to_bound": "gap to the bound",
 }
 """Columns of worlds that have them."""
 Draw = Callable[[Path, Sequence[Simulated], str, Any], None]
@@ -42,32 +46,45 @@ def rows_csv(rows: Sequence[dict[str, Any]]) -> str:
     return table[sorted(table, key="cpu_s".__eq__)].to_csv(index=False)  # the seconds, which differ each time, last
 
 
-def print_policies(rows: Sequence[dict[str, Any]], policies: Sequence[str], baseline: str) -> None:
-    """One row a policy: the median over the workloads, and the least and the largest."""
+def print_policies(rows: Sequence[dict[str, Any]], choice: Choice) -> None:
+    """One row a policy of one world: the median over the workloads, and the least and the largest."""
+    if all("error" in row for row in rows):
+        return
     narrow = out.width < NARROW
     table = Table(box=None, header_style="bold", pad_edge=False, padding=(0, 2 - narrow, 0, 0))
     table.add_column("policy", no_wrap=True)
     frame = pd.DataFrame(rows)
-    headings = {name: heading for name, heading in OWN.items() if name in frame} | HEADINGS
+    headings = {name: heading for name, heading in OWN.items() if name in frame and frame[name].notna().any()}
+    headings |= HEADINGS
     for heading in headings.values():
         table.add_column(heading, justify="right")
     frame = frame.reindex(columns=["workload", "policy", "fallbacks", *headings])
     frame = frame.dropna(subset=["mean_jct_min"])
-    for name in policies:
+    for name in choice.policies:
         mine = frame[frame["policy"] == name]
         table.add_row(shown(name), *(_spread(mine[key], narrow) for key in headings))
     print_rich(table)
     number = frame["workload"].nunique()
     least = " (least to largest)" if number > 1 and not narrow else ""
-    out.print(f"{number} workload{'s' * (number != 1)}: median{least}; slowed: ends later than under {shown(baseline)}")
+    out.print(
+        f"{number} workload{'s' * (number != 1)}: median{least}; slowed: ends later than under {shown(choice.baseline)}"
+    )
     for policy, times in frame[frame["fallbacks"] > 0].groupby("policy")["fallbacks"].sum().items():
         out.print(f"{shown(str(policy))}: a fallback made {times:g} decisions")
 
 
 def write_simulations(
-    folder: Path, rows: Sequence[dict[str, Any]], done: Sequence[Simulated], baseline: str, data: Any, draw: Draw
+    folder: Path,
+    rows: Sequence[dict[str, Any]],
+    done: Sequence[Simulated],
+    workloads: Sequence[Instance],
+    baselines: Mapping[str, str],
+    drawing: Callable[[str], Draw],
 ) -> None:
-    """`summary.csv`, `jobs.csv`, `decisions.csv` where methods re-planned, and the pictures that `draw` makes."""
+    """`summary.csv`, `jobs.csv`, `decisions.csv` where methods re-planned, and the pictures of each world.
+
+    The pictures of several worlds are in folders of their own. `drawing(problem)` is what draws those of a world.
+    """
     write_whole(folder / "summary.csv", rows_csv(rows).encode())
     finished = [run for run in done if run.status == "finished"]
     if not finished:
@@ -78,7 +95,12 @@ def write_simulations(
         labelled = [t for t in labelled if len(t)]
         if labelled:
             write_whole(folder / f"{name}.csv", pd.concat(labelled).to_csv(index=False).encode())
-    draw(folder, done, baseline, data)
+    for problem, baseline in baselines.items():
+        here = [run for run in done if run.problem == problem]
+        if any(run.status == "finished" for run in here):
+            place = folder if len(baselines) == 1 else ready_folder(folder / problem)
+            data = next(workload.data for workload in workloads if workload.problem == problem)
+            drawing(problem)(place, here, baseline, data)
 
 
 def _spread(values: pd.Series, median_alone: bool) -> str:

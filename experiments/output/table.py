@@ -34,7 +34,7 @@ def _print_results(results: list[Result], named: bool) -> None:
     notes: list[str] = []
     table = Table(box=None, pad_edge=False, header_style="bold", padding=(0, 2 if named else 1, 0, 0))
     if named:
-        table.add_column("instance", overflow="fold")
+        table.add_column("instance", overflow="ellipsis", no_wrap=True)
     for name in ("method", "status"):
         table.add_column(name, overflow="fold", no_wrap=not named)
     for name in ("objective", "bound", "gap", "CPU s"):

@@ -13,10 +13,11 @@ from experiments.simulator.sia import PoolsWorld, Scripted
 from heuristics.sia import ONLINE, PLANNED, EarliestCutoff
 from instances import InputError, Options, Result
 from instances.online import Policy
-from instances.sia import SiaOracle
+from instances.sia import SiaOracle, synthetic
 from instances.sia.online import Start, View, decision, snapshot
 
 ORACLE = "oracle"
+SMALL_DAYS = 0.5
 ORACLE_SECONDS = 60.0  # The oracle plans for so long where neither time nor effort is limited.
 
 
@@ -65,5 +66,6 @@ ONLINE_OF = {
         baseline="fcfs",
         defaults=("ssf", "gssf", "mmfs", "sia-vc", "safe-ssf", "sia-perfect", "sia-sliding"),
         slow=(ORACLE,),
+        example=lambda: synthetic("base", 0, days=SMALL_DAYS),
     )
 }

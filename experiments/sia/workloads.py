@@ -12,7 +12,6 @@ from instances.sia import gavel, philly, synthetic, trace_instance
 
 READERS = {"philly": philly, "gavel": gavel}
 SEEDS = 3
-SMALL_DAYS = 0.5
 
 
 def workloads(
@@ -23,7 +22,7 @@ def workloads(
     drawing: Mapping[str, Any],
     trace_format: str | None = None,
 ) -> list[Instance]:
-    """The workloads that the flags describe; without any of them a small one, for a look.
+    """The workloads that the flags describe; without any of them none.
 
     Raises InputError for a flag without effect.
 
@@ -41,7 +40,7 @@ def workloads(
     if given > 1:
         raise InputError("simulate: give instance files, or --workload, or --trace, one of them")
     if not given and all(value is None for value in (*drawing.values(), trace_format)):
-        return [synthetic("base", seed, days=SMALL_DAYS)]
+        return []
     if trace is None:
         said = {**drawing, "trace_format": trace_format}
         _refuse("only --trace takes it", said, ("trace_format", "start_day", "pools"))

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 import pandas as pd
 
 from experiments.simulator.kernel import World
-from instances import Options, Solution
+from instances import Instance, Options, Solution
 from instances.online import Decision, Policy
 
 Policies = Mapping[str, Callable[[Any, Options], Policy[Any, Any]]]
@@ -33,7 +33,9 @@ class Online:
     of theirs is a policy (`replan`). `hours(data)`: hours of one unit of the world's clock. `baseline` is what others
     are compared with, `defaults` what runs unless named, `slow` what is left out of `all`. `hosts`: policies with room
     for a method, called `host-method`, made from data and what the method decides of a view, `None` where it finds
-    nothing.
+    nothing. `objective` is the measure of a row that the world is about, and `bound(data, totals)` what no policy does
+    better than in it, one figure for the totals of each run, `None` where it is unknown. `example` makes a small
+    workload, for a look.
     """
 
     world: Callable[[Any], TabledWorld]
@@ -48,3 +50,6 @@ class Online:
     defaults: tuple[str, ...]
     slow: tuple[str, ...] = ()
     hosts: Mapping[str, Callable[[Any, Callable[[Any], Any]], Policy[Any, Any]]] = field(default_factory=dict)
+    objective: str = "mean_jct_h"
+    bound: Callable[[Any, Sequence[Mapping[str, Any]]], Sequence[float | None]] | None = None
+    example: Callable[[], Instance] | None = None

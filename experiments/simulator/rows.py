@@ -2,29 +2,46 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from experiments.simulator.measures import summary
 from experiments.simulator.simulated import Simulated
 from experiments.simulator.simulation import Simulation, online_of
 from instances import InputError
+from instances.gaps import gap
 
 TIMES = ("delay", "jct", "slowdown")  # measures that end in these are times
 
 
 def rows_of(
-    tasks: Sequence[Simulation], done: Sequence[Simulated], baseline: str, warm_up_days: float = 0.0
+    tasks: Sequence[Simulation],
+    done: Sequence[Simulated],
+    baselines: Mapping[str, str],
+    warm_up_days: float = 0.0,
+    bounds: Mapping[tuple[str, str], float | None] | None = None,
 ) -> list[dict[str, Any]]:
     """One row a simulation, times in minutes and, of the measures that all worlds share, in hours.
 
     Of a policy that failed there is only the error. Raises InputError where no job is left after the warm-up.
+
+    Parameters:
+
+    - `baselines`: the policy that others are compared with, by problem.
+    - `warm_up_days`: jobs submitted before do not count; bounds are of all jobs, so that there is none then.
+    - `bounds`: what no policy does better than, by workload and policy.
     """
-    bases = {run.workload: run for run in done if run.policy == baseline and run.status == "finished"}
-    return [_row(task, run, bases.get(run.workload), warm_up_days) for task, run in zip(tasks, done, strict=True)]
+    bases = {run.workload: run for run in done if run.policy == baselines[run.problem] and run.status == "finished"}
+    known = {} if bounds is None or warm_up_days else bounds
+    return [
+        _row(task, run, bases.get(run.workload), warm_up_days, known.get((run.workload, run.policy)))
+        for task, run in zip(tasks, done, strict=True)
+    ]
 
 
-def _row(task: Simulation, run: Simulated, base: Simulated | None, warm_up_days: float) -> dict[str, Any]:
+def _row(
+    task: Simulation, run: Simulated, base: Simulated | None, warm_up_days: float, bound: float | None
+) -> dict[str, Any]:
     row: dict[str, Any] = {
         "workload": run.workload,
         "problem": run.problem,
@@ -52,8 +69,8 @@ def _row(task: Simulation, run: Simulated, base: Simulated | None, warm_up_days:
         row["cost_share"] = run.totals["cost_usd"] / base.totals["cost_usd"]
     decisions = len(run.decisions.get("time", ()))
     return row | {
-        "bound": None,
-        "gap_to_bound": None,
+        "bound": bound,
+        "gap_to_bound": gap(row.get(online_of(task.workload).objective), bound, "minimize"),
         "cpu_s": run.cpu_s,
         "decisions": decisions,
         "fallbacks": run.fallbacks,

@@ -35,6 +35,11 @@ def online_of(instance: Instance) -> Online:
     return ONLINE[instance.problem]
 
 
+def examples() -> list[Instance]:
+    """A small workload of each world, for a look."""
+    return [online.example() for online in ONLINE.values() if online.example is not None]
+
+
 def policy_names(problem: str) -> list[str]:
     """The policies of a problem's world, and the methods that become policies by re-planning."""
     online = ONLINE[problem]
@@ -167,40 +172,51 @@ def _entry(problem: str, name: str) -> Entry:
     return known.get(name, known["exact"])
 
 
+@dataclass(frozen=True)
+class Choice:
+    """The policies to run in one world, the baseline first."""
+
+    policies: tuple[str, ...]
+    baseline: str
+
+
 def chosen_policies(
     workloads: Sequence[Instance], given: Sequence[str] | None, baseline: str | None
-) -> tuple[list[str], str]:
-    """The policies to run, the baseline first, and the baseline. Raises InputError for an unknown one.
+) -> dict[str, Choice]:
+    """The policies to run on the workloads of each problem. Raises InputError for one that no world of them knows.
 
     `all` stands for the policies of the world, save for those that solve for long.
     """
-    problem = workloads[0].problem
-    online = online_of(workloads[0])
-    for workload in workloads:
-        if workload.problem != problem:
-            raise InputError(f"{workload.name}: workloads must be of one problem, {problem}, got {workload.problem}")
-    known = policy_names(problem)
-    base = baseline or online.baseline
+    worlds = {workload.problem: online_of(workload) for workload in workloads}
+    known = {problem: policy_names(problem) for problem in worlds}
+    for name in [*(given or ()), *([baseline] if baseline else ())]:
+        if ":" in name:
+            own_function(name, what="policy")  # before anything is run
+        elif name != "all" and not any(name in names for names in known.values()):
+            names = list(dict.fromkeys(name for names in known.values() for name in names))
+            raise InputError(f"policy: must be all, {', '.join(names)} or package.module:function, got {name!r}")
+    return {problem: _choice(online, known[problem], given, baseline) for problem, online in worlds.items()}
+
+
+def _choice(online: Online, known: Sequence[str], given: Sequence[str] | None, baseline: str | None) -> Choice:
+    base = baseline if baseline is not None and (baseline in known or ":" in baseline) else online.baseline
     names = [base]
     for name in given or online.defaults:
         if name == "all":
             names += [n for n in online.policies if n not in online.slow]
-        else:
+        elif name in known or ":" in name:
             names.append(name)
-    for name in names:
-        if ":" in name:
-            own_function(name, what="policy")  # before anything is run
-        elif name not in known:
-            raise InputError(f"policy: must be all, {', '.join(known)} or package.module:function, got {name!r}")
-    return list(dict.fromkeys(names)), base
+    return Choice(tuple(dict.fromkeys(names)), base)
 
 
-def simulations(workloads: Sequence[Instance], policies: Sequence[str], options: Options) -> list[Simulation]:
-    """Every policy on every workload. Raises InputError for two workloads of one name."""
+def simulations(workloads: Sequence[Instance], choices: Mapping[str, Choice], options: Options) -> list[Simulation]:
+    """Every policy that is chosen for its problem on every workload. Raises InputError where two have one name."""
     for name, times in Counter(workload.name for workload in workloads).items():
         if times > 1:
             raise InputError(f"{times} workloads are called {name!r}: names must be unique")
-    return [Simulation(workload, policy, options) for workload in workloads for policy in policies]
+    return [
+        Simulation(workload, policy, options) for workload in workloads for policy in choices[workload.problem].policies
+    ]
 
 
 def _columns(table: pd.DataFrame) -> Columns:

@@ -9,6 +9,7 @@ from functools import partial
 import pandas as pd
 import pytest
 
+from experiments.papers import ONLINE
 from instances import Instance, save
 from instances.sia import Job, Pool, SiaOracle, five_jobs
 from tests.commands import ROOT, call
@@ -37,15 +38,19 @@ def test_tables_and_pictures(five, tmp_path):
     assert len(pd.read_csv(tmp_path / "out" / "jobs.csv")) == 15
 
 
-def test_without_a_workload_a_small_one_is_run_and_a_finished_simulation_is_not_repeated(tmp_path):
+def test_without_a_workload_a_small_one_of_each_world_is_run_and_a_finished_simulation_is_not_repeated(tmp_path):
     arguments = "--policy", "exact", "--format", "json", "--out", tmp_path
     one, other = simulate(*arguments), simulate(*arguments, "--resume")
     assert one.returncode == other.returncode == 0, one.stderr + other.stderr
     assert one.stdout == other.stdout  # the CPU seconds are those of the first time
-    rows = {row["policy"]: row for row in map(json.loads, one.stdout.splitlines())}
-    assert rows["exact"]["decisions"] > 10
-    assert (rows["exact"]["options"]["effort"], rows["fcfs"]["options"]["effort"]) == (200, None)
-    assert {"runs.sqlite", "decisions.csv", "jobs.csv"} <= {path.name for path in tmp_path.iterdir()}
+    rows = {(row["problem"], row["policy"]): row for row in map(json.loads, one.stdout.splitlines())}
+    worlds = [problem for problem, online in ONLINE.items() if online.example is not None]
+    assert list(rows) == [(problem, name) for problem in worlds for name in (ONLINE[problem].baseline, "exact")]
+    exact, fcfs = rows["sia-oracle", "exact"], rows["sia-oracle", "fcfs"]
+    assert exact["decisions"] > 10
+    assert (exact["options"]["effort"], fcfs["options"]["effort"]) == (200, None)
+    assert {"runs.sqlite", "decisions.csv", "jobs.csv", *worlds} <= {path.name for path in tmp_path.iterdir()}
+    assert all(list((tmp_path / problem).glob("*.svg")) for problem in worlds)
 
 
 def test_same_seed_same_figures():

@@ -1,0 +1,110 @@
+"""An experiment: a table or a figure of a paper, the runs that it takes, and what the paper claims beside ours."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+from experiments.harness.task import Digests, Task
+from instances import InputError, Options
+
+Verdict = Literal["reproduced", "near", "differs", "impossible", "no figure", "not run"]
+"""`impossible`: the paper's own figures contradict each other; `no figure`: the paper shows a picture without numbers;
+`not run`: a trace is missing."""
+
+
+@dataclass(frozen=True)
+class Claim:
+    """One statement of a paper beside what is measured here.
+
+    `where`: the table, figure or section. `what`: what is measured, with its unit. `paper`, `ours`: figures, or words.
+    `note`: on what data, how many seeds, or why the two differ.
+    """
+
+    where: str
+    what: str
+    paper: float | str | None
+    ours: float | str | None
+    verdict: Verdict
+    note: str = ""
+
+
+def compared(
+    where: str, what: str, paper: float, ours: float, *, within: float = 0.03, near: float = 0.1, note: str = ""
+) -> Claim:
+    """A figure of the paper beside ours: `reproduced` within a share of it, `near` within another, or `differs`."""
+    off = abs(ours - paper) / max(abs(paper), 1e-9)
+    verdict: Verdict = "reproduced" if off <= within else "near" if off <= near else "differs"
+    return Claim(where, what, paper, ours, verdict, note)
+
+
+@dataclass(frozen=True)
+class Context:
+    """What the command says: the folder of traces, the options of every run, and whether few runs will do."""
+
+    traces: Path | None = None
+    options: Options = Options()
+    quick: bool = False
+
+    def trace(self, name: str) -> Path:
+        """The file of a trace. Raises InputError where it is not there."""
+        if self.traces is None:
+            raise InputError(f"--traces: needed, for {name}")
+        path = self.traces / name
+        if not path.is_file():
+            raise InputError(f"{path}: No such file or directory")
+        return path
+
+
+@dataclass(frozen=True)
+class Experiment:
+    """A table or a figure of a paper.
+
+    `name`: as in `--only`. `title`: what it shows. `traces`: files under `--traces` without which it is not run.
+    `tasks(context)`: the runs. `claims(context, outcomes)`: statements, from the outcomes in the
+    order of the tasks. `draw(path, context, outcomes)`: the picture, as SVG.
+    """
+
+    name: str
+    title: str
+    tasks: Callable[[Context], Sequence[Task[Any]]]
+    claims: Callable[[Context, Sequence[Any]], Sequence[Claim]]
+    traces: tuple[str, ...] = ()
+    draw: Callable[[Path, Context, Sequence[Any]], None] | None = None
+
+    def missing(self, context: Context) -> str | None:
+        """Why the experiment cannot be run: the first trace that is not there."""
+        try:
+            for name in self.traces:
+                context.trace(name)
+        except InputError as error:
+            return str(error)
+        return None
+
+    def not_run(self, why: str) -> Claim:
+        """The one claim of an experiment that is not run."""
+        return Claim(self.title, self.name, None, None, "not run", why)
+
+
+class Shared:
+    """The tasks of several experiments, equal ones once."""
+
+    def __init__(self) -> None:
+        self.tasks: list[Task[Any]] = []
+        self._digests = Digests()
+        self._places: dict[str, int] = {}
+
+    def add(self, tasks: Sequence[Task[Any]]) -> list[int]:
+        """The place of each task among all; those that are there already are not added again."""
+        places = []
+        for task in tasks:
+            content = [type(task).__name__, task.content(self._digests), repr(getattr(task, "options", None))]
+            key = json.dumps(content, sort_keys=True)
+            if key not in self._places:
+                self._places[key] = len(self.tasks)
+                self.tasks.append(task)
+            places.append(self._places[key])
+        return places

@@ -1,0 +1,108 @@
+"""Claims of papers on the terminal, as CSV, and as a report with pictures in a folder."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+from rich.table import Table
+
+from experiments.harness.experiment import Claim, Context, Experiment
+from experiments.output.terminal import out
+from instances.files import write_whole
+from instances.text import shown
+
+
+@dataclass(frozen=True)
+class Found:
+    """An experiment of a paper, its claims, and the outcomes that they are read from: none where it was not run."""
+
+    paper: str
+    experiment: Experiment
+    claims: tuple[Claim, ...] = ()
+    outcomes: Sequence[Any] = ()
+
+    def concluded(self, context: Context, outcomes: Sequence[Any]) -> Found:
+        """With the claims that the outcomes tell; where a run failed, `not run` with its reason."""
+        lost = [outcome for outcome in outcomes if getattr(outcome, "status", None) == "error"]
+        if lost:
+            why = f"{len(lost)} of {len(outcomes)} runs failed: {lost[0].reason}"
+            return replace(self, claims=(self.experiment.not_run(why),))
+        return replace(self, claims=tuple(self.experiment.claims(context, outcomes)), outcomes=outcomes)
+
+    @property
+    def picture(self) -> str | None:
+        """The name of the picture's file."""
+        drawn = self.experiment.draw is not None and self.outcomes
+        return f"{self.paper}-{self.experiment.name}.svg" if drawn else None
+
+
+def record(found: Found, claim: Claim) -> dict[str, Any]:
+    """A claim as a flat record."""
+    return {
+        "experiment": f"{found.paper}/{found.experiment.name}",
+        "where": claim.where,
+        "what": claim.what,
+        "paper": _plain(claim.paper),
+        "ours": _plain(claim.ours),
+        "verdict": claim.verdict,
+        "note": claim.note,
+    }
+
+
+def claims_csv(found: Sequence[Found]) -> str:
+    """One line a claim; unknown values are empty."""
+    rows = [record(one, claim) for one in found for claim in one.claims]
+    return pd.DataFrame(rows).to_csv(index=False)
+
+
+def print_claims(found: Sequence[Found]) -> None:
+    """One table an experiment, and how many claims there are of each verdict."""
+    for one in found:
+        out.print(f"{one.paper}: {shown(one.experiment.title)}", style="bold")
+        table = Table(box=None, header_style="bold", pad_edge=False)
+        for name in ("where", "what"):
+            table.add_column(name, overflow="fold")
+        for name in ("paper", "ours"):
+            table.add_column(name, justify="right", overflow="fold")
+        table.add_column("verdict")
+        table.add_column("note", overflow="fold")
+        for claim in one.claims:
+            values = (claim.where, claim.what, _text(claim.paper), _text(claim.ours), claim.verdict, claim.note)
+            table.add_row(*(shown(value) for value in values))
+        out.print(table)
+        out.print()
+    counts = Counter(claim.verdict for one in found for claim in one.claims)
+    out.print(", ".join(f"{number} {verdict}" for verdict, number in counts.items()))
+
+
+def write_claims(folder: Path, found: Sequence[Found], context: Context) -> None:
+    """`claims.csv`, a picture an experiment that has one, and `report.md` with all of it."""
+    write_whole(folder / "claims.csv", claims_csv(found).encode())
+    lines = ["# The papers' tables and figures, reproduced", ""]
+    for one in found:
+        lines += [f"## {one.paper}: {one.experiment.title}", "", "| where | what | paper | ours | verdict | note |"]
+        lines.append("|---|---|---:|---:|---|---|")
+        for claim in one.claims:
+            values = (claim.where, claim.what, _text(claim.paper), _text(claim.ours), claim.verdict, claim.note)
+            lines.append("| " + " | ".join(shown(value).replace("|", r"\|") for value in values) + " |")
+        lines.append("")
+        if one.experiment.draw is not None and one.picture is not None:
+            one.experiment.draw(folder / one.picture, context, one.outcomes)
+            lines += [f"![{one.experiment.title}]({one.picture})", ""]
+    write_whole(folder / "report.md", "\n".join(lines).encode())
+
+
+def _plain(value: Any) -> float | str | None:
+    """A number of Python's own for one of numpy's."""
+    return value.item() if hasattr(value, "item") else value
+
+
+def _text(value: float | str | None) -> str:
+    if value is None:
+        return "-"
+    return value if isinstance(value, str) else f"{value:.5g}"
