@@ -143,3 +143,9 @@ def waits_for_a_file(data: EvaPacking) -> dict:
     while not go.exists():
         time.sleep(0.05)
     return one_each(data)
+
+
+def takes_a_while(data: EvaPacking) -> dict:
+    """One task an instance, after some time in which nothing is done."""
+    time.sleep(0.4)
+    return one_each(data)

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import fcntl
 import importlib
+import multiprocessing
 import os
 import shutil
 import signal
@@ -21,13 +21,13 @@ from typing import Any
 from pebble import ProcessExpired, ProcessPool
 
 from experiments.harness.diary import Diary, Told
+from experiments.harness.lock import CAN_LOCK, locked
 from experiments.harness.processes import start_method
 from experiments.harness.task import Failure, R, Task
 from instances.result import Termination
 
 GRACE = 1.5, 2.0  # a process is ended at the time limit times the first plus the second, seconds
 FOLDERS = "gapwise-"  # how the temporary folders of diaries begin
-ABANDONED_S = 60.0  # a folder that nobody holds may still be one that is just being made
 
 
 @dataclass(frozen=True)
@@ -53,10 +53,7 @@ class Pool:
         # pebble leaves a semaphore to the interpreter's exit (its issue 160), of which Python's tracker may complain
         os.environ.setdefault("PYTHONWARNINGS", "ignore:resource_tracker:UserWarning")
         remove_abandoned()
-        self.folder = Path(tempfile.mkdtemp(prefix=FOLDERS))
-        self._lock = os.open(self.folder, os.O_RDONLY)
-        with suppress(OSError):  # a file system without locks
-            fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        self.folder, self._lock = _held_folder()
         self._pool = ProcessPool(
             max_workers=jobs,
             initializer=_prepare,
@@ -108,20 +105,37 @@ class Pool:
 
     def clear(self) -> None:
         """Remove the diaries."""
-        os.close(self._lock)
+        if self._lock is not None:
+            os.close(self._lock)
         shutil.rmtree(self.folder, ignore_errors=True)
+
+
+def _held_folder() -> tuple[Path, int | None]:
+    """A new temporary folder, and a handle that holds a lock of it."""
+    while True:
+        folder = Path(tempfile.mkdtemp(prefix=FOLDERS))
+        if not CAN_LOCK:
+            return folder, None
+        try:
+            handle = os.open(folder, os.O_RDONLY)
+        except FileNotFoundError:  # another command has taken it for abandoned before it was held
+            continue
+        if not locked(handle):  # the same, a moment later
+            os.close(handle)
+            continue
+        return folder, handle
 
 
 def remove_abandoned() -> None:
     """Remove the folders of commands that were killed: nobody holds them any more."""
+    if not CAN_LOCK:
+        return
     for folder in Path(tempfile.gettempdir()).glob(f"{FOLDERS}*"):
         with suppress(OSError):
-            if time.time() - folder.stat().st_mtime < ABANDONED_S:
-                continue
             handle = os.open(folder, os.O_RDONLY)
             try:
-                fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                shutil.rmtree(folder, ignore_errors=True)
+                if locked(handle):
+                    shutil.rmtree(folder, ignore_errors=True)
             finally:
                 os.close(handle)
 
@@ -135,6 +149,9 @@ def _end(limit: float | None) -> float | None:
 @contextmanager
 def _interrupts_blocked() -> Iterator[None]:
     """The pool's threads, started in here, and the processes these start never see an interrupt: it is for us alone."""
+    if not hasattr(signal, "pthread_sigmask"):  # Windows
+        yield
+        return
     before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     try:
         yield
@@ -160,7 +177,8 @@ def _prepare(modules: Sequence[str], folder: str, place: str | None) -> None:
 
 
 def _outlive_no_parent(parent: int, folder: str) -> None:
-    while os.getppid() == parent:
+    process = multiprocessing.parent_process()
+    while os.getppid() == parent and (process is None or process.is_alive()):  # Windows keeps the first for ever
         time.sleep(1.0)
     shutil.rmtree(folder, ignore_errors=True)
     os._exit(1)

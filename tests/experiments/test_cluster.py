@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import signal
 import time
@@ -12,11 +13,10 @@ from typing import Any
 
 import pytest
 
+from experiments.harness.apply import apply
 from experiments.harness.plan import plan
-from experiments.harness.runner import as_finished
 from instances import InputError, Options
 from instances.eva import table_3, table_7
-from tests.commands import workers_copied
 
 distributed = pytest.importorskip("distributed")
 
@@ -26,7 +26,7 @@ from experiments.harness.cluster import as_finished_on  # noqa: E402
 @pytest.fixture(scope="module")
 def cluster() -> Iterator[Any]:
     with distributed.LocalCluster(
-        n_workers=2, threads_per_worker=1, dashboard_address=None, silence_logs="critical", host="127.0.0.1"
+        n_workers=2, threads_per_worker=1, silence_logs=logging.CRITICAL, dashboard_address=None, host="127.0.0.1"
     ) as made:
         yield made
 
@@ -39,11 +39,11 @@ def without_times(result: Any) -> dict[str, Any]:
 def test_results_are_those_of_this_machine_and_killed_runs_keep_what_they_found(cluster: Any):
     runs = plan([table_3(), table_7(8, seed=1)], ["full-reconfiguration", "no-packing"], Options())
     runs += plan([table_3()], ["tests.user_heuristics:raises", "tests.user_heuristics:dies"], Options())
-    with workers_copied():
-        here = dict(as_finished(runs, 2))
+    here = [apply(run.entry, run.instance, run.options) for run in runs[:4]]
     kept: list[str] = []
     there = dict(as_finished_on(cluster.scheduler_address, runs, lambda run, result: kept.append(result.method)))
-    assert [without_times(there[i]) for i in range(len(runs))] == [without_times(here[i]) for i in range(len(runs))]
+    assert [without_times(there[i]) for i in range(4)] == [without_times(result) for result in here]
+    assert [there[i].reason for i in (4, 5)] == ["RuntimeError: no luck today", "the process died with exit code 7"]
     assert sorted(kept) == sorted(run.entry.name for run in runs)
 
 
