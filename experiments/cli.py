@@ -17,7 +17,7 @@ GROUPS = ("draw",)  # commands of commands
 
 def _print_version(asked: bool) -> None:
     if asked:
-        found = versions()
+        found = dict(versions())
         print(f"gapwise {found.pop('gapwise', 'not installed')} ({', '.join(map(' '.join, found.items()))})")
         raise typer.Exit()
 

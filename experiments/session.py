@@ -55,13 +55,14 @@ class Session:
         """
         found: dict[int, R] = {}
         short: dict[int, R] = {}
+        runs = finished(tasks, self.jobs, store, short.__setitem__, self.cluster)
         try:
-            runs = finished(tasks, self.jobs, store, short.__setitem__, self.cluster)
             for i, outcome in follow(runs, len(tasks), told, self.quiet):
                 found[i] = outcome
                 if line is not None and self.format == "json":
                     print_line(line(i, outcome))
         except (KeyboardInterrupt, SystemExit) as error:
+            runs.close()  # where the interrupt came between two runs
             short = {i: outcome for i, outcome in short.items() if isinstance(outcome, Result) and outcome.solved}
             for outcome in short.values():
                 err.print(told(outcome))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Sequence
 
 from experiments.harness.runner import as_finished
 from experiments.harness.store import Store
@@ -16,7 +16,7 @@ def finished(
     store: Store | None,
     ended: Callable[[int, R], None] | None = None,
     cluster: str | None = None,
-) -> Iterator[tuple[int, R]]:
+) -> Generator[tuple[int, R], None, None]:
     """The place in `tasks` and the outcome of each: first those in the store, then the others as they are finished.
 
     `ended` is told of those that an interrupt cuts short. `cluster`: the scheduler on whose workers they run.
