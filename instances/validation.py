@@ -18,7 +18,7 @@ M = TypeVar("M", bound=BaseModel)
 def validated(model: type[M], content: Any, root: str = "data") -> M:
     """The `model` that `content` describes. Raises InputError with the path from `root` on."""
     with input_errors(root=root):
-        return model.model_validate(content)
+        return model.__pydantic_validator__.validate_python(content)
 
 
 @contextmanager
