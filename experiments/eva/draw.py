@@ -1,4 +1,4 @@
-"""What can be drawn for Eva: workloads of its cloud."""
+"""What can be drawn for Eva: workloads of its cloud, and the rounds of one as problems."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from typing import Annotated, Any, Literal
 
 import typer
 
-from instances import InputError, Instance
-from instances.eva import synthetic_cloud, trace_cloud
+from instances import InputError, Instance, load
+from instances.eva import EvaCloud, EvaReconfiguration, synthetic_cloud, trace_cloud
 
-DRAWINGS = {"eva-cloud": "experiments.eva.draw:cloud"}
+DRAWINGS = {"eva-cloud": "experiments.eva.draw:cloud", "eva-reconfiguration": "experiments.eva.draw:rounds"}
 NAMED = ("artifact", "artifact-generator", "figure-1")
 
 
@@ -105,6 +105,19 @@ def cloud(
         multi_gpu=multi_gpu,
         seed=seed,
     )
+
+
+def rounds(
+    workload: Annotated[Path, typer.Option(help="A workload file of eva-cloud.", show_default=False)],
+    every: Annotated[int, typer.Option(help="Take one round of so many with an event.", min=1)] = 1,
+) -> list[Instance[EvaReconfiguration]]:
+    """The rounds of Eva's run of a workload in which jobs have arrived or ended, as problems."""
+    from experiments.eva.rounds import rounds_of_eva  # loaded only where a run is made
+
+    instance = load(workload)
+    if not isinstance(instance.data, EvaCloud):
+        raise InputError(f"{workload}: problem: must be eva-cloud, got {instance.problem}")
+    return rounds_of_eva(instance, every)
 
 
 def _number(said: str | None) -> float:

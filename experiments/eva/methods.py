@@ -71,6 +71,7 @@ METHODS: dict[str, tuple[Entry, ...]] = {
     ),
     "eva-reconfiguration": (
         Entry("exact", "models.eva.reconfiguration:exact_reconfiguration", starts=("stay", "eva-choice")),
+        Entry("short-list", "models.eva.reconfiguration:short_list", starts=("stay", "eva-choice")),
         Entry("literal", "models.eva.reconfiguration:literal_reconfiguration", _unfit_round),
         Entry("stay", "heuristics.eva.round:stay"),
         Entry("full", "heuristics.eva.round:full"),

@@ -10,6 +10,7 @@ from typing import Any
 
 from instances.errors import MalformedSolution
 from instances.eva.packing import EvaPacking, InstanceType, PackedTasks
+from instances.fields import STEPS, steps
 from instances.options import Solution
 from instances.verdict import Verdict
 
@@ -75,15 +76,16 @@ class Book:
         self.default = exact(throughput.default) if throughput else Fraction(1)
         self.pairwise = {(w, o): exact(v) for w, o, v in throughput.pairwise} if throughput else {}
         self._prices: dict[str, Fraction] = {}
+        self._cheapest_first = sorted(self.kinds.values(), key=lambda kind: kind.usd_per_hour)
 
     def overfull(self, kind: InstanceType, on_it: Mapping[str, int]) -> list[str]:
         """Violations: the resources of which the tasks `on_it` need more than an instance of a type has."""
         found = []
         for resource in self.data.resources:
-            demands = ((k, self.tasks[key].demand_on(kind.family)[resource]) for key, k in on_it.items())
-            used = sum((k * exact(demand) for k, demand in demands), Fraction(0))
-            if used > exact(kind.capacity[resource]):
-                found.append(f"a {kind.name} holds {float(used):g} {resource} of {kind.capacity[resource]:g}")
+            used = sum(k * _steps(self.tasks[key].demand_on(kind.family)[resource]) for key, k in on_it.items())
+            if used > _steps(kind.capacity[resource]):
+                holds = float(Fraction(used, STEPS))
+                found.append(f"a {kind.name} holds {holds:g} {resource} of {kind.capacity[resource]:g}")
         return found
 
     def normalised_price(self, key: str, on_it: Mapping[str, int]) -> Fraction:
@@ -101,8 +103,8 @@ class Book:
     def price(self, key: str) -> Fraction:
         """RP(τ): the price of the cheapest instance type on which τ fits alone (section 4.2)."""
         if key not in self._prices:
-            fitting = (kind for kind in self.kinds.values() if not self.overfull(kind, {key: 1}))
-            self._prices[key] = min(exact(kind.usd_per_hour) for kind in fitting)
+            fitting = (kind for kind in self._cheapest_first if not self.overfull(kind, {key: 1}))
+            self._prices[key] = exact(next(fitting).usd_per_hour)
         return self._prices[key]
 
     def job_price(self, key: str) -> Fraction:
@@ -128,3 +130,9 @@ def _power(base: Fraction, exponent: int) -> Fraction:
 def exact(number: float) -> Fraction:
     """The decimal number as written, not the nearest binary number."""
     return Fraction(repr(number))
+
+
+@lru_cache(maxsize=4096)
+def _steps(number: float) -> int:
+    """A number of the grid in steps of the grid, which integers add up faster than fractions."""
+    return steps(number)

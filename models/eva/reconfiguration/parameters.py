@@ -16,9 +16,11 @@ class RoundParameters:
     - `more_nodes`: factor by which that grows where nothing better is found.
     - `listing_nodes`: most that it grows to, and that a search for a list looks at.
     - `rounds`: most rounds of pricing.
-    - `first_share`: the first reduced net that patterns are listed to, as a share of the bound's terms.
-    - `growth`: factor by which that grows; its root is taken where a list is too long, unless it is `least_growth`.
     - `listed`: most patterns in a list.
+    - `first_list`: columns of the first integer programs, those of most reduced net, which only have to find a good
+      solution.
+    - `growth`: factor by which the next list is longer.
+    - `lists`: lists that are tried before the search ends without a proof; `None` for as many as it takes.
     - `probe_nodes`: most nodes of an integer program over a list that cannot prove the optimum.
     """
 
@@ -29,11 +31,13 @@ class RoundParameters:
     more_nodes: int = 10
     listing_nodes: int = 1_000_000
     rounds: int = 2_000
-    first_share: float = 1e-3
-    growth: float = 4.0
-    least_growth: float = 1.1
     listed: int = 20_000
+    first_list: int = 200
+    growth: int = 8
+    lists: int | None = None
     probe_nodes: int = 300
 
 
 DEFAULTS = RoundParameters()
+SHORT = RoundParameters(nodes=5_000, listing_nodes=20_000, listed=5_000, lists=1)
+"""For a round of a simulation: a good solution and a bound in about a tenth of a second, not always a proof."""

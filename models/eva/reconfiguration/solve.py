@@ -2,7 +2,7 @@
 
 Let U be the bound of the duals. A solution that uses a column of reduced net below -δ is worth less than U - δ. So once
 all columns above that are listed, and the best solution over them is found, nothing better than the greater of this
-solution and U - δ can have been missed. δ grows until U - δ is down at the incumbent.
+solution and U - δ can have been missed. δ is the distance of U from the incumbent, or less, and lists grow up to it.
 """
 
 from __future__ import annotations
@@ -95,8 +95,7 @@ class RoundSearch:
     def run(self) -> None:
         """Raise the incumbent and lower the bound until both meet, or a limit is reached."""
         if any(most_tasks(self.arrays.packing, k) > self.parameters.most_tasks for k in self.master.kinds):
-            self.termination = "effort_limit"
-            self.reason = f"an instance can hold more than {self.parameters.most_tasks} tasks"
+            self._stop(f"an instance can hold more than {self.parameters.most_tasks} tasks")
             return
         generating = Stopwatch(None if self.options.time_limit is None else GENERATING * self.clock.remaining_s)
         pricer = Pricer(self.master, self.parameters, generating)
@@ -150,32 +149,45 @@ class RoundSearch:
         return ROUNDING * (terms + float(self.arrays.new.max()) * self.arrays.tasks + float(self.arrays.spread.sum()))
 
     def _close(self, made: Generated, pricer: Pricer) -> None:
-        """List the columns that may still matter at growing δ, and find the best solution over them."""
+        """List the columns that may still matter, and find the best solution over the first, more, and all of them."""
         whole = made.bound - self.arrays.moving_all
-        delta, growth = self.parameters.first_share * abs(made.bound), self.parameters.growth
-        while not self.closed and not self.clock.expired:
-            gap = whole - self.value
-            final = delta * growth >= gap or delta == 0
-            tried = gap + self._noise() if final else delta
-            listed = pricer.within(made.duals, tried)
-            if listed is None and growth > self.parameters.least_growth and not self.clock.expired:
-                delta /= growth
-                growth **= 0.5
-                delta *= growth
-                continue
-            if listed is None:
-                self.reason = f"more than {self.parameters.listed:,} columns may still matter"
-                self.termination = "effort_limit"
+        reduced = pricer.reduced(made.columns, made.net, made.duals)
+        self._integer(made.columns.chosen(np.argsort(-reduced, kind="stable")[: self.parameters.first_list]), False)
+        delta = whole - self.value + self._noise()
+        listed = pricer.within(made.duals, delta)
+        while listed is None and not self.clock.expired:
+            delta /= 2
+            listed = pricer.within(made.duals, delta)
+        if listed is None or self.closed:
+            return
+        reduced = pricer.reduced(listed, self.master.net(listed), made.duals)
+        order = np.argsort(-reduced, kind="stable")
+        length = lists = 0
+        while not self.closed and not self.clock.expired and length < len(order):
+            if self.parameters.lists is not None and lists == self.parameters.lists:
+                self._stop("a longer list of columns was not asked for")
                 return
-            solved = self._integer(listed, final)
+            length, lists = max(self.parameters.first_list, length * self.parameters.growth), lists + 1
+            needed = whole - self.value + self._noise()
+            if 2 * length > len(order):
+                length = len(order)
+            reached = delta if length >= len(order) else -float(reduced[order[length]]) - pricer.noise(made.duals)
+            final = reached >= needed
+            if final:
+                length = int((reduced >= -needed - pricer.noise(made.duals)).sum())
+            solved = self._integer(listed.chosen(order[:length]), final)
             if solved.termination == "finished" and solved.bound is not None:
                 over_list = max(solved.bound, self.value + self.arrays.moving_all)
                 proven = real_bound(over_list + self._noise(), "maximize", trivial=made.bound) - self.arrays.moving_all
-                self._lower(max(proven, whole - tried))
+                self._lower(max(proven, whole - reached))
             if final:
                 self.termination, self.reason = solved.termination, solved.reason
                 return
-            delta *= growth
+        if not self.closed and not self.clock.expired:
+            self._stop(f"more than {self.parameters.listed:,} columns may still matter")
+
+    def _stop(self, reason: str) -> None:
+        self.termination, self.reason = "effort_limit", reason
 
     def _integer(self, columns: Columns, final: bool) -> Solved:
         """The integer program over columns, the incumbent's and the first ones; keeps what is better."""
@@ -192,11 +204,16 @@ class RoundSearch:
             self.master.model(columns, net, integer=True),
             replace(self.options, time_limit=limit),
             start=start,
-            extra=None if final else {"mip_max_nodes": self.parameters.probe_nodes},
+            extra={"mip_rel_gap": self._share()} | ({} if final else {"mip_max_nodes": self.parameters.probe_nodes}),
         )
         if solved.x is not None:
             self.offer(columns, np.rint(solved.x[: len(net)]).astype(np.int64))
         return solved
+
+    def _share(self) -> float:
+        """The gap asked for, as a share of what the integer program counts: that leaves out the moves of all tasks."""
+        counted = abs(self.value + self.arrays.moving_all)
+        return self.options.gap * min(1.0, abs(self.value) / counted if counted else 1.0)
 
     def _moved(self, columns: Columns, x: FloatArray) -> FloatArray:
         """Whether (J,) each spread job moves in a solution."""
