@@ -54,7 +54,9 @@ class CloudWorld:
             self._refresh()
         if cloud.stale:
             self._observe()
-        self._learned.note(self._observed[name] for name in cloud.instances if name in self._observed)
+            self._learned.note(self._observed[name] for name in cloud.instances if name in self._observed)
+        else:
+            self._learned.note_again()
         return View(
             now=cloud.now,
             resources=self.data.resources,
