@@ -6,7 +6,7 @@ from functools import partial
 
 from experiments.simulator.boa import RentingWorld
 from experiments.simulator.online import Online, Policies
-from heuristics.boa.online import ONLINE, CountingAcquisition, OneGpuEach
+from heuristics.boa.online import ONLINE, CountingAcquisition, OneGpuEach, OnHull
 from instances import Options
 from instances.boa import BoaAllocation, BoaRenting, poisson_renting
 from instances.boa.online import View, Widths, decision, snapshot
@@ -40,7 +40,7 @@ ONLINE_OF = {
         defaults=("exact", "acquiring-exact", "width-calculator", "pollux-sum", DEFAULT_AUTOSCALED),
         slow=tuple(name for name in ONLINE if name.startswith("pollux-as-") and name != DEFAULT_AUTOSCALED)
         + tuple(name for name in ONLINE if name.endswith("-genetic")),
-        hosts={"acquiring": CountingAcquisition},
+        hosts={"acquiring": CountingAcquisition, "hull": OnHull},
         example=partial(poisson_renting, 3, 0),
     )
 }
