@@ -86,7 +86,7 @@ def fixed_widths(
 
 
 def autoscaled(
-    context: Context, trace: Path, objective: str, aims: Sequence[float] = EFFICIENCIES[:-1], **said: Any
+    context: Context, trace: Path, objective: str, aims: Sequence[float] = EFFICIENCIES[1:-1], **said: Any
 ) -> Curve:
     """Pollux with autoscaling, at several aims."""
     file = _workload(context, trace, **said)
@@ -117,6 +117,12 @@ def factors(slow: Curve, fast: Curve, what: str = "mean") -> list[float]:
         if time is not None:
             found.append(getattr(point, what) / time)
     return found
+
+
+def budget_factors(dear: Curve, cheap: Curve) -> list[float]:
+    """How many times as many GPUs `dear` rents, at each of its completion times that `cheap` reaches."""
+    pairs = [(point.rented, cheap.rented_at(point.mean)) for point in dear.points]
+    return [rented / other for rented, other in pairs if other is not None]
 
 
 def ratio(over: float | None, under: float | None) -> float | None:

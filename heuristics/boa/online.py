@@ -18,7 +18,7 @@ HOUR = 3600.0  # seconds
 
 Planner = Callable[[View], Widths | None]
 """What a method says of a moment; `None` where it finds nothing."""
-EFFICIENCIES = (0.5, 0.6, 0.7, 0.8, 0.9)
+EFFICIENCIES = (0.4, 0.5, 0.6, 0.7, 0.8, 0.9)
 """What Pollux with autoscaling aims at."""
 
 
