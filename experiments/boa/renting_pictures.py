@@ -9,7 +9,7 @@ from statistics import mean
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from experiments.boa.renting_runs import HOUR, Curve
+from experiments.boa.renting_runs import HOUR, Curve, burst_factors
 from experiments.harness.experiment import Context
 from experiments.simulator.plots import save_figure
 
@@ -69,8 +69,6 @@ def efficiency(path: Path, context: Context, curves: Sequence[Curve]) -> None:
 
 def bursts(path: Path, context: Context, curves: Sequence[Curve]) -> None:
     """Pollux's mean completion time over BOA's at 120 GPUs, against C² of the times between arrivals."""
-    from experiments.boa.reproduce import burst_factors
-
     figure, axes = _axes(1, 1)
     for objective, by_c2 in burst_factors(context, curves).items():
         c2 = sorted(by_c2)

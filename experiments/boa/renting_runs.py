@@ -19,6 +19,11 @@ OVER_LOAD = (1.15, 1.3, 1.5, 1.75, 2.1, 2.6)
 """Budgets, as multiples of the load."""
 FIXED = (1.3, 1.75)
 """Sizes of the clusters of Pollux without autoscaling, as multiples of the load."""
+OBJECTIVES = ("sum", "mean")
+"""Of Pollux."""
+BURSTS = (1.0, 2.65, 5.0, 10.0, 20.0)
+"""C² of the times between arrivals."""
+SEEDS = range(3)
 QUICK_JOBS = 60
 HOUR = 3600.0
 
@@ -107,6 +112,28 @@ def factors(slow: Curve, fast: Curve, what: str = "mean") -> list[float]:
         time = fast.at(point.rented, what)
         if time is not None:
             found.append(getattr(point, what) / time)
+    return found
+
+
+def ratio(over: float | None, under: float | None) -> float | None:
+    """A ratio, where both are known."""
+    return None if over is None or under is None else over / under
+
+
+def bursts_of(context: Context) -> list[tuple[float, int]]:
+    """The C² and seeds of the bursts that are run."""
+    return [(c2, seed) for c2 in _few(context, BURSTS) for seed in (SEEDS[:1] if context.quick else SEEDS)]
+
+
+def burst_factors(context: Context, curves: Sequence[Curve], gpus: float = 120) -> dict[str, dict[float, list[float]]]:
+    """For each objective and C² the factors of Pollux's mean JCT over BOA's at so many GPUs, one a seed."""
+    found: dict[str, dict[float, list[float]]] = {objective: {} for objective in OBJECTIVES}
+    for place, (c2, _) in enumerate(bursts_of(context)):
+        boa, *pollux = curves[3 * place : 3 * place + 3]
+        for objective, curve in zip(OBJECTIVES, pollux, strict=True):
+            factor = ratio(curve.at(gpus), boa.at(gpus))
+            if factor is not None:
+                found[objective].setdefault(c2, []).append(factor)
     return found
 
 

@@ -1,8 +1,8 @@
 """Figures 4 to 9 of BOA in the renting world: what the paper reads from them, and what is measured here.
 
 BOA is the proven optimal plan (`exact`) for a budget; the bill that counts is the one of the run. Pollux with
-autoscaling is split exactly, under either of its two objectives: the sum of speedups, which the paper describes, and the
-power mean of speedups over a fair share, which its artifact has.
+autoscaling is split exactly, under either of its two objectives: the sum of speedups, which the paper describes, and
+the power mean of speedups over a fair share, which its artifact has.
 """
 
 from __future__ import annotations
@@ -14,10 +14,15 @@ from typing import Any
 
 from experiments.boa.renting_runs import (
     FIXED,
+    OBJECTIVES,
+    SEEDS,
     Curve,
     autoscaled,
+    burst_factors,
+    bursts_of,
     factors,
     fixed_widths,
+    ratio,
     tasks_of,
     with_points,
 )
@@ -27,9 +32,6 @@ from experiments.harness.task import Task
 SMALL, FILTERED, NEW = "boa/workload_1_filtered.csv", "boa/filtertrace.csv", "boa/newtrace.csv"
 SAMPLES = (NEW, *(f"boa/newtrace_{k}.csv" for k in range(2, 8)))
 DETAIL = "boa/speedups_detail.csv"
-OBJECTIVES = ("sum", "mean")
-BURSTS = (1.0, 2.65, 5.0, 10.0, 20.0)
-SEEDS = range(3)
 QUARTER = 900.0  # seconds between two runs of the Width Calculator (section 5.2)
 UP_TO = {"within": 0.08, "near": 0.2}  # the paper's factors have two digits, and stand for the best of a picture
 
@@ -53,11 +55,11 @@ def figure_4_claims(context: Context, outcomes: Sequence[Any]) -> list[Claim]:
     claims = []
     for objective, pollux in zip(OBJECTIVES, rest, strict=False):
         who = f"Pollux with autoscaling ({objective})"
-        at_40 = _ratio(pollux.at(40), boa.at(40))
+        at_40 = ratio(pollux.at(40), boa.at(40))
         claims.append(_factor("Figure 4", f"mean JCT of {who} over BOA's at 40 GPUs", 1.6, at_40))
         most = max(factors(pollux, boa), default=None)
         claims.append(_factor("Figure 4", f"mean JCT of {who} over BOA's, at most", 1.6, most))
-        budget = _ratio(pollux.rented_at(2100 / 3600), boa.rented_at(2100 / 3600))
+        budget = ratio(pollux.rented_at(2100 / 3600), boa.rented_at(2100 / 3600))
         claims.append(_factor("Figure 4", f"GPUs of {who} over BOA's at a mean JCT of 2100 s", 2.2, budget))
     return claims
 
@@ -70,7 +72,7 @@ def figure_5_claims(context: Context, outcomes: Sequence[Any]) -> list[Claim]:
     boa, *rest = with_points(figure_5(context), outcomes)
     claims = []
     for objective, pollux in zip(OBJECTIVES, rest, strict=True):
-        factor = _ratio(pollux.at(55), boa.at(55))
+        factor = ratio(pollux.at(55), boa.at(55))
         what = f"mean JCT of Pollux with autoscaling ({objective}) over BOA's at 55 GPUs"
         verdict: Verdict = "not run" if factor is None else "reproduced" if factor > 1 else "differs"
         claims.append(Claim("Figure 5", what, "> 1", factor, verdict, "BOA follows bursts of arrivals at once"))
@@ -160,24 +162,10 @@ def figure_8_claims(context: Context, outcomes: Sequence[Any]) -> list[Claim]:
 def figure_9(context: Context) -> list[Curve]:
     trace = context.trace(NEW)
     curves = []
-    for c2 in BURSTS[:: 4 if context.quick else 1]:
-        for seed in SEEDS[: 1 if context.quick else None]:
-            curves.append(fixed_widths(context, trace, over=(1.3, 1.5, 1.75, 2.1), c2=c2, seed=seed))
-            curves += [autoscaled(context, trace, objective, c2=c2, seed=seed) for objective in OBJECTIVES]
+    for c2, seed in bursts_of(context):
+        curves.append(fixed_widths(context, trace, over=(1.3, 1.5, 1.75, 2.1), c2=c2, seed=seed))
+        curves += [autoscaled(context, trace, objective, c2=c2, seed=seed) for objective in OBJECTIVES]
     return curves
-
-
-def burst_factors(context: Context, curves: Sequence[Curve]) -> dict[str, dict[float, list[float]]]:
-    """For each objective and C² the factors of Pollux's mean JCT over BOA's at 120 GPUs, one a seed."""
-    seeds = len(curves) // 3 // len(BURSTS[:: 4 if context.quick else 1])
-    found: dict[str, dict[float, list[float]]] = {objective: {} for objective in OBJECTIVES}
-    for place in range(0, len(curves), 3):
-        c2 = BURSTS[:: 4 if context.quick else 1][place // 3 // seeds]
-        for k, objective in enumerate(OBJECTIVES):
-            factor = _ratio(curves[place + 1 + k].at(120), curves[place].at(120))
-            if factor is not None:
-                found[objective].setdefault(c2, []).append(factor)
-    return found
 
 
 def figure_9_claims(context: Context, outcomes: Sequence[Any]) -> list[Claim]:
@@ -192,10 +180,6 @@ def figure_9_claims(context: Context, outcomes: Sequence[Any]) -> list[Claim]:
         verdict: Verdict = "not run" if len(means) < 2 else "reproduced" if grows else "differs"
         claims.append(Claim("Figure 9", what, "grows", ours, verdict, note))
     return claims
-
-
-def _ratio(over: float | None, under: float | None) -> float | None:
-    return None if over is None or under is None else over / under
 
 
 def _factor(where: str, what: str, paper: float, ours: float | None, note: str = "") -> Claim:

@@ -48,7 +48,8 @@ ONLINE_OF = {
         hours=lambda data: 1 / 3600,
         baseline="equal-split",
         defaults=("exact", "acquiring-exact", "width-calculator", "pollux-sum", DEFAULT_AUTOSCALED),
-        slow=tuple(name for name in ONLINE if name.startswith("pollux-as-") and name != DEFAULT_AUTOSCALED),
+        slow=tuple(name for name in ONLINE if name.startswith("pollux-as-") and name != DEFAULT_AUTOSCALED)
+        + tuple(name for name in ONLINE if name.endswith("-genetic")),
         hosts={"acquiring": CountingAcquisition},
         bound=_bounds,
         example=partial(poisson_renting, 3, 0),

@@ -8,6 +8,7 @@ from functools import partial
 from typing import Literal
 
 from heuristics.boa.online_rigid import EqualSplit, Fifo, Requested
+from instances import InputError
 from instances.boa import BoaAllocation, BoaRenting
 from instances.boa.online import View, Widths, believed
 from instances.online import Policy
@@ -27,6 +28,16 @@ def _pollux(data: BoaRenting, objective: Literal["sum", "mean"], efficiency: flo
     return Pollux(data, PolluxParameters(objective=objective, efficiency=efficiency))
 
 
+def _genetic(data: BoaRenting, objective: Literal["sum", "mean"], efficiency: float | None) -> Online:
+    try:
+        from heuristics.boa.online_genetic import GeneticSplit
+    except ImportError:
+        raise InputError("policy: needs pymoo, which `pip install gapwise[genetic]` brings") from None
+    from heuristics.boa.online_pollux import Pollux, PolluxParameters
+
+    return Pollux(data, PolluxParameters(objective=objective, efficiency=efficiency), GeneticSplit())
+
+
 def _autoscaled() -> dict[str, Callable[[BoaRenting], Online]]:
     found: dict[str, Callable[[BoaRenting], Online]] = {}
     for c in EFFICIENCIES:
@@ -42,6 +53,10 @@ ONLINE: Mapping[str, Callable[[BoaRenting], Online]] = {
     "pollux-sum": partial(_pollux, objective="sum"),
     "pollux-mean": partial(_pollux, objective="mean"),
     **_autoscaled(),
+    "pollux-sum-genetic": partial(_genetic, objective="sum", efficiency=None),
+    "pollux-mean-genetic": partial(_genetic, objective="mean", efficiency=None),
+    "pollux-as-sum-0.7-genetic": partial(_genetic, objective="sum", efficiency=0.7),
+    "pollux-as-mean-0.7-genetic": partial(_genetic, objective="mean", efficiency=0.7),
 }
 """Policies with a memory, made afresh for a workload."""
 
