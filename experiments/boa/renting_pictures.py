@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from statistics import mean
 
@@ -96,3 +96,16 @@ def _frontier(axes: Axes, curves: Sequence[Curve], what: str) -> None:
 def _axes(rows: int, columns: int) -> tuple[Figure, list[Axes]]:
     figure = Figure(figsize=(4.5 * columns + 1.5 * (columns == 1), 3.6 * rows), layout="constrained")
     return figure, list(figure.subplots(rows, columns, squeeze=False).flat)
+
+
+def over_bound(path: Path, curves: Sequence[Curve], bound: Callable[[float], float] | None) -> None:
+    """Mean completion time against rented GPUs, and the bound that no policy beats for the same bill."""
+    figure, axes = _axes(1, 1)
+    _frontier(axes[0], curves, "mean")
+    rented = [p.rented for curve in curves for p in curve.points]
+    if bound is not None:
+        low, high = min(rented), max(rented)
+        bills = [low + (high - low) * step / 60 for step in range(61)]
+        axes[0].plot(bills, [bound(gpus) for gpus in bills], "k-", linewidth=1.5, label="no policy is below")
+        axes[0].legend(frameon=False, fontsize=7)
+    save_figure(figure, path)

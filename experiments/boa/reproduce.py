@@ -12,6 +12,7 @@ from pathlib import Path
 from statistics import mean, median
 from typing import Any
 
+from experiments.boa.plan_study import EXPERIMENTS as PLANS
 from experiments.boa.renting_runs import (
     AIMS_AT_120,
     FIXED,
@@ -214,6 +215,7 @@ def _experiment(name: str, title: str, curves: Any, claims: Any, traces: tuple[s
 
 
 EXPERIMENTS: tuple[Experiment, ...] = (
+    *PLANS,
     _experiment("figure-4", "Figure 4: JCT against GPUs, 85 jobs", figure_4, figure_4_claims, (SMALL,), "frontiers"),
     _experiment("figure-5", "Figure 5: GPUs over time at 55 GPUs", figure_5, figure_5_claims, (SMALL,), "over_time"),
     _experiment(
