@@ -22,7 +22,7 @@ from models.aryl.loss import loss
 
 FRAGMENTATION = (0.0, 0.35, 0.7, 1.0)
 ELASTIC = (0.05, 0.36, 1.0)
-SERVERS, RECLAIM, SEEDS, LIMIT = 250, 40, 20, Options(time_limit=60.0)
+SERVERS, RECLAIM, SEEDS, FRONTS, LIMIT = 250, 40, 20, 5, Options(time_limit=60.0)
 RULES: tuple[Callable[[ArylReclaim], Result], ...] = (reclaim_greedy, reclaim_scf)
 
 
@@ -30,13 +30,14 @@ def main(
     servers: Annotated[int, typer.Option(min=1, help="Loaned servers of an instance.")] = SERVERS,
     reclaim: Annotated[int, typer.Option(min=1, help="Servers that go back.")] = RECLAIM,
     seeds: Annotated[int, typer.Option(min=1, help="Instances of each cell.")] = SEEDS,
+    fronts: Annotated[int, typer.Option(min=1, help="Instances of each placement whose front is found.")] = FRONTS,
 ) -> None:
     """Print preempted jobs under both rules of preemption, and jobs against GPU-hours."""
     if reclaim > servers:
         raise typer.BadParameter(f"--reclaim: must be <= {servers}, the servers, got {reclaim}")
     with Stopwatch() as clock:
         _thresholds(servers, reclaim, range(seeds))
-        _hours(servers, reclaim, range(seeds))
+        _hours(servers, reclaim, range(fronts))
     err.print(f"{clock.cpu_s:.0f} CPU s")
 
 
