@@ -64,13 +64,13 @@ def _rows(quick: bool) -> Iterator[Callable[[], Measured]]:
         yield partial(measure, what, _exactly(pools), _against(pools, reclaim_greedy, "Algorithm 1"))
     lossy: tuple[tuple[Loss, int], ...] = ("preempted-jobs", 60), ("preempted-jobs", 180), ("lost-gpu-hours", 180)
     for objective, reclaim in lossy:
-        share = [
+        wanting = [
             loaned_servers(600, f, s, reclaim, elastic_share=0.36, objective=objective)
             for f in (0.35, 0.7, 1.0)
             for s in few
         ]
         what = f"reclaim {reclaim} of 600, 36% of jobs elastic, {objective.replace('-', ' ')}"
-        yield partial(measure, what, _exactly(share), _against(share, reclaim_greedy, "Algorithm 1"))
+        yield partial(measure, what, _exactly(wanting), _against(wanting, reclaim_greedy, "Algorithm 1"))
     for load in (0.7, 0.9):
         moments = [placement_moment(443, 170, s, load=load, gpus_per_worker=(1, 2, 3, 5)) for s in few]
         what = f"place workers on 443 training and 170 loaned servers, {percent(load, 0)} of what is free"
