@@ -21,6 +21,8 @@ from models.aryl import exact, pareto_front
 from models.aryl.loss import loss
 
 FRAGMENTATION = (0.0, 0.35, 0.7, 1.0)
+FRONT_FRAGMENTATION = (0.0, 0.35, 0.7)
+"""A front where all is random takes minutes."""
 ELASTIC = (0.05, 0.36, 1.0)
 SERVERS, RECLAIM, SEEDS, FRONTS, LIMIT = 250, 40, 20, 5, Options(time_limit=60.0)
 RULES: tuple[Callable[[ArylReclaim], Result], ...] = (reclaim_greedy, reclaim_scf)
@@ -87,7 +89,7 @@ def _hours(servers: int, reclaim: int, seeds: Sequence[int]) -> None:
     for name in ("Algorithm 1", "SCF", "fewest jobs", "fewest GPU-hours", "no more jobs than Algorithm 1", "points"):
         table.add_column(name, justify="right")
     complete = 0
-    for fragmentation in FRAGMENTATION:
+    for fragmentation in FRONT_FRAGMENTATION:
         sums = [0.0] * 10
         for seed in seeds:
             data = loaned_servers(servers, fragmentation, seed, reclaim, objective="lost-gpu-hours").data
@@ -104,7 +106,7 @@ def _hours(servers: int, reclaim: int, seeds: Sequence[int]) -> None:
         table.add_row(place_of(fragmentation), *cells, f"{means[8]:,.0f} GPU-hours", f"{means[9]:.1f}")
         err.print(f"{fragmentation:g}: {' | '.join(cells)}")
     out.print(table)
-    out.print(f"{complete} of {len(seeds) * len(FRAGMENTATION)} fronts proven complete")
+    out.print(f"{complete} of {len(seeds) * len(FRONT_FRAGMENTATION)} fronts proven complete")
 
 
 if __name__ == "__main__":

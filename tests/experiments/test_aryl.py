@@ -38,6 +38,7 @@ def test_the_excess_study_prints_a_table_and_draws_a_picture(tmp_path: Path, mon
 
 def test_the_study_of_losses_prints_both_tables(monkeypatch, capsys):
     monkeypatch.setattr(aryl_losses, "FRAGMENTATION", (0.7,))
+    monkeypatch.setattr(aryl_losses, "FRONT_FRAGMENTATION", (0.7,))
     monkeypatch.setattr(aryl_losses, "ELASTIC", (0.36,))
     aryl_losses.main(servers=60, reclaim=12, seeds=1, fronts=1)
     shown = capsys.readouterr().out
