@@ -32,9 +32,10 @@ def exact(
         return solve_placement(data, options, report)
     if isinstance(data, ArylReclaim):
         servers = None if start is None else start["servers"]
-        if not data.as_in_the_paper:
+        strict = data.as_in_the_paper()
+        if strict is None:
             return solve_loss(data, options, report, servers)
-        return solve_reclaim(data, options, report, servers, parameters.reclaim)
+        return solve_reclaim(strict, options, report, servers, parameters.reclaim)
     if data.objective == "mean-jct":
         return solve_mean_jct(data, options, report, start, parameters.mean_jct)
     return solve_knapsack(data, options, report, start, parameters.knapsack)
