@@ -14,6 +14,8 @@ from typing import Annotated, Any, ClassVar, Literal, NoReturn
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StringConstraints
 from pydantic_core import PydanticCustomError
 
+from instances.measure import Measure
+
 LARGEST = 1e9  # numbers beyond this are a unit mistake, and would leave the range of exact 64-bit integers
 STEPS = 10**9  # steps of the grid in one unit
 DIGITS = 9  # the same as decimal places
@@ -84,6 +86,11 @@ class ProblemData(Frozen):
     def unit(self) -> str:
         """Unit of the objective."""
         raise NotImplementedError
+
+    @property
+    def measure(self) -> Measure | None:
+        """A measure in which gaps are reported before those of the objective; `None`: the objective is what is read."""
+        return None
 
 
 def refuse_duplicates(path: str, names: Iterable[str]) -> None:

@@ -8,7 +8,7 @@ from html import escape
 from pathlib import Path
 
 from experiments.harness.gaps import Row, Scored
-from experiments.output.columns import MEASURED, NAMED
+from experiments.output.columns import NAMED, measured
 from experiments.output.csv import results_csv, summary_csv
 from experiments.output.text import label, no_warnings
 from instances.files import write_whole
@@ -52,7 +52,7 @@ def write_report(path: Path, rows: Sequence[Row], scored: Sequence[Scored]) -> N
 
 
 def _section(problem: str, rows: Sequence[Row]) -> str:
-    columns = (*NAMED, *MEASURED)
+    columns = (*NAMED, *measured(rows))
     head = "".join(f"<th>{escape(column.heading)}</th>" for column in columns)
     lines = ("".join(f"<td>{escape(shown(column.show(row)))}</td>" for column in columns) for row in rows)
     body = "".join(f"<tr>{line}</tr>" for line in lines)
@@ -64,9 +64,10 @@ def gap_plot(rows: Sequence[Row]) -> str:
 
     Rows without a gap that can be seen are left out; empty where none is left.
     """
-    rows = [row for row in rows if row.gaps and max(row.gaps) > TOLERANCE]
+    rows = [row for row in rows if row.shown_gaps and max(row.shown_gaps) > TOLERANCE]
     if not rows:
         return ""
+    where = f" in {rows[0].measure}" if rows[0].measure else ""
     import matplotlib  # here, for it takes longer to load than most commands take
     from matplotlib.figure import Figure
 
@@ -74,17 +75,17 @@ def gap_plot(rows: Sequence[Row]) -> str:
         figure = Figure(figsize=(8, 0.8 + 0.32 * len(rows)), layout="constrained")
         axes = figure.subplots()
         for place, row in enumerate(rows):
-            percents = [100 * g for g in row.gaps]
+            percents = [100 * g for g in row.shown_gaps]
             if len(percents) < BOX:
                 axes.plot(percents, [place] * len(percents), "k|", markersize=8)
             else:
                 axes.boxplot([percents], positions=[place], orientation="horizontal", widths=0.6)
         axes.set_yticks(range(len(rows)), [label(f"{row.instance_set}: {row.method}") for row in rows])
         axes.set_ylim(len(rows) - 0.5, -0.5)
-        if max(max(row.gaps) for row in rows) > WIDE:
+        if max(max(row.shown_gaps) for row in rows) > WIDE:
             axes.set_xscale("symlog", linthresh=10)  # so that a few per cent can be told from none
         axes.set_xlim(left=0)
-        axes.set_xlabel("gap to the proven optimum, %")
+        axes.set_xlabel(f"gap to the proven optimum{where}, %")
         axes.grid(axis="x", alpha=0.3)
         for side in ("top", "right"):
             axes.spines[side].set_visible(False)

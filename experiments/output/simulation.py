@@ -10,7 +10,7 @@ import pandas as pd
 from rich.table import Table
 
 from experiments.output.folder import ready_folder
-from experiments.output.terminal import out
+from experiments.output.terminal import out, percent
 from experiments.simulator.simulated import Simulated
 from experiments.simulator.simulation import Choice
 from instances import Instance
@@ -22,7 +22,7 @@ HEADINGS = {
     "jct_speedup": "speed-up of mean JCT",
     "geometric_speedup": "geometric mean of speed-ups",
     "mean_delay_min": "mean delay, min",
-    "slowed": "jobs slowed",
+    "slowed_share": "jobs slowed",
     "total_slowdown_min": "slow-down in all, min",
     "worst_slowdown_min": "worst, min",
 }
@@ -32,9 +32,18 @@ OWN = {
     "instances_launched": "instances",
     "migrations": "moves",
     "tasks_per_instance": "tasks an instance",
+    "billed_gpu_h": "bill, GPU-hours",
+    "rented_gpus": "rented GPUs",
+    "mean_allocation": "held of them",
+    "efficiency": "efficiency",
+    "rescalings": "rescalings",
     "gap_to_bound": "gap to the bound",
 }
 """Columns of worlds that have them."""
+SPREAD = {f"speedup_p{share}": f"p{share}" for share in (5, 90, 95)}
+"""Of the speed-ups, where a world has no column of its own and the terminal is wide."""
+SHARES = ("slowed_share",)
+WIDE = 140  # columns of a terminal from which on percentiles are shown
 Draw = Callable[[Path, Sequence[Simulated], str, Any], None]
 LONG = ("options", "versions")  # in the JSON lines alone
 
@@ -54,13 +63,16 @@ def print_policies(rows: Sequence[dict[str, Any]], choice: Choice) -> None:
     frame = pd.DataFrame(rows)
     headings = {name: heading for name, heading in OWN.items() if name in frame and frame[name].notna().any()}
     headings |= HEADINGS
+    if out.width >= WIDE and not any(name in headings for name in OWN):
+        place = list(headings).index("geometric_speedup") + 1
+        headings = dict([*list(headings.items())[:place], *SPREAD.items(), *list(headings.items())[place:]])
     for heading in headings.values():
         table.add_column(heading, justify="right")
     frame = frame.reindex(columns=["workload", "policy", "fallbacks", *headings])
     frame = frame.dropna(subset=["mean_jct_min"])
     for name in choice.policies:
         mine = frame[frame["policy"] == name]
-        table.add_row(shown(name), *(_spread(mine[key]) for key in headings))
+        table.add_row(shown(name), *(_spread(mine[key], key in SHARES) for key in headings))
     out.print(table)
     number = frame["workload"].nunique()
     least = " (least to largest)" if number > 1 else ""
@@ -74,16 +86,20 @@ def print_policies(rows: Sequence[dict[str, Any]], choice: Choice) -> None:
 def write_simulations(
     folder: Path,
     rows: Sequence[dict[str, Any]],
+    pools: Sequence[dict[str, Any]],
     done: Sequence[Simulated],
     workloads: Sequence[Instance],
     baselines: Mapping[str, str],
     drawing: Callable[[str], Draw],
 ) -> None:
-    """`summary.csv`, `jobs.csv`, `decisions.csv` where methods re-planned, and the pictures of each world.
+    """`summary.csv`, `jobs.csv`, `pools.csv` of worlds that have pools, `decisions.csv` where methods re-planned, and
+    the pictures of each world.
 
     The pictures of several worlds are in folders of their own. `drawing(problem)` is what draws those of a world.
     """
     write_whole(folder / "summary.csv", rows_csv(rows).encode())
+    if pools:
+        write_whole(folder / "pools.csv", pd.DataFrame(pools).to_csv(index=False).encode())
     finished = [run for run in done if run.status == "finished"]
     if not finished:
         return
@@ -101,9 +117,8 @@ def write_simulations(
             drawing(problem)(place, here, baseline, data)
 
 
-def _spread(values: pd.Series) -> str:
+def _spread(values: pd.Series, share: bool) -> str:
     if values.isna().all():
         return "-"
-    if len(values) == 1 or values.min() == values.max():
-        return f"{values.median():.4g}"
-    return f"{values.median():.4g} ({values.min():.4g} to {values.max():.4g})"
+    middle, least, largest = (percent(v, 2) if share else f"{v:.4g}" for v in values.quantile([0.5, 0, 1]))
+    return middle if least == largest else f"{middle} ({least} to {largest})"

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from rich.table import Table
 
 from experiments.harness.gaps import Row
-from experiments.output.columns import MEASURED, NAMED
+from experiments.output.columns import NAMED, measured
 from experiments.output.terminal import out, percent
 from instances import Result
 from instances.gaps import TOLERANCE
@@ -61,7 +61,8 @@ def _print_table(rows: Sequence[Row], narrow: bool) -> None:
     table = Table(box=None, header_style="bold", pad_edge=False, collapse_padding=True)
     for column in named:
         table.add_column(column.heading, overflow="fold")
-    for column in MEASURED:
+    figures = measured(rows)
+    for column in figures:
         heading = column.heading.rpartition(": ")[2] if narrow else column.heading
         table.add_column(heading, justify="right", overflow="fold", no_wrap=column.name != "notes")
     before = None
@@ -69,6 +70,6 @@ def _print_table(rows: Sequence[Row], narrow: bool) -> None:
         names = [shown(column.show(row)) for column in named]
         if row.instance_set == before and not narrow:
             names[0] = ""
-        table.add_row(*names, *(column.show(row) for column in MEASURED))
+        table.add_row(*names, *(column.show(row) for column in figures))
         before = row.instance_set
     out.print(table)

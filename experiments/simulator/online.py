@@ -35,7 +35,7 @@ class Online:
     for a method, called `host-method`, made from data and what the method decides of a view, `None` where it finds
     nothing. `objective` is the measure of a row that the world is about, and `bound(data, totals)` what no policy does
     better than in it, one figure for the totals of each run, `None` where it is unknown. `example` makes a small
-    workload, for a look.
+    workload, for a look, and `loads(data)` tells the load of each pool, where there are pools.
     """
 
     world: Callable[[Any], TabledWorld]
@@ -49,6 +49,7 @@ class Online:
     baseline: str
     defaults: tuple[str, ...]
     slow: tuple[str, ...] = ()
+    loads: Callable[[Any], Mapping[str, float]] | None = None
     hosts: Mapping[str, Callable[[Any, Callable[[Any], Any]], Policy[Any, Any]]] = field(default_factory=dict)
     objective: str = "mean_jct_h"
     bound: Callable[[Any, Sequence[Mapping[str, Any]]], Sequence[float | None]] | None = None
