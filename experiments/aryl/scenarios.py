@@ -22,12 +22,12 @@ TRACE = "traces/philly.csv"
 
 @dataclass(frozen=True)
 class Scale:
-    """Size of the runs: `servers` of the training cluster, a quarter of the paper's, `days`, and `seeds` of the draws.
+    """Size of the runs: `servers` of the training cluster, an eighth of the paper's, `days`, and `seeds` of the draws.
 
     At `load` strict FIFO waits about as long as the paper's baseline.
     """
 
-    servers: int = 111
+    servers: int = 56
     days: float = 15.0
     seeds: int = 3
     load: float = 0.83
