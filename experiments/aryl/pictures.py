@@ -72,3 +72,24 @@ def draw_all(folder: Path, done: Sequence[Simulated], baseline: str, data: Any) 
         save_figure(use_over_time(first, data), folder / "use.svg")
         save_figure(loans_over_time(first, data), folder / "loans.svg")
         save_figure(queueing(first), folder / "queueing.svg")
+
+
+def three_in_one(runs: Sequence[tuple[str, Simulated]]) -> Figure:
+    """GPUs in use, servers on loan and jobs that wait over days, by row."""
+    figure = Figure(figsize=(8, 7), layout="constrained")
+    use, loans, waiting = figure.subplots(3, sharex=True)
+    rows = runs[0][1].timeline_table()
+    loans.step(rows["time"] / DAY_S, rows["on_loan"], where="post", color="0.6", label="servers on loan")
+    for name, run in runs:
+        rows = run.timeline_table()
+        days = rows["time"] / DAY_S
+        use.step(days, rows["training"], where="post", linewidth=0.8, label=plain(name))
+        waiting.step(days, rows["waiting"], where="post", linewidth=0.8, label=plain(name))
+        if rows["loaned"].any():
+            loans.step(days, rows["loaned"] / 8, where="post", linewidth=0.8, label=plain(name))
+    use.set(ylabel="training GPUs in use")
+    loans.set(ylabel="servers (GPUs in use / 8)")
+    waiting.set(ylabel="jobs that wait", xlabel="days", yscale="symlog")
+    for axes in (use, loans, waiting):
+        axes.legend(frameon=False, fontsize=7)
+    return figure

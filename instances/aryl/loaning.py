@@ -62,8 +62,8 @@ class ArylLoaning(Workload):
     Every `orchestrator_period_seconds` the inference cluster lends what the load and the `headroom` leave, or takes
     back what it needs. A loaned GPU has `loaned_speed` of the speed of a training GPU; with `loaned_workers` `"slow"` a
     worker has as many GPUs there and is so much slower, with `"wide"` it has so many more GPUs and is as fast. A
-    preempted job loses `preemption_seconds` beside its progress. Workers may change at every event, or where there is a
-    `scheduling_period_seconds` at multiples of it. With `grouped` placement base and flexible workers share no loaned
+    preempted job loses `preemption_seconds` beside its progress. Decisions are made at every event, or where there is a
+    `scheduling_period_seconds` at multiples of it and whenever the orchestrator acts. With `grouped` placement base and flexible workers share no loaned
     server (section 5.3).
     """
 

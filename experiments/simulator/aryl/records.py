@@ -2,20 +2,40 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import astuple, dataclass, fields
 from math import fsum
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 import numpy as np
 import pandas as pd
 
+from experiments.simulator.aryl.servers import Servers
+from instances.arrays import FloatArray
+from instances.aryl import ArylLoaning, LoaningJob
+from instances.aryl.live import Demands
 from instances.online import RuleBroken
-
-if TYPE_CHECKING:
-    from experiments.simulator.aryl.cluster import Cluster
 
 TOLERANCE = 1e-6  # relative, of sums of floats
 HOUR = 3600.0
+
+
+class Recorded(Protocol):
+    """What the records need to know of a cluster."""
+
+    data: ArylLoaning
+    jobs: list[LoaningJob]
+    demands: Demands
+    servers: Servers
+    work: FloatArray
+    waiting: list[int]
+    unfinished: int
+
+    @property
+    def now(self) -> float: ...
+
+    @property
+    def running(self) -> Collection[int]: ...
 
 
 @dataclass(frozen=True)
@@ -40,7 +60,7 @@ class Records:
     Shares of use are over the time until the last job arrives: a makespan is longer where a policy is slow.
     """
 
-    def __init__(self, cluster: Cluster) -> None:
+    def __init__(self, cluster: Recorded) -> None:
         n = len(cluster.jobs)
         self._cluster = cluster
         self.reclaims: list[Reclaim] = []
