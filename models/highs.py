@@ -200,11 +200,28 @@ def run(h: highspy.Highs, *, start: ArrayLike | None = None, watch: Watch | None
     )
 
 
+class SolveFailed(RuntimeError):
+    """Failure of HiGHS to solve a linear program, for numbers too far apart."""
+
+
 def rerun(h: highspy.Highs) -> highspy.HighsModelStatus:
     """Solve the linear program that a HiGHS holds, once more after a change, from its last basis; how that ended."""
     highspy.Highs.resetGlobalScheduler(True)  # see `run`
     h.run()
     return h.getModelStatus()
+
+
+def reoptimize(h: highspy.Highs) -> None:
+    """Solve the linear program that a HiGHS holds to its optimum, from the last basis, or where that fails from none.
+
+    Raises SolveFailed where there is no optimum, or HiGHS does not find it.
+    """
+    status = rerun(h)
+    if status != highspy.HighsModelStatus.kOptimal:
+        h.clearSolver()
+        status = rerun(h)
+    if status != highspy.HighsModelStatus.kOptimal:
+        raise SolveFailed(f"the linear program ended as {h.modelStatusToString(status)}")
 
 
 def _listen(h: highspy.Highs, trace: list[TracePoint], watch: Watch | None) -> None:

@@ -12,7 +12,17 @@ LITERAL_ROWS = 600
 """With more pairs of a job and a server the literal reclaiming program may take a minute and more."""
 LITERAL_ITEMS = 20_000
 """With more binaries of allocations, or more rows of reclaiming, a literal model is not built."""
-ELASTIC_STARTS = ("two-phase", "afs", "gandiva", "equal-split")
+ELASTIC_STARTS = (
+    "two-phase",
+    "fifo",
+    "afs",
+    "afs-gpus",
+    "afs-shorter",
+    "gandiva",
+    "gandiva-sjf",
+    "equal-split",
+    "equal-split-sjf",
+)
 RECLAIM_STARTS = ("reclaim-greedy", "reclaim-literal-order", "reclaim-gpu-fraction", "reclaim-scf")
 
 
@@ -40,36 +50,46 @@ def _unfit_two_phase(data: Any) -> str | None:
 
 
 def _unfit_afs(data: Any) -> str | None:
-    from heuristics.aryl.allocation import too_many_steps
+    from heuristics.aryl.schemes import too_many_steps
 
     return too_many_steps(data) if data.scaling_loss else None
 
 
 def _unfit_equal_split(data: Any) -> str | None:
-    from heuristics.aryl.allocation import too_many_steps
+    from heuristics.aryl.schemes import too_many_steps
 
     return too_many_steps(data)
 
 
+def _pairs(data: Any) -> int:
+    return sum(len(job.needs()[0]) for job in data.jobs)
+
+
 def _unfit_reclaim_literal(data: Any) -> str | None:
-    rows = sum(len(job.servers) for job in data.jobs)
+    rows = _pairs(data)
     return f"{rows:,} rows, more than {LITERAL_ITEMS:,}" if rows > LITERAL_ITEMS else None
 
 
 def _costly_reclaim_literal(data: Any) -> bool:
-    return sum(len(job.servers) for job in data.jobs) > LITERAL_ROWS
+    return _pairs(data) > LITERAL_ROWS
 
 
 BUILDERS = {"aryl-elastic": "models.aryl:build_elastic", "aryl-reclaim": "models.aryl:build_reclaim"}
 CERTIFIERS = dict.fromkeys(BUILDERS, "models.aryl.certificate:certificate")
+FRONTS = {"aryl-reclaim": "experiments.aryl.front:print_front"}
 METHODS: dict[str, tuple[Entry, ...]] = {
     "aryl-elastic": (
         Entry("exact", "models.aryl:exact", _unfit_elastic_exact, starts=ELASTIC_STARTS),
         Entry("literal", "models.aryl:literal", _unfit_elastic_literal, _costly_elastic_literal),
         Entry("two-phase", "heuristics.aryl:two_phase", _unfit_two_phase),
+        Entry("fifo", "heuristics.aryl:fifo"),
         Entry("afs", "heuristics.aryl:afs", _unfit_afs),
+        Entry("afs-gpus", "heuristics.aryl:afs_gpus", _unfit_afs),
+        Entry("afs-shorter", "heuristics.aryl:afs_shorter", _unfit_afs),
         Entry("gandiva", "heuristics.aryl:gandiva"),
+        Entry("gandiva-sjf", "heuristics.aryl:gandiva_sjf"),
         Entry("equal-split", "heuristics.aryl:equal_split", _unfit_equal_split),
+        Entry("equal-split-sjf", "heuristics.aryl:equal_split_sjf", _unfit_equal_split),
     ),
     "aryl-reclaim": (
         Entry("exact", "models.aryl:exact", starts=RECLAIM_STARTS),

@@ -5,7 +5,17 @@ from __future__ import annotations
 from experiments.harness.instance_set import InstanceSet
 from instances.aryl import elastic_jobs, figure_5, loaned_servers, spread_jobs, table_2, table_4
 
-RULES = ("two-phase", "afs", "gandiva", "equal-split")
+RULES = (
+    "two-phase",
+    "fifo",
+    "afs",
+    "afs-gpus",
+    "afs-shorter",
+    "gandiva",
+    "gandiva-sjf",
+    "equal-split",
+    "equal-split-sjf",
+)
 ORDERS = ("reclaim-greedy", "reclaim-literal-order", "reclaim-gpu-fraction", "reclaim-scf", "reclaim-random")
 FILLS = {"best fit": 0.0, "35% random": 0.35, "70% random": 0.7, "random": 1.0}
 

@@ -32,6 +32,11 @@ OWN = {
     "instances_launched": "instances",
     "migrations": "moves",
     "tasks_per_instance": "tasks an instance",
+    "billed_gpu_h": "bill, GPU-hours",
+    "rented_gpus": "rented GPUs",
+    "mean_allocation": "held of them",
+    "efficiency": "efficiency",
+    "rescalings": "rescalings",
     "gap_to_bound": "gap to the bound",
 }
 """Columns of worlds that have them."""

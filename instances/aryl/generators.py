@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Sequence
 
 import numpy as np
@@ -10,7 +11,7 @@ import numpy as np
 from instances.aryl.elastic import ArylElastic, ElasticJob
 from instances.aryl.examples import Objective
 from instances.aryl.loaning import ArylLoaning, InferenceLoad, LoaningJob
-from instances.aryl.reclaim import ArylReclaim, LoanedJob
+from instances.aryl.reclaim import ArylReclaim, LoanedJob, Loss
 from instances.envelope import Instance
 from instances.errors import InputError
 from instances.validation import validated
@@ -80,6 +81,8 @@ def loaned_servers(
     utilisation: float = 0.93,
     gpus_per_server: int = 8,
     flexible_servers: int = 0,
+    elastic_share: float | None = None,
+    objective: Loss = "preempted-jobs",
 ) -> Instance[ArylReclaim]:
     """`n` loaned servers filled with jobs of 1 to 16 workers of 1 to 8 GPUs until `utilisation` of the GPUs is in use.
 
@@ -90,17 +93,23 @@ def loaned_servers(
     - `utilisation`: share of the GPUs that is in use at least; 93% is that of loaned servers in section 7.3.
     - `gpus_per_server`: GPUs of each server.
     - `flexible_servers`: further servers that host flexible workers only, of random jobs (section 5.3).
+    - `elastic_share`: probability that a job goes on with half of its workers, whichever they are, the first half being
+      its base workers; without it no job says how many workers it needs.
+    - `objective`: with `lost-gpu-hours` every job has run for a time log-uniform from 5 minutes to 2 days.
 
-    Raises ValueError for a fragmentation that is no probability.
+    Raises ValueError for a fragmentation or a share that is no probability.
     """
-    if not 0 <= fragmentation <= 1:
-        raise ValueError(f"fragmentation: must be in [0, 1], got {fragmentation}")
+    for name, share in (("fragmentation", fragmentation), ("elastic_share", elastic_share or 0.0)):
+        if not 0 <= share <= 1:
+            raise ValueError(f"{name}: must be in [0, 1], got {share}")
     rng = np.random.default_rng(seed)
     free = np.full(n, gpus_per_server)
     placed: list[dict[int, int]] = []
+    orders: list[list[int]] = []  # the servers of the workers of each job, one after the other
     while free.sum() > (1 - utilisation) * n * gpus_per_server:
         size = min(_draw(rng, GPUS_PER_WORKER), int(free.max()))
         held: dict[int, int] = {}
+        order: list[int] = []
         for _ in range(_draw(rng, WORKERS_PER_JOB)):
             room = np.flatnonzero(free >= size)
             if not room.size:
@@ -112,12 +121,14 @@ def loaned_servers(
                 server = int(in_use[np.argmin(free[in_use])]) if in_use.size else int(room[0])
             free[server] -= size
             held[server] = held.get(server, 0) + size
+            order.append(server)
         placed.append(dict(sorted(held.items())))
+        orders.append(order)
     hosts: list[list[str]] = [[] for _ in placed]
     for server in range(n, n + flexible_servers):
         for j in rng.choice(len(placed), size=min(4, len(placed)), replace=False):
             hosts[int(j)].append(f"s{server}")
-    jobs = tuple(
+    jobs = [
         LoanedJob(
             id=f"j{j}",
             servers=tuple(f"s{s}" for s in held),
@@ -125,10 +136,40 @@ def loaned_servers(
             gpus=tuple(held.values()),
         )
         for j, held in enumerate(placed)
-    )
-    data = ArylReclaim(servers=tuple(f"s{s}" for s in range(n + flexible_servers)), jobs=jobs, reclaim=reclaim)
-    name = f"aryl-reclaim-{n}-{round(100 * fragmentation)}pct-{reclaim}-{seed}"
+    ]
+    kind = ""
+    more = np.random.default_rng((seed, 1))  # draws of their own: the placement of a seed is the same with and without
+    if elastic_share is not None:
+        jobs = [_with_least(job, order, more.random() < elastic_share) for job, order in zip(jobs, orders, strict=True)]
+        kind += f"-elastic{round(100 * elastic_share)}"
+    if objective == "lost-gpu-hours":
+        hours = np.exp(more.uniform(math.log(5 / 60), math.log(48), len(jobs))).tolist()
+        jobs = [
+            job.model_copy(update={"gpu_hours": round(h * sum(job.gpus or ()), 2)})
+            for job, h in zip(jobs, hours, strict=True)
+        ]
+        kind += "-hours"
+    servers = tuple(f"s{s}" for s in range(n + flexible_servers))
+    data = ArylReclaim(servers=servers, jobs=tuple(jobs), reclaim=reclaim, objective=objective)
+    name = f"aryl-reclaim-{n}-{round(100 * fragmentation)}pct{kind}-{reclaim}-{seed}"
     return Instance.of(data, name, f"loaned_servers({n}, {fragmentation:g}, seed {seed})")
+
+
+def _with_least(job: LoanedJob, order: Sequence[int], elastic: bool) -> LoanedJob:
+    """`job` with its workers, placed on servers in this `order`, and how many it needs: half of them if `elastic`."""
+    least = math.ceil(len(order) / 2) if elastic else len(order)
+    workers, base = Counter(f"s{s}" for s in order), {f"s{s}" for s in order[:least]}
+    workers.update(dict.fromkeys(job.flexible_servers, 1))
+    held = dict(zip(job.servers, job.gpus or (), strict=True))
+    kept = {server: gpus for server, gpus in held.items() if server in base}
+    return LoanedJob(
+        id=job.id,
+        servers=tuple(kept),
+        flexible_servers=(*(server for server in held if server not in base), *job.flexible_servers),
+        gpus=tuple(kept.values()),
+        workers=dict(workers),
+        min_workers=least,
+    )
 
 
 def spread_jobs(n: int, jobs: int, seed: int, reclaim: int, *, most: int = 8) -> Instance[ArylReclaim]:

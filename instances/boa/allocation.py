@@ -87,10 +87,15 @@ class BoaAllocation(ProblemData):
         return not self.rescales and (self.widths == "continuous" or self.heterogeneous)
 
     @property
-    def unsolved(self) -> str | None:
-        """Why no method solves the problem, `None` where the exact methods do."""
-        if self.rescales and self.widths == "continuous":
-            return "continuous widths with rescaling times are solved by no method: widths must be integer"
+    def real(self) -> bool:
+        """Whether widths are real numbers and rescaling takes time: the problem of Lemma 4.8 as it stands."""
+        return self.rescales and self.widths == "continuous"
+
+    @property
+    def only_exact(self) -> str | None:
+        """Why a method that chooses among whole widths does not take the problem, `None` where it does."""
+        if self.real:
+            return "continuous widths with rescaling times are solved by exact alone: widths must be integer here"
         return None
 
     @property

@@ -3,6 +3,7 @@
 from typing import TYPE_CHECKING, Any
 
 from models.aryl.exact import exact
+from models.aryl.front import Front, FrontPoint, pareto_front
 from models.aryl.literal import literal
 from models.aryl.placement import Placement, place_workers
 
@@ -11,6 +12,8 @@ if TYPE_CHECKING:
     from models.aryl.literal_reclaim import build_reclaim
 
 __all__ = [
+    "Front",
+    "FrontPoint",
     "Placement",
     "build_elastic",
     "build_knapsack",
@@ -18,6 +21,7 @@ __all__ = [
     "build_reclaim",
     "exact",
     "literal",
+    "pareto_front",
     "place_workers",
 ]
 

@@ -6,6 +6,7 @@ from instances import Answer, Options, Report, Solution
 from instances.aryl import ArylElastic, ArylReclaim
 from instances.method import method
 from models.aryl.knapsack import solve_knapsack
+from models.aryl.loss import solve_loss
 from models.aryl.mean_jct import solve_mean_jct
 from models.aryl.parameters import DEFAULTS, Parameters
 from models.aryl.reclaim import solve_reclaim
@@ -23,10 +24,13 @@ def exact(
     """Solve an instance to proven optimality, or as far as the time limit allows.
 
     `jct-reduction` by dynamic programming, `mean-jct` by an event-interval program, `aryl-reclaim` by decomposition and
-    branch and bound. Each begins from the solution `start`, and the result is never worse than that.
+    branch and bound, or by an integer program where losses differ or some workers may go. Each begins from the solution
+    `start`, and the result is never worse than that.
     """
     if isinstance(data, ArylReclaim):
         servers = None if start is None else start["servers"]
+        if not data.as_in_the_paper:
+            return solve_loss(data, options, report, servers)
         return solve_reclaim(data, options, report, servers, parameters.reclaim)
     if data.objective == "mean-jct":
         return solve_mean_jct(data, options, report, start, parameters.mean_jct)

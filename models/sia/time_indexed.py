@@ -97,8 +97,11 @@ class _TimeIndexed:
             starts = None if solved.x is None else self.model.read(solved.x)
             if starts is None or arrays.feasible(starts):
                 return self._result(solved, build_s)
-            use = arrays.use(starts)
-            self.covers += [cover_row(arrays, starts, int(t)) for t in np.flatnonzero(use > arrays.capacity)]
+            known = {row.key for row in self.covers}
+            covers = [cover_row(arrays, starts, int(t)) for t in np.flatnonzero(arrays.use(starts) > arrays.capacity)]
+            self.covers += [row for row in covers if row.key not in known]
+            if len(self.covers) == len(known):  # or else this would go on for ever
+                return self._result(replace(solved, termination="error", reason="HiGHS breaks a row"), build_s)
 
     def _refused(self, found: str, most: int) -> Answer:
         reason = f"the windows of its jobs hold {found}, more than {most:,}"

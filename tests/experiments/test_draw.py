@@ -27,7 +27,7 @@ def test_a_trace_is_written_as_its_reader_has_it(tmp_path):
     wanted = trace_cloud(TRACE, limit=7, durations="alibaba", shuffle=2, slowdown=0.9, delay_factor=2.0)
     assert load(file) == wanted
     assert wanted.data.throughput.default == 0.9
-    assert sorted(DRAWINGS) == ["eva-cloud"]
+    assert sorted(DRAWINGS) == ["boa-renting", "eva-cloud"]
 
 
 def test_jobs_of_table_7_in_the_simulator_with_a_method_in_the_place_of_full(tmp_path):

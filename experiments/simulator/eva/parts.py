@@ -9,6 +9,7 @@ import numpy as np
 
 from experiments.simulator.kernel import Event, Time
 from instances.eva import EvaCloud, TaskClass
+from instances.eva.cloud_work import work_seconds
 from instances.eva.learned import Observation
 
 ROUNDING = 1e-9  # Work is a float: a second that is so little too short for what is left is long enough.
@@ -168,8 +169,7 @@ def jobs_of(data: EvaCloud) -> list[CloudJobState]:
     found: list[CloudJobState] = []
     for job in sorted(data.jobs, key=lambda job: job.arrival_seconds):
         classes = [data.classes[places[name]] for name, k in job.tasks.items() for _ in range(k)]
-        speed = classes[0].iterations_per_second
-        work = job.duration_seconds if speed is None else int(job.duration_seconds * speed) / speed
+        work = work_seconds(job, classes[0])
         init = whole(max(c.init_seconds for c in classes))
         state = CloudJobState(len(found), job.id, whole(job.arrival_seconds), job.duration_seconds, work, init)
         state.tasks = [CloudTask(f"{job.id}/{i}", state, c, places[c.name]) for i, c in enumerate(classes)]

@@ -8,8 +8,9 @@ from math import floor
 import numpy as np
 
 from instances.eva.arrays import PackingArrays
-from models.eva.branch_and_price.node_program import NodeProgram, ProgramFailed, Relaxed
+from models.eva.branch_and_price.node_program import NodeProgram, Relaxed
 from models.eva.configuration import Configuration, missing
+from models.highs import SolveFailed
 
 ROUNDS = 2  # of pricing after each fixing
 
@@ -55,7 +56,7 @@ def dive(
                 relaxed = program.solve()
             if relaxed.short > 1e-6 or floor(relaxed.value + 0.5) >= ceiling:
                 return None
-    except ProgramFailed:  # the columns fixed are more than a decision allows
+    except SolveFailed:  # the columns fixed are more than a decision allows
         return None
     finally:
         program.fix({})

@@ -9,10 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from instances.eva.arrays import FloatArray, IntArray, PackingArrays
-from models.eva.branch_and_price.node_program import ProgramFailed
 from models.eva.branch_and_price.parameters import BranchAndPriceParameters
 from models.eva.branch_and_price.pricer import Priced, Prices
 from models.eva.configuration import Column
+from models.highs import SolveFailed
 
 LARGEST = 2**50  # Amounts are added up in 64-bit integers: larger ones are not listed.
 DEAREST = 2**40  # A dearer packing leaves too few digits to the duals.
@@ -66,7 +66,7 @@ class ListedPricer:
         worth = np.abs(value) @ self.arrays.count  # of all tasks, more than that of any pattern
         largest = max(1.0, float(worth.max(initial=0.0)), float(np.abs(target).max(initial=0.0)))
         if largest >= WORTH_LIMIT / 2:
-            raise ProgramFailed("the duals are too large for exact arithmetic")
+            raise SolveFailed("the duals are too large for exact arithmetic")
         return 2 ** max(0, floor(log2(WORTH_LIMIT / largest)) - 1)
 
     def worth(self, prices: Prices) -> FloatArray:

@@ -15,16 +15,12 @@ from instances.eva.arrays import FloatArray, IntArray, PackingArrays
 from models.eva.branch_and_price.pricer import Holding
 from models.eva.branch_and_price.proof import Decision, Kind
 from models.eva.configuration import Column
-from models.highs import LinearModel, rerun, solver
+from models.highs import LinearModel, reoptimize, solver
 
 DEAR = 10.0  # A task, or a unit of a decision, that is left out costs so many times the ceiling at first.
 DEARER = 1e3  # and so many times that where a linear program leaves something out all the same
 Aggregate = tuple[Kind, tuple[int, ...]]
 """What a decision is about: its kind and what it is of."""
-
-
-class ProgramFailed(RuntimeError):
-    """Failure of HiGHS to solve the linear program of a node."""
 
 
 @dataclass(frozen=True)
@@ -202,12 +198,12 @@ class NodeProgram:
 
     def value(self) -> float:
         """Solve the linear program from the last basis and give its value alone."""
-        self._run()
+        reoptimize(self._highs)
         return float(self._highs.getInfo().objective_function_value)
 
     def solve(self) -> Relaxed:
-        """Solve the linear program from the last basis. Raises ProgramFailed where HiGHS cannot."""
-        self._run()
+        """Solve the linear program from the last basis. Raises SolveFailed where HiGHS cannot."""
+        reoptimize(self._highs)
         solution = self._highs.getSolution()
         values, duals = np.array(solution.col_value), np.array(solution.row_dual)
         return Relaxed(
@@ -226,14 +222,6 @@ class NodeProgram:
         for p in self._shorts:
             self._highs.changeColCost(p, self._dear)
         return True
-
-    def _run(self) -> None:
-        status = rerun(self._highs)
-        if status != highspy.HighsModelStatus.kOptimal:
-            self._highs.clearSolver()
-            status = rerun(self._highs)
-        if status != highspy.HighsModelStatus.kOptimal:
-            raise ProgramFailed(f"the linear program ended as {self._highs.modelStatusToString(status)}")
 
 
 def spent_on(arrays: PackingArrays, of: Sequence[int]) -> BoolArray:

@@ -11,12 +11,12 @@ import numpy as np
 from instances import Options, Stopwatch
 from instances.eva.arrays import PackingArrays
 from instances.result import Termination, TracePoint
-from models.eva.branch_and_price.node_program import ProgramFailed
 from models.eva.branch_and_price.parameters import DEFAULTS, BranchAndPriceParameters
 from models.eva.branch_and_price.pricer import Pricer
 from models.eva.branch_and_price.proof import Proof
 from models.eva.branch_and_price.tree import Tree
 from models.eva.configuration import Column, Configuration, price
+from models.highs import SolveFailed
 from models.incumbent import Incumbent
 
 Report = Callable[[Configuration | None, int | None], None]
@@ -69,7 +69,7 @@ def branch_and_price(
     failure = None
     try:
         tree.run()
-    except ProgramFailed as error:
+    except SolveFailed as error:
         failure = str(error)
     if incumbent.solution is None or incumbent.objective is None:
         raise RuntimeError("every task alone is a packing")

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-import highspy
 import numpy as np
 from scipy import sparse
 
@@ -16,11 +15,7 @@ from models.eva.column_generation.parameters import LARGEST_COEFFICIENT
 from models.eva.column_generation.price_groups import PriceGroups
 from models.eva.column_generation.type_cuts import TypeCut
 from models.eva.configuration import Column
-from models.highs import LinearModel, add_columns, rerun, solver
-
-
-class MasterFailed(RuntimeError):
-    """Failure of HiGHS to solve the linear program, for numbers too far apart."""
+from models.highs import LinearModel, add_columns, reoptimize, solver
 
 
 @dataclass(frozen=True)
@@ -85,13 +80,8 @@ class RestrictedMaster:
         return min((left * u / w for w, u in zip(scale, unit, strict=True) if w), default=0.0)
 
     def solve(self) -> Relaxed:
-        """Solve the linear program from the last basis. Raises MasterFailed where HiGHS cannot."""
-        status = rerun(self._highs)
-        if status != highspy.HighsModelStatus.kOptimal:
-            self._highs.clearSolver()
-            status = rerun(self._highs)
-        if status != highspy.HighsModelStatus.kOptimal:
-            raise MasterFailed(f"the restricted master ended as {self._highs.modelStatusToString(status)}")
+        """Solve the linear program from the last basis. Raises SolveFailed where HiGHS cannot."""
+        reoptimize(self._highs)
         solution = self._highs.getSolution()
         duals = np.maximum(np.asarray(solution.row_dual), 0.0)
         scaled = zip(duals[self._classes :], self._scale, self.groups.unit, strict=True)

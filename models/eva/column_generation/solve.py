@@ -12,9 +12,9 @@ from instances import Options, Stopwatch
 from instances.eva.arrays import PackingArrays
 from models.eva.column_generation.outcome import Outcome
 from models.eva.column_generation.parameters import DEFAULTS, ColumnGenerationParameters
-from models.eva.column_generation.restricted_master import MasterFailed
 from models.eva.column_generation.search import Report, Search
 from models.eva.configuration import Column, Configuration, missing, price
+from models.highs import SolveFailed
 
 
 @dataclass(frozen=True)
@@ -110,6 +110,6 @@ def column_generation(
         for phase in [*START, *FIRST_ROUND, *(rounds - 1) * ROUND]:
             if phase.always or not search.over:
                 phase.take(search, phase.clock(search))
-    except MasterFailed as error:  # after the first packing: there is an incumbent and a bound
+    except SolveFailed as error:  # after the first packing: there is an incumbent and a bound
         failure = str(error)
     return search.outcome(failure)

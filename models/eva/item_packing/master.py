@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-import highspy
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
@@ -13,9 +12,8 @@ from scipy import sparse
 from instances import Options
 from instances.eva.arrays import FloatArray, PackingArrays
 from models.eva.branch_and_price.pricer import Pair
-from models.eva.column_generation.restricted_master import MasterFailed
 from models.eva.configuration import Column
-from models.highs import LinearModel, add_columns, rerun, solver
+from models.highs import LinearModel, add_columns, reoptimize, solver
 
 Mask = NDArray[np.bool_]
 PRIMAL = {"simplex_strategy": 4}  # New columns leave the last basis feasible for the primal simplex method.
@@ -127,13 +125,8 @@ class ItemMaster:
         self._forbidden = forbidden
 
     def solve(self) -> Relaxed:
-        """Solve from the last basis. Raises MasterFailed where HiGHS cannot."""
-        status = rerun(self._highs)
-        if status != highspy.HighsModelStatus.kOptimal:
-            self._highs.clearSolver()
-            status = rerun(self._highs)
-        if status != highspy.HighsModelStatus.kOptimal:
-            raise MasterFailed(f"the linear program over tasks ended as {self._highs.modelStatusToString(status)}")
+        """Solve from the last basis. Raises SolveFailed where HiGHS cannot."""
+        reoptimize(self._highs)
         solution = self._highs.getSolution()
         duals, values = np.asarray(solution.row_dual) * self._unit, np.asarray(solution.col_value)
         return Relaxed(

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from instances import Options
 from instances.eva.arrays import PackingArrays
-from models.eva.column_generation.restricted_master import MasterFailed
 from models.eva.column_generation.search import Report
 from models.eva.configuration import Configuration
 from models.eva.item_packing.parameters import DEFAULTS, ItemParameters
 from models.eva.item_packing.search import ItemOutcome, ItemSearch
+from models.highs import SolveFailed
 
 
 def pack_items(
@@ -35,7 +35,7 @@ def pack_items(
         search.relax()
         while not search.over and search.step():
             pass
-    except MasterFailed as error:
+    except SolveFailed as error:
         if search.incumbent.solution is None:
             raise
         failure = str(error)
