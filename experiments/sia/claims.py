@@ -11,6 +11,7 @@ from experiments.sia.statistics import figures, gain_shares, interval, middle, n
 
 BASELINES = ("ssf", "mmfs", "hived", "themis")
 ABLATION = ("sia-random-load", "sia-random", "sia-perfect", "sia-vc")
+LOCAL = ("local-hived", "local-sia-sliding", "local-sia-perfect")
 SECTION_6 = (
     *(*BASELINES, "gssf", "sia-sliding", "sia-persistence", "sia-perfect-arrivals", *ABLATION),
     *("sia-learned", "sia-learned-durations", "sia-learned-modes", "safe-ssf", "sia-fine"),
@@ -42,12 +43,28 @@ COMPARED_WITH_LEARNED = (
 def by_queues(outcomes: Sequence[Compared]) -> dict[int, list[Compared]]:
     found: dict[int, list[Compared]] = {}
     for outcome in outcomes:
-        found.setdefault(int(outcome.workload.split("-")[1]), []).append(outcome)
+        found.setdefault(int(outcome.workload.split("-")[-2]), []).append(outcome)
     return found
 
 
 def _holds(held: bool) -> Verdict:
     return "reproduced" if held else "differs"
+
+
+def figure_16(context: Context, outcomes: Sequence[Compared]) -> list[Claim]:
+    claims = []
+    for q, group in by_queues(outcomes).items():
+        note = f"{len(group)} simulations, servers of 8 GPUs; median of geometric means"
+        said = {name: middle(group, name, "geometric_speedup") for name in LOCAL}
+        late = {name: sum(figures(group, name, "total_slowdown")) / len(group) for name in LOCAL}
+        share = {name: sum(figures(group, name, "slowed_share")) / len(group) for name in LOCAL}
+        ours = ", ".join(f"{name.removeprefix('local-')} {said[name]:.2f} ({share[name]:.2%} slowed)" for name in LOCAL)
+        claims.append(Claim("Figure 16", f"speed-ups with locality, {q} queues", "sizable", ours, "no figure", note))
+        less = late["local-sia-sliding"] <= 0.1 * late["local-hived"]
+        ours = ", ".join(f"{name.removeprefix('local-')} {late[name]:.4g}" for name in LOCAL)
+        what = f"total slow-down, min, {q} queues"
+        claims.append(Claim("Figure 16", what, "SIA far less than HiveD*", ours, _holds(less), note))
+    return claims
 
 
 def figure_13(context: Context, outcomes: Sequence[Compared]) -> list[Claim]:

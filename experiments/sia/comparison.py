@@ -20,13 +20,26 @@ from pydantic import Field
 from experiments.harness.diary import Diary, Told
 from experiments.harness.task import Digests
 from experiments.simulator.measures import by_pool, summary
-from heuristics.sia import ONLINE, PLANNED, Decomposed, SlidingMaximum, replay, sia
+from heuristics.sia import (
+    ONLINE,
+    PLANNED,
+    Decomposed,
+    Perfect,
+    Predictor,
+    SlidingMaximum,
+    replay,
+    sia,
+    windows_in_slots,
+)
+from heuristics.sia.cells import SERVER_GPUS
 from heuristics.sia.learned import ArrivalModels, FinishedAlike, Persistence, sia_learned, train
+from heuristics.sia.local import LocalFcfs, LocalHived, LocalPolicy, LocalSia, replay_local
 from instances import Instance, Options, Stopwatch
 from instances.fields import Frozen
 from instances.options import OPTION_NAMES
 from instances.result import Termination, versions
 from instances.sia import SiaOracle, philly, synthetic, trace_instance
+from instances.sia.arrays import oracle_arrays
 from instances.sia.generators import four_queues
 
 TRAINING_DAYS = (28.0, 49.0)
@@ -37,6 +50,7 @@ DAYS, WARM_UP_DAYS = 14.0, 2.0
 LEAST_JOBS = 20
 QUANTILES = tuple(k / 100 for k in range(101))
 ORACLE_EFFORT = 10  # turns and nodes, which prove most half days within a second
+ORACLE_STARTS = 20_000  # starts in all windows, beyond which the oracle may take minutes and is not tried
 
 Make = Callable[[SiaOracle, int, Path | None], Mapping[str, float]]
 
@@ -61,6 +75,8 @@ def _learned(data: SiaOracle, trace: Path | None, **durations: Any) -> Mapping[s
 def _oracle(data: SiaOracle, trace: Path | None) -> Mapping[str, float]:
     from models.sia import exact  # with its compiled search, only where it is asked for
 
+    if oracle_arrays(data).starts > ORACLE_STARTS:
+        return {}
     found = exact(data, Options(effort=ORACLE_EFFORT))
     return found.solution["starts"] if found.status == "optimal" and found.solution is not None else {}
 
@@ -73,6 +89,14 @@ def _planned(name: str, data: SiaOracle, seed: int, trace: Path | None) -> Mappi
     return (PLANNED[name](data).solution or {})["starts"]
 
 
+def _local(data: SiaOracle, policy: LocalPolicy) -> Mapping[str, float]:
+    return {name: start for name, (start, _) in replay_local(data, policy).items()}
+
+
+def _local_sia(data: SiaOracle, predictor: Predictor) -> Mapping[str, float]:
+    return _local(data, LocalSia(predictor, windows_in_slots(data.slot_minutes)))
+
+
 POLICIES: Mapping[str, Make] = {
     **{name: partial(_online, name) for name in ONLINE},
     **{name: partial(_planned, name) for name in PLANNED},
@@ -82,6 +106,9 @@ POLICIES: Mapping[str, Make] = {
     "sia-learned-durations": lambda data, seed, trace: _learned(data, trace, quantile=0.9),
     "sia-learned-modes": lambda data, seed, trace: _learned(data, trace, quantile=None),
     "oracle": lambda data, seed, trace: _oracle(data, trace),
+    "local-hived": lambda data, seed, trace: _local(data, LocalHived()),
+    "local-sia-perfect": lambda data, seed, trace: _local_sia(data, Perfect(data.jobs)),
+    "local-sia-sliding": lambda data, seed, trace: _local_sia(data, SlidingMaximum()),
 }
 """The starts of all jobs under a policy; none where the oracle proves nothing."""
 
@@ -106,6 +133,24 @@ def philly_pools(trace: Path, per_mille: int, seed: int) -> Instance[SiaOracle]:
     )
 
 
+def local_sample(trace: Path, pools: int, seed: int) -> Instance[SiaOracle]:
+    """The sample with locality of section 6.4: widths rounded up to 1, 2, 4 or 8, pools of whole servers of 8 GPUs."""
+    whole = philly_sample(trace, pools, seed)
+    jobs = [job for job in whole.data.jobs if job.gpus <= SERVER_GPUS]
+    kept = {job.pool for job in jobs}
+    data = whole.data.model_copy(
+        update={
+            "pools": tuple(
+                pool.model_copy(update={"gpus": -(-pool.gpus // SERVER_GPUS) * SERVER_GPUS})
+                for pool in whole.data.pools
+                if pool.name in kept
+            ),
+            "jobs": tuple(job.model_copy(update={"gpus": 1 << (job.gpus - 1).bit_length()}) for job in jobs),
+        }
+    )
+    return Instance.of(SiaOracle.model_validate(data.model_dump()), whole.name, whole.source)
+
+
 def base_half_day(variant: str, seed: int) -> Instance[SiaOracle]:
     """Half a day of a synthetic workload, small enough for the oracle."""
     return synthetic(variant, seed, days=0.5)
@@ -114,6 +159,7 @@ def base_half_day(variant: str, seed: int) -> Instance[SiaOracle]:
 DRAWN: Mapping[str, Callable[..., Instance[SiaOracle]]] = {
     "philly": philly_sample,
     "philly-pools": philly_pools,
+    "philly-local": local_sample,
     "base": base_half_day,
     "four-queues": four_queues,
 }
@@ -166,7 +212,10 @@ class Comparison:
     def work(self, diary: Diary) -> Compared:
         drawn = DRAWN[self.draw]
         data = (drawn(*self.given) if self.trace is None else drawn(self.trace, *self.given)).data
-        base = _table(data, dict(zip((job.id for job in data.jobs), data.fcfs_starts, strict=True)))
+        if self.draw == "philly-local":
+            base = _table(data, _local(data, LocalFcfs()))
+        else:
+            base = _table(data, dict(zip((job.id for job in data.jobs), data.fcfs_starts, strict=True)))
         warm_up = self.warm_up_days * 1440 / data.slot_minutes
         figures, seconds = {}, {}
         for name in self.policies:

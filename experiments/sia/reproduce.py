@@ -15,6 +15,7 @@ from experiments.sia.pictures_of_section_6 import letter_values, metric_cdfs, or
 PHILLY = "philly.csv"
 SIMULATIONS = 100  # of four queues, as in Figure 13
 BY_QUEUES = {2: 12, 4: 30, 8: 6}
+LOCAL_BY_QUEUES = {2: 10, 4: 10, 8: 4}
 SEEDS = 4  # of each small workload
 TRAIN, TEST = (28.0, 80.0), (80.0, 108.0)
 SHORT_TRAIN, SHORT_TEST = (28.0, 49.0), (49.0, 63.0)
@@ -56,6 +57,19 @@ def _all_pools(context: Context) -> list[Comparison]:
 
 def _queues(context: Context) -> list[Comparison]:
     return [task for queues, count in BY_QUEUES.items() for task in simulations(context, queues, count)]
+
+
+def _local(context: Context) -> list[Comparison]:
+    trace = context.trace(PHILLY)
+    return [
+        Comparison("philly-local", (queues, seed), claims.LOCAL, WARM_UP_DAYS, trace, context.options)
+        for queues, count in LOCAL_BY_QUEUES.items()
+        for seed in range(1 if context.quick else count)
+    ]
+
+
+def _draw_16(path: Path, context: Context, outcomes: Sequence[Compared]) -> None:
+    letter_values(path, claims.by_queues(outcomes), claims.LOCAL)
 
 
 def _draw_14(path: Path, context: Context, outcomes: Sequence[Compared]) -> None:
@@ -101,4 +115,5 @@ EXPERIMENTS: tuple[Experiment, ...] = (
     Experiment("figure-14", "Figure 14: more and fewer queues", _queues, claims.figure_14, (PHILLY,), _draw_14),
     Experiment("figure-15a", "Figure 15a: the ablation", _queues, claims.figure_15a, (PHILLY,), _draw_15a),
     Experiment("figure-13", "Figure 13: four queues, many simulations", _four, claims.figure_13, (PHILLY,), _draw_13),
+    Experiment("figure-16", "Figure 16: locality", _local, claims.figure_16, (PHILLY,), _draw_16),
 )
