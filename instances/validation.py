@@ -21,14 +21,25 @@ def validated(model: type[M], content: Any, root: str = "data") -> M:
         return model.__pydantic_validator__.validate_python(content)
 
 
+class InvalidData(InputError):
+    """Bad values of a record that is made by itself; whoever knows the file or the flag that they are of says so."""
+
+    fault: ValidationError
+
+
 @contextmanager
 def input_errors(where: str = "", root: str = "") -> Iterator[None]:
     """A block whose validation errors become an InputError, of the file `where` and with paths from `root` on."""
     try:
         yield
-    except ValidationError as error:
-        line = _first_line(error, root)
-        raise InputError(f"{where}: {line}" if where else line) from None
+    except (ValidationError, InvalidData) as error:
+        fault = error.fault if isinstance(error, InvalidData) else error
+        line = _first_line(fault, root)
+        if where or root:
+            raise InputError(f"{where}: {line}" if where else line) from None
+        invalid = InvalidData(line)
+        invalid.fault = fault
+        raise invalid from None
 
 
 COMPARISONS = {
