@@ -68,15 +68,15 @@ def efficiency(path: Path, context: Context, curves: Sequence[Curve]) -> None:
 
 
 def bursts(path: Path, context: Context, curves: Sequence[Curve]) -> None:
-    """Pollux's mean completion time over BOA's at 120 GPUs, against C² of the times between arrivals."""
+    """Pollux's mean completion time over BOA's at equal bill, against C² of the times between arrivals."""
     figure, axes = _axes(1, 1)
     for objective, by_c2 in burst_factors(context, curves).items():
-        c2 = sorted(by_c2)
+        c2 = sorted(c for c, values in by_c2.items() if values)
         axes[0].plot(c2, [mean(by_c2[c]) for c in c2], marker="o", markersize=4, label=f"pollux-as-{objective}")
         for c in c2:
             axes[0].plot([c] * len(by_c2[c]), by_c2[c], ".", color="0.6", markersize=3, zorder=0)
     axes[0].axhline(1, color="0.7", linewidth=0.8, zorder=0)
-    axes[0].set(xlabel="C² of the times between arrivals", ylabel="mean JCT over BOA's, at 120 GPUs")
+    axes[0].set(xlabel="C² of the times between arrivals", ylabel="mean JCT over BOA's, at equal bill")
     axes[0].legend(frameon=False, fontsize=8)
     save_figure(figure, path)
 

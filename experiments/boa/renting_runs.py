@@ -24,6 +24,8 @@ OBJECTIVES = ("sum", "mean")
 BURSTS = (1.0, 2.65, 5.0, 10.0, 20.0)
 """C² of the times between arrivals."""
 SEEDS = range(3)
+AIMS_AT_120 = {"sum": (0.7,), "mean": (0.8,)}
+"""With these aims Pollux with autoscaling rents about 120 GPUs on newTrace."""
 QUICK_JOBS = 60
 HOUR = 3600.0
 
@@ -83,10 +85,12 @@ def fixed_widths(
     return Curve(policy, tuple(Simulation(file, policy, context.options) for file in files))
 
 
-def autoscaled(context: Context, trace: Path, objective: str, **said: Any) -> Curve:
+def autoscaled(
+    context: Context, trace: Path, objective: str, aims: Sequence[float] = EFFICIENCIES[1:-1], **said: Any
+) -> Curve:
     """Pollux with autoscaling, at several aims."""
     file = _workload(context, trace, **said)
-    policies = [f"pollux-as-{objective}-{c:g}" for c in _few(context, EFFICIENCIES)]
+    policies = [f"pollux-as-{objective}-{c:g}" for c in _few(context, aims)]
     return Curve(f"pollux-as-{objective}", tuple(Simulation(file, policy, context.options) for policy in policies))
 
 
@@ -115,6 +119,12 @@ def factors(slow: Curve, fast: Curve, what: str = "mean") -> list[float]:
     return found
 
 
+def budget_factors(dear: Curve, cheap: Curve) -> list[float]:
+    """How many times as many GPUs `dear` rents, at each of its completion times that `cheap` reaches."""
+    pairs = [(point.rented, cheap.rented_at(point.mean)) for point in dear.points]
+    return [rented / other for rented, other in pairs if other is not None]
+
+
 def ratio(over: float | None, under: float | None) -> float | None:
     """A ratio, where both are known."""
     return None if over is None or under is None else over / under
@@ -125,15 +135,13 @@ def bursts_of(context: Context) -> list[tuple[float, int]]:
     return [(c2, seed) for c2 in _few(context, BURSTS) for seed in (SEEDS[:1] if context.quick else SEEDS)]
 
 
-def burst_factors(context: Context, curves: Sequence[Curve], gpus: float = 120) -> dict[str, dict[float, list[float]]]:
-    """For each objective and C² the factors of Pollux's mean JCT over BOA's at so many GPUs, one a seed."""
+def burst_factors(context: Context, curves: Sequence[Curve]) -> dict[str, dict[float, list[float]]]:
+    """For each objective and C² the factors of Pollux's mean JCT over BOA's at equal bill, one a seed."""
     found: dict[str, dict[float, list[float]]] = {objective: {} for objective in OBJECTIVES}
     for place, (c2, _) in enumerate(bursts_of(context)):
         boa, *pollux = curves[3 * place : 3 * place + 3]
         for objective, curve in zip(OBJECTIVES, pollux, strict=True):
-            factor = ratio(curve.at(gpus), boa.at(gpus))
-            if factor is not None:
-                found[objective].setdefault(c2, []).append(factor)
+            found[objective].setdefault(c2, []).extend(factors(curve, boa))
     return found
 
 

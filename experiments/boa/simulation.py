@@ -8,7 +8,7 @@ from typing import Any
 
 from experiments.simulator.boa import RentingWorld
 from experiments.simulator.online import Online, Policies
-from heuristics.boa.online import ONLINE, CountingAcquisition, OneGpuEach
+from heuristics.boa.online import ONLINE, CountingAcquisition, OneGpuEach, OnHull
 from instances import Options
 from instances.boa import BoaAllocation, BoaRenting, poisson_renting
 from instances.boa.online import View, Widths, decision, snapshot
@@ -50,7 +50,7 @@ ONLINE_OF = {
         defaults=("exact", "acquiring-exact", "width-calculator", "pollux-sum", DEFAULT_AUTOSCALED),
         slow=tuple(name for name in ONLINE if name.startswith("pollux-as-") and name != DEFAULT_AUTOSCALED)
         + tuple(name for name in ONLINE if name.endswith("-genetic")),
-        hosts={"acquiring": CountingAcquisition},
+        hosts={"acquiring": CountingAcquisition, "hull": OnHull},
         bound=_bounds,
         example=partial(poisson_renting, 3, 0),
     )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from experiments.boa.renting_runs import Curve, Point, at, factors, fixed_widths, tasks_of, with_points
+from experiments.boa.renting_runs import Curve, Point, at, budget_factors, factors, fixed_widths, tasks_of, with_points
 from experiments.boa.reproduce import EXPERIMENTS, SMALL
 from experiments.harness.experiment import Context
 from experiments.simulator.simulated import Simulated
@@ -21,6 +21,7 @@ def test_two_curves_are_compared_at_equal_bills_and_only_where_both_are():
     assert factors(slow, fast) == [pytest.approx(2.0), pytest.approx(1.5)]
     assert factors(slow, fast, "p95") == factors(slow, fast)
     assert fast.rented_at(0.75) == pytest.approx(25)
+    assert budget_factors(slow, fast) == [pytest.approx(20 / 15), pytest.approx(40 / 20)]
     assert fast.at(31) is None
     assert at(1.0, []) is None
 

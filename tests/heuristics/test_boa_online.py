@@ -11,10 +11,10 @@ from experiments.simulator.simulation import Simulation
 from heuristics.boa.online import ONLINE, CountingAcquisition
 from heuristics.boa.online_genetic import GeneticParameters, GeneticSplit
 from heuristics.boa.online_kernels import efficiencies, split, splits
-from heuristics.boa.online_pollux import Pollux, PolluxParameters
+from heuristics.boa.online_pollux import Pollux, PolluxParameters, beyond
 from instances import Instance, Options
 from instances.boa import Points, Speedup, poisson_renting
-from instances.boa.online import Widths, decision
+from instances.boa.online import JobState, Widths, decision
 from models.boa import exact
 from tests.boa_renting_cases import HOUR, job_class, ran, workload
 
@@ -79,6 +79,27 @@ def test_the_lower_the_efficiency_aimed_at_the_more_is_rented_and_the_sooner_job
         assert abs(seen - aim) < 0.12
     assert found[0][0] < found[1][0]
     assert found[0][1] > found[1][1]
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_the_size_is_the_closest_of_all_sizes_though_not_all_are_looked_at(seed: int):
+    rng = np.random.default_rng(seed)
+    aim, names = rng.choice([0.5, 0.7, 0.9]), [c.name for c in DRAWN.data.classes]
+    pollux = Pollux(DRAWN.data, PolluxParameters(efficiency=aim))
+    pollux._believe(DRAWN.data.believed)
+    jobs = [JobState(f"j{i}", str(rng.choice(names)), 0.0, 0, 1.0) for i in range(int(rng.integers(1, 9)))]
+    speed = pollux._speed[[pollux._row[job.job_class, 0] for job in jobs]]
+    every = 64 * len(jobs)
+    for nodes in (0, 1, 3, 20):
+        pollux._nodes = nodes
+        gains = pollux._gains(jobs, speed, 600.0)
+        wanted = pollux._size(efficiencies(splits(gains, max(every, 4 * nodes)), speed, 4))
+        width = pollux._autoscaled(jobs, gains, speed)
+        assert pollux._nodes == wanted
+        assert width.sum() <= 4 * wanted
+    for least in (0.3, 0.9):
+        gpus = beyond(speed, least)
+        assert (efficiencies(splits(speed, every), speed, 1)[gpus + 1 :] <= least + 1e-9).all()
 
 
 def test_a_size_inside_the_band_is_left_alone_and_outside_it_is_the_closest():
