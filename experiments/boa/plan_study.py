@@ -22,7 +22,7 @@ SAMPLES = ("boa/newtrace.csv", *(f"boa/newtrace_{k}.csv" for k in range(2, 8)))
 BUDGETS = (82, 92, 112, 147)
 NEWTRACE_LOAD = 73.3
 AT = tuple(gpus / NEWTRACE_LOAD for gpus in BUDGETS)
-BETWEEN = (1.17, 1.2, 1.35, 1.75, 2.3)
+BETWEEN = (1.1, 1.17, 1.2, 1.35, 1.75, 2.3)
 """Further budgets of the exact plan, between which it is compared at equal bills."""
 IDEAL: dict[str, Any] = {"gpus_per_node": 1, "acquisition_seconds": 0.0}
 PLANS = ("exact", "acquiring-exact", "width-calculator")
