@@ -63,8 +63,8 @@ class ArylLoaning(Workload):
     back what it needs. A loaned GPU has `loaned_speed` of the speed of a training GPU; with `loaned_workers` `"slow"` a
     worker has as many GPUs there and is so much slower, with `"wide"` it has so many more GPUs and is as fast. A
     preempted job loses `preemption_seconds` beside its progress. Decisions are made at every event, or where there is a
-    `scheduling_period_seconds` at multiples of it and whenever the orchestrator acts. With `grouped` placement base and flexible workers share no loaned
-    server (section 5.3).
+    `scheduling_period_seconds` at multiples of it and whenever the orchestrator acts. With `grouped` placement base and
+    flexible workers share no loaned server (section 5.3).
     """
 
     problem: ClassVar[str] = "aryl-loaning"
