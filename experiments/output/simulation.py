@@ -38,6 +38,8 @@ OWN = {
     "mean_allocation": "held of them",
     "efficiency": "efficiency",
     "rescalings": "rescalings",
+    "preemptions": "preemptions",
+    "use": "use of training GPUs",
     "gap_to_bound": "gap to the bound",
 }
 """Columns of worlds that have them."""

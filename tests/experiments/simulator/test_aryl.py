@@ -76,14 +76,14 @@ class Watched:
         return self.policy.decide(view)
 
 
-@pytest.mark.parametrize("name", SEVERAL)
+EVENTS = {"heterogeneous_share": 0.5, "scheduling_period_seconds": 0.0, "scaling_loss": 0.1}
+WIDE = {"loaned_workers": "wide", "placement": "plain", "orchestrator_period_seconds": 500.0}
+
+
 @pytest.mark.parametrize(
-    "more",
-    [
-        {},
-        {"heterogeneous_share": 0.5, "scheduling_period_seconds": 0.0, "scaling_loss": 0.1},
-        {"loaned_workers": "wide", "placement": "plain", "orchestrator_period_seconds": 500.0},
-    ],
+    ("name", "more"),
+    [(name, {}) for name in SEVERAL]
+    + [(name, more) for name in ("sjf", "aryl-weighted", "aryl-threshold", "aryl") for more in (EVENTS, WIDE)],
 )
 def test_every_worker_is_where_it_may_be_and_every_law_holds(name: str, more: dict[str, Any]):
     data = busy(SEVERAL.index(name), **more)
