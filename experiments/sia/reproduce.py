@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from experiments.harness.experiment import Context, Experiment
@@ -13,6 +14,14 @@ from experiments.sia.comparison import WARM_UP_DAYS, Compared, Comparison
 from experiments.sia.pictures_of_section_6 import letter_values, metric_cdfs, oracle_gains, speedup_quantiles
 
 PHILLY = "philly.csv"
+VALUE = (
+    "sia-sliding",
+    "sia-persistence",
+    "sia-perfect-arrivals",
+    "sia-perfect",
+    "sia-learned",
+    "sia-learned-durations",
+)
 SIMULATIONS = 100  # of four queues, as in Figure 13
 BY_QUEUES = {2: 12, 4: 30, 8: 6}
 LOCAL_BY_QUEUES = {2: 10, 4: 10, 8: 4}
@@ -101,7 +110,7 @@ def _four(context: Context) -> list[Comparison]:
 
 
 def _valued(context: Context) -> list[Comparison]:
-    return simulations(context, 4, BY_QUEUES[4])
+    return [replace(task, policies=VALUE) for task in simulations(context, 4, BY_QUEUES[4])]
 
 
 BOTH = (PHILLY, "philly_pool_nodes.csv")
