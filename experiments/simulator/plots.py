@@ -100,7 +100,7 @@ def _axes(width: float, height: float) -> tuple[Figure, Axes]:
     figure = Figure(figsize=(width, height), layout="constrained")
     axes = figure.subplots()
     # more curves than colours: the next ones are dashed, then dotted
-    axes.set_prop_cycle(cycler(linestyle=["-", "--", ":"]) * cycler(color=[f"C{i}" for i in range(10)]))
+    axes.set_prop_cycle(cycler(linestyle=["-", "--", ":"]) * cycler(color=mpl.color_sequences["tab10"]))
     return figure, axes
 
 
