@@ -11,7 +11,20 @@ import typer
 from experiments.entry import run_app
 from instances.result import versions
 
-COMMANDS = ("check", "draw", "gap_study", "list", "pareto", "reproduce", "schema", "solve", "simulate", "verify")
+COMMANDS = (
+    "check",
+    "draw",
+    "gap_study",
+    "library",
+    "list",
+    "pareto",
+    "reproduce",
+    "schema",
+    "score",
+    "solve",
+    "simulate",
+    "verify",
+)
 GROUPS = ("draw",)  # commands of commands
 
 

@@ -15,16 +15,14 @@ from instances.text import shown
 M = TypeVar("M", bound=BaseModel)
 
 
+class RecordError(InputError):
+    """What is wrong with a record, which does not know what file it is of."""
+
+
 def validated(model: type[M], content: Any, root: str = "data") -> M:
     """The `model` that `content` describes. Raises InputError with the path from `root` on."""
     with input_errors(root=root):
         return model.__pydantic_validator__.validate_python(content)
-
-
-class InvalidData(InputError):
-    """Bad values of a record that is made by itself; whoever knows the file or the flag that they are of says so."""
-
-    fault: ValidationError
 
 
 @contextmanager
@@ -32,14 +30,13 @@ def input_errors(where: str = "", root: str = "") -> Iterator[None]:
     """A block whose validation errors become an InputError, of the file `where` and with paths from `root` on."""
     try:
         yield
-    except (ValidationError, InvalidData) as error:
-        fault = error.fault if isinstance(error, InvalidData) else error
-        line = _first_line(fault, root)
-        if where or root:
-            raise InputError(f"{where}: {line}" if where else line) from None
-        invalid = InvalidData(line)
-        invalid.fault = fault
-        raise invalid from None
+    except ValidationError as error:
+        line = _first_line(error, root)
+        raise (InputError(f"{where}: {line}") if where else RecordError(line)) from None
+    except RecordError as error:
+        if not where:
+            raise
+        raise InputError(f"{where}: {error}") from None
 
 
 COMPARISONS = {

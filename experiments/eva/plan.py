@@ -14,7 +14,8 @@ HOURS = 730  # of a month, as clouds bill it
 def plan(data: EvaPacking, solution: Mapping[str, Any]) -> Iterator[str]:
     """One line a group of instances of one type and content, and the bill."""
     kinds, bill = {kind.name: kind for kind in data.instance_types}, 0.0
-    for group in solution["instances"]:
+    dearest_first = sorted(solution["instances"], key=lambda group: (-kinds[group["type"]].usd_per_hour, group["type"]))
+    for group in dearest_first:
         number, price = group.get("count", 1), kinds[group["type"]].usd_per_hour
         tasks = ", ".join(f"{shown(task)} x {n}" if n > 1 else shown(task) for task, n in group["tasks"].items())
         bill += number * price

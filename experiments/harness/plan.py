@@ -70,10 +70,14 @@ def sets_at(
     Where some are named they are of `problems` alone, and called by one of `names`, in which `*` stands for anything.
     Raises InputError for an unknown problem or set, and where no instance is left.
     """
+    return chosen_sets(from_paths(paths, ("all",)) if paths else reference_sets(quick), problems, names)
+
+
+def chosen_sets(sets: list[InstanceSet], problems: Sequence[str], names: Sequence[str]) -> list[InstanceSet]:
+    """The sets of `problems` and with `names`, where some are said. Raises InputError where none is left."""
     for problem in problems:
         if problem not in PROBLEMS:
             raise InputError(f"--problem: must be one of {', '.join(PROBLEMS)}, got {problem!r}")
-    sets = from_paths(paths, ("all",)) if paths else reference_sets(quick)
     if problems:
         sets = [s for s in sets if s.instances[0].problem in problems]
         if not sets:

@@ -11,6 +11,7 @@ from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
 from typing import Any
+from urllib.parse import quote
 
 from experiments.harness.lock import CAN_LOCK, locked
 from experiments.harness.task import Digests, R, Task
@@ -115,6 +116,18 @@ class Store:
 
     def _useless(self, error: Exception) -> InputError:
         return InputError(f"{self.path}: cannot be used as a store of results: {error}")
+
+
+def read_outcomes(path: Path) -> list[str]:
+    """The outcomes in the store at `path`, as they were written. Raises InputError where it is none."""
+    try:
+        database = sqlite3.connect(f"file:{quote(str(path))}?mode=ro", uri=True)
+        try:
+            return [text for (text,) in database.execute("SELECT outcome FROM runs ORDER BY what, how, options")]
+        finally:
+            database.close()
+    except sqlite3.Error as error:
+        raise InputError(f"{path}: cannot be used as a store of results: {error}") from error
 
 
 def _locked(folder: Path) -> int | None:

@@ -66,9 +66,9 @@ def print_tables(rows: Sequence[Row], scored: Sequence[Scored]) -> None:
     """The answer, then one table a problem; on a narrow terminal one a set, so that no name and number is cut."""
     narrow = out.width < NARROW
     for answer in answers(scored):
-        out.print(answer.headline, style="bold", soft_wrap=False)
+        print_rich(answer.headline, "bold")
         for finding in answer.findings:
-            out.print(f"  {finding}", soft_wrap=False)
+            print_rich(f"  {finding}")
     out.print()
     for problem in dict.fromkeys(row.problem for row in rows):
         here = [row for row in rows if row.problem == problem]
@@ -80,10 +80,9 @@ def print_tables(rows: Sequence[Row], scored: Sequence[Scored]) -> None:
         else:
             _print_table(here, narrow)
         out.print()
-    out.print(
+    print_rich(
         "gap to optimum: |objective - optimum| / |optimum|; to bound: where no optimum is proven; "
-        "proven: solutions that meet the best bound, to 1e-6; CPU s: mean a run",
-        soft_wrap=False,
+        "proven: solutions that meet the best bound, to 1e-6; CPU s: mean a run"
     )
 
 

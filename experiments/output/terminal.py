@@ -48,10 +48,10 @@ def follow(
             yield i, outcome
 
 
-def print_rich(table: Table) -> None:
-    """A table on standard output, without blanks at the ends of its lines."""
+def print_rich(content: Table | str, style: str | None = None) -> None:
+    """A table, or text in lines of the terminal's width, on standard output, without blanks at the ends of lines."""
     with out.capture() as captured:
-        out.print(table)
+        out.print(content, style=style, soft_wrap=not isinstance(content, str))
     for text in captured.get().splitlines():
         print(text.rstrip())
 

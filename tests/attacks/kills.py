@@ -27,11 +27,12 @@ from tests.commands import ROOT
 COMMANDS = {
     "solve": "solve {work}/many --method tests.user_heuristics:takes_a_while --method no-packing --jobs 2",
     "gap_study": "gap_study {work}/many --method tests.user_heuristics:takes_a_while --jobs 2",
-    "pareto": "pareto {work}/budget.json --points 12 --method randomised --jobs 2",
-    "simulate": "simulate --workload base --days 0.1 --seeds 4 --policy gssf --policy sia-vc --jobs 2",
+    "pareto": "pareto {work}/budget.json --points 60 --method randomised --jobs 2",
+    "simulate": "simulate --workload base --days 0.1 --seeds 30 --policy gssf --policy sia-vc --jobs 2",
     "reproduce": "reproduce eva --quick --jobs 2",
 }
 GONE_S = 10.0  # within which the processes of a killed command have ended
+LOADS_S, WORKS_S = 6.0, 1.0  # a command is killed within so long of its start, or of a run that it has just kept
 SEED = 7
 
 
@@ -59,7 +60,7 @@ def main() -> None:
             print(f"{name}: {attacked(COMMANDS[name], Path(work), kills, random.Random(SEED))}", flush=True)
 
 
-def prepare(work: Path, instances: int = 12) -> None:
+def prepare(work: Path, instances: int = 60) -> None:
     """Instances to solve."""
     for folder in ("many", "temporary"):
         (work / folder).mkdir()
@@ -71,15 +72,10 @@ def prepare(work: Path, instances: int = 12) -> None:
 def attacked(command: str, work: Path, kills: int, rng: random.Random) -> Tally:
     """Kill `command` so often, at moments between its start and what is left of its work, and let it end at last."""
     tally = Tally()
-    expected: float | None = None
     kept: dict[tuple[str, str], str] = {}
     for _ in range(kills):
-        process, begun = start(command, work), time.monotonic()
-        until = begun + rng.uniform(0.0, 20.0 if expected is None else expected)
-        while process.poll() is None and time.monotonic() < until:
-            time.sleep(0.01)
-        if process.poll() is not None:  # it was done sooner: there is nothing left to interrupt but its start
-            expected = min(expected or 20.0, time.monotonic() - begun)
+        process = start(command, work)
+        _some_moment(process, work, len(kept), rng)
         process.send_signal(signal.SIGKILL)
         process.wait()
         tally.kills += 1
@@ -93,6 +89,17 @@ def attacked(command: str, work: Path, kills: int, rng: random.Random) -> Tally:
     return tally
 
 
+def _some_moment(process: subprocess.Popen[bytes], work: Path, kept: int, rng: random.Random) -> None:
+    """Wait until a random moment of the start, one time of four, or of the work once a further run has been kept."""
+    until = time.monotonic() + rng.uniform(0.0, LOADS_S)
+    if rng.random() < 0.75:
+        while process.poll() is None and len(_rows(work)) <= kept:
+            time.sleep(0.05)
+        until = time.monotonic() + rng.uniform(0.0, WORKS_S)
+    while process.poll() is None and time.monotonic() < until:
+        time.sleep(0.01)
+
+
 def start(command: str, work: Path) -> subprocess.Popen[bytes]:
     words = command.format(work=work).split()
     environment = {**os.environ, "PYTHONPATH": str(ROOT), "TMPDIR": str(work / "temporary")}
@@ -103,19 +110,24 @@ def start(command: str, work: Path) -> subprocess.Popen[bytes]:
 
 def seen(work: Path, before: dict[tuple[str, str], str], tally: Tally) -> dict[tuple[str, str], str]:
     """What is kept now, against what was kept before and what was told of."""
-    now: dict[tuple[str, str], str] = {}
-    file = work / "out" / "runs.sqlite"
-    if file.exists():
-        database = sqlite3.connect(file)
-        rows = database.execute("SELECT key, options, outcome FROM runs").fetchall() if _has_runs(database) else []
-        now = {(key, options): outcome for key, options, outcome in rows}
-        database.close()
+    now = _rows(work)
     lines = (work / "told.txt").read_text().splitlines()
     told = {line.partition("] ")[2] for line in lines if line.startswith("[") and line.count("] ")}
     tally.lost += max(0, len(told) - len(now)) + sum(key not in now for key in before)
     tally.changed += sum(now.get(key, text) != text for key, text in before.items())
     tally.kept_at.append(len(now))
     return now
+
+
+def _rows(work: Path) -> dict[tuple[str, str], str]:
+    """The outcomes that are kept."""
+    file = work / "out" / "runs.sqlite"
+    if not file.exists():
+        return {}
+    database = sqlite3.connect(file, timeout=60)
+    rows = database.execute("SELECT key, options, outcome FROM runs").fetchall() if _has_runs(database) else []
+    database.close()
+    return {(key, options): outcome for key, options, outcome in rows}
 
 
 def _has_runs(database: sqlite3.Connection) -> bool:

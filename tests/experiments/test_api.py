@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from experiments import library
+from experiments import api
 from experiments.papers import PLOTS
 from instances import Answer, InputError, Options, conclude, save
 from instances.aryl import figure_5, table_2
@@ -24,7 +24,7 @@ from tests.commands import ROOT, python, workers_copied
 SCRIPT = """
 import sys
 print("loaded", file=sys.stderr)
-from experiments.library import study
+from experiments.api import study
 from heuristics.eva import no_packing
 from instances.eva import table_3
 def mine(data):
@@ -34,7 +34,7 @@ print(table[["method", "gap_to_optimum", "status"]].to_csv(index=False, float_fo
 """
 SLOW = """
 import time
-from experiments.library import solve
+from experiments.api import solve
 from heuristics.eva import no_packing
 from instances.eva import table_3
 print("started", flush=True)
@@ -83,16 +83,16 @@ def test_what_an_interrupt_cuts_short_is_the_result(monkeypatch: pytest.MonkeyPa
         raise KeyboardInterrupt
         yield
 
-    monkeypatch.setattr(library, "as_finished", interrupted)
-    assert library.solve(example) is kept
+    monkeypatch.setattr(api, "as_finished", interrupted)
+    assert api.solve(example) is kept
 
 
 def test_finished_runs_are_kept_in_a_folder_and_not_repeated(tmp_path: Path):
     save(table_3(), tmp_path / "three.json")
     with workers_copied():
-        first = library.study(tmp_path / "three.json", "no-packing", folder=tmp_path / "out")
-        again = library.study(table_3().data, eva.exact)
-        second = library.study(tmp_path, ["no-packing"], folder=tmp_path / "out", resume=True)
+        first = api.study(tmp_path / "three.json", "no-packing", folder=tmp_path / "out")
+        again = api.study(table_3().data, eva.exact)
+        second = api.study(tmp_path, ["no-packing"], folder=tmp_path / "out", resume=True)
     assert first["method"].tolist() == ["exact", "no-packing"] == second["method"].tolist()
     assert second["solve_s"].tolist() == first["solve_s"].tolist()  # the very runs
     assert again[["instance", "method", "objective"]].to_numpy().tolist() == [["data", "exact", 12.8]]
@@ -101,7 +101,7 @@ def test_finished_runs_are_kept_in_a_folder_and_not_repeated(tmp_path: Path):
 
 def test_simulations_are_rows():
     with workers_copied():
-        rows = library.simulate(synthetic("base", 0, days=0.05), "gssf")
+        rows = api.simulate(synthetic("base", 0, days=0.05), "gssf")
     assert rows["policy"].tolist() == ["fcfs", "gssf"]
     assert rows["mean_jct_h"].notna().all()
 
@@ -109,14 +109,14 @@ def test_simulations_are_rows():
 @pytest.mark.parametrize(
     ("call", "line"),
     [
-        (lambda: library.study(3), "instances: must be an instance, its data or a file, got int"),
-        (lambda: library.study("nowhere.json"), "nowhere.json: No such file or directory"),
-        (lambda: library.study(table_3(), "no"), "method: must be all, "),
-        (lambda: library.study(table_3(), [3]), "methods: must be names or functions, got int"),
-        (lambda: library.study(table_3(), jobs=1, gap=2.0), "gap: must be in [0, 1), got 2.0"),
-        (lambda: library.study(table_3(), resume=True), "resume: needs a folder"),
-        (lambda: library.simulate(table_3()), "eva-table-3: the simulator runs "),
-        (lambda: library.plot(table_3(), {"widths": {}}), "plot: eva-table-3: the solution is not of the form"),
+        (lambda: api.study(3), "instances: must be an instance, its data or a file, got int"),
+        (lambda: api.study("nowhere.json"), "nowhere.json: No such file or directory"),
+        (lambda: api.study(table_3(), "no"), "method: must be all, "),
+        (lambda: api.study(table_3(), [3]), "methods: must be names or functions, got int"),
+        (lambda: api.study(table_3(), jobs=1, gap=2.0), "gap: must be in [0, 1), got 2.0"),
+        (lambda: api.study(table_3(), resume=True), "resume: needs a folder"),
+        (lambda: api.simulate(table_3()), "eva-table-3: the simulator runs "),
+        (lambda: api.plot(table_3(), {"widths": {}}), "plot: eva-table-3: the solution is not of the form"),
     ],
 )
 def test_what_is_wrong_is_one_line(call, line: str):
@@ -138,7 +138,7 @@ SOLVED = [
 
 @pytest.mark.parametrize(("example", "method"), SOLVED)
 def test_every_kind_of_solution_has_a_picture(example, method, tmp_path: Path):
-    figure = library.plot(example, method(example.data), tmp_path / "plan.svg")
+    figure = api.plot(example, method(example.data), tmp_path / "plan.svg")
     drawn = [p for axes in figure.axes for p in (*axes.patches, *axes.collections)]
     assert len(drawn) > 1
     assert (tmp_path / "plan.svg").read_text().startswith("<?xml")
