@@ -9,8 +9,10 @@ from typing import Any
 from instances.aryl import (
     ArylElastic,
     ArylLoaning,
+    ArylPlacement,
     ArylReclaim,
     check_elastic,
+    check_placement,
     check_reclaim,
     prove_elastic,
     prove_reclaim,
@@ -50,6 +52,7 @@ PROBLEMS: dict[str, Problem] = {
     "boa-allocation": Problem(BoaAllocation, check_allocation, prove_allocation),
     "aryl-elastic": Problem(ArylElastic, check_elastic, prove_elastic),
     "aryl-reclaim": Problem(ArylReclaim, check_reclaim, prove_reclaim),
+    "aryl-placement": Problem(ArylPlacement, check_placement),
     "sia-oracle": Problem(SiaOracle, check_oracle),
 }
 WORKLOADS: dict[str, type[Workload]] = {data.problem: data for data in (EvaCloud, BoaRenting, ArylLoaning)}

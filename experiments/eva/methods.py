@@ -51,6 +51,8 @@ def _unfit_round(data: EvaReconfiguration) -> str | None:
     return None
 
 
+PLANS = {"eva-packing": "experiments.eva.plan:plan"}
+PLOTS = {"eva-packing": "experiments.eva.plot:packing"}
 BUILDERS = {
     "eva-packing": "models.eva:build_literal",
     "eva-reconfiguration": "models.eva.reconfiguration:build_literal_reconfiguration",

@@ -12,8 +12,9 @@ import pandas as pd
 from experiments.harness.apply import apply
 from experiments.harness.diary import Diary, Told
 from experiments.harness.entry import Entry
-from experiments.harness.own import resolve
+from experiments.harness.own import own_function
 from experiments.harness.task import Digests
+from experiments.harness.users_modules import users_first
 from experiments.papers import METHODS, ONLINE
 from experiments.simulator.kernel import simulate
 from experiments.simulator.online import Moments, Online
@@ -88,7 +89,8 @@ class Simulation:
         found = {
             "jobs": _columns(world.jobs_table()),
             "timeline": _columns(world.timeline_table()),
-            "totals": world.totals(),
+            "lives": _columns(world.lives_table()) if hasattr(world, "lives_table") else {},
+            "totals": world.totals() | (policy.totals() if hasattr(policy, "totals") else {}),
             "decisions": _columns(pd.DataFrame(decisions)),
             "cpu_s": clock.cpu_s,
         }
@@ -138,7 +140,9 @@ class Simulation:
 
     def _own(self, online: Online, data: ProblemData, solving: list[Replan]) -> Policy[Any, Any]:
         """The policy that the user's function makes of a copy of the data; of one that returns a solution, a method."""
-        made = resolve(self.policy, what="policy")(data.model_copy(deep=True))
+        make = own_function(self.policy, what="policy")
+        with users_first():
+            made = make(data.model_copy(deep=True))
         if isinstance(made, Mapping | Answer | Result):
             entries = dict.fromkeys(online.problems, Entry(self.policy, self.policy))
             return self._replanned(online, entries, online.fallback(), solving)
@@ -197,7 +201,7 @@ def chosen_policies(
     known = {problem: policy_names(problem) for problem in worlds}
     for name in [*(given or ()), *([baseline] if baseline else ())]:
         if ":" in name:
-            resolve(name, what="policy")  # before anything is run
+            own_function(name, what="policy")  # before anything is run
         elif name != "all" and not any(name in names for names in known.values()):
             names = list(dict.fromkeys(name for names in known.values() for name in names))
             raise InputError(f"policy: must be all, {', '.join(names)} or package.module:function, got {name!r}")

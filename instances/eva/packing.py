@@ -6,8 +6,10 @@ from collections.abc import Collection, Mapping, Sequence
 from math import gcd
 from typing import Annotated, ClassVar, Literal, Self
 
-from pydantic import Field, model_validator
+import pandas as pd
+from pydantic import BeforeValidator, Field, model_validator
 
+from instances.eva.frames import packing_content
 from instances.fields import (
     LARGEST,
     Frozen,
@@ -18,12 +20,13 @@ from instances.fields import (
     ProblemData,
     Sense,
     Share,
+    plain_mapping,
     refuse,
     refuse_duplicates,
     steps,
 )
 
-Amounts = Mapping[Name, NonNegative]
+Amounts = Annotated[Mapping[Name, NonNegative], BeforeValidator(plain_mapping)]
 Demands = Mapping[Name, Amounts]
 Objective = Literal["cost", "net-saving"]
 DEFAULT = "default"
@@ -85,6 +88,29 @@ class PackedTasks(ProblemData):
     instance_types: Annotated[tuple[InstanceType, ...], Field(min_length=1)]
     tasks: Annotated[tuple[Task, ...], Field(min_length=1)]
     throughput: Throughput | None = None
+
+    @classmethod
+    def from_frames(
+        cls,
+        tasks: pd.DataFrame,
+        types: pd.DataFrame,
+        *,
+        throughput: pd.DataFrame | None = None,
+        default_throughput: float = 1.0,
+        objective: Objective = "cost",
+    ) -> Self:
+        """The packing of two tables. Raises InputError, one line with the table, the row and the value.
+
+        Parameters:
+
+        - `types`: one row an instance type: its name in a column `name` or in the index, its price in `usd_per_hour`, a
+          `family` where demands differ by it, and a column of amounts for each resource.
+        - `tasks`: one row a task, or `count` identical ones: `workload`, a column or the index, perhaps `job` and
+          `tasks_in_job`, the demand in columns called like the resources of `types`, and `cpu@p3` for the demand of
+          `cpu` on the family `p3`. Rows of one workload, job and demand are added up.
+        - `throughput`: of the workload of each row beside that of each column, for `objective="net-saving"`.
+        """
+        return cls.model_validate(packing_content(tasks, types, throughput, default_throughput, objective))
 
     @property
     def families(self) -> tuple[str, ...]:
