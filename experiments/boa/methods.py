@@ -45,6 +45,7 @@ def _unfit_heuristic(data: BoaAllocation) -> str | None:
     return _unfit_types(data) or _endless(data) or oversize(data)
 
 
+PLOTS = {"boa-allocation": "experiments.boa.plot:widths"}
 BUILDERS = {"boa-allocation": "models.boa:build_literal"}
 CERTIFIERS = {"boa-allocation": "models.boa.certificate:certificate"}
 METHODS: dict[str, tuple[Entry, ...]] = {
