@@ -15,10 +15,14 @@ from instances.text import shown
 M = TypeVar("M", bound=BaseModel)
 
 
+class RecordError(InputError):
+    """What is wrong with a record, which does not know what file it is of."""
+
+
 def validated(model: type[M], content: Any, root: str = "data") -> M:
     """The `model` that `content` describes. Raises InputError with the path from `root` on."""
     with input_errors(root=root):
-        return model.model_validate(content)
+        return model.__pydantic_validator__.validate_python(content)
 
 
 @contextmanager
@@ -28,7 +32,11 @@ def input_errors(where: str = "", root: str = "") -> Iterator[None]:
         yield
     except ValidationError as error:
         line = _first_line(error, root)
-        raise InputError(f"{where}: {line}" if where else line) from None
+        raise (InputError(f"{where}: {line}") if where else RecordError(line)) from None
+    except RecordError as error:
+        if not where:
+            raise
+        raise InputError(f"{where}: {error}") from None
 
 
 COMPARISONS = {

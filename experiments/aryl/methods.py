@@ -1,4 +1,4 @@
-"""Methods for Aryl's elastic jobs and loaned servers."""
+"""Methods for Aryl's elastic jobs, loaned servers and placement."""
 
 from __future__ import annotations
 
@@ -10,6 +10,8 @@ LITERAL_JOBS = 5
 """With more jobs the literal mean-JCT program takes a minute and more."""
 LITERAL_ROWS = 600
 """With more pairs of a job and a server the literal reclaiming program may take a minute and more."""
+LITERAL_PAIRS = 400
+"""With more pairs of a job and a server the literal placement program may take a minute and more."""
 LITERAL_ITEMS = 20_000
 """With more binaries of allocations, or more rows of reclaiming, a literal model is not built."""
 ELASTIC_STARTS = (
@@ -61,6 +63,21 @@ def _unfit_equal_split(data: Any) -> str | None:
     return too_many_steps(data)
 
 
+def _unfit_placement_exact(data: Any) -> str | None:
+    from models.aryl.placement import too_many_patterns
+
+    return too_many_patterns(data)
+
+
+def _unfit_placement_literal(data: Any) -> str | None:
+    pairs = len(data.jobs) * len(data.servers)
+    return f"{pairs:,} pairs of a job and a server, more than {LITERAL_ITEMS:,}" if pairs > LITERAL_ITEMS else None
+
+
+def _costly_placement_literal(data: Any) -> bool:
+    return len(data.jobs) * len(data.servers) > LITERAL_PAIRS
+
+
 def _pairs(data: Any) -> int:
     return sum(len(job.needs()[0]) for job in data.jobs)
 
@@ -74,8 +91,13 @@ def _costly_reclaim_literal(data: Any) -> bool:
     return _pairs(data) > LITERAL_ROWS
 
 
-BUILDERS = {"aryl-elastic": "models.aryl:build_elastic", "aryl-reclaim": "models.aryl:build_reclaim"}
-CERTIFIERS = dict.fromkeys(BUILDERS, "models.aryl.certificate:certificate")
+PLOTS = {"aryl-elastic": "experiments.aryl.plot:elastic", "aryl-reclaim": "experiments.aryl.plot:reclaim"}
+BUILDERS = {
+    "aryl-elastic": "models.aryl:build_elastic",
+    "aryl-reclaim": "models.aryl:build_reclaim",
+    "aryl-placement": "models.aryl:build_placement",
+}
+CERTIFIERS = dict.fromkeys(("aryl-elastic", "aryl-reclaim"), "models.aryl.certificate:certificate")
 FRONTS = {"aryl-reclaim": "experiments.aryl.front:print_front"}
 METHODS: dict[str, tuple[Entry, ...]] = {
     "aryl-elastic": (
@@ -99,5 +121,10 @@ METHODS: dict[str, tuple[Entry, ...]] = {
         Entry("reclaim-gpu-fraction", "heuristics.aryl:reclaim_gpu_fraction"),
         Entry("reclaim-scf", "heuristics.aryl:reclaim_scf"),
         Entry("reclaim-random", "heuristics.aryl:reclaim_random"),
+    ),
+    "aryl-placement": (
+        Entry("exact", "models.aryl:exact", _unfit_placement_exact, starts=("best-fit-decreasing",)),
+        Entry("literal", "models.aryl:literal", _unfit_placement_literal, _costly_placement_literal),
+        Entry("best-fit-decreasing", "heuristics.aryl:best_fit_decreasing"),
     ),
 }

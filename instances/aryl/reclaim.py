@@ -70,10 +70,23 @@ class ArylReclaim(ProblemData):
     def unit(self) -> str:
         return "preempted jobs" if self.objective == "preempted-jobs" else "GPU-hours"
 
-    @property
-    def as_in_the_paper(self) -> bool:
-        """Whether jobs are counted, and one is preempted with any server of its base workers."""
-        return self.objective == "preempted-jobs" and all(job.min_workers is None for job in self.jobs)
+    def as_in_the_paper(self) -> ArylReclaim | None:
+        """The same problem by the paper's rule, under which a job is preempted with any of its servers.
+
+        `None` where losses differ, or a job may lose some of its workers and not all.
+        """
+        if self.objective != "preempted-jobs":
+            return None
+        jobs = []
+        for job in self.jobs:
+            workers, spare = job.needs()
+            every = sum(workers.values())
+            if 0 < spare < every:
+                return None
+            jobs.append(LoanedJob(id=job.id, servers=tuple(workers) if spare < every else ()))
+        if all(job.min_workers is None for job in self.jobs):
+            return self
+        return self.model_copy(update={"jobs": tuple(jobs)})
 
     def losses(self) -> tuple[Fraction, ...]:
         """What the preemption of each job costs, exactly: 1, or its GPU-hours."""

@@ -5,24 +5,23 @@ from typing import TYPE_CHECKING, Any
 from models.aryl.exact import exact
 from models.aryl.front import Front, FrontPoint, pareto_front
 from models.aryl.literal import literal
-from models.aryl.placement import Placement, place_workers
 
 if TYPE_CHECKING:
     from models.aryl.literal_elastic import build_elastic, build_knapsack, build_mean_jct
+    from models.aryl.literal_placement import build_placement
     from models.aryl.literal_reclaim import build_reclaim
 
 __all__ = [
     "Front",
     "FrontPoint",
-    "Placement",
     "build_elastic",
     "build_knapsack",
     "build_mean_jct",
+    "build_placement",
     "build_reclaim",
     "exact",
     "literal",
     "pareto_front",
-    "place_workers",
 ]
 
 
@@ -32,6 +31,10 @@ def __getattr__(name: str) -> Any:
         from models.aryl import literal_elastic
 
         return getattr(literal_elastic, name)
+    if name == "build_placement":
+        from models.aryl.literal_placement import build_placement
+
+        return build_placement
     if name == "build_reclaim":
         from models.aryl.literal_reclaim import build_reclaim
 

@@ -10,7 +10,6 @@ from heuristics.aryl import (
     afs,
     afs_gpus,
     afs_shorter,
-    best_fit_decreasing,
     equal_split,
     equal_split_sjf,
     favour,
@@ -29,10 +28,7 @@ from instances import InputError, Options
 from instances.aryl import (
     ArylElastic,
     ArylReclaim,
-    Cluster,
     ElasticJob,
-    PlacedJob,
-    check_placement,
     elastic_jobs,
     figure_5,
     loaned_servers,
@@ -182,21 +178,3 @@ def test_random_is_seeded():
     data = loaned_servers(60, 0.5, 0, 20).data
     assert reclaim_random(data, Options(seed=3)).solution == reclaim_random(data, Options(seed=3)).solution
     assert reclaim_random(data, Options(seed=3)).solution != reclaim_random(data, Options(seed=4)).solution
-
-
-def test_best_fit_decreasing_fills_the_tightest_server():
-    jobs = (
-        PlacedJob(id="small", base_workers=2, gpus_per_worker=2),
-        PlacedJob(id="large", base_workers=1, gpus_per_worker=5),
-        PlacedJob(id="medium", base_workers=1, gpus_per_worker=4),
-        PlacedJob(id="elastic", base_workers=1, flexible_workers=2, gpus_per_worker=3, elastic=True),
-    )
-    cluster = Cluster(gpus_per_server=8, jobs=jobs)
-    servers = best_fit_decreasing(cluster)
-    assert check_placement(cluster, servers) == ()
-    assert [(s.part, s.workers) for s in servers] == [
-        ("inelastic", {"large": 1, "small": 1}),
-        ("inelastic", {"medium": 1, "small": 1}),
-        ("base", {"elastic": 1}),
-        ("flexible", {"elastic": 2}),
-    ]

@@ -10,14 +10,12 @@ import pytest
 from instances import InputError, MalformedSolution, check, load, save
 from instances.aryl import (
     ArylElastic,
-    Cluster,
     ElasticJob,
-    PlacedJob,
-    Server,
-    check_placement,
     elastic_jobs,
     figure_5,
+    five_servers,
     loaned_servers,
+    placement_moment,
     spread_jobs,
     table_2,
     table_4,
@@ -195,7 +193,39 @@ def elastic(**changes: object) -> dict:
     return {"capacity_gpus": 8, "objective": "mean-jct", "jobs": [job | changes]}
 
 
+def placed(**changes: object) -> dict:
+    """A job and a server in use."""
+    server = {"id": "s", "kind": "loaned", "gpus": 8, "free_gpus": 4}
+    job = {"id": "a", "gpus_per_worker": 2, "base_workers": 1, "flexible_workers": 1, "elastic": True}
+    return {"servers": [server], "jobs": [job | changes]}
+
+
 BAD = [
+    (
+        "aryl-placement",
+        placed(elastic=False),
+        "data.jobs[0].flexible_workers: must be 0 for a job that is not elastic, got 1",
+    ),
+    (
+        "aryl-placement",
+        placed(base_workers=0, flexible_workers=0),
+        "data.jobs[0].base_workers: must be >= 1 where there are no flexible workers, got 0",
+    ),
+    (
+        "aryl-placement",
+        placed(heterogeneous=True),
+        "data.jobs[0].kinds: must be both kinds for a heterogeneous job, got ['training']",
+    ),
+    (
+        "aryl-placement",
+        placed() | {"servers": [{"id": "s", "kind": "training", "gpus": 8, "free_gpus": 9}]},
+        "data.servers[0].free_gpus: must be <= gpus, 8, got 9",
+    ),
+    (
+        "aryl-placement",
+        placed() | {"servers": [{"id": "s", "kind": "loaned", "gpus": 8, "free_gpus": 8, "group": "base"}]},
+        'data.servers[0].group: must not be given but for a loaned server in use, got "base"',
+    ),
     ("aryl-elastic", elastic(min_workers=7), "data.jobs[0].max_workers: must be >= min_workers, 7, got 6"),
     ("aryl-elastic", elastic(min_running_time=0), "data.jobs[0].min_running_time: must be > 0, got 0"),
     ("aryl-elastic", elastic(min_running_time=-3), "data.jobs[0].min_running_time: must be > 0, got -3"),
@@ -287,6 +317,8 @@ def test_bad_input_is_one_clear_line(tmp_path: Path, problem: str, data: dict, l
         loaned_servers(40, 0.5, 1, 10, flexible_servers=5),
         loaned_servers(40, 0.5, 1, 10, flexible_servers=5, elastic_share=0.4, objective="lost-gpu-hours"),
         spread_jobs(20, 20, 1, 5),
+        five_servers(),
+        placement_moment(5, 4, 1),
     ],
     ids=lambda instance: instance.name,
 )
@@ -333,22 +365,3 @@ def test_what_jobs_need_and_lose_is_drawn_beside_the_placement():
 def test_generators_refuse_nonsense(call):
     with pytest.raises(ValueError, match="must be"):
         call()
-
-
-def test_the_placement_checker_finds_what_is_broken():
-    jobs = (
-        PlacedJob(id="a", base_workers=2, gpus_per_worker=4),
-        PlacedJob(id="b", base_workers=1, flexible_workers=1, gpus_per_worker=4, elastic=True),
-    )
-    cluster = Cluster(jobs=jobs)
-    good = [
-        Server(part="inelastic", workers={"a": 2}),
-        Server(part="base", workers={"b": 1}),
-        Server(part="flexible", workers={"b": 1}),
-    ]
-    assert check_placement(cluster, good) == ()
-    assert check_placement(cluster, good[:2]) == ("job b has 0 flexible workers, not 1",)
-    crowded = [Server(part="inelastic", workers={"a": 3}), *good[1:]]
-    assert "server 0 holds 12 GPUs of 8" in check_placement(cluster, crowded)
-    with pytest.raises(MalformedSolution):
-        check_placement(cluster, [Server(part="base", workers={"z": 1})])

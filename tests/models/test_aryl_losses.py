@@ -86,6 +86,19 @@ def test_a_job_that_may_lose_workers_is_never_worse_for_it():
         )
 
 
+def test_jobs_that_need_all_of_their_workers_or_none_are_those_of_the_paper():
+    data = loaned_servers(60, 0.7, 1, 20, elastic_share=0.0).data
+    needless = data.jobs[0].model_copy(update={"min_workers": 0})
+    strict = data.model_copy(update={"jobs": (needless, *data.jobs[1:])}).as_in_the_paper()
+    assert strict is not None
+    assert strict.jobs[0].servers == ()
+    assert [set(job.servers) for job in strict.jobs[1:]] == [set(job.workers or ()) for job in data.jobs[1:]]
+    assert loaned_servers(60, 0.7, 1, 20, elastic_share=0.5).data.as_in_the_paper() is None
+    assert loaned_servers(60, 0.7, 1, 20, objective="lost-gpu-hours").data.as_in_the_paper() is None
+    plain = loaned_servers(60, 0.7, 1, 20).data
+    assert plain.as_in_the_paper() is plain
+
+
 def test_losses_too_fine_for_whole_units_have_a_bound_that_holds():
     jobs = tuple(LoanedJob(id=f"j{j}", servers=(f"s{j}",), gpu_hours=1 + j * 1e-9 + j) for j in range(6))
     data = ArylReclaim(servers=tuple(f"s{s}" for s in range(6)), jobs=jobs, reclaim=3, objective="lost-gpu-hours")
