@@ -15,10 +15,6 @@ from instances.text import shown
 M = TypeVar("M", bound=BaseModel)
 
 
-class RecordError(InputError):
-    """What is wrong with a record, which does not know what file it is of."""
-
-
 def validated(model: type[M], content: Any, root: str = "data") -> M:
     """The `model` that `content` describes. Raises InputError with the path from `root` on."""
     with input_errors(root=root):
@@ -32,9 +28,11 @@ def input_errors(where: str = "", root: str = "") -> Iterator[None]:
         yield
     except ValidationError as error:
         line = _first_line(error, root)
-        raise (InputError(f"{where}: {line}") if where else RecordError(line)) from None
-    except RecordError as error:
-        if not where:
+        refused = InputError(f"{where}: {line}" if where else line)
+        refused.of_record = not where
+        raise refused from None
+    except InputError as error:
+        if not (where and error.of_record):
             raise
         raise InputError(f"{where}: {error}") from None
 
