@@ -188,8 +188,8 @@ def figure_9_claims(context: Context, outcomes: Sequence[Any]) -> list[Claim]:
         what = f"mean JCT of Pollux with autoscaling ({objective}) over BOA's at equal bill, as C² grows"
         ours = ", ".join(f"{value:.2f} at {c2:g}" for c2, value in means.items()) or None
         grows = len(means) > 1 and means[max(means)] > means[min(means)]
-        note = f"mean of {len(SEEDS)} seeds, Pollux aims at {AIMS_AT_120[objective][0]}; bursts every 6 h on average, "
-        note += "between them a twentieth of the mean rate"
+        note = f"mean of {len(SEEDS)} seeds, Pollux aims at {AIMS_AT_120[objective][0]}; bursts every hour on average, "
+        note += "between them a 25th of the mean rate"
         verdict: Verdict = "not run" if len(means) < 2 else "reproduced" if grows else "differs"
         claims.append(Claim("Figure 9", what, "grows", ours, verdict, note))
     return claims
