@@ -17,6 +17,7 @@ copyright = author
 release = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["version"]
 
 extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.doctest", "sphinx.ext.mathjax"]
+extensions += ["sphinx-mathjax-offline"]  # mathematics without a network
 exclude_patterns = ["_build"]
 
 html_theme = "furo"

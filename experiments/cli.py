@@ -4,13 +4,35 @@ from __future__ import annotations
 
 import importlib
 import sys
+from typing import Annotated
 
 import typer
 
 from experiments.entry import run_app
+from instances.result import versions
 
-COMMANDS = ("draw", "gap_study", "pareto", "reproduce", "solve", "simulate", "verify")
+COMMANDS = (
+    "check",
+    "draw",
+    "gap_study",
+    "library",
+    "list",
+    "pareto",
+    "reproduce",
+    "schema",
+    "score",
+    "solve",
+    "simulate",
+    "verify",
+)
 GROUPS = ("draw",)  # commands of commands
+
+
+def _print_version(asked: bool) -> None:
+    if asked:
+        found = dict(versions())
+        print(f"gapwise {found.pop('gapwise', 'not installed')} ({', '.join(map(' '.join, found.items()))})")
+        raise typer.Exit()
 
 
 def main() -> None:
@@ -21,10 +43,8 @@ def main() -> None:
 
 def _app(arguments: list[str]) -> typer.Typer:
     """The commands; where one is called, that alone, for others take longer to load than it may take to run."""
-    app = typer.Typer(
-        help="True optimality gaps for GPU-cluster scheduling.", add_completion=False, no_args_is_help=True
-    )
-    app.callback()(lambda: None)  # so that a single command, too, is called by its name
+    app = typer.Typer(help="True optimality gaps for GPU-cluster scheduling.", no_args_is_help=True)
+    app.callback()(_common)  # so that a single command, too, is called by its name
     for name in COMMANDS if not arguments or arguments[0] not in COMMANDS else arguments[:1]:
         module = importlib.import_module(f"experiments.{name}")
         if name in GROUPS:
@@ -32,6 +52,14 @@ def _app(arguments: list[str]) -> typer.Typer:
         else:
             app.command(name)(getattr(module, name))
     return app
+
+
+def _common(
+    version: Annotated[
+        bool, typer.Option("--version", help="Print the version.", is_eager=True, callback=_print_version)
+    ] = False,
+) -> None:
+    pass
 
 
 if __name__ == "__main__":

@@ -11,11 +11,37 @@ from typing import Annotated, Any, Literal, get_type_hints
 import typer
 
 from experiments.session import Session
-from instances import InputError, Options
+from instances import PROBLEMS, InputError, Options
+
+
+def method_names(incomplete: str) -> list[str]:
+    """The names of methods that begin so, for the shell to complete."""
+    from experiments.papers import METHODS  # which loads more than the flags need
+
+    names = dict.fromkeys(["all", *(entry.name for entries in METHODS.values() for entry in entries)])
+    return [name for name in names if name.startswith(incomplete)]
+
+
+def policy_names(incomplete: str) -> list[str]:
+    """The names of policies that begin so, for the shell to complete."""
+    from experiments.papers import ONLINE
+    from experiments.simulator.simulation import policy_names as names_of
+
+    return [n for n in dict.fromkeys(["all", *(m for p in ONLINE for m in names_of(p))]) if n.startswith(incomplete)]
+
+
+def problem_names(incomplete: str) -> list[str]:
+    """The names of problems that begin so, for the shell to complete."""
+    return [name for name in PROBLEMS if name.startswith(incomplete)]
+
 
 Method = Annotated[
     list[str] | None,
-    typer.Option(help="Method, `all`, or your own `package.module:function`; repeatable.", show_default="exact"),
+    typer.Option(
+        help="Method, `all`, or your own `package.module:function`; repeatable.",
+        show_default="exact",
+        autocompletion=method_names,
+    ),
 ]
 TimeLimit = Annotated[float | None, typer.Option(help="Wall seconds for each run.")]
 Gap = Annotated[float, typer.Option(help="Relative gap that counts as optimal.")]
@@ -30,6 +56,11 @@ Out = Annotated[Path | None, typer.Option("--out", help="Folder for results.")]
 Resume = Annotated[bool, typer.Option("--resume", help="Do not repeat the runs that are finished in --out.")]
 Quiet = Annotated[bool, typer.Option("--quiet", help="No progress.")]
 
+Cluster = Annotated[
+    str | None,
+    typer.Option(metavar="ADDRESS", help="Run on the workers of this Dask scheduler.", show_default="this machine"),
+]
+
 COMMON: dict[str, tuple[Any, Any]] = {
     "time_limit": (TimeLimit, None),
     "gap": (Gap, Options().gap),
@@ -41,6 +72,7 @@ COMMON: dict[str, tuple[Any, Any]] = {
     "out": (Out, None),
     "resume": (Resume, False),
     "quiet": (Quiet, False),
+    "cluster": (Cluster, None),
 }
 """Type and default of the flags that every command has."""
 
@@ -86,4 +118,5 @@ def session_of(said: dict[str, Any]) -> Session:
         folder=said["out"],
         resume=said["resume"],
         quiet=said["quiet"],
+        cluster=said["cluster"],
     )

@@ -32,16 +32,27 @@ def gap_study(
         typer.Option(
             help="Method beside `exact`: a name, `all`, or your own `package.module:function`; repeatable.",
             show_default="those of each set; all for your own instances",
+            autocompletion=flags.method_names,
         ),
     ] = None,
     problem: Annotated[
         list[str] | None,
-        typer.Option(help="Only instances of this problem, say of your own method's; repeatable.", show_default="all"),
+        typer.Option(
+            help="Only instances of this problem, say of your own method's; repeatable.",
+            show_default="all",
+            autocompletion=flags.problem_names,
+        ),
+    ] = None,
+    instance_set: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--set", help="Only this instance set, as in the table; `*` stands for anything.", show_default="all"
+        ),
     ] = None,
     quick: Annotated[bool, typer.Option("--quick", help="Fewer instances of each reference set.")] = False,
 ) -> None:
     """Solve instances exactly, run the heuristics on them, and print the true gaps."""
-    runs = study_runs(sets_at(paths or (), problem or (), quick), method, session.options)
+    runs = study_runs(sets_at(paths or (), problem or (), quick, instance_set or ()), method, session.options)
     folder = session.folder
     assert folder is not None
     with session.store() as store:
@@ -53,7 +64,7 @@ def gap_study(
             for fault in faults:
                 err.print(f"error: {shown(fault)}")
             if session.format == "table":
-                print_tables(rows)
+                print_tables(rows, scored)
             elif session.format == "csv":
                 print(results_csv(scored), end="")
         if not session.quiet:

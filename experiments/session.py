@@ -6,19 +6,22 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 from experiments.harness.resume import finished
 from experiments.harness.store import Store
 from experiments.harness.task import R, Task
-from experiments.output.folder import ready_folder
+from experiments.output.folder import ready_folder, write_result_files
 from experiments.output.terminal import err, follow, print_line
-from instances import Options
+from instances import Options, Result
 
 
 @dataclass(frozen=True)
 class Session:
-    """`options` of every run, `jobs` at a time, `format` of standard output, `folder` for results."""
+    """`options` of every run, `jobs` at a time, `format` of standard output, `folder` for results.
+
+    `cluster`: address of the scheduler on whose workers they run.
+    """
 
     options: Options = Options()
     jobs: int = 1
@@ -26,6 +29,7 @@ class Session:
     folder: Path | None = None
     resume: bool = False
     quiet: bool = True
+    cluster: str | None = None
 
     @contextmanager
     def store(self) -> Iterator[Store | None]:
@@ -46,16 +50,35 @@ class Session:
         """The outcomes in the order of `tasks`.
 
         As each is finished, `told(outcome)` is shown as progress and, where JSON is asked for, its `line(place,
-        outcome)` is printed. An interrupt says how many are kept.
+        outcome)` is printed. An interrupt says how many are kept, and of the runs that it cuts short what they had
+        found, which goes to the folder, too. Raises Interrupted.
         """
         found: dict[int, R] = {}
+        short: dict[int, R] = {}
+        runs = finished(tasks, self.jobs, store, short.__setitem__, self.cluster)
         try:
-            for i, outcome in follow(finished(tasks, self.jobs, store), len(tasks), told, self.quiet):
+            for i, outcome in follow(runs, len(tasks), told, self.quiet):
                 found[i] = outcome
                 if line is not None and self.format == "json":
                     print_line(line(i, outcome))
-        except KeyboardInterrupt:
+        except (KeyboardInterrupt, SystemExit) as error:
+            runs.close()  # where the interrupt came between two runs
+            short = {i: outcome for i, outcome in short.items() if isinstance(outcome, Result) and outcome.solved}
+            for outcome in short.values():
+                err.print(told(outcome))
+            if self.folder is not None:
+                write_result_files(self.folder, [o for o in short.values() if isinstance(o, Result)])
             if store is not None:
                 err.print(f"{store.held} of {len(tasks)} runs are kept in {self.folder}; go on with --resume")
-            raise
+            if isinstance(error, SystemExit):
+                raise
+            raise Interrupted(found | short) from None
         return [found[i] for i in range(len(tasks))]
+
+
+class Interrupted(KeyboardInterrupt):
+    """An interrupt, with what was found by then, by place: finished runs, and those that it has cut short."""
+
+    def __init__(self, found: dict[int, Any]) -> None:
+        super().__init__()
+        self.found = found

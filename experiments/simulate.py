@@ -41,6 +41,7 @@ def simulate(
         typer.Option(
             help="Policy, a method that re-plans, `all`, or your own `package.module:function`; repeatable.",
             show_default="a selection",
+            autocompletion=flags.policy_names,
         ),
     ] = None,
     baseline: Annotated[

@@ -16,9 +16,10 @@ from experiments.harness.plan import plan
 from experiments.harness.run import Run
 from experiments.output.csv import csv_text
 from experiments.output.folder import files_first, ready_folder, write_certified, write_results
+from experiments.output.plan import print_plan
 from experiments.output.table import print_table
 from experiments.output.terminal import as_json, err, line, print_line
-from experiments.session import Session
+from experiments.session import Interrupted, Session
 from instances import Result
 
 
@@ -51,14 +52,20 @@ def solve(
     if certificate is not None:
         ready_folder(certificate)
     with session.store() as store:
-        results = session.outcomes(runs, store, line, None if certificate else as_json)
-        if certificate is not None:
+        try:
+            results, interrupt = session.outcomes(runs, store, line, None if certificate else as_json), None
+        except Interrupted as error:
+            results, interrupt = [error.found[i] for i in sorted(error.found)], error
+        if certificate is not None and interrupt is None:
             results = _certified(runs, results, certificate, session)
         with files_first(lambda: write_results(session.folder, results)):
-            if session.format == "table":
+            if session.format == "table" and results:
                 print_table(results)
+                print_plan(instances, results)
             elif session.format == "csv":
                 print(csv_text(results), end="")
+        if interrupt is not None:
+            raise interrupt
     raise typer.Exit(exit_status(results, store))
 
 

@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
-import resource
 import time
 from types import TracebackType
 
+try:
+    import resource
+except ImportError:  # Windows
+    resource = None  # type: ignore[assignment]
+
 
 def cpu_seconds() -> float:
-    """CPU seconds of this process and of its finished children."""
+    """CPU seconds of this process and of its finished children; without those where the system does not count them."""
+    if resource is None:
+        return time.process_time()
     own, children = resource.getrusage(resource.RUSAGE_SELF), resource.getrusage(resource.RUSAGE_CHILDREN)
     return own.ru_utime + own.ru_stime + children.ru_utime + children.ru_stime
 

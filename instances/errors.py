@@ -4,6 +4,8 @@
 class InputError(ValueError):
     """Bad input: the message is one line that names the file, the path inside it and the offending value."""
 
+    of_record = False  # whether it is of a record, which does not know what file it is of
+
 
 class MalformedSolution(ValueError):
     """A solution that is not of the documented form: an unknown name, a missing job, a number that is not one."""

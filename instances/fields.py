@@ -9,12 +9,14 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable
 from fractions import Fraction
-from typing import Annotated, Any, ClassVar, Literal, NoReturn
+from typing import Annotated, Any, ClassVar, Literal, NoReturn, Self
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StringConstraints
+import numpy as np
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, StringConstraints
 from pydantic_core import PydanticCustomError
 
 from instances.measure import Measure
+from instances.validation import input_errors
 
 LARGEST = 1e9  # numbers beyond this are a unit mistake, and would leave the range of exact 64-bit integers
 STEPS = 10**9  # steps of the grid in one unit
@@ -54,22 +56,54 @@ def steps(number: float) -> int:
     return round(Fraction(repr(number)) * STEPS)
 
 
-Name = Annotated[str, StringConstraints(strict=True, min_length=1, max_length=200)]
-Number = Annotated[float, Field(strict=True, allow_inf_nan=False, ge=-LARGEST, le=LARGEST)]
-NonNegative = Annotated[float, Field(strict=True, allow_inf_nan=False, ge=0, le=LARGEST), AfterValidator(on_grid)]
-Positive = Annotated[float, Field(strict=True, allow_inf_nan=False, gt=0, le=LARGEST), AfterValidator(on_grid)]
-PositiveRatio = Annotated[float, Field(strict=True, allow_inf_nan=False, gt=0, le=LARGEST), AfterValidator(not_tiny)]
-Share = Annotated[float, Field(strict=True, allow_inf_nan=False, ge=0, le=1)]
-Count = Annotated[int, Field(strict=True, ge=0, le=LARGEST)]
-PositiveCount = Annotated[int, Field(strict=True, ge=1, le=LARGEST)]
+def plain_scalar(value: Any) -> Any:
+    """A scalar of numpy, or of pandas, which are numpy's, as the number or the text of Python that it is."""
+    return value.item() if isinstance(value, np.generic) else value
+
+
+def plain_mapping(value: Any) -> Any:
+    """A column or a row of a table as a mapping from its names; anything else as it is."""
+    return value.to_dict() if hasattr(value, "to_dict") else value
+
+
+Plain = BeforeValidator(plain_scalar)
+Name = Annotated[str, StringConstraints(strict=True, min_length=1, max_length=200), Plain]
+Number = Annotated[float, Field(strict=True, allow_inf_nan=False, ge=-LARGEST, le=LARGEST), Plain]
+NonNegative = Annotated[
+    float, Field(strict=True, allow_inf_nan=False, ge=0, le=LARGEST), AfterValidator(on_grid), Plain
+]
+Positive = Annotated[float, Field(strict=True, allow_inf_nan=False, gt=0, le=LARGEST), AfterValidator(on_grid), Plain]
+PositiveRatio = Annotated[
+    float, Field(strict=True, allow_inf_nan=False, gt=0, le=LARGEST), AfterValidator(not_tiny), Plain
+]
+Share = Annotated[float, Field(strict=True, allow_inf_nan=False, ge=0, le=1), Plain]
+Count = Annotated[int, Field(strict=True, ge=0, le=LARGEST), Plain]
+PositiveCount = Annotated[int, Field(strict=True, ge=1, le=LARGEST), Plain]
 
 Sense = Literal["minimize", "maximize"]
 
 
 class Frozen(BaseModel):
-    """Immutable record: unknown fields are errors."""
+    """Immutable record: unknown fields are errors. What is wrong with its values is an InputError of one line."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
+
+    def __init__(self, /, **values: Any) -> None:
+        with input_errors():
+            super().__init__(**values)
+
+    # Without the mark pydantic would call the constructor for each part of a record, and lose the path to it.
+    __init__.__pydantic_base_init__ = True  # type: ignore[attr-defined]
+
+    @classmethod
+    def model_validate(cls, obj: Any, **how: Any) -> Self:
+        with input_errors():
+            return super().model_validate(obj, **how)
+
+    @classmethod
+    def model_validate_json(cls, json_data: str | bytes | bytearray, **how: Any) -> Self:
+        with input_errors():
+            return super().model_validate_json(json_data, **how)
 
 
 class ProblemData(Frozen):

@@ -23,6 +23,7 @@ from instances.validation import show, validated
 ENVELOPE = ("gapwise", "problem", "name", "data")
 LARGEST_FILE = 1 << 28  # bytes, of a file and of what it unpacks to
 STDIN = "-"
+HALF_WRITTEN = ".gapwise-"  # how the names of files begin while they are being written
 GZIP = b"\x1f\x8b"
 
 
@@ -124,7 +125,7 @@ def save(instance: Instance, path: str | Path) -> None:
 def write_whole(path: Path, raw: bytes) -> None:
     """Write a file in one step: it appears whole, or the old one stays. Raises OutputError where it cannot."""
     try:
-        handle, name = tempfile.mkstemp(prefix=".gapwise-", dir=path.parent)
+        handle, name = tempfile.mkstemp(prefix=HALF_WRITTEN, dir=path.parent)
     except OSError as error:
         raise OutputError(f"{path}: cannot be written: {error.strerror}") from error
     try:

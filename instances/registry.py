@@ -19,7 +19,14 @@ from instances.aryl import (
 )
 from instances.boa import BoaAllocation, BoaRenting, check_allocation, prove_allocation
 from instances.certificates.certificate import Proven
-from instances.eva import EvaCloud, EvaPacking, check_packing, prove_packing
+from instances.eva import (
+    EvaCloud,
+    EvaPacking,
+    EvaReconfiguration,
+    check_packing,
+    check_reconfiguration,
+    prove_packing,
+)
 from instances.fields import ProblemData
 from instances.online import Workload
 from instances.options import Solution
@@ -41,6 +48,7 @@ class Problem:
 
 PROBLEMS: dict[str, Problem] = {
     "eva-packing": Problem(EvaPacking, check_packing, prove_packing),
+    "eva-reconfiguration": Problem(EvaReconfiguration, check_reconfiguration),
     "boa-allocation": Problem(BoaAllocation, check_allocation, prove_allocation),
     "aryl-elastic": Problem(ArylElastic, check_elastic, prove_elastic),
     "aryl-reclaim": Problem(ArylReclaim, check_reclaim, prove_reclaim),

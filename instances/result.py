@@ -8,8 +8,10 @@ import platform
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
+from html import escape
 from typing import Any, Literal
 
+import pandas as pd
 from pydantic import Field
 
 from instances.errors import CheckFailed, MalformedSolution
@@ -17,12 +19,15 @@ from instances.fields import Frozen, ProblemData, Sense
 from instances.gaps import agree, gap
 from instances.options import OPTION_NAMES, Options, Solution
 from instances.registry import check
+from instances.solution_table import solution_table
+from instances.text import shown
 
 Status = Literal["optimal", "feasible", "violates", "no_solution", "infeasible", "error"]
-Termination = Literal["finished", "time_limit", "effort_limit", "killed", "infeasible", "error"]
+Termination = Literal["finished", "time_limit", "effort_limit", "killed", "interrupted", "infeasible", "error"]
 Kind = Literal["exact", "heuristic"]
 TracePoint = tuple[float, float | None, float | None]
 
+SHOWN = 20  # rows of a solution that are shown at most
 UNSOLVED: dict[Termination, Status] = {"infeasible": "infeasible", "error": "error"}
 
 
@@ -81,6 +86,40 @@ class Result(Frozen):
     def cpu_s(self) -> float | None:
         """CPU seconds of building and solving, `None` where they are unknown."""
         return None if self.solve_s is None else (self.build_s or 0.0) + self.solve_s
+
+    def to_frame(self) -> pd.DataFrame:
+        """The solution as a table: one row for each thing that is decided; empty without a solution."""
+        return solution_table(self.solution)
+
+    @property
+    def summary(self) -> str:
+        """The result in one line: what was found, in its unit, and what is proven of it."""
+        what = f"{self.method} on {shown(self.instance)}" if self.instance else self.method
+        parts = [self.status.replace("_", " ")]
+        if self.objective is not None:
+            parts.append(f"{self.objective:.10g} {self.unit}")
+        if self.bound is not None and self.objective is not None:
+            parts.append("proven" if agree(self.objective, self.bound) else f"bound {self.bound:.10g}")
+            if self.gap is not None and parts[-1] != "proven":
+                parts.append(f"gap {100 * self.gap:.2g}%")
+        if self.cpu_s is not None:
+            parts.append(f"{self.cpu_s:.3f} CPU s")
+        said = self.reason or next(iter(self.violations), None)
+        return f"{what}: {', '.join(parts)}" + (f" ({shown(said)})" if said else "")
+
+    def __str__(self) -> str:
+        table = self.to_frame()
+        if not len(table):
+            return self.summary
+        more = f"\n... {len(table) - SHOWN} more rows" if len(table) > SHOWN else ""
+        return f"{self.summary}\n{table.head(SHOWN).to_string(index=False)}{more}"
+
+    def _repr_html_(self) -> str:
+        """What a notebook shows."""
+        table = self.to_frame()
+        more = f"<p>{len(table) - SHOWN} more rows</p>" if len(table) > SHOWN else ""
+        shown_rows = table.head(SHOWN).to_html(index=False, border=0) if len(table) else ""
+        return f"<p>{escape(self.summary)}</p>{shown_rows}{more}"
 
     def unchecked(self) -> Answer:
         """What the method handed over, to be checked again against data that are known to be the instance's own."""

@@ -18,7 +18,7 @@ M = TypeVar("M", bound=BaseModel)
 def validated(model: type[M], content: Any, root: str = "data") -> M:
     """The `model` that `content` describes. Raises InputError with the path from `root` on."""
     with input_errors(root=root):
-        return model.model_validate(content)
+        return model.__pydantic_validator__.validate_python(content)
 
 
 @contextmanager
@@ -28,7 +28,13 @@ def input_errors(where: str = "", root: str = "") -> Iterator[None]:
         yield
     except ValidationError as error:
         line = _first_line(error, root)
-        raise InputError(f"{where}: {line}" if where else line) from None
+        refused = InputError(f"{where}: {line}" if where else line)
+        refused.of_record = not where
+        raise refused from None
+    except InputError as error:
+        if not (where and error.of_record):
+            raise
+        raise InputError(f"{where}: {error}") from None
 
 
 COMPARISONS = {

@@ -12,13 +12,12 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, redirect_stderr, redirect_stdout
 from pathlib import Path
-from types import SimpleNamespace
 from unittest import mock
 
 import typer
 
 from experiments.entry import run_app
-from experiments.harness import runner
+from experiments.harness import pool
 
 ROOT = Path(__file__).parents[1]
 READY = ["pytest", "experiments.harness.run", "experiments.simulator.simulation", "models.literal"]
@@ -76,5 +75,5 @@ def workers_copied() -> Iterator[None]:
     """Run tasks in copies of a process that has loaded what they need: as killable, and a tenth of the cost."""
     context = multiprocessing.get_context("forkserver")
     context.set_forkserver_preload(READY)
-    with mock.patch.object(runner, "multiprocessing", SimpleNamespace(get_context=lambda _: context)):
+    with mock.patch.object(pool, "start_method", return_value=context):
         yield

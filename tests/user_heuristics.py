@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import time
+from pathlib import Path
 
 import numpy as np
 
@@ -132,4 +133,19 @@ def sleeps_on_the_first(data: EvaPacking) -> dict:
     """Slow on the instance of 10 tasks, else at once."""
     if sum(t.count for t in data.tasks) == 10:
         time.sleep(600)
+    return one_each(data)
+
+
+def waits_for_a_file(data: EvaPacking) -> dict:
+    """One task an instance, once there is a file; beside it a file tells of each process that has begun."""
+    go = Path(os.environ["GAPWISE_TEST_FILE"])
+    (go.parent / f"begun-{os.getpid()}").touch()
+    while not go.exists():
+        time.sleep(0.05)
+    return one_each(data)
+
+
+def takes_a_while(data: EvaPacking) -> dict:
+    """One task an instance, after some time in which nothing is done."""
+    time.sleep(0.4)
     return one_each(data)

@@ -91,6 +91,7 @@ def _costly_reclaim_literal(data: Any) -> bool:
     return _pairs(data) > LITERAL_ROWS
 
 
+PLOTS = {"aryl-elastic": "experiments.aryl.plot:elastic", "aryl-reclaim": "experiments.aryl.plot:reclaim"}
 BUILDERS = {
     "aryl-elastic": "models.aryl:build_elastic",
     "aryl-reclaim": "models.aryl:build_reclaim",

@@ -45,6 +45,7 @@ def _unfit_heuristic(data: BoaAllocation) -> str | None:
     return _unfit_types(data) or _endless(data) or oversize(data)
 
 
+PLOTS = {"boa-allocation": "experiments.boa.plot:widths"}
 BUILDERS = {"boa-allocation": "models.boa:build_literal"}
 CERTIFIERS = {"boa-allocation": "models.boa.certificate:certificate"}
 METHODS: dict[str, tuple[Entry, ...]] = {
@@ -53,6 +54,7 @@ METHODS: dict[str, tuple[Entry, ...]] = {
         Entry("literal", "models.boa:literal", _unfit_literal, costly=_costly_literal, starts=STARTS),
         Entry("width-calculator", "heuristics.boa:width_calculator", _unfit_heuristic),
         Entry("width-calculator-whole-job", "heuristics.boa:width_calculator_whole_job", _unfit_heuristic),
+        Entry("width-calculator-nearest", "heuristics.boa:width_calculator_nearest", _unfit_heuristic),
         Entry("one-width", "heuristics.boa:one_width", _unfit_heuristic),
         Entry("equal-share", "heuristics.boa:equal_share", _unfit_heuristic),
         Entry("randomised", "models.boa:randomised", _unfit_mixed),

@@ -19,7 +19,7 @@ from experiments.harness.plan import methods_for
 from experiments.harness.run import Run
 from experiments.output.terminal import out, percent
 from experiments.output.text import cell
-from instances import InputError, Instance, Options, Result, load
+from instances import InputError, Instance, Options, Result, agree, load
 from instances.boa import BoaAllocation, enough, from_trace, least_budget
 from instances.files import write_whole
 from instances.text import shown
@@ -112,8 +112,13 @@ def frontier_csv(found: Sequence[Point]) -> str:
 
 
 def _optima(found: Sequence[Point]) -> dict[float, float]:
-    proven = [p for p in found if p.result.method == "exact" and p.result.status == "optimal"]
+    proven = [p for p in found if p.result.method == "exact" and _proven(p.result)]
     return {p.budget: p.result.objective for p in proven if p.result.objective is not None}
+
+
+def _proven(result: Result) -> bool:
+    """Whether the bound is met, whatever gap was asked for."""
+    return result.objective is not None and result.bound is not None and agree(result.objective, result.bound)
 
 
 def _excess(p: Point, optima: dict[float, float]) -> float | None:
@@ -141,7 +146,7 @@ def print_frontier(found: Sequence[Point], methods: Sequence[Entry], data: BoaAl
         exact = here["exact"].result
         numbers = [f"{v:.6g}" if v is not None else "-" for v in (exact.objective, exact.bound)]
         others = [percent(_excess(p, optima)) for name, p in here.items() if name != "exact"]
-        proven = "yes" if exact.status == "optimal" else percent(exact.gap)
+        proven = "yes" if _proven(exact) else percent(exact.gap)
         table.add_row(f"{budget:.6g}", f"{budget / data.load:.3f}", *numbers, proven, *others)
     out.print(table)
     out.print("methods: mean JCT over the optimum; below 0 for a policy that may mix paths, which the optimum may not")

@@ -27,7 +27,7 @@ class Found:
 def load_method(entry: Entry) -> Method[Any]:
     """The method that an entry names. Raises InputError where there is none."""
     if entry.own:
-        return own_method(entry.target)
+        return own_method(entry.target, entry.code)
     found = getattr(resolve(entry.target), "method", None)
     if not isinstance(found, Method):
         raise InputError(f"method: {entry.target} is not made a method by the decorator of instances.method")

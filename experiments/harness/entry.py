@@ -24,7 +24,7 @@ class Entry:
     `unfit(data)` tells why the method cannot take an instance, `None` where it can. `costly(data)`: whether it would
     run for hours, so that it has to be asked for by name and is not part of `all`. `starts` names heuristics of the
     same problem, the best solution of which is handed to the method to start from. Kind and options are the method's
-    own (`instances.method`).
+    own (`instances.method`). `code` is a function of the user's that was handed over itself, pickled.
     """
 
     name: str
@@ -32,6 +32,7 @@ class Entry:
     unfit: Callable[[Any], str | None] = field(default=always, compare=False)
     costly: Callable[[Any], bool] = field(default=never, compare=False)
     starts: tuple[str, ...] = field(default=(), compare=False)
+    code: bytes | None = field(default=None, repr=False)
 
     @property
     def own(self) -> bool:

@@ -69,6 +69,16 @@ class Scored:
         return self.run.instance.data.measure
 
     @property
+    def shown_gap_to_optimum(self) -> float | None:
+        """The gap to the optimum that a reader is shown: in the measure, where the problem has one."""
+        return self.gap_to_optimum if self.measure is None else self.measure_gap_to_optimum
+
+    @property
+    def shown_gap_to_bound(self) -> float | None:
+        """The gap to the best bound that a reader is shown: in the measure, where the problem has one."""
+        return self.gap_to_bound if self.measure is None else self.measure_gap_to_bound
+
+    @property
     def failed(self) -> bool:
         """Whether the run ended in an error, or is in error."""
         return self.result.status == "error"
@@ -95,11 +105,6 @@ class Row:
     parts: tuple[float, ...] = ()
     best_parts: tuple[float, ...] = ()
 
-    @property
-    def shown_gaps(self) -> tuple[float, ...]:
-        """Gaps to the optimum that a reader is shown: in the measure, where the problem has one."""
-        return self.measure_gaps if self.measure else self.gaps
-
     def describe(self, values: Sequence[float]) -> tuple[float | None, float | None, float | None]:
         """Mean, median and maximum, `None` of no values."""
         return (fmean(values), median(values), max(values)) if values else (None, None, None)
@@ -108,10 +113,8 @@ class Row:
     def notes(self) -> str:
         """Which runs the figures leave out."""
         notes = []
-        if self.gaps and len(self.gaps) < self.runs:
-            notes.append(f"gap of {len(self.gaps)} of {self.runs}")
         if self.gaps_to_bound and len(self.gaps_to_bound) < self.runs:
-            notes.append(f"to bound of {len(self.gaps_to_bound)} of {self.runs}")
+            notes.append(f"to bound over {len(self.gaps_to_bound)} of {self.runs}")
         if self.violating:
             notes.append(f"{self.violating} break a constraint")
         if self.failed:

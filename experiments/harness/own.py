@@ -11,6 +11,7 @@ import importlib
 import inspect
 import numbers
 import os
+import pickle
 import re
 import sys
 from collections.abc import Callable, Mapping
@@ -18,6 +19,7 @@ from contextlib import redirect_stdout
 from pathlib import Path
 from typing import Any, get_args
 
+from experiments.harness.users_modules import users_first
 from instances import Answer, InputError, Options, ProblemData, Result, Stopwatch
 from instances.method import ANY, Method
 from instances.options import OPTION_NAMES
@@ -28,13 +30,13 @@ CLAIMED = "claimed_bound"
 MOST_SOURCES = 1000  # files beside a module that are read for its digest
 
 
-def own_method(name: str) -> Method[Any]:
-    """The method that the user's function `name`, `module:function`, is: a heuristic.
+def own_method(name: str, code: bytes | None = None) -> Method[Any]:
+    """The method that the user's function `name`, `module:function` or pickled in `code`, is: a heuristic.
 
     It gets a copy of the data, and the options where it takes two arguments; it returns a solution in JSON form, an
     Answer or a Result. Raises InputError where there is no such function, and, once it is called, for anything else.
     """
-    function = resolve(name)
+    function = own_function(name, code)
 
     def alone(data: ProblemData) -> Answer:
         return _called(name, function, data)
@@ -49,7 +51,7 @@ def own_method(name: str) -> Method[Any]:
 
 def _called(name: str, function: Callable[..., Any], data: ProblemData, *options: Options) -> Answer:
     copy = data.model_copy(deep=True)
-    with Stopwatch() as clock:
+    with Stopwatch() as clock, users_first():
         returned = function(copy, *options)
     if isinstance(returned, Result):
         returned = returned.unchecked()
@@ -112,6 +114,33 @@ def plain(value: Any, path: str) -> Any:
     raise InputError(f"{path}: must be JSON, got {type(value).__name__}")
 
 
+def own_function(target: str, code: bytes | None = None, what: str = "method") -> Callable[..., Any]:
+    """The user's function of this name, or the one that was pickled. Raises InputError."""
+    with users_first():
+        if code is None:
+            return resolve(target, what)
+        try:
+            function: Callable[..., Any] = pickle.loads(code)
+        except Exception as error:  # whatever the user's modules do when they are imported
+            raise InputError(f"{what}: {target}: {type(error).__name__}: {error}") from error
+        return function
+
+
+def pickled(function: Callable[..., Any], what: str = "method") -> bytes:
+    """A function for another process, also of a script or a notebook. Raises InputError where it cannot be."""
+    import cloudpickle  # takes as long to load as some runs last
+
+    try:
+        code: bytes = cloudpickle.dumps(function)
+    except Exception as error:
+        raise InputError(f"{what}: {_named(function)}: cannot be passed to another process: {error}") from error
+    return code
+
+
+def _named(function: Callable[..., Any]) -> str:
+    return str(getattr(function, "__name__", type(function).__name__))
+
+
 def resolve(target: str, what: str = "method") -> Callable[..., Any]:
     """The function that `module:function` names, also of a module in the current folder. Raises InputError."""
     module, _, name = target.partition(":")
@@ -133,11 +162,19 @@ def resolve(target: str, what: str = "method") -> Callable[..., Any]:
     return function
 
 
-def source_digest(target: str) -> str:
-    """Digest of the source of the module that holds the user's function, and of all Python files beside it."""
-    resolve(target)
-    file = getattr(sys.modules[target.partition(":")[0]], "__file__", None)
-    digest = hashlib.sha256()
+def source_digest(target: str, code: bytes | None = None) -> str:
+    """Digest of the source of the module that holds the user's function, and of all Python files beside it.
+
+    Of a function that was pickled it is of its code, and of the same where it has a module.
+    """
+    digest = hashlib.sha256(code or b"")
+    if code is None:
+        with users_first():
+            resolve(target)
+            file = getattr(sys.modules[target.partition(":")[0]], "__file__", None)
+    else:
+        module = own_function(target, code).__module__
+        file = getattr(sys.modules.get(module), "__file__", None)
     if file is not None:
         beside = sorted(p for p in Path(file).parent.glob("*.py") if p.is_file())[:MOST_SOURCES]
         for path in dict.fromkeys([Path(file), *beside]):

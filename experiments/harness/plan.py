@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
+from fnmatch import fnmatchcase
 from pathlib import Path
 
 from experiments.harness.entry import Entry
@@ -61,20 +62,36 @@ def plan(instances: Sequence[Instance], names: Sequence[str], options: Options, 
     return runs
 
 
-def sets_at(paths: Sequence[Path], problems: Sequence[str] = (), quick: bool = False) -> list[InstanceSet]:
-    """The instance sets of a study: those at `paths`, or the reference sets; of `problems` alone where some are named.
+def sets_at(
+    paths: Sequence[Path], problems: Sequence[str] = (), quick: bool = False, names: Sequence[str] = ()
+) -> list[InstanceSet]:
+    """The instance sets of a study: those at `paths`, or the reference sets.
 
-    Raises InputError for an unknown problem, and where no instance is left.
+    Where some are named they are of `problems` alone, and called by one of `names`, in which `*` stands for anything.
+    Raises InputError for an unknown problem or set, and where no instance is left.
     """
+    return chosen_sets(from_paths(paths, ("all",)) if paths else reference_sets(quick), problems, names)
+
+
+def chosen_sets(sets: list[InstanceSet], problems: Sequence[str], names: Sequence[str]) -> list[InstanceSet]:
+    """The sets of `problems` and with `names`, where some are said. Raises InputError where none is left."""
     for problem in problems:
         if problem not in PROBLEMS:
             raise InputError(f"--problem: must be one of {', '.join(PROBLEMS)}, got {problem!r}")
-    sets = from_paths(paths, ("all",)) if paths else reference_sets(quick)
     if problems:
         sets = [s for s in sets if s.instances[0].problem in problems]
         if not sets:
             raise InputError(f"--problem: no instance is of {' or '.join(problems)}")
-    return sets
+    for name in names:
+        if not any(fnmatchcase(s.name, name) for s in sets):
+            raise InputError(f"--set: must be one of {', '.join(s.name for s in sets)}, got {name!r}")
+    return [s for s in sets if not names or any(fnmatchcase(s.name, name) for name in names)]
+
+
+def sets_of(instances: Sequence[Instance]) -> list[InstanceSet]:
+    """Instances at hand as one nameless set a problem."""
+    problems = dict.fromkeys(instance.problem for instance in instances)
+    return [InstanceSet("", [i for i in instances if i.problem == problem]) for problem in problems]
 
 
 def study_runs(sets: Sequence[InstanceSet], names: Sequence[str] | None, options: Options) -> list[Run]:

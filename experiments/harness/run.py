@@ -71,7 +71,7 @@ class Run:
             "method": self.entry.target,
             "starts": self.entry.starts,
             "versions": versions(),
-            "source": digests.source(self.entry.target) if self.entry.own else None,
+            "source": digests.source(self.entry.target, self.entry.code) if self.entry.own else None,
         }
 
     def kept(self, outcome: Result) -> bool:

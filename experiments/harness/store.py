@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import fcntl
 import hashlib
 import json
 import os
@@ -12,9 +11,12 @@ from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
 from typing import Any
+from urllib.parse import quote
 
+from experiments.harness.lock import CAN_LOCK, locked
 from experiments.harness.task import Digests, R, Task
 from instances import InputError, OutputError
+from instances.files import HALF_WRITTEN
 from instances.text import shown
 
 SCHEMA = (
@@ -47,7 +49,7 @@ class Store:
             self._database.execute(SCHEMA)
             self._database.execute(f"SELECT {COLUMNS} FROM runs LIMIT 1").fetchone()
         except (OSError, sqlite3.Error) as error:
-            os.close(self._lock)
+            self._release()
             raise self._useless(error) from error
 
     def __enter__(self) -> Store:
@@ -57,7 +59,11 @@ class Store:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self._database.close()
-        os.close(self._lock)
+        self._release()
+
+    def _release(self) -> None:
+        if self._lock is not None:
+            os.close(self._lock)
 
     def get(self, task: Task[R]) -> R | None:
         """The outcome of `task`, if it is finished, of the options asked for, and holds when it is checked again.
@@ -112,17 +118,29 @@ class Store:
         return InputError(f"{self.path}: cannot be used as a store of results: {error}")
 
 
-def _locked(folder: Path) -> int:
+def read_outcomes(path: Path) -> list[str]:
+    """The outcomes in the store at `path`, as they were written. Raises InputError where it is none."""
+    try:
+        database = sqlite3.connect(f"file:{quote(str(path))}?mode=ro", uri=True)
+        try:
+            return [text for (text,) in database.execute("SELECT outcome FROM runs ORDER BY what, how, options")]
+        finally:
+            database.close()
+    except sqlite3.Error as error:
+        raise InputError(f"{path}: cannot be used as a store of results: {error}") from error
+
+
+def _locked(folder: Path) -> int | None:
     """A handle of `folder` that holds a lock until it is closed, or the process ends. Raises InputError."""
+    if not CAN_LOCK:
+        return None
     try:
         handle = os.open(folder, os.O_RDONLY)
     except OSError as error:
         raise InputError(f"{folder}: {error.strerror}") from error
-    try:
-        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
+    if not locked(handle):
         os.close(handle)
-        raise InputError(f"{folder}: another command is writing its results there") from None
-    except OSError:  # a file system without locks
-        pass
+        raise InputError(f"{folder}: another command is writing its results there")
+    for half_written in folder.glob(f"{HALF_WRITTEN}*"):  # by a command that was killed
+        half_written.unlink(missing_ok=True)
     return handle

@@ -29,7 +29,7 @@ class Digests:
 
     def __init__(self) -> None:
         self._instances: dict[int, tuple[Instance, str]] = {}
-        self._sources: dict[str, str] = {}
+        self._sources: dict[tuple[str, bytes | None], str] = {}
 
     def instance(self, instance: Instance) -> str:
         """Digest of all that is in an instance."""
@@ -39,11 +39,11 @@ class Digests:
             self._instances[id(instance)] = instance, hashlib.sha256(text.encode()).hexdigest()
         return self._instances[id(instance)][1]
 
-    def source(self, target: str) -> str:
+    def source(self, target: str, code: bytes | None = None) -> str:
         """Digest of the module of a user's function, and of the modules beside it."""
-        if target not in self._sources:
-            self._sources[target] = source_digest(target)
-        return self._sources[target]
+        if (target, code) not in self._sources:
+            self._sources[target, code] = source_digest(target, code)
+        return self._sources[target, code]
 
 
 class Task(Protocol[R]):

@@ -45,27 +45,31 @@ NAMED = (
     _text("instance_set", "instance set", lambda row: row.instance_set),
     _text("method", "method", lambda row: row.method),
 )
+RUNS = (_text("runs", "runs", lambda row: row.runs),)
+"""In `summary.csv` alone: a reader is shown of how many of them each mean is."""
+OVER = Column("gaps_to_optimum", "over", lambda row: len(row.gaps), lambda row: f"{len(row.gaps)}/{row.runs}")
 OF_THE_OBJECTIVE = (
     _share("mean_gap_to_optimum", "gap to optimum: mean", lambda row: row.describe(row.gaps)[0]),
     _share("median_gap_to_optimum", "median", lambda row: row.describe(row.gaps)[1]),
     _share("max_gap_to_optimum", "max", lambda row: row.describe(row.gaps)[2]),
+    OVER,
     _share("mean_gap_to_bound", "to bound", lambda row: row.describe(row.gaps_to_bound)[0]),
 )
 OF_THE_MEASURE = (
     _share("mean_measure_gap_to_optimum", "mean", lambda row: row.describe(row.measure_gaps)[0]),
     _share("median_measure_gap_to_optimum", "median", lambda row: row.describe(row.measure_gaps)[1]),
     _share("max_measure_gap_to_optimum", "max", lambda row: row.describe(row.measure_gaps)[2]),
+    OVER,
     _share("mean_measure_gap_to_bound", "to bound", lambda row: row.describe(row.measure_gaps_to_bound)[0]),
     _number("mean_part", "", lambda row: row.describe(row.parts)[0]),
     _number("mean_optimal_part", "optimum's", lambda row: row.describe(row.best_parts)[0]),
 )
-RUNS = (_text("runs", "runs", lambda row: row.runs),)
 ENDED = (
     Column("proven", "proven", lambda row: row.proven, lambda row: f"{row.proven}/{row.runs}"),
     Column("mean_cpu_s", "CPU s", _cpu_s, _shown_cpu_s),
     _text("notes", "", lambda row: row.notes),
 )
-ALL = (*NAMED, *RUNS, *OF_THE_OBJECTIVE, *OF_THE_MEASURE, *ENDED)
+ALL = tuple(dict.fromkeys((*NAMED, *RUNS, *OF_THE_OBJECTIVE, *OF_THE_MEASURE, *ENDED)))
 """What `summary.csv` has of every problem."""
 
 
@@ -73,7 +77,7 @@ def measured(rows: Sequence[Row]) -> tuple[Column, ...]:
     """What a reader is shown of the rows of one problem: gaps in the problem's measure where there is one."""
     name, part = next(((row.measure, row.part) for row in rows if row.measure), ("", ""))
     if not name:
-        return (*RUNS, *OF_THE_OBJECTIVE, *ENDED)
+        return (*OF_THE_OBJECTIVE, *ENDED)
     headings = {"mean_measure_gap_to_optimum": f"gap in {name}: mean", "mean_part": part}
     headed = (replace(column, heading=headings.get(column.name, column.heading)) for column in OF_THE_MEASURE)
-    return (*RUNS, *headed, *ENDED)
+    return (*headed, *ENDED)

@@ -62,6 +62,11 @@ def write_results(folder: Path | None, results: Iterable[Result]) -> None:
         return
     results = list(results)
     write_whole(folder / "results.csv", csv_text(results).encode())
+    write_result_files(folder, results)
+
+
+def write_result_files(folder: Path, results: Iterable[Result]) -> None:
+    """One JSON file a result."""
     for result in results:
         content = result.model_dump_json(indent=1) + "\n"
         write_whole(folder / result_file(result.instance, result.method), content.encode())

@@ -1,30 +1,48 @@
-"""The study as one self-contained HTML page: tables, and a plot of the gaps."""
+"""The study as one self-contained HTML page: the answer, figures to point at, tables to sort and filter."""
 
 from __future__ import annotations
 
-import io
-from collections.abc import Sequence
+import base64
+import gzip
+import json
+from collections.abc import Iterable, Sequence
 from html import escape
+from importlib import resources
 from pathlib import Path
+from typing import Any
 
 from experiments.harness.gaps import Row, Scored
+from experiments.output.answer import Answer, answers
 from experiments.output.columns import NAMED, measured
 from experiments.output.csv import results_csv, summary_csv
-from experiments.output.text import label, no_warnings
+from experiments.output.report_figures import figures_of, traces_of
+from experiments.output.terminal import percent
 from instances.files import write_whole
-from instances.gaps import TOLERANCE
 from instances.result import versions
 from instances.text import shown
 
-WIDE = 5.0  # a gap of 500%, from which on the axis is logarithmic
-BOX = 5  # gaps from which on a box says more than the gaps themselves
-STYLE = """
-body { font: 15px/1.5 system-ui, sans-serif; max-width: 62rem; margin: 2rem auto; padding: 0 1rem; color: #222 }
-table { border-collapse: collapse; margin: 1rem 0; font-variant-numeric: tabular-nums }
-th, td { padding: .2rem .7rem; text-align: right; border-bottom: 1px solid #ddd }
-th:nth-child(-n+2), td:nth-child(-n+2), td:last-child { text-align: left }
-svg { max-width: 100%; height: auto }
-"""
+TEXT, NUMBER = "text", ""
+RUN_COLUMNS = (
+    ("instance set", TEXT),
+    ("instance", TEXT),
+    ("method", TEXT),
+    ("status", TEXT),
+    ("objective", NUMBER),
+    ("bound", NUMBER),
+    ("unit", TEXT),
+    ("gap to optimum", NUMBER),
+    ("to bound", NUMBER),
+    ("proven", TEXT),
+    ("CPU s", NUMBER),
+    ("", TEXT),
+)
+HOW = (
+    "Gap to optimum: |objective - proven optimum| / |optimum|. To bound, where no optimum is proven: |objective - best "
+    "bound| / |objective|. Proven: solutions that meet the best bound of the study, to 1e-6, whatever --gap says. "
+    "Over k of n: means and maxima are of the k runs of n that have such a gap; runs that break a constraint or end "
+    "without a solution have none. CPU seconds of one process, build and solve."
+)
+Cell = tuple[str, object]
 
 
 def write_study(folder: Path, rows: Sequence[Row], scored: Sequence[Scored]) -> None:
@@ -35,60 +53,117 @@ def write_study(folder: Path, rows: Sequence[Row], scored: Sequence[Scored]) -> 
 
 
 def write_report(path: Path, rows: Sequence[Row], scored: Sequence[Scored]) -> None:
-    """Write the report to `path`. Raises InputError where it cannot be written."""
-    problems = list(dict.fromkeys(row.problem for row in rows))
-    body = "".join(_section(problem, [row for row in rows if row.problem == problem]) for problem in problems)
+    """Write the report to `path`. Raises OutputError where it cannot be written."""
+    figures: dict[str, Any] = {}
+    sections = "".join(_section(answer, rows, scored, figures) for answer in answers(scored))
+    traces = traces_of(scored)
+    contents = [*((a.problem, a.problem) for a in answers(scored)), ("runs", "all runs")]
+    if traces:
+        contents.insert(-1, ("progress", "progress of a run"))
+    links = "".join(f"<a href='#{escape(place)}'>{escape(title)}</a>" for place, title in contents)
     made_with = ", ".join(f"{name} {version}" for name, version in versions().items())
-    page = (
+    head = (
         "<!doctype html><html lang='en'><head><meta charset='utf-8'>"
-        f"<title>Gapwise: gap study</title><style>{STYLE}</style></head><body><h1>Gap study</h1>"
-        "<p>Gap to optimum: |objective - proven optimum| / |optimum|. To bound, where no optimum is proven: "
-        "|objective - best bound| / |objective|. "
-        "Proven: solutions that meet the best bound of the study, to 1e-6. "
-        "CPU seconds of one process, build and solve.</p>"
-        f"{body}<p>{len(scored)} runs. {escape(made_with)}</p></body></html>\n"
+        "<meta name='viewport' content='width=device-width, initial-scale=1'>"
+        f"<title>Gapwise: gap study</title><style>{_asset('report.css')}</style></head><body><h1>Gap study</h1>"
+        f"<p class='pale'>{len(scored)} runs, {escape(made_with)}</p><nav aria-label='contents'>{links}</nav>"
     )
-    write_whole(path, page.encode())
+    drawn = (_data("figures", figures) + _data("traces", [trace for _, trace in traces])) + _library(figures, traces)
+    tail = f"<h2>How to read it</h2><p>{escape(HOW)}</p>{drawn}<script>{_asset('report.js')}</script></body></html>\n"
+    write_whole(path, (head + sections + _progress(traces) + _runs(scored) + tail).encode())
 
 
-def _section(problem: str, rows: Sequence[Row]) -> str:
+def _section(answer: Answer, rows: Sequence[Row], scored: Sequence[Scored], figures: dict[str, Any]) -> str:
+    here = [s for s in scored if s.result.problem == answer.problem]
+    said = "".join(f"<li>{escape(str(finding))}</li>" for finding in answer.findings)
+    drawn = ""
+    for name, title, figure in figures_of(here):
+        key = f"{answer.problem}-{name}"
+        figures[key] = figure
+        drawn += f"<h3>{escape(title)}</h3><div class='figure' data-figure='{escape(key)}'></div>"
+    return (
+        f"<section id='{escape(answer.problem)}'><h2>{escape(answer.problem)}</h2>"
+        f"<div class='answer'><p>{escape(answer.headline)}.</p><ul>{said}</ul></div>{drawn}"
+        f"<h3>By instance set</h3>{set_table([row for row in rows if row.problem == answer.problem])}</section>"
+    )
+
+
+def set_table(rows: Sequence[Row]) -> str:
+    """One row an instance set and method."""
     columns = (*NAMED, *measured(rows))
-    head = "".join(f"<th>{escape(column.heading)}</th>" for column in columns)
-    lines = ("".join(f"<td>{escape(shown(column.show(row)))}</td>" for column in columns) for row in rows)
-    body = "".join(f"<tr>{line}</tr>" for line in lines)
-    return f"<h2>{escape(problem)}</h2><table><tr>{head}</tr>{body}</table>{gap_plot(rows)}"
+    headings = [(c.heading, TEXT if c in NAMED or not c.heading else NUMBER) for c in columns]
+    return _table(headings, [[(c.show(row), c.value(row)) for c in columns] for row in rows])
 
 
-def gap_plot(rows: Sequence[Row]) -> str:
-    """Gaps to the proven optimum, one line a row, as SVG text: boxes, or points where they are few.
-
-    Rows without a gap that can be seen are left out; empty where none is left.
-    """
-    rows = [row for row in rows if row.shown_gaps and max(row.shown_gaps) > TOLERANCE]
-    if not rows:
+def _progress(traces: Sequence[tuple[str, Any]]) -> str:
+    """The incumbent and the bound of a run over time, one at a time."""
+    if not traces:
         return ""
-    where = f" in {rows[0].measure}" if rows[0].measure else ""
-    import matplotlib  # here, for it takes longer to load than most commands take
-    from matplotlib.figure import Figure
+    choices = "".join(f"<option value='{i}'>{escape(label)}</option>" for i, (label, _) in enumerate(traces))
+    return (
+        "<section id='progress'><h2>Progress of a run</h2><p>Incumbent and bound over wall time.</p>"
+        f"<div class='tools'><select id='run' aria-label='run'>{choices}</select></div>"
+        "<div class='figure' id='trace'></div></section>"
+    )
 
-    with matplotlib.rc_context({"svg.hashsalt": "gapwise", "svg.fonttype": "none", "font.size": 9}), no_warnings():
-        figure = Figure(figsize=(8, 0.8 + 0.32 * len(rows)), layout="constrained")
-        axes = figure.subplots()
-        for place, row in enumerate(rows):
-            percents = [100 * g for g in row.shown_gaps]
-            if len(percents) < BOX:
-                axes.plot(percents, [place] * len(percents), "k|", markersize=8)
-            else:
-                axes.boxplot([percents], positions=[place], orientation="horizontal", widths=0.6)
-        axes.set_yticks(range(len(rows)), [label(f"{row.instance_set}: {row.method}") for row in rows])
-        axes.set_ylim(len(rows) - 0.5, -0.5)
-        if max(max(row.shown_gaps) for row in rows) > WIDE:
-            axes.set_xscale("symlog", linthresh=10)  # so that a few per cent can be told from none
-        axes.set_xlim(left=0)
-        axes.set_xlabel(f"gap to the proven optimum{where}, %")
-        axes.grid(axis="x", alpha=0.3)
-        for side in ("top", "right"):
-            axes.spines[side].set_visible(False)
-        text = io.StringIO()
-        figure.savefig(text, format="svg", metadata={"Date": None})
-    return text.getvalue()[text.getvalue().index("<svg") :]
+
+def _runs(scored: Sequence[Scored]) -> str:
+    lines = []
+    for s in scored:
+        r = s.result
+        said = r.reason or (r.violations[0] if r.violations else "")
+        words = [s.run.instance_set, r.instance, r.method, r.status]
+        numbers: list[Cell] = [(_number(value), value) for value in (r.objective, r.bound)]
+        gaps: list[Cell] = [(percent(value), value) for value in (s.gap_to_optimum, s.gap_to_bound)]
+        proven = "yes" if s.proven else "no"
+        seconds = "-" if r.cpu_s is None else f"{r.cpu_s:.3f}"
+        line: list[Cell] = [*((w, w) for w in words), *numbers, (r.unit, r.unit), *gaps, (proven, proven)]
+        lines.append([*line, (seconds, r.cpu_s), (said, said)])
+    return f"<section id='runs'><h2>All runs</h2>{_table(RUN_COLUMNS, lines)}</section>"
+
+
+def _number(value: float | None) -> str:
+    return "-" if value is None else f"{value:.8g}"
+
+
+def _table(headings: Sequence[tuple[str, str]], lines: Iterable[Sequence[Cell]]) -> str:
+    """A table whose headings sort it, under a field whose words filter it; `data-value` is what is sorted by."""
+    head = "".join(
+        f"<th class='{kind}' scope='col'><button type='button'>{escape(heading) or 'notes'}</button></th>"
+        for heading, kind in headings
+    )
+    body = "".join(f"<tr>{_cells(headings, line)}</tr>" for line in lines)
+    return (
+        "<div class='sortable'><div class='tools'><input type='search' placeholder='filter: words that a row has'"
+        " aria-label='filter the table'><output class='pale'></output></div>"
+        f"<div class='wide'><table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div></div>"
+    )
+
+
+def _cells(headings: Sequence[tuple[str, str]], line: Sequence[Cell]) -> str:
+    cells = ""
+    for (heading, kind), (text, value) in zip(headings, line, strict=True):
+        if kind == TEXT:
+            cells += f"<td class='text{'' if heading else ' long'}'>{escape(shown(text))}</td>"
+        else:
+            cells += f"<td data-value='{'' if value is None else value}'>{escape(text)}</td>"
+    return cells
+
+
+def _asset(name: str) -> str:
+    return resources.files("experiments.output").joinpath(name).read_text(encoding="utf-8")
+
+
+def _data(name: str, content: Any) -> str:
+    """Data for the script, which cannot end the element that it is in."""
+    text = json.dumps(content, allow_nan=False, separators=(",", ":")).replace("<", "\\u003c")
+    return f"<script type='application/json' id='{name}'>{text}</script>"
+
+
+def _library(figures: dict[str, Any], traces: Sequence[Any]) -> str:
+    """Plotly, packed, where there is something to draw: a report is of one file, and its reader may have no network."""
+    if not figures and not traces:
+        return ""
+    raw = resources.files("plotly").joinpath("package_data", "plotly.min.js").read_bytes()
+    packed = base64.b64encode(gzip.compress(raw, compresslevel=9, mtime=0)).decode()
+    return f"<script type='application/gzip' id='plotly'>{packed}</script>"

@@ -10,7 +10,8 @@ import pandas as pd
 from rich.table import Table
 
 from experiments.output.folder import ready_folder
-from experiments.output.terminal import out, percent
+from experiments.output.table import NARROW
+from experiments.output.terminal import out, percent, print_rich
 from experiments.simulator.simulated import Simulated
 from experiments.simulator.simulation import Choice
 from instances import Instance
@@ -37,6 +38,8 @@ OWN = {
     "mean_allocation": "held of them",
     "efficiency": "efficiency",
     "rescalings": "rescalings",
+    "preemptions": "preemptions",
+    "use": "use of training GPUs",
     "gap_to_bound": "gap to the bound",
 }
 """Columns of worlds that have them."""
@@ -58,8 +61,9 @@ def print_policies(rows: Sequence[dict[str, Any]], choice: Choice) -> None:
     """One row a policy of one world: the median over the workloads, and the least and the largest."""
     if all("error" in row for row in rows):
         return
-    table = Table(box=None, header_style="bold", pad_edge=False)
-    table.add_column("policy")
+    narrow = out.width < NARROW
+    table = Table(box=None, header_style="bold", pad_edge=False, padding=(0, 2 - narrow, 0, 0))
+    table.add_column("policy", no_wrap=True)
     frame = pd.DataFrame(rows)
     headings = {name: heading for name, heading in OWN.items() if name in frame and frame[name].notna().any()}
     headings |= HEADINGS
@@ -72,10 +76,10 @@ def print_policies(rows: Sequence[dict[str, Any]], choice: Choice) -> None:
     frame = frame.dropna(subset=["mean_jct_min"])
     for name in choice.policies:
         mine = frame[frame["policy"] == name]
-        table.add_row(shown(name), *(_spread(mine[key], key in SHARES) for key in headings))
-    out.print(table)
+        table.add_row(shown(name), *(_spread(mine[key], key in SHARES, narrow) for key in headings))
+    print_rich(table)
     number = frame["workload"].nunique()
-    least = " (least to largest)" if number > 1 else ""
+    least = " (least to largest)" if number > 1 and not narrow else ""
     out.print(
         f"{number} workload{'s' * (number != 1)}: median{least}; slowed: ends later than under {shown(choice.baseline)}"
     )
@@ -117,8 +121,8 @@ def write_simulations(
             drawing(problem)(place, here, baseline, data)
 
 
-def _spread(values: pd.Series, share: bool) -> str:
+def _spread(values: pd.Series, share: bool, median_alone: bool) -> str:
     if values.isna().all():
         return "-"
     middle, least, largest = (percent(v, 2) if share else f"{v:.4g}" for v in values.quantile([0.5, 0, 1]))
-    return middle if least == largest else f"{middle} ({least} to {largest})"
+    return middle if median_alone or least == largest else f"{middle} ({least} to {largest})"

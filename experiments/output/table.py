@@ -6,9 +6,10 @@ from collections.abc import Iterable, Sequence
 
 from rich.table import Table
 
-from experiments.harness.gaps import Row
+from experiments.harness.gaps import Row, Scored
+from experiments.output.answer import answers
 from experiments.output.columns import NAMED, measured
-from experiments.output.terminal import out, percent
+from experiments.output.terminal import out, percent, print_rich
 from instances import Result
 from instances.gaps import TOLERANCE
 from instances.text import shown
@@ -17,16 +18,40 @@ NARROW = 120  # columns of a terminal under which a table of a study has its set
 
 
 def print_table(results: Iterable[Result]) -> None:
-    """One row a result, on standard output."""
-    table = Table("instance", "method", "status", box=None, pad_edge=False, header_style="bold")
+    """One row a result, on standard output; on a narrow terminal one table an instance, so that nothing is cut."""
+    results = list(results)
+    if out.width >= NARROW:
+        _print_results(results, named=True)
+        return
+    for key in dict.fromkeys((r.problem, r.instance) for r in results):
+        here = [r for r in results if (r.problem, r.instance) == key]
+        out.print(shown(here[0].instance), style="bold")
+        _print_results(here, named=False)
+
+
+def _print_results(results: list[Result], named: bool) -> None:
+    digits = 10 if named else 8
+    notes: list[str] = []
+    table = Table(box=None, pad_edge=False, header_style="bold", padding=(0, 2 if named else 1, 0, 0))
+    if named:
+        table.add_column("instance", overflow="ellipsis", no_wrap=True)
+    for name in ("method", "status"):
+        table.add_column(name, overflow="fold", no_wrap=not named)
     for name in ("objective", "bound", "gap", "CPU s"):
-        table.add_column(name, justify="right")
-    table.add_column("")
+        table.add_column(name, justify="right", no_wrap=True)
+    table.add_column("unit" if named else "")
+    if named:
+        table.add_column("", overflow="fold")
     for r in results:
-        numbers = [f"{v:.10g}" if v is not None else "-" for v in (r.objective, r.bound)]
+        numbers = [f"{v:.{digits}g}" if v is not None else "-" for v in (r.objective, r.bound)]
         seconds = "-" if r.cpu_s is None else f"{r.cpu_s:.3f}"
-        table.add_row(shown(r.instance), shown(r.method), r.status, *numbers, percent(r.gap, 4), seconds, note(r))
-    out.print(table)
+        row = [shown(r.method), r.status, *numbers, percent(r.gap, 4 if named else 2), seconds, r.unit]
+        table.add_row(*([shown(r.instance)] if named else []), *row, *([note(r)] if named else []))
+        if not named and note(r):
+            notes.append(f"  {shown(r.method)}: {note(r)}")
+    print_rich(table)
+    for said in notes:
+        out.print(said)
 
 
 def note(result: Result) -> str:
@@ -37,9 +62,14 @@ def note(result: Result) -> str:
     return shown(said)
 
 
-def print_tables(rows: Sequence[Row]) -> None:
-    """One table a problem on standard output; on a narrow terminal one a set, so that no name and number is cut."""
+def print_tables(rows: Sequence[Row], scored: Sequence[Scored]) -> None:
+    """The answer, then one table a problem; on a narrow terminal one a set, so that no name and number is cut."""
     narrow = out.width < NARROW
+    for answer in answers(scored):
+        print_rich(answer.headline, "bold")
+        for finding in answer.findings:
+            print_rich(f"  {finding}")
+    out.print()
     for problem in dict.fromkeys(row.problem for row in rows):
         here = [row for row in rows if row.problem == problem]
         out.print(problem, style="bold")
@@ -50,7 +80,7 @@ def print_tables(rows: Sequence[Row]) -> None:
         else:
             _print_table(here, narrow)
         out.print()
-    out.print(
+    print_rich(
         "gap to optimum: |objective - optimum| / |optimum|; to bound: where no optimum is proven; "
         "proven: solutions that meet the best bound, to 1e-6; CPU s: mean a run"
     )
@@ -58,10 +88,11 @@ def print_tables(rows: Sequence[Row]) -> None:
 
 def _print_table(rows: Sequence[Row], narrow: bool) -> None:
     named = NAMED[1:] if narrow else NAMED
-    table = Table(box=None, header_style="bold", pad_edge=False, collapse_padding=True)
+    figures = [column for column in measured(rows) if not (narrow and column.name == "notes")]
+    padding = (0, 1, 0, 0) if narrow else (0, 1)
+    table = Table(box=None, header_style="bold", pad_edge=False, collapse_padding=True, padding=padding)
     for column in named:
-        table.add_column(column.heading, overflow="fold")
-    figures = measured(rows)
+        table.add_column(column.heading, overflow="fold", no_wrap=narrow)
     for column in figures:
         heading = column.heading.rpartition(": ")[2] if narrow else column.heading
         table.add_column(heading, justify="right", overflow="fold", no_wrap=column.name != "notes")
@@ -72,4 +103,7 @@ def _print_table(rows: Sequence[Row], narrow: bool) -> None:
             names[0] = ""
         table.add_row(*names, *(column.show(row) for column in figures))
         before = row.instance_set
-    out.print(table)
+    print_rich(table)
+    for row in rows if narrow else ():
+        if row.notes:
+            out.print(f"  {shown(row.method)}: {row.notes}")

@@ -9,6 +9,7 @@ from typing import TypeVar
 
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+from rich.table import Table
 
 from instances import Result
 from instances.text import shown
@@ -45,6 +46,14 @@ def follow(
         for k, (i, outcome) in enumerate(outcomes, 1):
             print(f"[{k}/{total}] {told(outcome)}", file=sys.stderr, flush=True)  # whole, whenever an interrupt comes
             yield i, outcome
+
+
+def print_rich(content: Table | str, style: str | None = None) -> None:
+    """A table, or text in lines of the terminal's width, on standard output, without blanks at the ends of lines."""
+    with out.capture() as captured:
+        out.print(content, style=style, soft_wrap=not isinstance(content, str))
+    for text in captured.get().splitlines():
+        print(text.rstrip())
 
 
 def line(result: Result) -> str:

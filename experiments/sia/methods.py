@@ -54,6 +54,7 @@ def _unfit_sia(data: Any) -> str | None:
     return None if wakings <= WAKINGS else f"it could be woken {wakings:,} times, more than {WAKINGS:,}"
 
 
+PLOTS = {"sia-oracle": "experiments.sia.plot:schedule"}
 BUILDERS = {"sia-oracle": "models.sia:build_literal"}
 METHODS: dict[str, tuple[Entry, ...]] = {
     "sia-oracle": (

@@ -8,6 +8,7 @@ from pathlib import Path
 import matplotlib as mpl
 import numpy as np
 import pandas as pd
+from cycler import cycler
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
@@ -97,7 +98,10 @@ def save_figure(figure: Figure, path: Path) -> None:
 
 def _axes(width: float, height: float) -> tuple[Figure, Axes]:
     figure = Figure(figsize=(width, height), layout="constrained")
-    return figure, figure.subplots()
+    axes = figure.subplots()
+    # more curves than colours: the next ones are dashed, then dotted
+    axes.set_prop_cycle(cycler(linestyle=["-", "--", ":"]) * cycler(color=mpl.color_sequences["tab10"]))
+    return figure, axes
 
 
 def plain(name: str) -> str:

@@ -19,6 +19,7 @@ from instances.arrays import FloatArray, IntArray
 from instances.boa import BoaAllocation, BoaRenting
 from instances.boa.online import JobState, View, Widths
 
+MOST = 10**6  # GPUs
 Split = Callable[[FloatArray, int], IntArray]
 
 
@@ -35,6 +36,7 @@ class PolluxParameters:
     - `restart_seconds`: with `"mean"` what a restart is taken to last.
     - `floor`: with `"mean"` what is added to every speedup, so that a job that waits has one.
     - `widest`: most GPUs of a job.
+    - `first`: with autoscaling, sizes further from the aim than this are looked at only where there is none closer.
     """
 
     objective: Literal["sum", "mean"] = "sum"
@@ -45,6 +47,7 @@ class PolluxParameters:
     restart_seconds: float = 30.0
     floor: float = 1e-3
     widest: int = 64
+    first: float = 0.02
 
 
 class Pollux:
@@ -85,16 +88,30 @@ class Pollux:
         if self.parameters.efficiency is None:
             width = self._split(gains, self._nodes * self._per_node)
         else:
-            most = -(-sum(self._widest[job.job_class] for job in jobs) // self._per_node) * self._per_node
-            choice = splits(gains, max(most, self._nodes * self._per_node))
-            self._nodes = self._size(efficiencies(choice, speed, self._per_node))
-            width = split(choice, self._nodes * self._per_node)
-            if self.search is not None:
-                width = self.search(gains, self._nodes * self._per_node)
+            width = self._autoscaled(jobs, gains, speed)
         self._widths = {job.id: int(k) for job, k in zip(jobs, width, strict=True)}
 
     def _split(self, gains: FloatArray, gpus: int) -> IntArray:
         return split(splits(gains, gpus), gpus) if self.search is None else self.search(gains, gpus)
+
+    def _autoscaled(self, jobs: list[JobState], gains: FloatArray, speed: FloatArray) -> IntArray:
+        """The split of the cluster of the size that is to be had, of all sizes that could be."""
+        assert self.parameters.efficiency is not None
+        per_node, aim = self._per_node, self.parameters.efficiency
+        every = -(-sum(self._widest[job.job_class] for job in jobs) // per_node) * per_node
+        within = self.parameters.first
+        while True:
+            most = min(every, -(-beyond(speed, aim - within) // per_node) * per_node)
+            most = max(most, min(every, (self._nodes + 1) * per_node), self._nodes * per_node)
+            choice = splits(gains, most)
+            found = efficiencies(choice, speed, per_node)
+            nodes = self._size(found)
+            if nodes <= self._nodes or abs(found[nodes] - aim) <= within or most >= every:
+                break  # wider clusters are all further from the aim
+            within = min(2 * abs(found[nodes] - aim), aim)
+        self._nodes = nodes
+        gpus = nodes * per_node
+        return split(choice, gpus) if self.search is None else self.search(gains, gpus)
 
     def _size(self, found: FloatArray) -> int:
         """The nodes to have: another number only where the efficiency is outside the band, then the closest to the aim.
@@ -135,7 +152,8 @@ class Pollux:
     def _believe(self, believed: BoaAllocation) -> None:
         """The speedups that are believed, at whole widths as they were measured, 0 past the last one."""
         self._believed = believed
-        rows, self._row = [], {}
+        rows: list[FloatArray] = []
+        self._row = {}
         last = max(self._widest.values())
         for c in believed.classes:
             most = self._widest[c.name]
@@ -145,3 +163,16 @@ class Pollux:
                 self._row[c.name, j] = len(rows)
                 rows.append(np.concatenate([[0.0], curve, np.zeros(last - len(curve))]))
         self._speed = np.array(rows)
+
+
+def beyond(speed: FloatArray, aim: float) -> int:
+    """GPUs beyond which no split of them has an efficiency over `aim`; `speed` (n, K + 1).
+
+    With a price of a GPU, no split's speedups add up to more than the price of all and what each job has over it.
+    """
+    if aim <= 0:
+        return MOST
+    width = np.arange(speed.shape[1])
+    prices = aim * np.linspace(0, 0.95, 20)
+    over = [float((speed - price * width).max(axis=1).sum()) / (aim - price) for price in prices]
+    return min(MOST, int(np.ceil(min(over))))

@@ -17,7 +17,7 @@ class EqualSplit:
         self._widths: dict[str, int] = {}
 
     def decide(self, view: View) -> Widths:
-        if view.arrived or view.finished or len(self._widths) != len(view.jobs):
+        if view.arrived or view.finished:
             part, more = divmod(self._gpus, max(1, len(view.jobs)))
             self._widths = {
                 name: min(part + (place < more), self._widest[job.job_class])
@@ -34,10 +34,11 @@ class Fifo:
         self._gpus = self._nodes * data.gpus_per_node
         self._asked = Asked(data)
         self._widths: dict[str, int] = {}
+        self._ready = -1
 
     def decide(self, view: View) -> Widths:
-        if view.arrived or view.finished or len(self._widths) != len(view.jobs):
-            self._widths = {}
+        if view.arrived or view.finished or view.ready_gpus != self._ready:
+            self._widths, self._ready = {}, view.ready_gpus
             left = min(self._gpus, view.ready_gpus)
             for name, job in view.jobs.items():
                 width = min(self._asked.width(name, view), self._gpus)

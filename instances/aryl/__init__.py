@@ -8,8 +8,9 @@ from instances.aryl.certificate import prove_elastic, prove_reclaim
 from instances.aryl.checker import check_elastic, check_reclaim
 from instances.aryl.elastic import ArylElastic, ElasticJob
 from instances.aryl.examples import figure_5, five_servers, table_2, table_4
-from instances.aryl.generators import elastic_jobs, loaned_servers, loaning_days, spread_jobs
+from instances.aryl.generators import elastic_jobs, loaned_servers, spread_jobs
 from instances.aryl.loaning import ArylLoaning, InferenceLoad, LoaningJob
+from instances.aryl.loaning_days import loaning_days
 from instances.aryl.placement import ArylPlacement, HostServer, PlacedJob
 from instances.aryl.placement_checker import check_placement
 from instances.aryl.placement_generators import placement_moment

@@ -112,17 +112,22 @@ def decision(view: View, solution: Solution | None) -> Widths:
     """
     if solution is None:
         return _with_nodes(view, {job.id: job.width for job in view.jobs.values()})
-    order = sorted(view.jobs.values(), key=lambda job: job.width == 0)
-    return _with_nodes(view, {job.id: _width(solution, job) for job in order})
+    holding: dict[str, int] = {}
+    waiting: dict[str, int] = {}
+    plan = solution.get("widths")
+    for job in view.jobs.values():
+        width = _on_path(solution, job) if plan is None else int(plan[job.job_class][job.epoch])
+        (holding if job.width else waiting)[job.id] = width
+    holding.update(waiting)
+    return _with_nodes(view, holding)
 
 
 def _with_nodes(view: View, widths: Mapping[str, int]) -> Widths:
     return Widths(widths=widths, nodes=-(-sum(widths.values()) // view.gpus_per_node))
 
 
-def _width(solution: Solution, job: JobState) -> int:
-    if "paths" not in solution:
-        return int(solution["widths"][job.job_class][job.epoch])
+def _on_path(solution: Solution, job: JobState) -> int:
+    """The width on the path that the job's id draws."""
     paths = solution["paths"][job.job_class]
     left = drawn(job.id)
     for path in paths:

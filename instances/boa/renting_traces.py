@@ -95,6 +95,8 @@ def trace_renting(
         [Path(trace).stem, f"{data.budget_gpus:g}-gpus"]
         + ([f"c2-{c2:g}-seed-{seed}"] if c2 is not None else [])
         + ([f"first-{limit}"] if limit else [])
+        + ([f"nodes-of-{gpus_per_node}"] if gpus_per_node != 4 else [])
+        + ([f"{acquisition_seconds:g}-s"] if acquisition_seconds != 120 else [])
     )
     curves = Path(speedups).name if speedups else "measured on NVIDIA T4"
     source = f"{Path(trace).name}: {len(rows)} jobs in {hours:.4g} h; speedups {curves}"

@@ -30,7 +30,12 @@ def work_of_classes(data: EvaCloud) -> tuple[FloatArray, IntArray]:
 
 
 def pairs_of_classes(data: EvaCloud) -> FloatArray:
-    """True throughput (C, C) of a task of each class beside one other of each class."""
+    """Throughputs (C, C) of a task of each class beside one other, whose products no task on an instance exceeds.
+
+    The true ones; with `larger_sets`, which are no products, 1.
+    """
+    if data.larger_sets is not None:
+        return np.ones((len(data.classes), len(data.classes)))
     known = {(workload, beside): value for workload, beside, value in data.throughput.pairwise}
     names = [c.workload for c in data.classes]
     return np.array([[known.get((own, other), data.throughput.default) for other in names] for own in names])

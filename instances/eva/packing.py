@@ -6,8 +6,10 @@ from collections.abc import Collection, Mapping, Sequence
 from math import gcd
 from typing import Annotated, ClassVar, Literal, Self
 
-from pydantic import Field, model_validator
+import pandas as pd
+from pydantic import BeforeValidator, Field, model_validator
 
+from instances.eva.frames import packing_content
 from instances.fields import (
     LARGEST,
     Frozen,
@@ -18,12 +20,13 @@ from instances.fields import (
     ProblemData,
     Sense,
     Share,
+    plain_mapping,
     refuse,
     refuse_duplicates,
     steps,
 )
 
-Amounts = Mapping[Name, NonNegative]
+Amounts = Annotated[Mapping[Name, NonNegative], BeforeValidator(plain_mapping)]
 Demands = Mapping[Name, Amounts]
 Objective = Literal["cost", "net-saving"]
 DEFAULT = "default"
@@ -78,28 +81,36 @@ class Throughput(Frozen):
     pairwise: tuple[tuple[Name, Name, Share], ...] = ()
 
 
-class EvaPacking(ProblemData):
-    """The packing problem: which instances to rent, and which task goes where.
-
-    `cost`: minimise the price of the instances, USD/h (section 4.1). `net-saving`: maximise the sum of the tasks'
-    throughput-normalised reservation prices less that price, USD/h (section 4.5).
-    """
-
-    problem: ClassVar[str] = "eva-packing"
+class PackedTasks(ProblemData):
+    """Tasks, the instance types on which they can be put, and how tasks on one instance slow each other down."""
 
     resources: Annotated[tuple[Name, ...], Field(min_length=1)]
     instance_types: Annotated[tuple[InstanceType, ...], Field(min_length=1)]
     tasks: Annotated[tuple[Task, ...], Field(min_length=1)]
     throughput: Throughput | None = None
-    objective: Objective
 
-    @property
-    def sense(self) -> Sense:
-        return "minimize" if self.objective == "cost" else "maximize"
+    @classmethod
+    def from_frames(
+        cls,
+        tasks: pd.DataFrame,
+        types: pd.DataFrame,
+        *,
+        throughput: pd.DataFrame | None = None,
+        default_throughput: float = 1.0,
+        objective: Objective = "cost",
+    ) -> Self:
+        """The packing of two tables. Raises InputError, one line with the table, the row and the value.
 
-    @property
-    def unit(self) -> str:
-        return "USD/h"
+        Parameters:
+
+        - `types`: one row an instance type: its name in a column `name` or in the index, its price in `usd_per_hour`, a
+          `family` where demands differ by it, and a column of amounts for each resource.
+        - `tasks`: one row a task, or `count` identical ones: `workload`, a column or the index, perhaps `job` and
+          `tasks_in_job`, the demand in columns called like the resources of `types`, and `cpu@p3` for the demand of
+          `cpu` on the family `p3`. Rows of one workload, job and demand are added up.
+        - `throughput`: of the workload of each row beside that of each column, for `objective="net-saving"`.
+        """
+        return cls.model_validate(packing_content(tasks, types, throughput, default_throughput, objective))
 
     @property
     def families(self) -> tuple[str, ...]:
@@ -160,6 +171,26 @@ class EvaPacking(ProblemData):
         for i, (task, price) in enumerate(zip(self.tasks, prices, strict=True)):
             if total + (task.tasks_in_job or 0) * price > LARGEST_TOTAL:
                 refuse(f"tasks[{i}].tasks_in_job", too_much, task.tasks_in_job)
+
+
+class EvaPacking(PackedTasks):
+    """The packing problem: which instances to rent, and which task goes where.
+
+    `cost`: minimise the price of the instances, USD/h (section 4.1). `net-saving`: maximise the sum of the tasks'
+    throughput-normalised reservation prices less that price, USD/h (section 4.5).
+    """
+
+    problem: ClassVar[str] = "eva-packing"
+
+    objective: Objective
+
+    @property
+    def sense(self) -> Sense:
+        return "minimize" if self.objective == "cost" else "maximize"
+
+    @property
+    def unit(self) -> str:
+        return "USD/h"
 
 
 def fits(demand: Demands, kind: InstanceType) -> bool:

@@ -13,7 +13,7 @@ from experiments.harness.instance_set import from_paths
 from experiments.output.columns import NAMED, measured
 from experiments.output.csv import summary_csv
 from experiments.output.folder import result_file
-from experiments.output.report import gap_plot
+from experiments.output.report import set_table
 from experiments.output.text import cell, label
 from instances import Instance, save
 from instances.eva import table_3
@@ -92,7 +92,7 @@ def test_a_study_of_every_name_ends_with_table_and_report_and_resumes(named: Pat
     assert sorted({r["instance"] for r in rows}) == sorted({cell(name) for name in NAMES})
     assert {r["instance_set"] for r in rows} == {"'=a $b$"}
     report = (tmp_path / "out" / "report.html").read_text()
-    assert "=a $b$: no-packing" in report.partition("<svg")[2]
+    assert report.count("=a $b$") >= 2 * len(NAMES)
     assert "\x1b" not in report
     again = call("gap_study", named, "--out", tmp_path / "out", "--method", "no-packing", "--quiet", "--resume")
     assert again.stdout == first.stdout  # CPU seconds and all: nothing was run again
@@ -103,28 +103,18 @@ def row(method: str, gaps: tuple[float, ...], instance_set: str = "$a_{$", **mor
     return Row("eva-packing", instance_set, method, numbers.pop("runs", len(gaps)), gaps, **numbers)
 
 
-def test_the_plot_takes_any_name_and_leaves_out_what_cannot_be_seen():
-    plot = gap_plot([row(name, (0.1, 0.2)) for name in NAMES] + [row("tiny", (1e-15, 0.0))])
-    assert plot.startswith("<svg")
-    assert "tiny" not in plot
-    assert gap_plot([row("tiny", (1e-15,) * 9)]) == ""
-
-
 def test_terminal_report_and_csv_say_the_same_of_runs_without_a_gap():
     poor = row("ssf", (0.1,), runs=10, violating=7, failed=2, instance_set="s")
-    said = "gap of 1 of 10, 7 break a constraint, 2 without a solution"
+    said = "7 break a constraint, 2 without a solution"
     assert [column.show(poor) for column in (*NAMED, *measured([poor]))] == [
-        *("s", "ssf", "10", "10.00%", "10.00%", "10.00%", "-", "0/10", "1.000", said)
+        *("s", "ssf", "10.00%", "10.00%", "10.00%", "1/10", "-", "0/10", "1.000", said)
     ]
     (line,) = csv.DictReader(summary_csv([poor]).splitlines())
-    assert (line["runs"], line["mean_gap_to_optimum"], line["notes"]) == ("10", "0.1", said)
-    assert "<td>gap of 1 of 10, 7 break a constraint, 2 without a solution</td>" in page([poor])
-
-
-def page(rows: list[Row]) -> str:
-    from experiments.output.report import _section
-
-    return _section("eva-packing", rows)
+    known = line["runs"], line["gaps_to_optimum"], line["mean_gap_to_optimum"], line["notes"]
+    assert known == ("10", "1", "0.1", said)
+    page = set_table([poor])
+    assert "<td data-value='1'>1/10</td>" in page
+    assert f"<td class='text long'>{said}</td>" in page
 
 
 def test_sets_of_folders_with_one_base_name_are_told_apart(tmp_path: Path):

@@ -2,22 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from math import fsum
 
 import numpy as np
-import pandas as pd
 
 from experiments.simulator.boa.parts import SECONDS, Job, Node
+from instances.arrays import FloatArray
 from instances.boa import BoaRenting
 from instances.online import RuleBroken
 
+Table = Mapping[str, FloatArray]
+"""Stretches of jobs as arrays, see `RentingRecords`."""
 TOLERANCE = 1e-6  # relative, of sums of floats; seconds for moments, as events so close are one
 
 
-def check(
-    data: BoaRenting, jobs: Sequence[Job], stretches: pd.DataFrame, nodes: Sequence[Node], bill: float, now: float
-) -> None:
+def check(data: BoaRenting, jobs: Sequence[Job], table: Table, nodes: Sequence[Node], bill: float, now: float) -> None:
     """Refuse a run that broke a law: RuleBroken says which one, and when."""
     for job in jobs:
         if job.end is None:
@@ -25,19 +25,18 @@ def check(
     for node in nodes:
         if node.released_at == float("inf"):
             raise RuleBroken(f"node {node.id} is still rented at {now}")
-    table = {str(name): stretches[name].to_numpy() for name in stretches}
     _work(jobs, table)
     _order(data, jobs, table)
     _capacity(data, table, nodes)
     _bill(data, nodes, bill, now)
 
 
-def _work(jobs: Sequence[Job], table: dict[str, np.ndarray]) -> None:
+def _work(jobs: Sequence[Job], table: Table) -> None:
     """Each job has done the work of each of its epochs, no more and no less."""
     begin = np.maximum(table["since"], table["active_from"])
     done = table["rate"] * np.maximum(0.0, table["until"] - begin)
     first = np.concatenate([[0], np.cumsum([len(job.sizes) for job in jobs])])
-    found = np.bincount(first[table["job"]] + table["epoch"], weights=done, minlength=first[-1])
+    found = np.bincount(first[table["job"].astype(int)] + table["epoch"].astype(int), weights=done, minlength=first[-1])
     asked = np.concatenate([job.sizes for job in jobs])
     rounding = TOLERANCE * (asked + table["rate"].max())  # moments that are one differ by as much
     for at in np.flatnonzero(~(np.abs(found - asked) <= rounding)):
@@ -48,10 +47,11 @@ def _work(jobs: Sequence[Job], table: dict[str, np.ndarray]) -> None:
         )
 
 
-def _order(data: BoaRenting, jobs: Sequence[Job], table: dict[str, np.ndarray]) -> None:
+def _order(data: BoaRenting, jobs: Sequence[Job], table: Table) -> None:
     """A job does one thing at a time, none before it arrives, and every change of width costs its pause."""
     order = np.lexsort((table["since"], table["job"]))
-    job, since, until, width = (table[name][order] for name in ("job", "since", "until", "width"))
+    job = table["job"][order].astype(int)
+    since, until, width = (table[name][order] for name in ("since", "until", "width"))
     active = table["active_from"][order]
     first = np.concatenate([[True], job[1:] != job[:-1]])
     before = np.concatenate([[0.0], until[:-1]])
@@ -69,7 +69,7 @@ def _order(data: BoaRenting, jobs: Sequence[Job], table: dict[str, np.ndarray]) 
         raise RuleBroken(f"job {jobs[job[at]].id} is rescaled at {since[at]} for {active[at] - since[at]} s")
 
 
-def _capacity(data: BoaRenting, table: dict[str, np.ndarray], nodes: Sequence[Node]) -> None:
+def _capacity(data: BoaRenting, table: Table, nodes: Sequence[Node]) -> None:
     """At no moment more GPUs are held than are there."""
     there = [node for node in nodes if node.marked_at >= node.ready_at]
     gpus = data.gpus_per_node

@@ -41,22 +41,27 @@ class RentingRecords:
             self._last = found
             self._moments.append((now, ready, held, jobs))
 
+    def arrays(self) -> dict[str, FloatArray]:
+        """The stretches as arrays, by COLUMNS."""
+        found = np.array(self.stretches, dtype=float).reshape(-1, len(COLUMNS))
+        return {name: found[:, i] for i, name in enumerate(COLUMNS)}
+
     def stretches_table(self) -> pd.DataFrame:
         """One row a stretch, see COLUMNS, times in seconds; `job` is the index in order of arrival."""
-        return pd.DataFrame(self.stretches, columns=list(COLUMNS))
+        return pd.DataFrame(self.arrays()).astype({"job": int, "epoch": int, "width": int})
 
     def jobs_table(self) -> pd.DataFrame:
         """One row a job in order of arrival, times in seconds; `NaN` for what has not happened.
 
         `delay`: all the time without GPUs; `run`: making progress; `gpu_hours`: held, pauses included.
         """
-        found = self.stretches_table()
-        held = (found["until"] - found["since"]).to_numpy()
-        run = (found["until"] - found[["since", "active_from"]].max(axis=1)).clip(lower=0).to_numpy()
-        number, index = len(self._jobs), found["job"].to_numpy(dtype=int)
+        found = self.arrays()
+        held = found["until"] - found["since"]
+        run = np.maximum(0, found["until"] - np.maximum(found["since"], found["active_from"]))
+        index = found["job"].astype(int)
         total = {
-            name: np.bincount(index, weights=values, minlength=number)
-            for name, values in {"held": held, "run": run, "gpus": held * found["width"].to_numpy()}.items()
+            name: np.bincount(index, weights=values, minlength=len(self._jobs))
+            for name, values in {"held": held, "run": run, "gpus": held * found["width"]}.items()
         }
         rows = []
         for job in self._jobs:
@@ -88,10 +93,10 @@ class RentingRecords:
         """
         billed = self.fleet.bill
         span = max(job.arrival for job in self._jobs) / SECONDS
-        found = self.stretches_table()
-        since, until, rate = (found[name].to_numpy(dtype=float) for name in ("since", "until", "rate"))
-        active = np.minimum(np.maximum(since, found["active_from"].to_numpy(dtype=float)), until)
-        held = fsum((found["width"].to_numpy() * (until - since)).tolist()) / SECONDS
+        found = self.arrays()
+        since, until, rate = (found[name] for name in ("since", "until", "rate"))
+        active = np.minimum(np.maximum(since, found["active_from"]), until)
+        held = fsum((found["width"] * (until - since)).tolist()) / SECONDS
         integral = self._per_gpu()
         there = integral.hours
         seen, done = (fsum((rate * (until - a)).tolist()) / SECONDS for a in (since, active))
@@ -111,7 +116,7 @@ class RentingRecords:
 
     def check(self, now: float) -> None:
         """Refuse a run that broke a law: RuleBroken says which one, and when."""
-        check(self._data, self._jobs, self.stretches_table(), self.nodes, self.fleet.bill, now)
+        check(self._data, self._jobs, self.arrays(), self.nodes, self.fleet.bill, now)
 
     def _rented(self) -> tuple[FloatArray, FloatArray]:
         """Moments at which nodes begin or cease to be billed, and how many are from then on."""

@@ -128,7 +128,8 @@ class RentingWorld:
         job.since = job.active_from = now
         self._progressed.append(job.id)
         self._go_on(job)
-        job.tell(now)
+        state = job.state
+        state.epoch, state.seen_at, state.remaining_hours = job.epoch, now, job.kind.mean_from[job.epoch]
 
     def _end(self, job: Job, now: float) -> None:
         job.end = now

@@ -1,0 +1,130 @@
+"""Runs tasks on the workers of a Dask scheduler, each in a killable process there, with what is judged judged here."""
+
+from __future__ import annotations
+
+import os
+import pickle
+import queue
+import uuid
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
+from functools import partial
+from typing import Any
+
+from experiments.harness.diary import Told
+from experiments.harness.pool import Handed
+from experiments.harness.runner import Ended, Keep, modules_of
+from experiments.harness.task import R, Task
+from instances import InputError
+from instances.result import versions
+
+CONNECT_S = 10.0
+ATTEMPTS = 2  # a run is begun so often: once more where the worker dies
+
+
+def as_finished_on(
+    address: str,
+    tasks: Sequence[Task[R]],
+    keep: Keep[R] | None = None,
+    ended: Ended[R] | None = None,
+    lost: Callable[[str], None] = print,
+) -> Iterator[tuple[int, R]]:
+    """Like `as_finished`, on the workers of the scheduler at `address`.
+
+    A worker that dies has its run done again elsewhere, once, and `lost` is told of it. Raises InputError where there
+    is no scheduler, no worker, or one of other versions.
+    """
+    remote = _remote()
+    client = _client(address)
+    session = remote.Session(uuid.uuid4().hex, tuple(modules_of(tasks)), os.getcwd())
+    begun: dict[int, list[str]] = {}
+    done: queue.SimpleQueue[int] = queue.SimpleQueue()
+    told: set[int] = set()
+    futures: list[Any] = []
+
+    def began(event: tuple[float, dict[str, Any]]) -> None:
+        """A run has begun on a worker: not for the first time where another one has died under it."""
+        i, worker = event[1]["i"], event[1]["worker"]
+        before = begun.setdefault(i, [])
+        before.append(worker)
+        if len(before) > 1:
+            name = " ".join(tasks[i].label())
+            if len(before) > ATTEMPTS:
+                futures[i].cancel()
+            else:
+                lost(f"worker {before[-2]} was lost; {name} is run again on {worker}")
+
+    def tell(i: int) -> R:
+        outcome = _handed(futures[i], begun.get(i, [])).judged(tasks[i])
+        if keep is not None:
+            keep(tasks[i], outcome)
+        told.add(i)
+        return outcome
+
+    short: dict[int, Handed] = {}
+    try:
+        client.subscribe_topic(session.topic, began)
+        for i, task in enumerate(tasks):
+            packed = pickle.dumps(task)
+            futures.append(client.submit(remote.work_here, session, i, packed, key=f"{session.topic}-{i}", pure=False))
+            futures[i].add_done_callback(partial(_finish, done, i))
+        for _ in tasks:
+            i = done.get()
+            yield i, tell(i)
+    except BaseException:
+        for i, future in enumerate(futures):
+            if future.status == "finished" and i not in told:
+                tell(i)
+        for handed in client.run(remote.end_here, session).values():
+            short |= handed
+        client.cancel([future for i, future in enumerate(futures) if i not in told])
+        raise
+    finally:
+        with suppress(Exception):  # the scheduler may be gone
+            client.run(remote.end_here, session)
+        client.close()
+        for i, cut in short.items():
+            if ended is not None and i not in told:
+                ended(i, cut.judged(tasks[i]))
+
+
+def _handed(future: Any, workers: Sequence[str]) -> Handed:
+    if future.status == "finished":
+        handed: Handed | None = future.result()
+        if handed is not None:
+            return handed
+    said = f"the workers died under it: {', '.join(workers)}" if len(workers) > 1 else f"the run was {future.status}"
+    return Handed(told=Told(), reason=said)
+
+
+def _finish(done: queue.SimpleQueue[int], i: int, future: Any) -> None:
+    done.put(i)
+
+
+def _remote() -> Any:
+    try:
+        from experiments.harness import remote
+    except ModuleNotFoundError as error:
+        raise InputError(f"--cluster: needs the package {error.name}: pip install 'gapwise[cluster]'") from error
+    return remote
+
+
+def _client(address: str) -> Any:
+    """A client of the scheduler, all of whose workers have the versions of this process. Raises InputError."""
+    from distributed import Client
+
+    try:
+        client = Client(address, timeout=CONNECT_S, set_as_default=False)
+    except (OSError, ValueError) as error:
+        raise InputError(f"--cluster: {address}: no scheduler answers: {error}") from error
+    here = versions()
+    found = client.run(_remote().versions_here)
+    if not found:
+        client.close()
+        raise InputError(f"--cluster: {address}: the scheduler has no workers")
+    for worker, there in found.items():
+        for name in dict.fromkeys([*here, *there]):
+            if here.get(name) != there.get(name):
+                client.close()
+                raise InputError(f"--cluster: {worker} has {name} {there.get(name)}, here it is {here.get(name)}")
+    return client

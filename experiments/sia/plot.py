@@ -1,0 +1,46 @@
+"""Pictures of a schedule: a Gantt chart, and below it the GPUs in use of all that there are."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from matplotlib.figure import Figure
+
+from experiments.output.text import label
+from instances.sia import SiaOracle
+
+MOST = 120  # jobs of a chart; the GPUs in use are drawn of all
+
+
+def schedule(data: SiaOracle, solution: Mapping[str, Any]) -> Figure:
+    """When each job waits (pale) and runs, coloured by pool, and the GPUs that the jobs of each pool hold."""
+    starts, hour = solution["starts"], data.slot_minutes / 60
+    colours = {pool.name: f"C{i % 10}" for i, pool in enumerate(data.pools)}
+    jobs = sorted(data.jobs, key=lambda job: (starts[job.id], job.submit))
+    drawn = jobs[:MOST]
+    figure = Figure(figsize=(8, 2.6 + 0.13 * len(drawn)), layout="constrained")
+    above, below = figure.subplots(2, sharex=True, height_ratios=(max(1.0, 0.13 * len(drawn)), 1.6))
+    for place, job in enumerate(drawn):
+        start = starts[job.id]
+        above.barh(place, (start - job.submit) * hour, left=job.submit * hour, color=colours[job.pool], alpha=0.25)
+        above.barh(place, job.duration * hour, left=start * hour, color=colours[job.pool])
+        if len(drawn) <= 60:
+            above.text((start + job.duration) * hour, place, f" {label(job.id)} ({job.gpus})", va="center", fontsize=6)
+    above.invert_yaxis()
+    left = len(jobs) - len(drawn)
+    above.set(yticks=[], ylabel=f"{len(drawn)} jobs" + (f", {left} more" if left else ""))
+    moments = np.unique([m for job in jobs for m in (starts[job.id], starts[job.id] + job.duration)])
+    use = {name: np.zeros(len(moments)) for name in colours}
+    for job in jobs:
+        first, last = np.searchsorted(moments, [starts[job.id], starts[job.id] + job.duration])
+        use[job.pool][first:last] += job.gpus
+    capacity = sum(pool.gpus for pool in data.pools)
+    below.stackplot(moments * hour, *use.values(), colors=list(colours.values()), labels=map(label, use), step="post")
+    below.axhline(capacity, color="black", linewidth=0.8)
+    below.text(0, capacity, f"{capacity} GPUs", fontsize=7, va="bottom")
+    below.set(xlabel="hours", ylabel="GPUs in use", ylim=(0, 1.15 * capacity))
+    if len(use) <= 12:
+        below.legend(frameon=False, fontsize=7, ncols=4)
+    return figure

@@ -1,0 +1,95 @@
+"""A solution as a table: one row for each thing that is decided, whatever the problem."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+import pandas as pd
+
+Row = dict[str, Any]
+
+
+def solution_table(solution: Mapping[str, Any] | None) -> pd.DataFrame:
+    """The rows of a solution; none of no solution. A form that is not known here has a row for each of its values."""
+    for form, rows in FORMS.items():
+        if solution and form in solution:
+            return pd.DataFrame(list(rows(solution[form])))
+    return pd.DataFrame(list(_values(solution or {}, "")), columns=["path", "value"])
+
+
+def _instances(instances: list[dict[str, Any]]) -> Iterator[Row]:
+    """One row for each kind of task on each rented instance; a group of `count` alike is one instance."""
+    for i, rented in enumerate(instances):
+        said = {name: value for name, value in rented.items() if name not in ("type", "count", "tasks")}
+        for task, tasks in rented.get("tasks", {}).items() or [(None, 0)]:
+            yield {"instance": i, **said, "type": rented["type"], "count": rented.get("count", 1)} | {
+                "task": task,
+                "tasks": tasks,
+            }
+
+
+def _starts(starts: dict[str, Any]) -> Iterator[Row]:
+    for job, start in starts.items():
+        yield {"job": job, "start": start}
+
+
+def _widths(widths: dict[str, list[float]]) -> Iterator[Row]:
+    for name, epochs in widths.items():
+        for epoch, width in enumerate(epochs):
+            yield {"class": name, "epoch": epoch, "width": width}
+
+
+def _paths(paths: dict[str, list[dict[str, Any]]]) -> Iterator[Row]:
+    for name, mixed in paths.items():
+        for i, path in enumerate(mixed):
+            for epoch, width in enumerate(path["widths"]):
+                yield {"class": name, "path": i, "probability": path["probability"], "epoch": epoch, "width": width}
+
+
+def _assignment(assignment: dict[str, list[list[dict[str, Any]]]]) -> Iterator[Row]:
+    for name, epochs in assignment.items():
+        for epoch, mixed in enumerate(epochs):
+            for part in mixed:
+                yield {"class": name, "epoch": epoch, **part}
+
+
+def _workers(workers: dict[str, int]) -> Iterator[Row]:
+    for job, number in workers.items():
+        yield {"job": job, "workers": number}
+
+
+def _intervals(intervals: list[dict[str, Any]]) -> Iterator[Row]:
+    start = 0.0
+    for i, interval in enumerate(intervals):
+        for job, number in interval["workers"].items():
+            yield {"interval": i, "start": start, "length": interval["length"], "job": job, "workers": number}
+        start += interval["length"]
+
+
+def _servers(servers: list[str]) -> Iterator[Row]:
+    for server in servers:
+        yield {"server": server}
+
+
+def _values(value: Any, path: str) -> Iterator[Row]:
+    if isinstance(value, Mapping):
+        for name, inner in value.items():
+            yield from _values(inner, f"{path}.{name}" if path else str(name))
+    elif isinstance(value, list | tuple):
+        for i, inner in enumerate(value):
+            yield from _values(inner, f"{path}[{i}]")
+    else:
+        yield {"path": path, "value": value}
+
+
+FORMS: dict[str, Callable[[Any], Iterator[Row]]] = {
+    "instances": _instances,
+    "starts": _starts,
+    "widths": _widths,
+    "paths": _paths,
+    "assignment": _assignment,
+    "workers": _workers,
+    "intervals": _intervals,
+    "servers": _servers,
+}

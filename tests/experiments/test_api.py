@@ -1,0 +1,148 @@
+"""The study, the simulator and the pictures from a script of one's own."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from experiments import api
+from experiments.papers import PLOTS
+from instances import Answer, InputError, Options, conclude, save
+from instances.aryl import figure_5, table_2
+from instances.boa import figure_1
+from instances.eva import table_3
+from instances.sia import five_jobs, synthetic
+from models import aryl, boa, eva, sia
+from tests.commands import ROOT, python, workers_copied
+
+SCRIPT = """
+import sys
+print("loaded", file=sys.stderr)
+from experiments.api import study
+from heuristics.eva import no_packing
+from instances.eva import table_3
+def mine(data):
+    return no_packing(data).solution
+table = study(table_3(), ["full-reconfiguration", mine], jobs=2)
+print(table[["method", "gap_to_optimum", "status"]].to_csv(index=False, float_format="%.4f"), end="")
+"""
+SLOW = """
+import time
+from experiments.api import solve
+from heuristics.eva import no_packing
+from instances.eva import table_3
+print("started", flush=True)
+def exact_in_a_while(data):
+    time.sleep(600)
+try:
+    print(solve(table_3(), exact_in_a_while).termination)
+except KeyboardInterrupt:
+    print("interrupted")
+"""
+
+
+def test_a_study_runs_from_a_plain_script_which_is_loaded_once(tmp_path: Path):
+    script = tmp_path / "script.py"
+    script.write_text(SCRIPT)
+    done = python(script)
+    assert done.stderr == "loaded\n"
+    assert done.stdout.splitlines() == [
+        "method,gap_to_optimum,status",
+        "exact,0.0000,optimal",
+        "full-reconfiguration,0.0000,feasible",
+        "mine,0.2656,feasible",
+    ]
+
+
+def test_an_interrupt_ends_a_run_and_leaves_no_process(tmp_path: Path):
+    script = tmp_path / "slow.py"
+    script.write_text(SLOW)
+    environment = {**os.environ, "PYTHONPATH": str(ROOT), "TMPDIR": str(tmp_path)}
+    with subprocess.Popen([sys.executable, script], stdout=subprocess.PIPE, text=True, env=environment) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "started\n"
+        while not list(tmp_path.glob("gapwise-*/*.pickle")):  # until the run tells that it has begun
+            time.sleep(0.05)
+        process.send_signal(signal.SIGINT)
+        assert process.stdout.read() == "interrupted\n"
+    assert list(tmp_path.glob("gapwise-*")) == []
+
+
+def test_what_an_interrupt_cuts_short_is_the_result(monkeypatch: pytest.MonkeyPatch):
+    example = table_3()
+    kept = conclude(example.data, "exact", Answer(None, 12.0, "interrupted"), Options(), kind="exact")
+
+    def interrupted(tasks, ended):
+        ended(0, kept)
+        raise KeyboardInterrupt
+        yield
+
+    monkeypatch.setattr(api, "as_finished", interrupted)
+    assert api.solve(example) is kept
+
+
+def test_finished_runs_are_kept_in_a_folder_and_not_repeated(tmp_path: Path):
+    save(table_3(), tmp_path / "three.json")
+    with workers_copied():
+        first = api.study(tmp_path / "three.json", "no-packing", folder=tmp_path / "out")
+        again = api.study(table_3().data, eva.exact)
+        second = api.study(tmp_path, ["no-packing"], folder=tmp_path / "out", resume=True)
+    assert first["method"].tolist() == ["exact", "no-packing"] == second["method"].tolist()
+    assert second["solve_s"].tolist() == first["solve_s"].tolist()  # the very runs
+    assert again[["instance", "method", "objective"]].to_numpy().tolist() == [["data", "exact", 12.8]]
+    assert first["result"][0].to_frame()["tasks"].sum() == 4
+
+
+def test_simulations_are_rows():
+    with workers_copied():
+        rows = api.simulate(synthetic("base", 0, days=0.05), "gssf")
+    assert rows["policy"].tolist() == ["fcfs", "gssf"]
+    assert rows["mean_jct_h"].notna().all()
+
+
+@pytest.mark.parametrize(
+    ("call", "line"),
+    [
+        (lambda: api.study(3), "instances: must be an instance, its data or a file, got int"),
+        (lambda: api.study("nowhere.json"), "nowhere.json: No such file or directory"),
+        (lambda: api.study(table_3(), "no"), "method: must be all, "),
+        (lambda: api.study(table_3(), [3]), "methods: must be names or functions, got int"),
+        (lambda: api.study(table_3(), jobs=1, gap=2.0), "gap: must be in [0, 1), got 2.0"),
+        (lambda: api.study(table_3(), resume=True), "resume: needs a folder"),
+        (lambda: api.simulate(table_3()), "eva-table-3: the simulator runs "),
+        (lambda: api.plot(table_3(), {"widths": {}}), "plot: eva-table-3: the solution is not of the form"),
+    ],
+)
+def test_what_is_wrong_is_one_line(call, line: str):
+    with pytest.raises(InputError) as refused:
+        call()
+    assert str(refused.value).startswith(line)
+
+
+SOLVED = [
+    (table_3(), eva.exact),
+    (table_2("jct-reduction"), aryl.exact),
+    (table_2("mean-jct"), aryl.exact),
+    (figure_5(), aryl.exact),
+    (figure_1(1.0), boa.exact),
+    (figure_1(1.0), boa.randomised),
+    (five_jobs(), sia.exact),
+]
+
+
+@pytest.mark.parametrize(("example", "method"), SOLVED)
+def test_every_kind_of_solution_has_a_picture(example, method, tmp_path: Path):
+    figure = api.plot(example, method(example.data), tmp_path / "plan.svg")
+    drawn = [p for axes in figure.axes for p in (*axes.patches, *axes.collections)]
+    assert len(drawn) > 1
+    assert (tmp_path / "plan.svg").read_text().startswith("<?xml")
+
+
+def test_every_problem_that_is_solved_has_a_picture():
+    assert {example.problem for example, _ in SOLVED} == set(PLOTS)

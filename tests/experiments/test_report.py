@@ -1,0 +1,170 @@
+"""The report in a browser: it answers first, sorts, filters, tells what is pointed at, and fits a phone."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator
+from html.parser import HTMLParser
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from experiments.harness.apply import apply
+from experiments.harness.gaps import Scored, score, summarise
+from experiments.harness.plan import plan
+from experiments.output.answer import answers
+from experiments.output.report import write_report
+from instances import Options
+from instances.eva import table_7
+
+BROWSER, DRIVER = shutil.which("chromium"), shutil.which("chromedriver")
+METHODS = ["exact", "no-packing", "full-reconfiguration"]
+
+
+@pytest.fixture(scope="module")
+def scored() -> list[Scored]:
+    examples = [table_7(15, seed=seed) for seed in range(4)]
+    examples[0] = examples[0].model_copy(update={"name": "</script><b>$x$"})
+    runs = plan(examples, METHODS, Options(), "small & few")
+    return score([(run, apply(run.entry, run.instance, run.options)) for run in runs])
+
+
+@pytest.fixture(scope="module")
+def report(scored: list[Scored], tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("report") / "report.html"
+    write_report(path, summarise(scored), scored)
+    return path
+
+
+def test_the_answer_says_how_far_each_method_is_and_at_worst_on_which_instance(scored: list[Scored]):
+    (answer,) = answers(scored)
+    assert answer.headline == "eva-packing: the optimum is proven on 4 of 4 instances"
+    exact, alone, _ = answer.findings
+    assert str(exact) == "exact: at the optimum, over 4 of 4"
+    gaps = {s.result.instance: s.gap_to_optimum or 0.0 for s in scored if s.result.method == "no-packing"}
+    worst = max(gaps, key=lambda name: gaps[name])
+    mean = 100 * sum(gaps.values()) / 4
+    at_worst = f"at worst {100 * gaps[worst]:.1f}% on {worst}"
+    assert str(alone) == f"no-packing: {mean:.1f}% above the optimum on average over 4 of 4, {at_worst}"
+
+
+def test_a_run_without_a_gap_is_not_in_the_mean(scored: list[Scored]):
+    lost = [Scored(s.run, s.result.model_copy(update={"status": "violates"})) for s in scored[:3]] + scored[3:]
+    (answer,) = answers(lost)
+    assert (answer.proven, answer.instances) == (3, 4)
+    assert "over 3 of 4" in str(answer.findings[1])
+
+
+class _Links(HTMLParser):
+    def __init__(self) -> None:
+        super().__init__()
+        self.places: set[str] = set()
+        self.targets: list[str] = []
+        self.loaded: list[str] = []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        said = dict(attrs)
+        self.places.add(said.get("id") or "")
+        if tag == "a":
+            self.targets.append(said["href"] or "")
+        self.loaded += [value for name, value in attrs if value and (name == "src" or (tag == "link"))]
+
+
+def test_the_report_loads_nothing_and_its_contents_lead_somewhere(report: Path):
+    page = _Links()
+    page.feed(report.read_text())
+    assert page.loaded == []
+    assert len(page.targets) > 1
+    assert {target.removeprefix("#") for target in page.targets} <= page.places
+    assert report.stat().st_size < 3e6
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Any]:
+    if BROWSER is None or DRIVER is None:
+        pytest.skip("no chromium and chromedriver on this machine")
+    webdriver = pytest.importorskip("selenium.webdriver")
+    options = webdriver.ChromeOptions()
+    options.binary_location = BROWSER
+    for said in (
+        "--headless=new",
+        "--no-sandbox",
+        "--disable-gpu",
+        "--disable-dev-shm-usage",
+        "--window-size=1280,1000",
+    ):
+        options.add_argument(said)
+    options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
+    driver = webdriver.Chrome(options=options, service=webdriver.ChromeService(executable_path=DRIVER))
+    driver.set_script_timeout(120)
+    yield driver
+    driver.quit()
+
+
+READY = """
+const done = arguments[0], wait = () => {
+  const drawn = document.querySelectorAll(".js-plotly-plot .main-svg").length;
+  document.documentElement.dataset.ready === "yes" && drawn ? done(drawn) : setTimeout(wait, 50);
+};
+wait();
+"""
+
+
+def _opened(browser: Any, report: Path, width: int = 1280, scheme: str = "light") -> Any:
+    metrics = {"width": width, "height": 900, "deviceScaleFactor": 1, "mobile": width < 600}
+    browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", metrics)
+    features = [{"name": "prefers-color-scheme", "value": scheme}]
+    browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": features})
+    browser.get(report.as_uri())
+    assert browser.execute_async_script(READY) > 0
+    return browser
+
+
+def _rows(browser: Any, section: str) -> list[list[str]]:
+    script = """return [...document.querySelectorAll(arguments[0] + " tbody tr")].filter(row => !row.hidden)
+        .map(row => [...row.cells].map(cell => cell.textContent))"""
+    found: list[list[str]] = browser.execute_script(script, section)
+    return found
+
+
+def test_tables_sort_and_filter(browser: Any, report: Path):
+    _opened(browser, report)
+    assert len(_rows(browser, "#runs")) == 12
+    script = "[...document.querySelectorAll('#runs th button')].find(b => b.textContent === 'objective').click()"
+    browser.execute_script(script)
+    rising = [float(row[4]) for row in _rows(browser, "#runs")]
+    browser.execute_script(script)
+    falling = [float(row[4]) for row in _rows(browser, "#runs")]
+    assert rising == sorted(rising) == falling[::-1]
+    field = browser.find_element("css selector", "#runs input")
+    field.send_keys("no-packing seed-2")
+    assert [row[1:3] for row in _rows(browser, "#runs")] == [["eva-table-7-nine-cost-15-seed-2", "no-packing"]]
+    assert browser.find_element("css selector", "#runs output").text == "1 of 12 rows"
+
+
+def test_what_is_pointed_at_is_told(browser: Any, report: Path):
+    _opened(browser, report)
+    script = """
+        const place = document.querySelector("[data-figure=eva-packing-instances]");
+        place.scrollIntoView(); Plotly.Fx.hover(place, [{curveNumber: 1, pointNumber: 0}]);
+        return [...place.querySelectorAll(".hovertext")].map(node => node.textContent).join()"""
+    said = browser.execute_script(script)
+    assert "no-packing" in said
+    assert "to the optimum" in said
+    assert "CPU s" in said
+
+
+@pytest.mark.parametrize("width", [390, 1280])
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_it_fits_the_screen_in_the_readers_colours_without_an_error(
+    browser: Any, report: Path, width: int, scheme: str, tmp_path: Path
+):
+    _opened(browser, report, width, scheme)
+    assert browser.execute_script("return document.documentElement.scrollWidth") <= width
+    paper = browser.execute_script("return getComputedStyle(document.body).backgroundColor")
+    assert paper == {"light": "rgb(255, 255, 255)", "dark": "rgb(20, 24, 30)"}[scheme]
+    figure = "return document.querySelector('.js-plotly-plot')._fullLayout.paper_bgcolor"
+    assert browser.execute_script(figure) == {"light": "#fff", "dark": "#14181e"}[scheme]
+    assert [entry for entry in browser.get_log("browser") if entry["level"] in ("SEVERE", "WARNING")] == []
+    assert browser.execute_script("return document.querySelectorAll('b').length") == 0  # names are text

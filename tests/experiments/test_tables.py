@@ -1,0 +1,99 @@
+"""What is printed: the plan and the bill, tables that fit a narrow terminal, and never a proof that is none."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pandas as pd
+import pytest
+from matplotlib.colors import to_hex
+
+from experiments.harness.apply import apply
+from experiments.harness.gaps import Scored, score, summarise
+from experiments.harness.plan import plan
+from experiments.output import simulation, table, terminal
+from experiments.output.answer import answers
+from experiments.output.table import print_table, print_tables
+from experiments.papers import METHODS
+from experiments.simulator.plots import speedup_cdf
+from experiments.simulator.simulation import Choice
+from instances import Options, Result
+from instances.eva import table_3, table_7
+from tests.commands import call
+
+
+@pytest.fixture
+def narrow(monkeypatch: pytest.MonkeyPatch) -> None:
+    console = terminal.Console(highlight=False, markup=False, emoji=False, soft_wrap=True, width=80)
+    for module in (terminal, table, simulation):
+        monkeypatch.setattr(module, "out", console)
+
+
+def results(names: list[str], **options: float) -> list[Scored]:
+    runs = plan([table_3(), table_7(15, seed=1)], names, Options(**options))
+    return score([(run, apply(run.entry, run.instance, run.options)) for run in runs])
+
+
+def test_solve_prints_the_plan_the_bill_and_the_unit(table_3_file: Path):
+    done = call("solve", table_3_file, "--quiet")
+    said = done.stdout.splitlines()
+    assert said[1].split()[-1] == "USD/h"
+    assert said[-4:] == [
+        "the plan of exact:",
+        "  rent 1 x it1 at 12 USD/h, each with t1, t2, t4",
+        "  rent 1 x it3 at 0.8 USD/h, each with t3",
+        "  bill: 12.8 USD/h, 9,344.00 USD a month of 730 hours",
+    ]
+
+
+def test_a_table_of_results_fits_80_columns_and_cuts_no_method(narrow: None, capsys: pytest.CaptureFixture[str]):
+    names = [entry.name for entry in METHODS["eva-packing"] if entry.name != "literal"]
+    scored = results(names)
+    print_table(s.result for s in scored)
+    print_tables(summarise(scored), scored)
+    said = capsys.readouterr().out.splitlines()
+    assert max(map(len, said)) <= 80
+    assert all(any(line.startswith(f"{name} ") for line in said) for name in names)
+    assert said == [line.rstrip() for line in said]
+
+
+def test_every_method_of_every_problem_fits_a_narrow_table(narrow: None, capsys: pytest.CaptureFixture[str]):
+    (result,) = [s.result for s in results(["exact"])[:1]]
+    worst = {"status": "no_solution", "objective": 123456.789, "bound": 123456.781, "gap": 0.5, "solve_s": 1234.5}
+    print_table([result.model_copy(update=worst | {"method": e.name}) for m in METHODS.values() for e in m])
+    assert max(map(len, capsys.readouterr().out.splitlines())) <= 80
+
+
+def test_policies_fit_80_columns(narrow: None, capsys: pytest.CaptureFixture[str]):
+    names = ["fcfs", "sia-random-load", "virtual-clock-literal"]
+    row = {"workload": "w", "fallbacks": 0} | dict.fromkeys(simulation.HEADINGS, 1234.5)
+    simulation.print_policies([row | {"policy": name} for name in names], Choice(tuple(names), "fcfs"))
+    said = capsys.readouterr().out.splitlines()
+    assert all(any(line.startswith(f"{name} ") for line in said) for name in names)
+    assert max(map(len, said[:-1])) <= 80
+
+
+def test_what_a_loosened_gap_accepts_is_nowhere_called_proven(capsys: pytest.CaptureFixture[str]):
+    run = plan([table_7(15, seed=1)], ["exact"], Options(gap=0.9))[0]
+    result = apply(run.entry, run.instance, run.options)
+    loose = result.model_copy(update={"objective": 100.0, "bound": 60.0, "gap": 0.4, "status": "optimal"})
+    (scored,) = score([(run, loose)])
+    assert (scored.proven, scored.gap_to_optimum) == (False, None)
+    assert answers([scored])[0].headline.endswith("proven on 0 of 1 instances")
+    assert "proven" not in loose.summary
+    print_table([loose])
+    assert "within the gap asked for, not proven further" in capsys.readouterr().out
+
+
+def test_no_two_curves_of_a_picture_look_the_same():
+    jobs = pd.DataFrame({"job": ["a", "b"], "jct": [1.0, 2.0], "end": [1.0, 2.0]})
+    figure = speedup_cdf({name: [jobs] for name in ("fcfs", *(f"policy {i}" for i in range(14)))})
+    (axes,) = figure.axes
+    looks = [(to_hex(line.get_color()), line.get_linestyle()) for line in axes.lines[:14]]
+    assert len(set(looks)) == 14
+
+
+def test_the_result_of_a_run_says_its_unit_and_what_is_proven():
+    (result, *_) = [s.result for s in results(["exact"])]
+    assert isinstance(result, Result)
+    assert result.summary.startswith("exact on eva-table-3: optimal, 12.8 USD/h, proven, ")
