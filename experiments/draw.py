@@ -6,7 +6,7 @@ import functools
 import importlib
 import inspect
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Annotated, Any, get_type_hints
 
@@ -17,11 +17,16 @@ from experiments.output.terminal import err
 from experiments.papers import DRAWINGS
 from instances import Instance, save
 
-Out = Annotated[Path, typer.Option("--out", help="The file to write, .json or .json.gz.", show_default=False)]
+Out = Annotated[
+    Path,
+    typer.Option(
+        "--out", help="The file to write, .json or .json.gz; a folder where there are several.", show_default=False
+    ),
+]
 
 
 def drawings() -> typer.Typer:
-    """A command for each drawing of the papers: a function that returns an instance, whose parameters are its flags."""
+    """A command for each drawing of the papers: a function that returns instances, whose parameters are its flags."""
     app = typer.Typer(help="Write an instance or a workload to a file.", no_args_is_help=True, add_completion=False)
     app.callback()(lambda: None)  # so that a single command, too, is called by its name
     for name, target in DRAWINGS.items():
@@ -30,16 +35,22 @@ def drawings() -> typer.Typer:
     return app
 
 
-def _written(draw: Callable[..., Instance[Any]]) -> Callable[..., None]:
+def _written(draw: Callable[..., Instance[Any] | Sequence[Instance[Any]]]) -> Callable[..., None]:
     """The command of a drawing: its parameters, and `--out`."""
     hints = get_type_hints(draw, include_extras=True)
     own = [p.replace(annotation=hints[p.name]) for p in inspect.signature(draw).parameters.values()]
 
     @functools.wraps(draw)
     def call(out: Path, **said: Any) -> None:
-        instance = draw(**said)
-        save(instance, out)
-        err.print(f"wrote {instance.name} to {out}")
+        made = draw(**said)
+        if isinstance(made, Instance):
+            save(made, out)
+            err.print(f"wrote {made.name} to {out}")
+            return
+        out.mkdir(parents=True, exist_ok=True)
+        for instance in made:
+            save(instance, out / f"{instance.name}.json.gz")
+        err.print(f"wrote {len(made)} instances to {out}")
 
     keyword = inspect.Parameter.KEYWORD_ONLY
     parameters = [*(p.replace(kind=keyword) for p in own), inspect.Parameter("out", keyword, annotation=Out)]

@@ -5,10 +5,14 @@ from __future__ import annotations
 import importlib
 from importlib.util import find_spec
 
+from experiments.aryl import draw as aryl_draw
 from experiments.aryl import methods as aryl
 from experiments.aryl import reference as aryl_reference
+from experiments.aryl import simulation as aryl_simulation
+from experiments.boa import draw as boa_draw
 from experiments.boa import methods as boa
 from experiments.boa import reference as boa_reference
+from experiments.boa import simulation as boa_simulation
 from experiments.eva import draw as eva_draw
 from experiments.eva import methods as eva
 from experiments.eva import reference as eva_reference
@@ -27,13 +31,17 @@ BUILDERS: dict[str, str] = eva.BUILDERS | boa.BUILDERS | aryl.BUILDERS | sia.BUI
 """Where the literal Pyomo model of a problem is built, `module:function`."""
 CERTIFIERS: dict[str, str] = eva.CERTIFIERS | boa.CERTIFIERS | aryl.CERTIFIERS
 """Where the certificate of a bound is made, `module:function`."""
+FRONTS: dict[str, str] = aryl.FRONTS
+"""Where the Pareto front of two objectives is printed, `module:function`."""
 PLANS: dict[str, str] = eva.PLANS
 """Where a solution is put in words, `module:function`; others are shown as tables."""
 PLOTS: dict[str, str] = eva.PLOTS | boa.PLOTS | aryl.PLOTS | sia.PLOTS
 """Where the picture of a solution is drawn, `module:function`."""
-ONLINE: dict[str, Online] = sia_simulation.ONLINE_OF | eva_simulation.ONLINE_OF
+ONLINE: dict[str, Online] = (
+    sia_simulation.ONLINE_OF | eva_simulation.ONLINE_OF | boa_simulation.ONLINE_OF | aryl_simulation.ONLINE_OF
+)
 """How the workloads of a problem are simulated."""
-DRAWINGS: dict[str, str] = eva_draw.DRAWINGS
+DRAWINGS: dict[str, str] = eva_draw.DRAWINGS | boa_draw.DRAWINGS | aryl_draw.DRAWINGS
 """What can be drawn: the `module:function` that makes an instance."""
 REFERENCES = (eva_reference, boa_reference, aryl_reference, sia_reference)
 

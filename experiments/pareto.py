@@ -1,4 +1,7 @@
-"""`python -m experiments.pareto FILE`: budget against mean job completion time, every point proven."""
+"""`python -m experiments.pareto FILE`: two objectives against each other, every point proven.
+
+Of BOA budget against mean job completion time, of Aryl preempted jobs against the work that they lose.
+"""
 
 from __future__ import annotations
 
@@ -21,18 +24,25 @@ from experiments.boa.points import (
     wanted_line,
     write_files,
 )
-from experiments.entry import exit_status, run
+from experiments.entry import UNSOLVED, exit_status, run
+from experiments.harness.apply import load_method
+from experiments.harness.own import resolve
 from experiments.harness.plan import plan
 from experiments.harness.run import Run
 from experiments.output.folder import files_first
 from experiments.output.terminal import err, line, out
+from experiments.papers import FRONTS
 from experiments.session import Session
+from instances import InputError, Instance
 
 
 @flags.common()
 def pareto(
     file: Annotated[
-        Path, typer.Argument(help="Instance file of boa-allocation, or a job trace (.csv).", show_default=False)
+        Path,
+        typer.Argument(
+            help="Instance file of boa-allocation or aryl-reclaim, or a job trace (.csv).", show_default=False
+        ),
     ],
     session: Session,
     method: Annotated[
@@ -59,8 +69,18 @@ def pareto(
         float | None, typer.Option(help="Time of a rescaling in a job trace.", show_default="measured")
     ] = None,
 ) -> None:
-    """Print what each budget buys: the proven optimum and the methods beside it; with --out also CSV, SVG and PNG."""
-    instance = instance_at(file, {"speedups": speedups, "hours": hours, "rescale_seconds": rescale_seconds})
+    """Print what each budget buys: the proven optimum and the methods beside it; with --out also CSV, SVG and PNG.
+
+    Of servers to reclaim: what the GPU-hours that are saved cost in preempted jobs.
+    """
+    of_trace = {"speedups": speedups, "hours": hours, "rescale_seconds": rescale_seconds}
+    instance = instance_at(file, of_trace, tuple(FRONTS))
+    if instance.problem in FRONTS:
+        of_budgets = {"--from": low, "--to": high, "--mean-jct": mean_jct}
+        for name, value in of_budgets.items():
+            if value is not None:
+                raise InputError(f"{name}: goes with boa-allocation, got {instance.problem}")
+        raise typer.Exit(_front(instance, session, method))
     names = ["exact", *(name for name in method or default_methods(instance) if name != "exact")]
     entries = [run.entry for run in plan([instance], names, session.options)]
     budgets = budgets_of(instance.data, points, low, high)
@@ -79,6 +99,18 @@ def pareto(
         if session.folder is not None and not session.quiet:
             err.print(f"wrote {session.folder / 'frontier'}.csv, .svg and .png")
     raise typer.Exit(exit_status(results, store))
+
+
+def _front(instance: Instance, session: Session, method: list[str] | None) -> int:
+    """Print the front of a problem that is not BOA's, beside the heuristics or the methods asked for; the status."""
+    runs = plan([instance], method or ["all"], session.options)
+    if not method:
+        runs = [run for run in runs if load_method(run.entry).kind == "heuristic"]
+    with session.store() as store:
+        results = session.outcomes(runs, store, line)
+        kept = session.options, session.format, session.folder, session.quiet
+        solved = resolve(FRONTS[instance.problem])(instance, results, *kept)
+    return exit_status(results, store) if solved else UNSOLVED
 
 
 if __name__ == "__main__":

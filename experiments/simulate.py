@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib
 import json
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 import typer
 
@@ -16,9 +16,9 @@ from experiments.output.simulation import Draw, print_policies, rows_csv, write_
 from experiments.output.terminal import err, out, print_line
 from experiments.papers import ONLINE
 from experiments.session import Session
-from experiments.sia.workloads import workloads
+from experiments.sia.workloads import missed_loads, workloads
 from experiments.simulator.bounding import Bounds, boundings, by_run
-from experiments.simulator.rows import rows_of
+from experiments.simulator.rows import pool_rows, rows_of
 from experiments.simulator.simulated import Simulated
 from experiments.simulator.simulation import chosen_policies, examples, simulations
 from instances.sia import VARIANTS
@@ -55,13 +55,33 @@ def simulate(
     ] = None,
     start_day: Annotated[float | None, typer.Option(help="First day of --trace.", min=0, show_default="0")] = None,
     pools: Annotated[int | None, typer.Option(help="Pools drawn from --trace.", show_default="all", min=1)] = None,
+    load: Annotated[
+        tuple[float, float] | None,
+        typer.Option(help="Least and largest load that pools of --trace are sized for.", show_default="0.6 1.1"),
+    ] = None,
+    least_jobs: Annotated[
+        int | None, typer.Option(help="Pools of --trace with fewer jobs are not drawn.", min=1, show_default="20")
+    ] = None,
+    drop_wide: Annotated[
+        bool | None, typer.Option("--drop-wide", help="Size pools of --trace for the load alone; drop wider jobs.")
+    ] = None,
     slot_minutes: Annotated[float | None, typer.Option(help="Minutes of a slot.", show_default="1")] = None,
     warm_up_days: Annotated[float, typer.Option(help="Jobs submitted before do not count.", min=0)] = 0.0,
     bound: Annotated[bool, typer.Option(help="Bound every policy from below, where the world has a bound.")] = True,
 ) -> None:
     """Run policies on workloads, and compare them with a baseline."""
-    drawing = {"seeds": seeds, "days": days, "slot_minutes": slot_minutes, "start_day": start_day, "pools": pools}
+    drawing: dict[str, Any] = {
+        "seeds": seeds,
+        "days": days,
+        "slot_minutes": slot_minutes,
+        "start_day": start_day,
+        "pools": pools,
+    }
+    drawing |= {"load": load, "least_jobs": least_jobs, "drop_wide": drop_wide}
     found = workloads(files or (), workload, trace, session.options.seed, drawing, trace_format) or examples()
+    if trace is not None and not session.quiet:
+        for line in missed_loads(found, load):
+            err.print(shown(line))
     choices = chosen_policies(found, policy, baseline)
     tasks = simulations(found, choices, session.options)
     with session.store() as store:
@@ -74,7 +94,8 @@ def simulate(
 
         def write() -> None:
             if session.folder is not None:
-                write_simulations(session.folder, rows, done, found, baselines, _pictures)
+                pools = pool_rows(tasks, done, baselines, warm_up_days)
+                write_simulations(session.folder, rows, pools, done, found, baselines, _pictures)
 
         with files_first(write):
             if session.format == "json":

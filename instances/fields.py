@@ -15,6 +15,7 @@ import numpy as np
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, StringConstraints
 from pydantic_core import PydanticCustomError
 
+from instances.measure import Measure
 from instances.validation import input_errors
 
 LARGEST = 1e9  # numbers beyond this are a unit mistake, and would leave the range of exact 64-bit integers
@@ -119,6 +120,11 @@ class ProblemData(Frozen):
     def unit(self) -> str:
         """Unit of the objective."""
         raise NotImplementedError
+
+    @property
+    def measure(self) -> Measure | None:
+        """A measure in which gaps are reported before those of the objective; `None`: the objective is what is read."""
+        return None
 
 
 def refuse_duplicates(path: str, names: Iterable[str]) -> None:

@@ -9,15 +9,24 @@ from typing import Any
 from instances.aryl import (
     ArylElastic,
     ArylLoaning,
+    ArylPlacement,
     ArylReclaim,
     check_elastic,
+    check_placement,
     check_reclaim,
     prove_elastic,
     prove_reclaim,
 )
 from instances.boa import BoaAllocation, BoaRenting, check_allocation, prove_allocation
 from instances.certificates.certificate import Proven
-from instances.eva import EvaCloud, EvaPacking, check_packing, prove_packing
+from instances.eva import (
+    EvaCloud,
+    EvaPacking,
+    EvaReconfiguration,
+    check_packing,
+    check_reconfiguration,
+    prove_packing,
+)
 from instances.fields import ProblemData
 from instances.online import Workload
 from instances.options import Solution
@@ -39,9 +48,11 @@ class Problem:
 
 PROBLEMS: dict[str, Problem] = {
     "eva-packing": Problem(EvaPacking, check_packing, prove_packing),
+    "eva-reconfiguration": Problem(EvaReconfiguration, check_reconfiguration),
     "boa-allocation": Problem(BoaAllocation, check_allocation, prove_allocation),
     "aryl-elastic": Problem(ArylElastic, check_elastic, prove_elastic),
     "aryl-reclaim": Problem(ArylReclaim, check_reclaim, prove_reclaim),
+    "aryl-placement": Problem(ArylPlacement, check_placement),
     "sia-oracle": Problem(SiaOracle, check_oracle),
 }
 WORKLOADS: dict[str, type[Workload]] = {data.problem: data for data in (EvaCloud, BoaRenting, ArylLoaning)}

@@ -42,6 +42,31 @@ def reclaims(draw: st.DrawFn, most_servers: int = 8, most_jobs: int = 8) -> Aryl
     return ArylReclaim(servers=servers, jobs=jobs, reclaim=draw(st.integers(0, len(servers))))
 
 
+@st.composite
+def losses(draw: st.DrawFn, most_servers: int = 7, most_jobs: int = 6) -> ArylReclaim:
+    """Jobs on up to four servers each, some of which say how many workers they need, under either objective."""
+    servers = tuple(f"s{i}" for i in range(draw(st.integers(1, most_servers))))
+    some = st.lists(st.sampled_from(servers), min_size=1, max_size=4, unique=True)
+    jobs = []
+    for i in range(draw(st.integers(0, most_jobs))):
+        on = draw(some)
+        base = draw(st.integers(0, len(on)))
+        workers = {server: draw(st.integers(1, 3)) for server in on} if draw(st.booleans()) else None
+        jobs.append(
+            LoanedJob(
+                id=f"j{i}",
+                servers=tuple(on[:base]),
+                flexible_servers=tuple(on[base:]),
+                workers=workers,
+                min_workers=None if workers is None else draw(st.integers(0, sum(workers.values()))),
+                gpu_hours=draw(st.sampled_from([0.0, 0.5, 1.0, 2.25, 40.0, 1e-9, 1e9])),
+            )
+        )
+    objective = draw(st.sampled_from(["preempted-jobs", "lost-gpu-hours"]))
+    reclaim = draw(st.integers(0, len(servers)))
+    return ArylReclaim(servers=servers, jobs=tuple(jobs), reclaim=reclaim, objective=objective)
+
+
 def best_mean_jct(data: ArylElastic) -> float:
     """The least mean JCT over every allocation of whole workers at time 0 and at each completion."""
     jobs = {job.id: job for job in data.jobs}

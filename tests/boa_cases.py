@@ -19,7 +19,7 @@ WIDE_BUDGET = 1e8
 def allocations(
     draw: st.DrawFn, *, types: int = 1, rescale: bool = True, most_epochs: int = 4, most_widths: int = 3
 ) -> BoaAllocation:
-    """Whole widths and measured tables, convex or not; the budget between the least and four times the least.
+    """Whole widths and measured tables, read either way, convex or not; budgets from the least to four times that.
 
     - `draw`: of Hypothesis.
     - `types`: number of GPU types.
@@ -54,7 +54,13 @@ def allocations(
         )
     prices = draw(st.lists(st.sampled_from([0.5, 1.0, 2.0]), min_size=types, max_size=types))
     gpu_types = tuple(GpuType(name=n, price=p) for n, p in zip(names, prices, strict=True))
-    data = BoaAllocation(budget=WIDE_BUDGET, gpu_types=gpu_types, classes=tuple(classes), widths="integer")
+    data = BoaAllocation(
+        budget=WIDE_BUDGET,
+        gpu_types=gpu_types,
+        classes=tuple(classes),
+        widths="integer",
+        speedup_reading=draw(st.sampled_from(["measured", "hull"])),
+    )
     least = least_budget(data)
     budget = max(least * draw(st.floats(1, 4)), on_grid_from(least))
     return BoaAllocation.model_validate(data.model_dump() | {"budget": budget})

@@ -7,14 +7,18 @@ from pathlib import Path
 import numpy as np
 
 from instances.eva import CloudJob, EvaCloud, TaskClass, Throughput
+from instances.eva.cloud import LargerSets
 from instances.eva.tables import RESOURCES, cloud_types
 
 TRACE = Path(__file__).parent / "data" / "eva_200_jobs.csv"
 WORKLOADS = ("a", "b", "c")
 
 
-def random_cloud(seed: int, *, jobs: int = 8, delay_factor: float = 1.0) -> EvaCloud:
-    """Jobs of one to three tasks of few classes, with delays of a second and more, multiplied with `delay_factor`."""
+def random_cloud(seed: int, *, jobs: int = 8, delay_factor: float = 1.0, dealt: bool = False) -> EvaCloud:
+    """Jobs of one to three tasks of few classes, with delays of a second and more, multiplied with `delay_factor`.
+
+    `dealt`: sets of three tasks and more are as `larger_sets` says.
+    """
     rng = np.random.default_rng(seed)
 
     def seconds(longest: int) -> float:
@@ -55,6 +59,15 @@ def random_cloud(seed: int, *, jobs: int = 8, delay_factor: float = 1.0) -> EvaC
         throughput=Throughput(
             default=0.95,
             pairwise=tuple((a, b, round(float(rng.uniform(0.7, 1)), 2)) for a in WORKLOADS for b in WORKLOADS),
+        ),
+        larger_sets=None
+        if not dealt
+        else LargerSets(
+            throughput=Throughput(
+                default=0.9, pairwise=(("a", "b", 0.6), ("b", "a", 0.8), ("c", "a", 1.0), ("b", "c", 0.7))
+            ),
+            listed=("b", "c", "a"),
+            named=("c", "a", "b"),
         ),
         period_seconds=300.0,
     )

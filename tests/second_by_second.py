@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, field
 
-from instances.eva import EvaCloud
+from instances.eva import EvaCloud, Throughput
 from instances.eva.learned import LearnedThroughput, Observation
 from instances.eva.online import Hosting, InstanceState, JobState, TaskState, View
 
@@ -66,7 +66,6 @@ class SecondBySecond:
         self.data = data
         self.types = {kind.name: kind for kind in data.instance_types}
         self.classes = {c.name: c for c in data.classes}
-        self.pairs = {(a, b): value for a, b, value in data.throughput.pairwise}
         self.jobs: dict[str, Job] = {}
         self.tasks: dict[str, Task] = {}
         self.instances: dict[str, Instance] = {}
@@ -254,10 +253,24 @@ class SecondBySecond:
             for name in job.tasks:
                 task = self.tasks[name]
                 if task.active:
-                    others = [o for o in self.tasks.values() if o.active and o.host == task.host and o is not task]
-                    own = self.classes[task.kind].workload
-                    beside = sorted(self.classes[other.kind].workload for other in others)
-                    rates.append(
-                        math.prod(self.pairs.get((own, other), self.data.throughput.default) for other in beside)
-                    )
+                    there = [o for o in self.tasks.values() if o.active and o.host == task.host]
+                    together = sorted(self.classes[other.kind].workload for other in there)
+                    rates.append(self.rate(self.classes[task.kind].workload, together))
             job.speed = min(rates) if rates else None
+
+    def rate(self, own: str, together: list[str]) -> float:
+        """Throughput of a workload on an instance with these, itself among them."""
+        larger = self.data.larger_sets
+        if larger is None or len(together) < 3 or len(together) > larger.most_tasks:
+            return product(own, together, self.data.throughput)
+        givers = [name for name in larger.listed for _ in range(together.count(name))]
+        takers = [name for name in larger.named for _ in range(together.count(name))]
+        last = len(takers) - 1 - takers[::-1].index(own)
+        return product(givers[last], together, larger.throughput)
+
+
+def product(own: str, together: list[str], throughput: Throughput) -> float:
+    pairs = {(a, b): value for a, b, value in throughput.pairwise}
+    beside = list(together)
+    beside.remove(own)
+    return math.prod(pairs.get((own, other), throughput.default) for other in beside)

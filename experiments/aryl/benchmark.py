@@ -1,4 +1,4 @@
-"""`python -m experiments.aryl.benchmark`: Aryl's knapsack, mean JCT and reclaiming, proven."""
+"""`python -m experiments.aryl.benchmark`: Aryl's knapsack, mean JCT, reclaiming and placement, proven."""
 
 from __future__ import annotations
 
@@ -11,9 +11,18 @@ import typer
 from experiments.aryl.excess import excess
 from experiments.output.benchmark import Measured, measure, show
 from experiments.output.terminal import percent
-from heuristics.aryl import favour, reclaim_greedy, two_phase
+from heuristics.aryl import best_fit_decreasing, favour, reclaim_greedy, two_phase
 from instances import Instance, Options, Result
-from instances.aryl import elastic_jobs, figure_5, loaned_servers, spread_jobs, table_2, table_4
+from instances.aryl import (
+    elastic_jobs,
+    figure_5,
+    loaned_servers,
+    placement_moment,
+    spread_jobs,
+    table_2,
+    table_4,
+)
+from instances.aryl.reclaim import Loss
 from models.aryl import exact, literal
 
 STRETCH_S = 60.0
@@ -22,7 +31,7 @@ LIMIT = Options(time_limit=120.0)
 
 def main(quick: Annotated[bool, typer.Option("--quick", help="Fewer seeds, no stretch row.")] = False) -> None:
     """Print CPU seconds of one process and one solver thread, from data to checked result."""
-    show("aryl-elastic and aryl-reclaim", [row() for row in _rows(quick)])
+    show("aryl-elastic, aryl-reclaim and aryl-placement", [row() for row in _rows(quick)])
 
 
 def _rows(quick: bool) -> Iterator[Callable[[], Measured]]:
@@ -53,6 +62,19 @@ def _rows(quick: bool) -> Iterator[Callable[[], Measured]]:
         pools = [loaned_servers(600, fragmentation, s, n) for n in (60, 120, 180, 240, 300) for s in few]
         what = f"reclaim 60 to 300 of 600 servers, {percent(fragmentation, 0)} random"
         yield partial(measure, what, _exactly(pools), _against(pools, reclaim_greedy, "Algorithm 1"))
+    lossy: tuple[tuple[Loss, int], ...] = ("preempted-jobs", 60), ("preempted-jobs", 180), ("lost-gpu-hours", 180)
+    for objective, reclaim in lossy:
+        wanting = [
+            loaned_servers(600, f, s, reclaim, elastic_share=0.36, objective=objective)
+            for f in (0.35, 0.7, 1.0)
+            for s in few
+        ]
+        what = f"reclaim {reclaim} of 600, 36% of jobs elastic, {objective.replace('-', ' ')}"
+        yield partial(measure, what, _exactly(wanting), _against(wanting, reclaim_greedy, "Algorithm 1"))
+    for load in (0.7, 0.9):
+        moments = [placement_moment(443, 170, s, load=load, gpus_per_worker=(1, 2, 3, 5)) for s in few]
+        what = f"place workers on 443 training and 170 loaned servers, {percent(load, 0)} of what is free"
+        yield partial(measure, what, _exactly(moments), _against(moments, best_fit_decreasing, "best-fit decreasing"))
     for most, on in ((2, 2), (4, 2), (8, 2), (16, 2), (60, 2), (2, 4), (4, 4)):
         spread = [spread_jobs(600, 1200 * on // (most + 1), s, n, most=most) for n in (60, 180) for s in few]
         what = f"reclaim 60 and 180 of 600, jobs on up to {most} servers, {on} jobs a server"

@@ -1,30 +1,33 @@
-"""`python -m experiments.aryl.excess [--picture FILE]`: how far Algorithm 1 is above the fewest preemptions.
+"""`python -m experiments.aryl.excess [--picture FILE]`: how far Algorithm 1 and SCF are above the fewest preemptions.
 
-Against the fragmentation of the placement and the number of servers to reclaim.
+Against the size of the pool, the fragmentation of the placement and the share of servers to reclaim.
 """
 
 from __future__ import annotations
 
 import io
 import math
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
 
 import typer
+from rich import box
 from rich.table import Table
 
 from experiments.output.terminal import err, out, percent
-from heuristics.aryl import reclaim_greedy
+from heuristics.aryl import reclaim_greedy, reclaim_scf
 from instances import Options, Stopwatch
 from instances.aryl import loaned_servers
 from instances.files import write_whole
 from models.aryl import exact
 
-SERVERS = 600
+SERVERS = (250, 520)
 SEEDS = 20
 FRAGMENTATION = (0.0, 0.35, 0.7, 1.0)
-RECLAIM = (10, 20, 40, 60, 80, 120, 180, 240)
+SHARES = (0.04, 0.08, 0.12, 0.16, 0.24, 0.36, 0.48)
+"""Shares of the servers that go back."""
 LIMIT_S = 60.0
 
 
@@ -41,18 +44,27 @@ def in_words(preemptions: float, fewest: float) -> str:
     return f"{preemptions:g} against 0" if share is None else percent(share, 0)
 
 
+def place_of(fragmentation: float) -> str:
+    """The placement of a generated pool in words."""
+    return (
+        "best fit" if fragmentation == 0 else "random" if fragmentation == 1 else f"{percent(fragmentation, 0)} random"
+    )
+
+
 @dataclass(frozen=True)
 class Cell:
-    """Preemptions by instance: those of Algorithm 1, and of the optimum or its bound where `proven` says no."""
+    """Preemptions by instance: those of Algorithm 1, of SCF, and of the optimum or its bound where `proven` says no."""
 
     greedy: tuple[float, ...]
+    scf: tuple[float, ...]
     fewest: tuple[float, ...]
     proven: tuple[bool, ...]
 
     @property
-    def means(self) -> tuple[float, float]:
-        """Mean preemptions of Algorithm 1 and of the optimum."""
-        return sum(self.greedy) / len(self.greedy), sum(self.fewest) / len(self.fewest)
+    def means(self) -> tuple[float, float, float]:
+        """Mean preemptions of Algorithm 1, of SCF and of the optimum."""
+        greedy, scf, fewest = (sum(counts) / len(counts) for counts in (self.greedy, self.scf, self.fewest))
+        return greedy, scf, fewest
 
     @property
     def worst(self) -> tuple[float, float]:
@@ -69,69 +81,90 @@ class Cell:
         """Instances on which Algorithm 1 has the fewest preemptions."""
         return sum(a == b for a, b in zip(self.greedy, self.fewest, strict=True))
 
+    @property
+    def beaten(self) -> int:
+        """Instances on which SCF has fewer preemptions than Algorithm 1."""
+        return sum(b < a for a, b in zip(self.greedy, self.scf, strict=True))
+
 
 def main(
     picture: Annotated[Path | None, typer.Option(help="Write the picture there (.svg, .png or .pdf).")] = None,
-    seeds: Annotated[int, typer.Option(min=1, help="Instances of each placement and number of servers.")] = SEEDS,
-    servers: Annotated[int, typer.Option(min=1, help="Loaned servers of an instance.")] = SERVERS,
+    seeds: Annotated[int, typer.Option(min=1, help="Instances of each cell.")] = SEEDS,
+    servers: Annotated[
+        list[int] | None,
+        typer.Option(min=1, help="Loaned servers of an instance; repeatable.", show_default="250 and 520"),
+    ] = None,
 ) -> None:
-    """Print mean preemptions of Algorithm 1 and of the optimum, the excess of the means and of the worst instance."""
+    """Print mean preemptions of Algorithm 1, SCF and the optimum, the excess of the means and of the worst instance."""
     if picture is not None and picture.suffix not in (".svg", ".png", ".pdf"):
         raise typer.BadParameter(f"{picture}: a picture is written as .svg, .png or .pdf")
-    reclaims = [k for k in RECLAIM if k <= servers]
+    pools = dict.fromkeys(servers or SERVERS)
+    cells: dict[tuple[int, float, float], Cell] = {}
     with Stopwatch() as clock:
-        cells = {(f, k): _cell(servers, f, k, seeds) for f in FRAGMENTATION for k in reclaims}
-    title = f"Algorithm 1 above the optimum, {servers} servers, {seeds} instances of each placement and N_R"
-    table = Table(title=title, title_justify="left", box=None)
-    table.add_column("placement")
-    for name in ("N_R", "Algorithm 1", "optimum", "above", "at most", "optimal"):
-        table.add_column(name, justify="right")
-    for (fragmentation, k), cell in cells.items():
-        greedy, fewest = cell.means
-        means = f"{greedy:.2f}", f"{fewest:.2f}", in_words(greedy, fewest)
-        place = f"{percent(fragmentation, 0)} random"
-        table.add_row(place, str(k), *means, in_words(*cell.worst), f"{cell.equal} of {seeds}")
-    out.print(table)
+        for pool in pools:
+            for fragmentation in FRAGMENTATION:
+                for share in SHARES:
+                    cells[pool, fragmentation, share] = _cell(pool, fragmentation, share, seeds)
+            _print(pool, {key[1:]: cell for key, cell in cells.items() if key[0] == pool}, seeds)
     proven = sum(sum(cell.proven) for cell in cells.values())
     out.print(f"{proven} of {seeds * len(cells)} optima proven; the others count with their bound")
     err.print(f"{clock.cpu_s:.0f} CPU s")
     if picture is not None:
-        _draw(cells, servers, seeds, picture)
+        _draw(cells, list(pools), seeds, picture)
 
 
-def _cell(servers: int, fragmentation: float, reclaim: int, seeds: int) -> Cell:
-    greedy, fewest, proven = [], [], []
+def _print(pool: int, cells: Mapping[tuple[float, float], Cell], seeds: int) -> None:
+    table = Table(box=box.MARKDOWN)
+    table.add_column(f"of {pool}")
+    for fragmentation in FRAGMENTATION:
+        table.add_column(place_of(fragmentation), justify="right")
+    for share in SHARES:
+        row = []
+        for fragmentation in FRAGMENTATION:
+            cell = cells[fragmentation, share]
+            greedy, scf, fewest = cell.means
+            shares = f"{in_words(greedy, fewest)} ({in_words(*cell.worst)})"
+            row.append(f"{greedy:.1f} / {scf:.1f} / {fewest:.1f}: {shares}, {cell.equal}, {cell.beaten}")
+        table.add_row(f"{percent(share, 0)}: {round(share * pool)}", *row)
+    out.print(table)
+    out.print("servers that go back: mean preemptions of Algorithm 1 / SCF / optimum, the excess of Algorithm 1's mean")
+    out.print(f"(and on its worst instance), on how many of {seeds} it is optimal, on how many SCF has fewer")
+
+
+def _cell(pool: int, fragmentation: float, share: float, seeds: int) -> Cell:
+    greedy, scf, fewest, proven = [], [], [], []
     for seed in range(seeds):
-        data = loaned_servers(servers, fragmentation, seed, reclaim).data
+        data = loaned_servers(pool, fragmentation, seed, round(share * pool)).data
         result = exact(data, Options(time_limit=LIMIT_S))
         greedy.append(reclaim_greedy(data).objective or 0.0)
+        scf.append(reclaim_scf(data).objective or 0.0)
         fewest.append(result.bound or 0.0)
         proven.append(result.status == "optimal")
-    cell = Cell(tuple(greedy), tuple(fewest), tuple(proven))
-    err.print(f"{fragmentation:g} {reclaim}: {sum(greedy):g} against {sum(fewest):g}, {sum(proven)}/{seeds} proven")
-    return cell
+    found = f"{sum(greedy):g}, {sum(scf):g} against {sum(fewest):g}, {sum(proven)}/{seeds} proven"
+    err.print(f"{pool} {fragmentation:g} {share:g}: {found}")
+    return Cell(tuple(greedy), tuple(scf), tuple(fewest), tuple(proven))
 
 
-def _draw(cells: dict[tuple[float, int], Cell], servers: int, seeds: int, picture: Path) -> None:
+def _draw(cells: Mapping[tuple[int, float, float], Cell], pools: Sequence[int], seeds: int, picture: Path) -> None:
     import matplotlib
 
     matplotlib.use("Agg")
     from matplotlib import pyplot
 
     with pyplot.rc_context({"svg.hashsalt": "gapwise"}):
-        figure, axes = pyplot.subplots(figsize=(6.4, 3.6), layout="constrained")
-        for fragmentation in FRAGMENTATION:
-            line = {k: cell for (f, k), cell in cells.items() if f == fragmentation}
-            shares = {k: excess(*cell.means) for k, cell in line.items()}
-            heights = [float("nan") if share is None else 100 * share for share in shares.values()]
-            axes.plot(list(line), heights, marker="o", markersize=3, label=f"{percent(fragmentation, 0)} random")
-            for k, cell in line.items():
-                if shares[k] is None:
-                    axes.annotate(in_words(*cell.means), (k, 0), rotation=90, fontsize=7)
-        axes.axvline(60, color="grey", linewidth=0.8, linestyle=":")
-        ylabel = f"preemptions above the optimum, %\n(means of {seeds} instances)"
-        axes.set(xlabel=f"servers to reclaim, of {servers}", ylabel=ylabel)
-        axes.legend(frameon=False, title="placement")
+        figure, every = pyplot.subplots(
+            1, len(pools), figsize=(6.4, 3.6), layout="constrained", sharey=True, squeeze=False
+        )
+        for pool, axes in zip(pools, every[0], strict=True):
+            for fragmentation in FRAGMENTATION:
+                line = {s: cells[pool, fragmentation, s].means for s in SHARES}
+                shares = [excess(greedy, fewest) for greedy, _, fewest in line.values()]
+                heights = [float("nan") if share is None else 100 * share for share in shares]
+                axes.plot([100 * s for s in line], heights, marker="o", markersize=3, label=place_of(fragmentation))
+            axes.axvline(6000 / pool, color="grey", linewidth=0.8, linestyle=":")
+            axes.set(xlabel=f"servers to reclaim, % of {pool}")
+        every[0][0].set(ylabel=f"preemptions above the optimum, %\n(means of {seeds} instances)")
+        every[0][-1].legend(frameon=False, title="placement")
         drawn = io.BytesIO()
         kind = picture.suffix[1:]
         metadata = {"svg": {"Date": None}, "pdf": {"CreationDate": None}}.get(kind)

@@ -1,4 +1,4 @@
-"""Methods for Aryl's elastic jobs and loaned servers."""
+"""Methods for Aryl's elastic jobs, loaned servers and placement."""
 
 from __future__ import annotations
 
@@ -10,9 +10,21 @@ LITERAL_JOBS = 5
 """With more jobs the literal mean-JCT program takes a minute and more."""
 LITERAL_ROWS = 600
 """With more pairs of a job and a server the literal reclaiming program may take a minute and more."""
+LITERAL_PAIRS = 400
+"""With more pairs of a job and a server the literal placement program may take a minute and more."""
 LITERAL_ITEMS = 20_000
 """With more binaries of allocations, or more rows of reclaiming, a literal model is not built."""
-ELASTIC_STARTS = ("two-phase", "afs", "gandiva", "equal-split")
+ELASTIC_STARTS = (
+    "two-phase",
+    "fifo",
+    "afs",
+    "afs-gpus",
+    "afs-shorter",
+    "gandiva",
+    "gandiva-sjf",
+    "equal-split",
+    "equal-split-sjf",
+)
 RECLAIM_STARTS = ("reclaim-greedy", "reclaim-literal-order", "reclaim-gpu-fraction", "reclaim-scf")
 
 
@@ -40,37 +52,66 @@ def _unfit_two_phase(data: Any) -> str | None:
 
 
 def _unfit_afs(data: Any) -> str | None:
-    from heuristics.aryl.allocation import too_many_steps
+    from heuristics.aryl.schemes import too_many_steps
 
     return too_many_steps(data) if data.scaling_loss else None
 
 
 def _unfit_equal_split(data: Any) -> str | None:
-    from heuristics.aryl.allocation import too_many_steps
+    from heuristics.aryl.schemes import too_many_steps
 
     return too_many_steps(data)
 
 
+def _unfit_placement_exact(data: Any) -> str | None:
+    from models.aryl.placement import too_many_patterns
+
+    return too_many_patterns(data)
+
+
+def _unfit_placement_literal(data: Any) -> str | None:
+    pairs = len(data.jobs) * len(data.servers)
+    return f"{pairs:,} pairs of a job and a server, more than {LITERAL_ITEMS:,}" if pairs > LITERAL_ITEMS else None
+
+
+def _costly_placement_literal(data: Any) -> bool:
+    return len(data.jobs) * len(data.servers) > LITERAL_PAIRS
+
+
+def _pairs(data: Any) -> int:
+    return sum(len(job.needs()[0]) for job in data.jobs)
+
+
 def _unfit_reclaim_literal(data: Any) -> str | None:
-    rows = sum(len(job.servers) for job in data.jobs)
+    rows = _pairs(data)
     return f"{rows:,} rows, more than {LITERAL_ITEMS:,}" if rows > LITERAL_ITEMS else None
 
 
 def _costly_reclaim_literal(data: Any) -> bool:
-    return sum(len(job.servers) for job in data.jobs) > LITERAL_ROWS
+    return _pairs(data) > LITERAL_ROWS
 
 
 PLOTS = {"aryl-elastic": "experiments.aryl.plot:elastic", "aryl-reclaim": "experiments.aryl.plot:reclaim"}
-BUILDERS = {"aryl-elastic": "models.aryl:build_elastic", "aryl-reclaim": "models.aryl:build_reclaim"}
-CERTIFIERS = dict.fromkeys(BUILDERS, "models.aryl.certificate:certificate")
+BUILDERS = {
+    "aryl-elastic": "models.aryl:build_elastic",
+    "aryl-reclaim": "models.aryl:build_reclaim",
+    "aryl-placement": "models.aryl:build_placement",
+}
+CERTIFIERS = dict.fromkeys(("aryl-elastic", "aryl-reclaim"), "models.aryl.certificate:certificate")
+FRONTS = {"aryl-reclaim": "experiments.aryl.front:print_front"}
 METHODS: dict[str, tuple[Entry, ...]] = {
     "aryl-elastic": (
         Entry("exact", "models.aryl:exact", _unfit_elastic_exact, starts=ELASTIC_STARTS),
         Entry("literal", "models.aryl:literal", _unfit_elastic_literal, _costly_elastic_literal),
         Entry("two-phase", "heuristics.aryl:two_phase", _unfit_two_phase),
+        Entry("fifo", "heuristics.aryl:fifo"),
         Entry("afs", "heuristics.aryl:afs", _unfit_afs),
+        Entry("afs-gpus", "heuristics.aryl:afs_gpus", _unfit_afs),
+        Entry("afs-shorter", "heuristics.aryl:afs_shorter", _unfit_afs),
         Entry("gandiva", "heuristics.aryl:gandiva"),
+        Entry("gandiva-sjf", "heuristics.aryl:gandiva_sjf"),
         Entry("equal-split", "heuristics.aryl:equal_split", _unfit_equal_split),
+        Entry("equal-split-sjf", "heuristics.aryl:equal_split_sjf", _unfit_equal_split),
     ),
     "aryl-reclaim": (
         Entry("exact", "models.aryl:exact", starts=RECLAIM_STARTS),
@@ -80,5 +121,10 @@ METHODS: dict[str, tuple[Entry, ...]] = {
         Entry("reclaim-gpu-fraction", "heuristics.aryl:reclaim_gpu_fraction"),
         Entry("reclaim-scf", "heuristics.aryl:reclaim_scf"),
         Entry("reclaim-random", "heuristics.aryl:reclaim_random"),
+    ),
+    "aryl-placement": (
+        Entry("exact", "models.aryl:exact", _unfit_placement_exact, starts=("best-fit-decreasing",)),
+        Entry("literal", "models.aryl:literal", _unfit_placement_literal, _costly_placement_literal),
+        Entry("best-fit-decreasing", "heuristics.aryl:best_fit_decreasing"),
     ),
 }

@@ -1,20 +1,45 @@
-"""Reference sets of Aryl: the paper's examples, elastic jobs, loaned servers from best fit to random placement."""
+"""Reference sets of Aryl: the paper's examples, elastic jobs, loaned servers from best fit to random, placement."""
 
 from __future__ import annotations
 
 from experiments.harness.instance_set import InstanceSet
-from instances.aryl import elastic_jobs, figure_5, loaned_servers, spread_jobs, table_2, table_4
+from instances.aryl import (
+    elastic_jobs,
+    figure_5,
+    five_servers,
+    loaned_servers,
+    placement_moment,
+    spread_jobs,
+    table_2,
+    table_4,
+)
 
-RULES = ("two-phase", "afs", "gandiva", "equal-split")
+RULES = (
+    "two-phase",
+    "fifo",
+    "afs",
+    "afs-gpus",
+    "afs-shorter",
+    "gandiva",
+    "gandiva-sjf",
+    "equal-split",
+    "equal-split-sjf",
+)
 ORDERS = ("reclaim-greedy", "reclaim-literal-order", "reclaim-gpu-fraction", "reclaim-scf", "reclaim-random")
 FILLS = {"best fit": 0.0, "35% random": 0.35, "70% random": 0.7, "random": 1.0}
 
 
 def instance_sets(quick: bool = False) -> list[InstanceSet]:
-    """Elastic jobs under both objectives, and 600 loaned servers of which 60 go back."""
+    """Elastic jobs under both objectives, 600 loaned servers of which 60 go back, and workers to place."""
     few, more = range(1 if quick else 4), range(2 if quick else 10)
     six = [elastic_jobs(6, s, objective="mean-jct", elastic_share=0.75) for s in more]
     lossy = [elastic_jobs(5, s, objective="mean-jct", elastic_share=0.75, scaling_loss=0.1) for s in few]
+    wanting = [
+        loaned_servers(200, 0.7, s, 40, elastic_share=0.36, objective=objective)
+        for s in few
+        for objective in ("preempted-jobs", "lost-gpu-hours")
+    ]
+    moments = [placement_moment(60, 30, s, gpus_per_worker=(1, 2, 3, 5)) for s in few]
     return [
         InstanceSet("tables 2 and 4", [table_2(), table_4()], ("all",)),
         InstanceSet("tables 2 and 4, knapsack", [table_2("jct-reduction"), table_4("jct-reduction")], ("all",)),
@@ -27,4 +52,7 @@ def instance_sets(quick: bool = False) -> list[InstanceSet]:
             for name, f in FILLS.items()
         ),
         InstanceSet("60 servers, spread", [spread_jobs(60, 60, s, 12) for s in few], ("exact", *ORDERS)),
+        InstanceSet("200 servers, 36% elastic, jobs and GPU-hours", wanting, ("exact", *ORDERS)),
+        InstanceSet("five servers to place workers on", [five_servers()], ("all",)),
+        InstanceSet("90 servers to place workers on", moments, ("exact", "best-fit-decreasing")),
     ]

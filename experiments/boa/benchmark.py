@@ -12,7 +12,7 @@ import typer
 
 from experiments.output.benchmark import Measured, measure, proofs, show
 from experiments.output.terminal import percent
-from heuristics.boa import one_width, width_calculator, width_calculator_whole_job
+from heuristics.boa import one_width, width_calculator, width_calculator_nearest, width_calculator_whole_job
 from instances import Options, Result, Stopwatch, conclude
 from instances.boa import BoaAllocation, Epoch, GpuType, JobClass, Speedup, figure_1, least_budget, newtrace
 from instances.boa import random_allocation as random_instance
@@ -23,8 +23,9 @@ from models.boa.convex.linear_program import literal_lp
 from models.boa.convex.multiplier_search import solve_convex
 from models.boa.frontier import frontier
 
-Solve = Callable[[BoaAllocation], Result]
+Solve = Callable[..., Result]
 WIDTHS = 64
+DRAWS = 30  # Seeds of a randomised heuristic on newTrace.
 LOADS = (1.1, 1.25, 1.5, 2.0, 3.0, 4.0, 5.0)
 
 
@@ -57,9 +58,15 @@ def _rows(quick: bool) -> Iterator[Callable[[], Measured]]:
         for name, solve in HEURISTICS.items():
             yield partial(measure, f"{name}, rescaling {rescale:g} epochs", _calls(solve, few), _gaps(few))
     loads = [newtrace(load).data for load in LOADS]
-    yield partial(measure, "newTrace, 1.1 to 5 x load", _calls(exact, loads))
-    for name, solve in HEURISTICS.items():
-        yield partial(measure, f"newTrace, {name}", _calls(solve, loads), _gaps(loads))
+    real = [data.model_copy(update={"widths": "continuous"}) for data in loads]
+    hull = [data.model_copy(update={"speedup_reading": "hull"}) for data in loads]
+    for kind, made in (("as measured", loads), ("on the hull", hull), ("real widths", real)):
+        yield partial(measure, f"newTrace, 1.1 to 5 x load, {kind}", _calls(exact, made))
+    for load, data in zip(LOADS, loads, strict=True):
+        for name, solve in HEURISTICS.items():
+            draws = 1 if solve is one_width else 3 if quick else DRAWS
+            calls = [partial(solve, data, Options(seed=seed)) for seed in range(draws)]
+            yield partial(measure, f"newTrace, {load:g} x load, {name}, {draws} seeds", calls, _range(data))
     for epochs in (20, 200):
         for tables in (False, True):
             data = convex(epochs, tables, types=3)
@@ -72,6 +79,7 @@ def _rows(quick: bool) -> Iterator[Callable[[], Measured]]:
 
 HEURISTICS: dict[str, Solve] = {
     "Width Calculator": width_calculator,
+    "Width Calculator, any whole width": width_calculator_nearest,
     "Width Calculator, whole job": width_calculator_whole_job,
     "one width": one_width,
 }
@@ -175,6 +183,15 @@ def _gaps(made: Sequence[BoaAllocation]) -> Callable[[list[Result]], str]:
         optima = [exact(data).objective or 1.0 for data in made]
         gaps = [(r.objective or np.inf) / optimum - 1 for r, optimum in zip(results, optima, strict=True)]
         return f"mean {percent(fmean(gaps))}, max {percent(max(gaps))} above the optimum"
+
+    return note
+
+
+def _range(data: BoaAllocation) -> Callable[[list[Result]], str]:
+    def note(results: list[Result]) -> str:
+        optimum = exact(data).objective or 1.0
+        gaps = [(r.objective or np.inf) / optimum - 1 for r in results]
+        return f"mean {percent(fmean(gaps))} [{percent(min(gaps))}, {percent(max(gaps))}] above the optimum"
 
     return note
 

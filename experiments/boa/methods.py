@@ -10,7 +10,7 @@ STARTS = ("one-width",)
 
 
 def _costly_literal(data: BoaAllocation) -> bool:
-    if data.convex or _unfit_exact(data):
+    if data.convex or _unfit_literal(data):
         return False
     return sum(len(c.epochs) for c in data.classes) * affordable_width(data) > LITERAL_WIDTHS
 
@@ -26,11 +26,15 @@ def _endless(data: BoaAllocation) -> str | None:
 
 
 def _unfit_exact(data: BoaAllocation) -> str | None:
-    return data.unsolved or _endless(data) or (None if data.convex else oversize(data))
+    return _endless(data) or (None if data.convex or data.real else oversize(data))
+
+
+def _unfit_literal(data: BoaAllocation) -> str | None:
+    return data.only_exact or _unfit_exact(data)
 
 
 def _unfit_mixed(data: BoaAllocation) -> str | None:
-    return _unfit_types(data) or data.unsolved or _endless(data)
+    return _unfit_types(data) or data.only_exact or _endless(data)
 
 
 def _unfit_types(data: BoaAllocation) -> str | None:
@@ -47,9 +51,10 @@ CERTIFIERS = {"boa-allocation": "models.boa.certificate:certificate"}
 METHODS: dict[str, tuple[Entry, ...]] = {
     "boa-allocation": (
         Entry("exact", "models.boa:exact", _unfit_exact, starts=STARTS),
-        Entry("literal", "models.boa:literal", _unfit_exact, costly=_costly_literal, starts=STARTS),
+        Entry("literal", "models.boa:literal", _unfit_literal, costly=_costly_literal, starts=STARTS),
         Entry("width-calculator", "heuristics.boa:width_calculator", _unfit_heuristic),
         Entry("width-calculator-whole-job", "heuristics.boa:width_calculator_whole_job", _unfit_heuristic),
+        Entry("width-calculator-nearest", "heuristics.boa:width_calculator_nearest", _unfit_heuristic),
         Entry("one-width", "heuristics.boa:one_width", _unfit_heuristic),
         Entry("equal-share", "heuristics.boa:equal_share", _unfit_heuristic),
         Entry("randomised", "models.boa:randomised", _unfit_mixed),

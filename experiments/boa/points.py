@@ -59,16 +59,16 @@ def line_of(runs: Sequence[Run]) -> Callable[[int, Result], str]:
     return line
 
 
-def instance_at(file: Path, of_trace: dict[str, Any]) -> Instance:
-    """The instance in a file, or that of a job trace. Raises InputError."""
+def instance_at(file: Path, of_trace: dict[str, Any], others: Sequence[str] = ()) -> Instance:
+    """The instance in a file, or that of a job trace; `others`: problems of a file beside BOA's. Raises InputError."""
     if file.suffix.lower() == ".csv":
         return from_trace(file, budget_over_load=SPAN, **of_trace)
     for name, value in of_trace.items():
         if value is not None:
             raise InputError(f"--{name.replace('_', '-')}: goes with a job trace (.csv), got {file}")
     instance = load(file)
-    if instance.problem != PROBLEM:
-        raise InputError(f"{file}: problem: must be {PROBLEM}, got {instance.problem}")
+    if instance.problem not in (PROBLEM, *others):
+        raise InputError(f"{file}: problem: must be {' or '.join((PROBLEM, *others))}, got {instance.problem}")
     return instance
 
 

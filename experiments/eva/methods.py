@@ -1,13 +1,15 @@
-"""Methods for Eva's packing."""
+"""Methods for Eva's packing, and for a round of its scheduler."""
 
 from __future__ import annotations
 
 from experiments.harness.entry import Entry
-from instances.eva import EvaPacking, InstanceType, Task
+from instances.eva import EvaPacking, EvaReconfiguration, InstanceType, Task
+from instances.eva.contents import contents
 from instances.eva.whole_amounts import LARGEST_AMOUNT, WholeAmounts
 
 LITERAL_BINARIES = 250_000  # A literal model with more binaries y is not built.
 ONE_BY_ONE = 100_000  # So many tasks on one instance, placed one by one, take seconds.
+LITERAL_CONTENTS = 2_000  # The literal model of a round is not built where a type can hold more different things.
 LITERAL_TASKS = 16  # HiGHS takes a minute and more with the literal model of about so many tasks.
 
 
@@ -41,9 +43,20 @@ def _most(data: EvaPacking, task: Task, kind: InstanceType) -> int:
     return int(min([task.count, *(kind.capacity[r] // need[r] for r in data.resources if need[r])]))
 
 
+def _unfit_round(data: EvaReconfiguration) -> str | None:
+    """Where the literal model of a round has too many variables."""
+    for kind in data.instance_types:
+        if contents(data, kind, LITERAL_CONTENTS) is None:
+            return f"a {kind.name} can hold more than {LITERAL_CONTENTS:,} different things"
+    return None
+
+
 PLANS = {"eva-packing": "experiments.eva.plan:plan"}
 PLOTS = {"eva-packing": "experiments.eva.plot:packing"}
-BUILDERS = {"eva-packing": "models.eva:build_literal"}
+BUILDERS = {
+    "eva-packing": "models.eva:build_literal",
+    "eva-reconfiguration": "models.eva.reconfiguration:build_literal_reconfiguration",
+}
 CERTIFIERS = {"eva-packing": "models.eva.certificate:certificate"}
 # The first never costs more than `full-reconfiguration`, whose sets of tasks it rents cheaper types for.
 HEURISTICS = ("full-reconfiguration-artifact", "full-reconfiguration-first", "no-packing")
@@ -55,5 +68,14 @@ METHODS: dict[str, tuple[Entry, ...]] = {
         Entry("full-reconfiguration", "heuristics.eva:full_reconfiguration", _unfit_one_by_one),
         Entry("full-reconfiguration-artifact", "heuristics.eva:full_reconfiguration_artifact", _unfit_one_by_one),
         Entry("full-reconfiguration-first", "heuristics.eva:full_reconfiguration_first", _unfit_one_by_one),
+    ),
+    "eva-reconfiguration": (
+        Entry("exact", "models.eva.reconfiguration:exact_reconfiguration", starts=("stay", "eva-choice")),
+        Entry("short-list", "models.eva.reconfiguration:short_list", starts=("stay", "eva-choice")),
+        Entry("literal", "models.eva.reconfiguration:literal_reconfiguration", _unfit_round),
+        Entry("stay", "heuristics.eva.round:stay"),
+        Entry("full", "heuristics.eva.round:full"),
+        Entry("partial", "heuristics.eva.round:partial"),
+        Entry("eva-choice", "heuristics.eva.round:eva_choice"),
     ),
 }

@@ -1,11 +1,12 @@
-"""Reference sets of Eva: Table 3, and samples of Table 7 with and without the interference of Figure 1."""
+"""Reference sets of Eva: Table 3, samples of Table 7 with and without the interference of Figure 1, and rounds."""
 
 from __future__ import annotations
 
 from experiments.harness.instance_set import InstanceSet
-from instances.eva import table_3, table_7
+from instances.eva import random_round, table_3, table_3_round, table_7
 
 HEURISTICS = ("no-packing", "full-reconfiguration", "full-reconfiguration-first")
+CHOICES = ("stay", "full", "partial", "eva-choice")
 
 
 def instance_sets(quick: bool = False) -> list[InstanceSet]:
@@ -22,5 +23,17 @@ def instance_sets(quick: bool = False) -> list[InstanceSet]:
             "200 tasks, interference",
             [table_7(200, seed, objective="net-saving") for seed in few],
             ("exact", *HEURISTICS),
+        ),
+        InstanceSet("table 3, a round", [table_3_round()], ("all",)),
+        InstanceSet(
+            "rounds of 6 tasks, literal too",
+            [random_round(6, seed, tasks_per_job=jobs) for jobs in (1, 2) for seed in range(1 if quick else 3)],
+            ("all",),
+        ),
+        InstanceSet("rounds of 40 tasks", [random_round(40, seed) for seed in few], ("exact", *CHOICES)),
+        InstanceSet(
+            "rounds of 20 tasks in jobs of two",
+            [random_round(20, seed, tasks_per_job=2) for seed in few],
+            ("exact", *CHOICES),
         ),
     ]

@@ -4,6 +4,9 @@ gap to optimum = |objective - optimum| / |optimum|, the excess over a proven opt
 gap to bound = |objective - bound| / |objective|, where no optimum is proven: an upper estimate of the first kind;
 own gap = the same between a method's objective and the bound it proved itself.
 
+A problem may name a measure of which its objective is a part (SIA's delay, of completion times): then the first two
+are also taken in that measure.
+
 An objective is the checker's, and so a fact. A bound is a claim: one that a checked solution beats is false, and it is
 its claimant that is in error. The optimum is proven where the best objective meets the best bound, whosever they are.
 """
@@ -11,12 +14,13 @@ its claimant that is in error. The optimum is proven where the best objective me
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from statistics import fmean, median
 
 from experiments.harness.run import Run
 from instances import Reference, Result, agree, better, gap
 from instances.fields import Sense
+from instances.measure import Measure
 
 THE_REFERENCE = "the reference"
 
@@ -44,6 +48,8 @@ class Scored:
     """One run with its gaps; `None` where there is nothing to compare with.
 
     `proven`: the run's solution is an optimum, by the bound of `bound_by`, which need not be the run's own method.
+    `measure_gap_to_optimum`, `measure_gap_to_bound`: the gaps in the problem's measure. `part`, `best_part`: the part
+    of the measure that is the objective, of this run and of the proven optimum.
     """
 
     run: Run
@@ -52,6 +58,25 @@ class Scored:
     gap_to_bound: float | None = None
     proven: bool = False
     bound_by: str = ""
+    measure_gap_to_optimum: float | None = None
+    measure_gap_to_bound: float | None = None
+    part: float | None = None
+    best_part: float | None = None
+
+    @property
+    def measure(self) -> Measure | None:
+        """The measure of the run's problem."""
+        return self.run.instance.data.measure
+
+    @property
+    def shown_gap_to_optimum(self) -> float | None:
+        """The gap to the optimum that a reader is shown: in the measure, where the problem has one."""
+        return self.gap_to_optimum if self.measure is None else self.measure_gap_to_optimum
+
+    @property
+    def shown_gap_to_bound(self) -> float | None:
+        """The gap to the best bound that a reader is shown: in the measure, where the problem has one."""
+        return self.gap_to_bound if self.measure is None else self.measure_gap_to_bound
 
     @property
     def failed(self) -> bool:
@@ -73,6 +98,12 @@ class Row:
     violating: int
     failed: int
     cpu_s: tuple[float, ...]
+    measure: str = ""
+    part: str = ""
+    measure_gaps: tuple[float, ...] = ()
+    measure_gaps_to_bound: tuple[float, ...] = ()
+    parts: tuple[float, ...] = ()
+    best_parts: tuple[float, ...] = ()
 
     def describe(self, values: Sequence[float]) -> tuple[float | None, float | None, float | None]:
         """Mean, median and maximum, `None` of no values."""
@@ -172,14 +203,25 @@ def _score(run: Run, result: Result, known: Known) -> Scored:
         return Scored(run, result.model_copy(update={"status": "error", "gap": None, "reason": reason}))
     if objective is None or not result.solved:
         return Scored(run, result)
+    measure = run.instance.data.measure
+    part = None if measure is None else measure.part_of(objective)
     if known.proven:
-        excess = gap(known.objective, objective, _opposite(sense))
+        best = known.objective
+        assert best is not None
         assert known.bound is not None
-        return Scored(run, result, excess, None, agree(objective, known.bound), known.bound_by)
+        excess, proven = gap(best, objective, _opposite(sense)), agree(objective, known.bound)
+        found = Scored(run, result, excess, None, proven, known.bound_by, part=part)
+        if measure is None:
+            return found
+        whole = gap(measure.of(best), measure.of(objective), _opposite(sense))
+        return replace(found, measure_gap_to_optimum=whole, best_part=measure.part_of(best))
     bound = known.bound
     if bound is not None:  # within the tolerance of a contradiction the bound is met
         bound = min(bound, objective) if sense == "minimize" else max(bound, objective)
-    return Scored(run, result, None, gap(objective, bound, sense), False, known.bound_by)
+    found = Scored(run, result, None, gap(objective, bound, sense), False, known.bound_by, part=part)
+    if measure is None or bound is None:
+        return found
+    return replace(found, measure_gap_to_bound=gap(measure.of(objective), measure.of(bound), sense))
 
 
 def _opposite(sense: Sense) -> Sense:
@@ -203,6 +245,12 @@ def summarise(scored: Iterable[Scored]) -> list[Row]:
             violating=sum(s.result.status == "violates" for s in group),
             failed=sum(s.result.status in ("error", "no_solution", "infeasible") for s in group),
             cpu_s=tuple(s.result.cpu_s for s in group if s.result.cpu_s is not None),
+            measure=next((s.measure.name for s in group if s.measure is not None), ""),
+            part=next((s.measure.part for s in group if s.measure is not None), ""),
+            measure_gaps=tuple(s.measure_gap_to_optimum for s in group if s.measure_gap_to_optimum is not None),
+            measure_gaps_to_bound=tuple(s.measure_gap_to_bound for s in group if s.measure_gap_to_bound is not None),
+            parts=tuple(s.part for s in group if s.part is not None),
+            best_parts=tuple(s.best_part for s in group if s.best_part is not None),
         )
         for (problem, instance_set, method), group in groups.items()
     ]

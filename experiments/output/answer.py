@@ -24,11 +24,13 @@ class Finding:
     worst_on: str
     to_bound: bool
     side: str
+    measure: str = ""
 
     def __str__(self) -> str:
         if self.mean is None or self.worst is None:
             return f"{shown(self.method)}: no gap is known, of {self.runs} runs"
         to = "the best bound" if self.to_bound else "the optimum"
+        to += f" in {self.measure}" if self.measure else ""
         over = f"over {self.known} of {self.runs}"
         if self.worst <= TOLERANCE:
             return f"{shown(self.method)}: at {to}, {over}"
@@ -70,11 +72,12 @@ def _answer(problem: str, here: list[Scored]) -> Answer:
 
 def _finding(method: str, here: list[Scored]) -> Finding:
     """Of gaps to the optimum; where none is known, of those to the best bound."""
-    gaps = [(s.gap_to_optimum, s.result.instance) for s in here if s.gap_to_optimum is not None]
+    gaps = [(s.shown_gap_to_optimum, s.result.instance) for s in here if s.shown_gap_to_optimum is not None]
     to_bound = not gaps
     if to_bound:
-        gaps = [(s.gap_to_bound, s.result.instance) for s in here if s.gap_to_bound is not None]
+        gaps = [(s.shown_gap_to_bound, s.result.instance) for s in here if s.shown_gap_to_bound is not None]
     worst, worst_on = max(gaps, key=lambda pair: pair[0], default=(None, ""))
     mean = fmean(value for value, _ in gaps) if gaps else None
     side = "above" if here[0].result.sense == "minimize" else "below"
-    return Finding(method, len(here), len(gaps), mean, worst, worst_on, to_bound, side)
+    measure = next((s.measure.name for s in here if s.measure is not None), "")
+    return Finding(method, len(here), len(gaps), mean, worst, worst_on, to_bound, side, measure)

@@ -1,9 +1,9 @@
-"""The columns of a study, described once: the terminal, the report and `summary.csv` say the same."""
+"""The columns of a study, described once: the terminal and the report say the same, `summary.csv` has all of them."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from statistics import fmean
 
 from experiments.harness.gaps import Row
@@ -28,6 +28,10 @@ def _text(name: str, heading: str, value: Callable[[Row], object]) -> Column:
     return Column(name, heading, value, lambda row: str(value(row)))
 
 
+def _number(name: str, heading: str, value: Callable[[Row], float | None]) -> Column:
+    return Column(name, heading, value, lambda row: "-" if (v := value(row)) is None else f"{v:.3g}")
+
+
 def _cpu_s(row: Row) -> float | None:
     return fmean(row.cpu_s) if row.cpu_s else None
 
@@ -41,15 +45,39 @@ NAMED = (
     _text("instance_set", "instance set", lambda row: row.instance_set),
     _text("method", "method", lambda row: row.method),
 )
-RUNS = _text("runs", "runs", lambda row: row.runs)
+RUNS = (_text("runs", "runs", lambda row: row.runs),)
 """In `summary.csv` alone: a reader is shown of how many of them each mean is."""
-MEASURED = (
+OVER = Column("gaps_to_optimum", "over", lambda row: len(row.gaps), lambda row: f"{len(row.gaps)}/{row.runs}")
+OF_THE_OBJECTIVE = (
     _share("mean_gap_to_optimum", "gap to optimum: mean", lambda row: row.describe(row.gaps)[0]),
     _share("median_gap_to_optimum", "median", lambda row: row.describe(row.gaps)[1]),
     _share("max_gap_to_optimum", "max", lambda row: row.describe(row.gaps)[2]),
-    Column("gaps_to_optimum", "over", lambda row: len(row.gaps), lambda row: f"{len(row.gaps)}/{row.runs}"),
+    OVER,
     _share("mean_gap_to_bound", "to bound", lambda row: row.describe(row.gaps_to_bound)[0]),
+)
+OF_THE_MEASURE = (
+    _share("mean_measure_gap_to_optimum", "mean", lambda row: row.describe(row.measure_gaps)[0]),
+    _share("median_measure_gap_to_optimum", "median", lambda row: row.describe(row.measure_gaps)[1]),
+    _share("max_measure_gap_to_optimum", "max", lambda row: row.describe(row.measure_gaps)[2]),
+    OVER,
+    _share("mean_measure_gap_to_bound", "to bound", lambda row: row.describe(row.measure_gaps_to_bound)[0]),
+    _number("mean_part", "", lambda row: row.describe(row.parts)[0]),
+    _number("mean_optimal_part", "optimum's", lambda row: row.describe(row.best_parts)[0]),
+)
+ENDED = (
     Column("proven", "proven", lambda row: row.proven, lambda row: f"{row.proven}/{row.runs}"),
     Column("mean_cpu_s", "CPU s", _cpu_s, _shown_cpu_s),
     _text("notes", "", lambda row: row.notes),
 )
+ALL = tuple(dict.fromkeys((*NAMED, *RUNS, *OF_THE_OBJECTIVE, *OF_THE_MEASURE, *ENDED)))
+"""What `summary.csv` has of every problem."""
+
+
+def measured(rows: Sequence[Row]) -> tuple[Column, ...]:
+    """What a reader is shown of the rows of one problem: gaps in the problem's measure where there is one."""
+    name, part = next(((row.measure, row.part) for row in rows if row.measure), ("", ""))
+    if not name:
+        return (*OF_THE_OBJECTIVE, *ENDED)
+    headings = {"mean_measure_gap_to_optimum": f"gap in {name}: mean", "mean_part": part}
+    headed = (replace(column, heading=headings.get(column.name, column.heading)) for column in OF_THE_MEASURE)
+    return (*headed, *ENDED)

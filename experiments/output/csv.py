@@ -7,7 +7,7 @@ import io
 from collections.abc import Iterable, Sequence
 
 from experiments.harness.gaps import Row, Scored
-from experiments.output.columns import MEASURED, NAMED, RUNS
+from experiments.output.columns import ALL
 from experiments.output.text import cell
 from instances import Result
 
@@ -42,12 +42,14 @@ def csv_text(results: Iterable[Result], extra: Sequence[dict[str, object]] | Non
 
 
 def results_csv(scored: Sequence[Scored]) -> str:
-    """One row a run, with its instance set, both gaps of the study, whether it is proven optimal, by whose bound."""
+    """One row a run, with its instance set, the gaps of the study, whether it is proven optimal, by whose bound."""
     extra: list[dict[str, object]] = [
         {
             "instance_set": s.run.instance_set,
             "gap_to_optimum": s.gap_to_optimum,
             "gap_to_bound": s.gap_to_bound,
+            "measure_gap_to_optimum": s.measure_gap_to_optimum,
+            "measure_gap_to_bound": s.measure_gap_to_bound,
             "proven": "yes" if s.proven else "no",
             "bound_by": s.bound_by,
         }
@@ -60,8 +62,7 @@ def summary_csv(rows: Sequence[Row]) -> str:
     """One line a row of the table; shares of 1, unknown values empty."""
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
-    columns = (*NAMED, RUNS, *MEASURED)
-    writer.writerow(["problem", *(column.name for column in columns)])
+    writer.writerow(["problem", *(column.name for column in ALL)])
     for row in rows:
-        writer.writerow([row.problem, *(cell(column.value(row)) for column in columns)])
+        writer.writerow([row.problem, *(cell(column.value(row)) for column in ALL)])
     return text.getvalue()

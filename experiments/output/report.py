@@ -13,7 +13,7 @@ from typing import Any
 
 from experiments.harness.gaps import Row, Scored
 from experiments.output.answer import Answer, answers
-from experiments.output.columns import MEASURED, NAMED
+from experiments.output.columns import NAMED, measured
 from experiments.output.csv import results_csv, summary_csv
 from experiments.output.report_figures import figures_of, traces_of
 from experiments.output.terminal import percent
@@ -90,8 +90,9 @@ def _section(answer: Answer, rows: Sequence[Row], scored: Sequence[Scored], figu
 
 def set_table(rows: Sequence[Row]) -> str:
     """One row an instance set and method."""
-    headings = [(c.heading, TEXT if c in NAMED or not c.heading else NUMBER) for c in (*NAMED, *MEASURED)]
-    return _table(headings, [[(c.show(row), c.value(row)) for c in (*NAMED, *MEASURED)] for row in rows])
+    columns = (*NAMED, *measured(rows))
+    headings = [(c.heading, TEXT if c in NAMED or not c.heading else NUMBER) for c in columns]
+    return _table(headings, [[(c.show(row), c.value(row)) for c in columns] for row in rows])
 
 
 def _progress(traces: Sequence[tuple[str, Any]]) -> str:

@@ -30,7 +30,7 @@ def figures_of(here: Sequence[Scored]) -> list[tuple[str, str, Figure]]:
 
 
 def _gap(s: Scored) -> float | None:
-    return s.gap_to_optimum if s.gap_to_optimum is not None else s.gap_to_bound
+    return s.shown_gap_to_optimum if s.shown_gap_to_optimum is not None else s.shown_gap_to_bound
 
 
 def _name(text: str) -> str:
@@ -40,6 +40,7 @@ def _name(text: str) -> str:
 def _said(s: Scored) -> str:
     """What is shown of a run where the pointer is."""
     to = "the optimum" if s.gap_to_optimum is not None else "the best bound"
+    to += f" in {s.measure.name}" if s.measure is not None else ""
     lines = [f"<b>{_name(s.result.instance)}</b>", _name(s.result.method), f"{100 * (_gap(s) or 0):.3g}% to {to}"]
     if s.result.objective is not None:
         lines.append(f"{s.result.objective:.8g} {_name(s.result.unit)}")

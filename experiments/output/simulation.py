@@ -11,7 +11,7 @@ from rich.table import Table
 
 from experiments.output.folder import ready_folder
 from experiments.output.table import NARROW
-from experiments.output.terminal import out, print_rich
+from experiments.output.terminal import out, percent, print_rich
 from experiments.simulator.simulated import Simulated
 from experiments.simulator.simulation import Choice
 from instances import Instance
@@ -23,7 +23,7 @@ HEADINGS = {
     "jct_speedup": "speed-up of mean JCT",
     "geometric_speedup": "geometric mean of speed-ups",
     "mean_delay_min": "mean delay, min",
-    "slowed": "jobs slowed",
+    "slowed_share": "jobs slowed",
     "total_slowdown_min": "slow-down in all, min",
     "worst_slowdown_min": "worst, min",
 }
@@ -33,9 +33,20 @@ OWN = {
     "instances_launched": "instances",
     "migrations": "moves",
     "tasks_per_instance": "tasks an instance",
+    "billed_gpu_h": "bill, GPU-hours",
+    "rented_gpus": "rented GPUs",
+    "mean_allocation": "held of them",
+    "efficiency": "efficiency",
+    "rescalings": "rescalings",
+    "preemptions": "preemptions",
+    "use": "use of training GPUs",
     "gap_to_bound": "gap to the bound",
 }
 """Columns of worlds that have them."""
+SPREAD = {f"speedup_p{share}": f"p{share}" for share in (5, 90, 95)}
+"""Of the speed-ups, where a world has no column of its own and the terminal is wide."""
+SHARES = ("slowed_share",)
+WIDE = 140  # columns of a terminal from which on percentiles are shown
 Draw = Callable[[Path, Sequence[Simulated], str, Any], None]
 LONG = ("options", "versions")  # in the JSON lines alone
 
@@ -56,13 +67,16 @@ def print_policies(rows: Sequence[dict[str, Any]], choice: Choice) -> None:
     frame = pd.DataFrame(rows)
     headings = {name: heading for name, heading in OWN.items() if name in frame and frame[name].notna().any()}
     headings |= HEADINGS
+    if out.width >= WIDE and not any(name in headings for name in OWN):
+        place = list(headings).index("geometric_speedup") + 1
+        headings = dict([*list(headings.items())[:place], *SPREAD.items(), *list(headings.items())[place:]])
     for heading in headings.values():
         table.add_column(heading, justify="right")
     frame = frame.reindex(columns=["workload", "policy", "fallbacks", *headings])
     frame = frame.dropna(subset=["mean_jct_min"])
     for name in choice.policies:
         mine = frame[frame["policy"] == name]
-        table.add_row(shown(name), *(_spread(mine[key], narrow) for key in headings))
+        table.add_row(shown(name), *(_spread(mine[key], key in SHARES, narrow) for key in headings))
     print_rich(table)
     number = frame["workload"].nunique()
     least = " (least to largest)" if number > 1 and not narrow else ""
@@ -76,16 +90,20 @@ def print_policies(rows: Sequence[dict[str, Any]], choice: Choice) -> None:
 def write_simulations(
     folder: Path,
     rows: Sequence[dict[str, Any]],
+    pools: Sequence[dict[str, Any]],
     done: Sequence[Simulated],
     workloads: Sequence[Instance],
     baselines: Mapping[str, str],
     drawing: Callable[[str], Draw],
 ) -> None:
-    """`summary.csv`, `jobs.csv`, `decisions.csv` where methods re-planned, and the pictures of each world.
+    """`summary.csv`, `jobs.csv`, `pools.csv` of worlds that have pools, `decisions.csv` where methods re-planned, and
+    the pictures of each world.
 
     The pictures of several worlds are in folders of their own. `drawing(problem)` is what draws those of a world.
     """
     write_whole(folder / "summary.csv", rows_csv(rows).encode())
+    if pools:
+        write_whole(folder / "pools.csv", pd.DataFrame(pools).to_csv(index=False).encode())
     finished = [run for run in done if run.status == "finished"]
     if not finished:
         return
@@ -103,9 +121,8 @@ def write_simulations(
             drawing(problem)(place, here, baseline, data)
 
 
-def _spread(values: pd.Series, median_alone: bool) -> str:
+def _spread(values: pd.Series, share: bool, median_alone: bool) -> str:
     if values.isna().all():
         return "-"
-    if median_alone or len(values) == 1 or values.min() == values.max():
-        return f"{values.median():.4g}"
-    return f"{values.median():.4g} ({values.min():.4g} to {values.max():.4g})"
+    middle, least, largest = (percent(v, 2) if share else f"{v:.4g}" for v in values.quantile([0.5, 0, 1]))
+    return middle if median_alone or least == largest else f"{middle} ({least} to {largest})"

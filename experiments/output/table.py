@@ -8,7 +8,7 @@ from rich.table import Table
 
 from experiments.harness.gaps import Row, Scored
 from experiments.output.answer import answers
-from experiments.output.columns import MEASURED, NAMED
+from experiments.output.columns import NAMED, measured
 from experiments.output.terminal import out, percent, print_rich
 from instances import Result
 from instances.gaps import TOLERANCE
@@ -88,12 +88,12 @@ def print_tables(rows: Sequence[Row], scored: Sequence[Scored]) -> None:
 
 def _print_table(rows: Sequence[Row], narrow: bool) -> None:
     named = NAMED[1:] if narrow else NAMED
-    measured = [column for column in MEASURED if not (narrow and column.name == "notes")]
+    figures = [column for column in measured(rows) if not (narrow and column.name == "notes")]
     padding = (0, 1, 0, 0) if narrow else (0, 1)
     table = Table(box=None, header_style="bold", pad_edge=False, collapse_padding=True, padding=padding)
     for column in named:
         table.add_column(column.heading, overflow="fold", no_wrap=narrow)
-    for column in measured:
+    for column in figures:
         heading = column.heading.rpartition(": ")[2] if narrow else column.heading
         table.add_column(heading, justify="right", overflow="fold", no_wrap=column.name != "notes")
     before = None
@@ -101,7 +101,7 @@ def _print_table(rows: Sequence[Row], narrow: bool) -> None:
         names = [shown(column.show(row)) for column in named]
         if row.instance_set == before and not narrow:
             names[0] = ""
-        table.add_row(*names, *(column.show(row) for column in measured))
+        table.add_row(*names, *(column.show(row) for column in figures))
         before = row.instance_set
     print_rich(table)
     for row in rows if narrow else ():

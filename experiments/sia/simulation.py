@@ -13,7 +13,7 @@ from experiments.simulator.sia import PoolsWorld, Scripted
 from heuristics.sia import ONLINE, PLANNED, EarliestCutoff
 from instances import InputError, Options, Result
 from instances.online import Policy
-from instances.sia import SiaOracle, synthetic
+from instances.sia import SiaOracle, pool_loads, synthetic
 from instances.sia.online import Start, View, decision, snapshot
 
 ORACLE = "oracle"
@@ -64,8 +64,9 @@ ONLINE_OF = {
         fallback=EarliestCutoff,
         hours=lambda data: data.slot_minutes / 60,
         baseline="fcfs",
-        defaults=("ssf", "gssf", "mmfs", "sia-vc", "safe-ssf", "sia-perfect", "sia-sliding"),
+        defaults=("ssf", "gssf", "mmfs", "hived", "themis", "sia-vc", "safe-ssf", "sia-perfect", "sia-sliding"),
         slow=(ORACLE,),
+        loads=pool_loads,
         example=lambda: synthetic("base", 0, days=SMALL_DAYS),
     )
 }

@@ -8,10 +8,13 @@ from typing import Any
 
 from experiments.harness.instance_set import instances_at
 from instances import InputError, Instance
-from instances.sia import gavel, philly, synthetic, trace_instance
+from instances.sia import gavel, philly, pool_loads, synthetic, trace_instance
+from instances.sia.traces import LOAD
 
 READERS = {"philly": philly, "gavel": gavel}
 SEEDS = 3
+LEAST_JOBS = 20  # A pool with fewer in the days of a sample has no load to speak of.
+OF_A_TRACE = ("trace_format", "start_day", "pools", "load", "least_jobs", "drop_wide")
 
 
 def workloads(
@@ -32,8 +35,8 @@ def workloads(
     - `workload`: name of a synthetic workload.
     - `trace`: file of a pool trace.
     - `seed`: seed of the first workload that is drawn.
-    - `drawing`: `seeds`, `days`, `slot_minutes` of workloads that are drawn, and `start_day`, `pools` of samples from a
-      trace; `None` where a flag was not given.
+    - `drawing`: `seeds`, `days`, `slot_minutes` of workloads that are drawn, and OF_A_TRACE of samples from a trace;
+      `None` where a flag was not given.
     - `trace_format`: name of a reader in READERS.
     """
     given = sum([bool(files), workload is not None, trace is not None])
@@ -42,20 +45,33 @@ def workloads(
     if not given and all(value is None for value in (*drawing.values(), trace_format)):
         return []
     if trace is None:
-        said = {**drawing, "trace_format": trace_format}
-        _refuse("only --trace takes it", said, ("trace_format", "start_day", "pools"))
+        given_ = {**drawing, "trace_format": trace_format}
+        _refuse("only --trace takes it", given_, OF_A_TRACE)
     if files:
         _refuse("instance files say it themselves", drawing, ("seeds", "days", "slot_minutes"))
         return list(instances_at(files).values())
-    said = {name: drawing[name] for name in ("days", "slot_minutes") if drawing[name] is not None}
+    said: dict[str, Any] = {name: drawing[name] for name in ("days", "slot_minutes") if drawing[name] is not None}
     seeds = range(seed, seed + (drawing["seeds"] or SEEDS))
     if workload is not None:
         return [synthetic(workload, k, **said) for k in seeds]
     if trace is None:
         raise InputError("simulate: --seeds, --days and --slot-minutes go with --workload or --trace")
     table = READERS[trace_format or "philly"](trace)
-    said |= {"pools": drawing["pools"], "start_day": drawing["start_day"] or 0.0, "source": str(trace)}
+    said |= {name: drawing[name] for name in OF_A_TRACE[1:] if drawing.get(name) is not None}
+    said = {"least_jobs": LEAST_JOBS, "source": str(trace), **said}
     return [trace_instance(table, seed=k, name=f"{trace.stem}-seed-{k}", **said) for k in seeds]
+
+
+def missed_loads(samples: Sequence[Instance[Any]], load: tuple[float, float] | None = None) -> list[str]:
+    """A line for each sample with pools whose load is not what they were sized for, with what it is."""
+    low, high = load or LOAD
+    lines = []
+    for sample in samples:
+        off = {pool: x for pool, x in pool_loads(sample.data).items() if not low - 0.05 <= x <= high + 0.05}
+        if off:
+            said = ", ".join(f"{pool} {x:.2f}" for pool, x in off.items())
+            lines.append(f"{sample.name}: pools of whole GPUs, as wide as their widest job, have another load: {said}")
+    return lines
 
 
 def _refuse(why: str, drawing: Mapping[str, Any], names: Sequence[str]) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from math import fsum
 
 import pandas as pd
@@ -52,7 +52,7 @@ class Fleet:
         now, rental = self._calendar.now, self._rentals.get(id)
         if rental is None or rental.until is not None:
             raise RuleBroken(f"{id} is given up at {now}, but is not rented")
-        self._rentals[id] = replace(rental, until=now)
+        self._rentals[id] = Rental(id, rental.kind, rental.price, rental.since, now)
         return self._rentals[id]
 
     def __iter__(self) -> Iterator[Rental]:

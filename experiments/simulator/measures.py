@@ -5,6 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 
+QUANTILES = (5, 90, 95)
+"""Percentiles of the speed-ups of jobs that are reported."""
+
 
 def summary(jobs: pd.DataFrame, baseline: pd.DataFrame | None = None, *, warm_up: float = 0.0) -> dict[str, float]:
     """Figures of the jobs submitted from `warm_up` on; with `baseline` (FCFS) also speed-ups and slow-downs.
@@ -29,8 +32,20 @@ def summary(jobs: pd.DataFrame, baseline: pd.DataFrame | None = None, *, warm_up
         found |= {
             "jct_speedup": float(both["jct_base"].mean() / both["jct"].mean()),
             "geometric_speedup": float(np.exp(np.log(ratio).mean())),
+            **{f"speedup_p{share}": float(ratio.quantile(share / 100)) for share in QUANTILES},
             "slowed": int((late > 0).sum()),
+            "slowed_share": float((late > 0).mean()),
             "total_slowdown": float(late.sum()),
             "worst_slowdown": float(late.max()),
         }
     return found
+
+
+def by_pool(jobs: pd.DataFrame, baseline: pd.DataFrame | None = None, *, warm_up: float = 0.0) -> pd.DataFrame:
+    """The figures of `summary` for the jobs of each pool, one row a pool, of a world whose jobs have pools."""
+    rows = []
+    for pool, mine in jobs.groupby("pool"):
+        found = summary(mine, baseline, warm_up=warm_up)
+        if found["jobs"]:
+            rows.append({"pool": pool, **found})
+    return pd.DataFrame(rows)

@@ -24,6 +24,21 @@ class TabledWorld(World, Protocol):
         """What the world is about, by name, beside what is measured of all worlds."""
 
 
+class Moments(Protocol):
+    """Problems of the moments of one run, made with a memory of it, and what a solution of the last one says to do."""
+
+    def snapshot(self, view: Any) -> Any: ...
+    def decision(self, view: Any, solution: Solution | None) -> Decision: ...
+
+
+@dataclass(frozen=True)
+class Remembered:
+    """A further problem of a world, whose snapshots need a memory: `moments(data)` is made anew for each run."""
+
+    problem: str
+    moments: Callable[[Any], Moments]
+
+
 @dataclass(frozen=True)
 class Online:
     """How the workloads of one problem are simulated.
@@ -33,9 +48,10 @@ class Online:
     of theirs is a policy (`replan`). `hours(data)`: hours of one unit of the world's clock. `baseline` is what others
     are compared with, `defaults` what runs unless named, `slow` what is left out of `all`. `hosts`: policies with room
     for a method, called `host-method`, made from data and what the method decides of a view, `None` where it finds
-    nothing. `objective` is the measure of a row that the world is about, and `bound(data, totals)` what no policy does
-    better than in it, one figure for the totals of each run, `None` where it is unknown. `example` makes a small
-    workload, for a look.
+    nothing. `remembered`: further problems, any method of which is a policy called `name-method`. `objective` is the
+    measure of a row that the world is about, and `bound(data, totals)` what no policy does better than in it, one
+    figure for the totals of each run, `None` where it is unknown. `example` makes a small workload, for a look, and
+    `loads(data)` tells the load of each pool, where there are pools.
     """
 
     world: Callable[[Any], TabledWorld]
@@ -49,7 +65,9 @@ class Online:
     baseline: str
     defaults: tuple[str, ...]
     slow: tuple[str, ...] = ()
+    loads: Callable[[Any], Mapping[str, float]] | None = None
     hosts: Mapping[str, Callable[[Any, Callable[[Any], Any]], Policy[Any, Any]]] = field(default_factory=dict)
+    remembered: Mapping[str, Remembered] = field(default_factory=dict)
     objective: str = "mean_jct_h"
     bound: Callable[[Any, Sequence[Mapping[str, Any]]], Sequence[float | None]] | None = None
     example: Callable[[], Instance] | None = None

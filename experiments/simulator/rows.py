@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from experiments.simulator.measures import summary
+from experiments.simulator.measures import by_pool, summary
 from experiments.simulator.simulated import Simulated
 from experiments.simulator.simulation import Simulation, online_of
 from instances import InputError
@@ -61,9 +61,7 @@ def _row(
         "p95_jct_h": found["p95_jct"] * hours,
         "mean_wait_h": found["mean_delay"] * hours,
     }
-    for key, value in found.items():
-        timed = key.endswith(TIMES)
-        row[f"{key}_min" if timed else key] = value * hours * 60 if timed else value
+    row |= _in_minutes(found, hours)
     row |= run.totals
     if base is not None and base.totals.get("cost_usd"):
         row["cost_share"] = run.totals["cost_usd"] / base.totals["cost_usd"]
@@ -77,3 +75,28 @@ def _row(
         "options": run.options,
         "versions": run.versions,
     }
+
+
+def pool_rows(
+    tasks: Sequence[Simulation], done: Sequence[Simulated], baselines: Mapping[str, str], warm_up_days: float = 0.0
+) -> list[dict[str, Any]]:
+    """One row a simulation and pool, of worlds that have pools: the load of the pool, and the measures of its jobs."""
+    bases = {run.workload: run for run in done if run.policy == baselines[run.problem] and run.status == "finished"}
+    rows: list[dict[str, Any]] = []
+    for task, run in zip(tasks, done, strict=True):
+        online, base, data = online_of(task.workload), bases.get(run.workload), task.workload.data
+        if online.loads is None or run.status == "error":
+            continue
+        hours, loads = online.hours(data), online.loads(data)
+        before = None if base is None else base.jobs_table()
+        table = by_pool(run.jobs_table(), before, warm_up=warm_up_days * 24 / hours)
+        for found in table.to_dict("records"):
+            named = {"workload": run.workload, "policy": run.policy, "pool": found.pop("pool")}
+            rows.append(named | {"load": loads[named["pool"]]} | _in_minutes(found, hours))
+    return rows
+
+
+def _in_minutes(found: Mapping[Any, Any], hours: float) -> dict[str, Any]:
+    """The measures, times in minutes and named so; `hours`: of one unit of the world's clock."""
+    timed = {key: key.endswith(TIMES) for key in found}
+    return {f"{key}_min" if timed[key] else key: v * hours * 60 if timed[key] else v for key, v in found.items()}

@@ -15,8 +15,9 @@ Columns = dict[str, list[Any]]
 class Simulated(Frozen):
     """One policy on one workload. Times are in the unit of the world's clock; `cpu_s` are CPU seconds of it all.
 
-    `totals`: what the world is about, by name. `decisions`: one row a decision of a method that re-plans, `fallback`
-    says why another decided in its place.
+    `totals`: what the world is about, by name, and what a policy with `totals()` tells of itself. `lives`: one row a
+    rented instance, of a world that has `lives_table()`. `decisions`: one row a decision of a method that re-plans,
+    `fallback` says why another decided in its place.
     """
 
     workload: str
@@ -26,6 +27,7 @@ class Simulated(Frozen):
     reason: str | None = None
     jobs: Columns = Field(default_factory=dict)
     timeline: Columns = Field(default_factory=dict)
+    lives: Columns = Field(default_factory=dict)
     decisions: Columns = Field(default_factory=dict)
     totals: dict[str, Any] = Field(default_factory=dict)
     cpu_s: float | None = None

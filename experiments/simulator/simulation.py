@@ -17,7 +17,7 @@ from experiments.harness.task import Digests
 from experiments.harness.users_modules import users_first
 from experiments.papers import METHODS, ONLINE
 from experiments.simulator.kernel import simulate
-from experiments.simulator.online import Online
+from experiments.simulator.online import Moments, Online
 from experiments.simulator.replan import Nothing, Replan
 from experiments.simulator.simulated import Columns, Simulated
 from instances import Answer, InputError, Instance, Options, ProblemData, Result, Stopwatch
@@ -45,7 +45,8 @@ def policy_names(problem: str) -> list[str]:
     online = ONLINE[problem]
     methods = [entry.name for solved in online.problems for entry in METHODS[solved]]
     hosted = [f"{host}-{name}" for host in online.hosts for name in methods]
-    return list(dict.fromkeys([*online.policies, *methods, *hosted]))
+    further = [f"{name}-{entry.name}" for name, of in online.remembered.items() for entry in METHODS[of.problem]]
+    return list(dict.fromkeys([*online.policies, *methods, *hosted, *further]))
 
 
 @dataclass(frozen=True)
@@ -88,7 +89,8 @@ class Simulation:
         found = {
             "jobs": _columns(world.jobs_table()),
             "timeline": _columns(world.timeline_table()),
-            "totals": world.totals(),
+            "lives": _columns(world.lives_table()) if hasattr(world, "lives_table") else {},
+            "totals": world.totals() | (policy.totals() if hasattr(policy, "totals") else {}),
             "decisions": _columns(pd.DataFrame(decisions)),
             "cpu_s": clock.cpu_s,
         }
@@ -125,6 +127,10 @@ class Simulation:
             raise InputError(why)
         if self.policy in online.policies:
             return online.policies[self.policy](data, self.options)
+        for name, of in online.remembered.items():
+            if self.policy.startswith(f"{name}-"):
+                entry = _entry(of.problem, self.policy.removeprefix(f"{name}-"))
+                return self._replanned(of.moments(data), {of.problem: entry}, online.fallback(), solving)
         host = next((name for name in online.hosts if self.policy.startswith(f"{name}-")), None)
         method = self.policy if host is None else self.policy.removeprefix(f"{host}-")
         fallback = online.fallback() if host is None else Nothing()
@@ -147,12 +153,16 @@ class Simulation:
         return policy
 
     def _replanned(
-        self, online: Online, entries: Mapping[str, Entry], fallback: Policy[Any, Any], solving: list[Replan]
+        self,
+        moments: Online | Moments,
+        entries: Mapping[str, Entry],
+        fallback: Policy[Any, Any],
+        solving: list[Replan],
     ) -> Replan:
         def solve(data: ProblemData) -> Result:
             return apply(entries[data.problem], Instance.of(data, self.workload.name), self.effective)
 
-        solving.append(Replan(solve, online.snapshot, online.decision, fallback))
+        solving.append(Replan(solve, moments.snapshot, moments.decision, fallback))
         return solving[-1]
 
     def _simulated(self, status: Any) -> Simulated:

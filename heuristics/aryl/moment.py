@@ -5,10 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import Literal
 
 from instances import Solution
 from instances.aryl import ArylElastic, ElasticJob
 from instances.aryl.schedule import replay
+
+Queue = Literal["sjf", "fifo"]
+"""Which waiting job begins first: the shortest, or the first in the file."""
 
 
 @dataclass(frozen=True)
@@ -35,19 +39,22 @@ class Moment:
         """Throughput of a job, worker-seconds a second."""
         return self.data.throughput(self.jobs[name], workers)
 
-    def admitted(self) -> tuple[dict[str, int], int]:
-        """Phase one: base demands by shortest running time first, and the GPUs that are left.
+    def admitted(self, queue: Queue = "sjf") -> tuple[dict[str, int], int]:
+        """Phase one: the base demands of the jobs that run from now on, and the GPUs that are left.
 
-        Running jobs keep theirs. A job that does not fit is passed over (section 5.2).
+        Running jobs keep theirs. By SJF the shortest running time is first, and a job that does not fit is passed over
+        (section 5.2); by FIFO the first in the file is, and nobody is passed over.
         """
         workers = {name: self.jobs[name].min_workers for name in self.running}
         free = self.data.whole_gpus - sum(self.jobs[name].base_gpus for name in self.running)
-        for name in self.waiting:
+        for name in self.waiting if queue == "sjf" else [name for name in self.left if name not in workers]:
             if free <= 0:
                 break
             if self.jobs[name].base_gpus <= free:
                 workers[name] = self.jobs[name].min_workers
                 free -= self.jobs[name].base_gpus
+            elif queue == "fifo":
+                break
         return workers, free
 
 

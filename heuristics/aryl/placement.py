@@ -1,34 +1,101 @@
-"""Helper until `aryl-placement` is a problem: best-fit decreasing placement (Aryl, section 5.3)."""
+"""Best-fit decreasing placement on servers in use (Aryl, sections 5.3 and 6)."""
 
 from __future__ import annotations
 
-from instances.aryl.placement import PARTS, Cluster, Part, Server
+from instances import Solution
+from instances.aryl import ArylPlacement, PlacedJob
+from instances.aryl.online import Kind, Part
+from instances.aryl.placement import KINDS, PARTS
+from instances.method import ANY, method
+
+Hosts = dict[str, int]
 
 
-def best_fit_decreasing(cluster: Cluster) -> tuple[Server, ...]:
-    """Servers for all workers: jobs by decreasing GPUs per worker, each worker to the best fit in use.
+@method("heuristic", ANY)
+def best_fit_decreasing(data: ArylPlacement) -> Solution:
+    """Jobs by decreasing GPUs per worker, each worker on the server in use that fits best, else on a new one.
 
-    A worker that fits no server in use gets a new one. Ties go to the job first in the file and the oldest server.
-    Inelastic jobs are on training servers, base and flexible workers on inference servers of their own.
+    Heterogeneous jobs come last, ties go to the job and the server first in the file. A job is on the kind of servers
+    that it prefers if all of its base workers fit there, else on the other one. A heterogeneous job prefers worker by
+    worker.
     """
-    servers: list[Server] = []
-    for part in PARTS:
-        servers += _pack(cluster, part)
-    return tuple(servers)
+    placement = _Placement(data)
+    for job in sorted(data.jobs, key=lambda job: (job.heterogeneous, -job.gpus_per_worker)):
+        if job.heterogeneous:
+            placement.on_both(job)
+        else:
+            placement.on_one(job)
+    return placement.placed
 
 
-def _pack(cluster: Cluster, part: Part) -> list[Server]:
-    free: list[int] = []
-    held: list[dict[str, int]] = []
-    for job in sorted(cluster.jobs, key=lambda job: -job.gpus_per_worker):
-        for _ in range(job.workers().get(part, 0)):
-            fitting = [s for s, gpus in enumerate(free) if gpus >= job.gpus_per_worker]
-            if fitting:
-                server = min(fitting, key=lambda s: free[s])
-            else:
-                server = len(free)
-                free.append(cluster.gpus_per_server)
-                held.append({})
-            free[server] -= job.gpus_per_worker
-            held[server][job.id] = held[server].get(job.id, 0) + 1
-    return [Server(part=part, workers=workers) for workers in held]
+class _Placement:
+    """Free GPUs and what servers host, while jobs are placed one after the other."""
+
+    def __init__(self, data: ArylPlacement) -> None:
+        self.grouped = data.grouped
+        self.servers = {server.id: server for server in data.servers}
+        self.free = {server.id: server.free_gpus for server in data.servers}
+        self.used = {server.id: server.in_use for server in data.servers}
+        self.hosts: dict[str, Part | None] = {server.id: server.hosts for server in data.servers}
+        self.placed: dict[str, dict[str, Hosts]] = {"base": {}, "flexible": {}}
+
+    def on_one(self, job: PlacedJob) -> None:
+        """All workers on one kind of servers, the preferred one first."""
+        first = job.preferred("base")
+        for kind in sorted(job.kinds, key=lambda kind: kind != first):
+            base = self._place(job, "base", (kind,), job.base_workers)
+            if sum(base.values()) < job.base_workers:
+                self._take_back(job, base)
+                continue
+            flexible = self._place(job, "flexible", (kind,), job.flexible_workers)
+            if base or flexible:
+                self._keep(job, base, flexible)
+                return
+
+    def on_both(self, job: PlacedJob) -> None:
+        """Each worker on the kind of servers that its part prefers, or on the other one."""
+        order = {part: tuple(sorted(KINDS, key=lambda k: k != wanted)) for part, wanted in self._wanted(job).items()}
+        base = self._place(job, "base", order["base"], job.base_workers)
+        if sum(base.values()) < job.base_workers:
+            self._take_back(job, base)
+            return
+        self._keep(job, base, self._place(job, "flexible", order["flexible"], job.flexible_workers))
+
+    @staticmethod
+    def _wanted(job: PlacedJob) -> dict[Part, Kind]:
+        return {part: job.preferred(part) for part in PARTS}
+
+    def _keep(self, job: PlacedJob, base: Hosts, flexible: Hosts) -> None:
+        for part, hosts in (("base", base), ("flexible", flexible)):
+            if hosts:
+                self.placed[part][job.id] = hosts
+
+    def _place(self, job: PlacedJob, part: Part, kinds: tuple[Kind, ...], workers: int) -> Hosts:
+        """As many of the workers as fit, by server."""
+        hosts: Hosts = {}
+        for _ in range(workers):
+            server = next((found for kind in kinds if (found := self._best(job.gpus_on(kind), part, kind))), None)
+            if server is None:
+                break
+            hosts[server] = hosts.get(server, 0) + 1
+            self.free[server] -= job.gpus_on(self.servers[server].kind)
+            self.used[server], self.hosts[server] = True, self.hosts[server] or part
+        return hosts
+
+    def _best(self, gpus: int, part: Part, kind: Kind) -> str | None:
+        """The server in use with the fewest free GPUs that are enough, else the empty one."""
+        fitting = [
+            name
+            for name, server in self.servers.items()
+            if server.kind == kind
+            and self.free[name] >= gpus
+            and (kind == "training" or not self.grouped or self.hosts[name] in (None, part))
+        ]
+        return min(fitting, key=lambda name: (not self.used[name], self.free[name]), default=None)
+
+    def _take_back(self, job: PlacedJob, hosts: Hosts) -> None:
+        for name, n in hosts.items():
+            server = self.servers[name]
+            self.free[name] += n * job.gpus_on(server.kind)
+            if self.free[name] == server.gpus:
+                self.used[name], self.hosts[name] = False, None

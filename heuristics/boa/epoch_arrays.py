@@ -8,7 +8,9 @@ import numpy as np
 
 from instances import Solution
 from instances.arrays import BoolArray, FloatArray, IntArray
-from instances.boa import BoaAllocation, WidthArrays, width_arrays
+from instances.boa import BoaAllocation, WidthArrays, concave_hull, width_arrays
+
+TOUCHING = 1e-12  # A speedup this close to the hull, as a share, is on it.
 
 
 @dataclass(frozen=True)
@@ -31,6 +33,13 @@ class EpochArrays:
     value: FloatArray
     price: FloatArray
     rescale: FloatArray
+
+    @property
+    def uneven(self) -> bool:
+        """Whether widths run as fast as was measured, which may be below the hull."""
+        name = self.data.gpu_types[0].name
+        curves = (epoch.speedup.on(name) for c in self.data.classes for epoch in c.epochs)
+        return self.data.measured and any(curve.table is not None for curve in curves)
 
     def time_and_cost(self, width: IntArray) -> tuple[float, float]:
         """Mean completion time, hours, and time-average cost of the widths (n,), by Lemma 4.8."""
@@ -55,3 +64,11 @@ def epoch_arrays(data: BoaAllocation) -> EpochArrays:
     return EpochArrays(
         data, hours, job_class, first, a.share[job_class], a.arrivals[job_class] * price, a.rescale[job_class]
     )
+
+
+def hull_hours(hours: FloatArray) -> tuple[FloatArray, BoolArray]:
+    """Run times (n, K) on the concave hulls of 1 over `hours` (n, K), and where a hull touches."""
+    speed = 1 / hours
+    hull = concave_hull(speed)
+    touches = speed >= hull * (1 - TOUCHING)
+    return np.where(np.isinf(hours), np.inf, 1 / hull), touches

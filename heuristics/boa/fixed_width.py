@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from heuristics.boa.epoch_arrays import EpochArrays, epoch_arrays
+from heuristics.boa.epoch_arrays import EpochArrays, epoch_arrays, hull_hours
 from instances import Answer
 from instances.arrays import FloatArray, IntArray
 from instances.boa import BoaAllocation, Segments, merged_segments, planned, within_budget
@@ -21,7 +21,7 @@ def one_width(data: BoaAllocation) -> Answer:
     """
     p = epoch_arrays(data)
     time, cost = _class_totals(p)
-    return _answer(p, _greedy(time, cost, data.budget))
+    return _answer(p, _greedy(time, cost, data.budget, p.uneven))
 
 
 @method("heuristic", ANY)
@@ -45,12 +45,22 @@ def _class_totals(p: EpochArrays) -> tuple[FloatArray, FloatArray]:
     return p.value[first][:, None] * hours, p.price[first][:, None] * hours * width
 
 
-def _greedy(time: FloatArray, cost: FloatArray, budget: float) -> IntArray:
-    """Widths (classes,) by the greedy heuristic of the multiple-choice knapsack problem."""
-    steps = merged_segments(time, cost)
+def _greedy(time: FloatArray, cost: FloatArray, budget: float, uneven: bool = False) -> IntArray:
+    """Widths (classes,) by the greedy heuristic of the multiple-choice knapsack problem.
+
+    Where speedups are `uneven`, steps lead over the widths where the hull of a class touches; the last of all goes to
+    any width.
+    """
+    here = np.arange(len(time))
+    order, few = np.broadcast_to(np.arange(time.shape[1]), time.shape), [time, cost]
+    if uneven:
+        touches = hull_hours(time)[1]
+        order = np.argsort(~touches, axis=1, kind="stable")  # those that touch first, the narrowest before
+        few = [np.take_along_axis(np.where(touches, of, np.inf), order, 1) for of in (time, cost)]
+    steps = merged_segments(*few)
     at = steps.cheapest.copy()
-    here = np.arange(len(at))
-    _take_steps(at, steps, cost, budget)
+    _take_steps(at, steps, few[1], budget)
+    at = order[here, at]
     while True:
         spare = planned(budget) - cost[here, at].sum()
         fits = cost - cost[here, at][:, None] <= spare

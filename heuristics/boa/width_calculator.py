@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from typing import Literal
 
 import numpy as np
 
 from heuristics.boa.convex_relaxation import ConvexRelaxation
-from heuristics.boa.epoch_arrays import EpochArrays, epoch_arrays
+from heuristics.boa.epoch_arrays import EpochArrays, epoch_arrays, hull_hours
 from instances import Answer, Options
-from instances.arrays import FloatArray, IntArray
+from instances.arrays import BoolArray, FloatArray, IntArray
 from instances.boa import BoaAllocation, within_budget
 from instances.method import SEEDED, method
 
@@ -20,6 +21,9 @@ class WidthCalculatorParameters:
     """The constants of Algorithm 1, and of the grid where a speedup is a formula.
 
     - `configurations`: number of glue configurations that are drawn (line 2).
+    - `rounding`: what line 17 rounds a width to, the nearest whole number "on the hull": the nearest of those where the
+      hull touches what was measured (`"corner"`), or the nearest of all (`"whole"`). Both are the same where an
+      instance reads speedups on their hull.
     - `shrink`: factor that the running budget is cut by (line 20).
     - `fine`: grid points for each whole width.
     - `fine_up_to`: last width of the fine grid.
@@ -27,6 +31,7 @@ class WidthCalculatorParameters:
     """
 
     configurations: int = 50
+    rounding: Literal["corner", "whole"] = "corner"
     shrink: float = 0.99
     fine: int = 16
     fine_up_to: int = 64
@@ -34,6 +39,7 @@ class WidthCalculatorParameters:
 
 
 DEFAULTS = WidthCalculatorParameters()
+TO_WHOLE = WidthCalculatorParameters(rounding="whole")
 
 Candidates = Callable[[int], list[int]]
 """`candidates(epochs)`: the glue widths that a class with that many epochs draws from."""
@@ -68,13 +74,20 @@ def width_calculator_whole_job(
     return _run(data, options.seed, powers_and_whole, parameters)
 
 
+@method("heuristic", SEEDED)
+def width_calculator_nearest(
+    data: BoaAllocation, options: Options, *, parameters: WidthCalculatorParameters = TO_WHOLE
+) -> Answer:
+    """Algorithm 1 with line 17 read as rounding to the nearest whole width, whether or not the hull touches there."""
+    return _run(data, options.seed, powers, parameters)
+
+
 def _run(data: BoaAllocation, seed: int, candidates: Candidates, parameters: WidthCalculatorParameters) -> Answer:
     """Algorithm 1 with the candidates of line 4 as given."""
     p = epoch_arrays(data)
-    grid = _grid(data, p.hours.shape[1], parameters)
-    hours = _hours(data, p, grid)
+    glued = _Glued(p, parameters)
     drawn = _configurations(p, candidates, parameters.configurations, np.random.default_rng(seed))
-    best, least = _search(p, grid, hours, drawn, parameters.shrink)
+    best, least = _search(p, glued, drawn, parameters.shrink)
     info = {"configurations": parameters.configurations}
     if best is None:
         reason = f"Algorithm 1 never stops: its narrowest widths cost {least:.6g}, over the budget {data.budget:.6g}"
@@ -83,19 +96,17 @@ def _run(data: BoaAllocation, seed: int, candidates: Candidates, parameters: Wid
 
 
 def _search(
-    p: EpochArrays, grid: FloatArray, hours: FloatArray, drawn: Iterable[tuple[int, ...]], shrink: float
+    p: EpochArrays, glued: _Glued, drawn: Iterable[tuple[int, ...]], shrink: float
 ) -> tuple[IntArray | None, float]:
     """The widths (n,) of the best configuration, and the least cost at which any loop got stuck.
 
-    - `p`: the instance.
-    - `grid` (grid,): widths of the convex problem, GPUs.
-    - `hours` (n, grid): run times of the epochs at these widths.
+    - `p`, `glued`: the instance, and its super-epochs.
     - `drawn`: glue configurations.
     - `shrink`: factor that the running budget is cut by.
     """
     best, best_time, stuck = None, np.inf, np.inf
     for glue in dict.fromkeys(drawn):
-        width, cost = _shrink(p, grid, hours, _starts(p, glue), shrink)
+        width, cost = _shrink(p, glued, _starts(p, glue), shrink)
         if width is None:
             stuck = min(stuck, cost)
             continue
@@ -124,20 +135,16 @@ def _starts(p: EpochArrays, glue: tuple[int, ...]) -> IntArray:
     return np.array(starts)
 
 
-def _shrink(
-    p: EpochArrays, grid: FloatArray, hours: FloatArray, starts: IntArray, shrink: float
-) -> tuple[IntArray | None, float]:
+def _shrink(p: EpochArrays, glued: _Glued, starts: IntArray, shrink: float) -> tuple[IntArray | None, float]:
     """Lines 13 to 27 for a configuration: widths (n,) and cost, or `None` and the cost that no cut gets under.
 
-    Gluing adds up run times at equal widths, which is the size-weighted harmonic mean of the speedups. `starts` are the
-    first epochs of the super-epochs; the other parameters are those of `_search`.
+    `starts` are the first epochs of the super-epochs; the other parameters are those of `_search`.
     """
-    lengths = np.diff(np.append(starts, len(hours)))
-    relaxation = ConvexRelaxation(np.add.reduceat(hours, starts, axis=0), grid, p.value[starts], p.price[starts])
+    lengths = np.diff(np.append(starts, len(p.hours)))
+    relaxation, rounded = glued.of(starts, lengths)
     running = p.data.budget
     while True:
-        nearest = np.floor(relaxation.solve(running) + 0.5).astype(np.int64)
-        width = np.repeat(np.clip(nearest, 1, p.hours.shape[1]), lengths)
+        width = np.repeat(rounded(relaxation.solve(running)), lengths)
         cost = p.time_and_cost(width)[1]
         if within_budget(cost, p.data.budget):
             return width, cost
@@ -146,26 +153,78 @@ def _shrink(
         running *= shrink
 
 
-def _grid(data: BoaAllocation, last: int, parameters: WidthCalculatorParameters) -> FloatArray:
-    """Widths (grid,) from 1 to `last`: the whole widths, and a finer grid where a speedup is a formula."""
-    whole = np.arange(1, last + 1, dtype=float)
-    name = data.gpu_types[0].name
-    if all(epoch.speedup.on(name).table is not None for c in data.classes for epoch in c.epochs):
-        return whole
+Rounding = Callable[[FloatArray], IntArray]
+"""Widths (n,) of the convex problem to whole ones."""
+
+
+@dataclass
+class _Glued:
+    """The super-epochs of an instance: their convex relaxation, and the rounding of line 17.
+
+    Gluing adds up run times at equal widths, which is the size-weighted harmonic mean of the speedups; the hull is that
+    of the super-epoch.
+    """
+
+    p: EpochArrays
+    parameters: WidthCalculatorParameters
+    rows: dict[tuple[int, int], tuple[FloatArray, BoolArray]] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        data, name = self.p.data, self.p.data.gpu_types[0].name
+        curves = [epoch.speedup.on(name) for c in data.classes for epoch in c.epochs]
+        self.tables = all(curve.table is not None for curve in curves)
+        self.uneven = self.p.uneven
+        self.last = self.p.hours.shape[1]
+        self.grid = np.arange(1.0, self.last + 1) if self.tables else _grid(self.last, self.parameters)
+        self.hours = self.p.hours
+        if not self.tables:
+            with np.errstate(divide="ignore"):
+                sizes = np.array([e.size_hours for c in data.classes for e in c.epochs])
+                self.hours = sizes[:, None] / np.array([curve.at(self.grid, data.max_width) for curve in curves])
+
+    def of(self, starts: IntArray, lengths: IntArray) -> tuple[ConvexRelaxation, Rounding]:
+        """The relaxation of the super-epochs from `starts`, and the rounding."""
+        hours = np.add.reduceat(self.hours, starts, axis=0)
+        rounded: Rounding = self._nearest
+        if self.uneven:
+            pairs = list(zip(starts.tolist(), lengths.tolist(), strict=True))
+            found = [self._hull(*pair) for pair in pairs]
+            if self.tables:
+                hours = np.array([hull for hull, _ in found])
+            if self.parameters.rounding == "corner":
+                rounded = _to_corners(np.array([touches for _, touches in found]))
+        return ConvexRelaxation(hours, self.grid, self.p.value[starts], self.p.price[starts]), rounded
+
+    def _nearest(self, width: FloatArray) -> IntArray:
+        return np.clip(np.floor(width + 0.5).astype(np.int64), 1, self.last)
+
+    def _hull(self, start: int, length: int) -> tuple[FloatArray, BoolArray]:
+        """Run times (K,) of a super-epoch on its hull, and where the hull touches what was measured."""
+        if (start, length) not in self.rows:
+            hull, touches = hull_hours(self.p.hours[start : start + length].sum(0)[None])
+            self.rows[start, length] = hull[0], touches[0]
+        return self.rows[start, length]
+
+
+def _to_corners(touches: BoolArray) -> Rounding:
+    """The rounding to the nearest of the widths where `touches` (n, K); a width half-way goes to the wider."""
+    counts = touches.sum(1)
+    corners = np.full((len(touches), counts.max()), np.iinfo(np.int64).max // 2)
+    for row, touching in enumerate(touches):
+        corners[row, : counts[row]] = np.flatnonzero(touching) + 1
+    middles = (corners[:, 1:] + corners[:, :-1]) / 2
+
+    def rounded(width: FloatArray) -> IntArray:
+        return corners[np.arange(len(corners)), (middles <= width[:, None]).sum(1)]
+
+    return rounded
+
+
+def _grid(last: int, parameters: WidthCalculatorParameters) -> FloatArray:
+    """Widths (grid,) from 1 to `last`, finer than whole ones."""
     end = parameters.fine_up_to
     fine = np.arange(parameters.fine, parameters.fine * min(last, end) + 1) / parameters.fine
     if last <= end:
         return fine
     steps = int(np.ceil(np.log(last / end) / np.log(parameters.coarse)))
     return np.concatenate([fine, end * (last / end) ** (np.arange(1, steps + 1) / steps)])
-
-
-def _hours(data: BoaAllocation, p: EpochArrays, grid: FloatArray) -> FloatArray:
-    """Run times (n, grid) of the epochs; speedup tables are linear between whole widths."""
-    if len(grid) == p.hours.shape[1] and (grid == np.arange(1, len(grid) + 1)).all():
-        return p.hours
-    name = data.gpu_types[0].name
-    with np.errstate(divide="ignore"):
-        return np.array(
-            [e.size_hours / e.speedup.on(name).at(grid, data.max_width) for c in data.classes for e in c.epochs]
-        )

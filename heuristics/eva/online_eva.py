@@ -91,6 +91,10 @@ class Eva:
         self._order = SetOrder()
         self._planned: tuple[int, Configuration | None] = (-1, None)
 
+    def totals(self) -> dict[str, int]:
+        """Rounds with tasks that could move, and how many of them were full reconfigurations."""
+        return {"rounds": self.rounds, "full_rounds": self.full_rounds}
+
     def decide(self, view: View) -> Configuration:
         self._order.update(view)
         self.horizon.note(view)

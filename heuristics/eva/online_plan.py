@@ -68,7 +68,9 @@ class Plan:
     def put(self, task: TaskState, on: Planned) -> None:
         """Put a task on an instance."""
         on.tasks.append(task)
-        on.free = [f - d for f, d in zip(on.free, self.need(task, on.kind), strict=True)]
+        free = on.free
+        for r, amount in enumerate(self.cloud.demand[on.kind][self.cloud.of_class[task.task_class]]):
+            free[r] -= amount
 
     def drop(self, planned: Planned) -> None:
         """Take an instance out of the plan."""
@@ -82,13 +84,17 @@ class Plan:
 
     def fits(self, task: TaskState, on: Planned) -> bool:
         """Whether there is room for a task."""
-        return all(d <= f for d, f in zip(self.need(task, on.kind), on.free, strict=True))
+        free = on.free
+        for r, amount in enumerate(self.cloud.demand[on.kind][self.cloud.of_class[task.task_class]]):
+            if amount > free[r]:
+                return False
+        return True
 
     def keep(self, view: View, tasks: Iterable[TaskState]) -> None:
         """Put tasks where they are, or where they are on their way to."""
         for task in tasks:
             if task.instance is not None:
-                self.put(task, self.rented(view, task.instance))
+                self.put(task, self._of_id.get(task.instance) or self.rented(view, task.instance))
 
     def alignment(self, task: TaskState, on: Planned) -> float:
         """Alignment of a task's demand with what is free on an instance: the sum over resources of d/Q * free/Q."""

@@ -8,7 +8,9 @@ from heuristics.sia.methods import (
     hived,
     mmfs,
     safe_ssf,
+    sia_fine,
     sia_perfect,
+    sia_perfect_arrivals,
     sia_random,
     sia_random_load,
     sia_sliding,
@@ -18,26 +20,40 @@ from heuristics.sia.methods import (
     ssf,
     themis,
 )
-from heuristics.sia.online import ONLINE, EarliestCutoff
-from heuristics.sia.predictors import Perfect, Predictor, Random, SlidingMaximum, windows_in_slots
+from heuristics.sia.online import ONLINE, EarliestCutoff, sia
+from heuristics.sia.predictors import (
+    FINE_WINDOWS_MINUTES,
+    WINDOWS_MINUTES,
+    Decomposed,
+    JobDuration,
+    Perfect,
+    Predictor,
+    SlidingMaximum,
+    WillJobsArrive,
+    windows_in_slots,
+)
 from heuristics.sia.replay import replay
 from heuristics.sia.reservations import keep_cutoffs
 from heuristics.sia.sia_scheduler import Sia
 
 __all__ = [
+    "FINE_WINDOWS_MINUTES",
     "ONLINE",
     "PLANNED",
+    "WINDOWS_MINUTES",
+    "Decomposed",
     "EarliestCutoff",
     "Fcfs",
     "Hived",
+    "JobDuration",
     "MaxMinFair",
     "Perfect",
     "Predictor",
-    "Random",
     "ShortestFirst",
     "Sia",
     "SlidingMaximum",
     "Themis",
+    "WillJobsArrive",
     "fcfs",
     "gssf",
     "hived",
@@ -47,7 +63,10 @@ __all__ = [
     "replay",
     "safe_ssf",
     "service",
+    "sia",
+    "sia_fine",
     "sia_perfect",
+    "sia_perfect_arrivals",
     "sia_random",
     "sia_random_load",
     "sia_sliding",

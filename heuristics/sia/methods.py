@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 
 from heuristics.sia.baselines import service
-from heuristics.sia.online import ONLINE
+from heuristics.sia.online import ONLINE, sia
+from heuristics.sia.predictors import RECENT, WINDOWS_MINUTES, Perfect, SlidingMaximum
 from heuristics.sia.replay import replay
 from heuristics.sia.reservations import keep_cutoffs
 from heuristics.sia.virtual_clock_literal import LiteralVirtualClock
@@ -79,15 +80,29 @@ def themis(data: SiaOracle) -> Solution:
 
 
 @method("heuristic", ANY)
-def sia_perfect(data: SiaOracle) -> Solution:
-    """SIA (Figures 7 and 8) with perfect coarse predictions."""
-    return _online("sia-perfect", data, 0)
+def sia_perfect(
+    data: SiaOracle, *, windows_minutes: Sequence[float] = WINDOWS_MINUTES, apart: bool = False
+) -> Solution:
+    """SIA (Figures 7 and 8) with perfect coarse predictions over any windows; `apart` as in `Sia`."""
+    return {"starts": replay(data, sia(data, Perfect(data.jobs), windows_minutes, apart=apart))}
 
 
 @method("heuristic", ANY)
-def sia_sliding(data: SiaOracle) -> Solution:
-    """SIA with the conservative sliding maximum as the estimate of new load (section 5.4.1)."""
-    return _online("sia-sliding", data, 0)
+def sia_fine(data: SiaOracle) -> Solution:
+    """SIA with perfect predictions, windows that double from 5 minutes on, and a candidate apart from pending load."""
+    return _online("sia-fine", data, 0)
+
+
+@method("heuristic", ANY)
+def sia_sliding(data: SiaOracle, *, recent: int = RECENT) -> Solution:
+    """SIA with the maximum over `recent` windows of the past as the estimate of new load (section 5.4.1)."""
+    return {"starts": replay(data, sia(data, SlidingMaximum(recent)))}
+
+
+@method("heuristic", ANY)
+def sia_perfect_arrivals(data: SiaOracle) -> Solution:
+    """SIA that knows whether jobs will come, and estimates their load by the sliding maximum (section 5.4.1)."""
+    return _online("sia-perfect-arrivals", data, 0)
 
 
 @method("heuristic", SEEDED)

@@ -2,15 +2,37 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from heuristics.sia.baselines import Fcfs, Hived, MaxMinFair, ShortestFirst, Themis, length, service
-from heuristics.sia.predictors import Perfect, Random, SlidingMaximum, windows_in_slots
+from heuristics.sia.predictors import (
+    FINE_WINDOWS_MINUTES,
+    WINDOWS_MINUTES,
+    Coins,
+    Decomposed,
+    Perfect,
+    Predictor,
+    RandomClass,
+    SlidingMaximum,
+    windows_in_slots,
+)
 from heuristics.sia.sia_scheduler import Sia
 from instances.online import Policy
 from instances.sia import SiaOracle
 from instances.sia.online import Start, View
+
+
+def sia(
+    data: SiaOracle, predictor: Predictor, minutes: Sequence[float] = WINDOWS_MINUTES, *, apart: bool = False
+) -> Sia:
+    """SIA for the slots of an instance, over windows in minutes; `apart` as in `Sia`."""
+    return Sia(predictor, windows_in_slots(data.slot_minutes, minutes), apart=apart)
+
+
+def _coins(data: SiaOracle, seed: int) -> Coins:
+    return Coins(seed, every=windows_in_slots(data.slot_minutes)[0])
+
 
 ONLINE: Mapping[str, Callable[[SiaOracle, int], Policy[View, Start]]] = {
     "fcfs": lambda data, seed: Fcfs(),
@@ -22,10 +44,12 @@ ONLINE: Mapping[str, Callable[[SiaOracle, int], Policy[View, Start]]] = {
     "themis": lambda data, seed: Themis(
         {job.id: start for job, start in zip(data.jobs, data.fcfs_starts, strict=True)}
     ),
-    "sia-perfect": lambda data, seed: Sia(Perfect(data.jobs), windows_in_slots(data.slot_minutes)),
-    "sia-sliding": lambda data, seed: Sia(SlidingMaximum(), windows_in_slots(data.slot_minutes)),
-    "sia-random-load": lambda data, seed: Sia(Random(seed, durations=False), windows_in_slots(data.slot_minutes)),
-    "sia-random": lambda data, seed: Sia(Random(seed), windows_in_slots(data.slot_minutes)),
+    "sia-perfect": lambda data, seed: sia(data, Perfect(data.jobs)),
+    "sia-fine": lambda data, seed: sia(data, Perfect(data.jobs), FINE_WINDOWS_MINUTES, apart=True),
+    "sia-sliding": lambda data, seed: sia(data, SlidingMaximum()),
+    "sia-perfect-arrivals": lambda data, seed: sia(data, Decomposed(Perfect(data.jobs), Perfect(data.jobs))),
+    "sia-random-load": lambda data, seed: sia(data, Decomposed(_coins(data, seed), Perfect(data.jobs))),
+    "sia-random": lambda data, seed: sia(data, Decomposed(_coins(data, seed), RandomClass(seed))),
 }
 """Policies that decide as time goes by, made afresh for an instance and a seed."""
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from heuristics.sia.predictors import Predictor
 from instances.sia.online import PendingJob, Start, View
@@ -15,16 +15,19 @@ class Sia:
     A pool's next job in order starts within the pool's own quota. What is idle beyond the reservations of all pools
     for the coming window goes to jobs that will end within that window, shortest window first. A job on spare GPUs
     does not count against its pool's quota. It is asked again after the shortest window while jobs wait on idle GPUs.
+
+    With `apart`, which Figure 8 does not have, a job that is considered for spare GPUs is left out of the pending load
+    of its own pool: once it has started, nothing has to be kept for it.
     """
 
-    def __init__(self, predictor: Predictor, windows: Sequence[float]) -> None:
-        self.predictor, self.windows = predictor, tuple(windows)
+    def __init__(self, predictor: Predictor, windows: Sequence[float], *, apart: bool = False) -> None:
+        self.predictor, self.windows, self.apart = predictor, tuple(windows), apart
         self._dedicated: dict[str, int] = {}
         self._own: set[str] = set()
         self._queues: dict[str, _Queue] = {}
 
     def decide(self, view: View) -> Start:
-        self.predictor.observe(view.now, view.arrived)
+        self.predictor.observe(view)
         for job in view.finished:
             if job.id in self._own:
                 self._own.discard(job.id)
@@ -69,22 +72,32 @@ class Sia:
                 continue
             future = {pool: self.predictor.new_load(pool, view.now, window) for pool in view.quota}
             while left > 0:
-                usable = left - sum(self._reserved(view, pool, future[pool]) for pool in view.quota)
-                offers = {
-                    pool: job
-                    for pool, queue in self._queues.items()
-                    if usable > 0 and (job := queue.first(k, usable)) is not None
-                }
+                kept = {pool: self._reserved(view, pool, future[pool]) for pool in view.quota}
+                usable = left - sum(kept.values())
+                offers: dict[str, PendingJob] = {}
+                for pool, queue in self._queues.items():
+                    more = self._given_back(view, pool, future[pool], kept[pool]) if self.apart else None
+                    if usable > 0 or more is not None:
+                        job = queue.first(k, usable, more)
+                        if job is not None:
+                            offers[pool] = job
                 if not offers:
                     break
                 pool = min(offers, key=lambda name: allocated[name] / view.quota[name])
                 left -= self._start(offers[pool], allocated, starts)
         return left
 
-    def _reserved(self, view: View, pool: str, future: float) -> float:
-        """ReserveResourcesForFuture: GPUs kept for `pool`, whose new load in the window is `future`."""
-        pending = self._queues[pool].gpus if pool in self._queues else 0
+    def _reserved(self, view: View, pool: str, future: float, started: int = 0) -> float:
+        """ReserveResourcesForFuture: GPUs kept for `pool`, whose new load in the window is `future`.
+
+        `started`: GPUs of the pool's pending jobs that are left out.
+        """
+        pending = self._queues[pool].gpus - started if pool in self._queues else 0
         return min(pending + future, view.quota[pool] - self._dedicated.get(pool, 0))
+
+    def _given_back(self, view: View, pool: str, future: float, kept: float) -> Callable[[int], float]:
+        """GPUs of `kept` that are no longer needed for `pool` once a job of so many GPUs has started."""
+        return lambda gpus: kept - self._reserved(view, pool, future, gpus)
 
     def _start(self, job: PendingJob, allocated: dict[str, int], starts: list[str]) -> int:
         self._queues[job.pool].remove(job)
@@ -124,11 +137,14 @@ class _Queue:
         """Whether a job of the class or of a shorter one is waiting."""
         return any(jobs for (k, _), jobs in self._kinds.items() if k <= duration_class)
 
-    def first(self, duration_class: int, gpus: float) -> PendingJob | None:
-        """The first in order of submission that is of the class or shorter and no wider than `gpus`."""
+    def first(self, duration_class: int, gpus: float, more: Callable[[int], float] | None = None) -> PendingJob | None:
+        """The first in order of submission that is of the class or shorter and no wider than `gpus`.
+
+        `more` tells how many GPUs beyond `gpus` there are for a job of a width.
+        """
         heads = (
             next(iter(jobs.values()))
             for (k, width), jobs in self._kinds.items()
-            if jobs and k <= duration_class and width <= gpus
+            if jobs and k <= duration_class and width <= gpus + (0 if more is None else more(width))
         )
         return min(heads, key=lambda job: self._place[job.id], default=None)

@@ -70,25 +70,35 @@ def knapsack_point(data: ArylElastic, solution: Solution) -> dict[int, Fraction]
 def reclaim_program(data: ArylReclaim) -> Program:
     """The program of section 4: z_j is 1 where job j (by its place) is preempted, x_s where server s goes back.
 
-    Minimise the preempted jobs; `reclaim` servers go back; a job is preempted with each server of its base workers.
+    Minimise the preempted jobs or what they lose; `reclaim` servers go back; a job is preempted with each server of its
+    base workers, or where more of its workers go than may.
     Raises NoCertificate where the pairs of a job and a server are too many to list.
     """
-    if (count := sum(len(job.servers) for job in data.jobs)) > MOST:
+    needs = [job.needs() for job in data.jobs]
+    if (count := sum(len(workers) for workers, _ in needs)) > MOST:
         raise NoCertificate(f"{count:,} pairs of a job and a server, more than {MOST:,}")
     jobs = len(data.jobs)
     place = {server: jobs + s for s, server in enumerate(data.servers)}
     names = [f"z_{j}" for j in range(jobs)] + [f"x_{s}" for s in range(len(data.servers))]
     rows = [Row("reclaim", "E", Fraction(data.reclaim), dict.fromkeys(place.values(), ONE))]
-    for j, job in enumerate(data.jobs):
-        for server in job.servers:
-            rows.append(Row(f"hit_{j}_{place[server] - jobs}", "G", Fraction(0), {j: ONE, place[server]: -ONE}))
+    for j, (workers, spare) in enumerate(needs):
+        for server, n in workers.items():
+            if n > spare:
+                rows.append(Row(f"hit_{j}_{place[server] - jobs}", "G", Fraction(0), {j: ONE, place[server]: -ONE}))
+        if 0 < spare < (every := sum(workers.values())):
+            gone = {place[server]: Fraction(n) for server, n in workers.items()}
+            rows.append(Row(f"few_{j}", "L", Fraction(spare), gone | {j: Fraction(spare - every)}))
     bounds = box(names)
-    objective = dict.fromkeys(range(jobs), ONE)
+    objective = {j: loss for j, loss in enumerate(data.losses()) if loss}
     return Program(tuple(names), frozenset(range(len(names))), "min", objective, (*bounds, *rows), len(bounds))
 
 
 def reclaim_point(data: ArylReclaim, solution: Solution) -> dict[int, Fraction]:
     """A solution as a point of the program."""
     gone = set(solution["servers"])
-    point = {j: ONE for j, job in enumerate(data.jobs) if gone.intersection(job.servers)}
+    point = {}
+    for j, job in enumerate(data.jobs):
+        workers, spare = job.needs()
+        if sum(n for server, n in workers.items() if server in gone) > spare:
+            point[j] = ONE
     return point | {len(data.jobs) + s: ONE for s, server in enumerate(data.servers) if server in gone}

@@ -8,7 +8,7 @@ from fractions import Fraction
 from typing import Any
 
 from instances.aryl.elastic import ArylElastic, ElasticJob
-from instances.aryl.reclaim import ArylReclaim
+from instances.aryl.reclaim import ArylReclaim, LoanedJob
 from instances.errors import MalformedSolution
 from instances.fields import LARGEST
 from instances.options import Solution
@@ -44,7 +44,7 @@ def check_elastic(data: ArylElastic, solution: Solution) -> Verdict:
 
 
 def check_reclaim(data: ArylReclaim, solution: Solution) -> Verdict:
-    """Check `{"servers": [id]}`: exactly `reclaim` servers; the objective counts preempted jobs.
+    """Check `{"servers": [id]}`: exactly `reclaim` servers; the objective counts preempted jobs or what they lose.
 
     Raises MalformedSolution.
     """
@@ -58,8 +58,18 @@ def check_reclaim(data: ArylReclaim, solution: Solution) -> Verdict:
     if len(set(chosen)) != len(chosen):
         raise MalformedSolution("a server is named twice")
     violations = () if len(chosen) == data.reclaim else (f"{len(chosen)} servers are reclaimed, not {data.reclaim}",)
-    gone = set(chosen)
-    return Verdict(float(sum(1 for job in data.jobs if gone.intersection(job.servers))), violations)
+    gone, lost = set(chosen), Fraction(0)
+    for job in data.jobs:
+        if _preempted(job, gone):
+            lost += Fraction(1) if data.objective == "preempted-jobs" else Fraction(repr(job.gpu_hours))
+    return Verdict(float(lost), violations)
+
+
+def _preempted(job: LoanedJob, gone: set[str]) -> bool:
+    """Whether too few workers remain, or, where it is not said how many, a server of a base worker is `gone`."""
+    if job.workers is None or job.min_workers is None:
+        return bool(gone.intersection(job.servers))
+    return sum(workers for server, workers in job.workers.items() if server not in gone) < job.min_workers
 
 
 def _check_intervals(data: ArylElastic, solution: Solution) -> Verdict:

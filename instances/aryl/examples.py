@@ -1,10 +1,11 @@
-"""The paper's own examples as instances: Tables 2 and 4, Figure 5 with Table 1."""
+"""The paper's own examples as instances: Tables 2 and 4, Figure 5 with Table 1; and one of section 5.3."""
 
 from __future__ import annotations
 
 from typing import Literal
 
 from instances.aryl.elastic import ArylElastic, ElasticJob
+from instances.aryl.placement import ArylPlacement, HostServer, PlacedJob
 from instances.aryl.reclaim import ArylReclaim, LoanedJob
 from instances.envelope import Instance, Reference
 
@@ -48,6 +49,35 @@ def figure_5() -> Instance[ArylReclaim]:
     data = ArylReclaim(servers=tuple(f"s{i}" for i in range(1, 7)), jobs=jobs, reclaim=2)
     reference = Reference(objective=1.0, bound=1.0, proved_by="enumeration")
     return Instance.of(data, "aryl-figure-5", f"{SOURCE}, Figure 5 and Table 1", reference)
+
+
+def five_servers() -> Instance[ArylPlacement]:
+    """Best-fit decreasing opens four servers where three are enough (an example of our own for section 5.3).
+
+    It puts both workers of 4 GPUs on one training server of 10, and then needs two more for the four workers of 3 GPUs;
+    one of 4 and two of 3 fill a server each. The elastic job opens a loaned server for its base workers, for the one in
+    use hosts flexible workers.
+    """
+    servers = (
+        *(HostServer(id=f"t{i}", kind="training", gpus=10, free_gpus=10) for i in (1, 2, 3)),
+        HostServer(id="l1", kind="loaned", gpus=10, free_gpus=4, group="flexible"),
+        HostServer(id="l2", kind="loaned", gpus=10, free_gpus=10),
+    )
+    jobs = (
+        PlacedJob(id="wide", gpus_per_worker=4, base_workers=2),
+        PlacedJob(id="thin", gpus_per_worker=3, base_workers=4),
+        PlacedJob(
+            id="grows",
+            gpus_per_worker=2,
+            base_workers=2,
+            flexible_workers=2,
+            elastic=True,
+            kinds=("training", "loaned"),
+        ),
+    )
+    data = ArylPlacement(servers=servers, jobs=jobs)
+    reference = Reference(objective=3.0, bound=3.0, proved_by="enumeration")
+    return Instance.of(data, "aryl-five-servers", f"after section 5.3 of {SOURCE}", reference)
 
 
 def _job(name: str, least: int, most: int, seconds: float) -> ElasticJob:

@@ -1,25 +1,20 @@
-"""Seeded random instances: elastic jobs, loaned servers filled by best fit with a fragmentation knob, and workloads."""
+"""Seeded random instances: elastic jobs, and loaned servers filled by best fit with a fragmentation knob."""
 
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Sequence
 
 import numpy as np
 
 from instances.aryl.elastic import ArylElastic, ElasticJob
 from instances.aryl.examples import Objective
-from instances.aryl.loaning import ArylLoaning, InferenceLoad, LoaningJob
-from instances.aryl.reclaim import ArylReclaim, LoanedJob
+from instances.aryl.reclaim import ArylReclaim, LoanedJob, Loss
 from instances.envelope import Instance
-from instances.errors import InputError
-from instances.validation import validated
 
 MINUTES, DAYS = 60.0, 86_400.0
 GPUS_PER_WORKER = ((1, 0.35), (2, 0.3), (4, 0.2), (8, 0.15))
-CLUSTERS = (443, 520)  # training and inference servers of the paper
-DAY = ((0, 0.8), (2, 0.58), (5, 0.43), (8, 0.52), (12, 0.64), (17, 0.68), (20, 0.94), (23.5, 0.92), (24, 0.8))
-"""Hour and share of inference servers in use: a day of the shape of Figure 1, with its peak, trough and mean."""
 WORKERS_PER_JOB = ((1, 0.3), (2, 0.25), (4, 0.2), (8, 0.15), (16, 0.1))
 
 
@@ -80,6 +75,8 @@ def loaned_servers(
     utilisation: float = 0.93,
     gpus_per_server: int = 8,
     flexible_servers: int = 0,
+    elastic_share: float | None = None,
+    objective: Loss = "preempted-jobs",
 ) -> Instance[ArylReclaim]:
     """`n` loaned servers filled with jobs of 1 to 16 workers of 1 to 8 GPUs until `utilisation` of the GPUs is in use.
 
@@ -90,17 +87,23 @@ def loaned_servers(
     - `utilisation`: share of the GPUs that is in use at least; 93% is that of loaned servers in section 7.3.
     - `gpus_per_server`: GPUs of each server.
     - `flexible_servers`: further servers that host flexible workers only, of random jobs (section 5.3).
+    - `elastic_share`: probability that a job goes on with half of its workers, whichever they are, the first half being
+      its base workers; without it no job says how many workers it needs.
+    - `objective`: with `lost-gpu-hours` every job has run for a time log-uniform from 5 minutes to 2 days.
 
-    Raises ValueError for a fragmentation that is no probability.
+    Raises ValueError for a fragmentation or a share that is no probability.
     """
-    if not 0 <= fragmentation <= 1:
-        raise ValueError(f"fragmentation: must be in [0, 1], got {fragmentation}")
+    for name, share in (("fragmentation", fragmentation), ("elastic_share", elastic_share or 0.0)):
+        if not 0 <= share <= 1:
+            raise ValueError(f"{name}: must be in [0, 1], got {share}")
     rng = np.random.default_rng(seed)
     free = np.full(n, gpus_per_server)
     placed: list[dict[int, int]] = []
+    orders: list[list[int]] = []  # the servers of the workers of each job, one after the other
     while free.sum() > (1 - utilisation) * n * gpus_per_server:
         size = min(_draw(rng, GPUS_PER_WORKER), int(free.max()))
         held: dict[int, int] = {}
+        order: list[int] = []
         for _ in range(_draw(rng, WORKERS_PER_JOB)):
             room = np.flatnonzero(free >= size)
             if not room.size:
@@ -112,12 +115,14 @@ def loaned_servers(
                 server = int(in_use[np.argmin(free[in_use])]) if in_use.size else int(room[0])
             free[server] -= size
             held[server] = held.get(server, 0) + size
+            order.append(server)
         placed.append(dict(sorted(held.items())))
+        orders.append(order)
     hosts: list[list[str]] = [[] for _ in placed]
     for server in range(n, n + flexible_servers):
         for j in rng.choice(len(placed), size=min(4, len(placed)), replace=False):
             hosts[int(j)].append(f"s{server}")
-    jobs = tuple(
+    jobs = [
         LoanedJob(
             id=f"j{j}",
             servers=tuple(f"s{s}" for s in held),
@@ -125,10 +130,40 @@ def loaned_servers(
             gpus=tuple(held.values()),
         )
         for j, held in enumerate(placed)
-    )
-    data = ArylReclaim(servers=tuple(f"s{s}" for s in range(n + flexible_servers)), jobs=jobs, reclaim=reclaim)
-    name = f"aryl-reclaim-{n}-{round(100 * fragmentation)}pct-{reclaim}-{seed}"
+    ]
+    kind = ""
+    more = np.random.default_rng((seed, 1))  # draws of their own: the placement of a seed is the same with and without
+    if elastic_share is not None:
+        jobs = [_with_least(job, order, more.random() < elastic_share) for job, order in zip(jobs, orders, strict=True)]
+        kind += f"-elastic{round(100 * elastic_share)}"
+    if objective == "lost-gpu-hours":
+        hours = np.exp(more.uniform(math.log(5 / 60), math.log(48), len(jobs))).tolist()
+        jobs = [
+            job.model_copy(update={"gpu_hours": round(h * sum(job.gpus or ()), 2)})
+            for job, h in zip(jobs, hours, strict=True)
+        ]
+        kind += "-hours"
+    servers = tuple(f"s{s}" for s in range(n + flexible_servers))
+    data = ArylReclaim(servers=servers, jobs=tuple(jobs), reclaim=reclaim, objective=objective)
+    name = f"aryl-reclaim-{n}-{round(100 * fragmentation)}pct{kind}-{reclaim}-{seed}"
     return Instance.of(data, name, f"loaned_servers({n}, {fragmentation:g}, seed {seed})")
+
+
+def _with_least(job: LoanedJob, order: Sequence[int], elastic: bool) -> LoanedJob:
+    """`job` with its workers, placed on servers in this `order`, and how many it needs: half of them if `elastic`."""
+    least = math.ceil(len(order) / 2) if elastic else len(order)
+    workers, base = Counter(f"s{s}" for s in order), {f"s{s}" for s in order[:least]}
+    workers.update(dict.fromkeys(job.flexible_servers, 1))
+    held = dict(zip(job.servers, job.gpus or (), strict=True))
+    kept = {server: gpus for server, gpus in held.items() if server in base}
+    return LoanedJob(
+        id=job.id,
+        servers=tuple(kept),
+        flexible_servers=(*(server for server in held if server not in base), *job.flexible_servers),
+        gpus=tuple(kept.values()),
+        workers=dict(workers),
+        min_workers=least,
+    )
 
 
 def spread_jobs(n: int, jobs: int, seed: int, reclaim: int, *, most: int = 8) -> Instance[ArylReclaim]:
@@ -150,74 +185,6 @@ def spread_jobs(n: int, jobs: int, seed: int, reclaim: int, *, most: int = 8) ->
     )
     name = f"aryl-spread-{n}-{jobs}-{reclaim}-{seed}"
     return Instance.of(data, name, f"spread_jobs({n}, {jobs}, seed {seed})")
-
-
-def loaning_days(
-    days: float,
-    seed: int,
-    *,
-    training_servers: int = 17,
-    load: float = 0.8,
-    loaned_speed: float = 1 / 3,
-    orchestrator_period_seconds: float = 1800.0,
-    elastic_share: float = 0.05,
-    checkpointed_share: float = 0.5,
-) -> Instance[ArylLoaning]:
-    """A workload of `days` days: Poisson arrivals, running times log-uniform from a minute to a day.
-
-    A fifth of the jobs may use any GPU. The inference cluster has as many servers for each training server as in the
-    paper, and a load of Figure 1's shape with noise.
-
-    - `days`, `seed`: days within which jobs arrive, and the seed of all draws.
-    - `training_servers`: servers of 8 GPUs.
-    - `load`: GPU time that the jobs need on their base demand, as a share of that of the training cluster.
-    - `loaned_speed`: speed of a loaned GPU as a share of a training GPU's.
-    - `orchestrator_period_seconds`: time between two decisions to lend and take back.
-    - `elastic_share`: probability that a job scales, to twice its base demand.
-    - `checkpointed_share`: probability that a job keeps its progress when it is preempted.
-
-    Raises InputError for a number out of range, or where no job arrives.
-    """
-    for name, value in (("days", days), ("training_servers", training_servers), ("load", load)):
-        if not math.isfinite(value) or value <= 0:
-            raise InputError(f"{name}: must be a number > 0, got {value}")
-    rng = np.random.default_rng(seed)
-    shortest, longest = MINUTES, DAYS
-    mean = (longest - shortest) / math.log(longest / shortest)  # of a log-uniform running time
-    gpus = math.prod(sum(n * p for n, p in widths) for widths in (GPUS_PER_WORKER, WORKERS_PER_JOB))
-    n = int(rng.poisson(load * training_servers * 8 * days * DAYS / (mean * gpus)))
-    jobs = []
-    for i, arrival in enumerate(np.sort(np.round(rng.uniform(0, days * DAYS, n))).tolist()):
-        workers, elastic = _draw(rng, WORKERS_PER_JOB), rng.random() < elastic_share
-        seconds = math.exp(rng.uniform(math.log(shortest), math.log(longest)))
-        jobs.append(
-            LoaningJob(
-                id=f"j{i}",
-                arrival_seconds=arrival,
-                min_workers=workers,
-                max_workers=2 * workers if elastic else workers,
-                gpus_per_worker=_draw(rng, GPUS_PER_WORKER),
-                min_running_time=float(round(seconds / (2 if elastic else 1))),
-                any_gpu=bool(rng.random() < 0.21),
-                checkpointed=bool(rng.random() < checkpointed_share),
-            )
-        )
-    hours, use = zip(*DAY, strict=True)
-    steps = np.arange(math.ceil(days * DAYS / 300)) * 300 / 3600
-    noisy = np.interp(steps % 24, hours, use) + 0.01 * rng.standard_normal(len(steps))
-    content = {
-        "training_servers": training_servers,
-        "inference_servers": round(training_servers * CLUSTERS[1] / CLUSTERS[0]),
-        "gpus_per_server": 8,
-        "loaned_speed": loaned_speed,
-        "inference_load": InferenceLoad(step_seconds=300.0, use=tuple(np.round(noisy.clip(0, 1), 4).tolist())),
-        "headroom": 0.02,
-        "orchestrator_period_seconds": orchestrator_period_seconds,
-        "preemption_seconds": 63.0,
-        "jobs": jobs,
-    }
-    source = f"loaning_days({days:g}, seed {seed}): load {load:g} of {training_servers} training servers"
-    return Instance.of(validated(ArylLoaning, content), f"aryl-loaning-{days:g}d-seed-{seed}", source)
 
 
 def _draw(rng: np.random.Generator, distribution: Sequence[tuple[int, float]]) -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Annotated, ClassVar, Literal, Self
 
 from pydantic import Field, model_validator
@@ -61,9 +62,9 @@ class ArylLoaning(Workload):
     Every `orchestrator_period_seconds` the inference cluster lends what the load and the `headroom` leave, or takes
     back what it needs. A loaned GPU has `loaned_speed` of the speed of a training GPU; with `loaned_workers` `"slow"` a
     worker has as many GPUs there and is so much slower, with `"wide"` it has so many more GPUs and is as fast. A
-    preempted job loses `preemption_seconds` beside its progress. Workers may change at every event, or where there is a
-    `scheduling_period_seconds` at multiples of it. With `grouped` placement base and flexible workers share no loaned
-    server (section 5.3).
+    preempted job loses `preemption_seconds` beside its progress. Decisions are made at every event, or where there is a
+    `scheduling_period_seconds` at multiples of it and whenever the orchestrator acts. With `grouped` placement base and
+    flexible workers share no loaned server (section 5.3).
     """
 
     problem: ClassVar[str] = "aryl-loaning"
@@ -92,6 +93,23 @@ class ArylLoaning(Workload):
     def loaned_worth(self) -> float:
         """What a loaned GPU counts as in the GPUs of a worker: 1, or less where workers are wider there."""
         return 1.0 if self.loaned_workers == "slow" else self.loaned_speed
+
+    def loaned_gpus(self, job: LoaningJob) -> int:
+        """GPUs of a worker of `job` on a loaned server."""
+        if self.loaned_workers == "wide":
+            return math.ceil(job.gpus_per_worker / self.loaned_speed - 1e-9)  # 3 for 1 GPU at a third of the speed
+        return job.gpus_per_worker
+
+    @property
+    def loaned_worker_speed(self) -> float:
+        """Work of a worker on loaned servers in a second, as a share of that on training servers."""
+        return self.loaned_speed if self.loaned_workers == "slow" else 1.0
+
+    def speed(self, job: LoaningJob, training: int, loaned: int) -> float:
+        """Worker-seconds of work that `job` does in a second on so many workers of each kind."""
+        lost = max(0, training + loaned - job.midpoint) * self.scaling_loss
+        mixed = self.heterogeneous_speed if training and loaned else 1.0
+        return (training + loaned * self.loaned_worker_speed) * max(0.0, 1 - lost) * mixed
 
     def lendable(self, seconds: float) -> int:
         """Servers that the inference cluster can do without at a time."""

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
 from instances.aryl.elastic import ArylElastic, ElasticJob
+from instances.aryl.live import Live
 from instances.aryl.reclaim import ArylReclaim, LoanedJob
 from instances.fields import STEPS
 from instances.online import Decision
@@ -31,7 +32,8 @@ class ServerState:
 class JobState:
     """An unfinished job: it runs where it has base workers, and waits where it has none.
 
-    `remaining_work`: worker-seconds, as policies believe. `base`, `flexible`: workers by server.
+    `remaining_work`: worker-seconds, as policies believe; `done_work`: those that are done, and kept so far. `base`,
+    `flexible`: workers by server.
     """
 
     id: str
@@ -46,6 +48,7 @@ class JobState:
     heterogeneous: bool = False
     checkpointed: bool = False
     preemptions: int = 0
+    done_work: float = 0.0
 
     @property
     def running(self) -> bool:
@@ -77,6 +80,7 @@ class View:
     - `loaned_worth`: what a loaned GPU counts as in the GPUs of a worker (`ArylLoaning.loaned_worth`).
     - `scaling_loss`: share of throughput that each worker beyond the midpoint of a job's range costs.
     - `arrived`, `finished`, `preempted`: jobs since the policy was last asked, by id.
+    - `live`: the same as arrays, in the views of a world.
     """
 
     now: float
@@ -88,6 +92,7 @@ class View:
     arrived: Sequence[str] = field(default=())
     finished: Sequence[str] = field(default=())
     preempted: Sequence[str] = field(default=())
+    live: Live | None = None
 
 
 @dataclass(frozen=True)
@@ -95,11 +100,29 @@ class Allocation(Decision):
     """The workers of every job that is to run from now on, in the order in which they are placed.
 
     A running job keeps its base workers; of a job that is not named only those are left. `give_back`: the loaned
-    servers that go back, where that is asked.
+    servers that go back, where that is asked. With `regroup` a job that loses base workers there, but keeps as many
+    workers elsewhere as it needs, goes on: flexible workers become base workers. A job that does not find room on the
+    servers, or not for all of its flexible workers, goes without.
     """
 
     workers: Mapping[str, int] = field(default_factory=dict)
     give_back: tuple[str, ...] = ()
+    regroup: bool = False
+
+
+@dataclass(frozen=True)
+class Changes(Decision):
+    """What changes, by places of jobs in `View.live`, for policies that decide often.
+
+    `start`: waiting jobs that start on their base workers, in this order; with `in_order` none of them starts after one
+    that finds no room. `workers`: new numbers of workers of elastic jobs that run or start, where they are placed in
+    order. Without `loans` no job starts on loaned servers.
+    """
+
+    start: Sequence[int] = ()
+    in_order: bool = False
+    workers: Mapping[int, int] = field(default_factory=dict)
+    loans: bool = True
 
 
 def snapshot(view: View) -> ArylReclaim | ArylElastic | None:
@@ -122,14 +145,39 @@ def decision(view: View, solution: Solution | None) -> Allocation:
 def reclaiming(view: View) -> ArylReclaim:
     """Which of the loaned servers go back: all of them with the jobs that have workers there."""
     loaned = [server.id for server in view.servers.values() if server.kind == "loaned"]
-    known, jobs = set(loaned), []
-    for job in view.jobs.values():
-        base = {server: workers for server, workers in job.base.items() if server in known}
-        flexible = tuple(server for server in job.flexible if server in known and server not in base)
-        if base or flexible:
-            gpus = tuple(workers * job.gpus_per_worker for workers in base.values())
-            jobs.append(LoanedJob(id=job.id, servers=tuple(base), flexible_servers=flexible, gpus=gpus))
-    return ArylReclaim(servers=tuple(loaned), jobs=tuple(jobs), reclaim=min(view.reclaim, len(loaned)))
+    known = set(loaned)
+    jobs = [job for job in view.jobs.values() if not known.isdisjoint([*job.base, *job.flexible])]
+    return ArylReclaim(
+        servers=tuple(loaned),
+        jobs=tuple(loaned_job(job, known) for job in jobs),
+        reclaim=min(view.reclaim, len(loaned)),
+    )
+
+
+def loaned_job(job: JobState, servers: Collection[str]) -> LoanedJob:
+    """The workers of a job on loaned `servers`; it is preempted with any of those that have base workers."""
+    base = {server: workers for server, workers in job.base.items() if server in servers}
+    flexible = tuple(server for server in job.flexible if server in servers and server not in base)
+    gpus = tuple(workers * job.gpus_per_worker for workers in base.values())
+    return LoanedJob(id=job.id, servers=tuple(base), flexible_servers=flexible, gpus=gpus)
+
+
+def loaned_workers(job: JobState, servers: Collection[str]) -> LoanedJob:
+    """The same where any workers will do: a job is preempted where fewer are left than it needs."""
+    found = loaned_job(job, servers)
+    workers: dict[str, int] = {}
+    for held in (job.base, job.flexible):
+        for server, k in held.items():
+            workers[server] = workers.get(server, 0) + k
+    here = {server: workers[server] for server in (*found.servers, *found.flexible_servers)}
+    elsewhere = sum(workers.values()) - sum(here.values())
+    return found.model_copy(update={"workers": here, "min_workers": max(0, job.min_workers - elsewhere)})
+
+
+def lost_gpu_hours(job: JobState, preemption_seconds: float) -> float:
+    """What a preemption costs in GPU-hours: all that was done without a checkpoint, and the time to begin again."""
+    lost = 0.0 if job.checkpointed else job.done_work * job.gpus_per_worker
+    return round((lost + preemption_seconds * job.base_gpus) / 3600, 6)
 
 
 def spare_workers(view: View) -> ArylElastic | None:

@@ -1,80 +1,110 @@
-"""Helper until `aryl-placement` is a problem: workers to place on servers (Aryl, section 5.3), and the check."""
+"""The data of `aryl-placement`: which servers host the workers that jobs were given (Aryl, sections 5.3 and 6)."""
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Sequence
-from typing import Annotated, Literal, Self
+from typing import Annotated, ClassVar, Self
 
 from pydantic import Field, model_validator
 
-from instances.errors import MalformedSolution
-from instances.fields import Count, Frozen, Name, PositiveCount, refuse, refuse_duplicates
+from instances.aryl.online import Kind, Part
+from instances.fields import Count, Frozen, Name, PositiveCount, ProblemData, refuse, refuse_duplicates
 
-Part = Literal["inelastic", "base", "flexible"]
-PARTS: tuple[Part, ...] = ("inelastic", "base", "flexible")
+KINDS: tuple[Kind, ...] = ("training", "loaned")
+PARTS: tuple[Part, ...] = ("base", "flexible")
+Flag = Annotated[bool, Field(strict=True)]
+
+
+class HostServer(Frozen):
+    """A server of the training cluster or one on loan; it is in use where not all of its GPUs are free.
+
+    `group`: what a loaned server in use hosts, base workers without.
+    """
+
+    id: Name
+    kind: Kind
+    gpus: PositiveCount
+    free_gpus: Count
+    group: Part | None = None
+
+    @property
+    def in_use(self) -> bool:
+        """Whether the server hosts workers already."""
+        return self.free_gpus < self.gpus
+
+    @property
+    def hosts(self) -> Part | None:
+        """The part whose workers the server hosts already; `None` where it hosts none."""
+        return (self.group or "base") if self.in_use else None
 
 
 class PlacedJob(Frozen):
-    """A job whose workers are decided: `base_workers`, and `flexible_workers` more."""
+    """A job whose workers are decided: `base_workers` all or none of them, and up to `flexible_workers` more.
 
-    id: Name
-    base_workers: PositiveCount
-    flexible_workers: Count = 0
-    gpus_per_worker: PositiveCount
-    elastic: bool = False
-
-    def workers(self) -> dict[Part, int]:
-        """Workers by part of the cluster: training servers, or one of two groups of inference servers."""
-        if not self.elastic:
-            return {"inelastic": self.base_workers}
-        return {"base": self.base_workers, "flexible": self.flexible_workers}
-
-
-class Cluster(Frozen):
-    """Jobs for servers of `gpus_per_server` GPUs.
-
-    Inelastic jobs go to training servers and elastic ones to inference servers, where base and flexible workers share
-    no server, so that servers with flexible workers go back without preemption.
+    A running job that is to grow has no base workers to place. `kinds`: the servers that it may use; all of its workers
+    are on one kind, unless it is `heterogeneous`. On loaned servers a worker may take another number of GPUs.
     """
 
-    gpus_per_server: PositiveCount = 8
+    id: Name
+    gpus_per_worker: PositiveCount
+    loaned_gpus_per_worker: PositiveCount | None = None
+    base_workers: Count
+    flexible_workers: Count = 0
+    elastic: Flag = False
+    kinds: Annotated[tuple[Kind, ...], Field(min_length=1)] = ("training",)
+    heterogeneous: Flag = False
+
+    def workers(self, part: Part) -> int:
+        """How many workers of a part are to be placed."""
+        return self.base_workers if part == "base" else self.flexible_workers
+
+    def gpus_on(self, kind: Kind) -> int:
+        """GPUs of a worker on a kind of server."""
+        return self.gpus_per_worker if kind == "training" else self.loaned_gpus_per_worker or self.gpus_per_worker
+
+    def preferred(self, part: Part) -> Kind:
+        """Where workers of a part should be: those of elastic jobs on loaned servers, others on training servers.
+
+        Base workers of a heterogeneous job should be on training servers (section 6). Where the job may not be there,
+        it should be where it may.
+        """
+        wanted: Kind = "loaned" if self.elastic and not (self.heterogeneous and part == "base") else "training"
+        return wanted if wanted in self.kinds else self.kinds[0]
+
+
+class ArylPlacement(ProblemData):
+    """Place workers; minimise servers newly used, GPUs on the kind not preferred and, before all, GPUs not placed.
+
+    A GPU on a kind that is not preferred costs as much as `misplaced_cost` servers, one that is not placed as much as
+    `unplaced_cost`. Base and flexible workers share no loaned server if they are `grouped`.
+    """
+
+    problem: ClassVar[str] = "aryl-placement"
+
+    servers: Annotated[tuple[HostServer, ...], Field(min_length=1)]
     jobs: Annotated[tuple[PlacedJob, ...], Field(min_length=1)]
+    misplaced_cost: Annotated[Count, Field(le=10**6)] = 10
+    unplaced_cost: Annotated[Count, Field(le=10**6)] = 100
+    grouped: Flag = True
+
+    @property
+    def unit(self) -> str:
+        return "servers"
 
     @model_validator(mode="after")
     def _validate(self) -> Self:
+        refuse_duplicates("servers", (server.id for server in self.servers))
         refuse_duplicates("jobs", (job.id for job in self.jobs))
+        for i, server in enumerate(self.servers):
+            if server.free_gpus > server.gpus:
+                refuse(f"servers[{i}].free_gpus", f"must be <= gpus, {server.gpus}", server.free_gpus)
+            if server.group is not None and (server.kind == "training" or not server.in_use):
+                refuse(f"servers[{i}].group", "must not be given but for a loaned server in use", server.group)
         for i, job in enumerate(self.jobs):
-            if job.gpus_per_worker > self.gpus_per_server:
-                message = f"must be <= gpus_per_server, {self.gpus_per_server}"
-                refuse(f"jobs[{i}].gpus_per_worker", message, job.gpus_per_worker)
+            refuse_duplicates(f"jobs[{i}].kinds", job.kinds)
+            if job.base_workers + job.flexible_workers == 0:
+                refuse(f"jobs[{i}].base_workers", "must be >= 1 where there are no flexible workers", 0)
             if job.flexible_workers and not job.elastic:
                 refuse(f"jobs[{i}].flexible_workers", "must be 0 for a job that is not elastic", job.flexible_workers)
+            if job.heterogeneous and len(job.kinds) < len(KINDS):
+                refuse(f"jobs[{i}].kinds", "must be both kinds for a heterogeneous job", list(job.kinds))
         return self
-
-
-class Server(Frozen):
-    """A server in use: the part of the cluster, and workers by job."""
-
-    part: Part
-    workers: dict[Name, PositiveCount]
-
-
-def check_placement(cluster: Cluster, servers: Sequence[Server]) -> tuple[str, ...]:
-    """The constraints that `servers` break; none: a placement. Raises MalformedSolution for an unknown job."""
-    jobs = {job.id: job for job in cluster.jobs}
-    violations, placed = [], Counter[tuple[str, str]]()
-    for i, server in enumerate(servers):
-        for name, w in server.workers.items():
-            if name not in jobs:
-                raise MalformedSolution(f"unknown job {name!r}")
-            placed[name, server.part] += w
-        used = sum(w * jobs[name].gpus_per_worker for name, w in server.workers.items())
-        if used > cluster.gpus_per_server:
-            violations.append(f"server {i} holds {used} GPUs of {cluster.gpus_per_server}")
-    for name, job in jobs.items():
-        wanted = job.workers()
-        for part in PARTS:
-            if placed[name, part] != wanted.get(part, 0):
-                violations.append(f"job {name} has {placed[name, part]} {part} workers, not {wanted.get(part, 0)}")
-    return tuple(violations)

@@ -12,6 +12,7 @@ from instances.boa.examples import figure_1, newtrace
 from instances.boa.generators import poisson_renting, random_allocation
 from instances.boa.hull import concave_hull
 from instances.boa.renting import BoaRenting, RentingClass, RentingEpoch, RentingJob
+from instances.boa.renting_traces import trace_renting
 from instances.boa.segments import Segments, merged_segments
 from instances.boa.speedup import Curve, Points, Speedup
 from instances.boa.tables import table
@@ -52,6 +53,7 @@ __all__ = [
     "random_allocation",
     "shares",
     "table",
+    "trace_renting",
     "width_arrays",
     "within_budget",
 ]

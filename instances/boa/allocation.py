@@ -8,6 +8,7 @@ from typing import Annotated, ClassVar, Literal, Self
 import numpy as np
 from pydantic import Field, model_validator
 
+from instances.arrays import FloatArray
 from instances.boa.budget import enough
 from instances.boa.speedup import Curve, Points, Speedup
 from instances.fields import (
@@ -55,7 +56,8 @@ class BoaAllocation(ProblemData):
     """Minimise the (weighted) mean job completion time, hours, within a time-average budget.
 
     `budget`: GPUs, or currency per hour where GPU types have prices. `widths`: any number of GPUs >= 1, or whole ones.
-    `max_width` caps every class; a measured table ends at its last width besides.
+    `max_width` caps every class; a measured table ends at its last width besides. `speedup_reading`: whether a whole
+    width runs as fast as was measured, or as the concave hull of a table says; real widths are on the hull anyway.
     """
 
     problem: ClassVar[str] = "boa-allocation"
@@ -65,6 +67,7 @@ class BoaAllocation(ProblemData):
     classes: Annotated[tuple[JobClass, ...], Field(min_length=1)]
     widths: Literal["continuous", "integer"]
     max_width: PositiveCount | None = None
+    speedup_reading: Literal["measured", "hull"] = "measured"
 
     @property
     def unit(self) -> str:
@@ -87,11 +90,25 @@ class BoaAllocation(ProblemData):
         return not self.rescales and (self.widths == "continuous" or self.heterogeneous)
 
     @property
-    def unsolved(self) -> str | None:
-        """Why no method solves the problem, `None` where the exact methods do."""
-        if self.rescales and self.widths == "continuous":
-            return "continuous widths with rescaling times are solved by no method: widths must be integer"
+    def real(self) -> bool:
+        """Whether widths are real numbers and rescaling takes time: the problem of Lemma 4.8 as it stands."""
+        return self.rescales and self.widths == "continuous"
+
+    @property
+    def only_exact(self) -> str | None:
+        """Why a method that chooses among whole widths does not take the problem, `None` where it does."""
+        if self.real:
+            return "continuous widths with rescaling times are solved by exact alone: widths must be integer here"
         return None
+
+    @property
+    def measured(self) -> bool:
+        """Whether a width runs as fast as was measured there, and not as the concave hull of the table says."""
+        return self.widths == "integer" and self.speedup_reading == "measured"
+
+    def speeds(self, curve: Curve, width: FloatArray) -> FloatArray:
+        """Speedups of `curve` on whole numbers `width` of GPUs as the instance reads them, 0 past a table's end."""
+        return curve.measured(width, self.max_width) if self.measured else curve.at(width, self.max_width)
 
     @property
     def load(self) -> float:
@@ -133,8 +150,8 @@ def least_cost(data: BoaAllocation, job_class: JobClass) -> float:
     """Least cost of one job of `job_class`: GPU-hours, or currency.
 
     Width 1 is the cheapest, since k/s(k) rises with k, unless a measured table is steeper than linear at its start or
-    there are several GPU types; then a shortest path over the epochs and the widths that are cheapest somewhere
-    decides.
+    there are several GPU types; then a shortest path over the epochs and the widths decides. On hulls, no width beyond
+    those that are cheapest somewhere is of use.
     """
     prices = {t.name: t.price for t in data.gpu_types}
     cheapest = max(_cheapest_width(data, e.speedup.on(name)) for e in job_class.epochs for name in prices)
@@ -142,13 +159,15 @@ def least_cost(data: BoaAllocation, job_class: JobClass) -> float:
     r = job_class.rescale_hours
     if cheapest == 1 and not data.heterogeneous:
         name = data.gpu_types[0].name
-        first = np.array([e.speedup.on(name).at(np.ones(1), data.max_width)[0] for e in job_class.epochs])
+        first = np.array([data.speeds(e.speedup.on(name), np.ones(1))[0] for e in job_class.epochs])
         return float(data.gpu_types[0].price * (np.sum(sizes / first) + r))
+    if data.measured:
+        cheapest = max((_last(data, e.speedup.on(name)) for e in job_class.epochs for name in prices), default=1)
     width = np.arange(1.0, cheapest + 1)
     rate = np.concatenate([price * width for price in prices.values()])
     path = np.zeros(1)
     for size, epoch in zip(sizes, job_class.epochs, strict=True):
-        speed = np.concatenate([epoch.speedup.on(name).at(width, data.max_width) for name in prices])
+        speed = np.concatenate([data.speeds(epoch.speedup.on(name), width) for name in prices])
         with np.errstate(divide="ignore"):
             run = rate * size / speed
         path = np.minimum(path if len(path) > 1 else np.inf, path.min() + r * rate) + run
@@ -161,6 +180,11 @@ def _cheapest_width(data: BoaAllocation, curve: Curve) -> int:
         return 1
     hull = curve.table.hull(data.max_width).speedup
     return int((np.arange(1, len(hull) + 1) / hull).argmin()) + 1
+
+
+def _last(data: BoaAllocation, curve: Curve) -> int:
+    """The widest that can be of use to the cheapest policy: the end of a table, and 1 of a formula."""
+    return 1 if curve.table is None else len(curve.table.raw(data.max_width))
 
 
 def hull_deviation(data: BoaAllocation) -> dict[str, float]:

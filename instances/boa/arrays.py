@@ -63,7 +63,7 @@ def width_arrays(data: BoaAllocation, last: int | None = None) -> WidthArrays:
     for i, c in enumerate(data.classes):
         for j, epoch in enumerate(c.epochs):
             for h, kind in enumerate(data.gpu_types):
-                speed = epoch.speedup.on(kind.name).at(width.astype(float), data.max_width)
+                speed = data.speeds(epoch.speedup.on(kind.name), width.astype(float))
                 with np.errstate(divide="ignore"):
                     hours[j, i, h * last : (h + 1) * last] = epoch.size_hours / speed
     prices = np.array([t.price for t in data.gpu_types], dtype=float)

@@ -57,8 +57,8 @@ def prove_allocation(data: BoaAllocation, text: str) -> Proven:
     content = _content(text)
     see_version(content.pop("gapwise_certificate", None))
     see_instance(data, content.pop("problem", None), content.pop("instance", None))
-    if data.unsolved:
-        raise InputError(data.unsolved)
+    if data.real:
+        raise InputError("continuous widths with rescaling times have no certificate")
     if data.convex:
         return _convex(data, validated(ConvexProof, content, root=""))
     return _units(data, validated(UnitProof, content, root=""))

@@ -103,6 +103,8 @@ class _Book:
         if curve.power is not None:
             return math.exp(curve.power * math.log(width))
         assert curve.table is not None
+        if self.data.widths == "integer" and self.data.speedup_reading == "measured":
+            return _read([(float(k), s) for k, s in zip(curve.table.gpus, curve.table.speedup, strict=True)], width)
         hulls, last = curve.table.checked_hulls, self.data.max_width
         if last not in hulls:
             hulls[last] = _hull(curve.table.gpus, curve.table.speedup, last)
@@ -233,7 +235,7 @@ def _hull(gpus: Sequence[int], speedup: Sequence[float], max_width: int | None) 
 
 
 def _read(corners: Sequence[Point], width: float) -> float:
-    """The value at a width of the hull with `corners`: linear between corners, level past the last."""
+    """The value at a width of the function with `corners`: linear between corners, level past the last."""
     at = bisect_right(corners, (width, math.inf))
     if at == len(corners):
         return corners[-1][1]

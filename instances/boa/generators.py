@@ -6,6 +6,7 @@ import numpy as np
 
 from instances.boa.allocation import BoaAllocation, Epoch, JobClass, least_budget
 from instances.boa.budget import on_grid_from
+from instances.boa.bursts import TwoRates
 from instances.boa.examples import newtrace
 from instances.boa.renting import BoaRenting, RentingClass, RentingEpoch, RentingJob
 from instances.boa.speedup import Points, Speedup
@@ -67,15 +68,28 @@ def random_allocation(
 
 
 def poisson_renting(
-    hours: float, seed: int, *, rate: float = 1.0, budget_over_load: float = 1.25, acquisition_seconds: float = 120.0
+    hours: float,
+    seed: int,
+    *,
+    rate: float = 1.0,
+    c2: float | None = None,
+    budget: float | None = None,
+    budget_over_load: float = 1.25,
+    gpus_per_node: int = 4,
+    acquisition_seconds: float = 120.0,
+    reclamation_seconds: float = 0.0,
+    estimate_seconds: float = 0.0,
+    window_seconds: float = 0.0,
 ) -> Instance[BoaRenting]:
     """A workload of the five classes of newTrace, whose jobs arrive as Poisson processes at the trace's mean rates.
 
     - `hours`: hours within which jobs arrive.
     - `seed`: seed of all draws.
     - `rate`: what the rates of arrival are multiplied with.
-    - `budget_over_load`: budget as a multiple of the load.
-    - `acquisition_seconds`: time to get a node of four GPUs.
+    - `c2`: squared coefficient of variation of the times between arrivals, with bursts that all classes share; `None`
+      for none.
+    - `budget`: GPUs on average, or `budget_over_load` as a multiple of the load.
+    - the others: fields of the workload.
 
     Raises InputError for an argument out of range, or where no job arrives.
     """
@@ -92,20 +106,33 @@ def poisson_renting(
         )
         for c in newtrace().data.classes
     )
-    rng = np.random.default_rng(seed)
-    arrivals = []
-    for c in classes:
-        times = np.sort(rng.uniform(0, 3600 * hours, rng.poisson(c.arrivals_per_hour * hours)))
-        arrivals += [(time, f"{c.name}-{k}", c.name) for k, time in enumerate(np.round(times, 3).tolist())]
+    load = sum(c.believed.load for c in classes)
     content = {
-        "budget_gpus": budget_over_load * sum(c.believed.load for c in classes),
-        "gpus_per_node": 4,
+        "budget_gpus": budget_over_load * load if budget is None else budget,
+        "gpus_per_node": gpus_per_node,
         "acquisition_seconds": acquisition_seconds,
+        "reclamation_seconds": reclamation_seconds,
+        "estimate_seconds": estimate_seconds,
+        "window_seconds": window_seconds,
         "classes": classes,
-        "jobs": [RentingJob(id=job, job_class=name, arrival_seconds=time) for time, job, name in sorted(arrivals)],
+        "jobs": _poisson_jobs(classes, hours, c2, np.random.default_rng(seed)),
     }
-    source = f"newTrace's classes, Poisson arrivals over {hours:g} h, rates times {rate:g}, seed {seed}"
+    arrivals = "Poisson arrivals" if c2 is None else f"arrivals in bursts, C2 {c2:g},"
+    source = f"newTrace's classes, {arrivals} over {hours:g} h, rates times {rate:g}, seed {seed}"
     return Instance.of(validated(BoaRenting, content), f"boa-renting-{hours:g}h-seed-{seed}", source)
+
+
+def _poisson_jobs(
+    classes: tuple[RentingClass, ...], hours: float, c2: float | None, rng: np.random.Generator
+) -> list[RentingJob]:
+    arrivals = []
+    total = sum(c.arrivals_per_hour for c in classes)
+    bursts = None if c2 is None else TwoRates.of(total, c2).path(hours, rng)
+    for c in classes:
+        number = rng.poisson(c.arrivals_per_hour * (hours if bursts is None else bursts.mass / total))
+        times = np.sort(rng.uniform(0, 3600 * hours, number)) if bursts is None else 3600 * bursts.times(number, rng)
+        arrivals += [(time, f"{c.name}-{k}", c.name) for k, time in enumerate(np.round(times, 3).tolist())]
+    return [RentingJob(id=job, job_class=name, arrival_seconds=time) for time, job, name in sorted(arrivals)]
 
 
 def _random_class(

@@ -13,12 +13,13 @@ from instances.online import Decision
 from instances.options import Solution
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class JobState:
-    """An unfinished job.
+    """An unfinished job, which belongs to the world and is kept up to date by it.
 
-    `epoch` counts from 0; `remaining_hours` is what policies believe to be left of it on one GPU. `width`: the GPUs
-    that it holds, 0 in the queue. It makes no progress before `paused_until` (seconds), while it is rescaled.
+    `epoch` counts from 0. `width`: the GPUs that it holds, 0 in the queue. It makes no progress before `paused_until`
+    (seconds), while it is rescaled; `rescalings` counts such pauses, that of the start included. `remaining_hours` is
+    what policies believe to be left of it on one GPU, as of `seen_at`; since then it has made progress at `speed`.
     """
 
     id: str
@@ -30,20 +31,26 @@ class JobState:
     paused_until: float | None = None
     rescalings: int = 0
     requested_gpus: int | None = None
+    seen_at: float = 0.0
+    speed: float = 0.0
+
+    def remaining_at(self, now: float) -> float:
+        """What policies believe to be left of it at a moment, hours on one GPU."""
+        since = self.seen_at if self.paused_until is None else max(self.seen_at, self.paused_until)
+        return self.remaining_hours - self.speed * max(0.0, now - since) / 3600
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class NodeState:
-    """A rented node that is not marked for release: it is there from `ready_at` (seconds) on, and has `free_gpus`."""
+    """A rented node that is not marked for release: it is there from `ready_at` (seconds) on."""
 
     id: str
     ready_at: float
-    free_gpus: int
 
 
-@dataclass(frozen=True)
+@dataclass(slots=True)
 class View:
-    """A cloud of rented nodes at one moment, by ids, in read-only mappings.
+    """A cloud of rented nodes at one moment, by ids, in read-only mappings. It belongs to the world.
 
     Parameters:
 
@@ -52,7 +59,9 @@ class View:
     - `jobs`: unfinished jobs in order of arrival.
     - `nodes`: what is rented, in the order in which it was.
     - `believed`: the allocation problem as it is believed to be now, one object until it is estimated anew.
-    - `arrived`, `finished`: jobs since the policy was last asked, by id.
+    - `ready_gpus`: GPUs of the nodes that are there; all of them are alike to all jobs.
+    - `arrived`, `progressed`, `finished`: jobs since the policy was last asked, by id: new ones, those that have begun
+      another epoch, and those that have ended.
     """
 
     now: float
@@ -60,15 +69,18 @@ class View:
     jobs: Mapping[str, JobState]
     nodes: Mapping[str, NodeState]
     believed: BoaAllocation
-    arrived: Sequence[str] = field(default=())
-    finished: Sequence[str] = field(default=())
+    ready_gpus: int = 0
+    arrived: Sequence[str] = ()
+    progressed: Sequence[str] = ()
+    finished: Sequence[str] = ()
 
 
 @dataclass(frozen=True)
 class Widths(Decision):
-    """The width of every job from now on, and the nodes to have.
+    """The width of every job from now on, and the nodes to have. A job that is not named stays as it is.
 
-    GPUs are given in the order of `widths`; where the nodes do not suffice, the last jobs wait for more of them.
+    Jobs that shrink come first. Then GPUs are given in the order of `widths` to whoever they suffice for; the others
+    keep what they hold until there are more nodes.
     """
 
     widths: Mapping[str, int] = field(default_factory=dict)
@@ -100,17 +112,22 @@ def decision(view: View, solution: Solution | None) -> Widths:
     """
     if solution is None:
         return _with_nodes(view, {job.id: job.width for job in view.jobs.values()})
-    order = sorted(view.jobs.values(), key=lambda job: job.width == 0)
-    return _with_nodes(view, {job.id: _width(solution, job) for job in order})
+    holding: dict[str, int] = {}
+    waiting: dict[str, int] = {}
+    plan = solution.get("widths")
+    for job in view.jobs.values():
+        width = _on_path(solution, job) if plan is None else int(plan[job.job_class][job.epoch])
+        (holding if job.width else waiting)[job.id] = width
+    holding.update(waiting)
+    return _with_nodes(view, holding)
 
 
 def _with_nodes(view: View, widths: Mapping[str, int]) -> Widths:
     return Widths(widths=widths, nodes=-(-sum(widths.values()) // view.gpus_per_node))
 
 
-def _width(solution: Solution, job: JobState) -> int:
-    if "paths" not in solution:
-        return int(solution["widths"][job.job_class][job.epoch])
+def _on_path(solution: Solution, job: JobState) -> int:
+    """The width on the path that the job's id draws."""
     paths = solution["paths"][job.job_class]
     left = drawn(job.id)
     for path in paths:

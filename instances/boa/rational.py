@@ -75,6 +75,12 @@ def corners(curve: Curve, max_width: int | None) -> list[Corner]:
     return [(k, Fraction(s, unit)) for k, s in found]
 
 
+def _measured(curve: Curve) -> list[Corner]:
+    """The points of a measured table."""
+    assert curve.table is not None
+    return [(k, exact(s)) for k, s in zip(curve.table.gpus, curve.table.speedup, strict=True)]
+
+
 def last_width(curve: Curve, max_width: int | None) -> int | None:
     """The widest run that a curve allows, `None` where nothing ends it."""
     if curve.table is None:
@@ -82,8 +88,11 @@ def last_width(curve: Curve, max_width: int | None) -> int | None:
     return curve.table.gpus[-1] if max_width is None else min(max_width, curve.table.gpus[-1])
 
 
-def times(curve: Curve, max_width: int | None, last: int) -> list[Fraction | None]:
-    """Times 1/s(k), or a little less, on 1, ..., `last` GPUs; `None` past the last width of a table."""
+def times(curve: Curve, max_width: int | None, last: int, measured: bool = False) -> list[Fraction | None]:
+    """Times 1/s(k), or a little less, on 1, ..., `last` GPUs; `None` past the last width of a table.
+
+    Of a table on its hull, or as `measured`.
+    """
     widths = range(1, last + 1)
     if curve.amdahl is not None:
         p = exact(curve.amdahl)
@@ -91,13 +100,15 @@ def times(curve: Curve, max_width: int | None, last: int) -> list[Fraction | Non
     if curve.power is not None:
         a = exact(curve.power)
         return [power_at_most(Fraction(1, k), a) for k in widths]
-    end, points = last_width(curve, max_width) or 0, corners(curve, max_width)
+    end = last_width(curve, max_width) or 0
+    points = _measured(curve) if measured else corners(curve, max_width)
     found: list[Fraction | None] = []
     for (k0, s0), (k1, s1) in pairwise(points):
         first, second = s0.numerator * s1.denominator, s1.numerator * s0.denominator
         unit = s0.denominator * s1.denominator * (k1 - k0)
         found += [Fraction(unit, first * (k1 - k) + second * (k - k0)) for k in range(k0, min(k1, last + 1))]
     found += [1 / points[-1][1]] * max(0, min(end, last) - len(found))
+    found = found[:end]
     return found + [None] * (last - len(found))
 
 

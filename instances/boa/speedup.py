@@ -75,8 +75,9 @@ class Points(Frozen):
 class Curve(Frozen):
     """A speedup function in exactly one of three forms.
 
-    `amdahl` p: 1 / (1 - p + p / k). `power` a: k^a. `table`: measured points, of which the least non-decreasing
-    concave function above them counts (section 3.2); it ends at the table's last width.
+    `amdahl` p: 1 / (1 - p + p / k). `power` a: k^a. `table`: measured points; it ends at the last width. A whole
+    width runs as fast as measured, a real one as the least non-decreasing concave function above the points says
+    (section 3.2), which alternating between two whole widths attains.
     """
 
     amdahl: Share | None = None
@@ -84,7 +85,10 @@ class Curve(Frozen):
     table: Points | None = None
 
     def at(self, width: FloatArray, max_width: int | None = None) -> FloatArray:
-        """Speedups s(k) on `width` GPUs, real numbers >= 1; `max_width` cuts a table, and past its end s is 0."""
+        """Speedups on `width` GPUs, real numbers >= 1, of a table on its hull; past the end of a table 0.
+
+        `max_width` cuts a table.
+        """
         if self.amdahl is not None:
             return 1.0 / amdahl_time(self.amdahl, width)
         if self.power is not None:
@@ -92,6 +96,13 @@ class Curve(Frozen):
         assert self.table is not None
         hull = self.table.hull(max_width).speedup
         return np.where(width <= len(hull), np.interp(width, np.arange(1, len(hull) + 1), hull), 0.0)
+
+    def measured(self, width: FloatArray, max_width: int | None = None) -> FloatArray:
+        """Speedups on whole numbers `width` of GPUs as they were measured, between entries of a table on a line."""
+        if self.table is None:
+            return self.at(width, max_width)
+        raw = self.table.raw(max_width)
+        return np.where(width <= len(raw), raw[np.minimum(width.astype(np.int64), len(raw)) - 1], 0.0)
 
     @model_validator(mode="after")
     def _one_form(self) -> Self:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from pathlib import Path
 
 import numpy as np
@@ -41,15 +41,8 @@ def from_trace(
 
     Raises InputError for a file that cannot be read, a missing column, a bad value or an unknown application.
     """
-    jobs = read_numbers(trace, ("time",), text=("name", "application"))
-    if jobs.empty:
-        raise InputError(f"{trace}: has no jobs")
     epochs = epochs_of(speedups)
-    for line, application in zip(jobs.index + 2, jobs["application"], strict=True):
-        if application not in epochs:
-            raise InputError(
-                f"{trace}: line {line}: application: must be one of {', '.join(epochs)}, got {one_line(application)!r}"
-            )
+    jobs = jobs_of(trace, epochs)
     span = float(jobs["time"].max()) / HOUR if hours is None else hours
     counts = jobs["application"].value_counts(sort=False)
     with input_errors(str(trace)):
@@ -60,6 +53,20 @@ def from_trace(
     source = f"{Path(trace).name}: {len(jobs)} jobs in {span:.4g} h; speedups {curves}"
     with input_errors(str(trace)):
         return Instance.of(data, f"{Path(trace).stem}-budget-{budget_over_load:g}", source)
+
+
+def jobs_of(trace: str | Path, applications: Collection[str]) -> pd.DataFrame:
+    """The rows of a job trace, whose applications must be among those given. Raises InputError."""
+    jobs = read_numbers(trace, ("time",), text=("name", "application"))
+    if jobs.empty:
+        raise InputError(f"{trace}: has no jobs")
+    for line, application in zip(jobs.index + 2, jobs["application"], strict=True):
+        if application not in applications:
+            known = ", ".join(applications)
+            raise InputError(
+                f"{trace}: line {line}: application: must be one of {known}, got {one_line(application)!r}"
+            )
+    return jobs
 
 
 def allocation_of(
@@ -100,10 +107,16 @@ def allocation_of(
     return validated(BoaAllocation, content)
 
 
-def epochs_of(path: str | Path | None = None) -> dict[str, tuple[Epoch, ...]]:
-    """The epochs of each application of a speedup table; default: the table of the package. Raises InputError."""
-    rows = table("speedups") if path is None else read_numbers(path, SPEEDUP_COLUMNS, text=("app",))
+def epochs_of(path: str | Path | None = None, column: str = "speedup") -> dict[str, tuple[Epoch, ...]]:
+    """The epochs of each application of a speedup table; default: the table of the package.
+
+    `column`: where the speedups are. Raises InputError.
+    """
     where = "speedups.csv" if path is None else str(path)
+    columns = (*SPEEDUP_COLUMNS, column)
+    rows = table("speedups") if path is None else read_numbers(path, dict.fromkeys(columns), text=("app",))
+    if column not in rows:
+        raise InputError(f"{where}: missing column {column}")
     if rows.empty:
         raise InputError(f"{where}: has no rows")
     epochs: dict[str, tuple[Epoch, ...]] = {}
@@ -115,20 +128,20 @@ def epochs_of(path: str | Path | None = None) -> dict[str, tuple[Epoch, ...]]:
             if len(sizes) != 1 or sizes[0] <= 0:
                 raise InputError(f"{at}: epoch_size_gpu_seconds must be one number > 0, got {sizes.tolist()}")
             with input_errors(at):
-                made.append(Epoch(size_hours=float(sizes[0]) / HOUR, speedup=Speedup(table=_points(at, group))))
+                made.append(Epoch(size_hours=float(sizes[0]) / HOUR, speedup=Speedup(table=_points(at, group, column))))
         epochs[str(app)] = tuple(made)
     return epochs
 
 
-def _points(at: str, group: pd.DataFrame) -> Points:
+def _points(at: str, group: pd.DataFrame, column: str) -> Points:
     """The speedups of an epoch, in rows by width. Raises InputError for a width or a speedup out of place."""
-    k, speedup = group["k"].to_numpy(), group["speedup"].to_numpy(dtype=float)
+    k, speedup = group["k"].to_numpy(), group[column].to_numpy(dtype=float)
     lines = group.index.to_numpy() + 2
     for i, line in enumerate(lines):
         if k[i] != int(k[i]) or k[i] < 1:
             raise InputError(f"{at}, line {line}: k must be a whole number >= 1, got {k[i]:g}")
         if speedup[i] <= 0:
-            raise InputError(f"{at}, line {line}: speedup must be > 0, got {speedup[i]:g}")
+            raise InputError(f"{at}, line {line}: {column} must be > 0, got {speedup[i]:g}")
         if i and k[i] <= k[i - 1]:
             raise InputError(f"{at}, line {line}: k must be sorted without repetition, got {k[i]:g} after {k[i - 1]:g}")
     if k[0] != 1:

@@ -78,7 +78,7 @@ def unit_network(data: BoaAllocation, units: Units) -> UnitNetwork:
             for t in data.gpu_types:
                 curve = epoch.speedup.on(t.name)
                 if (key := (curve.amdahl, curve.power, curve.table)) not in cache:
-                    cache[key] = times(curve, data.max_width, last)
+                    cache[key] = times(curve, data.max_width, last, data.measured)
                 run += cache[key]
             size = exact(epoch.size_hours)
             slow, dear = factor * size, arrivals * size

@@ -1,6 +1,6 @@
 """Eva: Chang and Venkataraman, "Eva: Cost-Efficient Cloud-Based Cluster Scheduling", EuroSys'25.
 
-doi 10.1145/3689031.3717483. The problem `eva-packing` and the workload `eva-cloud`:
+doi 10.1145/3689031.3717483. The problems `eva-packing` and `eva-reconfiguration`, and the workload `eva-cloud`:
 data, examples, generators, traces and checker.
 """
 
@@ -9,11 +9,14 @@ from instances.eva.certificate import prove_packing
 from instances.eva.checker import check_packing
 from instances.eva.cloud import CloudJob, CloudType, EvaCloud, TaskClass
 from instances.eva.cloud_traces import trace_cloud
-from instances.eva.examples import table_3
+from instances.eva.examples import table_3, table_3_round
 from instances.eva.generators import random_workloads, synthetic_cloud, table_7
 from instances.eva.packing import EvaPacking, InstanceType, Task, Throughput
+from instances.eva.reconfiguration import EvaReconfiguration, ExistingInstance, MovableTask, StartedType
+from instances.eva.reconfiguration_checker import check_reconfiguration
 from instances.eva.rented import RentedInstance, continued, most_kept
 from instances.eva.requests import pod_requests
+from instances.eva.round_generators import random_round
 from instances.eva.tables import ec2_types, interference, table
 from instances.eva.traces import alibaba, alive
 from instances.eva.vector_packing import caprara_toth
@@ -23,9 +26,13 @@ __all__ = [
     "CloudType",
     "EvaCloud",
     "EvaPacking",
+    "EvaReconfiguration",
+    "ExistingInstance",
     "InstanceType",
+    "MovableTask",
     "PackingArrays",
     "RentedInstance",
+    "StartedType",
     "Task",
     "TaskClass",
     "Throughput",
@@ -33,6 +40,7 @@ __all__ = [
     "alive",
     "caprara_toth",
     "check_packing",
+    "check_reconfiguration",
     "continued",
     "ec2_types",
     "interference",
@@ -40,10 +48,12 @@ __all__ = [
     "packing_arrays",
     "pod_requests",
     "prove_packing",
+    "random_round",
     "random_workloads",
     "synthetic_cloud",
     "table",
     "table_3",
+    "table_3_round",
     "table_7",
     "trace_cloud",
 ]

@@ -158,10 +158,11 @@ class PackingArrays:
         return tasks, max(1, same)
 
 
-def packing_arrays(data: EvaPacking) -> PackingArrays:
+def packing_arrays(data: EvaPacking, apart: Sequence[str | None] | None = None) -> PackingArrays:
     """The arrays of `data`, with classes as coarse as the objective allows.
 
-    Tasks of a class have equal demands, and for `net-saving` also equal workloads and job prices.
+    Tasks of a class have equal demands, and for `net-saving` also equal workloads and job prices. `apart` names for
+    each task entry what else the tasks of a class must have in common.
     """
     families = data.families
     family = np.array([families.index(k.family) for k in data.instance_types], dtype=np.int64)
@@ -180,7 +181,11 @@ def packing_arrays(data: EvaPacking) -> PackingArrays:
     cheapest = np.where(fits, price[:, None], np.iinfo(np.int64).max).min(axis=0)
     job_price = _job_prices(data, cheapest)
     keys = [
-        (demand[:, i, :].tobytes(), *((t.workload, int(job_price[i])) if data.objective == "net-saving" else ()))
+        (
+            demand[:, i, :].tobytes(),
+            *((t.workload, int(job_price[i])) if data.objective == "net-saving" else ()),
+            None if apart is None else apart[i],
+        )
         for i, t in enumerate(data.tasks)
     ]
     grouped: dict[tuple[Any, ...], list[int]] = {}

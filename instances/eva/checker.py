@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from decimal import Context
 from fractions import Fraction
+from functools import lru_cache
 from typing import Any
 
 from instances.errors import MalformedSolution
-from instances.eva.packing import EvaPacking, InstanceType
+from instances.eva.packing import EvaPacking, InstanceType, PackedTasks
+from instances.fields import STEPS, steps
 from instances.options import Solution
 from instances.verdict import Verdict
 
@@ -23,11 +25,11 @@ def check_packing(data: EvaPacking, solution: Solution) -> Verdict:
     recomputed in rational numbers, but for the throughput of tasks of which there are more than a thousand on one
     instance, which is known to a hundred digits. Raises MalformedSolution.
     """
-    book = _Book(data)
+    book = Book(data)
     placed = dict.fromkeys(book.tasks, 0)
     cost, value = Fraction(0), Fraction(0)
     violations: list[str] = []
-    for group in _groups(solution):
+    for group in groups_of(solution):
         if group["type"] not in book.kinds:
             raise MalformedSolution(f"unknown instance type {group['type']!r}")
         for key, k in group["tasks"].items():
@@ -36,7 +38,7 @@ def check_packing(data: EvaPacking, solution: Solution) -> Verdict:
             placed[key] += k * group["count"]
         kind, on_it = book.kinds[group["type"]], {key: k for key, k in group["tasks"].items() if k}
         violations += book.overfull(kind, on_it)
-        cost += group["count"] * _exact(kind.usd_per_hour)
+        cost += group["count"] * exact(kind.usd_per_hour)
         if data.objective == "net-saving":
             value += group["count"] * sum(k * book.normalised_price(key, on_it) for key, k in on_it.items())
     violations += [
@@ -47,7 +49,8 @@ def check_packing(data: EvaPacking, solution: Solution) -> Verdict:
     return Verdict(float(cost if data.objective == "cost" else value - cost), tuple(violations))
 
 
-def _groups(solution: Solution) -> list[dict[str, Any]]:
+def groups_of(solution: Solution) -> list[dict[str, Any]]:
+    """The instances of a solution, as their form asks. Raises MalformedSolution."""
     groups = solution.get("instances") if isinstance(solution, Mapping) else None
     if not isinstance(groups, list | tuple):
         raise MalformedSolution("must be an object with the list `instances`")
@@ -62,26 +65,27 @@ def _groups(solution: Solution) -> list[dict[str, Any]]:
     return list(groups)
 
 
-class _Book:
-    """The data of an `eva-packing` instance, to be looked up by name."""
+class Book:
+    """Tasks and instance types, to be looked up by name."""
 
-    def __init__(self, data: EvaPacking) -> None:
+    def __init__(self, data: PackedTasks) -> None:
         self.data = data
         self.kinds = {kind.name: kind for kind in data.instance_types}
         self.tasks = {task.key: task for task in data.tasks}
         throughput = data.throughput
-        self.default = _exact(throughput.default) if throughput else Fraction(1)
-        self.pairwise = {(w, o): _exact(v) for w, o, v in throughput.pairwise} if throughput else {}
+        self.default = exact(throughput.default) if throughput else Fraction(1)
+        self.pairwise = {(w, o): exact(v) for w, o, v in throughput.pairwise} if throughput else {}
         self._prices: dict[str, Fraction] = {}
+        self._cheapest_first = sorted(self.kinds.values(), key=lambda kind: kind.usd_per_hour)
 
     def overfull(self, kind: InstanceType, on_it: Mapping[str, int]) -> list[str]:
         """Violations: the resources of which the tasks `on_it` need more than an instance of a type has."""
         found = []
         for resource in self.data.resources:
-            demands = ((k, self.tasks[key].demand_on(kind.family)[resource]) for key, k in on_it.items())
-            used = sum((k * _exact(demand) for k, demand in demands), Fraction(0))
-            if used > _exact(kind.capacity[resource]):
-                found.append(f"a {kind.name} holds {float(used):g} {resource} of {kind.capacity[resource]:g}")
+            used = sum(k * _steps(self.tasks[key].demand_on(kind.family)[resource]) for key, k in on_it.items())
+            if used > _steps(kind.capacity[resource]):
+                holds = float(Fraction(used, STEPS))
+                found.append(f"a {kind.name} holds {holds:g} {resource} of {kind.capacity[resource]:g}")
         return found
 
     def normalised_price(self, key: str, on_it: Mapping[str, int]) -> Fraction:
@@ -99,8 +103,8 @@ class _Book:
     def price(self, key: str) -> Fraction:
         """RP(τ): the price of the cheapest instance type on which τ fits alone (section 4.2)."""
         if key not in self._prices:
-            fitting = (kind for kind in self.kinds.values() if not self.overfull(kind, {key: 1}))
-            self._prices[key] = min(_exact(kind.usd_per_hour) for kind in fitting)
+            fitting = (kind for kind in self._cheapest_first if not self.overfull(kind, {key: 1}))
+            self._prices[key] = exact(next(fitting).usd_per_hour)
         return self._prices[key]
 
     def job_price(self, key: str) -> Fraction:
@@ -122,6 +126,13 @@ def _power(base: Fraction, exponent: int) -> Fraction:
     return Fraction(power) if power.adjusted() > -DIGITS else Fraction(0)
 
 
-def _exact(number: float) -> Fraction:
+@lru_cache(maxsize=4096)
+def exact(number: float) -> Fraction:
     """The decimal number as written, not the nearest binary number."""
     return Fraction(repr(number))
+
+
+@lru_cache(maxsize=4096)
+def _steps(number: float) -> int:
+    """A number of the grid in steps of the grid, which integers add up faster than fractions."""
+    return steps(number)

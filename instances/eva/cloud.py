@@ -70,11 +70,25 @@ class CloudJob(Frozen):
         return sum(self.tasks.values())
 
 
+class LargerSets(Frozen):
+    """Throughput where three to `most_tasks` tasks share an instance, as in the simulations of Eva's authors.
+
+    The products of pairs are taken of `throughput`, and handed to other tasks than those they were taken of: the tasks
+    in the order of `listed` give them, and the tasks in the order of `named` take them, the first the first. Of tasks
+    of one workload all have what the last of them gets. Both orders are of all workloads.
+    """
+
+    throughput: Throughput
+    listed: tuple[Name, ...]
+    named: tuple[Name, ...]
+    most_tasks: PositiveCount = 10
+
+
 class EvaCloud(Workload):
     """A cloud where instances are rented for jobs; every `period_seconds` the configuration may change.
 
-    `throughput` is how workloads really slow each other down. Policies do not know it: a pair of classes that was never
-    on an instance together is believed to have `believed_throughput`.
+    `throughput` is how workloads really slow each other down, but for `larger_sets` where given. Policies do not know
+    it: a pair of classes that was never on an instance together is believed to have `believed_throughput`.
     """
 
     problem: ClassVar[str] = "eva-cloud"
@@ -84,6 +98,7 @@ class EvaCloud(Workload):
     classes: Annotated[tuple[TaskClass, ...], Field(min_length=1)]
     jobs: Annotated[tuple[CloudJob, ...], Field(min_length=1)]
     throughput: Throughput = Throughput()
+    larger_sets: LargerSets | None = None
     believed_throughput: Share = 0.95
     period_seconds: Positive
 
@@ -107,5 +122,16 @@ class EvaCloud(Workload):
             for name in job.tasks:
                 if name not in known:
                     refuse(f"jobs[{i}].tasks", "unknown class", name)
-        refuse_pairs(self.throughput, {c.workload for c in self.classes})
+        workloads = {c.workload for c in self.classes}
+        refuse_pairs(self.throughput, workloads)
+        if self.larger_sets is not None:
+            self._refuse_larger_sets(self.larger_sets, workloads)
         return self
+
+    @staticmethod
+    def _refuse_larger_sets(larger: LargerSets, workloads: set[str]) -> None:
+        refuse_pairs(larger.throughput, workloads)
+        for field, order in (("listed", larger.listed), ("named", larger.named)):
+            refuse_duplicates(f"larger_sets.{field}", order)
+            if set(order) != workloads:
+                refuse(f"larger_sets.{field}", "must be all workloads", ", ".join(order))

@@ -11,7 +11,7 @@ import pandas as pd
 
 from instances.envelope import Instance
 from instances.errors import InputError
-from instances.eva.cloud import CloudJob, EvaCloud, TaskClass
+from instances.eva.cloud import CloudJob, EvaCloud, LargerSets, TaskClass
 from instances.eva.packing import DEFAULT, Throughput
 from instances.eva.tables import RESOURCES, cloud_types, interference, table
 from instances.tables import one_line, read_numbers
@@ -27,6 +27,7 @@ DELAYS = {
 }
 SPEED = "full_throughput_iters_per_s"
 UNMEASURED = 0.95
+SEVERAL_GPUS = (2, 4, 2, 4, 2, 8, 4, 2, 4, 2)  # of the jobs with several, in turn: 5:4:1
 PERIOD_SECONDS = 300.0
 Durations = Literal["gavel", "alibaba"]
 Interference = Literal["artifact", "artifact-generator", "figure-1"]
@@ -40,9 +41,11 @@ def trace_cloud(
     limit: int | None = None,
     cpu: str = "vcpus",
     slowdown: Interference | float = "artifact",
+    hash_order: int | None = None,
     delay_factor: float = 1.0,
     arrival_rate: float = 1.0,
     multi_task: float = 0.0,
+    multi_gpu: float | None = None,
     seed: int = 0,
     name: str | None = None,
 ) -> Instance[EvaCloud]:
@@ -53,9 +56,13 @@ def trace_cloud(
     - `limit`: only so many jobs.
     - `cpu`: `vcpus`, or `physical_cores` as the artifact's driver of 200 jobs has it.
     - `slowdown`: throughput as in the artifact's matrix, as its generator turns it, as in Figure 1, or one for all.
+    - `hash_order`: seed of the order of workloads in which the artifact's generator lists sets of three and more tasks,
+      which the artifact leaves to Python's hashes; `None`: sets run at the product of their pairs.
     - `delay_factor`: what the jobs' delays are multiplied with, as in Figure 5, rounded to seconds.
     - `arrival_rate`: what the rate of arrivals is multiplied with, as in Figure 8.
     - `multi_task`: share of the jobs that get 2 or 4 tasks, half of them each, as in Figure 7; drawn with `seed`.
+    - `multi_gpu`: share of the jobs with 2, 4 or 8 GPUs, in the ratio of 5:4:1, as in Figure 6; drawn with `seed`. So
+      many jobs with one GPU become like one of the trace's jobs of that size, but for arrival and duration.
 
     Raises InputError for a file that cannot be read, a missing column or a bad value.
     """
@@ -67,6 +74,8 @@ def trace_cloud(
         raise InputError(f"arrival_rate: must be a number > 0, got {arrival_rate}")
     if not 0 <= multi_task <= 1:
         raise InputError(f"multi_task: must be in [0, 1], got {multi_task}")
+    if multi_gpu is not None and not 0 <= multi_gpu <= 1:
+        raise InputError(f"multi_gpu: must be in [0, 1], got {multi_gpu}")
     if limit is not None and limit < 1:
         raise InputError(f"limit: must be >= 1, got {limit}")
     column = DURATIONS[durations]
@@ -77,9 +86,12 @@ def trace_cloud(
         place = list(range(len(lengths)))
         random.Random(shuffle).shuffle(place)
         lengths = [lengths[i] for i in place]
-    rows, lengths = rows[:limit], lengths[:limit]
+    rows, lengths = _more_gpus(path, rows, limit, multi_gpu, seed), lengths[:limit]
     classes = _classes(path, rows, delay_factor)
     tasks = _tasks_of_jobs(len(rows), multi_task, seed)
+    workloads = sorted({c.workload for c in classes})
+    if hash_order is not None and slowdown != "artifact-generator":
+        raise InputError(f"hash_order: goes with slowdown artifact-generator, got {slowdown}")
     with input_errors(str(path)):
         jobs = tuple(
             CloudJob(
@@ -97,7 +109,8 @@ def trace_cloud(
             instance_types=cloud_types(cpu),
             classes=classes,
             jobs=jobs,
-            throughput=_throughput(slowdown, sorted({c.workload for c in classes})),
+            throughput=_throughput(slowdown, workloads),
+            larger_sets=None if hash_order is None else _larger_sets(workloads, hash_order),
             period_seconds=PERIOD_SECONDS,
         )
     what = f"{len(jobs)} jobs, {durations} durations" + (
@@ -105,7 +118,9 @@ def trace_cloud(
     )
     source = f"Eva trace {Path(path).name}: {what}, {cpu}, interference {slowdown}"
     source += f", delays x{delay_factor:g}, arrivals x{arrival_rate:g}"
+    source += "" if hash_order is None else f", sets listed in the order of seed {hash_order}"
     source += f", {multi_task:g} of several tasks, seed {seed}" if multi_task else ""
+    source += f", {multi_gpu:g} of several GPUs, seed {seed}" if multi_gpu is not None else ""
     return Instance.of(data, name or f"eva-cloud-{Path(path).stem}-{durations}-{len(jobs)}", source)
 
 
@@ -116,6 +131,29 @@ def _tasks_of_jobs(n: int, multi_task: float, seed: int) -> list[int]:
     for i, place in enumerate(chosen):
         tasks[place] = (2, 4)[i % 2]
     return tasks
+
+
+def _more_gpus(
+    path: str | Path, rows: pd.DataFrame, limit: int | None, multi_gpu: float | None, seed: int
+) -> pd.DataFrame:
+    """The first `limit` rows, of which a share has several GPUs: rows with one GPU get all but their own times."""
+    chosen = rows[:limit].reset_index(drop=True)
+    if multi_gpu is None:
+        return chosen
+    draw = random.Random(seed)
+    ones = [i for i, gpus in enumerate(chosen["gpus"]) if gpus == 1]
+    wanted = round(multi_gpu * len(chosen)) - int((chosen["gpus"] > 1).sum())
+    if wanted > len(ones):
+        raise InputError(f"multi_gpu: {path} has {len(ones)} jobs with one GPU, too few for a share of {multi_gpu:g}")
+    own = ["arrival_s", *DURATIONS.values()]
+    others = [name for name in rows.columns if name not in own]
+    for i, place in enumerate(draw.sample(ones, max(0, wanted))):
+        gpus = SEVERAL_GPUS[i % len(SEVERAL_GPUS)]
+        like = [j for j, number in enumerate(rows["gpus"]) if number == gpus]
+        if not like:
+            raise InputError(f"multi_gpu: {path} has no job with {gpus} GPUs")
+        chosen.loc[place, others] = rows.iloc[draw.choice(like)][others]
+    return chosen
 
 
 def _classes(path: str | Path, rows: pd.DataFrame, delay_factor: float) -> tuple[TaskClass, ...]:
@@ -164,10 +202,33 @@ def _measured(*, turned: bool) -> dict[tuple[str, str], float]:
     pairs = {(str(a), str(b)): float(rows.loc[a, b]) for a in rows.index for b in rows.columns if rows.loc[a, b] > 0}
     if not turned:
         return pairs
-    own = table("workloads").set_index("name")["artifact_name"].to_dict()
-    names = {str(name).split("-")[0]: str(artifact) for name, artifact in own.items()}
+    names = _artifact_names()
     order = {name: i for i, name in enumerate(rows.index)}
     return {
         (a, b): pairs[b, a] if (order[a] < order[b]) != (names[a] < names[b]) and a != b else value
         for (a, b), value in pairs.items()
     }
+
+
+def _larger_sets(workloads: list[str], seed: int) -> LargerSets:
+    """What the artifact's generator makes of sets of three to ten tasks.
+
+    It lists a set in the order of a hash set of all workloads, takes the products in this order, and enters them for
+    the set in the order of names. The order of the hash set is another one in every run of Python.
+    """
+    names = _artifact_names()
+    listed = list(names)
+    random.Random(seed).shuffle(listed)
+    known = set(workloads)
+    pairwise = tuple((a, b, value) for (a, b), value in _measured(turned=False).items() if {a, b} <= known)
+    return LargerSets(
+        throughput=Throughput(default=UNMEASURED, pairwise=pairwise),
+        listed=tuple(name for name in listed if name in known),
+        named=tuple(sorted(workloads, key=names.__getitem__)),
+    )
+
+
+def _artifact_names() -> dict[str, str]:
+    """The names of the workloads in the artifact."""
+    own = table("workloads").set_index("name")["artifact_name"].to_dict()
+    return {str(name).split("-")[0]: str(artifact) for name, artifact in own.items()}

@@ -66,12 +66,14 @@ def synthetic_cloud(
     delay_factor: float = 1.0,
     throughput: float | None = None,
     tasks_per_job: int | None = None,
+    log_uniform: bool = False,
 ) -> Instance[EvaCloud]:
     """A workload of `n` jobs drawn uniformly from Table 7, with replacement, as in the experiments of section 6.2.
 
     - `n`, `seed`: number of jobs, and the seed of all draws.
     - `gap_minutes`: mean time between arrivals, which are a Poisson process.
     - `hours`: shortest and longest duration of a job, hours; durations are uniform, in whole seconds.
+    - `log_uniform`: their logarithms are uniform instead; Table 6 fits that.
     - `delay_factor`: what the jobs' delays are multiplied with, as in Figure 5.
     - `throughput`: of every task beside one other, as in Figure 4; without it that of Figure 1.
     - `tasks_per_job`: 4 for all jobs in Table 6; without it as many as Table 7 says.
@@ -88,7 +90,11 @@ def synthetic_cloud(
     rows = table("workloads").to_dict("records")
     drawn = [rows[i] for i in rng.integers(len(rows), size=n)]
     arrivals = np.round(np.cumsum(rng.exponential(60 * gap_minutes, n))).tolist()
-    durations = np.round(3600 * rng.uniform(shortest, longest, n)).tolist()
+    if log_uniform:
+        of_jobs = np.exp(rng.uniform(np.log(shortest), np.log(longest), n))
+    else:
+        of_jobs = rng.uniform(shortest, longest, n)
+    durations = np.round(3600 * of_jobs).tolist()
     classes = tuple(_task_class(row, delay_factor) for row in rows if row in drawn)
     workloads = {c.workload: c.workload for c in classes}
     data = EvaCloud(

@@ -58,6 +58,7 @@ class LearnedThroughput:
         """The entries that were new or changed, in order; whoever reads them remembers up to where."""
         self._entries: dict[Key, Entry] = {}
         self._known: set[str] = set()  # classes of which anything was observed
+        self._last: tuple[list[tuple[Entry, float]], list[list[Observation]]] = [], []  # of the last round
         self._groups: dict[int, _Group] = {}  # of the last round, by the identity of what was observed
 
     def believed(self, task_class: str, beside: tuple[str, ...]) -> float:
@@ -93,19 +94,33 @@ class LearnedThroughput:
         """Learn from a round: for each instance, what was observed of the tasks there."""
         of_job: dict[str, list[Observation]] = {}
         groups: dict[int, _Group] = {}
+        single: list[tuple[Entry, float]] = []
         for group in observed:
             found = self._groups.get(id(group))
             if found is None or found[0] is not group:
                 found = group, self._entries_of(group), tuple(seen for seen in group if seen.tasks_in_job > 1)
             groups[id(group)] = found
-            for entry, throughput in found[1]:
-                self._repeat(entry, throughput)
+            single += found[1]
             for seen in found[2]:
                 of_job.setdefault(seen.job, []).append(seen)
         self._groups = groups
-        for together in of_job.values():
-            if len(together) == together[0].tasks_in_job:
-                self._note_job(together)
+        whole = [together for together in of_job.values() if len(together) == together[0].tasks_in_job]
+        self._last = single, whole
+        self.note_again()
+
+    def note_again(self) -> None:
+        """Learn from a round in which the same was observed as in the round before."""
+        single, whole = self._last
+        for entry, throughput in single:  # as in `_repeat`, for there are very many
+            entry.times += 1
+            entry.total += throughput
+            mean = entry.total / entry.times
+            if mean != entry.mean:
+                entry.mean = mean
+                self.version += 1
+                self.changes.append(entry)
+        for together in whole:
+            self._note_job(together)
 
     def _entries_of(self, group: Sequence[Observation]) -> list[tuple[Entry, float]]:
         """The entries of those tasks of a group whose jobs have one task; from one that is alone nothing is learned."""

@@ -81,28 +81,13 @@ class Throughput(Frozen):
     pairwise: tuple[tuple[Name, Name, Share], ...] = ()
 
 
-class EvaPacking(ProblemData):
-    """The packing problem: which instances to rent, and which task goes where.
-
-    `cost`: minimise the price of the instances, USD/h (section 4.1). `net-saving`: maximise the sum of the tasks'
-    throughput-normalised reservation prices less that price, USD/h (section 4.5).
-    """
-
-    problem: ClassVar[str] = "eva-packing"
+class PackedTasks(ProblemData):
+    """Tasks, the instance types on which they can be put, and how tasks on one instance slow each other down."""
 
     resources: Annotated[tuple[Name, ...], Field(min_length=1)]
     instance_types: Annotated[tuple[InstanceType, ...], Field(min_length=1)]
     tasks: Annotated[tuple[Task, ...], Field(min_length=1)]
     throughput: Throughput | None = None
-    objective: Objective
-
-    @property
-    def sense(self) -> Sense:
-        return "minimize" if self.objective == "cost" else "maximize"
-
-    @property
-    def unit(self) -> str:
-        return "USD/h"
 
     @classmethod
     def from_frames(
@@ -186,6 +171,26 @@ class EvaPacking(ProblemData):
         for i, (task, price) in enumerate(zip(self.tasks, prices, strict=True)):
             if total + (task.tasks_in_job or 0) * price > LARGEST_TOTAL:
                 refuse(f"tasks[{i}].tasks_in_job", too_much, task.tasks_in_job)
+
+
+class EvaPacking(PackedTasks):
+    """The packing problem: which instances to rent, and which task goes where.
+
+    `cost`: minimise the price of the instances, USD/h (section 4.1). `net-saving`: maximise the sum of the tasks'
+    throughput-normalised reservation prices less that price, USD/h (section 4.5).
+    """
+
+    problem: ClassVar[str] = "eva-packing"
+
+    objective: Objective
+
+    @property
+    def sense(self) -> Sense:
+        return "minimize" if self.objective == "cost" else "maximize"
+
+    @property
+    def unit(self) -> str:
+        return "USD/h"
 
 
 def fits(demand: Demands, kind: InstanceType) -> bool:

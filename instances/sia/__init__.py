@@ -3,6 +3,7 @@
 from instances.sia.checker import check_oracle
 from instances.sia.examples import five_jobs
 from instances.sia.generators import VARIANTS, Workload, synthetic
+from instances.sia.loads import pool_loads
 from instances.sia.oracle import Job, Pool, SiaOracle, fcfs_starts
 from instances.sia.traces import gavel, philly, trace_instance
 
@@ -17,6 +18,7 @@ __all__ = [
     "five_jobs",
     "gavel",
     "philly",
+    "pool_loads",
     "synthetic",
     "trace_instance",
 ]

@@ -142,3 +142,42 @@ def _queue(workload: Workload, minutes: float, stream: np.random.SeedSequence) -
             total += width
         now += rng.exponential(gap)
     return jobs
+
+
+@dataclass(frozen=True)
+class Queue:
+    """A queue of Table 12: GPUs owned, width of the jobs, median of log-normal durations in minutes, load."""
+
+    gpus: int
+    width: int
+    median: float
+    load: float
+
+
+TABLE_12 = (Queue(3, 1, 86.0, 0.48), Queue(16, 8, 1340.0, 0.63), Queue(2, 1, 2.0, 0.67), Queue(8, 4, 1280.0, 0.65))
+"""The four queues of the paper's Table 12; a VM is taken to have one GPU, and jobs to have the median width."""
+
+
+def four_queues(seed: int = 0, *, days: float = 21.0, sigma: float = 1.5) -> Instance[SiaOracle]:
+    """The queues of Table 12, whose durations are not published: log-normal, of the paper's medians and of `sigma`.
+
+    Bursts of up to as many GPUs as the queue owns come at exponential gaps that give the queue its load.
+    """
+    rows: list[tuple[float, int, float, int]] = []
+    for k, (queue, stream) in enumerate(zip(TABLE_12, np.random.SeedSequence(seed).spawn(len(TABLE_12)), strict=True)):
+        rng = np.random.default_rng(stream)
+        most = queue.gpus // queue.width
+        mean_work = queue.width * queue.median * math.exp(sigma**2 / 2) * (most + 1) / 2
+        gap = mean_work / (queue.load * queue.gpus)
+        now = rng.exponential(gap)
+        while now < days * 1440.0:
+            for _ in range(int(rng.integers(1, most + 1))):
+                rows.append((now, k, float(rng.lognormal(math.log(queue.median), sigma)), queue.width))
+            now += rng.exponential(gap)
+    jobs = [
+        {"id": f"j{i}", "pool": f"q{k}", "submit": int(t) + 1, "duration": max(1, math.ceil(d)), "gpus": width}
+        for i, (t, k, d, width) in enumerate(sorted(rows))
+    ]
+    pools = [{"name": f"q{k}", "gpus": queue.gpus} for k, queue in enumerate(TABLE_12)]
+    data = {"slot_minutes": 1.0, "pools": pools, "jobs": jobs}
+    return instance_of(data, f"table-12-seed-{seed}", "SIA, Table 12")

@@ -20,6 +20,7 @@ from instances.fields import (
     refuse,
     refuse_duplicates,
 )
+from instances.measure import Measure
 
 
 class Pool(Frozen):
@@ -62,6 +63,18 @@ class SiaOracle(ProblemData):
     @property
     def unit(self) -> str:
         return "slots"
+
+    @property
+    def measure(self) -> Measure | None:
+        """Mean JCT in minutes: delay, which is the objective where fairness has no weight, and running time."""
+        if self.fairness_weight:
+            return None
+        return Measure(
+            name="mean JCT",
+            part="delay a job, min",
+            scale=self.slot_minutes / len(self.jobs),
+            fixed=sum(job.duration for job in self.jobs),
+        )
 
     @property
     def capacity(self) -> int:

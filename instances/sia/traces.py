@@ -18,6 +18,8 @@ from instances.tables import as_numbers, one_line, read_rows
 
 COLUMNS = ("job_id", "pool", "submit_s", "duration_s", "gpus")
 DAY_S = 86_400.0
+LOAD = (0.6, 1.1)
+"""The range of the loads of pools in section 6.1."""
 
 
 def philly(path: str | Path) -> pd.DataFrame:
@@ -77,18 +79,21 @@ def trace_instance(
     gpus: Mapping[str, int] | None = None,
     *,
     pools: int | Sequence[str] | None = None,
-    load: tuple[float, float] = (0.6, 1.1),
+    load: tuple[float, float] = LOAD,
     start_day: float = 0.0,
     days: float | None = None,
     slot_minutes: float = 1.0,
     seed: int = 0,
+    least_jobs: int = 1,
+    drop_wide: bool = False,
     name: str = "trace",
     source: str = "",
 ) -> Instance[SiaOracle]:
     """An instance of the jobs submitted within `days` days from `start_day` on, on all pools or on some.
 
-    Submissions and durations are rounded up to whole slots. Raises InputError for an unknown pool, a missing pool, or
-    where no job is left.
+    Submissions and durations are rounded up to whole slots. A pool sized for a load may miss it, for it owns whole GPUs
+    and at least those of its widest job: `pool_loads` tells what the load is. Raises InputError for an unknown pool, a
+    missing pool, or where no job is left.
 
     Parameters:
 
@@ -99,6 +104,8 @@ def trace_instance(
     - `load`: range of the loads, a share of a pool's own GPUs, drawn uniformly (section 6.1).
     - `start_day`, `days`: the first day, and the number of days; `None` for all days to come.
     - `slot_minutes`: length of a slot.
+    - `least_jobs`: pools with fewer jobs in these days are not drawn.
+    - `drop_wide`: a pool is sized for its load alone, and jobs that are wider than it are left out.
     - `seed`: seed of the draws of pools and loads.
     - `name`, `source`: name and source of the instance.
     """
@@ -118,11 +125,20 @@ def trace_instance(
         raise InputError(
             f"trace: no jobs are submitted in {_window(start_day, days)}; it has jobs on days {first:g} to {last:g}"
         )
+    if least_jobs < 1:
+        raise InputError(f"least_jobs: must be >= 1, got {least_jobs}")
     if isinstance(pools, int):
+        busy = jobs["pool"].value_counts()
+        known = [pool for pool in known if busy[pool] >= least_jobs]
+        if not known:
+            raise InputError(
+                f"pools: no pool has {_many(least_jobs)} in {_window(start_day, days)}; the trace has jobs on days "
+                f"{first:g} to {last:g}"
+            )
         if not 1 <= pools <= len(known):
             raise InputError(
-                f"pools: must be between 1 and {len(known)}, the pools with jobs in {_window(start_day, days)}, got "
-                f"{pools}; the trace has jobs on days {first:g} to {last:g}"
+                f"pools: must be between 1 and {len(known)}, the pools with {_many(least_jobs)} in "
+                f"{_window(start_day, days)}, got {pools}; the trace has jobs on days {first:g} to {last:g}"
             )
         chosen = sorted(rng.choice(known, size=pools, replace=False).tolist())
     else:
@@ -132,7 +148,11 @@ def trace_instance(
                 raise InputError(f"pools: unknown pool, or one without jobs, got {pool!r}")
     jobs = jobs[jobs["pool"].isin(chosen)]
     if gpus is None:
-        gpus = _quotas(jobs, chosen, load, rng)
+        gpus = _quotas(jobs, chosen, load, rng, 1 if drop_wide else None)
+    if drop_wide:
+        jobs = jobs[jobs["gpus"].to_numpy() <= jobs["pool"].map(gpus).to_numpy()]
+        if jobs.empty:
+            raise InputError("drop_wide: no job is as narrow as its pool")
     for pool in chosen:
         if pool not in gpus:
             raise InputError(f"gpus: pool {pool} is missing")
@@ -154,15 +174,25 @@ def trace_instance(
     return instance_of(data, name, source)
 
 
+def _many(least_jobs: int) -> str:
+    return "jobs" if least_jobs == 1 else f"at least {least_jobs} jobs"
+
+
 def _window(start_day: float, days: float | None) -> str:
     return f"the days from {start_day:g} on" if days is None else f"{days:g} days from day {start_day:g} on"
 
 
 def _quotas(
-    jobs: pd.DataFrame, pools: Sequence[str], load: tuple[float, float], rng: np.random.Generator
+    jobs: pd.DataFrame, pools: Sequence[str], load: tuple[float, float], rng: np.random.Generator, least: int | None
 ) -> dict[str, int]:
-    """GPUs of each pool for a load drawn from `load`: GPU seconds of jobs over the pool's own."""
+    """GPUs of each pool for a load drawn from `load`: GPU seconds of jobs over the pool's own.
+
+    No pool owns fewer than `least` GPUs, or where that is `None` than its widest job holds.
+    """
     span = max(1.0, float(jobs["submit_s"].max() - jobs["submit_s"].min()))
     work = (jobs["duration_s"] * jobs["gpus"]).groupby(jobs["pool"]).sum()
     widest = jobs.groupby("pool")["gpus"].max()
-    return {p: max(int(widest[p]), 1, round(min(work[p] / (rng.uniform(*load) * span), BEYOND))) for p in pools}
+    return {
+        p: max(int(widest[p]) if least is None else least, round(min(work[p] / (rng.uniform(*load) * span), BEYOND)))
+        for p in pools
+    }

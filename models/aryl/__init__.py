@@ -3,22 +3,25 @@
 from typing import TYPE_CHECKING, Any
 
 from models.aryl.exact import exact
+from models.aryl.front import Front, FrontPoint, pareto_front
 from models.aryl.literal import literal
-from models.aryl.placement import Placement, place_workers
 
 if TYPE_CHECKING:
     from models.aryl.literal_elastic import build_elastic, build_knapsack, build_mean_jct
+    from models.aryl.literal_placement import build_placement
     from models.aryl.literal_reclaim import build_reclaim
 
 __all__ = [
-    "Placement",
+    "Front",
+    "FrontPoint",
     "build_elastic",
     "build_knapsack",
     "build_mean_jct",
+    "build_placement",
     "build_reclaim",
     "exact",
     "literal",
-    "place_workers",
+    "pareto_front",
 ]
 
 
@@ -28,6 +31,10 @@ def __getattr__(name: str) -> Any:
         from models.aryl import literal_elastic
 
         return getattr(literal_elastic, name)
+    if name == "build_placement":
+        from models.aryl.literal_placement import build_placement
+
+        return build_placement
     if name == "build_reclaim":
         from models.aryl.literal_reclaim import build_reclaim
 

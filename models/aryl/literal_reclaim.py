@@ -1,4 +1,7 @@
-"""The literal model of `aryl-reclaim` (section 4): which N_R servers go back so that the fewest jobs are preempted."""
+"""The literal model of `aryl-reclaim` (section 4): which N_R servers go back so that the fewest jobs are preempted.
+
+Or so that the least work is lost, and with jobs that are preempted only where too few of their workers remain.
+"""
 
 from __future__ import annotations
 
@@ -13,20 +16,33 @@ from models.literal import Values, solve_literal
 
 
 def build_reclaim(data: ArylReclaim) -> ConcreteModel:
-    """x_s: server s goes back. z_j: job j is preempted, as it is when a server with its base workers goes back."""
+    """x_s: server s goes back. z_j: job j is preempted.
+
+    It is when a server with its base workers goes back, or, of a job with a least number of workers, when more of them
+    go than may.
+    """
     model = ConcreteModel(name="aryl-reclaim")
     place = {server: s for s, server in enumerate(data.servers)}
-    hosted = [(j, place[server]) for j, job in enumerate(data.jobs) for server in job.servers]
+    strict = [j for j, job in enumerate(data.jobs) if job.min_workers is None]
+    hosted = [(j, place[server]) for j in strict for server in data.jobs[j].servers]
     model.S, model.J = RangeSet(0, len(data.servers) - 1), Set(initialize=range(len(data.jobs)))
     model.hosted = Set(dimen=2, initialize=hosted)
+    model.T = Set(initialize=[j for j, job in enumerate(data.jobs) if job.min_workers])
     model.x, model.z = Var(model.S, domain=Binary), Var(model.J, domain=Binary)
 
     def preempted(m: Any, j: int, s: int) -> Any:
         return m.z[j] >= m.x[s]
 
-    model.preemptions = Objective(expr=sum(model.z[j] for j in model.J), sense=minimize)
+    def too_few_remain(m: Any, j: int) -> Any:
+        workers, spare = data.jobs[j].needs()
+        gone = sum(n * m.x[place[server]] for server, n in workers.items())
+        return gone <= spare + (sum(workers.values()) - spare) * m.z[j]
+
+    lost = zip(data.losses(), model.J, strict=True)
+    model.preemptions = Objective(expr=sum(float(loss) * model.z[j] for loss, j in lost), sense=minimize)
     model.reclaim = Constraint(expr=sum(model.x[s] for s in model.S) == data.reclaim)
     model.preempted = Constraint(model.hosted, rule=preempted)
+    model.too_few_remain = Constraint(model.T, rule=too_few_remain)
     return model
 
 

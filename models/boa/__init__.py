@@ -1,10 +1,12 @@
 """Exact methods for BOA: Li, Berg, Mukhopadhyay, Harchol-Balter, "BOA Constrictor", and "How to Rent GPUs on a Budget".
 
-The convex problems (1), (6) and (7), the mixed-integer problem with rescaling of Lemma 4.8, and the randomised policy.
+The convex problems (1), (6) and (7), the mixed-integer problem with rescaling of Lemma 4.8, the randomised policy, and
+a bound on every policy of the renting world.
 """
 
 from models.boa.exact import exact
 from models.boa.literal import build_literal, literal
+from models.boa.policy_bound import PolicyBound, policy_bound
 from models.boa.randomised import randomised
 
-__all__ = ["build_literal", "exact", "literal", "randomised"]
+__all__ = ["PolicyBound", "build_literal", "exact", "literal", "policy_bound", "randomised"]

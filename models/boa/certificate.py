@@ -27,8 +27,8 @@ PRICE = 60  # bits of the price of a convex problem behind its point
 
 def certificate(data: BoaAllocation, solution: Solution | None, bound: float, options: Options) -> Certificate:
     """A proof of `bound`, or of the best bound that is in reach. Raises NoCertificate where there is none."""
-    if data.unsolved:
-        raise NoCertificate(data.unsolved)
+    if data.real:
+        raise NoCertificate("continuous widths with rescaling times: their bound is by floats, none in whole numbers")
     objective = None if solution is None else check(data, solution).objective
     return _convex(data) if data.convex else _units(data, bound if objective is None else objective)
 

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from instances import Answer, InputError, Options, Report, Solution, Stopwatch
+from instances import Answer, Options, Report, Solution, Stopwatch, check
 from instances.boa import BoaAllocation, hull_deviation
 from instances.method import method
 from models.boa.convex.multiplier_search import exact_convex
+from models.boa.real_widths.branching import solve_real
+from models.boa.real_widths.run_dual import RunDual
 from models.boa.rescaling.micp import prepare, solve_micp
 
 
@@ -16,15 +18,19 @@ def exact(data: BoaAllocation, options: Options, report: Report, start: Solution
     """Solve a `boa-allocation` instance to proven optimality, or as far as the time limit allows.
 
     Without rescaling times and with continuous widths, or shares of several GPU types: the convex problem, through its
-    optimality conditions. Otherwise the mixed-integer problem over whole widths: Lagrangian bound and enumeration of
-    the paths within the gap. Nothing worse than `start`, a solution to begin from, is returned.
+    optimality conditions. With both, the mixed-integer convex problem: branch and bound over where widths change.
+    Otherwise the mixed-integer problem over whole widths: Lagrangian bound and enumeration of the paths within the gap.
+    Nothing worse than `start`, a solution to begin from, is returned.
 
     `info["hull_deviation"]`: the most by which the hull exceeds a measured table, as a share. Raises InputError
-    where the instance has no optimum, is too large, or asks for continuous widths with rescaling times.
+    where the instance has no optimum or is too large.
     """
-    if data.unsolved:
-        raise InputError(f"data.widths: {data.unsolved}")
-    if data.convex:
+    if data.real:
+        with Stopwatch() as building:
+            dual = RunDual(data)
+        known = None if start is None else check(data, start).objective
+        answer = replace(solve_real(data, dual, options, report, known), build_s=building.cpu_s)
+    elif data.convex:
         answer = exact_convex(data, options, report)
     else:
         with Stopwatch() as building:

@@ -19,6 +19,8 @@ from instances.fields import on_grid
 from models.boa.convex.convex_dual import ConvexDual
 from models.boa.convex.curves import TABLE, Curves, curves
 from models.boa.convex.multiplier_search import convex_answer
+from models.boa.real_widths.branching import solve_real
+from models.boa.real_widths.run_dual import RunDual
 from models.boa.rescaling.micp import prepare, solve_micp
 from models.boa.rescaling.parameters import MANY_BUDGETS
 
@@ -77,8 +79,13 @@ class Frontier:
 
 def frontier(data: BoaAllocation) -> Frontier:
     """The frontier of `data` up to the budget there. Raises InputError."""
-    if data.unsolved:
-        raise InputError(f"data.widths: {data.unsolved}")
+    if data.real:
+        runs = RunDual(data)
+
+        def solve_runs(budget: float, options: Options) -> Answer:
+            return solve_real(with_budget(data, budget), runs, options)
+
+        return Frontier(data, solve_runs, runs.fastest_cost)
     if data.convex:
         dual = ConvexDual(curves(data))
         dual.check_bounded()
@@ -109,6 +116,8 @@ def with_budget(data: BoaAllocation, budget: float, least: float | None = None) 
 
 def fastest_budget(data: BoaAllocation) -> float:
     """The cost of the fastest policy, infinite where speedups never level off: a greater budget buys nothing."""
+    if data.real:
+        return RunDual(data).fastest_cost
     if data.convex:
         return ConvexDual(curves(data)).at(0.0).cost
     curves_of = (epoch.speedup.on(t.name) for c in data.classes for epoch in c.epochs for t in data.gpu_types)

@@ -23,8 +23,8 @@ def literal(data: BoaAllocation, options: Options, report: Report, start: Soluti
     The convex problem as a cone program in cvxpy by Clarabel, or as a linear program by HiGHS where every speedup is a
     table or widths are whole; the problem with rescaling (Lemma 4.8) in Pyomo by HiGHS.
     """
-    if data.unsolved:
-        raise InputError(f"data.widths: {data.unsolved}")
+    if data.only_exact:
+        raise InputError(f"data.widths: {data.only_exact}")
     if not data.convex:
         from models.boa.rescaling.milp import solve_milp as solve
     elif data.widths == "integer" or (curves(data).kind == TABLE).all():

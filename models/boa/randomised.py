@@ -25,8 +25,8 @@ def randomised(data: BoaAllocation) -> Answer:
 
     `info["lagrangian_bound"]` is the bound that it attains, hours. Raises InputError.
     """
-    if data.unsolved:
-        raise InputError(f"data.widths: {data.unsolved}")
+    if data.only_exact:
+        raise InputError(f"data.widths: {data.only_exact}")
     if data.heterogeneous:
         raise InputError("data.gpu_types: the randomised policy chooses among widths of one GPU type")
     if data.convex:

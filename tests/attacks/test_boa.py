@@ -32,7 +32,7 @@ CURVES: tuple[dict[str, Any], ...] = (
 )
 BUDGETS = (1.0, 1 - 5e-10, 1 + 1e-9, 1.000001, 1.05, 1.3, 2.0, 20.0)
 KINDS = [(1, "integer", False), (1, "integer", True), (1, "continuous", False), (2, "integer", False)]
-KINDS += [(2, "integer", True), (2, "continuous", False)]
+KINDS += [(2, "integer", True), (2, "continuous", False), (1, "continuous", True), (2, "continuous", True)]
 
 
 def instance(rng: random.Random, types: int, widths: str, rescale: bool, *, wild: bool) -> BoaAllocation | None:
@@ -63,6 +63,7 @@ def instance(rng: random.Random, types: int, widths: str, rescale: bool, *, wild
         "widths": widths,
         "max_width": rng.choice([1, 2, 6, 16]),
         "gpu_types": [{"name": n, "price": number()} for n in names],
+        "speedup_reading": rng.choice(["measured", "hull"]),
     }
     try:
         least = least_budget(BoaAllocation.model_validate(content | {"budget": 1e9}))
@@ -121,7 +122,7 @@ def attack(seed: int, kind: tuple[int, str, bool], *, wild: bool, count: int = A
     if data is None:
         return None
     bounds, known = {}, []
-    for method in (models.exact, models.literal) if seed % 5 == 0 else (models.exact,):
+    for method in (models.exact, models.literal) if seed % 5 == 0 and not data.real else (models.exact,):
         result = method(data, Options(time_limit=20))
         if result.bound is not None:
             bounds[method.__name__] = result.bound

@@ -21,7 +21,7 @@ from instances.aryl.certificate import (
 from instances.certificates import NoCertificate, read_vipr
 from models.aryl import exact
 from models.aryl.certificate import certificate
-from tests.aryl_cases import elastic, reclaims
+from tests.aryl_cases import elastic, losses, reclaims
 from tests.certificates.tampering import tampered_vipr
 
 FEW = Options(effort=200)
@@ -50,6 +50,24 @@ def test_the_program_of_reclaiming_has_its_solutions_and_objectives(data):
         hit = [j for j in point if j < len(data.jobs)]
         if hit:  # no job that is hit may be left out
             assert not all(row.holds({i: v for i, v in point.items() if i != hit[0]}) for row in program.rows)
+
+
+@settings(max_examples=30, deadline=None)
+@given(losses(5, 4))
+def test_the_program_of_losses_has_its_solutions_and_objectives_and_is_proved(data):
+    program, best = reclaim_program(data), None
+    for gone in itertools.combinations(data.servers, data.reclaim):
+        point = reclaim_point(data, {"servers": list(gone)})
+        assert all(row.holds(point) for row in program.rows)
+        assert float(program.value(point)) == check(data, {"servers": list(gone)}).objective
+        hit = [j for j in point if j < len(data.jobs)]
+        if hit:  # no job that is hit may be left out
+            assert not all(row.holds({i: v for i, v in point.items() if i != hit[0]}) for row in program.rows)
+        best = program.value(point) if best is None else min(best, program.value(point))
+    result = exact(data)
+    made = certificate(data, result.solution, result.bound, FEW)
+    assert prove_reclaim(data, made.text).bound == made.bound <= best
+    assert float(made.bound) == pytest.approx(float(best), rel=1e-6)
 
 
 @settings(max_examples=20, deadline=None)

@@ -36,7 +36,7 @@ def simulate(folder: Path) -> None:
 def excess(folder: Path) -> None:
     from experiments.aryl.excess import main
 
-    main(folder / "excess.svg", seeds=1, servers=24)
+    main(folder / "excess.svg", seeds=1, servers=[24])
 
 
 COMMANDS = {"gap_study": gap_study, "simulate": simulate, "excess": excess}

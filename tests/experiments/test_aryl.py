@@ -7,6 +7,8 @@ from pathlib import Path
 import pytest
 
 from experiments.aryl import excess as aryl_excess
+from experiments.aryl import losses as aryl_losses
+from experiments.aryl import rules as aryl_rules
 from experiments.aryl.reference import instance_sets
 from experiments.harness.apply import apply
 from experiments.harness.plan import methods_for
@@ -27,18 +29,40 @@ def test_every_method_of_a_reference_set_runs_and_none_beats_the_proof(reference
 
 def test_the_excess_study_prints_a_table_and_draws_a_picture(tmp_path: Path, monkeypatch, capsys):
     monkeypatch.setattr(aryl_excess, "FRAGMENTATION", (0.0, 1.0))
-    monkeypatch.setattr(aryl_excess, "RECLAIM", (4, 20))
-    aryl_excess.main(tmp_path / "excess.svg", seeds=2, servers=80)
+    monkeypatch.setattr(aryl_excess, "SHARES", (0.05, 0.25))
+    aryl_excess.main(tmp_path / "excess.svg", seeds=2, servers=[80])
     shown = capsys.readouterr().out
     assert "8 of 8 optima proven" in shown
     assert (tmp_path / "excess.svg").read_text().startswith("<?xml")
 
 
+def test_the_study_of_losses_prints_both_tables(monkeypatch, capsys):
+    monkeypatch.setattr(aryl_losses, "FRAGMENTATION", (0.7,))
+    monkeypatch.setattr(aryl_losses, "FRONT_FRAGMENTATION", (0.7,))
+    monkeypatch.setattr(aryl_losses, "ELASTIC", (0.36,))
+    aryl_losses.main(servers=60, reclaim=12, seeds=1, fronts=1)
+    shown = capsys.readouterr().out
+    assert "2 of 2 optima proven" in shown
+    assert "1 of 1 fronts proven complete" in shown
+    row = next(line for line in shown.splitlines() if "70% random, 36%" in line)
+    counts = [float(cell) for cell in row.split("|")[2:-1]]
+    assert counts[2] == min(counts[:3])
+    assert counts[5] == min(counts)
+
+
+def test_the_study_of_rules_prints_every_rule_and_none_is_below_the_optimum(capsys):
+    aryl_rules.main(seeds=1, jobs=4)
+    shown = capsys.readouterr().out
+    assert "3 of 3 optima proven" in shown
+    assert shown.count("`") == 2 * 9
+    assert "(-" not in shown
+
+
 def test_an_excess_over_nothing_is_said_in_words():
     assert [aryl_excess.in_words(*pair) for pair in ((0, 0), (3, 2), (3, 0))] == ["0%", "50%", "3 against 0"]
-    cell = aryl_excess.Cell((0.0, 3.0, 2.0), (0.0, 0.0, 1.0), (True, True, True))
+    cell = aryl_excess.Cell((0.0, 3.0, 2.0), (1.0, 2.0, 2.0), (0.0, 0.0, 1.0), (True, True, True))
     assert cell.worst == (3.0, 0.0)
-    assert cell.equal == 1
+    assert (cell.equal, cell.beaten) == (1, 1)
 
 
 def test_no_excess_is_below_the_optimum():

@@ -26,16 +26,18 @@ def fitting(instance: Instance) -> set[str]:
     return {m.name for m in methods_for(instance, ["all"])}
 
 
-def test_continuous_widths_with_rescaling_are_refused_by_what_claims_an_optimum():
+def test_continuous_widths_with_rescaling_are_solved_by_exact_and_refused_by_what_else_claims_an_optimum():
     instance = case(1.45, {"amdahl": 0.9}, 1e-9, widths="continuous")
-    assert fitting(instance) == {"width-calculator", "width-calculator-whole-job", "one-width", "equal-share"}
-    for name in ("exact", "literal", "randomised"):
+    whole = {"width-calculator", "width-calculator-whole-job", "width-calculator-nearest", "one-width", "equal-share"}
+    assert fitting(instance) == {"exact", *whole}
+    for name in ("literal", "randomised"):
         with pytest.raises(InputError, match=f"{name} cannot take case: continuous widths with rescaling"):
             methods_for(instance, [name])
-    for method in (exact, literal, randomised, build_literal, frontier):
+    for method in (literal, randomised, build_literal):
         with pytest.raises(InputError, match=r"^data\.widths: continuous widths with rescaling[^\n]*$"):
             method(instance.data)
     assert check(instance.data, {"widths": {"a": [5.4]}}).violations == ()
+    assert exact(instance.data).status == frontier(instance.data).at(1.45).status == "optimal"
 
 
 @pytest.mark.parametrize("speedup", [{"amdahl": 1.0}, {"power": 1.0}])

@@ -27,7 +27,7 @@ def test_a_trace_is_written_as_its_reader_has_it(tmp_path):
     wanted = trace_cloud(TRACE, limit=7, durations="alibaba", shuffle=2, slowdown=0.9, delay_factor=2.0)
     assert load(file) == wanted
     assert wanted.data.throughput.default == 0.9
-    assert sorted(DRAWINGS) == ["eva-cloud"]
+    assert sorted(DRAWINGS) == ["aryl-loaning", "boa-renting", "eva-cloud", "eva-reconfiguration"]
 
 
 def test_jobs_of_table_7_in_the_simulator_with_a_method_in_the_place_of_full(tmp_path):
@@ -63,6 +63,12 @@ def test_jobs_of_table_7_in_the_simulator_with_a_method_in_the_place_of_full(tmp
         ({"trace": TRACE, "arrival_rate": 0.0}, "arrival_rate: must be a number > 0, got 0.0"),
         ({"jobs": 3, "tasks_per_job": 0}, "tasks_per_job: must be a number >= 1, got 0"),
         ({"jobs": 3, "multi_task": 0.5}, "--multi-task: only --trace takes it, got 0.5"),
+        ({"jobs": 3, "hash_order": 0}, "--hash-order: only --trace takes it, got 0"),
+        ({"trace": TRACE, "hash_order": 0}, "hash_order: goes with slowdown artifact-generator, got artifact"),
+        ({"trace": TRACE, "log_uniform": True}, "--log-uniform: --trace says it itself, got True"),
+        ({"trace": TRACE, "multi_gpu": -0.1}, r"multi_gpu: must be in \[0, 1\], got -0.1"),
+        ({"trace": TRACE, "multi_gpu": 0.5}, "multi_gpu: .*eva_200_jobs.csv has no job with 2 GPUs"),
+        ({"trace": TRACE, "multi_gpu": 1.0}, "multi_gpu: .*eva_200_jobs.csv has 181 jobs with one GPU, too few"),
         ({"trace": TRACE, "interference": "1.5"}, "slowdown.*: must be <= 1, got 1.5"),
         ({"trace": Path("nowhere.csv")}, "nowhere.csv: No such file or directory"),
     ],
@@ -79,6 +85,46 @@ def test_more_tasks_and_more_arrivals():
     assert [job.arrival_seconds for job in changed.jobs] == [job.arrival_seconds / 2 for job in plain.jobs]
     assert changed != trace_cloud(TRACE, multi_task=0.3, arrival_rate=2.0, seed=2).data
     assert {job.size for job in synthetic_cloud(20, 0, tasks_per_job=4).data.jobs} == {4}
+
+
+def test_durations_may_be_log_uniform():
+    """Half of them lie below the geometric mean of the shortest and the longest."""
+    hours = [job.duration_seconds / 3600 for job in synthetic_cloud(400, 0, hours=(0.5, 8), log_uniform=True).data.jobs]
+    assert 0.5 <= min(hours) < 0.6
+    assert 7 < max(hours) <= 8
+    assert 0.4 < sum(h < 2 for h in hours) / 400 < 0.6
+
+
+def test_some_jobs_get_the_size_of_jobs_with_several_gpus(tmp_path):
+    """Ten jobs with 2, 4 and 8 GPUs are added: five, four and one; they keep their times and their durations."""
+    lines = TRACE.read_text().splitlines()
+    columns = lines[0].split(",")
+    kinds = []
+    for gpus in (2, 4, 8):
+        row = dict(zip(columns, lines[1].split(","), strict=True))
+        row |= {"gpus": str(gpus), "workload_class": f"large[{gpus}]", "vcpus": str(8 * gpus), "ram_gb": "60"}
+        kinds.append(",".join(row[name] for name in columns))
+    trace = tmp_path / "more.csv"
+    trace.write_text("\n".join([*lines, *kinds]) + "\n")
+    plain, changed = trace_cloud(trace, limit=200).data, trace_cloud(trace, limit=200, multi_gpu=0.05, seed=1).data
+    gpus = {c.name: c.demand["default"]["gpu"] for c in changed.classes}
+    several = [gpus[name] for job in changed.jobs for name in job.tasks if gpus[name] > 1]
+    assert sorted(several) == [2] * 5 + [4] * 4 + [8]
+    assert [(j.arrival_seconds, j.duration_seconds) for j in changed.jobs] == [
+        (j.arrival_seconds, j.duration_seconds) for j in plain.jobs
+    ]
+
+
+def test_larger_sets_are_listed_in_an_order_by_seed():
+    one, other = (
+        trace_cloud(TRACE, slowdown="artifact-generator", hash_order=seed).data.larger_sets for seed in (0, 1)
+    )
+    assert one is not None
+    assert other is not None
+    assert one.listed != other.listed
+    assert sorted(one.listed) == sorted(one.named) == sorted(other.listed)
+    assert one.named == other.named
+    assert one.throughput == everything("artifact").throughput  # the products are of pairs that are not turned
 
 
 def test_pairs_of_the_generator_are_turned_and_no_others():

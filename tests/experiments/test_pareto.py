@@ -11,6 +11,7 @@ import pytest
 
 from experiments.boa.frontier_plot import write_plots
 from instances import save
+from instances.aryl import loaned_servers
 from instances.boa import figure_1, random_allocation
 from instances.eva import table_3
 from tests.commands import call, run
@@ -125,7 +126,7 @@ def test_another_problem_is_refused(tmp_path: Path):
     save(table_3(), tmp_path / "eva.json")
     done = call("pareto", tmp_path / "eva.json")
     assert done.returncode == 2
-    assert "problem: must be boa-allocation, got eva-packing" in done.stderr
+    assert "problem: must be boa-allocation or aryl-reclaim, got eva-packing" in done.stderr
 
 
 def test_solve_takes_every_method(small: Path):
@@ -145,3 +146,35 @@ def test_the_literal_model_is_written(small: Path, tmp_path: Path):
     refused = call("solve", tmp_path / "f.json", "--write-model", tmp_path / "f.lp", "--quiet")
     assert refused.returncode == 2
     assert not (tmp_path / "f.lp").exists()
+
+
+def test_the_front_of_a_reclaiming_is_proven_and_no_rule_is_before_it(tmp_path: Path):
+    path = tmp_path / "reclaim.json"
+    save(loaned_servers(40, 0.7, 0, 10, objective="lost-gpu-hours"), path)
+    done = call("pareto", path, "--format", "csv", "--quiet", "--out", tmp_path / "out")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert (tmp_path / "out" / "front.csv").read_text() == done.stdout
+    rows = list(csv.DictReader(io.StringIO(done.stdout)))
+    front = [(int(r["preempted_jobs"]), float(r["lost_gpu_hours"])) for r in rows if r["method"] == "exact"]
+    assert len(front) > 1
+    assert {r["proven"] for r in rows if r["method"] == "exact"} == {"True"}
+    assert front == sorted(front)
+    assert [hours for _, hours in front] == sorted((hours for _, hours in front), reverse=True)
+    rules = [(int(r["preempted_jobs"]), float(r["lost_gpu_hours"])) for r in rows if r["method"] != "exact"]
+    assert len(rules) == 5
+    assert all(any(jobs <= rule[0] and hours <= rule[1] for jobs, hours in front) for rule in rules)
+    lines = [json.loads(text) for text in call("pareto", path, "--format", "json", "--quiet").stdout.splitlines()]
+    assert [(line["preempted_jobs"], line["lost_gpu_hours"]) for line in lines[: len(front)]] == front
+    assert len(lines[0]["servers"]) == 10
+
+
+def test_a_front_without_gpu_hours_and_a_budget_for_servers_are_refused(tmp_path: Path):
+    path = tmp_path / "reclaim.json"
+    save(loaned_servers(20, 0.7, 0, 5), path)
+    done = call("pareto", path, "--quiet")
+    assert (done.returncode, done.stderr) == (
+        2,
+        "gapwise: data.jobs[0].gpu_hours: must be given for a Pareto front\n",
+    )
+    done = call("pareto", path, "--from", 3, "--quiet")
+    assert (done.returncode, done.stderr) == (2, "gapwise: --from: goes with boa-allocation, got aryl-reclaim\n")

@@ -17,6 +17,7 @@ def test_fcfs_beside_the_oracle():
     assert (fcfs.speed_up, fcfs.slowed, fcfs.worst, fcfs.lost) == (1, 0, 1, 0)
     assert oracle.speed_up == pytest.approx(1 + fcfs.jct_above, rel=0.5)
     assert oracle.speed_up > 1
+    assert oracle.geometric > 1 == fcfs.geometric
     for policy in ("sia-vc", "safe-ssf", "sia-perfect"):
         assert rows[policy].slowed == 0
         assert rows[policy].delay_above >= 0

@@ -198,4 +198,4 @@ def test_the_documented_trace_command_runs_on_a_trace_that_is_thin_at_first(tmp_
     del words[words.index("--start-day") : words.index("--start-day") + 2]
     run = simulate(*words)
     assert run.returncode == 2
-    assert "the pools with jobs in 14 days from day 0 on, got 4; the trace has jobs on days 0 to 43" in run.stderr
+    assert "no pool has at least 20 jobs in 14 days from day 0 on; the trace has jobs on days 0 to 43" in run.stderr

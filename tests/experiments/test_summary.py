@@ -9,9 +9,11 @@ import pytest
 from experiments.harness.gaps import Scored, false_references, score, summarise
 from experiments.harness.plan import methods_for
 from experiments.harness.run import Run
+from experiments.output.columns import measured
 from instances import Instance, Options, Reference, Result
 from instances.aryl import figure_5
 from instances.eva import table_3
+from instances.sia import five_jobs
 
 Said = tuple[str, str, float | None, float | None]
 
@@ -92,3 +94,31 @@ def test_a_reference_proves_an_optimum_that_no_run_has_found():
     assert not heuristic.proven
     (met,) = scored(("h", "feasible", 12.8, None), reference=Reference(objective=12.8, bound=12.8))
     assert (met.proven, met.bound_by) == (True, "the reference")
+
+
+def test_a_problem_with_a_measure_has_its_gaps_and_its_part_beside_those_of_the_objective():
+    """Five jobs of slots of a minute: an optimum of 3 slots of delay, and 6 of FCFS."""
+    base = five_jobs()
+    work = sum(job.duration for job in base.data.jobs)
+    exact, fcfs = scored(("exact", "optimal", 3.0, 3.0), ("fcfs", "feasible", 6.0, None), base=base)
+    assert (fcfs.gap_to_optimum, fcfs.part, fcfs.best_part) == pytest.approx((1.0, 6 / 5, 3 / 5))
+    assert fcfs.measure_gap_to_optimum == pytest.approx(3 / (3 + work))
+    assert exact.measure_gap_to_optimum == 0
+    (row,) = summarise([fcfs])
+    heading, *others = [column.heading for column in measured([row])]
+    assert heading == "gap in mean JCT: mean"
+    assert "delay a job, min" in others
+    assert [column.show(row) for column in measured([row])][5:7] == ["1.2", "0.6"]
+
+
+def test_a_measure_s_gap_to_the_bound_is_smaller_than_that_of_its_part():
+    (exact,) = scored(("exact", "feasible", 6.0, 3.0), base=five_jobs())
+    work = sum(job.duration for job in five_jobs().data.jobs)
+    assert exact.gap_to_bound == 0.5
+    assert exact.measure_gap_to_bound == pytest.approx(3 / (6 + work))
+
+
+def test_with_a_weight_of_fairness_the_objective_is_no_part_of_a_measure():
+    fair = Instance.of(five_jobs().data.model_copy(update={"fairness_weight": 1.0}), "fair")
+    (exact,) = scored(("exact", "optimal", 9.0, 9.0), base=fair)
+    assert (exact.measure_gap_to_optimum, exact.part) == (None, None)

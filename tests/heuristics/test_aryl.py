@@ -8,10 +8,14 @@ import pytest
 
 from heuristics.aryl import (
     afs,
-    best_fit_decreasing,
+    afs_gpus,
+    afs_shorter,
     equal_split,
+    equal_split_sjf,
     favour,
+    fifo,
     gandiva,
+    gandiva_sjf,
     reclaim_gpu_fraction,
     reclaim_greedy,
     reclaim_literal_order,
@@ -24,10 +28,7 @@ from instances import InputError, Options
 from instances.aryl import (
     ArylElastic,
     ArylReclaim,
-    Cluster,
     ElasticJob,
-    PlacedJob,
-    check_placement,
     elastic_jobs,
     figure_5,
     loaned_servers,
@@ -100,6 +101,39 @@ def test_every_rule_is_feasible_on_random_jobs(method, loss: float, objective):
         assert (result.status, result.violations) == ("feasible", ())
 
 
+def first_workers(method, *jobs: tuple[str, int, int, int, float], capacity: int) -> dict[str, int]:
+    """What a rule gives at time 0 to jobs (name, least and most workers, GPUs of a worker, minimum running time)."""
+    made = tuple(
+        ElasticJob(id=i, min_workers=a, max_workers=b, gpus_per_worker=d, min_running_time=t) for i, a, b, d, t in jobs
+    )
+    data = ArylElastic(capacity_gpus=capacity, jobs=made, objective="mean-jct")
+    return method(data).solution["intervals"][0]["workers"]
+
+
+def test_ties_of_afs_go_to_the_first_job_of_the_file_or_to_the_shorter_one():
+    jobs = ("long", 2, 4, 1, 9.0), ("short", 2, 4, 1, 1.0)
+    assert first_workers(afs, *jobs, capacity=6) == {"long": 4, "short": 2}
+    assert first_workers(afs_shorter, *jobs, capacity=6) == {"long": 2, "short": 4}
+
+
+def test_in_gpus_all_jobs_gain_alike_and_relative_to_the_base_demand_the_smaller_base_gains_more():
+    jobs = ("wide", 3, 5, 1, 1.0), ("narrow", 1, 3, 2, 1.0)
+    assert first_workers(afs, *jobs, capacity=7) == {"wide": 3, "narrow": 2}
+    assert first_workers(afs_gpus, *jobs, capacity=7) == {"wide": 5, "narrow": 1}
+
+
+def test_by_fifo_nobody_overtakes_a_job_that_does_not_fit():
+    jobs = ("first", 3, 4, 1, 9.0), ("wide", 6, 6, 1, 5.0), ("small", 1, 4, 1, 1.0)
+    assert first_workers(fifo, *jobs, capacity=8) == {"first": 3}
+    for by_fifo, by_sjf in ((gandiva, gandiva_sjf), (equal_split, equal_split_sjf)):
+        assert "small" not in first_workers(by_fifo, *jobs, capacity=8)
+        assert "small" in first_workers(by_sjf, *jobs, capacity=8)
+
+
+def test_fifo_gives_base_demands_alone():
+    assert fifo(table_2("jct-reduction").data).solution == {"workers": {"A": 2, "B": 2}}
+
+
 def test_favour_needs_every_job():
     with pytest.raises(InputError, match="order: must name every job once"):
         favour(table_2().data, order="A")
@@ -144,21 +178,3 @@ def test_random_is_seeded():
     data = loaned_servers(60, 0.5, 0, 20).data
     assert reclaim_random(data, Options(seed=3)).solution == reclaim_random(data, Options(seed=3)).solution
     assert reclaim_random(data, Options(seed=3)).solution != reclaim_random(data, Options(seed=4)).solution
-
-
-def test_best_fit_decreasing_fills_the_tightest_server():
-    jobs = (
-        PlacedJob(id="small", base_workers=2, gpus_per_worker=2),
-        PlacedJob(id="large", base_workers=1, gpus_per_worker=5),
-        PlacedJob(id="medium", base_workers=1, gpus_per_worker=4),
-        PlacedJob(id="elastic", base_workers=1, flexible_workers=2, gpus_per_worker=3, elastic=True),
-    )
-    cluster = Cluster(gpus_per_server=8, jobs=jobs)
-    servers = best_fit_decreasing(cluster)
-    assert check_placement(cluster, servers) == ()
-    assert [(s.part, s.workers) for s in servers] == [
-        ("inelastic", {"large": 1, "small": 1}),
-        ("inelastic", {"medium": 1, "small": 1}),
-        ("base", {"elastic": 1}),
-        ("flexible", {"elastic": 2}),
-    ]

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import math
 from typing import ClassVar
 
 import pytest
 
 from heuristics import sia
 from heuristics.sia import ONLINE, Fcfs, Perfect, ShortestFirst, Sia, SlidingMaximum, replay, windows_in_slots
+from heuristics.sia.predictors import Coins
 from instances import Options
 from instances.sia import Job, Pool, SiaOracle, five_jobs, synthetic
-from instances.sia.online import Start
+from instances.sia.online import Start, View
 
 
 def starts(result):
@@ -117,10 +119,37 @@ def test_perfect_counts_what_comes_within_the_window():
 def test_sliding_maximum_is_the_most_of_the_recent_windows():
     data = one_pool((0, 1, 1), (1, 1, 2), (7, 1, 1))
     predictor = SlidingMaximum()
-    predictor.observe(8, data.jobs)
+    predictor.observe(View(0, 2, {"p": 2}, {"p": 0}, {}, {}))
+    predictor.observe(View(8, 2, {"p": 2}, {"p": 0}, {}, {}, arrived=data.jobs))
     assert predictor.new_load("p", 8, 4) == 2
-    assert predictor.new_load("p", 8, 9) == 4
-    assert predictor.new_load("elsewhere", 8, 9) == 0
+    assert predictor.new_load("p", 8, 8) == 3
+    assert predictor.new_load("elsewhere", 8, 8) == 0
+    assert SlidingMaximum(recent=1).new_load("p", 8, 4) == math.inf
+
+
+def test_a_pool_of_which_no_whole_window_was_seen_is_taken_to_need_all_it_owns():
+    predictor = SlidingMaximum()
+    predictor.observe(View(3, 2, {"p": 2}, {"p": 0}, {}, {}))
+    assert predictor.new_load("p", 6, 4) == math.inf
+    assert predictor.new_load("p", 7, 4) == 0
+
+
+def test_fewer_recent_windows_forget_sooner():
+    data = one_pool((0, 1, 2), (21, 1, 1))
+    found = {}
+    for recent in (1, 5):
+        predictor = SlidingMaximum(recent=recent)
+        predictor.observe(View(0, 2, {"p": 2}, {"p": 0}, {}, {}, arrived=data.jobs[:1]))
+        predictor.observe(View(24, 2, {"p": 2}, {"p": 0}, {}, {}, arrived=data.jobs[1:]))
+        found[recent] = predictor.new_load("p", 24, 5)
+    assert found == {1: 1, 5: 2}
+
+
+def test_a_coin_is_tossed_once_for_a_pool_a_window_and_a_tick():
+    coins = Coins(seed=3, every=5)
+    first = [coins.will_arrive("p", now, 60) for now in (0, 1, 4)]
+    assert len(set(first)) == 1
+    assert len({coins.will_arrive("p", now, 60) for now in range(0, 200, 5)}) == 2
 
 
 def test_windows_round_up_to_slots():
@@ -177,9 +206,11 @@ def wide():
     return SiaOracle(slot_minutes=1.0, pools=(Pool(name="a", gpus=2), Pool(name="b", gpus=4)), jobs=jobs)
 
 
-@pytest.mark.parametrize("name", ["sia-perfect", "sia-sliding", "sia-random-load"])
-def test_a_job_wider_than_its_pool_wakes_no_policy_for_ever(name):
-    with pytest.raises(RuntimeError, match="job w is left waiting by policy Sia at 11: nothing runs and nothing is"):
+@pytest.mark.parametrize(("name", "when"), [("sia-perfect", 11), ("sia-sliding", 16), ("sia-random-load", 11)])
+def test_a_job_wider_than_its_pool_wakes_no_policy_for_ever(name, when):
+    """The first window has to pass before `sia-sliding` lends anything to the job behind it."""
+    line = f"job w is left waiting by policy Sia at {when}: nothing runs and nothing is"
+    with pytest.raises(RuntimeError, match=line):
         replay(wide(), ONLINE[name](wide(), 0))
 
 
@@ -189,3 +220,12 @@ def test_a_job_wider_than_its_pool_wakes_no_policy_for_ever(name):
 def test_pools_of_a_billion_gpus_and_jobs_of_a_billion_slots_take_no_memory(method):
     data = one_pool((0, 10**9, 10**9 - 1), (5, 10**9, 10**9), gpus=10**9)
     assert starts(method(data)) == [0, 10**9]
+
+
+def test_a_candidate_apart_from_pending_load_borrows_what_was_kept_for_itself():
+    """a's second job needs two GPUs: one is left of a's own and one of b's. Figure 8 keeps a's for that very job."""
+    pools = (Pool(name="a", gpus=3), Pool(name="b", gpus=1))
+    jobs = tuple(Job(id=f"j{s}", pool="a", submit=s, duration=d, gpus=2) for s, d in ((0, 9), (1, 2)))
+    data = SiaOracle(slot_minutes=1.0, pools=pools, jobs=jobs)
+    plain, apart = (replay(data, Sia(Perfect(data.jobs), (5,), apart=apart)) for apart in (False, True))
+    assert (plain["j1"], apart["j1"]) == (9, 1)

@@ -10,14 +10,12 @@ import pytest
 from instances import InputError, MalformedSolution, check, load, save
 from instances.aryl import (
     ArylElastic,
-    Cluster,
     ElasticJob,
-    PlacedJob,
-    Server,
-    check_placement,
     elastic_jobs,
     figure_5,
+    five_servers,
     loaned_servers,
+    placement_moment,
     spread_jobs,
     table_2,
     table_4,
@@ -165,6 +163,24 @@ def test_flexible_workers_are_released_without_preemption():
     assert check(data, {"servers": ["s"]}).objective == 1
 
 
+def needing(**changes: object) -> dict:
+    """A job on two servers that goes on with two of its four workers."""
+    job = {"id": "a", "servers": ["s"], "flexible_servers": ["t"], "workers": {"s": 1, "t": 3}, "min_workers": 2}
+    return {"servers": ["s", "t"], "reclaim": 1, "jobs": [job | {"gpu_hours": 2.5} | changes]}
+
+
+def test_a_job_that_says_how_many_workers_it_needs_goes_on_with_them_whichever_they_are():
+    data = parse({"gapwise": 1, "problem": "aryl-reclaim", "name": "x", "data": needing()}).data
+    assert check(data, {"servers": ["s"]}).objective == 0
+    assert check(data, {"servers": ["t"]}).objective == 1
+    lost = parse(
+        {"gapwise": 1, "problem": "aryl-reclaim", "name": "x", "data": needing() | {"objective": "lost-gpu-hours"}}
+    ).data
+    assert check(lost, {"servers": ["s"]}).objective == 0
+    assert check(lost, {"servers": ["t"]}).objective == 2.5
+    assert (lost.unit, data.unit) == ("GPU-hours", "preempted jobs")
+
+
 def test_imperfect_scaling_costs_a_tenth_for_each_step_beyond_the_midpoint():
     job = ElasticJob(id="a", min_workers=2, max_workers=6, gpus_per_worker=1, min_running_time=10.0)
     data = ArylElastic(capacity_gpus=8, jobs=(job,), objective="mean-jct", scaling_loss=0.1)
@@ -177,7 +193,39 @@ def elastic(**changes: object) -> dict:
     return {"capacity_gpus": 8, "objective": "mean-jct", "jobs": [job | changes]}
 
 
+def placed(**changes: object) -> dict:
+    """A job and a server in use."""
+    server = {"id": "s", "kind": "loaned", "gpus": 8, "free_gpus": 4}
+    job = {"id": "a", "gpus_per_worker": 2, "base_workers": 1, "flexible_workers": 1, "elastic": True}
+    return {"servers": [server], "jobs": [job | changes]}
+
+
 BAD = [
+    (
+        "aryl-placement",
+        placed(elastic=False),
+        "data.jobs[0].flexible_workers: must be 0 for a job that is not elastic, got 1",
+    ),
+    (
+        "aryl-placement",
+        placed(base_workers=0, flexible_workers=0),
+        "data.jobs[0].base_workers: must be >= 1 where there are no flexible workers, got 0",
+    ),
+    (
+        "aryl-placement",
+        placed(heterogeneous=True),
+        "data.jobs[0].kinds: must be both kinds for a heterogeneous job, got ['training']",
+    ),
+    (
+        "aryl-placement",
+        placed() | {"servers": [{"id": "s", "kind": "training", "gpus": 8, "free_gpus": 9}]},
+        "data.servers[0].free_gpus: must be <= gpus, 8, got 9",
+    ),
+    (
+        "aryl-placement",
+        placed() | {"servers": [{"id": "s", "kind": "loaned", "gpus": 8, "free_gpus": 8, "group": "base"}]},
+        'data.servers[0].group: must not be given but for a loaned server in use, got "base"',
+    ),
     ("aryl-elastic", elastic(min_workers=7), "data.jobs[0].max_workers: must be >= min_workers, 7, got 6"),
     ("aryl-elastic", elastic(min_running_time=0), "data.jobs[0].min_running_time: must be > 0, got 0"),
     ("aryl-elastic", elastic(min_running_time=-3), "data.jobs[0].min_running_time: must be > 0, got -3"),
@@ -214,6 +262,33 @@ BAD = [
         'data.jobs[0].flexible_servers[1]: must not be a server of its base workers, got "s"',
     ),
     (
+        "aryl-reclaim",
+        needing(min_workers=None),
+        "data.jobs[0].min_workers: must be given, for workers and min_workers go together",
+    ),
+    (
+        "aryl-reclaim",
+        needing(workers=None),
+        "data.jobs[0].workers: must be given, for workers and min_workers go together",
+    ),
+    (
+        "aryl-reclaim",
+        needing(workers={"s": 4}),
+        "data.jobs[0].workers: must name the 2 servers that the job is on, and no other, got ['s']",
+    ),
+    (
+        "aryl-reclaim",
+        needing(min_workers=5),
+        "data.jobs[0].min_workers: must be <= 4, the workers on all servers, got 5",
+    ),
+    ("aryl-reclaim", needing(workers={"s": 0, "t": 3}), "data.jobs[0].workers.s: must be >= 1, got 0"),
+    (
+        "aryl-reclaim",
+        needing(gpu_hours=None) | {"objective": "lost-gpu-hours"},
+        "data.jobs[0].gpu_hours: must be given where the objective is lost-gpu-hours",
+    ),
+    ("aryl-reclaim", needing(gpu_hours=-1), "data.jobs[0].gpu_hours: must be >= 0, got -1"),
+    (
         "aryl-elastic",
         elastic() | {"capacity_gpus": 1e-9},
         "data.jobs[0].min_workers: base demand of 2 GPUs must be at most capacity_gpus, got 1e-09",
@@ -240,7 +315,10 @@ def test_bad_input_is_one_clear_line(tmp_path: Path, problem: str, data: dict, l
         elastic_jobs(20, 3, scaling_loss=0.1),
         elastic_jobs(5, 3, objective="mean-jct"),
         loaned_servers(40, 0.5, 1, 10, flexible_servers=5),
+        loaned_servers(40, 0.5, 1, 10, flexible_servers=5, elastic_share=0.4, objective="lost-gpu-hours"),
         spread_jobs(20, 20, 1, 5),
+        five_servers(),
+        placement_moment(5, 4, 1),
     ],
     ids=lambda instance: instance.name,
 )
@@ -266,26 +344,24 @@ def test_generators_are_deterministic_and_the_knob_fragments():
     assert sum(held.values()) >= 0.93 * 60 * 8
 
 
-@pytest.mark.parametrize("call", [lambda: elastic_jobs(0, 1), lambda: loaned_servers(10, 1.5, 1, 2)])
+def test_what_jobs_need_and_lose_is_drawn_beside_the_placement():
+    plain = loaned_servers(60, 0.5, 7, 5).data
+    data = loaned_servers(60, 0.5, 7, 5, elastic_share=0.5, objective="lost-gpu-hours").data
+    for job, before in zip(data.jobs, plain.jobs, strict=True):
+        assert {*job.servers, *job.flexible_servers} == {*before.servers} == {*(job.workers or {})}
+    share = sum((job.min_workers or 0) < sum((job.workers or {}).values()) for job in data.jobs) / len(data.jobs)
+    assert 0.2 < share < 0.5  # those of one worker do not scale
+    assert sum(job.gpu_hours or 0 for job in data.jobs) > 0
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda: elastic_jobs(0, 1),
+        lambda: loaned_servers(10, 1.5, 1, 2),
+        lambda: loaned_servers(10, 0.5, 1, 2, elastic_share=-1),
+    ],
+)
 def test_generators_refuse_nonsense(call):
     with pytest.raises(ValueError, match="must be"):
         call()
-
-
-def test_the_placement_checker_finds_what_is_broken():
-    jobs = (
-        PlacedJob(id="a", base_workers=2, gpus_per_worker=4),
-        PlacedJob(id="b", base_workers=1, flexible_workers=1, gpus_per_worker=4, elastic=True),
-    )
-    cluster = Cluster(jobs=jobs)
-    good = [
-        Server(part="inelastic", workers={"a": 2}),
-        Server(part="base", workers={"b": 1}),
-        Server(part="flexible", workers={"b": 1}),
-    ]
-    assert check_placement(cluster, good) == ()
-    assert check_placement(cluster, good[:2]) == ("job b has 0 flexible workers, not 1",)
-    crowded = [Server(part="inelastic", workers={"a": 3}), *good[1:]]
-    assert "server 0 holds 12 GPUs of 8" in check_placement(cluster, crowded)
-    with pytest.raises(MalformedSolution):
-        check_placement(cluster, [Server(part="base", workers={"z": 1})])

@@ -22,7 +22,7 @@ PLAN = believed(CLASSES, 9.0, 16)
 
 
 def view(*jobs: JobState, plan=PLAN) -> View:
-    nodes = {"n0": NodeState("n0", 0, 1), "n1": NodeState("n1", 500, 4)}
+    nodes = {"n0": NodeState("n0", 0), "n1": NodeState("n1", 500)}
     return View(now=400, gpus_per_node=4, jobs={job.id: job for job in jobs}, nodes=nodes, believed=plan)
 
 

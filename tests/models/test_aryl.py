@@ -14,16 +14,13 @@ import pytest
 
 from experiments.harness.apply import apply
 from experiments.papers import METHODS
-from heuristics.aryl import afs, best_fit_decreasing, equal_split, gandiva, reclaim_greedy, two_phase
+from heuristics.aryl import afs, equal_split, gandiva, reclaim_greedy, two_phase
 from instances import InputError, Instance, Options, Stopwatch, check
 from instances.aryl import (
     ArylElastic,
     ArylReclaim,
-    Cluster,
     ElasticJob,
     LoanedJob,
-    PlacedJob,
-    check_placement,
     elastic_jobs,
     figure_5,
     loaned_servers,
@@ -33,7 +30,7 @@ from instances.aryl import (
 )
 from instances.aryl.arrays import ElasticArrays
 from instances.aryl.schedule import replay
-from models.aryl import build_elastic, build_reclaim, exact, literal, place_workers
+from models.aryl import build_elastic, build_reclaim, exact, literal
 from models.aryl.annealing import anneal_jobs, anneal_union, greedy_union
 from models.aryl.event_intervals import EventIntervals
 from models.aryl.knapsack import knapsack_items, linear_bound
@@ -225,53 +222,6 @@ def test_annealing_is_seeded_and_never_worse_than_its_start():
     fewer = anneal_jobs(groups.jobs, groups.count.tolist(), groups.n_jobs, hit, 10, 5, moves)
     assert len(fewer) <= len(hit)
     assert sum(fewer.issuperset(jobs) for jobs in sets) >= 10
-
-
-@pytest.mark.parametrize("seed", range(8))
-def test_placement_by_enumeration(seed: int):
-    rng = random.Random(seed)
-    jobs = tuple(
-        PlacedJob(
-            id=f"j{i}",
-            base_workers=rng.randint(1, 2),
-            flexible_workers=rng.randint(0, 2) if (elastic := rng.random() < 0.5) else 0,
-            gpus_per_worker=rng.randint(1, 6),
-            elastic=elastic,
-        )
-        for i in range(4)
-    )
-    cluster = Cluster(gpus_per_server=8, jobs=jobs)
-    placement = place_workers(cluster)
-    assert placement.optimal
-    assert check_placement(cluster, placement.servers) == ()
-    heuristic = best_fit_decreasing(cluster)
-    assert check_placement(cluster, heuristic) == ()
-    assert len(placement.servers) <= len(heuristic)
-    wanted = 0
-    for part in ("inelastic", "base", "flexible"):
-        sizes = [job.gpus_per_worker for job in jobs for _ in range(job.workers().get(part, 0))]
-        wanted += fewest_bins(sorted(sizes, reverse=True), 8)
-    assert len(placement.servers) == wanted
-
-
-def fewest_bins(sizes: list[int], capacity: int) -> int:
-    """The least number of bins by trying every bin for every item."""
-    best = len(sizes)
-
-    def place(i: int, bins: list[int]) -> None:
-        nonlocal best
-        if len(bins) >= best:
-            return
-        if i == len(sizes):
-            best = len(bins)
-            return
-        for b in range(len(bins)):
-            if bins[b] + sizes[i] <= capacity:
-                place(i + 1, [*bins[:b], bins[b] + sizes[i], *bins[b + 1 :]])
-        place(i + 1, [*bins, sizes[i]])
-
-    place(0, [])
-    return best
 
 
 def test_many_jobs_get_a_list_schedule_and_a_bound_in_closed_form():

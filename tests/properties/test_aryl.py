@@ -10,8 +10,13 @@ from hypothesis import strategies as st
 
 from heuristics.aryl import (
     afs,
+    afs_gpus,
+    afs_shorter,
     equal_split,
+    equal_split_sjf,
+    fifo,
     gandiva,
+    gandiva_sjf,
     reclaim_gpu_fraction,
     reclaim_greedy,
     reclaim_literal_order,
@@ -22,7 +27,7 @@ from instances.aryl import ArylElastic, ArylReclaim
 from models.aryl import exact, literal
 from tests.aryl_cases import best_mean_jct, best_reduction, elastic, fewest_preemptions, reclaims
 
-RULES = (two_phase, afs, gandiva, equal_split)
+RULES = (two_phase, fifo, afs, afs_gpus, afs_shorter, gandiva, gandiva_sjf, equal_split, equal_split_sjf)
 ORDERS = (reclaim_greedy, reclaim_literal_order, reclaim_gpu_fraction, reclaim_scf)
 
 

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from hypothesis import HealthCheck, assume, given, settings
+from hypothesis import strategies as st
 
 from experiments.simulator import simulate
 from experiments.simulator.sia import PoolsWorld, Scripted
 from heuristics import sia
-from heuristics.sia import ONLINE, replay
+from heuristics.sia import ONLINE, Perfect, Sia, replay
 from models.sia import exact, literal
 from tests.sia_cases import best_delay, oracles, schedules
 
@@ -18,7 +19,7 @@ slow = settings(suppress_health_check=list(HealthCheck))
 @given(oracles(most_jobs=12, late=12))
 def test_theorem_1(data):
     """No job is later than without sharing, whatever the workload: 1,000 random instances."""
-    for method in (sia.sia_vc, sia.safe_ssf, sia.sia_perfect):
+    for method in (sia.sia_vc, sia.safe_ssf, sia.sia_perfect, sia.sia_fine):
         assert method(data).status == "feasible"
 
 
@@ -63,3 +64,10 @@ def test_a_schedule_replayed_has_the_objective_to_the_slot(data):
     world = PoolsWorld.of(data)
     simulate(world, Scripted(result.solution["starts"]))
     assert world.jobs_table()["delay"].sum() == result.objective
+
+
+@settings(slow, max_examples=300)
+@given(oracles(most_jobs=12, late=12), st.sets(st.integers(1, 9), min_size=1), st.booleans())
+def test_perfect_predictions_slow_nobody_down_over_any_windows(data, windows, apart):
+    found = replay(data, Sia(Perfect(data.jobs), sorted(windows), apart=apart))
+    assert all(found[job.id] <= cutoff for job, cutoff in zip(data.jobs, data.cutoffs, strict=True))

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping, Sequence
 from enum import IntEnum
 
 import numpy as np
 
 from experiments.simulator.kernel import Event, Time
-from instances.eva import EvaCloud, TaskClass
+from instances.eva import EvaCloud, TaskClass, Throughput
+from instances.eva.cloud_work import work_seconds
 from instances.eva.learned import Observation
 
 ROUNDING = 1e-9  # Work is a float: a second that is so little too short for what is left is long enough.
@@ -131,15 +133,20 @@ class CloudInstance:
 
 
 class TrueThroughput:
-    """How workloads slow each other down: a task runs at the product over the others (section 4.3)."""
+    """How workloads slow each other down: a task runs at the product over the others (section 4.3).
+
+    With `larger_sets` that is so of two tasks, and what is said there of more.
+    """
 
     def __init__(self, data: EvaCloud) -> None:
         names = sorted({c.workload for c in data.classes})
         place = {name: i for i, name in enumerate(names)}
-        pair = np.full((len(names), len(names)), data.throughput.default)
-        for name, beside, value in data.throughput.pairwise:
-            pair[place[name], place[beside]] = value
-        self._pair: list[list[float]] = pair.tolist()
+        larger = data.larger_sets
+        self._pair = _pairs(data.throughput, place)
+        self._larger = self._pair if larger is None else _pairs(larger.throughput, place)
+        self._most = 0 if larger is None else larger.most_tasks
+        self._listed = {} if larger is None else {place[name]: i for i, name in enumerate(larger.listed)}
+        self._named = {} if larger is None else {place[name]: i for i, name in enumerate(larger.named)}
         self._workload = [place[c.workload] for c in data.classes]
         self._known: dict[tuple[int, ...], dict[int, float]] = {}
 
@@ -151,15 +158,37 @@ class TrueThroughput:
         together = tuple(sorted(workloads))
         rates = self._known.get(together)
         if rates is None:
-            rates = {}
-            for i, workload in enumerate(together):
-                rate, row = 1.0, self._pair[workload]
-                for j, other in enumerate(together):
-                    if j != i:
-                        rate *= row[other]
-                rates[workload] = rate
-            self._known[together] = rates
+            rates = self._known[together] = self._rates(together)
         return [rates[workload] for workload in workloads]
+
+    def _rates(self, together: tuple[int, ...]) -> dict[int, float]:
+        """The throughput of each workload where these share an instance."""
+        if not 3 <= len(together) <= self._most:
+            return dict(zip(together, _products(together, self._pair), strict=True))
+        listed = sorted(together, key=self._listed.__getitem__)
+        named = sorted(together, key=self._named.__getitem__)
+        return dict(zip(named, _products(listed, self._larger), strict=True))
+
+
+def _pairs(throughput: Throughput, place: Mapping[str, int]) -> list[list[float]]:
+    """Throughput of each workload beside each, by their places."""
+    pair = np.full((len(place), len(place)), throughput.default)
+    for name, beside, value in throughput.pairwise:
+        pair[place[name], place[beside]] = value
+    found: list[list[float]] = pair.tolist()
+    return found
+
+
+def _products(workloads: Sequence[int], pair: list[list[float]]) -> list[float]:
+    """For each workload the product over the others."""
+    found = []
+    for i, workload in enumerate(workloads):
+        rate, row = 1.0, pair[workload]
+        for j, other in enumerate(workloads):
+            if j != i:
+                rate *= row[other]
+        found.append(rate)
+    return found
 
 
 def jobs_of(data: EvaCloud) -> list[CloudJobState]:
@@ -168,8 +197,7 @@ def jobs_of(data: EvaCloud) -> list[CloudJobState]:
     found: list[CloudJobState] = []
     for job in sorted(data.jobs, key=lambda job: job.arrival_seconds):
         classes = [data.classes[places[name]] for name, k in job.tasks.items() for _ in range(k)]
-        speed = classes[0].iterations_per_second
-        work = job.duration_seconds if speed is None else int(job.duration_seconds * speed) / speed
+        work = work_seconds(job, classes[0])
         init = whole(max(c.init_seconds for c in classes))
         state = CloudJobState(len(found), job.id, whole(job.arrival_seconds), job.duration_seconds, work, init)
         state.tasks = [CloudTask(f"{job.id}/{i}", state, c, places[c.name]) for i, c in enumerate(classes)]

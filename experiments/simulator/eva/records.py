@@ -91,6 +91,11 @@ class CloudRecords:
         """One row a round: seconds, instances that are billed, tasks that are launched, jobs not wholly launched."""
         return pd.DataFrame(self.timeline, columns=["time", "instances", "tasks", "waiting"])
 
+    def lives_table(self) -> pd.DataFrame:
+        """One row an instance in the order in which they ended: its type, and seconds for which it was billed."""
+        rows = [(self._data.instance_types[kind].name, seconds) for kind, seconds in self._lives]
+        return pd.DataFrame(rows, columns=["type", "seconds"])
+
     def totals(self) -> dict[str, Any]:
         """What the world is about: the bill, and what it was for."""
         self._integrate()

@@ -54,7 +54,9 @@ class CloudWorld:
             self._refresh()
         if cloud.stale:
             self._observe()
-        self._learned.note(self._observed[name] for name in cloud.instances if name in self._observed)
+            self._learned.note(self._observed[name] for name in cloud.instances if name in self._observed)
+        else:
+            self._learned.note_again()
         return View(
             now=cloud.now,
             resources=self.data.resources,
@@ -104,6 +106,10 @@ class CloudWorld:
     def timeline_table(self) -> pd.DataFrame:
         """One row a round, see `CloudRecords.timeline_table`."""
         return self.cloud.records.timeline_table()
+
+    def lives_table(self) -> pd.DataFrame:
+        """One row a rented instance, see `CloudRecords.lives_table`."""
+        return self.cloud.records.lives_table()
 
     def totals(self) -> dict[str, Any]:
         """The bill, and what it was for, see `CloudRecords.totals`."""

@@ -6,11 +6,12 @@ Best points are closed forms on formulas, and on tables the slopes of the segmen
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 
 from instances import InputError
-from instances.arrays import FloatArray, IntArray
+from instances.arrays import BoolArray, FloatArray, IntArray
 from instances.boa.speedup import amdahl_time, power_time
 from models.boa.convex.curves import AMDAHL, POWER, TABLE, Curves
 
@@ -60,6 +61,7 @@ class ConvexDual:
             slope = gain / loss
         slope[(loss <= 0) & (gain > 0)] = np.inf
         slope[gain <= 0] = 0.0
+        _keep_to_hull(slope, z, c.on_hull)
         self._slope = slope
         self._z = z
         self._worth = worth[table]
@@ -169,3 +171,16 @@ class Mix:
     def time(self) -> float:
         """Mean completion time, hours."""
         return self.share * self.dear.time + (1 - self.share) * self.cheap.time
+
+
+def _keep_to_hull(slope: FloatArray, z: FloatArray, on_hull: BoolArray) -> None:
+    """Give all steps (K - 1, rows) between two widths that can be run at the slope of the line through these.
+
+    Rounding alone would tell them apart, and the best point would be a width in between.
+    """
+    for row in np.flatnonzero(~on_hull.all(axis=1)):
+        corners = np.flatnonzero(on_hull[row])
+        for a, b in pairwise(corners):
+            gain, loss = z[a, row] - z[b, row], z[b, row] * (b + 1) - z[a, row] * (a + 1)
+            slope[a:b, row] = 0.0 if gain <= 0 else np.inf if loss <= 0 else gain / loss
+        slope[corners[-1] :, row] = 0.0

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from instances import InputError
-from instances.arrays import FloatArray, IntArray
+from instances.arrays import BoolArray, FloatArray, IntArray
 from instances.boa import BoaAllocation, shares
 from instances.boa.arrays import MOST_CELLS
 from instances.boa.speedup import amdahl_time, power_time
@@ -30,6 +30,8 @@ class Curves:
     - `parameter` (N,): Amdahl's p, the exponent, or the row of the table.
     - `last` (N,): the widest run, GPUs.
     - `speed` (rows, K): tables on 1 ... K GPUs, level past the end of each.
+    - `on_hull` (rows, K): where the speeds may be run at: everywhere but where a table is read as measured, and its
+      hull is above what was measured.
     - `types`: H.
     - `whole`: whether only whole widths count.
     """
@@ -40,6 +42,7 @@ class Curves:
     parameter: FloatArray
     last: FloatArray
     speed: FloatArray
+    on_hull: BoolArray
     types: int
     whole: bool = False
 
@@ -71,6 +74,7 @@ def curves(data: BoaAllocation, tabulated: int | None = None) -> Curves:
     value, price, kind, parameter, last = [], [], [], [], []
     row_of: dict[Hashable, int] = {}
     rows: list[FloatArray] = []
+    on_hull: list[BoolArray] = []
     end = min(tabulated or 1, data.max_width or tabulated or 1)
     for c, share in zip(data.classes, shares(data), strict=True):
         for epoch in c.epochs:
@@ -88,10 +92,13 @@ def curves(data: BoaAllocation, tabulated: int | None = None) -> Curves:
                     row = row_of.setdefault(hull, len(rows))
                     if row == len(rows):
                         rows.append(hull.speedup)
+                        raw = curve.table.raw(data.max_width)
+                        on_hull.append(raw >= hull.speedup if data.measured else np.ones(len(raw), dtype=bool))
                 else:
                     row = row_of.setdefault((curve.amdahl, curve.power), len(rows))
                     if row == len(rows):
                         rows.append(curve.at(np.arange(1.0, end + 1)))
+                        on_hull.append(np.ones(end, dtype=bool))
                 kind.append(TABLE)
                 parameter.append(row)
                 last.append(len(rows[row]))
@@ -102,6 +109,7 @@ def curves(data: BoaAllocation, tabulated: int | None = None) -> Curves:
             f"limit of {MOST_CELLS:,} together"
         )
     speed = np.array([np.pad(row, (0, length - len(row)), mode="edge") for row in rows]).reshape(-1, length)
+    touched = np.array([np.pad(row, (0, length - len(row)), constant_values=False) for row in on_hull])
     return Curves(
         np.array(value),
         np.array(price),
@@ -109,6 +117,7 @@ def curves(data: BoaAllocation, tabulated: int | None = None) -> Curves:
         np.array(parameter, dtype=float),
         np.array(last, dtype=float),
         speed,
+        touched.reshape(-1, length),
         len(data.gpu_types),
         whole=data.widths == "integer",
     )

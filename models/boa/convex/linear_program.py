@@ -87,7 +87,7 @@ def _program(data: BoaAllocation, last: int) -> _Program:
     epochs = sparse.kron(sparse.eye_array(c.epochs), np.ones((1, c.types * z.shape[1])))
     cost, scale = (c.price[:, None] * z * width).ravel() / data.budget, float((c.value * z.min(1)).max())
     time = (c.value[:, None] * z).ravel() / scale
-    valid = (width <= c.last[:, None]).ravel() & (cost <= LARGEST) & (time <= LARGEST)
+    valid = (width <= c.last[:, None]).ravel() & (cost <= LARGEST) & (time <= LARGEST) & c.on_hull[c.rows()].ravel()
     model = LinearModel(
         cost=np.where(valid, time, 0.0),
         matrix=sparse.vstack([np.where(valid, cost, 0.0).reshape(1, z.size), epochs]).tocsc(),

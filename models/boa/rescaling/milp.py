@@ -32,8 +32,8 @@ def build_milp(data: BoaAllocation) -> ConcreteModel:
     Raises InputError where the instance asks for the convex problem, which is no linear model, or for continuous
     widths with rescaling times.
     """
-    if data.unsolved:
-        raise InputError(f"data.widths: {data.unsolved}")
+    if data.only_exact:
+        raise InputError(f"data.widths: {data.only_exact}")
     if data.convex:
         raise InputError("the convex problem is stated in cvxpy; only the one with rescaling times is a linear model")
     a = width_arrays(data)

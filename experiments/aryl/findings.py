@@ -1,0 +1,79 @@
+"""What the paper does not show: what order, loans and scaling are worth each, and what reclaiming is worth online."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import pairwise
+
+from experiments.aryl.scenarios import SMALL, Row, Runs, mean, rows_experiment, total
+from experiments.harness.experiment import Claim, Experiment
+
+SPEEDS = (0.25, 1 / 3, 0.5, 1.0)
+LOADS = (0.75, 0.83, 0.95)
+PERIODS = (300, 3600)
+RECLAIMERS = ("", "-scf", "-random", "-exact", "-weighted")
+PAIRS = {"fifo": "fifo-loans", "sjf": "sjf-loans", "fifo-two-phase": "fifo-loans-two-phase", "sjf-two-phase": "aryl"}
+"""Policies without loans, and the same with."""
+
+
+def _told(what: str, ours: float | str, note: str = "") -> Claim:
+    return Claim("not in the paper", what, None, ours, "no figure", note)
+
+
+def break_even(gains: Sequence[tuple[float, float]]) -> str:
+    """The speed of a loaned GPU at which a change of the mean JCT is 0, by straight lines between what was run."""
+    for (slow, loss), (fast, gain) in pairwise(gains):
+        if loss > 0 >= gain:
+            return f"{slow + (fast - slow) * loss / (loss - gain):.2f}"
+    return f"below {gains[0][0]:.2f}" if gains[0][1] <= 0 else f"above {gains[-1][0]:.2f}"
+
+
+def worth(load: float) -> Experiment:
+    """Order, loans and scaling, each with and without, over the speed of a loaned GPU, at one load."""
+    rows = {alone: Row.of(alone, load=load) for alone in PAIRS}
+    for name in PAIRS.values():
+        rows |= {f"{name} at {s:.2f}": Row.of(name, load=load, loaned_speed=s) for s in SPEEDS}
+
+    def claims(runs: Runs) -> list[Claim]:
+        found = []
+        for alone, loans in PAIRS.items():
+            own = mean(runs[alone], "jct")
+            found.append(_told(f"{alone}: mean queueing and JCT, s", f"{mean(runs[alone], 'delay'):.0f}, {own:.0f}"))
+            gains = []
+            for s in SPEEDS:
+                mine = runs[f"{loans} at {s:.2f}"]
+                gains.append((s, mean(mine, "jct") / own - 1))
+                figures = f"{mean(mine, 'delay'):.0f}, {mean(mine, 'jct'):.0f} ({gains[-1][1]:+.1%})"
+                found.append(_told(f"{loans} at speed {s:.2f}: queueing, JCT, against {alone}", figures))
+            found.append(_told(f"{loans}: speed from which loans lower the mean JCT", break_even(gains)))
+        return found
+
+    title = f"What order, loans and scaling are worth at a load of {load}"
+    return rows_experiment(f"worth-{round(100 * load)}", title, rows, claims, scale=SMALL)
+
+
+def reclaiming(period: int, workers: str) -> Experiment:
+    """Who goes back, in the loop, by the orchestrator's period and the width of workers."""
+    more = {"orchestrator_period_seconds": float(period), "workers": workers, "load": 0.95, "any_gpu_share": 0.6}
+    rows = {f"sjf-loans{name}": Row.of(f"sjf-loans{name}", **more) for name in RECLAIMERS}
+    rows |= {name: Row.of(name, elastic_share=0.3, **more) for name in ("aryl", "aryl-exact", "aryl-threshold")}
+
+    def claims(runs: Runs) -> list[Claim]:
+        found = []
+        for name, mine in runs.items():
+            figures = f"{total(mine, 'preemptions'):.0f}, {total(mine, 'lost_gpu_h'):.0f}, {mean(mine, 'jct'):.0f}"
+            met = f"{total(mine, 'met_without_preemption'):.0%} of {total(mine, 'reclaimed_servers'):.0f} servers free"
+            note = "30% elastic" if name.startswith("aryl") else ""
+            found.append(
+                _told(f"{name}: preemptions, lost GPU-hours, mean JCT s", figures, f"{met}; {note}".rstrip("; "))
+            )
+        return found
+
+    title = f"Reclaiming every {period} s, {workers} workers"
+    return rows_experiment(f"reclaiming-{period}-{workers}", title, rows, claims, scale=SMALL)
+
+
+FINDINGS = (
+    *(worth(load) for load in LOADS),
+    *(reclaiming(period, workers) for period in PERIODS for workers in ("whole", "small")),
+)

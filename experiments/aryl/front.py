@@ -1,0 +1,104 @@
+"""The Pareto front of a reclaiming on the screen and in a file: preempted jobs against lost GPU-hours."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from rich.table import Table
+
+from experiments.output.terminal import err, out
+from instances import Instance, Options, Result
+from instances.aryl import ArylReclaim
+from instances.files import write_whole
+from models.aryl import Front, FrontPoint, pareto_front
+from models.aryl.loss import loss
+
+COLUMNS = ("method", "preempted_jobs", "lost_gpu_hours", "bound_gpu_hours", "proven")
+
+
+@dataclass(frozen=True)
+class RulePoint:
+    """What a heuristic's choice of servers preempts and loses."""
+
+    method: str
+    jobs: int
+    gpu_hours: float
+
+    def beside(self, front: Front) -> str:
+        """The point of the front that preempts as few jobs, and the one that loses as little."""
+        fewer = [p for p in front.points if p.jobs <= self.jobs]
+        dearer = [p for p in front.points if float(p.gpu_hours) <= self.gpu_hours]
+        hours = f"{float(min(p.gpu_hours for p in fewer)):g} GPU-hours with as few jobs" if fewer else ""
+        jobs = f"{min(p.jobs for p in dearer)} jobs with as few GPU-hours" if dearer else ""
+        return ", ".join(text for text in (hours, jobs) if text)
+
+
+def print_front(
+    instance: Instance[Any], results: Sequence[Result], options: Options, style: str, folder: Path | None, quiet: bool
+) -> bool:
+    """Print the front and what the servers of other `results` preempt and lose; whether the front has a point.
+
+    `style`: `table`, `csv` or `json`. In `folder`, where there is one, it leaves `front.csv`. Raises InputError where a
+    job has no `gpu_hours`.
+    """
+
+    def told(point: FrontPoint) -> None:
+        if not quiet:
+            proven = "" if point.proven else ", not proven"
+            err.print(f"{point.jobs} jobs, {float(point.gpu_hours):g} GPU-hours{proven}")
+
+    front = pareto_front(instance.data, options, told)
+    found = [(r.method, r.solution) for r in results if r.solved]
+    rules = [_rule_point(instance.data, method, s["servers"]) for method, s in found if s is not None]
+    if folder is not None:
+        write_whole(folder / "front.csv", front_csv(front, rules).encode())
+    if style == "csv":
+        print(front_csv(front, rules), end="")
+    elif style == "json":
+        for row, point in zip(_rows(front, rules), (*front.points, *rules), strict=True):
+            servers = {"servers": point.solution["servers"]} if isinstance(point, FrontPoint) else {}
+            names = dict(zip(COLUMNS, row, strict=True))
+            print(json.dumps({"instance": instance.name, "problem": instance.problem} | names | servers))
+    else:
+        _print_table(instance, front, rules)
+    return bool(front.points)
+
+
+def front_csv(front: Front, rules: Sequence[RulePoint]) -> str:
+    """One line a point of the front, the fewest jobs first, then one a heuristic."""
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(COLUMNS)
+    writer.writerows(_rows(front, rules))
+    return text.getvalue()
+
+
+def _rows(front: Front, rules: Sequence[RulePoint]) -> list[tuple[str, int, float, float | None, bool | None]]:
+    points = [("exact", p.jobs, float(p.gpu_hours), p.bound, p.proven) for p in front.points]
+    return [*points, *((rule.method, rule.jobs, rule.gpu_hours, None, None) for rule in rules)]
+
+
+def _rule_point(data: ArylReclaim, method: str, servers: Sequence[str]) -> RulePoint:
+    hours, jobs = loss(data.model_copy(update={"objective": "lost-gpu-hours"}), servers)
+    return RulePoint(method, jobs, float(hours))
+
+
+def _print_table(instance: Instance[Any], front: Front, rules: Sequence[RulePoint]) -> None:
+    table = Table(title=f"{instance.name}: {instance.data.reclaim} servers go back", title_justify="left", box=None)
+    for name in ("preempted jobs", "lost GPU-hours", "proven"):
+        table.add_column(name, justify="right")
+    table.add_column("")
+    for point in front.points:
+        proven = "yes" if point.proven else f"not below {point.bound:g}"
+        table.add_row(str(point.jobs), f"{float(point.gpu_hours):g}", proven, "")
+    for rule in rules:
+        table.add_row(str(rule.jobs), f"{rule.gpu_hours:g}", "", f"{rule.method}: {rule.beside(front)}")
+    out.print(table)
+    if not front.complete:
+        out.print("the front is not proven to be complete")

@@ -1,0 +1,95 @@
+"""Pictures of a loaning cluster: use, loans and queueing."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from matplotlib.figure import Figure
+
+from experiments.simulator.plots import plain, save_figure, speedup_cdf
+from experiments.simulator.simulated import Simulated
+from instances.aryl import ArylLoaning
+
+DAY_S = 86_400
+
+
+def use_over_time(runs: Sequence[Simulated], data: ArylLoaning) -> Figure:
+    """Share of the training GPUs that is held, by policy, over days."""
+    figure = Figure(figsize=(8, 3.5), layout="constrained")
+    axes = figure.subplots()
+    gpus = data.training_servers * data.gpus_per_server
+    for run in runs:
+        rows = run.timeline_table()
+        axes.step(rows["time"] / DAY_S, rows["training"] / gpus, where="post", linewidth=0.8, label=plain(run.policy))
+    axes.set(xlabel="days", ylabel="training GPUs in use, share", ylim=(0, 1.02), title=plain(runs[0].workload))
+    axes.legend(frameon=False, fontsize=8)
+    return figure
+
+
+def loans_over_time(runs: Sequence[Simulated], data: ArylLoaning) -> Figure:
+    """Servers on loan, and how many of them each policy uses, over days."""
+    figure = Figure(figsize=(8, 3.5), layout="constrained")
+    axes = figure.subplots()
+    rows = runs[0].timeline_table()
+    axes.step(rows["time"] / DAY_S, rows["on_loan"], where="post", color="0.6", linewidth=1.2, label="on loan")
+    for run in runs:
+        rows = run.timeline_table()
+        if rows["loaned"].any():
+            used = rows["loaned"] / data.gpus_per_server
+            axes.step(rows["time"] / DAY_S, used, where="post", linewidth=0.8, label=plain(run.policy))
+    axes.set(xlabel="days", ylabel="servers (GPUs in use over GPUs of one)", title=plain(runs[0].workload))
+    axes.legend(frameon=False, fontsize=8)
+    return figure
+
+
+def queueing(runs: Sequence[Simulated]) -> Figure:
+    """CDF over jobs of the time that they waited, by policy."""
+    figure = Figure(figsize=(6, 4), layout="constrained")
+    axes = figure.subplots()
+    for run in runs:
+        waited = np.sort(run.jobs_table()["delay"].to_numpy(float))
+        axes.step(np.maximum(waited, 1), np.arange(1, len(waited) + 1) / len(waited), label=plain(run.policy))
+    axes.set(xscale="log", xlabel="seconds that a job waited, 1 where it did not", ylabel="share of jobs", ylim=(0, 1))
+    axes.legend(frameon=False, fontsize=8)
+    return figure
+
+
+def draw_all(folder: Path, done: Sequence[Simulated], baseline: str, data: Any) -> None:
+    """Speed-ups of all workloads; of the first one use, loans and queueing."""
+    finished = [run for run in done if run.status == "finished"]
+    tables = {
+        name: [run.jobs_table() for run in finished if run.policy == name]
+        for name in dict.fromkeys(run.policy for run in finished)
+    }
+    complete = {name: found for name, found in tables.items() if len(found) == len(tables.get(baseline, ()))}
+    if baseline in complete and len(complete) > 1:
+        save_figure(speedup_cdf(complete, baseline), folder / "speedup.svg")
+    first = [run for run in finished if run.workload == done[0].workload]
+    if first:
+        save_figure(use_over_time(first, data), folder / "use.svg")
+        save_figure(loans_over_time(first, data), folder / "loans.svg")
+        save_figure(queueing(first), folder / "queueing.svg")
+
+
+def three_in_one(runs: Sequence[tuple[str, Simulated]]) -> Figure:
+    """GPUs in use, servers on loan and jobs that wait over days, by row."""
+    figure = Figure(figsize=(8, 7), layout="constrained")
+    use, loans, waiting = figure.subplots(3, sharex=True)
+    rows = runs[0][1].timeline_table()
+    loans.step(rows["time"] / DAY_S, rows["on_loan"], where="post", color="0.6", label="servers on loan")
+    for name, run in runs:
+        rows = run.timeline_table()
+        days = rows["time"] / DAY_S
+        use.step(days, rows["training"], where="post", linewidth=0.8, label=plain(name))
+        waiting.step(days, rows["waiting"], where="post", linewidth=0.8, label=plain(name))
+        if rows["loaned"].any():
+            loans.step(days, rows["loaned"] / 8, where="post", linewidth=0.8, label=plain(name))
+    use.set(ylabel="training GPUs in use")
+    loans.set(ylabel="servers (GPUs in use / 8)")
+    waiting.set(ylabel="jobs that wait", xlabel="days", yscale="symlog")
+    for axes in (use, loans, waiting):
+        axes.legend(frameon=False, fontsize=7)
+    return figure

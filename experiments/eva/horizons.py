@@ -1,0 +1,31 @@
+"""Eva that takes a configuration to last for a fixed time, in the place of the estimate of section 4.5."""
+
+from __future__ import annotations
+
+import math
+from functools import partial
+
+from heuristics.eva.online_eva import Eva, EvaParameters
+from instances.eva import EvaCloud
+
+
+def lasting(seconds: float, data: EvaCloud) -> Eva:
+    """The policy `eva` with a fixed D; 0 is Partial Reconfiguration alone."""
+    return Eva(data, EvaParameters(horizon_seconds=seconds))
+
+
+never = partial(lasting, 0.0)
+minutes_5 = partial(lasting, 300.0)
+minutes_30 = partial(lasting, 1_800.0)
+hours_1 = partial(lasting, 3_600.0)
+hours_4 = partial(lasting, 14_400.0)
+ever = partial(lasting, math.inf)
+HORIZONS = {
+    "0": "never",
+    "5 min": "minutes_5",
+    "30 min": "minutes_30",
+    "1 h": "hours_1",
+    "4 h": "hours_4",
+    "infinite": "ever",
+}
+"""How long, and the name of the policy in this module."""

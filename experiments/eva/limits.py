@@ -1,0 +1,101 @@
+"""What Eva's policies are held against here: a bound that no policy beats, and every fixed D in the place of D-hat."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from matplotlib.figure import Figure
+
+from experiments.eva import grid
+from experiments.eva.grid import FULL_TRACE, Grid
+from experiments.eva.horizons import HORIZONS
+from experiments.eva.tables import POLICIES
+from experiments.eva.verdicts import holds
+from experiments.harness.experiment import Claim, Context, Experiment
+from experiments.harness.task import Task
+from experiments.simulator.bounding import Bounding, Bounds
+from experiments.simulator.plots import save_figure
+from experiments.simulator.simulated import Simulated
+from instances import Instance
+
+TRACES: Mapping[str, Mapping[str, Any]] = {
+    "200 jobs": {"limit": 200},
+    "6,274 jobs, Gavel": {},
+    "6,274 jobs, pods' lives": {"durations": "alibaba", "shuffle": 2},
+}
+
+
+def _workload(context: Context, label: str) -> Instance:
+    said = dict(TRACES[label])
+    return grid.sample(context, said.pop("limit", None), **said)
+
+
+def _bounds() -> Experiment:
+    runs = Grid(lambda context: {label: [_workload(context, label)] for label in TRACES}, POLICIES)
+
+    def tasks(context: Context) -> list[Task[Any]]:
+        bounds = [Bounding(_workload(context, label), ("any",), ({},), context.options) for label in TRACES]
+        return [*runs.tasks(context), *bounds]
+
+    def claims(context: Context, outcomes: Sequence[Any]) -> list[Claim]:
+        bounds: list[Bounds] = list(outcomes[-len(TRACES) :])
+        found = runs.runs(context, outcomes[: -len(TRACES)])
+        made = []
+        for label, proven in zip(TRACES, bounds, strict=True):
+            (bound,) = proven.values
+            assert bound is not None
+            base = found.mean(label, "no-packing", grid.bill)
+            gaps = {policy: 1 - bound / found.mean(label, policy, grid.bill) for policy in POLICIES}
+            where = f"bound, {label}"
+            note = "Eva at best 58% (Table 14), 60% (Table 13)"
+            made.append(Claim(where, "of No-Packing's bill", None, round(bound / base, 4), "no figure", note))
+            shown = ", ".join(f"{policy} {gap:.1%}" for policy, gap in gaps.items())
+            made.append(
+                holds(
+                    where, "no policy is below it; gaps", "-", shown, min(gaps.values()) >= 0, note=f"{bound:,.2f} USD"
+                )
+            )
+        return made
+
+    return Experiment("bound", "A bound that no policy beats, and the policies' gaps", tasks, claims, (FULL_TRACE,))
+
+
+FIXED = {label: f"experiments.eva.horizons:{name}" for label, name in HORIZONS.items()}
+
+
+def _horizons() -> Experiment:
+    runs = Grid(
+        lambda context: {label: [_workload(context, label)] for label in TRACES}, ("no-packing", "eva", *FIXED.values())
+    )
+
+    def claims(context: Context, outcomes: Sequence[Simulated]) -> list[Claim]:
+        found = runs.runs(context, outcomes)
+        made = []
+        for label in TRACES:
+            shares = {d: found.share(label, policy) for d, policy in FIXED.items()}
+            best = min(shares, key=shares.__getitem__)
+            own = found.share(label, "eva")
+            above = own / shares[best] - 1
+            shown = f"{own:.1%} of No-Packing's; best fixed {best}, {shares[best]:.1%}"
+            what = "D-hat is near the best D (section 4.5)"
+            made.append(holds(f"D, {label}", what, "adapts", shown, above < 0.02, nearly=above < 0.04))
+        return made
+
+    def draw(path: Path, context: Context, outcomes: Sequence[Simulated]) -> None:
+        found = runs.runs(context, outcomes)
+        figure = Figure(figsize=(6, 3.5), layout="constrained")
+        axes = figure.subplots()
+        for i, label in enumerate(TRACES):
+            axes.plot(list(FIXED), [found.share(label, policy) for policy in FIXED.values()], "o-", color=f"C{i}",
+                      markersize=3, label=label)  # fmt: skip
+            axes.axhline(found.share(label, "eva"), color=f"C{i}", linewidth=0.8, linestyle="--")
+        axes.set(xlabel="D (dashed: Eva's estimate)", ylabel="bill, of No-Packing's")
+        axes.legend(frameon=False, fontsize=8)
+        save_figure(figure, path)
+
+    return Experiment("horizon", "How long a configuration lasts: D fixed", runs.tasks, claims, (FULL_TRACE,), draw)
+
+
+LIMITS = (_bounds(), _horizons())

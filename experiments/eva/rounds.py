@@ -1,0 +1,87 @@
+"""The rounds of a run as problems of `eva-reconfiguration`, with the memory that the horizon needs."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from experiments.simulator import simulate
+from experiments.simulator.eva import CloudWorld
+from instances import Instance, Solution, check
+from instances.eva import EvaCloud, EvaReconfiguration
+from instances.eva.online import Configuration, View
+from instances.eva.online_round import RoundProblems, round_decision
+
+if TYPE_CHECKING:
+    from heuristics.eva.online_eva import Horizon
+
+CENT = 0.01
+
+
+class Rounds:
+    """The problem of every round with an event, an arrival or an end of a job; in the others all stays as it is.
+
+    D is Eva's estimate from the events so far and the rounds that Full has won. Here a round is won where its solution
+    is worth a cent more than Partial Reconfiguration.
+    """
+
+    def __init__(self, data: EvaCloud) -> None:
+        from heuristics.eva.online_eva import Horizon  # with its compiled loops, only where it is asked for
+
+        self.horizon: Horizon = Horizon()
+        self._problems = RoundProblems(data)
+        self._last: EvaReconfiguration | None = None
+
+    def snapshot(self, view: View) -> EvaReconfiguration | None:
+        """The problem of this round; `None` where nothing happened or nothing may move."""
+        self.horizon.note(view)
+        movable = {task.job for task in view.tasks.values() if not task.pinned}
+        self._last = None
+        if movable:
+            self.horizon.update(view, movable)
+            if view.arrived or view.finished or any(task.instance is None for task in view.tasks.values()):
+                self._last = self._problems.problem(view, self.seconds(view.now))
+        return self._last
+
+    def seconds(self, now: float) -> float:
+        """D; 0 where the estimate is none, and then nothing is moved for a saving."""
+        seconds = self.horizon.seconds(now)
+        return seconds if seconds > 0 else 0.0
+
+    def decision(self, view: View, solution: Solution | None) -> Configuration:
+        """What a solution of the last problem says to do."""
+        from heuristics.eva.round import partial  # loaded only where a round is solved
+
+        if solution is not None and self._last is not None:
+            worth, usual = check(self._last, solution).objective, partial(self._last).objective
+            self.horizon.won += worth is not None and usual is not None and worth >= usual + CENT
+        return round_decision(view, solution)
+
+
+class _Recorder:
+    """Eva, and the problem of every round with an event, with Eva's own D."""
+
+    def __init__(self, data: EvaCloud) -> None:
+        from heuristics.eva.online_eva import Eva
+
+        self.eva, self.problems = Eva(data), RoundProblems(data)
+        self.rounds: list[tuple[float, EvaReconfiguration]] = []
+
+    def decide(self, view: View) -> Configuration:
+        happened = view.arrived or view.finished
+        decided = self.eva.decide(view)
+        if happened:
+            seconds = self.eva.horizon.seconds(view.now)
+            problem = self.problems.problem(view, seconds if seconds > 0 else 0.0)
+            if problem is not None:
+                self.rounds.append((view.now, problem))
+        return decided
+
+
+def rounds_of_eva(workload: Instance[EvaCloud], every: int = 1) -> list[Instance[EvaReconfiguration]]:
+    """The problems of the rounds of Eva's run of a workload in which something happened, one of `every` so many."""
+    recorder = _Recorder(workload.data)
+    simulate(CloudWorld(workload.data), recorder)
+    return [
+        Instance.of(problem, f"{workload.name}-round-{now:.0f}", f"Eva's round at second {now:.0f} of {workload.name}")
+        for now, problem in recorder.rounds[every - 1 :: every]
+    ]

@@ -1,0 +1,119 @@
+"""`python -m experiments.eva.yardstick CLOUD.json [--method exact]`: what hosting every job from its arrival costs.
+
+A yardstick and no bound: every job is hosted from its arrival on, for its stand-alone time and without interference;
+at each arrival and end all tasks are packed anew by a method, and nothing is paid for it. A policy may let jobs wait,
+which this does not, so that only the bound of `models.eva.work_bound` is below all of them.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from experiments.entry import run
+from experiments.flags import common
+from experiments.harness.apply import apply
+from experiments.output.terminal import out
+from experiments.papers import METHODS
+from experiments.session import Session
+from instances import InputError, Instance, Options, Result, Stopwatch, load
+from instances.eva import EvaCloud, EvaPacking, Task
+from instances.eva.cloud_work import SECONDS, work_seconds
+
+DEFAULT = "exact"
+Solve = Callable[[EvaPacking], Result]
+Alive = tuple[tuple[str, int], ...]
+"""How many tasks of each class are there."""
+
+
+@dataclass(frozen=True)
+class Yardstick:
+    """What hosting costs, USD, and what is proven of the least that it could: `bound` is `None` where it is not."""
+
+    usd: float
+    bound: float | None
+    moments: int
+    unproven: int
+
+
+def yardstick(data: EvaCloud, solve: Solve) -> Yardstick:
+    """The cost of hosting all jobs from their arrivals, packed by `solve` at every arrival and end."""
+    results: dict[Alive, Result] = {}
+    usd, bound, moments, unproven = 0.0, 0.0, 0, 0
+    proven = True
+    for seconds, alive in _moments(data):
+        if alive not in results:
+            results[alive] = solve(_packing(data, alive))
+        result = results[alive]
+        if result.objective is None:
+            raise InputError(f"{result.method}: no packing of {sum(k for _, k in alive)} tasks: {result.reason}")
+        usd += seconds / SECONDS * result.objective
+        proven = proven and result.bound is not None
+        bound += seconds / SECONDS * (result.bound or 0.0)
+        moments += 1
+        unproven += result.status != "optimal"
+    return Yardstick(usd, bound if proven else None, moments, unproven)
+
+
+def _moments(data: EvaCloud) -> Iterator[tuple[float, Alive]]:
+    """Stretches of time between arrivals and ends in which jobs are there, in seconds, and their tasks."""
+    classes = {c.name: c for c in data.classes}
+    events: list[tuple[float, int, dict[str, int]]] = []
+    for job in data.jobs:
+        work = work_seconds(job, classes[next(iter(job.tasks))])
+        events += [(job.arrival_seconds, 1, dict(job.tasks)), (job.arrival_seconds + work, -1, dict(job.tasks))]
+    alive: Counter[str] = Counter()
+    last = 0.0
+    for now, sign, tasks in sorted(events, key=lambda event: event[:2]):
+        there = tuple(sorted((name, k) for name, k in alive.items() if k))
+        if there and now > last:
+            yield now - last, there
+        last = now
+        for name, k in tasks.items():
+            alive[name] += sign * k
+
+
+def _packing(data: EvaCloud, alive: Alive) -> EvaPacking:
+    demand = {c.name: c.demand for c in data.classes}
+    return EvaPacking(
+        resources=data.resources,
+        instance_types=tuple(kind.plain for kind in data.instance_types),
+        tasks=tuple(Task(workload=name, count=k, demand=demand[name]) for name, k in alive),
+        objective="cost",
+    )
+
+
+@common()
+def main(
+    session: Session,
+    file: Annotated[Path, typer.Argument(help="A workload of eva-cloud.")],
+    method: Annotated[str, typer.Option(help="Method of eva-packing that packs at every moment.")] = DEFAULT,
+) -> None:
+    """Print what hosting every job from its arrival costs, packed anew at every arrival and end."""
+    instance = load(file)
+    data = instance.data
+    if not isinstance(data, EvaCloud):
+        raise InputError(f"{file}: must be of {EvaCloud.problem}, got {instance.problem}")
+    entries = {entry.name: entry for entry in METHODS[EvaPacking.problem]}
+    if method not in entries:
+        raise InputError(f"--method: must be one of {', '.join(entries)}, got {method!r}")
+    with Stopwatch() as clock:
+        found = yardstick(data, _solver(entries[method], session.options))
+    proven = "no bound" if found.bound is None else f"at least {found.bound:,.2f} USD by any packing"
+    out.print(
+        f"{method}: {found.usd:,.2f} USD, {proven}; {found.moments} moments, {found.unproven} unproven; "
+        f"{clock.cpu_s:.1f} CPU s"
+    )
+
+
+def _solver(entry: object, options: Options) -> Solve:
+    return lambda data: apply(entry, Instance.of(data, "moment"), options)  # type: ignore[arg-type]
+
+
+if __name__ == "__main__":
+    run(main)

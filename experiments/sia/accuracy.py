@@ -1,0 +1,178 @@
+"""How good the predictions of section 5.4 are on a trace, as a task of the harness: precision, recall and F-score."""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+import pandas as pd
+from pydantic import Field
+
+from experiments.harness.diary import Diary, Told
+from experiments.harness.task import Digests
+from experiments.sia.comparison import digest, jobs_of
+from heuristics.sia.arrival_features import GROUPS, Examples, examples
+from heuristics.sia.learned import ArrivalModels, FinishedAlike, fit
+from heuristics.sia.predictors import WINDOWS_MINUTES
+from instances import Options
+from instances.arrays import FloatArray
+from instances.fields import Frozen
+from instances.options import OPTION_NAMES
+from instances.result import Termination, versions
+
+LEAST_JOBS = 100
+"""Pools of a trace with fewer jobs in all are left out: they have nothing to learn or to test."""
+LAST_QUANTUM = list(GROUPS).index("recent arrivals") + sum(list(GROUPS.values())[:1]) - 1
+BY_DURATION = ("all", "<= 5", "5 to 60", "60 to 720", "> 720")
+QUANTILES: tuple[float | None, ...] = (None, 0.5, 0.9)
+
+
+class Accurate(Frozen):
+    """Rows of (quantum, predictor, pools by mean duration, precision, recall, F, share of positives, rows)."""
+
+    workload: str
+    status: Literal["finished", "error"]
+    reason: str | None = None
+    rows: list[tuple[float, str, str, float, float, float, float, int]] = Field(default_factory=list)
+    durations: dict[str, dict[str, float]] = Field(default_factory=dict)
+    options: dict[str, Any] = Field(default_factory=dict)
+
+    def row(self, quantum: float, predictor: str, pools: str = "all") -> tuple[float, float, float]:
+        """Precision, recall and F-score."""
+        found = next(r for r in self.rows if r[:3] == (quantum, predictor, pools))
+        return found[3], found[4], found[5]
+
+    def line(self) -> str:
+        """One line."""
+        return f"{self.workload} {self.status}" + (f" ({self.reason})" if self.reason else "")
+
+
+@dataclass(frozen=True)
+class Accuracy:
+    """Models trained on some days of a trace and tested on others, a prediction every `every` minutes in each pool."""
+
+    trace: Path
+    train_days: tuple[float, float]
+    test_days: tuple[float, float]
+    every: float = 5.0
+    options: Options = Options()
+
+    @property
+    def time_limit(self) -> float | None:
+        return None
+
+    @property
+    def modules(self) -> tuple[str, ...]:
+        return ()
+
+    def label(self) -> tuple[str, str]:
+        days = "-".join(f"{day:g}" for day in (*self.train_days, *self.test_days))
+        return f"predictions-{days}", "accuracy"
+
+    def work(self, diary: Diary) -> Accurate:
+        jobs = jobs_of(self.trace)
+        many = jobs["pool"].value_counts()
+        jobs = jobs[jobs["pool"].isin(many[many >= LEAST_JOBS].index)]
+        past = jobs[jobs["submit_s"] < self.train_days[1] * 86_400.0]
+        known = examples(past, WINDOWS_MINUTES, self.train_days, every=self.every)
+        new = examples(jobs, WINDOWS_MINUTES, self.test_days, every=self.every)
+        groups = _by_duration(jobs)
+        rows: list[tuple[float, str, str, float, float, float, float, int]] = []
+        for groups_of_features in range(1, len(GROUPS) + 1):
+            models = fit(known, groups=groups_of_features)
+            rows += _rows(models, new, groups, list(GROUPS)[groups_of_features - 1])
+        for k, one in new.items():
+            rows.append(
+                _scored(k, "persistence", "all", one.arrived, (one.features[:, LAST_QUANTUM] > 0).astype(float))
+            )
+            rows.append(_scored(k, "always one", "all", one.arrived, np.ones_like(one.arrived)))
+        return self._accurate("finished").model_copy(
+            update={"rows": rows, "durations": class_accuracy(jobs, self.test_days)}
+        )
+
+    def outcome(self, found: Accurate) -> Accurate:
+        return found
+
+    def ended(self, told: Told, termination: Termination, reason: str) -> Accurate:
+        return self._accurate("error").model_copy(update={"reason": reason})
+
+    def content(self, digests: Digests) -> dict[str, Any]:
+        days = [*self.train_days, *self.test_days]
+        return {"trace": digest(self.trace), "days": days, "every": self.every, "versions": versions()}
+
+    def kept(self, outcome: Accurate) -> bool:
+        return outcome.status == "finished"
+
+    def recalled(self, text: str) -> Accurate | None:
+        found = Accurate.model_validate_json(text)
+        return found if found.options == self.options.only(OPTION_NAMES) else None
+
+    def _accurate(self, status: Literal["finished", "error"]) -> Accurate:
+        return Accurate(workload=self.label()[0], status=status, options=self.options.only(OPTION_NAMES))
+
+
+def scores(true: FloatArray, predicted: FloatArray) -> tuple[float, float, float]:
+    """Precision, recall and F-score; 0 where nothing is right."""
+    right = float((true * predicted).sum())
+    said, there = float(predicted.sum()), float(true.sum())
+    return right / max(said, 1.0), right / max(there, 1.0), 2 * right / max(said + there, 1.0)
+
+
+def class_accuracy(jobs: pd.DataFrame, days: tuple[float, float]) -> dict[str, dict[str, float]]:
+    """Shares of the jobs of `days` whose class is predicted right and too short, from jobs that had ended by then."""
+    first, last = (day * 86_400.0 for day in days)
+    events = sorted(
+        [(t, 1, i) for i, t in enumerate(jobs["submit_s"])]
+        + [(t + d, 0, i) for i, (t, d) in enumerate(zip(jobs["submit_s"], jobs["duration_s"], strict=True))]
+    )
+    pools, widths, minutes = jobs["pool"].tolist(), jobs["gpus"].tolist(), (jobs["duration_s"] / 60).tolist()
+    found: dict[str, dict[str, float]] = {}
+    for quantile in QUANTILES:
+        predictor = FinishedAlike(quantile)
+        right = short = count = 0
+        for time, submitted, i in events:
+            if not submitted:
+                predictor.learn(pools[i], widths[i], minutes[i])
+            elif first <= time < last:
+                true = bisect_left(WINDOWS_MINUTES, minutes[i])
+                said = predictor.predicted(pools[i], widths[i], WINDOWS_MINUTES)
+                right, short, count = right + (said == true), short + (said < true), count + 1
+        name = "mode" if quantile is None else f"quantile {quantile:g}"
+        found[name] = {"right": right / max(count, 1), "too short": short / max(count, 1)}
+    return found
+
+
+def _by_duration(jobs: pd.DataFrame) -> dict[str, str]:
+    """The group of Table 23 that a pool is in, by the mean duration of its jobs."""
+    means = (jobs["duration_s"] / 60).groupby(jobs["pool"]).mean()
+    return {str(pool): BY_DURATION[1 + bisect_left(WINDOWS_MINUTES, float(mean))] for pool, mean in means.items()}
+
+
+def _rows(
+    models: ArrivalModels, new: dict[float, Examples], groups: dict[str, str], name: str
+) -> list[tuple[float, str, str, float, float, float, float, int]]:
+    rows = []
+    for k, one in new.items():
+        predicted = models.predicted(k, one.features)
+        rows.append(_scored(k, name, "all", one.arrived, predicted))
+        kinds = np.array([groups[pool] for pool in one.pools])
+        for group in BY_DURATION[1:]:
+            mine = kinds == group
+            if mine.any():
+                rows.append(_scored(k, name, group, one.arrived[mine], predicted[mine]))
+    return rows
+
+
+def _scored(
+    quantum: float, name: str, group: str, true: FloatArray, predicted: FloatArray
+) -> tuple[float, str, str, float, float, float, float, int]:
+    return (quantum, name, group, *scores(true, predicted), float(true.mean()), len(true))
+
+
+def shown(values: Sequence[float]) -> str:
+    """Precision, recall and F-score in the paper's form."""
+    return " / ".join(f"{value:.2f}".lstrip("0") for value in values)

@@ -1,0 +1,128 @@
+"""SIA's section 6: the paper's figures and tables beside ours, on Philly's pools in CloudML's place."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from experiments.harness.experiment import Context, Experiment
+from experiments.sia import claims
+from experiments.sia.accuracy import Accuracy
+from experiments.sia.claims import ABLATION, BASELINES, ORACLE, SECTION_6, SMALL
+from experiments.sia.comparison import WARM_UP_DAYS, Compared, Comparison
+from experiments.sia.pictures_of_section_6 import letter_values, metric_cdfs, oracle_gains, speedup_quantiles
+
+PHILLY = "philly.csv"
+VALUE = (
+    "sia-sliding",
+    "sia-persistence",
+    "sia-perfect-arrivals",
+    "sia-perfect",
+    "sia-learned",
+    "sia-learned-durations",
+)
+SIMULATIONS = 100  # of four queues, as in Figure 13
+BY_QUEUES = {2: 12, 4: 30, 8: 6}
+LOCAL_BY_QUEUES = {2: 10, 4: 10, 8: 4}
+SEEDS = 4  # of each small workload
+TRAIN, TEST = (28.0, 80.0), (80.0, 108.0)
+SHORT_TRAIN, SHORT_TEST = (28.0, 49.0), (49.0, 63.0)
+
+
+def simulations(context: Context, queues: int, count: int) -> list[Comparison]:
+    """The simulations of section 6.1 with so many queues."""
+    number, trace = 2 if context.quick else count, context.trace(PHILLY)
+    return [
+        Comparison("philly", (queues, seed), SECTION_6, WARM_UP_DAYS, trace, context.options) for seed in range(number)
+    ]
+
+
+def _accuracies(context: Context) -> list[Accuracy]:
+    every = 60.0 if context.quick else 15.0
+    trace = context.trace(PHILLY)
+    return [
+        Accuracy(trace, TRAIN, TEST, every, context.options),
+        Accuracy(trace, SHORT_TRAIN, SHORT_TEST, every, context.options),
+    ]
+
+
+def _half_days(context: Context) -> list[Comparison]:
+    count = 1 if context.quick else SEEDS
+    return [Comparison("base", (name, s), ORACLE, options=context.options) for name in SMALL for s in range(count)]
+
+
+def _four_queues(context: Context) -> list[Comparison]:
+    policies = ("mmfs", "sia-perfect", "sia-sliding", "sia-vc")
+    count = 1 if context.quick else 5
+    return [Comparison("four-queues", (seed,), policies, WARM_UP_DAYS, None, context.options) for seed in range(count)]
+
+
+def _all_pools(context: Context) -> list[Comparison]:
+    policies, trace = ("mmfs", "sia-perfect", "sia-sliding"), context.trace(PHILLY)
+    shares = (500,) if context.quick else (500, 300)
+    return [Comparison("philly-pools", (s, 0), policies, WARM_UP_DAYS, trace, context.options) for s in shares]
+
+
+def _queues(context: Context) -> list[Comparison]:
+    return [task for queues, count in BY_QUEUES.items() for task in simulations(context, queues, count)]
+
+
+def _local(context: Context) -> list[Comparison]:
+    trace = context.trace(PHILLY)
+    return [
+        Comparison("philly-local", (queues, seed), claims.LOCAL, WARM_UP_DAYS, trace, context.options)
+        for queues, count in LOCAL_BY_QUEUES.items()
+        for seed in range(1 if context.quick else count)
+    ]
+
+
+def _draw_16(path: Path, context: Context, outcomes: Sequence[Compared]) -> None:
+    letter_values(path, claims.by_queues(outcomes), claims.LOCAL)
+
+
+def _draw_14(path: Path, context: Context, outcomes: Sequence[Compared]) -> None:
+    letter_values(path, claims.by_queues(outcomes), (*BASELINES, "sia-learned", "sia-perfect"))
+
+
+def _draw_15a(path: Path, context: Context, outcomes: Sequence[Compared]) -> None:
+    letter_values(path, claims.by_queues(outcomes), ("sia-learned", *ABLATION))
+
+
+def _draw_13(path: Path, context: Context, outcomes: Sequence[Compared]) -> None:
+    metric_cdfs(path, outcomes, (*BASELINES, "sia-learned", "sia-perfect"))
+
+
+def _draw_11(path: Path, context: Context, outcomes: Sequence[Compared]) -> None:
+    speedup_quantiles(path, outcomes, ("mmfs", "sia-sliding", "sia-perfect"))
+
+
+def _draw_15b(path: Path, context: Context, outcomes: Sequence[Compared]) -> None:
+    oracle_gains(
+        path,
+        [o for o in outcomes if "oracle" in o.figures],
+        ("oracle", "sia-vc", "safe-ssf", "sia-fine", "sia-perfect"),
+    )
+
+
+def _four(context: Context) -> list[Comparison]:
+    return simulations(context, 4, SIMULATIONS)
+
+
+def _valued(context: Context) -> list[Comparison]:
+    return [replace(task, policies=VALUE) for task in simulations(context, 4, BY_QUEUES[4])]
+
+
+BOTH = (PHILLY, "philly_pool_nodes.csv")
+EXPERIMENTS: tuple[Experiment, ...] = (
+    Experiment("figure-11", "Figure 11: per-job speed-ups", _four_queues, claims.figure_11, draw=_draw_11),
+    Experiment("table-12", "Table 12: four queues", _four_queues, claims.table_12),
+    Experiment("figure-15b", "Figure 15b: the oracle, small workloads", _half_days, claims.figure_15b, draw=_draw_15b),
+    Experiment("predictions", "Tables 10, 20, 23: predictions", _accuracies, claims.predictions, (PHILLY,)),
+    Experiment("table-17", "Table 17: all pools at their own sizes", _all_pools, claims.table_17, BOTH),
+    Experiment("value", "What predictions buy in the scheduler", _valued, claims.value, (PHILLY,)),
+    Experiment("figure-14", "Figure 14: more and fewer queues", _queues, claims.figure_14, (PHILLY,), _draw_14),
+    Experiment("figure-15a", "Figure 15a: the ablation", _queues, claims.figure_15a, (PHILLY,), _draw_15a),
+    Experiment("figure-13", "Figure 13: four queues, many simulations", _four, claims.figure_13, (PHILLY,), _draw_13),
+    Experiment("figure-16", "Figure 16: locality", _local, claims.figure_16, (PHILLY,), _draw_16),
+)

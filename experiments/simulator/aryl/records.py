@@ -1,0 +1,229 @@
+"""What is recorded of a run of a loaning cluster: tables, totals over time, and the laws that every run obeys."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import astuple, dataclass, fields
+from math import fsum
+from typing import Any, Protocol
+
+import numpy as np
+import pandas as pd
+
+from experiments.simulator.aryl.servers import Servers
+from instances.arrays import FloatArray
+from instances.aryl import ArylLoaning, LoaningJob
+from instances.aryl.live import Demands
+from instances.online import RuleBroken
+
+TOLERANCE = 1e-6  # relative, of sums of floats
+HOUR = 3600.0
+
+
+class Recorded(Protocol):
+    """What the records need to know of a cluster."""
+
+    data: ArylLoaning
+    jobs: list[LoaningJob]
+    demands: Demands
+    servers: Servers
+    work: FloatArray
+    waiting: list[int]
+    unfinished: int
+
+    @property
+    def now(self) -> float: ...
+
+    @property
+    def running(self) -> Collection[int]: ...
+
+
+@dataclass(frozen=True)
+class Reclaim:
+    """Loaned servers that went back at once.
+
+    `loaned`: servers on loan before. `servers`: those that went back, `without_base` of them had no base workers.
+    `collateral_gpus`: GPUs that became free on other loaned servers.
+    """
+
+    time: float
+    loaned: int
+    servers: int
+    without_base: int
+    preempted: int
+    collateral_gpus: int
+
+
+class Records:
+    """Records of a cluster: sums over the runs of every job, integrals over time, and a row a step of the orchestrator.
+
+    Shares of use are over the time until the last job arrives: a makespan is longer where a policy is slow.
+    """
+
+    def __init__(self, cluster: Recorded) -> None:
+        n = len(cluster.jobs)
+        self._cluster = cluster
+        self.reclaims: list[Reclaim] = []
+        self._first = np.full(n, np.nan)
+        """When a job first started."""
+        self._since = np.zeros(n)
+        """When it began to wait, or to run."""
+        self._waited, self._ran, self._end = np.zeros(n), np.zeros(n), np.full(n, np.nan)
+        self._preemptions = np.zeros(n, dtype=np.int64)
+        self._done, self._lost = np.zeros(n), np.zeros(n)
+        self._gpu_seconds, self._gpus, self._held_since = np.zeros(n), np.zeros(n, dtype=np.int64), np.zeros(n)
+        self._loaned_start = np.zeros(n, dtype=bool)
+        self._now = 0.0
+        self._last_arrival = max(job.arrival_seconds for job in cluster.jobs)
+        self._integral = np.zeros(4)
+        self._window: np.ndarray | None = None
+        self._rows: list[tuple[float, int, int, int, int, int, int, float]] = []
+
+    def queue(self, job: int) -> None:
+        """A job begins to wait."""
+        self._since[job] = self._cluster.now
+
+    def start(self, job: int) -> bool:
+        """A job begins to run; whether it was preempted before."""
+        now = self._cluster.now
+        self._waited[job] += now - self._since[job]
+        self._since[job] = now
+        if np.isnan(self._first[job]):
+            self._first[job] = now
+        self._loaned_start[job] |= bool(self._cluster.servers.loaned_workers[job])
+        return bool(self._preemptions[job])
+
+    def work(self, job: int, done: float) -> None:
+        """So many worker-seconds of a job have been done."""
+        self._done[job] += done
+
+    def hold(self, job: int) -> None:
+        """The workers of a job have changed."""
+        now, servers = self._cluster.now, self._cluster.servers
+        self._gpu_seconds[job] += self._gpus[job] * (now - self._held_since[job])
+        loaned = int(servers.loaned_workers[job])
+        on_training, on_loaned = self._cluster.demands.gpus[:, job]
+        self._gpus[job] = (int(servers.workers[job]) - loaned) * on_training + loaned * on_loaned
+        self._held_since[job] = now
+
+    def preempt(self, job: int, lost: float) -> None:
+        """A job ceases to run, and has lost so many worker-seconds."""
+        self._ran[job] += self._cluster.now - self._since[job]
+        self._preemptions[job] += 1
+        self._lost[job] += lost
+
+    def preemptions(self, job: int) -> int:
+        """How often a job was preempted."""
+        return int(self._preemptions[job])
+
+    def finish(self, job: int) -> None:
+        """A job is done."""
+        now = self._cluster.now
+        self._ran[job] += now - self._since[job]
+        self._end[job] = now
+
+    def integrate(self) -> None:
+        """Add up what has been held until now; it must be called before that changes."""
+        now, servers = self._cluster.now, self._cluster.servers
+        if now <= self._now:
+            return
+        held = np.array([*servers.used, servers.on_loan * servers.gpus, 0.0])
+        held[3] = self._cluster.data.inference_load.at(self._now)
+        if self._window is None and now >= self._last_arrival:
+            self._window = self._integral + held * (self._last_arrival - self._now)
+        self._integral += held * (now - self._now)
+        self._now = now
+
+    def step(self, target: int) -> None:
+        """A step of the orchestrator: so many servers may be on loan."""
+        cluster, servers = self._cluster, self._cluster.servers
+        use = cluster.data.inference_load.at(cluster.now)
+        counts = len(cluster.waiting), len(cluster.running)
+        training, loaned = servers.used
+        self._rows.append((cluster.now, training, loaned, servers.on_loan, target, *counts, use))
+
+    def jobs_table(self) -> pd.DataFrame:
+        """One row a job in order of arrival, times in seconds; `NaN` for what has not happened.
+
+        `queueing`: before it first ran; `delay`: all that it waited; `run`: all that it ran; `lost`: GPU-seconds
+        of work that preemptions undid; `loaned`: whether it ever ran on loaned servers.
+        """
+        jobs, demands = self._cluster.jobs, self._cluster.demands
+        submit = np.array([job.arrival_seconds for job in jobs])
+        return pd.DataFrame(
+            {
+                "job": list(demands.ids),
+                "submit": submit,
+                "end": self._end,
+                "queueing": self._first - submit,
+                "delay": self._waited,
+                "jct": self._end - submit,
+                "run": self._ran,
+                "gpu_seconds": self._gpu_seconds,
+                "lost": self._lost * demands.gpus[0],
+                "preemptions": self._preemptions,
+                "loaned": self._loaned_start,
+                "elastic": ~demands.inelastic,
+            }
+        )
+
+    def timeline_table(self) -> pd.DataFrame:
+        """One row a step of the orchestrator, see the names of the columns; GPUs, servers, jobs and a share."""
+        names = ["time", "training", "loaned", "on_loan", "lendable", "waiting", "running", "inference_use"]
+        return pd.DataFrame(self._rows, columns=names)
+
+    def reclaims_table(self) -> pd.DataFrame:
+        """One row a reclaim."""
+        return pd.DataFrame([astuple(r) for r in self.reclaims], columns=[f.name for f in fields(Reclaim)])
+
+    def totals(self) -> dict[str, Any]:
+        """What the world is about, over all jobs, and shares of use until the last job arrived."""
+        self.integrate()
+        cluster, servers = self._cluster, self._cluster.servers
+        window = self._integral if self._window is None else self._window
+        seconds = max(self._last_arrival, 1e-9)
+        training = servers.training * servers.gpus
+        own = training + servers.inference * servers.gpus
+        back = sum(r.servers for r in self.reclaims)
+        waits = np.where(np.isnan(self._first), np.nan, self._waited)
+        jct = self._end - np.array([job.arrival_seconds for job in cluster.jobs])
+        preemptions = int(self._preemptions.sum())
+        gone = cluster.demands.gpus[0] * self._lost
+        return {
+            "preemptions": preemptions,
+            "preemption_ratio": preemptions / len(cluster.jobs),
+            "lost_gpu_h": float(gone.sum()) / HOUR,
+            "mean_run_h": float(np.nanmean(self._ran)) / HOUR,
+            "median_wait_s": float(np.nanmedian(waits)),
+            "p95_wait_s": float(np.nanquantile(waits, 0.95)),
+            "median_jct_s": float(np.nanmedian(jct)),
+            "p95_jct_s": float(np.nanquantile(jct, 0.95)),
+            "use": float(window[0] / (training * seconds)),
+            "use_loaned": float(window[1] / window[2]) if window[2] else None,
+            "use_overall": float(
+                (window[0] + window[1] + window[3] * servers.inference * servers.gpus) / (own * seconds)
+            ),
+            "mean_on_loan": float(window[2] / servers.gpus / seconds),
+            "reclaims": len(self.reclaims),
+            "reclaimed_servers": back,
+            "met_without_preemption": sum(r.without_base for r in self.reclaims) / back if back else None,
+            "collateral_gpus": sum(r.collateral_gpus for r in self.reclaims),
+        }
+
+    def check(self) -> None:
+        """Refuse a run that broke a law: RuleBroken says which one, and when."""
+        cluster, servers = self._cluster, self._cluster.servers
+        now, ids = cluster.now, cluster.demands.ids
+        self.integrate()
+        servers.check(now)
+        if cluster.unfinished:
+            raise RuleBroken(f"{cluster.unfinished} jobs are not done at {now}")
+        asked = cluster.work + self._lost
+        for j in np.flatnonzero(np.abs(self._done - asked) > TOLERANCE * np.maximum(1.0, asked)):
+            raise RuleBroken(f"job {ids[j]} has done {self._done[j]} of {asked[j]} worker-seconds by {self._end[j]}")
+        jct = self._end - np.array([job.arrival_seconds for job in cluster.jobs])
+        for j in np.flatnonzero(np.abs(self._waited + self._ran - jct) > TOLERANCE * np.maximum(1.0, jct)):
+            raise RuleBroken(f"job {ids[j]} has waited {self._waited[j]} and run {self._ran[j]} s of {jct[j]} s")
+        held, counted = fsum(self._gpu_seconds), float(self._integral[:2].sum())
+        if abs(held - counted) > TOLERANCE * max(1.0, counted):
+            raise RuleBroken(f"jobs have held {held} GPU-seconds by {now}, servers have been held for {counted}")

@@ -1,0 +1,246 @@
+"""Servers of a training cluster and those that it borrows, and where the workers of every job are (section 5.3)."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from experiments.simulator.aryl.kernels import BASE, FLEXIBLE, NOBODY, best_fit
+from instances.aryl import ArylLoaning
+from instances.aryl.live import LOANED, TRAINING, Demands
+from instances.online import RuleBroken
+
+Held = dict[int, int]
+"""Workers by server, or by job."""
+
+
+class Servers:
+    """Servers by their places, training servers first, and the base and flexible workers of every job on them.
+
+    `touched` collects the jobs whose workers have changed since somebody looked.
+    """
+
+    def __init__(self, data: ArylLoaning, demands: Demands) -> None:
+        self.demands = demands
+        self.training, self.inference, self.gpus = (
+            data.training_servers,
+            data.inference_servers,
+            data.gpus_per_server,
+        )
+        self.grouped = data.placement == "grouped"
+        count, jobs = self.training + self.inference, len(demands.ids)
+        self.free = np.full(count, self.gpus, dtype=np.int64)
+        self.flexible = np.zeros(count, dtype=np.int64)
+        """GPUs of flexible workers."""
+        self.group = np.zeros(count, dtype=np.int64)
+        self.there = np.arange(count) < self.training
+        self.base_of: list[Held] = [{} for _ in range(jobs)]
+        self.flexible_of: list[Held] = [{} for _ in range(jobs)]
+        self.base_on: list[Held] = [{} for _ in range(count)]
+        self.flexible_on: list[Held] = [{} for _ in range(count)]
+        self.workers = np.zeros(jobs, dtype=np.int64)
+        self.loaned_workers = np.zeros(jobs, dtype=np.int64)
+        self.kind = np.zeros(jobs, dtype=np.int64)
+        self.used, self.used_flexible = [0, 0], [0, 0]
+        self.on_loan = 0
+        self.touched: set[int] = set()
+        self._range = ((0, self.training), (self.training, count))
+        self._found, self._counts = np.zeros(count, dtype=np.int64), np.zeros(count, dtype=np.int64)
+        self._gpus: list[list[int]] = demands.gpus.tolist()
+        self._least: list[int] = demands.min_workers.tolist()
+        self._borrows = (demands.any_gpu | demands.heterogeneous).tolist()
+        self._any, self._mixed = demands.any_gpu.tolist(), demands.heterogeneous.tolist()
+        prefers_training = demands.inelastic | demands.heterogeneous | (data.placement == "plain")
+        self._prefers_training = prefers_training.tolist()
+
+    def start(self, job: int, *, loans: bool = True) -> bool:
+        """Place the base workers of a job that has none; whether there is room, also that of flexible workers."""
+        kinds = (TRAINING,) if not (loans and self._any[job]) else (TRAINING, LOANED)
+        if not self._prefers_training[job]:
+            kinds = kinds[::-1]
+        for shed in (False, True):
+            if shed and not any(self.used_flexible):
+                break
+            for kind in kinds:
+                if self._place(job, self._least[job], kind, shed):
+                    self.kind[job] = kind
+                    return True
+            if loans and self._mixed[job] and self._place_on_both(job, shed):
+                self.kind[job] = TRAINING
+                return True
+        return False
+
+    def grow(self, job: int, workers: int, *, loans: bool = True) -> int:
+        """Place so many more flexible workers of a job that runs, as far as there is room; how many that were."""
+        kinds = (LOANED, TRAINING) if self._mixed[job] and loans else (int(self.kind[job]),)
+        placed = 0
+        for kind in kinds:
+            want = FLEXIBLE if kind == LOANED and self.grouped else NOBODY
+            used, fitting = self._fit(kind, self._gpus[kind][job], workers - placed, want, False)
+            for s, k in zip(self._found[:used].tolist(), self._counts[:used].tolist(), strict=True):
+                self._put(job, s, k, self.flexible_of[job], self.flexible_on[s], FLEXIBLE)
+            placed += fitting
+            if placed == workers:
+                break
+        return placed
+
+    def shrink(self, job: int, workers: int) -> None:
+        """Take so many flexible workers from a job, from the servers first where it has the fewest."""
+        for s in sorted(self.flexible_of[job], key=self.flexible_of[job].__getitem__):
+            less = min(workers, self.flexible_of[job][s])
+            self._remove_flexible(job, s, less)
+            workers -= less
+            if not workers:
+                break
+
+    def release(self, job: int) -> None:
+        """Take all workers of a job."""
+        for s, k in list(self.flexible_of[job].items()):
+            self._remove_flexible(job, s, k)
+        for s, k in list(self.base_of[job].items()):
+            self._remove_base(job, s, k)
+
+    def lend(self, servers: int) -> None:
+        """Borrow so many servers more."""
+        self.there[np.flatnonzero(~self.there)[:servers]] = True
+        self.on_loan += servers
+
+    def give_back(self, server: int) -> None:
+        """Return a server that is empty."""
+        if self.base_on[server] or self.flexible_on[server] or not self.there[server]:
+            raise RuleBroken(f"loaned server {server} goes back with workers on it, or was not there")
+        self.there[server] = False
+        self.on_loan -= 1
+
+    def regroup(self, job: int, gone: set[int]) -> bool:
+        """Make flexible workers base workers, in the place of those on servers that go; whether there are enough."""
+        kept = sum(k for held in (self.base_of[job], self.flexible_of[job]) for s, k in held.items() if s not in gone)
+        if kept < self._least[job]:
+            return False
+        for s in sorted(gone & self.base_of[job].keys()):
+            lost = self.base_of[job][s]
+            self._remove_base(job, s, lost)
+            for other, k in list(self.flexible_of[job].items()):
+                moved = min(k, lost) if other not in gone else 0
+                if moved:
+                    self._remove_flexible(job, other, moved)
+                    self._put(job, other, moved, self.base_of[job], self.base_on[other], BASE)
+                    lost -= moved
+        for s in sorted(gone & self.flexible_of[job].keys()):
+            self._remove_flexible(job, s, self.flexible_of[job][s])
+        return True
+
+    def clear_flexible(self, server: int) -> None:
+        """Take all flexible workers from a server."""
+        for job, k in list(self.flexible_on[server].items()):
+            self._remove_flexible(job, server, k)
+
+    def free_gpus(self) -> tuple[int, int]:
+        """GPUs that nobody has, of training servers and of loaned ones."""
+        return self.training * self.gpus - self.used[TRAINING], self.on_loan * self.gpus - self.used[LOANED]
+
+    def widest(self) -> tuple[int, int]:
+        """The most GPUs on one server of each kind that base workers could have."""
+        room = np.where(self.there, self.free + self.flexible, 0)
+        return int(room[: self.training].max()), int(room[self.training :].max(initial=0))
+
+    def check(self, now: float) -> None:
+        """Count everything anew. Raises RuleBroken where it is not what is kept."""
+        used = np.zeros(len(self.free), dtype=np.int64)
+        for s, (base, flexible) in enumerate(zip(self.base_on, self.flexible_on, strict=True)):
+            kind = int(s >= self.training)
+            used[s] = sum(k * self._gpus[kind][job] for held in (base, flexible) for job, k in held.items())
+        if (used > self.gpus).any() or (used + self.free != self.gpus).any() or (used[~self.there] > 0).any():
+            raise RuleBroken(f"a server hosts more than it has, or is not there, at {now}")
+        parts = int(used[: self.training].sum()), int(used[self.training :].sum())
+        if list(parts) != self.used:
+            raise RuleBroken(f"{parts} GPUs of training and loaned servers are held at {now}, {self.used} are counted")
+        for job in np.flatnonzero(self.workers).tolist():
+            if sum(self.base_of[job].values()) != self._least[job]:
+                raise RuleBroken(f"job {self.demands.ids[job]} runs at {now} without its base workers")
+
+    def _fit(self, kind: int, gpus: int, workers: int, want: int, shed: bool) -> tuple[int, int]:
+        low, high = self._range[kind]
+        arrays = self.free, self.flexible, self.group, self.there
+        return best_fit(*arrays, low, high, gpus, workers, want, shed, self._found, self._counts)
+
+    def _place(self, job: int, workers: int, kind: int, shed: bool) -> bool:
+        """Place base workers on servers of one kind, all or none."""
+        if not workers:
+            return True
+        gpus = self._gpus[kind][job]
+        room = (self.training if kind == TRAINING else self.on_loan) * self.gpus - self.used[kind]
+        if workers * gpus > room + (self.used_flexible[kind] if shed else 0):
+            return False
+        want = BASE if kind == LOANED and self.grouped else NOBODY
+        used, placed = self._fit(kind, gpus, workers, want, shed)
+        if placed < workers:
+            return False
+        for s, k in zip(self._found[:used].tolist(), self._counts[:used].tolist(), strict=True):
+            if shed:
+                self._make_room(s, k * gpus, whole=want == BASE and self.group[s] == FLEXIBLE)
+            self._put(job, s, k, self.base_of[job], self.base_on[s], BASE)
+        return True
+
+    def _place_on_both(self, job: int, shed: bool) -> bool:
+        """Place base workers on training servers as far as there is room, and the others on loaned ones."""
+        gpus, least = self._gpus[TRAINING][job], self._least[job]
+        there = self._fit(TRAINING, gpus, least, NOBODY, shed)[1]
+        want = BASE if self.grouped else NOBODY
+        if there + self._fit(LOANED, self._gpus[LOANED][job], least - there, want, shed)[1] < least:
+            return False
+        return self._place(job, there, TRAINING, shed) and self._place(job, least - there, LOANED, shed)
+
+    def _make_room(self, server: int, gpus: int, *, whole: bool) -> None:
+        kind = int(server >= self.training)
+        for job in sorted(self.flexible_on[server]):
+            if not whole and self.free[server] >= gpus:
+                break
+            have = self.flexible_on[server][job]
+            less = have if whole else min(have, -(-(gpus - int(self.free[server])) // self._gpus[kind][job]))
+            self._remove_flexible(job, server, less)
+
+    def _put(self, job: int, server: int, workers: int, of: Held, on: Held, group: int) -> None:
+        kind = int(server >= self.training)
+        gpus = workers * self._gpus[kind][job]
+        self.free[server] -= gpus
+        if self.free[server] < 0:
+            raise RuleBroken(f"job {self.demands.ids[job]} has more GPUs of server {server} than it has")
+        self.used[kind] += gpus
+        if group == FLEXIBLE:
+            self.flexible[server] += gpus
+            self.used_flexible[kind] += gpus
+        if kind == LOANED:
+            self.loaned_workers[job] += workers
+            if not (self.group[server] == BASE and group == FLEXIBLE):
+                self.group[server] = group
+        of[server] = of.get(server, 0) + workers
+        on[job] = on.get(job, 0) + workers
+        self.workers[job] += workers
+        self.touched.add(job)
+
+    def _remove_base(self, job: int, server: int, workers: int) -> None:
+        self._take(job, server, workers, self.base_of[job], self.base_on[server])
+
+    def _remove_flexible(self, job: int, server: int, workers: int) -> None:
+        kind = int(server >= self.training)
+        gpus = workers * self._gpus[kind][job]
+        self.flexible[server] -= gpus
+        self.used_flexible[kind] -= gpus
+        self._take(job, server, workers, self.flexible_of[job], self.flexible_on[server])
+
+    def _take(self, job: int, server: int, workers: int, of: Held, on: Held) -> None:
+        kind = int(server >= self.training)
+        gpus = workers * self._gpus[kind][job]
+        self.free[server] += gpus
+        self.used[kind] -= gpus
+        if of[server] == workers:
+            del of[server], on[job]
+        else:
+            of[server] -= workers
+            on[job] -= workers
+        if kind == LOANED:
+            self.loaned_workers[job] -= workers
+            if self.free[server] == self.gpus:
+                self.group[server] = NOBODY
+        self.workers[job] -= workers
+        self.touched.add(job)

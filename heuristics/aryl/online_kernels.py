@@ -1,0 +1,135 @@
+"""Compiled loops of Aryl's online policies (numba): who starts, and who gets the spare GPUs."""
+
+from __future__ import annotations
+
+import numba
+import numpy as np
+
+from instances.arrays import BoolArray, FloatArray, IntArray
+
+
+@numba.njit(cache=True)
+def admit(
+    order: IntArray,
+    least: IntArray,
+    gpus: IntArray,
+    any_gpu: BoolArray,
+    mixed: BoolArray,
+    prefers_loaned: BoolArray,
+    room: IntArray,
+    widest: IntArray,
+    strict: bool,
+) -> tuple[IntArray, IntArray]:
+    """Waiting jobs in `order` whose base demand finds room, and the kind of servers that is counted on for each.
+
+    `room`: GPUs of training and loaned servers that base workers could have; it is used up. A job that does not fit is
+    passed over, or with `strict` ends the search.
+    """
+    found = np.empty(len(order), dtype=np.int64)
+    kinds = np.empty(len(order), dtype=np.int64)
+    n = 0
+    for j in order:
+        kind = -1
+        for turn in range(2):
+            k = 1 - turn if prefers_loaned[j] else turn
+            if (k == 0 or any_gpu[j]) and gpus[k, j] <= widest[k] and least[j] * gpus[k, j] <= room[k]:
+                kind = k
+                room[k] -= least[j] * gpus[k, j]
+                break
+        if kind < 0 and mixed[j] and gpus[0, j] <= widest[0] and gpus[1, j] <= widest[1]:
+            on_training = min(least[j], room[0] // gpus[0, j])
+            if (least[j] - on_training) * gpus[1, j] <= room[1]:
+                kind = 0
+                room[0] -= on_training * gpus[0, j]
+                room[1] -= (least[j] - on_training) * gpus[1, j]
+        if kind >= 0:
+            found[n] = j
+            kinds[n] = kind
+            n += 1
+        elif strict:
+            break
+        if room[0] <= 0 and room[1] <= 0:
+            break
+    return found[:n], kinds[:n]
+
+
+@numba.njit(cache=True)
+def speed(workers: int, midpoint: int, loss: float) -> float:
+    """Throughput on so many workers (section 7.2)."""
+    return workers * max(0.0, 1.0 - loss * max(0, workers - midpoint))
+
+
+@numba.njit(cache=True)
+def knapsack(least: IntArray, most: IntArray, gpus: IntArray, left: FloatArray, loss: float, capacity: int) -> IntArray:
+    """Workers of each job under which the running times on the base demands are shortened the most (section 5.2).
+
+    `capacity`: GPUs beyond the base demands. By dynamic programming over GPUs.
+    """
+    n = len(least)
+    wanted = 0
+    for j in range(n):
+        wanted += (most[j] - least[j]) * gpus[j]
+    workers = most.copy()
+    if wanted <= capacity and loss == 0.0:
+        return workers
+    room = min(capacity, wanted)
+    best = np.zeros(room + 1)
+    choice = np.zeros((n, room + 1), dtype=np.int32)
+    for j in range(n):
+        middle = (least[j] + most[j]) // 2
+        alone = left[j] / speed(least[j], middle, loss)
+        steps = most[j] - least[j]
+        saved = np.zeros(steps + 1)
+        for k in range(1, steps + 1):
+            fast = speed(least[j] + k, middle, loss)
+            saved[k] = alone - left[j] / fast if fast > 0.0 else -1.0
+        for g in range(room, gpus[j] - 1, -1):
+            top, pick = best[g], 0
+            for k in range(1, min(steps, g // gpus[j]) + 1):
+                value = best[g - k * gpus[j]] + saved[k]
+                if value > top:
+                    top, pick = value, k
+            best[g], choice[j, g] = top, pick
+    g = room
+    for j in range(n - 1, -1, -1):
+        workers[j] = least[j] + choice[j, g]
+        g -= choice[j, g] * gpus[j]
+    return workers
+
+
+@numba.njit(cache=True)
+def largest_gain(
+    least: IntArray, most: IntArray, gpus: IntArray, left: FloatArray, loss: float, capacity: int, relative: bool
+) -> IntArray:
+    """AFS: one worker at a time to the job whose throughput gains the most per GPU; ties to the first job.
+
+    `relative`: throughput as a share of that on the base demand, else in workers.
+    """
+    workers = least.copy()
+    while True:
+        best, top = -1, 0.0
+        for j in range(len(least)):
+            if workers[j] < most[j] and gpus[j] <= capacity:
+                middle = (least[j] + most[j]) // 2
+                gain = speed(workers[j] + 1, middle, loss) - speed(workers[j], middle, loss)
+                gain /= gpus[j] * (speed(least[j], middle, loss) if relative else 1.0)
+                if gain > top:
+                    best, top = j, gain
+        if best < 0:
+            return workers
+        workers[best] += 1
+        capacity -= gpus[best]
+
+
+@numba.njit(cache=True)
+def grow(least: IntArray, most: IntArray, gpus: IntArray, left: FloatArray, loss: float, capacity: int) -> IntArray:
+    """Gandiva: jobs in order take all that is there, as far as it makes them faster."""
+    workers = least.copy()
+    for j in range(len(least)):
+        middle = (least[j] + most[j]) // 2
+        while workers[j] < most[j] and gpus[j] <= capacity:
+            if speed(workers[j] + 1, middle, loss) <= speed(workers[j], middle, loss):
+                break
+            workers[j] += 1
+            capacity -= gpus[j]
+    return workers

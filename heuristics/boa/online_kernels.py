@@ -1,0 +1,69 @@
+"""Compiled loops of Pollux (numba): the best split of a cluster among jobs, for every size of the cluster at once."""
+
+from __future__ import annotations
+
+import numba
+import numpy as np
+
+from instances.arrays import FloatArray as Float
+from instances.arrays import IntArray as Int
+
+
+@numba.njit(cache=True)
+def splits(gain: Float, most: int) -> Int:
+    """The width of each job in the best splits of 0 to `most` GPUs: choices (n, most + 1), to be read with `split`.
+
+    `gain` (n, K + 1): what each job is worth at each width, 0 included. The sum is maximised by dynamic programming
+    over jobs and GPUs. A width that is worth no more than a narrower one is never chosen, of equal splits the narrower.
+    """
+    jobs, last = gain.shape
+    value = np.zeros(most + 1)
+    choice = np.zeros((jobs, most + 1), dtype=np.int64)
+    widths = np.empty(last, dtype=np.int64)
+    for j in range(jobs):
+        count, best = 0, -np.inf
+        for k in range(last):
+            if gain[j, k] > best:
+                best = gain[j, k]
+                widths[count] = k
+                count += 1
+        new = np.empty(most + 1)
+        for gpus in range(most + 1):
+            top, at = -np.inf, 0
+            for i in range(count):
+                k = widths[i]
+                if k > gpus:
+                    break
+                worth = value[gpus - k] + gain[j, k]
+                if worth > top:
+                    top, at = worth, k
+            new[gpus] = top
+            choice[j, gpus] = at
+        value = new
+    return choice
+
+
+@numba.njit(cache=True)
+def split(choice: Int, gpus: int) -> Int:
+    """The widths (n,) of the jobs in the best split of so many GPUs."""
+    jobs = choice.shape[0]
+    width = np.zeros(jobs, dtype=np.int64)
+    left = gpus
+    for j in range(jobs - 1, -1, -1):
+        width[j] = choice[j, left]
+        left -= width[j]
+    return width
+
+
+@numba.njit(cache=True)
+def efficiencies(choice: Int, speed: Float, gpus_per_node: int) -> Float:
+    """Sum of speedups over GPUs in the best split of 1, 2, ... nodes; `speed` (n, K + 1)."""
+    nodes = (choice.shape[1] - 1) // gpus_per_node
+    found = np.zeros(nodes + 1)
+    for m in range(1, nodes + 1):
+        width = split(choice, m * gpus_per_node)
+        total = 0.0
+        for j in range(len(width)):
+            total += speed[j, width[j]]
+        found[m] = total / (m * gpus_per_node)
+    return found

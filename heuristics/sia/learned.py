@@ -1,0 +1,228 @@
+"""WillJobsArrive and JobDuration learnt from the past (section 5.4): gradient boosting, and finished jobs of a kind.
+
+One model a quantum serves all pools: a pool that is new needs no training. LightGBM is an optional dependency,
+`pip install gapwise[learn]`.
+"""
+
+from __future__ import annotations
+
+import importlib
+from bisect import bisect_left
+from collections import deque
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from heuristics.sia.arrival_features import GROUPS, TICK_MINUTES, Examples, PoolHistory, class_end, examples
+from heuristics.sia.online import sia
+from heuristics.sia.predictors import (
+    RECENT,
+    WINDOWS_MINUTES,
+    Arrivals,
+    Decomposed,
+    JobDuration,
+    SlidingMaximum,
+    windows_in_slots,
+)
+from heuristics.sia.sia_scheduler import Sia
+from instances import InputError
+from instances.arrays import FloatArray
+from instances.sia import SiaOracle
+from instances.sia.online import PendingJob, View
+
+
+@dataclass(frozen=True)
+class BoostingParameters:
+    """Constants of the gradient boosting: rounds, learning rate, leaves of a tree, least rows of a leaf.
+
+    `balanced` weights the rarer label up until both weigh the same ("for skewed datasets", footnote 3). `threshold` is
+    the probability from which on jobs are predicted to come.
+    """
+
+    rounds: int = 60
+    learning_rate: float = 0.08
+    leaves: int = 31
+    least_rows: int = 100
+    balanced: bool = True
+    threshold: float = 0.5
+    seed: int = 0
+
+
+DEFAULTS = BoostingParameters()
+
+
+@dataclass(frozen=True)
+class ArrivalModels:
+    """A model for each quantum of `quanta`, in minutes, over the first `width` features."""
+
+    quanta: tuple[float, ...]
+    boosters: tuple[Any, ...]
+    width: int
+    parameters: BoostingParameters
+
+    def probability(self, quantum: float, features: FloatArray) -> FloatArray:
+        """Probability (n,) that jobs arrive within the quantum, of rows of features (n, 14)."""
+        booster = self.boosters[self.quanta.index(quantum)]
+        found: FloatArray = booster.predict(features[:, : self.width], num_threads=1)
+        return found
+
+    def predicted(self, quantum: float, features: FloatArray) -> FloatArray:
+        """1 where jobs are predicted to arrive, and 0 else (n,)."""
+        likely: FloatArray = (self.probability(quantum, features) >= self.parameters.threshold).astype(float)
+        return likely
+
+
+def train(
+    jobs: pd.DataFrame,
+    days: tuple[float, float],
+    quanta: Sequence[float] = WINDOWS_MINUTES,
+    parameters: BoostingParameters = DEFAULTS,
+) -> ArrivalModels:
+    """Models from the jobs of a trace (columns `pool`, `submit_s`, `duration_s`) submitted within `days`.
+
+    Nothing after the last day is seen. Raises InputError where LightGBM is not installed.
+    """
+    past = jobs[jobs["submit_s"] < days[1] * 86_400.0]
+    return fit(examples(past, quanta, days), parameters)
+
+
+def fit(
+    known: Mapping[float, Examples], parameters: BoostingParameters = DEFAULTS, groups: int = len(GROUPS)
+) -> ArrivalModels:
+    """Models from examples of each quantum, over the first `groups` rows of Table 9."""
+    width = sum(list(GROUPS.values())[:groups])
+    boosters = tuple(_booster(one.features[:, :width], one.arrived, parameters) for one in known.values())
+    return ArrivalModels(tuple(known), boosters, width, parameters)
+
+
+def _booster(features: FloatArray, arrived: FloatArray, parameters: BoostingParameters) -> Any:
+    try:
+        lightgbm = importlib.import_module("lightgbm")
+    except ImportError:
+        raise InputError("learned predictions need LightGBM: pip install gapwise[learn]") from None
+    positive = float(arrived.sum())
+    weight = (len(arrived) - positive) / positive if parameters.balanced and positive else 1.0
+    settings = {
+        "objective": "binary",
+        "learning_rate": parameters.learning_rate,
+        "num_leaves": parameters.leaves,
+        "min_data_in_leaf": parameters.least_rows,
+        "scale_pos_weight": weight,
+        "seed": parameters.seed,
+        "deterministic": True,
+        "force_row_wise": True,
+        "num_threads": 1,
+        "verbosity": -1,
+    }
+    return lightgbm.train(settings, lightgbm.Dataset(features, arrived), parameters.rounds)
+
+
+class LearnedArrivals:
+    """WillJobsArrive by `models`: one prediction every 5 minutes for all pools, from what the scheduler has seen.
+
+    `durations` tells the classes of running jobs, from which their expected ends follow. `unit`: minutes of a unit of
+    the clock.
+    """
+
+    def __init__(self, models: ArrivalModels, durations: JobDuration, slot_minutes: float) -> None:
+        self.models, self.durations, self.unit = models, durations, slot_minutes
+        self._since: float | None = None
+        self._pools: dict[str, PoolHistory] = {}
+        self._ends: dict[str, float] = {}
+        self._tick: dict[float, tuple[float, dict[str, bool]]] = {}
+        self._windows: dict[float, float] = dict(
+            zip(windows_in_slots(slot_minutes, models.quanta), models.quanta, strict=True)
+        )
+
+    def observe(self, view: View) -> None:
+        now = view.now * self.unit
+        if self._since is None:
+            self._since = now
+            self._pools = {pool: PoolHistory(now) for pool in view.quota}
+        for job in view.arrived:
+            self._pools[job.pool].arrivals.append(job.submit * self.unit)
+        for job in view.finished:
+            if job.id not in self._ends:  # it has started and ended since
+                self._note_start(job, now - job.duration * self.unit)
+            self._pools[job.pool].complete(now, self._ends.pop(job.id))
+        for name in reversed(tuple(view.running)):  # those that have started since are last
+            if name in self._ends:
+                break
+            self._note_start(view.running[name].job, view.running[name].start * self.unit)
+
+    def will_arrive(self, pool: str, now: float, window: float) -> bool:
+        tick, known = now * self.unit // TICK_MINUTES, self._tick.get(window)
+        if known is None or known[0] != tick:
+            quantum = self._windows[window]
+            rows = [history.features(now * self.unit, quantum) for history in self._pools.values()]
+            likely = self.models.predicted(quantum, np.array(rows))
+            known = self._tick[window] = tick, dict(zip(self._pools, (likely > 0).tolist(), strict=True))
+        return known[1][pool]
+
+    def _note_start(self, job: PendingJob, start: float) -> None:
+        quanta = self.models.quanta
+        kind = self.durations.duration_class(job, tuple(self._windows))
+        self._ends[job.id] = class_end(start, kind, quanta)
+        self._pools[job.pool].begin(self._ends[job.id])
+
+
+class Persistence:
+    """WillJobsArrive of a baseline: jobs will come within a window where some came within the last of its length."""
+
+    def __init__(self) -> None:
+        self._arrivals: dict[str, Arrivals] = {}
+
+    def observe(self, view: View) -> None:
+        for job in view.arrived:
+            self._arrivals.setdefault(job.pool, Arrivals()).add(job.submit, job.gpus)
+
+    def will_arrive(self, pool: str, now: float, window: float) -> bool:
+        arrivals = self._arrivals.get(pool)
+        return arrivals is not None and arrivals.count(now - window, now) > 0
+
+
+class FinishedAlike:
+    """JobDuration from the last `last` finished jobs of the same pool and width, or else of the pool (section 5.4.2).
+
+    `quantile`: the class that so large a share of them did not exceed; `None`: the most frequent class, the shorter of
+    two. A pool of which too few jobs, `least`, have finished may have jobs of any length: the longest class.
+    """
+
+    def __init__(self, quantile: float | None = 0.9, *, last: int = 50, least: int = 5) -> None:
+        self.quantile, self.last, self.least = quantile, last, least
+        self._seen: dict[Any, deque[float]] = {}
+
+    def observe(self, view: View) -> None:
+        for job in view.finished:
+            self.learn(job.pool, job.gpus, job.duration)
+
+    def learn(self, pool: str, gpus: int, duration: float) -> None:
+        """Take note of a finished job."""
+        for key in ((pool, gpus), pool):
+            self._seen.setdefault(key, deque(maxlen=self.last)).append(duration)
+
+    def duration_class(self, job: PendingJob, windows: Sequence[float]) -> int:
+        return self.predicted(job.pool, job.gpus, windows)
+
+    def predicted(self, pool: str, gpus: int, windows: Sequence[float]) -> int:
+        """The class of a job of a pool and a width."""
+        for key in ((pool, gpus), pool):
+            seen = self._seen.get(key, ())
+            if len(seen) >= self.least:
+                classes = sorted(bisect_left(windows, duration) for duration in seen)
+                if self.quantile is None:
+                    return max(dict.fromkeys(classes), key=classes.count)
+                return classes[min(len(classes) - 1, int(self.quantile * len(classes)))]
+        return len(windows)
+
+
+def sia_learned(
+    data: SiaOracle, models: ArrivalModels, durations: JobDuration | None = None, *, recent: int = RECENT
+) -> Sia:
+    """SIA with learnt arrivals over the models' quanta; `durations`: who predicts classes, exact ones unless given."""
+    classes = SlidingMaximum() if durations is None else durations
+    arrivals = LearnedArrivals(models, classes, data.slot_minutes)
+    return sia(data, Decomposed(arrivals, classes, SlidingMaximum(recent)), models.quanta)

@@ -1,0 +1,251 @@
+"""Policies with locality (sections 5.5 and 6.4): a job has all its GPUs on one server, and never moves.
+
+Pools own whole servers, and their jobs are as wide as a cell. Each pool has servers of its own on paper, in which its
+jobs in order get cells as if nothing were shared; that is also FCFS with locality, the baseline. A server on paper
+stands for a server of the cluster as long as it is in use. A job in order, within quota, that finds its cell on paper
+finds it in the cluster as well, unless an opportunistic job is in the way (HiveD's guarantee).
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Sequence
+from heapq import heappop, heappush
+from typing import Protocol
+
+from heuristics.sia.cells import SERVER_GPUS, SIZES, Buddies, Cell
+from heuristics.sia.predictors import Predictor
+from instances import InputError
+from instances.online import RuleBroken
+from instances.sia import Job, SiaOracle
+from instances.sia.online import Running, View
+
+Placed = dict[str, tuple[int, Cell]]
+"""Start and cell of each job, by id."""
+
+
+class Shared:
+    """The cluster as policies with locality see it: queues, pools on paper, free cells, and servers on loan."""
+
+    def __init__(self, data: SiaOracle) -> None:
+        self.owned = {pool.name: pool.gpus // SERVER_GPUS for pool in data.pools}
+        self.paper = {name: Buddies(servers) for name, servers in self.owned.items()}
+        self.cluster = Buddies(sum(self.owned.values()))
+        self.lent = Buddies(0)
+        self.queues: dict[str, OrderedDict[str, Job]] = {name: OrderedDict() for name in self.owned}
+        self.started: list[tuple[Job, Cell]] = []
+        self._own: dict[str, Cell] = {}
+        self._cells: dict[str, Cell] = {}
+        self._jobs_in: dict[int, int] = {}  # of servers that stand for one on paper, or are on loan
+        self._bound: dict[str, dict[int, int]] = {name: {} for name in self.owned}  # server on paper -> server
+        self._loans: set[str] = set()
+
+    def unused(self, pool: str) -> int:
+        """Servers on paper that stand for none of the cluster now."""
+        return self.owned[pool] - len(self._bound[pool])
+
+    def start_in_order(self, pool: str) -> bool:
+        """Whether the next job of a pool has started in a cell on paper, and in the server that this stands for."""
+        job = next(iter(self.queues[pool].values()), None)
+        own = None if job is None else self.paper[pool].take(job.gpus)
+        if job is None or own is None:
+            return False
+        bound = self._bound[pool]
+        if own.server not in bound:
+            whole = self.cluster.take(SERVER_GPUS)
+            if whole is None:
+                self.paper[pool].give_back(own)
+                return False
+            bound[own.server], self._jobs_in[whole.server] = whole.server, 0
+        self._jobs_in[bound[own.server]] += 1
+        self._own[job.id] = own
+        self._start(job, Cell(bound[own.server], own.first, own.size))
+        return True
+
+    def start_anywhere(self, job: Job, *, within_quota: bool) -> bool:
+        """Whether a job has started in any free cell; `within_quota`: only if there is one on paper as well."""
+        if self.cluster.largest() < job.gpus:
+            return False
+        if within_quota:
+            own = self.paper[job.pool].take(job.gpus)
+            if own is None:
+                return False
+            self._own[job.id] = own
+        cell = self.cluster.take(job.gpus, last=not within_quota)
+        assert cell is not None
+        self._start(job, cell)
+        return True
+
+    def start_on_loan(self, job: Job, *, more: bool) -> bool:
+        """Whether a job has started on a server on loan; `more`: another whole server may be lent."""
+        cell = self.lent.take(job.gpus)
+        if cell is None and more:
+            whole = self.cluster.take(SERVER_GPUS, last=True)
+            if whole is None:
+                return False
+            self.lent.give_back(whole)
+            self._jobs_in[whole.server] = 0
+            cell = self.lent.take(job.gpus)
+        if cell is None:
+            return False
+        self._jobs_in[cell.server] += 1
+        self._loans.add(job.id)
+        self._start(job, cell)
+        return True
+
+    def finish(self, job: Job) -> None:
+        """The cells of a job are free again, on paper and in the cluster."""
+        cell, own = self._cells.pop(job.id), self._own.pop(job.id, None)
+        if own is not None:
+            self.paper[job.pool].give_back(own)
+        if cell.server not in self._jobs_in:
+            self.cluster.give_back(cell)
+            return
+        self._jobs_in[cell.server] -= 1
+        loan = job.id in self._loans
+        if loan:
+            self._loans.remove(job.id)
+            self.lent.give_back(cell)
+        if self._jobs_in[cell.server] == 0:
+            del self._jobs_in[cell.server]
+            whole = Cell(cell.server, 0, SERVER_GPUS)
+            if loan:
+                self.lent.free[SERVER_GPUS].remove(whole)
+            else:
+                assert own is not None
+                del self._bound[job.pool][own.server]
+            self.cluster.give_back(whole)
+
+    def _start(self, job: Job, cell: Cell) -> None:
+        del self.queues[job.pool][job.id]
+        self._cells[job.id] = cell
+        self.started.append((job, cell))
+
+
+class LocalPolicy(Protocol):
+    """Starts jobs of `shared` at a moment, and answers when to be asked again, or `None`."""
+
+    def decide(self, shared: Shared, view: View) -> float | None: ...
+
+
+class LocalFcfs:
+    """No sharing: each pool in order, in cells of its own servers."""
+
+    def decide(self, shared: Shared, view: View) -> float | None:
+        for pool in shared.owned:
+            while shared.start_in_order(pool):
+                pass
+        return None
+
+
+class LocalHived:
+    """HiveD*: each pool's own share in order, then the jobs that wait longest in whatever cells are free.
+
+    As in section 6.1 nothing is interrupted: an owner waits for cells that are lent out.
+    """
+
+    def decide(self, shared: Shared, view: View) -> float | None:
+        others: list[Job] = []
+        for queue in shared.queues.values():
+            while (job := next(iter(queue.values()), None)) and shared.start_anywhere(job, within_quota=True):
+                pass
+            others += queue.values()
+        for job in sorted(others, key=lambda job: job.submit):
+            shared.start_anywhere(job, within_quota=False)
+        return None
+
+
+class LocalSia:
+    """SIA with cells: servers that no pool will need for a window go to jobs that end within the window.
+
+    A pool may need as many whole servers as it owns and does not use, and no more than its jobs that wait and its new
+    load have GPUs: every job takes one server more at most. Opportunistic jobs share servers among themselves alone,
+    taken from the other end of the cluster, never with a dedicated job, whose buddies stay free for its pool.
+    """
+
+    def __init__(self, predictor: Predictor, windows: Sequence[float]) -> None:
+        self.predictor, self.windows = predictor, tuple(windows)
+        self._class: dict[str, int] = {}
+
+    def decide(self, shared: Shared, view: View) -> float | None:
+        self.predictor.observe(view)
+        for job in view.arrived:
+            self._class[job.id] = self.predictor.duration_class(job, self.windows)
+        started = True
+        while started:
+            for pool in shared.owned:
+                while shared.start_in_order(pool):
+                    pass
+            started = self._spare(shared, view.now)
+        waiting = any(shared.queues.values())
+        return view.now + self.windows[0] if waiting and shared.cluster.whole + shared.lent.largest() else None
+
+    def _spare(self, shared: Shared, now: float) -> bool:
+        """Whether a job has started on a server on loan; the shortest window comes first."""
+        for k, window in enumerate(self.windows):
+            kept = sum(self._reserved(shared, pool, now, window) for pool in shared.owned)
+            if shared.cluster.whole < kept:
+                continue  # another job on a server that is on loan already would keep it for longer
+            more = shared.cluster.whole > kept
+            widest = SERVER_GPUS if more else shared.lent.largest()
+            for queue in sorted(shared.queues.values(), key=len):
+                for job in queue.values():
+                    if self._class[job.id] <= k and job.gpus <= widest and shared.start_on_loan(job, more=more):
+                        return True
+        return False
+
+    def _reserved(self, shared: Shared, pool: str, now: float, window: float) -> float:
+        pending = sum(job.gpus for job in shared.queues[pool].values())
+        return min(pending + self.predictor.new_load(pool, now, window), shared.unused(pool))
+
+
+def refuse_unfit(data: SiaOracle) -> None:
+    """Raise InputError for pools that are not whole servers, and for jobs that are no cell or have no server."""
+    for i, pool in enumerate(data.pools):
+        if pool.gpus % SERVER_GPUS:
+            raise InputError(f"data.pools[{i}].gpus: must be a multiple of {SERVER_GPUS}, got {pool.gpus}")
+    for i, job in enumerate(data.jobs):
+        if job.gpus not in SIZES:
+            raise InputError(f"data.jobs[{i}].gpus: must be one of 1, 2, 4, 8, got {job.gpus}")
+
+
+def replay_local(data: SiaOracle, policy: LocalPolicy) -> Placed:
+    """Start and cell of each job under a policy.
+
+    Raises InputError for what has no cells, and RuleBroken where jobs are left waiting for ever.
+    """
+    refuse_unfit(data)
+    shared = Shared(data)
+    quota = {pool.name: pool.gpus for pool in data.pools}
+    running: dict[str, Running] = {}
+    view = View(0, data.capacity, quota, dict.fromkeys(quota, 0), shared.queues, running)
+    coming = sorted(data.jobs, key=lambda job: job.submit)[::-1]
+    ending: list[tuple[int, int, Job]] = []
+    placed: Placed = {}
+    wake_at: float | None = None
+    while coming or ending or any(shared.queues.values()):
+        moments = [jobs[-1].submit for jobs in (coming,) if jobs] + [heap[0][0] for heap in (ending,) if heap]
+        quiet = not moments
+        if quiet and wake_at is None:
+            raise RuleBroken(f"jobs are left waiting at {view.now}: nothing runs and nothing is to come")
+        now = int(min([*moments, *([] if wake_at is None else [wake_at])]))
+        finished, arrived = [], []
+        while ending and ending[0][0] <= now:
+            job = heappop(ending)[2]
+            del running[job.id]
+            shared.finish(job)
+            finished.append(job)
+        while coming and coming[-1].submit <= now:
+            job = coming.pop()
+            shared.queues[job.pool][job.id] = job
+            arrived.append(job)
+        view.now, view.arrived, view.finished = now, arrived, finished
+        wake_at = policy.decide(shared, view)
+        if quiet and not shared.started:
+            raise RuleBroken(f"jobs are left waiting at {now}: nothing runs and nothing is to come")
+        for job, cell in shared.started:
+            placed[job.id] = now, cell
+            running[job.id] = Running(job, now)
+            heappush(ending, (now + job.duration, len(placed), job))
+        shared.started.clear()
+    return placed

@@ -1,0 +1,177 @@
+"""Workloads of days on a training cluster that borrows inference servers, with the moments of Aryl's trace."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+
+from instances.arrays import BoolArray, FloatArray
+from instances.aryl.inference_load import inference_load
+from instances.aryl.loaning import ArylLoaning
+from instances.aryl.populations import HOUR, Moments, Pool
+from instances.envelope import Instance
+from instances.errors import InputError
+from instances.validation import validated
+
+CLUSTERS = (443, 520)  # training and inference servers of the paper
+GPUS = 8
+ELASTIC_GPUS = 2  # of a worker of an elastic job (Figure 3)
+LEAST_WIDTH = 16  # GPUs of a job that are allowed on any cluster: with fewer there are no jobs with the paper's means
+RUN_OUT_DAYS = 7.0  # of inference load after the last day of arrivals; then all servers go back
+Workers = Literal["whole", "small"]
+
+
+def loaning_days(
+    days: float,
+    seed: int,
+    *,
+    trace: Path | None = None,
+    training_servers: int = 17,
+    load: float = 0.72,
+    loaned_speed: float = 1 / 3,
+    loaned_workers: Literal["slow", "wide"] = "slow",
+    orchestrator_period_seconds: float = 1800.0,
+    scheduling_period_seconds: float = 60.0,
+    headroom: float = 0.02,
+    elastic_share: float = 0.05,
+    scaling_range: int = 2,
+    scaling_loss: float = 0.0,
+    any_gpu_share: float = 0.21,
+    heterogeneous_share: float = 0.0,
+    heterogeneous_speed: float = 0.7,
+    checkpointed_share: float = 0.5,
+    preemption_seconds: float = 63.0,
+    wrong_predictions: float = 0.0,
+    placement: Literal["grouped", "plain"] = "grouped",
+    workers: Workers = "whole",
+) -> Instance[ArylLoaning]:
+    """A workload of `days` days with the moments of the paper's jobs (`Moments`), on clusters of the paper's ratio.
+
+    Jobs are drawn with replacement from a trace, or from a distribution, with weights that give them the paper's means;
+    5% are long and wide, and hold 36% of what is held: they are the first to be elastic. The same seed has the same
+    jobs whatever the shares are. The inference load has the shape of Figure 1, and goes on for a week after.
+
+    - `days`, `seed`: days within which jobs arrive, and the seed of all draws.
+    - `trace`: a CSV file with `submit_s`, `duration_s` and `gpus`, as Philly's.
+    - `training_servers`: servers of 8 GPUs; 443 in the paper.
+    - `load`: GPU time that the jobs need on their base demand, as a share of that of the training cluster.
+    - `loaned_speed`, `loaned_workers`: speed of a loaned GPU, and what a worker is there, as in the file.
+    - `orchestrator_period_seconds`, `scheduling_period_seconds`: time between decisions to lend, and to start jobs.
+    - `headroom`: share of the inference servers that is never lent.
+    - `elastic_share`, `scaling_range`, `scaling_loss`: share of jobs that scale, how many times their base demand, and
+      what is lost.
+    - `any_gpu_share`: share of jobs that may run on loaned servers; elastic ones all may.
+    - `heterogeneous_share`, `heterogeneous_speed`: share of jobs that may run on both kinds at once, and their speed.
+    - `checkpointed_share`: share of jobs that keep their progress when they are preempted.
+    - `preemption_seconds`: what a preemption costs beside.
+    - `wrong_predictions`: share of jobs whose running time is believed to be up to a quarter more or less than it is.
+    - `placement`: of elastic jobs, as in the file.
+    - `workers`: `whole`, workers of inelastic jobs have as many GPUs as a server can give them, or `small`, one each.
+
+    Raises InputError for a number out of range, a trace that cannot be read, or where no job arrives.
+    """
+    for name, value in (("days", days), ("training_servers", training_servers), ("load", load)):
+        if not math.isfinite(value) or value <= 0:
+            raise InputError(f"{name}: must be a number > 0, got {value}")
+    shares = {
+        "elastic_share": elastic_share,
+        "any_gpu_share": any_gpu_share,
+        "heterogeneous_share": heterogeneous_share,
+        "checkpointed_share": checkpointed_share,
+        "wrong_predictions": wrong_predictions,
+    }
+    for name, value in shares.items():
+        if not 0 <= value <= 1:
+            raise InputError(f"{name}: must be in [0, 1], got {value}")
+    if scaling_range < 1:
+        raise InputError(f"scaling_range: must be >= 1, got {scaling_range}")
+    moments = Moments()
+    pool = Pool.drawn() if trace is None else Pool.of_trace(trace)
+    pool = pool.up_to(max(LEAST_WIDTH, training_servers * GPUS // 4))
+    rng = np.random.default_rng(seed)
+    n = round(load * training_servers * GPUS * days * 24 * HOUR / moments.gpu_seconds)
+    if n < 1:
+        raise InputError(f"load: no job arrives in {days:g} days at a load of {load:g}")
+    seconds, gpus, long = _drawn(pool, moments, n, rng)
+    arrivals = _arrivals(pool, n, days, rng)
+    chance: dict[str, FloatArray] = {name: rng.random(n) for name in ("elastic", *shares)}
+    error = rng.uniform(-0.25, 0.25, n)
+    elastic = _chosen(long, elastic_share, moments.elastic_jobs, chance["elastic"])
+    rest = max(0.0, any_gpu_share - elastic_share) / max(1e-9, 1 - elastic_share)
+    any_gpu = elastic | (chance["any_gpu_share"] < rest)
+    jobs = []
+    for i in range(n):
+        held = int(gpus[i])
+        own = _gpus_per_worker(held, bool(elastic[i]), workers)
+        least = held // own
+        time = float(np.round(seconds[i], 3)) / (scaling_range if elastic[i] else 1)
+        wrong = chance["wrong_predictions"][i] < wrong_predictions
+        jobs.append(
+            {
+                "id": f"j{i}",
+                "arrival_seconds": float(arrivals[i]),
+                "min_workers": least,
+                "max_workers": least * (scaling_range if elastic[i] else 1),
+                "gpus_per_worker": own,
+                "min_running_time": time,
+                "any_gpu": bool(any_gpu[i]),
+                "heterogeneous": bool(chance["heterogeneous_share"][i] < heterogeneous_share),
+                "checkpointed": bool(chance["checkpointed_share"][i] < checkpointed_share),
+                "predicted_running_time": float(np.round(time * (1 + error[i]), 3) + 1e-3) if wrong else None,
+            }
+        )
+    content: dict[str, Any] = {
+        "training_servers": training_servers,
+        "inference_servers": round(training_servers * CLUSTERS[1] / CLUSTERS[0]),
+        "gpus_per_server": GPUS,
+        "loaned_speed": loaned_speed,
+        "loaned_workers": loaned_workers,
+        "inference_load": inference_load(math.ceil(days) + RUN_OUT_DAYS, rng),
+        "headroom": headroom,
+        "orchestrator_period_seconds": orchestrator_period_seconds,
+        "scheduling_period_seconds": scheduling_period_seconds,
+        "preemption_seconds": preemption_seconds,
+        "scaling_loss": scaling_loss,
+        "heterogeneous_speed": heterogeneous_speed,
+        "placement": placement,
+        "jobs": jobs,
+    }
+    what = "drawn" if trace is None else trace.name
+    source = f"loaning_days({days:g}, seed {seed}): jobs {what}, load {load:g} of {training_servers} training servers"
+    return Instance.of(validated(ArylLoaning, content), f"aryl-loaning-{days:g}d-seed-{seed}", source)
+
+
+def _drawn(pool: Pool, moments: Moments, n: int, rng: np.random.Generator) -> tuple[FloatArray, FloatArray, BoolArray]:
+    """Seconds and GPUs of `n` jobs, and which of them are of the long and wide ones that are the first to scale."""
+    long = rng.random(n) < moments.elastic_jobs
+    mean = moments.elastic_seconds, moments.elastic_gpu_seconds
+    places = rng.choice(len(pool.gpus), n, p=pool.weights(*moments.others))
+    wide = rng.choice(len(pool.gpus), n, p=pool.weights(*mean, elastic=True))
+    chosen = np.where(long, wide, places)
+    return pool.seconds[chosen], pool.gpus[chosen], long
+
+
+def _arrivals(pool: Pool, n: int, days: float, rng: np.random.Generator) -> FloatArray:
+    """Sorted whole seconds, by the hours of the day."""
+    hours = np.arange(math.ceil(days * 24))
+    length = np.minimum(1.0, days * 24 - hours)
+    weights = pool.hours[hours % 24] * length
+    hour = rng.choice(hours, n, p=weights / weights.sum())
+    return np.sort(np.floor((hour + rng.random(n) * length[hour]) * HOUR))
+
+
+def _chosen(long: BoolArray, share: float, longs: float, chance: FloatArray) -> BoolArray:
+    """A share of the jobs: long ones first."""
+    if share <= longs:
+        return long & (chance < share / longs)
+    return long | (chance < (share - longs) / (1 - longs))
+
+
+def _gpus_per_worker(gpus: int, elastic: bool, workers: Workers) -> int:
+    """GPUs of a worker of a job that holds so many: a divisor of them."""
+    if elastic:
+        return ELASTIC_GPUS if gpus % ELASTIC_GPUS == 0 else 1
+    return 1 if workers == "small" else max(d for d in range(1, GPUS + 1) if gpus % d == 0)

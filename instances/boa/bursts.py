@@ -1,0 +1,92 @@
+"""Arrivals that come in bursts: a Poisson process whose rate changes between two values (BOA, section 6.4)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from instances.arrays import FloatArray
+from instances.errors import InputError
+
+
+@dataclass(frozen=True)
+class BurstParameters:
+    """What is not given of the synthetic trace of section 6.4.
+
+    - `low`: the low rate as a share of the mean rate.
+    - `cycle_hours`: mean time from a burst to the next.
+    """
+
+    low: float = 0.05
+    cycle_hours: float = 6.0
+
+
+@dataclass(frozen=True)
+class TwoRates:
+    """A Poisson process of two rates an hour; each state is left at a rate of its own."""
+
+    rates: tuple[float, float]
+    leaving: tuple[float, float]
+
+    @property
+    def c2(self) -> float:
+        """The squared coefficient of variation of the times between arrivals."""
+        (l1, l2), (s1, s2) = self.rates, self.leaving
+        return 1 + 2 * s1 * s2 * (l1 - l2) ** 2 / ((s1 + s2) ** 2 * (l1 * l2 + l1 * s2 + l2 * s1))
+
+    @classmethod
+    def of(cls, rate: float, c2: float, parameters: BurstParameters = BurstParameters()) -> TwoRates:
+        """The process of a mean rate and a C²: the greater that is, the shorter and more intense are its bursts.
+
+        Raises InputError where bursts of no length have so great a C².
+        """
+        if not np.isfinite(c2) or c2 < 1:
+            raise InputError(f"c2: must be a number >= 1, got {c2}")
+        least, most = 0.0, 1.0  # share of the time in a burst
+        for _ in range(200):
+            share = (least + most) / 2
+            if _of_share(rate, share, parameters).c2 > c2:
+                least = share
+            else:
+                most = share
+        found = _of_share(rate, most, parameters)
+        if abs(found.c2 - c2) > 1e-6 * c2:
+            raise InputError(f"c2: must be <= {found.c2:.4g} at {rate:g} arrivals an hour, got {c2}")
+        return found
+
+    def path(self, hours: float, rng: np.random.Generator) -> RatePath:
+        """The rates over a time, as they happen to follow each other."""
+        s1, s2 = self.leaving
+        state, now = int(rng.random() < s1 / (s1 + s2)), 0.0  # as often in either as in the long run
+        edges, mass = [0.0], [0.0]
+        while now < hours:
+            passed = min(rng.exponential(1 / self.leaving[state]), hours - now)
+            now += passed
+            edges.append(now)
+            mass.append(mass[-1] + self.rates[state] * passed)
+            state = 1 - state
+        return RatePath(np.array(edges), np.array(mass))
+
+
+@dataclass(frozen=True, eq=False)
+class RatePath:
+    """How a rate changes: the arrivals `masses` to be expected by each of the hours `edges`, linear in between."""
+
+    edges: FloatArray
+    masses: FloatArray
+
+    @property
+    def mass(self) -> float:
+        """The arrivals to be expected in all."""
+        return float(self.masses[-1])
+
+    def times(self, number: int, rng: np.random.Generator) -> FloatArray:
+        """So many arrivals in order, hours: the Poisson process given that there are as many."""
+        return np.interp(np.sort(rng.uniform(0, self.mass, number)), self.masses, self.edges)
+
+
+def _of_share(rate: float, share: float, p: BurstParameters) -> TwoRates:
+    low = p.low * rate
+    high = low + (rate - low) / share
+    return TwoRates((high, low), (1 / (share * p.cycle_hours), 1 / ((1 - share) * p.cycle_hours + 1e-12)))

@@ -1,0 +1,105 @@
+"""A bound on every policy of the renting world: no mean completion time is shorter for the GPU-hours that were billed.
+
+The policy may know all jobs beforehand, stop them, change widths at any moment and run the jobs of a class differently.
+At a multiplier μ of the bill each job has a shortest path of its own, over epochs and widths; the proof is on the page
+of the world. The jobs of one class and size are a class of an allocation problem whose jobs may be mixed, so that the
+bound is its Lagrangian bound, with jobs for jobs an hour and GPU-hours for GPUs.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Callable
+from typing import Literal
+
+from instances import InputError, Stopwatch
+from instances.boa import BoaAllocation, BoaRenting, Epoch, JobClass, enough, least_budget, planned
+from instances.fields import STEPS
+from instances.validation import validated
+from models.boa.convex.convex_dual import ConvexDual
+from models.boa.convex.curves import curves
+from models.boa.convex.multiplier_search import solve_convex
+from models.boa.real_widths.run_dual import RunDual
+from models.boa.rescaling.width_limit import prepare_mixed
+
+SECONDS = 3600.0
+
+
+class PolicyBound:
+    """The bound on the mean completion time of the jobs of a workload, for any GPU-hours up to `most_gpu_hours`.
+
+    - `widths`: `"integer"` for policies that give jobs whole GPUs, at the measured speeds; `"continuous"` for those
+      that share GPUs out by time as well, on the hulls.
+
+    Raises InputError.
+    """
+
+    def __init__(
+        self, data: BoaRenting, most_gpu_hours: float, widths: Literal["integer", "continuous"] = "integer"
+    ) -> None:
+        self.data = realised(data, most_gpu_hours, widths)
+        self.least = least_budget(self.data)
+        self._bound = (
+            _real(self.data) if self.data.real else _convex(self.data) if self.data.convex else _whole(self.data)
+        )
+
+    def at(self, billed_gpu_hours: float) -> float:
+        """Hours that the mean completion time is not below, where so many GPU-hours are billed.
+
+        Raises InputError where the jobs cannot be done for so little.
+        """
+        if not enough(billed_gpu_hours, self.least):
+            raise InputError(f"GPU-hours billed: must be >= {self.least:.6g}, got {billed_gpu_hours:.6g}")
+        return self._bound(billed_gpu_hours)
+
+
+def policy_bound(
+    data: BoaRenting, billed_gpu_hours: float, widths: Literal["integer", "continuous"] = "integer"
+) -> float:
+    """The mean completion time, hours, that no policy is below where so many GPU-hours are billed, see PolicyBound."""
+    return PolicyBound(data, billed_gpu_hours, widths).at(billed_gpu_hours)
+
+
+def _whole(data: BoaAllocation) -> Callable[[float], float]:
+    dual = prepare_mixed(data).dual
+
+    def bound(budget: float) -> float:
+        dual.maximise(planned(budget))
+        return dual.best(budget)[1]
+
+    return bound
+
+
+def _real(data: BoaAllocation) -> Callable[[float], float]:
+    dual = RunDual(data)
+    return lambda budget: max(0.0, dual.maximise(budget, Stopwatch())[2])
+
+
+def _convex(data: BoaAllocation) -> Callable[[float], float]:
+    dual = ConvexDual(curves(data))
+    dual.check_bounded()
+    return lambda budget: solve_convex(dual, budget).bound
+
+
+def realised(data: BoaRenting, gpu_hours: float, widths: Literal["integer", "continuous"]) -> BoaAllocation:
+    """The jobs of a workload as classes that arrive within an hour: a class for each class and sizes of its jobs.
+
+    Times of rescaling are rounded down to the grid, and the GPU-hours up. Raises InputError.
+    """
+    of = {c.name: c for c in data.classes}
+    counts: Counter[tuple[str, tuple[float, ...]]] = Counter(
+        (job.job_class, job.size_hours or tuple(e.size_hours for e in of[job.job_class].epochs)) for job in data.jobs
+    )
+    classes = []
+    for number, ((name, sizes), jobs) in enumerate(counts.items()):
+        cold, pause = of[name].cold_rescale_seconds, of[name].rescale_seconds
+        pause = pause if cold is None else min(pause, cold)
+        epochs = tuple(
+            Epoch(size_hours=size, speedup=epoch.speedup) for size, epoch in zip(sizes, of[name].epochs, strict=True)
+        )
+        hours = math.floor(pause / SECONDS * (1 - 1e-12) * STEPS) / STEPS
+        classes.append(JobClass(name=f"{name}-{number}", arrivals_per_hour=jobs, rescale_hours=hours, epochs=epochs))
+    most = math.ceil(gpu_hours * STEPS) / STEPS
+    content = {"budget": most, "classes": classes, "widths": widths, "max_width": data.max_width}
+    return validated(BoaAllocation, content)

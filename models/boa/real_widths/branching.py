@@ -1,0 +1,183 @@
+"""The exact method for real widths and rescaling times: branch and bound over where the widths change.
+
+For a given partition of the epochs into runs the problem is convex, and the dual has no gap. Over all partitions the
+two that meet at the best multiplier differ somewhere: there the search branches, on a change of width between two
+epochs, or on the GPU type of an epoch. Once both are the same, a node is solved.
+"""
+
+from __future__ import annotations
+
+import heapq
+from dataclasses import dataclass
+from math import fsum
+from typing import Any
+
+import numpy as np
+
+from instances import Answer, Options, Report, Solution, Stopwatch
+from instances.arrays import BoolArray, IntArray
+from instances.boa import BoaAllocation
+from instances.options import ignore
+from instances.result import Termination
+from models.boa.real_widths.run_dual import Partition, RunDual, best_widths
+from models.boa.real_widths.runs import Runs
+from models.incumbent import Incumbent
+
+TARGET_SHARE = 0.5  # A node whose bound is within this share of the gap asked for is not gone into.
+
+
+@dataclass(frozen=True)
+class _Node:
+    """Policies whose runs are all `allowed` (R,), and the partitions on either side of the best multiplier."""
+
+    allowed: BoolArray
+    dear: Partition
+    cheap: Partition
+
+
+def solve_real(
+    data: BoaAllocation, dual: RunDual, options: Options, report: Report = ignore, start: float | None = None
+) -> Answer:
+    """A policy over real widths that is proven optimal for the budget of `data` (Lemma 4.8), to `options.gap`.
+
+    - `dual`: of the runs of `data`, at any budget.
+    - `options`: time limit and gap.
+    - `report`: called with every improvement.
+    - `start`: the objective of a policy that is known already.
+    """
+    with Stopwatch(options.time_limit) as clock:
+        search = _Search(data, dual, options, report, clock, start)
+        termination: Termination = "finished" if search.run() else "time_limit"
+    return Answer(
+        solution=search.incumbent.solution,
+        bound=search.incumbent.bound,
+        termination=termination,
+        reason=None if termination == "finished" else "time limit",
+        solve_s=clock.cpu_s,
+        trace=tuple(search.incumbent.trace),
+        info={"multiplier": search.mu, "lagrangian_bound": search.lagrangian, "nodes": search.nodes},
+    )
+
+
+class _Search:
+    """The nodes still to be gone into, best bound first, and the incumbent."""
+
+    def __init__(
+        self,
+        data: BoaAllocation,
+        dual: RunDual,
+        options: Options,
+        report: Report,
+        clock: Stopwatch,
+        start: float | None,
+    ) -> None:
+        self.data, self.dual, self.clock, self.start = data, dual, clock, start
+        self.gap = TARGET_SHARE * options.gap
+        self.incumbent: Incumbent[Solution, float] = Incumbent("minimize", clock, report, gap=options.gap, bound=0.0)
+        self.open: list[tuple[float, int, _Node]] = []
+        self.tried: set[bytes] = set()
+        self.solved = np.inf  # the least bound of the nodes that are not gone into
+        self.nodes = 0
+        self.lagrangian = self._enter(np.ones(len(dual.runs), dtype=bool), None, 0.0)
+        self.mu = self.open[0][2].cheap.mu
+
+    def run(self) -> bool:
+        """Branch until the gap is closed; whether it is."""
+        while self.open:
+            bound, _, node = self.open[0]
+            self.incumbent.raise_bound(max(0.0, min(bound, self.solved)))
+            if bound >= self._enough():
+                return True
+            if self.clock.expired:
+                return False
+            heapq.heappop(self.open)
+            halves = _halves(self.dual.runs, node.dear.runs, node.cheap.runs)
+            if halves is None:
+                self.solved = min(self.solved, bound)
+                continue
+            for half in halves:
+                self._enter(node.allowed & half, node.cheap.mu, bound)
+        self.incumbent.raise_bound(max(0.0, min(self.solved, self._best())))
+        return True
+
+    def _best(self) -> float:
+        known = [x for x in (self.incumbent.objective, self.start) if x is not None]
+        return min(known, default=np.inf)
+
+    def _enough(self) -> float:
+        """The bound from which on a node is of no use."""
+        return self._best() * (1 - self.gap)
+
+    def _enter(self, allowed: BoolArray, near: float | None, least: float) -> float:
+        """Open the node of `allowed` runs, whose bound is `least` at least; its bound."""
+        self.nodes += 1
+        if not self._complete(allowed):
+            return np.inf
+        dear, cheap, bound = self.dual.maximise(self.data.budget, self.clock, allowed, near, self._enough())
+        bound = max(bound, least)
+        for side in (cheap, dear):
+            if bound < self._enough():
+                self._offer(side)
+        heapq.heappush(self.open, (bound, self.nodes, _Node(allowed, dear, cheap)))
+        return bound
+
+    def _complete(self, allowed: BoolArray) -> bool:
+        """Whether the allowed runs make a partition of every class."""
+        runs = self.dual.runs
+        for i, n in enumerate(self.dual.epochs):
+            own = np.flatnonzero(allowed & (runs.job_class == i))
+            reached = {0}
+            for run in own[np.argsort(runs.first[own], kind="stable")]:
+                if int(runs.first[run]) in reached:
+                    reached.add(int(runs.after[run]))
+            if n not in reached:
+                return False
+        return True
+
+    def _offer(self, side: Partition) -> None:
+        """Make the best policy of a partition the incumbent where that is faster."""
+        key = side.runs.tobytes()
+        if key in self.tried:
+            return
+        self.tried.add(key)
+        runs = self.dual.runs.take(side.runs)
+        width = best_widths(runs, self.data.budget, max(side.mu, 1e-9))
+        if width is not None:
+            time = fsum((runs.value * runs.hours(width)).tolist())
+            self.incumbent.offer(time, policy(self.data, runs, width.tolist()))
+
+
+def _halves(runs: Runs, one: IntArray, other: IntArray) -> tuple[BoolArray, BoolArray] | None:
+    """The runs (R,) of two halves of all policies, by the first difference of two partitions; `None` without one.
+
+    A change of width before an epoch, or none there. Otherwise an epoch on one GPU type, or on the others.
+    """
+    for i in np.unique(runs.job_class):
+        mine, theirs = (side[runs.job_class[side] == i] for side in (one, other))
+        own = runs.job_class == i
+        starts = set(runs.first[mine].tolist()) ^ set(runs.first[theirs].tolist())
+        if starts:
+            at = _middle(sorted(starts))
+            over, beside = (runs.first < at) & (runs.after > at), (runs.first == at) | (runs.after == at)
+            return np.asarray(~(own & over)), np.asarray(~(own & beside))
+    for a, b in zip(one, other, strict=True):
+        if runs.type[a] != runs.type[b]:
+            covers = (
+                (runs.job_class == runs.job_class[a]) & (runs.first <= runs.first[a]) & (runs.after > runs.first[a])
+            )
+            here = runs.type == runs.type[a]
+            return np.asarray(~covers | here), np.asarray(~covers | ~here)
+    return None
+
+
+def _middle(entries: list[int]) -> int:
+    return entries[len(entries) // 2]
+
+
+def policy(data: BoaAllocation, runs: Runs, width: list[float]) -> dict[str, Any]:
+    """The solution in JSON form of the runs of a partition and their widths."""
+    rows: dict[str, list[Any]] = {c.name: [] for c in data.classes}
+    for i, h, n, k in zip(runs.job_class, runs.type, runs.lengths, width, strict=True):
+        option = {"type": data.gpu_types[int(h)].name, "width": k, "fraction": 1.0}
+        rows[data.classes[int(i)].name] += [[option] if data.heterogeneous else k] * int(n)
+    return {"assignment" if data.heterogeneous else "widths": rows}

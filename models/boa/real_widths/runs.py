@@ -1,0 +1,247 @@
+"""Runs: stretches of epochs of a class that are kept at one width, and the best width of each at a price.
+
+Let T(k) be the hours of a run at width k, the change before it included. As a mean of concave speedups and a constant,
+each weighted by size, 1/T is concave in k. The length of the run at the multiplier μ of the budget is (v + μ c k) T(k)
+with v hours of the mean for an hour of the run, and cost c for an hour of one GPU.
+
+A lower bound on the length follows from a few widths: beyond two points a concave function is below the line through
+them. Where 1/T is below a line, the length is at least (v + μ c k) over the line, which is least at an end.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from instances import InputError
+from instances.arrays import FloatArray, IntArray
+from instances.boa import BoaAllocation, shares
+from models.boa.convex.curves import AMDAHL, POWER, TABLE, Curves, curves
+
+MOST_ENTRIES = 20_000_000  # Pairs of a run and an epoch of it: 160 MB an array.
+STEP = 3e-5  # Widths beside the best one, as a share of it, from which the bound is drawn.
+NARROW = 1e-9  # A best width is found to this share of it.
+WHOLE = 1e-8  # A best width this close to a whole one, as a share, is that: tables bend there.
+ROUNDS = 200  # The search for widths ends after so many halvings.
+LARGEST = 1e60  # No width is beyond.
+
+
+@dataclass(frozen=True, eq=False)
+class Runs:
+    """R runs, and for each the epochs in it, one after another in `curve`.
+
+    - `job_class`, `first`, `after`, `type` (R,): class, first epoch, the epoch after the last, GPU type.
+    - `value`, `price` (R,): hours of mean completion time for an hour, and cost for an hour of one GPU.
+    - `pause` (R,): hours of the change before the run.
+    - `end` (R,): the widest that all epochs of the run allow.
+    - `curve` (F,): curves of the epochs, positions in `c`; `start` (R,): where those of each run begin.
+    - `weight` (F,): hours of each epoch at width 1 with speedup 1.
+    """
+
+    c: Curves
+    job_class: IntArray
+    first: IntArray
+    after: IntArray
+    type: IntArray
+    value: FloatArray
+    price: FloatArray
+    pause: FloatArray
+    end: FloatArray
+    curve: IntArray
+    start: IntArray
+    weight: FloatArray
+
+    def __len__(self) -> int:
+        return len(self.value)
+
+    @property
+    def lengths(self) -> IntArray:
+        """Number of epochs of each run."""
+        return self.after - self.first
+
+    def take(self, chosen: IntArray) -> Runs:
+        """The runs at the positions `chosen`."""
+        lengths = self.lengths[chosen]
+        start = np.concatenate([[0], np.cumsum(lengths)[:-1]])
+        flat = np.repeat(self.start[chosen] - start, lengths) + np.arange(lengths.sum())
+        return Runs(
+            self.c,
+            self.job_class[chosen],
+            self.first[chosen],
+            self.after[chosen],
+            self.type[chosen],
+            self.value[chosen],
+            self.price[chosen],
+            self.pause[chosen],
+            self.end[chosen],
+            self.curve[flat],
+            start,
+            self.weight[flat],
+        )
+
+    def hours(self, width: FloatArray) -> FloatArray:
+        """T(k) of each run at `width` (R,)."""
+        return self.pause + np.add.reduceat(self.weight * self._times(np.repeat(width, self.lengths)), self.start)
+
+    def rises(self, width: FloatArray, mu: float) -> FloatArray:
+        """Slope (R,) of the length of each run in its width, to the right of `width`."""
+        k = np.repeat(width, self.lengths)
+        hours = self.pause + np.add.reduceat(self.weight * self._times(k), self.start)
+        slope = np.add.reduceat(self.weight * self._slopes(k), self.start)
+        paid = mu * self.price
+        return paid * hours + (self.value + paid * width) * slope
+
+    def _times(self, k: FloatArray) -> FloatArray:
+        """1/s(k) of each epoch of the runs at widths `k` (F,)."""
+        z = np.empty(len(k))
+        for kind, at, parameter in self._kinds():
+            if kind == AMDAHL:
+                z[at] = 1 - parameter + parameter / k[at]
+            elif kind == POWER:
+                z[at] = k[at] ** -parameter
+            else:
+                low, speed, gain = self._pieces(k[at], parameter)
+                z[at] = 1 / (speed + gain * (k[at] - low))
+        return z
+
+    def _slopes(self, k: FloatArray) -> FloatArray:
+        """The slope of 1/s to the right of `k` (F,)."""
+        slope = np.empty(len(k))
+        for kind, at, parameter in self._kinds():
+            if kind == AMDAHL:
+                slope[at] = -parameter / k[at] ** 2
+            elif kind == POWER:
+                slope[at] = -parameter * k[at] ** (-parameter - 1)
+            else:
+                low, speed, gain = self._pieces(k[at], parameter)
+                slope[at] = -gain / (speed + gain * (k[at] - low)) ** 2
+        return slope
+
+    def _kinds(self) -> list[tuple[int, IntArray, FloatArray]]:
+        """For each kind of curve the epochs (F,) that have it, and their parameters."""
+        if not hasattr(self, "_of_kind"):
+            kinds, parameters = self.c.kind[self.curve], self.c.parameter[self.curve]
+            found = [(kind, np.flatnonzero(kinds == kind)) for kind in (AMDAHL, POWER, TABLE)]
+            object.__setattr__(self, "_of_kind", [(kind, at, parameters[at]) for kind, at in found if len(at)])
+        made: list[tuple[int, IntArray, FloatArray]] = self.__dict__["_of_kind"]
+        return made
+
+    def _pieces(self, k: FloatArray, parameter: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """Of tables at widths `k`: the whole width below, the speedup there, and the gain of the next GPU."""
+        speed, row = self.c.speed, parameter.astype(np.int64)
+        low = np.minimum(k, float(speed.shape[1])).astype(np.int64)
+        here = speed[row, low - 1]
+        return low.astype(float), here, speed[row, np.minimum(low, speed.shape[1] - 1)] - here
+
+
+def all_runs(data: BoaAllocation) -> Runs:
+    """Every run of `data`: of a class that changes at no cost single epochs alone. Raises InputError."""
+    c, types = curves(data), len(data.gpu_types)
+    sizes = [len(job_class.epochs) for job_class in data.classes]
+    entries = types * sum(n * (n + 1) * (n + 2) // 6 for n in sizes)
+    if entries > MOST_ENTRIES:
+        raise InputError(
+            f"classes: real widths with rescaling times take {entries:,} pairs of a run and an epoch, over the limit "
+            f"of {MOST_ENTRIES:,}: have fewer epochs, or integer widths"
+        )
+    columns: list[tuple[int, int, int, int]] = []
+    curve: list[int] = []
+    offset = 0
+    for i, job_class in enumerate(data.classes):
+        for a in range(sizes[i]):
+            for b in range(a + 1, (sizes[i] if job_class.rescale_hours else a + 1) + 1):
+                for h in range(types):
+                    columns.append((i, a, b, h))
+                    curve += range((offset + a) * types + h, (offset + b) * types + h, types)
+        offset += sizes[i]
+    i, a, b, h = np.array(columns).T
+    arrivals, factor = np.array([x.arrivals_per_hour for x in data.classes]), shares(data)
+    pause = np.array([x.rescale_hours for x in data.classes])
+    prices, flat = np.array([t.price for t in data.gpu_types]), np.array(curve)
+    start = np.concatenate([[0], np.cumsum(b - a)[:-1]])
+    hours = np.array([e.size_hours for x in data.classes for e in x.epochs])[flat // types]
+    linear = (c.kind != TABLE) & (c.parameter == 1) & np.isinf(c.last)
+    if (np.logical_and.reduceat(linear[flat], start) & (pause[i] == 0)).any():
+        raise InputError("max_width: must be given where a speedup is linear (amdahl 1 or power 1)")
+    end = np.minimum.reduceat(c.last[flat], start)
+    return Runs(c, i, a, b, h, factor[i], arrivals[i] * prices[h], pause[i], end, flat, start, hours)
+
+
+@dataclass(frozen=True)
+class Lengths:
+    """The runs at a multiplier.
+
+    - `width`, `hours` (R,): the best width, and the time of the run there.
+    - `least` (R,): no more than the length at any width.
+    """
+
+    width: FloatArray
+    hours: FloatArray
+    least: FloatArray
+
+
+def lengths(runs: Runs, mu: float, low: FloatArray | None = None, high: FloatArray | None = None) -> Lengths:
+    """The best widths at the multiplier `mu`, sought between `low` and `high` (R,), and bounds on the lengths.
+
+    The bounds hold whatever `low` and `high` are.
+    """
+    width = _best(runs, mu, low, high)
+    return Lengths(width, runs.hours(width), _least(runs, mu, width))
+
+
+def _best(runs: Runs, mu: float, low: FloatArray | None, high: FloatArray | None) -> FloatArray:
+    """Widths (R,) at which the lengths stop falling: 1/T is concave, so that each falls up to there and then rises."""
+    low = np.ones(len(runs)) if low is None else np.clip(low, 1.0, runs.end)
+    high = runs.end.copy() if high is None else np.clip(high, low, runs.end)
+    wide = np.isinf(high)
+    if wide.any():
+        high[wide] = 2 * low[wide]
+        while True:
+            falls = wide & (runs.rises(np.minimum(high, LARGEST), mu) < 0) & (high < LARGEST)
+            if not falls.any():
+                break
+            low[falls], high[falls] = high[falls], high[falls] ** 2
+    high = np.where(runs.rises(low, mu) >= 0, low, high)
+    for _ in range(ROUNDS):
+        if (high - low <= NARROW * high).all():
+            break
+        middle = np.where(high > 4 * low, np.sqrt(low * high), (low + high) / 2)
+        falls = runs.rises(middle, mu) < 0
+        low, high = np.where(falls, middle, low), np.where(falls, high, middle)
+    whole = np.round(high)
+    return np.where(np.abs(high - whole) <= WHOLE * high, np.clip(whole, 1.0, runs.end), high)
+
+
+def _least(runs: Runs, mu: float, width: FloatArray) -> FloatArray:
+    """Lower bounds (R,) on the lengths over all widths, tight where `width` is the best or next to it."""
+    at = [np.clip(width * (1 + step * STEP), 1.0, runs.end) for step in (-2, -1, 0, 1, 2)]
+    noise = (runs.lengths + 20) * 2.0**-51
+    speed = [1 / runs.hours(k) for k in at]
+    paid = mu * runs.price
+
+    def below(i: int, j: int, k: FloatArray, further: bool) -> FloatArray:
+        """A lower bound on the length at `k` by the line through the points i and j, which `k` is beyond."""
+        gap = at[j] - at[i]
+        with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+            slope = (speed[j] - speed[i]) / gap
+            loss = 3 * noise * speed[j] / gap
+            rise = (slope + loss) * (k - at[j]) if further else -(slope - loss) * (at[i] - k)
+            line = (speed[j] if further else speed[i]) * (1 + noise) + rise
+            found = np.where(np.isinf(k), paid / np.maximum(slope + loss, 0.0), (runs.value + paid * k) / line)
+        return np.where((gap > 0) & ~np.isnan(found) & (found > 0), found, 0.0)
+
+    def piece(low: FloatArray, high: FloatArray, lines: list[tuple[int, int, bool]]) -> FloatArray:
+        """The best bound on the lengths between two widths by `lines`; infinite where there is nothing between."""
+        found = [np.minimum(below(i, j, low, right), below(i, j, high, right)) for i, j, right in lines]
+        return np.where(high > low, np.max(found, axis=0), np.inf)
+
+    own = (runs.value + paid * at[2]) / speed[2]
+    pieces = [
+        own,
+        piece(at[3], runs.end, [(2, 3, True)]),
+        piece(np.ones(len(runs)), at[1], [(1, 2, False)]),
+        piece(at[2], at[3], [(1, 2, True), (3, 4, False)]),
+        piece(at[1], at[2], [(2, 3, False), (0, 1, True)]),
+    ]
+    return np.asarray(np.min(pieces, axis=0) * (1 - noise))

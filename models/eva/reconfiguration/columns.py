@@ -1,0 +1,161 @@
+"""Columns of a round: what an existing instance holds next, or a new one, and the linear program over them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import numpy as np
+
+from instances.arrays import FloatArray, IntArray
+from instances.eva.reconfiguration_arrays import NEW, Placed, ReconfigurationArrays, spread_rows
+from models.highs import LinearModel
+
+
+@dataclass(frozen=True)
+class Columns:
+    """P columns: `group` (P,) of existing instances, or NEW; `on_it` (P, N) tasks of each class."""
+
+    group: IntArray
+    on_it: IntArray
+
+    @staticmethod
+    def of(group: int, on_it: IntArray) -> Columns:
+        """Columns of one group."""
+        return Columns(np.full(len(on_it), group, dtype=np.int64), on_it)
+
+    @staticmethod
+    def joined(parts: Iterable[Columns]) -> Columns:
+        """All columns of some parts, each once."""
+        some = list(parts)
+        group, on_it = np.concatenate([c.group for c in some]), np.concatenate([c.on_it for c in some])
+        known: dict[bytes, int] = {}
+        for p, name in enumerate(names(group, on_it)):
+            known.setdefault(name, p)
+        chosen = np.fromiter(known.values(), dtype=np.int64)
+        return Columns(group[chosen], on_it[chosen])
+
+    def chosen(self, which: IntArray) -> Columns:
+        """Some of the columns."""
+        return Columns(self.group[which], self.on_it[which])
+
+    @property
+    def names(self) -> list[bytes]:
+        """What tells columns apart."""
+        return names(self.group, self.on_it)
+
+
+def names(group: IntArray, on_it: IntArray) -> list[bytes]:
+    """What tells columns apart."""
+    return [row.tobytes() for row in np.column_stack([group, on_it])]
+
+
+@dataclass(frozen=True)
+class Duals:
+    """Duals: `task` (N,) of each class, `group` (G,) of existing instances, `spread` (S,) of rows of spread jobs."""
+
+    task: FloatArray
+    group: FloatArray
+    spread: FloatArray
+
+
+class Master:
+    """The program over columns: maximise net'x - migration'z.
+
+    Each task once; no more of a group than there are; and for each spread job and instance that has tasks of it,
+    z plus the columns that keep them all at least 1.
+    """
+
+    def __init__(self, arrays: ReconfigurationArrays) -> None:
+        self.arrays = arrays
+        self.rows = spread_rows(arrays.groups)
+        self.job_of_row = np.array([job for _, _, job in self.rows], dtype=np.int64)
+        self.kinds = [int(k) for k in np.argsort(arrays.new, kind="stable") if arrays.packing.fits[k].any()]
+
+    def kind_of(self, columns: Columns) -> IntArray:
+        """The type (P,) of each column: of a new instance the cheapest that holds the tasks."""
+        a = self.arrays.packing
+        kind = np.full(len(columns.group), -1)
+        new = columns.group == NEW
+        for k in reversed(self.kinds):
+            holds = (columns.on_it @ a.demand_of_type[k] <= a.capacity[k]).all(axis=1)
+            holds &= ~(columns.on_it[:, ~a.fits[k]] > 0).any(axis=1)
+            kind[holds & new] = k
+        for g, group in enumerate(self.arrays.groups):
+            kind[columns.group == g] = group.kind
+        return kind
+
+    def net(self, columns: Columns) -> FloatArray:
+        """The nets (P,) of columns."""
+        a = self.arrays
+        net = np.zeros(len(columns.group))
+        new = np.flatnonzero(columns.group == NEW)
+        if len(new):
+            chosen = columns.chosen(new)
+            net[new] = a.net_new(self.kind_of(chosen), chosen.on_it)
+        for g in np.unique(columns.group[columns.group != NEW]).tolist():
+            own = np.flatnonzero(columns.group == g)
+            net[own] = a.net_kept(g, columns.on_it[own])
+        return net
+
+    def entries(self, columns: Columns) -> FloatArray:
+        """The entries (rows, P) of columns."""
+        groups = len(self.arrays.groups)
+        own = (columns.group[None, :] == np.arange(groups)[:, None]).astype(float)
+        return np.vstack([columns.on_it.T.astype(float), own, self.kept(columns)])
+
+    def kept(self, columns: Columns) -> FloatArray:
+        """Whether (S, P) a column keeps the tasks of each row of a spread job."""
+        found = np.zeros((len(self.rows), len(columns.group)))
+        for s, (g, i, _) in enumerate(self.rows):
+            own = np.flatnonzero(columns.group == g)
+            found[s, own] = self.arrays.groups[g].whole(i, columns.on_it[own])
+        return found
+
+    def model(self, columns: Columns, net: FloatArray, *, integer: bool) -> LinearModel:
+        """The program over the columns; the last variables are z."""
+        a = self.arrays
+        jobs = len(a.spread)
+        z = np.zeros((len(a.packing.count) + len(a.groups) + len(self.rows), jobs))
+        z[len(a.packing.count) + len(a.groups) + np.arange(len(self.rows)), self.job_of_row] = 1.0
+        many = np.array([len(group.ids) for group in a.groups], dtype=float)
+        every = a.packing.count.astype(float)
+        whole = np.concatenate([np.full(len(net), integer), np.zeros(jobs, dtype=bool)])
+        return LinearModel(
+            cost=np.concatenate([net, -a.spread]),
+            matrix=np.hstack([self.entries(columns), z]),
+            row_lower=np.concatenate([every, np.zeros(len(many)), np.ones(len(self.rows))]),
+            row_upper=np.concatenate([every, many, np.full(len(self.rows), np.inf)]),
+            upper=np.concatenate([np.full(len(net), np.inf), np.ones(jobs)]),
+            integer=whole,
+            sense="maximize",
+        )
+
+    def duals(self, row_dual: FloatArray) -> Duals:
+        """The duals of a solved linear program, those of inequalities with the sign that they must have."""
+        classes, groups = len(self.arrays.packing.count), len(self.arrays.groups)
+        return Duals(
+            row_dual[:classes],
+            np.maximum(row_dual[classes : classes + groups], 0.0),
+            np.maximum(-row_dual[classes + groups :], 0.0),
+        )
+
+    def moves(self, columns: Columns, x: IntArray) -> float:
+        """What the moves of spread jobs cost in a solution `x` (P,) over columns."""
+        stays = (self.kept(columns) @ x) > 0
+        moved = np.zeros(len(self.arrays.spread), dtype=bool)
+        moved[self.job_of_row[~stays]] = True
+        return float(self.arrays.spread @ moved)
+
+    def columns_of(self, placed: Iterable[Placed]) -> tuple[Columns, IntArray]:
+        """The columns of a solution by classes, and how many (P,) of each."""
+        counted: dict[tuple[int, tuple[tuple[int, int], ...]], int] = {}
+        for group, _, on_it, copies in placed:
+            key = group, tuple(sorted(on_it.items()))
+            counted[key] = counted.get(key, 0) + copies
+        on = np.zeros((len(counted), self.arrays.packing.classes), dtype=np.int64)
+        for row, (_, tasks) in enumerate(counted):
+            for c, k in tasks:
+                on[row, c] = k
+        groups = np.array([g for g, _ in counted], dtype=np.int64)
+        return Columns(groups, on), np.array(list(counted.values()), dtype=np.int64)

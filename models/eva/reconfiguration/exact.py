@@ -1,0 +1,65 @@
+"""The fast exact method for a round of Eva's scheduler."""
+
+from __future__ import annotations
+
+from instances import Answer, Options, Report, Solution, Stopwatch
+from instances.eva import EvaReconfiguration
+from instances.eva.reconfiguration_arrays import Placed, reconfiguration_arrays
+from instances.method import method
+from models.eva.reconfiguration.parameters import DEFAULTS, SHORT, RoundParameters
+
+
+@method("exact", name="short-list")
+def short_list(data: EvaReconfiguration, options: Options, report: Report, start: Solution | None = None) -> Answer:
+    """Solve an `eva-reconfiguration` instance over the few columns that matter most: a good solution and a bound.
+
+    For a round of a simulation, in about a tenth of a second. It often is a proof, and need not be.
+    """
+    return _solved(data, options, report, start, SHORT)
+
+
+@method("exact", name="exact")
+def exact_reconfiguration(
+    data: EvaReconfiguration,
+    options: Options,
+    report: Report,
+    start: Solution | None = None,
+    *,
+    parameters: RoundParameters = DEFAULTS,
+) -> Answer:
+    """Solve an `eva-reconfiguration` instance by column generation, as far as the limits allow.
+
+    - `data`: the instance.
+    - `options`: limits, gap, threads and seed.
+    - `report`: called with each new incumbent and each better bound.
+    - `start`: a valid solution to begin from; the result is never worse.
+    - `parameters`: the constants of the method.
+    """
+    return _solved(data, options, report, start, parameters)
+
+
+def _solved(
+    data: EvaReconfiguration, options: Options, report: Report, start: Solution | None, parameters: RoundParameters
+) -> Answer:
+    from models.eva.reconfiguration.solve import RoundSearch  # slow to load, for numba
+
+    with Stopwatch(options.time_limit) as clock:
+        with Stopwatch() as building:
+            arrays = reconfiguration_arrays(data)
+
+        def told(placed: list[Placed] | None, bound: float | None) -> None:
+            report(
+                None if placed is None else arrays.solution(placed), None if bound is None else bound * arrays.unit_usd
+            )
+
+        search = RoundSearch(arrays, None if start is None else arrays.placed(start), options, clock, told, parameters)
+        search.run()
+    return Answer(
+        solution=arrays.solution(search.placed),
+        bound=search.bound * arrays.unit_usd,
+        termination=search.termination,
+        reason=search.reason,
+        build_s=building.cpu_s,
+        solve_s=clock.cpu_s - building.cpu_s,
+        info={"rounds": search.rounds, "columns": search.listed, "lp_bound": search.lp_bound * arrays.unit_usd},
+    )

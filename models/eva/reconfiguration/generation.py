@@ -1,0 +1,112 @@
+"""Column generation for a round, and a bound that holds for any duals."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+
+import highspy
+import numpy as np
+
+from instances import Options, Stopwatch
+from instances.arrays import FloatArray
+from models.eva.reconfiguration.columns import Columns, Duals, Master
+from models.eva.reconfiguration.parameters import RoundParameters
+from models.eva.reconfiguration.pricing import Pricer
+from models.highs import add_columns, rerun, solver
+
+CONVERGED = 1e-9  # A reduced net below this share of the dearest instance is none.
+
+
+@dataclass(frozen=True)
+class Generated:
+    """What column generation ended with.
+
+    - `columns`, `net`: all columns, and their nets.
+    - `x` (P,): the last solution of the linear program, over the first columns.
+    - `duals`: those of the best bound; `bound`: a bound on the worth of the round, before the moves of all tasks.
+    - `rounds`: rounds of pricing.
+    - `converged`: whether no column of reduced net is left, up to rounding.
+    """
+
+    columns: Columns
+    net: FloatArray
+    x: FloatArray
+    duals: Duals
+    bound: float
+    rounds: int
+    converged: bool
+
+
+def generate(
+    master: Master, pricer: Pricer, columns: Columns, options: Options, clock: Stopwatch, parameters: RoundParameters
+) -> Generated:
+    """Solve the linear program over all columns, or as far as the limits allow.
+
+    - `columns`: columns to begin with, among them a solution.
+    - `options`, `clock`: limits.
+    """
+    h = solver(Options(threads=options.threads), {"parallel": "off"})
+    net = master.net(columns)
+    jobs = len(master.arrays.spread)
+    h.passModel(master.model(columns, net, integer=False).lp())
+    first = len(net)  # columns before those of z
+    known = set(columns.names)
+    least = CONVERGED * float(master.arrays.new.max())
+    nothing = Duals(np.zeros(0), np.zeros(0), np.zeros(0))
+    best = Generated(columns, net, np.zeros(0), nothing, math.inf, 0, False)
+    most = parameters.rounds if options.effort is None else min(parameters.rounds, options.effort)
+    rounds, nodes = 0, parameters.nodes
+    for rounds in range(1, most + 1):
+        if clock.expired:
+            break
+        if rerun(h) != highspy.HighsModelStatus.kOptimal:
+            raise RuntimeError(f"the linear program over columns ended as {h.modelStatusToString(h.getModelStatus())}")
+        solution = h.getSolution()
+        duals = master.duals(np.array(solution.row_dual))
+        found = pricer.improving(duals, least, nodes)
+        if math.isinf(found.bound):
+            break
+        fresh = found.columns.chosen(
+            np.array([p for p, name in enumerate(found.columns.names) if name not in known], dtype=np.int64)
+        )
+        fresh_net = master.net(fresh)
+        gains = pricer.reduced(fresh, fresh_net, duals) > least
+        bound = dual_bound(master, duals, found.bound + pricer.noise(duals))
+        converged = found.complete and not gains.any()
+        if bound < best.bound or converged:
+            x = np.array(solution.col_value)
+            x = np.concatenate([x[:first], x[first + jobs :]])
+            best = Generated(columns, net, x, duals, min(bound, best.bound), rounds, converged)
+        if not gains.any():
+            if found.complete or nodes >= parameters.listing_nodes:
+                break
+            nodes = min(parameters.more_nodes * nodes, parameters.listing_nodes)
+            continue
+        fresh, fresh_net = fresh.chosen(np.flatnonzero(gains)), fresh_net[gains]
+        known.update(fresh.names)
+        columns, net = Columns.joined([columns, fresh]), np.concatenate([net, fresh_net])
+        add_columns(h, fresh_net, master.entries(fresh))
+    return Generated(columns, net, best.x, best.duals, best.bound, rounds, best.converged)
+
+
+def dual_bound(master: Master, duals: Duals, reduced: float) -> float:
+    """The bound of duals on the worth of a round, where no column has a reduced net above `reduced`.
+
+    Each instance holds a task, so that there are no more columns than tasks. Duals of groups and of rows of spread jobs
+    are at least 0, those of tasks any numbers.
+    """
+    arrays = master.arrays
+
+    def total(one: FloatArray, many: list[int]) -> Fraction:
+        return sum((Fraction(float(d)) * n for d, n in zip(one, many, strict=True)), Fraction(0))
+
+    bound = total(duals.task, arrays.packing.count.tolist())
+    bound += total(duals.group, [len(group.ids) for group in arrays.groups])
+    rows = [Fraction(float(d)) for d in duals.spread]
+    for job, migration in enumerate(arrays.spread.tolist()):
+        given = sum((d for d, of in zip(rows, master.job_of_row, strict=True) if of == job), Fraction(0))
+        bound += max(Fraction(0), given - Fraction(migration))
+    bound -= sum(rows, Fraction(0))
+    return math.nextafter(float(bound + arrays.tasks * Fraction(max(0.0, reduced))), math.inf)

@@ -1,0 +1,168 @@
+"""A round of Eva's scheduler as it is stated: a variable for everything that an instance can hold.
+
+Existing instances e of type k_e with b_ec tasks of entry c, contents a and p of instances, entries c of n_c tasks:
+
+maximise  sum_e sum_a [D (TNRP(a) - C_ke) - sum_c m_c (b_ec - a_c)^+] y_ea + sum_p [D (TNRP(p) - C_p) - s_p] x_p
+          - sum_j m_j z_j
+subject to  (1) sum_a y_ea = 1                                  for each existing instance e
+            (2) sum_e sum_a a_c y_ea + sum_p a_cp x_p = n_c     for each task entry c
+            (3) z_j + sum of y_ea with a_c >= b_ec >= 1         for each job j, instance e and entry c of j there
+
+y and z are binary, x is whole. The empty content a = 0 gives an instance up and costs no rent. m_c is of entries
+without a job, where each task is a job of its own; a job j by name is charged once. s_p is what it costs to start.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from fractions import Fraction
+from typing import TYPE_CHECKING
+
+from instances import Answer, InputError, Options, Report, Solution, Stopwatch
+from instances.arrays import FloatArray
+from instances.eva import EvaReconfiguration
+from instances.eva.checker import Book
+from instances.eva.contents import Content, contents
+from instances.method import method
+from instances.options import ignore
+from models.bounds import real_bound
+from models.highs import solve_arrays
+
+if TYPE_CHECKING:
+    from pyomo.environ import ConcreteModel
+
+    from models.literal import Values
+
+MOST_CONTENTS = 2_000  # of one instance type
+
+
+def build_literal_reconfiguration(data: EvaReconfiguration) -> ConcreteModel:
+    """The model of a round, in USD. Raises InputError where an instance can hold too many things to list."""
+    from pyomo.environ import Binary, ConcreteModel, Constraint, NonNegativeIntegers, Objective, Var, maximize
+
+    held = _contents(data)
+    place = {kind.name: k for k, kind in enumerate(data.instance_types)}
+    entry = {task.key: c for c, task in enumerate(data.tasks)}
+    before = [{entry[key]: k for key, k in e.tasks.items()} for e in data.existing]
+    kind_of = [place[e.type] for e in data.existing]
+    net = _nets(data, held)
+    model = ConcreteModel(name="eva-reconfiguration")
+    model.y = Var([(e, a) for e, k in enumerate(kind_of) for a in range(len(held[k]) + 1)], domain=Binary)
+    model.x = Var([(k, p) for k in range(len(held)) for p in range(len(held[k]))], domain=NonNegativeIntegers)
+    jobs = {data.tasks[c].job: data.tasks[c].migration_usd for there in before for c in there if data.tasks[c].job}
+    model.z = Var(list(jobs), domain=Binary)
+
+    def moves(e: int, a: Content) -> float:
+        lost = ((c, max(0, b - a.get(c, 0))) for c, b in before[e].items() if data.tasks[c].job is None)
+        return sum(k * data.tasks[c].migration_usd for c, k in lost)
+
+    def content(e: int, a: int) -> Content:
+        """The content a of instance e; the last one is empty."""
+        of_type = held[kind_of[e]]
+        return of_type[a] if a < len(of_type) else {}
+
+    def kept(e: int, a: int) -> float:
+        there = content(e, a)
+        return (net[kind_of[e]][a] if there else 0.0) - moves(e, there)
+
+    model.worth = Objective(
+        expr=sum(kept(e, a) * model.y[e, a] for e, a in model.y)
+        + sum((net[k][p] - data.instance_types[k].start_usd) * model.x[k, p] for k, p in model.x)
+        - sum(usd * model.z[job] for job, usd in jobs.items()),
+        sense=maximize,
+    )
+    model.one_content = Constraint(
+        range(len(kind_of)), rule=lambda m, e: sum(m.y[e, a] for a in range(len(held[kind_of[e]]) + 1)) == 1
+    )
+    model.each_task_once = Constraint(
+        range(len(data.tasks)),
+        rule=lambda m, c: (
+            sum(content(e, a).get(c, 0) * m.y[e, a] for e, a in m.y)
+            + sum(held[k][p].get(c, 0) * m.x[k, p] for k, p in m.x)
+            == data.tasks[c].count
+        ),
+    )
+    model.job_moves = Constraint(
+        [(e, c) for e, there in enumerate(before) for c in there if data.tasks[c].job],
+        rule=lambda m, e, c: (
+            m.z[data.tasks[c].job]
+            + sum(m.y[e, a] for a in range(len(held[kind_of[e]])) if content(e, a).get(c, 0) >= before[e][c])
+            >= 1
+        ),
+    )
+    return model
+
+
+def _contents(data: EvaReconfiguration) -> list[list[Content]]:
+    """All contents of each type. Raises InputError where they are too many."""
+    found = []
+    for kind in data.instance_types:
+        held = contents(data, kind, MOST_CONTENTS)
+        if held is None:
+            raise InputError(f"data: a {kind.name} can hold more than {MOST_CONTENTS:,} different things")
+        found.append(held)
+    return found
+
+
+def _nets(data: EvaReconfiguration, held: list[list[Content]]) -> list[list[float]]:
+    """D (TNRP - C_k) of each content of each type, USD."""
+    book = Book(data)
+    horizon = Fraction(repr(data.horizon_hours))
+    worth: dict[tuple[tuple[int, int], ...], Fraction] = {}
+
+    def tnrp(on: Content) -> Fraction:
+        name = tuple(on.items())
+        if name not in worth:
+            keys: Mapping[str, int] = {data.tasks[c].key: k for c, k in on.items()}
+            worth[name] = sum((k * book.normalised_price(key, keys) for key, k in keys.items()), Fraction(0))
+        return worth[name]
+
+    prices = [Fraction(repr(kind.usd_per_hour)) for kind in data.instance_types]
+    return [[float(horizon * (tnrp(on) - price)) for on in of] for of, price in zip(held, prices, strict=True)]
+
+
+def _read(data: EvaReconfiguration, values: Values) -> Solution:
+    held = _contents(data)
+    place = {kind.name: k for k, kind in enumerate(data.instance_types)}
+    existing: dict[str, dict[str, int]] = {}
+    instances = []
+    for (name, index), value in values.items():
+        if value < 0.5:
+            continue
+        if name == "y":
+            instance, of_type = data.existing[index[0]], held[place[data.existing[index[0]].type]]
+            if index[1] < len(of_type):
+                existing[instance.id] = {data.tasks[c].key: k for c, k in of_type[index[1]].items()}
+        elif name == "x":
+            k, p = index
+            tasks = {data.tasks[c].key: n for c, n in held[k][p].items()}
+            instances.append({"type": data.instance_types[k].name, "count": round(value), "tasks": tasks})
+    return {"existing": existing, "instances": instances}
+
+
+@method("exact", name="literal")
+def literal_reconfiguration(data: EvaReconfiguration, options: Options, report: Report) -> Answer:
+    """Solve the model with HiGHS. Raises InputError where `build_literal_reconfiguration` does."""
+    from models.literal import compile_model  # slow to import, for Pyomo
+
+    with Stopwatch() as building:
+        standard = compile_model(build_literal_reconfiguration(data))
+
+    def proven(bound: float | None) -> float | None:
+        return None if bound is None else real_bound(bound, "maximize")
+
+    def watch(x: FloatArray | None, bound: float | None) -> None:
+        report(None if x is None else _read(data, standard.values(x)), proven(bound))
+
+    solved = solve_arrays(standard.model, options, watch=None if report is ignore else watch)
+    rows, columns = standard.model.matrix.shape
+    return Answer(
+        solution=None if solved.x is None else _read(data, standard.values(solved.x)),
+        bound=proven(solved.bound),
+        termination=solved.termination,
+        reason=solved.reason,
+        build_s=building.cpu_s,
+        solve_s=solved.solve_s,
+        trace=solved.trace,
+        info={**solved.info, "rows": rows, "columns": columns},
+    )

@@ -1,0 +1,192 @@
+"""Pricing for a round: the columns of most reduced net, of each type and of each existing instance.
+
+The search is that of the net saving (`models.eva.saving`). What an existing instance already has may be taken a second
+way, as tasks that stay: these are worth more, by the cost of a move. Of a job of several tasks each task that stays is
+given its share of that, though nothing is saved unless all of them stay, so that the search never values too little.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from dataclasses import dataclass
+
+import numpy as np
+
+from instances import Stopwatch
+from instances.arrays import FloatArray, IntArray
+from instances.eva.reconfiguration_arrays import NEW
+from models.eva.reconfiguration.columns import Columns, Duals, Master
+from models.eva.reconfiguration.parameters import RoundParameters
+from models.eva.saving.kernels import Tasks, search
+from models.eva.saving.pricing import MOST_DECAY, ROUNDING
+
+
+@dataclass(frozen=True)
+class Found:
+    """Columns, and a bound on the reduced net of every column that is not among them."""
+
+    columns: Columns
+    bound: float
+    complete: bool
+
+
+@dataclass(frozen=True)
+class Searched:
+    """A type, or a group of existing instances of it, and what a search may take, as items of classes.
+
+    `loose`: the search values some of the tasks that stay too high. `item` (n,) the class of each item, `most` (n,)
+    tasks of it, `extra` (n,) what a task is worth beside its price; `bundle` (n,) the row of the spread job that it is
+    part of, or -1, and `share` (n,) its share of it.
+    """
+
+    group: int
+    kind: int
+    loose: bool
+    item: IntArray
+    most: IntArray
+    extra: FloatArray
+    bundle: IntArray
+    share: FloatArray
+    decay: FloatArray
+    pair: FloatArray
+    demand: IntArray
+
+
+class Pricer:
+    """Searches for columns of a round, while the clock runs."""
+
+    def __init__(self, master: Master, parameters: RoundParameters, clock: Stopwatch) -> None:
+        self.master, self.parameters, self.clock = master, parameters, clock
+        self.arrays = master.arrays
+        packing = self.arrays.packing
+        with np.errstate(divide="ignore"):
+            self.decay = np.minimum(-np.log1p(-packing.pair_loss), MOST_DECAY)
+        self.loss: FloatArray = self.arrays.scale * packing.job_price.astype(float)
+        self.fixed = self.arrays.scale * packing.reservation_price - self.loss
+        self.searched = [self._of_type(k) for k in master.kinds]
+        self.searched += [self._of_group(g) for g in range(len(self.arrays.groups))]
+
+    def noise(self, duals: Duals) -> float:
+        """More than all rounding of floats can amount to in the reduced net of a column, or in its bound.
+
+        See `models.eva.saving.pricing.Pricer.noise`.
+        """
+        extra = max((float(s.extra.max(initial=0.0)) for s in self.searched), default=0.0)
+        term = np.abs(self.fixed - duals.task) + self.loss + np.abs(duals.task)
+        once = float(self.arrays.new.max()) + float(duals.group.max(initial=0.0)) + float(duals.spread.sum())
+        most = min(self.arrays.tasks, self.parameters.most_tasks)
+        return ROUNDING * (once + most * (float(term.max()) + extra))
+
+    def improving(self, duals: Duals, least: float, nodes: int) -> Found:
+        """Columns of reduced net above `least` at these duals, some of the best of each search."""
+        return self._all(duals, least, self.parameters.share, self.parameters.found, nodes)
+
+    def within(self, duals: Duals, delta: float) -> Columns | None:
+        """All columns with a reduced net of -`delta` and more; `None` where they are too many."""
+        limits = self.parameters.listed, self.parameters.listing_nodes
+        found = self._all(duals, -delta - self.noise(duals), 0.0, *limits)
+        return found.columns if found.complete and len(found.columns.group) <= self.parameters.listed else None
+
+    def reduced(self, columns: Columns, net: FloatArray, duals: Duals) -> FloatArray:
+        """The reduced nets (P,) of columns."""
+        own = np.append(duals.group, 0.0)[columns.group]  # NEW is the last place
+        return np.asarray(net - columns.on_it @ duals.task - own + duals.spread @ self.master.kept(columns))
+
+    def _all(self, duals: Duals, threshold: float, share: float, most: int, most_nodes: int) -> Found:
+        classes = self.arrays.packing.classes
+        parts = [Columns.of(NEW, np.zeros((0, classes), dtype=np.int64))]
+        bound, complete, listed = threshold, True, 0
+        for searched in self.searched:
+            if self.clock.expired:
+                return Found(parts[0], math.inf, False)
+            order, tasks = self._tasks(searched, duals, threshold)
+            every = share == 0.0 or searched.loose
+            limits = (0.0, self.parameters.listed) if every else (share, most)
+            number, items, nets, limit, nodes = search(tasks, threshold, *limits, most_nodes)
+            cut = nodes >= most_nodes or (every and number >= limits[1])
+            complete = complete and not cut
+            listed += number
+            if share == 0.0 and (cut or listed > most):
+                return Found(parts[0], math.inf, False)
+            if number:
+                found = Columns.of(searched.group, self._classes(searched.item[order], items.astype(np.int64)))
+                if searched.loose:
+                    nets = self.reduced(found, self.master.net(found), duals)
+                    found = found.chosen(np.argsort(-nets, kind="stable")[:most])
+                parts.append(found)
+            bound = max(bound, limit, float(nets.max(initial=threshold)))
+        return Found(Columns.joined(parts), bound, complete)
+
+    def _tasks(self, searched: Searched, duals: Duals, threshold: float) -> tuple[IntArray, Tasks]:
+        """The items that a search may take, those worth most alone first, and what it knows of them."""
+        extra = searched.extra
+        if len(duals.spread):
+            extra = extra + np.where(searched.bundle >= 0, duals.spread[searched.bundle] * searched.share, 0.0)
+        worth = self.fixed[searched.item] - duals.task[searched.item] + extra
+        alone = worth + self.loss[searched.item]
+        order = np.argsort(-alone, kind="stable")
+        if threshold >= 0:
+            order = order[alone[order] > 0]
+        pairs = np.ix_(order, order)
+        packing = self.arrays.packing
+        price = float(self.arrays.new[searched.kind])
+        if searched.group != NEW:
+            price = self.arrays.scale * float(packing.price[searched.kind]) + float(duals.group[searched.group])
+        return order, Tasks(
+            np.ascontiguousarray(searched.demand[order]),
+            packing.capacity[searched.kind],
+            searched.most[order],
+            worth[order],
+            self.loss[searched.item[order]],
+            np.ascontiguousarray(searched.pair[pairs]),
+            np.ascontiguousarray(searched.decay[pairs]),
+            price,
+        )
+
+    def _classes(self, item: IntArray, found: IntArray) -> IntArray:
+        """Tasks of each class (P, N) of patterns (P, n) of items, whose classes are `item` (n,)."""
+        sums = np.zeros((len(item), self.arrays.packing.classes), dtype=np.int64)
+        sums[np.arange(len(item)), item] = 1
+        return np.asarray(found @ sums)
+
+    def _of_type(self, kind: int) -> Searched:
+        classes = np.flatnonzero(self.arrays.packing.fits[kind])
+        return self._searched(NEW, kind, [(int(c), int(self.arrays.packing.count[c]), 0.0, -1, 0.0) for c in classes])
+
+    def _of_group(self, g: int) -> Searched:
+        packing, group = self.arrays.packing, self.arrays.groups[g]
+        row = {i: s for s, (h, i, _) in enumerate(self.master.rows) if h == g}
+        items: list[tuple[int, int, float, int, float]] = []
+        for i, bundle in enumerate(group.together):
+            share = 1.0 / sum(k for _, k in bundle.tasks)
+            extra = bundle.migration * share if bundle.spread is None else 0.0
+            items += [(c, k, extra, row.get(i, -1), share) for c, k in bundle.tasks]
+        for c, worth in enumerate(group.stay):
+            items += [(c, k, usd, -1, 0.0) for usd, k in Counter(worth).items()]
+        for c in np.flatnonzero(packing.fits[group.kind]).tolist():
+            more = int(packing.count[c] - group.on_it[c])
+            if more:
+                items.append((c, more, 0.0, -1, 0.0))
+        loose = any(sum(k for _, k in bundle.tasks) > 1 for bundle in group.together)
+        return self._searched(g, group.kind, items, loose)
+
+    def _searched(
+        self, group: int, kind: int, items: list[tuple[int, int, float, int, float]], loose: bool = False
+    ) -> Searched:
+        packing = self.arrays.packing
+        item = np.array([c for c, *_ in items], dtype=np.int64)
+        pairs = np.ix_(item, item)
+        return Searched(
+            group=group,
+            kind=kind,
+            loose=loose,
+            item=item,
+            most=np.array([k for _, k, *_ in items], dtype=np.int64),
+            extra=np.array([extra for *_, extra, _, _ in items], dtype=float),
+            bundle=np.array([row for *_, row, _ in items], dtype=np.int64),
+            share=np.array([share for *_, share in items], dtype=float),
+            decay=self.decay[pairs],
+            pair=packing.pair[pairs],
+            demand=packing.demand_of_type[kind][item],
+        )

@@ -1,0 +1,127 @@
+"""Commands of Aryl's world: drawing, simulating, reproducing, and what is refused."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from experiments.aryl.draw import loaning
+from experiments.aryl.findings import break_even
+from experiments.aryl.reproduce import TABLE_5, cannot_be
+from instances import InputError, load, save
+from instances.aryl.populations import Moments, Pool
+from tests.commands import call, run
+
+HEADER = "job_id,pool,submit_s,duration_s,gpus\n"
+
+
+def test_jobs_of_a_trace_are_drawn_with_the_moments_of_the_paper(tmp_path: Path):
+    trace, drawn = tmp_path / "jobs.csv", tmp_path / "drawn.json.gz"
+    rows = [f"{i},p,{97 * i},{30 * 1.7 ** (i % 17)},{(1, 1, 1, 2, 4, 8, 16)[i % 7]}" for i in range(600)]
+    trace.write_text(HEADER + "\n".join(rows) + "\n")
+    flags = ("--trace", trace, "--days", 4, "--training-servers", 100, "--seed", 3, "--out", drawn)
+    done = run("draw", "aryl-loaning", *flags)
+    assert done.returncode == 0, done.stderr
+    jobs = load(drawn).data.jobs
+    held = sum(job.work * job.gpus_per_worker for job in jobs)
+    assert held / (100 * 8 * 4 * 86_400) == pytest.approx(0.72, rel=0.25)
+    elastic = [job for job in jobs if job.elastic]
+    assert len(elastic) / len(jobs) == pytest.approx(0.05, abs=0.02)
+    assert sum(job.work * job.gpus_per_worker for job in elastic) / held == pytest.approx(0.36, abs=0.12)
+    assert sum(job.any_gpu for job in jobs) / len(jobs) == pytest.approx(0.21, abs=0.03)
+
+
+def test_the_weights_of_a_pool_give_the_means_that_the_paper_says():
+    moments, pool = Moments(), Pool.drawn()
+    assert round(moments.gpu_seconds) == 65_628
+    for (seconds, gpu_seconds), elastic in (
+        (moments.others, False),
+        ((moments.elastic_seconds, moments.elastic_gpu_seconds), True),
+    ):
+        weights = pool.weights(seconds, gpu_seconds, elastic=elastic)
+        assert weights @ pool.seconds == pytest.approx(seconds, rel=1e-3)
+        assert weights @ (pool.seconds * pool.gpus) == pytest.approx(gpu_seconds, rel=1e-3)
+
+
+def test_a_small_workload_runs_under_several_policies_and_none_beats_the_bound(tmp_path: Path):
+    drawn = tmp_path / "w.json"
+    save(loaning(days=1, training_servers=6), drawn)
+    names = ("sjf-loans", "aryl-scf", "reclaim-greedy")
+    policies = [word for name in names for word in ("--policy", name)]
+    done = call("simulate", drawn, *policies, "--format", "json", "--out", tmp_path / "out")
+    assert done.returncode == 0, done.stderr
+    rows = [json.loads(line) for line in done.stdout.splitlines()]
+    assert [row["policy"] for row in rows] == ["fifo", *names]
+    for row in rows:
+        assert row["bound"] <= row["mean_jct_h"]
+        assert 0 <= row["gap_to_bound"] < 1
+        assert {"preemptions", "lost_gpu_h", "use"} <= row.keys()
+    assert {f"{name}.svg" for name in ("speedup", "use", "loans", "queueing")} <= {
+        file.name for file in (tmp_path / "out").iterdir()
+    }
+
+
+@pytest.mark.parametrize(
+    ("flags", "message"),
+    [
+        ({"loaned_speed": 0.0}, "data.loaned_speed: must be > 0, got 0"),
+        ({"elastic_share": 1.5}, r"elastic_share: must be in \[0, 1\], got 1.5"),
+        ({"load": 0.0}, "load: must be a number > 0, got 0"),
+        ({"trace": Path("nowhere.csv")}, "nowhere.csv: No such file or directory"),
+    ],
+)
+def test_a_drawing_out_of_range_is_refused(flags: dict[str, Any], message: str):
+    with pytest.raises(InputError, match=message):
+        loaning(days=1, **flags)
+
+
+@pytest.mark.parametrize(
+    ("path", "value", "message"),
+    [
+        (("loaned_speed",), 0.0, "data.loaned_speed: must be > 0, got 0"),
+        (("inference_load", "use", 3), 1.01, "data.inference_load.use[3]: must be <= 1, got 1.01"),
+        (("jobs", 0, "min_workers"), 99, "data.jobs[0].max_workers: must be >= min_workers, 99, got "),
+    ],
+)
+def test_a_workload_that_cannot_be_is_refused_in_one_line(path: tuple, value: object, message: str, tmp_path: Path):
+    file = tmp_path / "w.json"
+    save(loaning(days=1, training_servers=6), file)
+    content = json.loads(file.read_text())
+    place = content["data"]
+    for key in path[:-1]:
+        place = place[key]
+    place[path[-1]] = value
+    file.write_text(json.dumps(content))
+    done = call("simulate", file)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert f"{file}: {message}" in done.stderr
+    assert len(done.stderr.splitlines()) == 1
+
+
+def test_rows_of_table_5_contradict_themselves_where_loans_alone_or_few_jobs_would_make_all_faster():
+    impossible = {row for row in TABLE_5 if cannot_be(row)}
+    assert impossible == {
+        "2 Basic",
+        "3 Advanced",
+        "5 Loans, Random",
+        "6 Loans, SCF",
+        "7 Loans, Algorithm 1",
+        "11 Scaling, Aryl",
+    }
+
+
+def test_the_speed_that_breaks_even_lies_between_a_loss_and_a_gain():
+    assert break_even([(0.25, 0.1), (0.5, 0.05), (1.0, -0.05)]) == "0.75"
+    assert break_even([(0.25, -0.1), (1.0, -0.2)]) == "below 0.25"
+    assert break_even([(0.25, 0.1), (1.0, 0.2)]) == "above 1.00"
+
+
+def test_a_table_is_reproduced():
+    done = call("reproduce", "aryl", "--quick", "--only", "table-12", "--format", "json")
+    assert done.returncode == 0, done.stderr
+    rows = [json.loads(line) for line in done.stdout.splitlines()]
+    assert [row["verdict"] for row in rows[:3]] == ["not run"] * 3
+    assert rows[3]["ours"] >= 0

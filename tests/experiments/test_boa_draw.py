@@ -1,0 +1,164 @@
+"""`gapwise draw boa-renting`: traces in their public form, bursts, and what `gapwise simulate` makes of them."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+
+from experiments.boa.draw import renting
+from instances import InputError, load
+from instances.boa import newtrace, poisson_renting, trace_renting
+from instances.boa.bursts import TwoRates
+from instances.boa.traces import epochs_of
+from tests.commands import call, run
+
+ROWS = [
+    "name,time,application,num_replicas,batch_size",
+    "a-0,30.5,cifar10,8,2048",
+    "b-1,100,bert,12,384",
+    "c-2,90,cifar10,2,128",
+    "d-3,1800,deepspeech2,4,40",
+]
+TABLE = ["app,epoch_index,epoch_size_gpu_seconds,k,speedup,told"]
+TABLE += [f"{app},0,600,{k},{k**0.8:.4f},{k**0.6:.4f}" for app in ("cifar10", "bert", "deepspeech2") for k in (1, 2, 8)]
+
+
+@pytest.fixture
+def trace(tmp_path):
+    path = tmp_path / "some.csv"
+    path.write_text("\n".join(ROWS))
+    return path
+
+
+@pytest.fixture
+def table(tmp_path):
+    path = tmp_path / "curves.csv"
+    path.write_text("\n".join(TABLE))
+    return path
+
+
+def test_a_trace_becomes_a_workload_at_one_and_a_quarter_of_its_load(trace):
+    data = trace_renting(trace).data
+    assert [(job.id, job.job_class, job.arrival_seconds, job.requested_gpus) for job in data.jobs] == [
+        ("a-0", "cifar10", 30.5, 8),
+        ("c-2", "cifar10", 90.0, 2),
+        ("b-1", "bert", 100.0, 12),
+        ("d-3", "deepspeech2", 1800.0, 4),
+    ]
+    assert {c.name: (c.arrivals_per_hour, c.rescale_seconds) for c in data.classes} == {
+        "cifar10": (4, 50),
+        "bert": (2, 120),
+        "deepspeech2": (2, 25),
+    }
+    sizes = {c.name: sum(e.size_hours for e in c.epochs) for c in data.classes}
+    assert data.budget_gpus == pytest.approx(
+        1.25 * (4 * sizes["cifar10"] + 2 * sizes["bert"] + 2 * sizes["deepspeech2"])
+    )
+    assert [e.speedup for e in data.classes[0].epochs] == [e.speedup for e in epochs_of()["cifar10"]]
+
+
+def test_a_column_of_the_table_is_what_policies_are_told(trace, table):
+    epoch = trace_renting(trace, speedups=table, believed="told").data.classes[0].epochs[0]
+    assert epoch.speedup.table.speedup == (1.0, 1.7411, 5.278)
+    assert epoch.believed_speedup.table.speedup == (1.0, 1.5157, 3.4822)
+
+
+def test_a_drawn_file_is_the_readers_and_runs_with_tables_and_pictures(trace, table, tmp_path):
+    file, out = tmp_path / "w.json", tmp_path / "out"
+    flags = "--trace", trace, "--speedups", table, "--budget", 5, "--seed", 4, "--out", file
+    done = run("draw", "boa-renting", *flags)
+    assert (done.returncode, done.stdout) == (0, "")
+    assert load(file) == trace_renting(trace, speedups=table, budget=5.0)
+    done = call("simulate", file, "--policy", "exact", "--policy", "fifo", "--format", "json", "--out", out, "--quiet")
+    assert done.returncode == 0, done.stderr
+    rows = {row["policy"]: row for row in map(json.loads, done.stdout.splitlines())}
+    assert set(rows) == {"equal-split", "exact", "fifo"}
+    for row in rows.values():
+        assert row["finished"] == row["jobs"] == 4
+        assert row["billed_gpu_h"] > 0
+        assert row["rescalings"] >= 4
+    pictures = {"jct_against_bill.svg", "gpus.svg", "jobs-exact.svg", "jobs-fifo.svg", "summary.csv", "jobs.csv"}
+    assert pictures <= {path.name for path in out.iterdir()}
+
+
+@pytest.mark.parametrize(
+    ("edit", "flags", "message"),
+    [
+        ((1, "a-0,x,cifar10,8,1"), {}, ".*some.csv: line 2: time: must be a number, got x"),
+        ((1, "a-0,-5,cifar10,8,1"), {}, ".*some.csv: line 2: time: must be >= 0, got -5"),
+        ((1, "a-0,5,what,8,1"), {}, ".*some.csv: line 2: application: must be one of .*, got 'what'"),
+        ((1, "a-0,5,cifar10,0,1"), {}, ".*some.csv: line 2: num_replicas: must be a whole number >= 1, got 0"),
+        ((1, "b-1,5,cifar10,1,1"), {}, ".*some.csv: data.jobs: must be unique, occurs 2 times, got .b-1"),
+        (
+            None,
+            {"budget": 1.0},
+            r".*some.csv: data.budget_gpus: must be >= [\d.]+, the least that the jobs cost, got 1.0",
+        ),
+        (None, {"believed": "told"}, "believed: needs a table of speedups with that column, got told"),
+        (None, {"hours": 3.0}, "--hours: --trace says it itself, got 3.0"),
+        (None, {"c2": 0.5}, "c2: must be a number >= 1, got 0.5"),
+    ],
+)
+def test_bad_traces_and_flags_are_refused_in_one_line(trace, edit, flags, message: str):
+    if edit:
+        rows = list(ROWS)
+        rows[edit[0]] = edit[1]
+        trace.write_text("\n".join(rows))
+    with pytest.raises(InputError, match=f"^{message}") as caught:
+        renting(trace=trace, **flags)
+    assert "\n" not in str(caught.value)
+
+
+def test_an_empty_trace_and_a_bad_table_are_refused(trace, table):
+    trace.write_text(ROWS[0])
+    with pytest.raises(InputError, match=r"some.csv: has no jobs"):
+        renting(trace=trace)
+    trace.write_text("\n".join(ROWS))
+    table.write_text("\n".join(TABLE).replace("cifar10,0,600,2", "cifar10,0,600,0"))
+    with pytest.raises(InputError, match=r"curves.csv: cifar10, epoch 0, line 3: k must be .*got 0"):
+        renting(trace=trace, speedups=table)
+    table.write_text("\n".join(TABLE).replace("cifar10,0,600", "cifar10,0,-600"))
+    with pytest.raises(InputError, match="epoch_size_gpu_seconds must be one number > 0, got"):
+        renting(trace=trace, speedups=table)
+
+
+def test_a_bad_workload_ends_the_command_with_one_line_and_status_2(trace, tmp_path):
+    file = tmp_path / "w.json"
+    assert run("draw", "boa-renting", "--trace", trace, "--out", file).returncode == 0
+    content = json.loads(file.read_text())
+    content["data"]["classes"][0]["epochs"][0]["size_hours"] = -1
+    file.write_text(json.dumps(content))
+    done = call("simulate", file)
+    assert done.returncode == 2
+    assert done.stdout == ""
+    assert done.stderr.count("\n") == 1
+    assert "data.classes[0].epochs[0].size_hours: must be > 0, got -1" in done.stderr
+
+
+@pytest.mark.parametrize("c2", [1.0, 2.65, 20.0])
+def test_two_rates_have_the_variation_asked_for_and_the_mean_rate(c2: float):
+    process = TwoRates.of(20.0, c2)
+    assert process.c2 == pytest.approx(c2, rel=1e-6)
+    (l1, l2), (s1, s2) = process.rates, process.leaving
+    assert (l1 * s2 + l2 * s1) / (s1 + s2) == pytest.approx(20.0)
+    path = process.path(20_000.0, np.random.default_rng(1))
+    gaps = np.diff(path.times(int(path.mass), np.random.default_rng(2)))
+    assert gaps.var() / gaps.mean() ** 2 == pytest.approx(c2, rel=0.1)
+
+
+def test_the_jobs_of_a_trace_in_bursts_are_the_same_jobs_in_the_same_order(trace):
+    plain, bursts = trace_renting(trace).data, trace_renting(trace, c2=2.0, seed=5).data
+    assert [job.id for job in bursts.jobs] == [job.id for job in plain.jobs]
+    assert [job.arrival_seconds for job in bursts.jobs] != [job.arrival_seconds for job in plain.jobs]
+    assert bursts != trace_renting(trace, c2=2.0, seed=6).data
+    assert bursts.budget_gpus == plain.budget_gpus
+
+
+def test_poisson_workloads_are_of_newtraces_classes():
+    data = poisson_renting(4, 0, rate=0.5, budget=60.0, gpus_per_node=1, acquisition_seconds=20.0).data
+    assert (data.budget_gpus, data.gpus_per_node, data.acquisition_seconds) == (60, 1, 20)
+    assert [c.arrivals_per_hour for c in data.classes] == pytest.approx(
+        [c.arrivals_per_hour / 2 for c in newtrace().data.classes]
+    )

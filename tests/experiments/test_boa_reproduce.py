@@ -1,0 +1,73 @@
+"""Figures 4 to 9 of BOA: how curves are compared, and that every experiment ends in claims and a picture."""
+
+from __future__ import annotations
+
+import pytest
+
+from experiments.boa.renting_runs import Curve, Point, at, budget_factors, factors, fixed_widths, tasks_of, with_points
+from experiments.boa.reproduce import EXPERIMENTS, SMALL
+from experiments.harness.experiment import Context
+from experiments.simulator.simulated import Simulated
+from instances import InputError
+
+
+def curve(*points: tuple[float, float]) -> Curve:
+    run = Simulated(workload="w", problem="boa-renting", policy="p", status="finished")
+    return Curve("p", (), tuple(Point(rented, mean, 2 * mean, run) for rented, mean in points))
+
+
+def test_two_curves_are_compared_at_equal_bills_and_only_where_both_are():
+    fast, slow = curve((10, 2.0), (20, 1.0), (30, 0.5)), curve((5, 9.0), (15, 3.0), (20, 1.5), (40, 1.0))
+    assert factors(slow, fast) == [pytest.approx(2.0), pytest.approx(1.5)]
+    assert factors(slow, fast, "p95") == factors(slow, fast)
+    assert fast.rented_at(0.75) == pytest.approx(25)
+    assert budget_factors(slow, fast) == [pytest.approx(20 / 15), pytest.approx(40 / 20)]
+    assert fast.at(31) is None
+    assert at(1.0, []) is None
+
+
+@pytest.fixture(scope="module")
+def traces(tmp_path_factory):
+    """A folder with the traces of the figures, each of a few jobs, and a table that says what policies are told."""
+    folder = tmp_path_factory.mktemp("traces") / "boa"
+    folder.mkdir()
+    apps = ("cifar10", "bert", "deepspeech2")
+    rows = [f"{apps[i % 3]}-{i},{400 * i + 50 * (i % 7)},{apps[i % 3]},2,128" for i in range(24)]
+    for name in {name for one in EXPERIMENTS for name in one.traces if "speedups" not in name}:
+        (folder.parent / name).write_text("\n".join(["name,time,application,num_replicas,batch_size", *rows]))
+    told = [f"{app},0,1800,{k},{k**0.8:.4f},{k**0.6:.4f}" for app in apps for k in (1, 2, 4, 8, 16)]
+    header = "app,epoch_index,epoch_size_gpu_seconds,k,speedup,speedup_policy_model"
+    (folder / "speedups_detail.csv").write_text("\n".join([header, *told]))
+    return folder.parent
+
+
+@pytest.mark.parametrize("experiment", [one for one in EXPERIMENTS if one.name != "figure-9"], ids=lambda one: one.name)
+def test_every_figure_ends_in_claims_and_a_picture(experiment, traces, tmp_path):
+    context = Context(traces=traces, quick=True)
+    tasks = experiment.tasks(context)
+    done = {}
+    for task in tasks:
+        if task.label() not in done:
+            done[task.label()] = task.work(None)
+    outcomes = [done[task.label()] for task in tasks]
+    claims = experiment.claims(context, outcomes)
+    assert claims
+    for claim in claims:
+        assert (claim.ours is None) == (claim.verdict == "not run") or claim.verdict == "no figure"
+    experiment.draw(tmp_path / "picture.svg", context, outcomes)
+    assert (tmp_path / "picture.svg").read_text().startswith("<?xml")
+
+
+def test_a_curve_has_a_run_for_every_budget_and_says_where_no_trace_is(traces):
+    context = Context(traces=traces)
+    made = fixed_widths(context, context.trace(SMALL), over=(1.5, 2.0))
+    assert [task.workload.data.budget_gpus for task in made.tasks] == pytest.approx(
+        [made.tasks[0].workload.data.budget_gpus, made.tasks[0].workload.data.budget_gpus * 2 / 1.5], rel=1e-8
+    )
+    assert len(tasks_of([made, made])) == 4
+    outcomes = [task.work(None) for task in made.tasks]
+    (found,) = with_points([made], outcomes)
+    assert found.points[0].rented < found.points[1].rented
+    assert found.points[0].mean > found.points[1].mean
+    with pytest.raises(InputError, match="--traces: needed"):
+        Context().trace(SMALL)

@@ -1,0 +1,154 @@
+"""Eva's tables and figures: their runs, what is claimed of them, and the yardstick beside the bound."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from experiments.eva import grid
+from experiments.eva.horizons import HORIZONS, lasting
+from experiments.eva.reproduce import EXPERIMENTS
+from experiments.eva.tables import POLICIES
+from experiments.eva.verdicts import holds, spanned, within
+from experiments.eva.yardstick import yardstick
+from experiments.harness.experiment import Context
+from experiments.simulator import simulate
+from experiments.simulator.bounding import Bounds
+from experiments.simulator.eva import CloudWorld
+from experiments.simulator.simulated import Simulated
+from heuristics.eva import no_packing
+from heuristics.eva.online import ONLINE
+from instances.eva import CloudJob, EvaCloud, TaskClass
+from instances.eva.cloud import CloudType
+from models.eva import exact
+from models.eva.work_bound import work_bound
+from tests.eva_cloud_cases import TRACE, random_cloud
+
+OF_NAME = {one.name: one for one in EXPERIMENTS}
+
+
+@pytest.fixture
+def context(tmp_path: Path) -> Context:
+    """Few jobs, of a trace in the format of the paper's that has jobs with 2, 4 and 8 GPUs."""
+    lines = TRACE.read_text().splitlines()
+    columns = lines[0].split(",")
+    for gpus in (2, 4, 8):
+        row = dict(zip(columns, lines[1].split(","), strict=True))
+        row |= {"gpus": str(gpus), "workload_class": f"large[{gpus}]"}
+        lines.append(",".join(row[name] for name in columns))
+    (tmp_path / "eva").mkdir()
+    (tmp_path / grid.FULL_TRACE).write_text("\n".join(lines) + "\n")
+    return Context(tmp_path, quick=True)
+
+
+def finished(policy: str, usd: float, jct: float = 10.0, throughput: float = 0.9, full: int = 1) -> Simulated:
+    """A run of 10 jobs that never was: USD, hours, and full reconfigurations in 10 rounds."""
+    return Simulated(
+        workload="w",
+        problem="eva-cloud",
+        policy=policy,
+        status="finished",
+        jobs={"job": list(range(10)), "jct": [3600 * jct] * 10, "delay": [360.0] * 10},
+        totals={"cost_usd": usd, "mean_throughput": throughput, "full_rounds": full, "rounds": 10, "migrations": 5},
+    )
+
+
+def told(name: str, context: Context, outcomes) -> dict[str, str]:
+    return {claim.what: claim.verdict for claim in OF_NAME[name].claims(context, outcomes)}
+
+
+def test_every_experiment_has_a_name_of_its_own_and_runs_to_make(context: Context):
+    assert len(OF_NAME) == len(EXPERIMENTS) == 15
+    assert all(one.tasks(context) for one in EXPERIMENTS)
+
+
+def test_without_the_trace_the_missing_file_is_named(tmp_path: Path):
+    assert OF_NAME["table-6"].missing(Context(tmp_path)) is None
+    assert OF_NAME["table-14"].missing(Context(tmp_path)) == f"{tmp_path / grid.FULL_TRACE}: No such file or directory"
+
+
+def test_uptimes_of_instances_are_told_and_drawn(context: Context, tmp_path: Path):
+    one = OF_NAME["figure-3"]
+    outcomes = [task.work(None) for task in one.tasks(context)]
+    (claim,) = one.claims(context, outcomes)
+    assert claim.where == "Figure 3"
+    assert all(sum(run.lives["seconds"]) > 0 for run in outcomes)
+    one.draw(tmp_path / "drawn.svg", context, outcomes)
+    assert (tmp_path / "drawn.svg").read_text().startswith("<?xml")
+
+
+def swept(eva: list[float], rp: list[float]) -> list[Simulated]:
+    """Bills of Eva with and without throughput as interference grows; without it jobs take longer."""
+    runs = []
+    for i, (own, other) in enumerate(zip(eva, rp, strict=True)):
+        runs += [finished("no-packing", 100), finished("owl", 80, throughput=0.95)]
+        runs += [finished("eva-without-throughput", other, jct=10 + i), finished("eva", own, throughput=0.94)]
+    return runs
+
+
+def test_interference_of_all_pairs_is_told_and_drawn(context: Context, tmp_path: Path):
+    outcomes = swept([60, 65, 70, 75, 78], [60, 70, 80, 90, 120])
+    assert set(told("figure-4", context, outcomes).values()) == {"reproduced"}
+    verdicts = told("figure-4", context, swept([60, 65, 70, 81, 101], [60, 70, 65, 90, 120]))
+    assert verdicts["Eva-RP: bill as interference grows"] == "near"
+    assert verdicts["Eva-TNRP: bill below Owl's"] == "near"
+    assert verdicts["Eva-TNRP: bill at 0.8, of No-Packing's"] == "differs"
+    OF_NAME["figure-4"].draw(tmp_path / "drawn.svg", context, outcomes)
+    assert (tmp_path / "drawn.svg").stat().st_size > 10_000
+
+
+def test_policies_are_held_against_the_bound(context: Context):
+    runs = [
+        finished(policy, usd) for _ in range(3) for policy, usd in zip(POLICIES, (100, 80, 80, 80, 60), strict=True)
+    ]
+    bounds = [Bounds(workload="w", policies=("any",), values=[usd], status="finished") for usd in (50.0, 50.0, 61.0)]
+    claims = OF_NAME["bound"].claims(context, [*runs, *bounds])
+    assert [claim.ours for claim in claims[::2]] == [0.5, 0.5, 0.61]
+    assert [claim.verdict for claim in claims[1::2]] == ["reproduced", "reproduced", "differs"]
+
+
+def test_a_fixed_horizon_of_nothing_is_partial_reconfiguration_alone():
+    data = random_cloud(1)
+    bills = []
+    for policy in (lasting(0.0, data), ONLINE["eva-without-full"](data)):
+        world = CloudWorld(data)
+        simulate(world, policy)
+        bills.append(world.totals()["cost_usd"])
+    assert bills[0] == bills[1]
+    assert len(HORIZONS) == 6
+
+
+def test_verdicts():
+    assert [within("", "", 0.5, ours).verdict for ours in (0.52, 0.55, 0.57)] == ["reproduced", "near", "differs"]
+    assert holds("", "", "", "", False, nearly=True).verdict == "near"
+    assert (spanned([0.1, 0.25]), spanned([0.1, 0.1001])) == ("10.0% to 25.0%", "10.0%")
+
+
+def hosted(*jobs: tuple[float, float]) -> EvaCloud:
+    """Jobs of one task (arrival, duration in hours) that fill a small instance for 1 USD, two a large one for 1.5."""
+    delays = {"acquisition_seconds": 0.0, "setup_seconds": 0.0}
+    return EvaCloud(
+        resources=("x",),
+        instance_types=(
+            CloudType(name="small", family="f", capacity={"x": 1.0}, usd_per_hour=1.0, **delays),
+            CloudType(name="large", family="f", capacity={"x": 2.0}, usd_per_hour=1.5, **delays),
+        ),
+        classes=(TaskClass(name="a", workload="a", demand={"default": {"x": 1.0}}),),
+        jobs=tuple(
+            CloudJob(id=f"j{i}", arrival_seconds=3600 * start, duration_seconds=3600 * hours, tasks={"a": 1})
+            for i, (start, hours) in enumerate(jobs)
+        ),
+        period_seconds=300.0,
+    )
+
+
+def test_the_yardstick_packs_at_every_arrival_and_end():
+    """Alone for an hour, together for one, alone for two; one alone after a gap. Waiting would be cheaper."""
+    data = hosted((0, 2), (1, 3), (9, 1))
+    packed, alone = yardstick(data, exact), yardstick(data, no_packing)
+    assert packed.usd == pytest.approx(1 + 1.5 + 2 + 1)
+    assert (packed.bound, packed.moments, packed.unproven) == (pytest.approx(packed.usd), 4, 0)
+    assert alone.usd == pytest.approx(6)
+    assert alone.bound is None
+    assert work_bound(data).usd == pytest.approx(6 * 0.75)

@@ -1,0 +1,128 @@
+"""Section 6 of SIA on a small trace of Philly's form: the runs, the claims, and what the statistics say."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from experiments.harness.diary import Diary
+from experiments.harness.experiment import Context
+from experiments.sia import claims
+from experiments.sia.accuracy import Accuracy, scores
+from experiments.sia.comparison import Compared, Comparison
+from experiments.sia.reproduce import EXPERIMENTS, PHILLY
+from experiments.sia.statistics import gain_shares, interval, no_less
+from instances import Options
+from tests.commands import call
+from tests.sia_traces import write_philly
+
+NAMED = {one.name: one for one in EXPERIMENTS}
+
+
+@pytest.fixture(scope="module")
+def trace(tmp_path_factory):
+    return write_philly(tmp_path_factory.mktemp("traces") / PHILLY, days=81, a_day=4, pools=3)
+
+
+@pytest.fixture(scope="module")
+def simulated(trace):
+    pytest.importorskip("lightgbm")
+    one = Comparison("philly", (2, 0), claims.SECTION_6, 2.0, trace).work(Diary(trace.parent / "d"))
+    return [one, one.model_copy(update={"workload": "philly-4-0"})]
+
+
+def test_every_table_and_figure_asked_for_is_an_experiment():
+    wanted = {"figure-11", "table-12", "figure-13", "figure-14", "figure-15a", "figure-15b", "table-17", "predictions"}
+    assert wanted <= set(NAMED)
+
+
+def test_perfect_predictions_slow_nobody_down_and_figures_are_against_fcfs(simulated):
+    for outcome in simulated:
+        assert outcome.jobs > 40
+        for name in ("sia-perfect", "sia-fine", "sia-vc", "safe-ssf"):
+            assert outcome.figures[name]["slowed"] == 0
+            assert outcome.figures[name]["speedup_p5"] >= 1
+        assert outcome.figures["sia-fine"]["geometric_speedup"] >= 1
+        assert set(outcome.cpu_s) == set(outcome.figures)
+
+
+def test_claims_of_simulations(simulated, tmp_path):
+    context = Context(tmp_path)
+    for name in ("figure-13", "figure-14", "figure-15a", "value"):
+        made = NAMED[name].claims(context, simulated)
+        assert made
+        for claim in made:
+            assert claim.ours is not None
+    held = [
+        claim for claim in claims.figure_13(context, simulated) if claim.what == "jobs slowed with perfect predictions"
+    ]
+    assert [(claim.ours, claim.verdict) for claim in held] == [(0, "reproduced")]
+    for name in ("figure-13", "figure-14", "figure-15a"):
+        NAMED[name].draw(tmp_path / f"{name}.svg", context, simulated)
+        assert (tmp_path / f"{name}.svg").stat().st_size > 1000
+
+
+def test_predictions_are_scored_beside_persistence_and_always_one(trace):
+    pytest.importorskip("lightgbm")
+    tasks = [Accuracy(trace, (28.0, 40.0), (40.0, 48.0), 180.0), Accuracy(trace, (28.0, 36.0), (36.0, 44.0), 180.0)]
+    outcomes = [task.work(Diary(trace.parent / "d")) for task in tasks]
+    made = claims.predictions(Context(), outcomes)
+    assert {claim.where for claim in made} == {"Table 10", "Table 20", "Table 23", "5.4.2"}
+    for k in claims.TABLE_10:
+        assert outcomes[0].row(k, "always one")[1] == 1
+    assert {"mode", "quantile 0.9"} <= set(outcomes[0].durations)
+    short = [outcomes[0].durations[name]["too short"] for name in ("mode", "quantile 0.9")]
+    assert short[1] <= short[0]
+
+
+def test_precision_recall_and_f():
+    import numpy as np
+
+    true, said = np.array([1.0, 1.0, 0.0, 0.0]), np.array([1.0, 0.0, 1.0, 0.0])
+    assert scores(true, said) == (0.5, 0.5, 0.5)
+    assert scores(true, 0 * said) == (0, 0, 0)
+
+
+def test_table_12_and_figure_11_from_the_command_line():
+    run = call(
+        "reproduce", "sia", "--only", "table-12", "--only", "figure-11", "--quick", "--format", "json", "--quiet"
+    )
+    assert run.returncode == 0, run.stderr
+    rows = [json.loads(line) for line in run.stdout.splitlines()]
+    assert {row["experiment"] for row in rows} == {"sia/table-12", "sia/figure-11"}
+    (wide,) = (row for row in rows if row["what"] == "sia-perfect: speed-up of queue 1")
+    assert wide["ours"] >= 1
+
+
+def test_shares_of_the_oracle_s_gain(tmp_path):
+    outcome = Comparison("base", ("base", 3), claims.ORACLE).work(Diary(tmp_path / "d"))
+    shares = gain_shares([outcome], ("oracle", "sia-vc", "sia-fine", "sia-perfect"))
+    assert shares["oracle"] == 1
+    assert 0 <= shares["sia-perfect"] <= shares["sia-fine"] <= shares["sia-vc"] <= 1
+    assert any(claim.what == "of the oracle's gain, base" for claim in claims.figure_15b(Context(), [outcome]))
+
+
+def made_up(*ratios):
+    return [
+        Compared(workload=f"w-{i}", status="finished", figures={
+            "a": {"geometric_speedup": 2.0 * ratio}, "b": {"geometric_speedup": 2.0}
+        })
+        for i, ratio in enumerate(ratios)
+    ]  # fmt: skip
+
+
+def test_an_interval_of_paired_ratios():
+    low, mean, high = interval(made_up(1.1, 1.1, 1.1), "a", "b")
+    assert (low, mean, high) == pytest.approx((1.1, 1.1, 1.1))
+    low, mean, high = interval(made_up(2.0, 0.5), "a", "b")
+    assert mean == pytest.approx(1)
+    assert low < 0.3
+    assert no_less(made_up(2.0, 0.5), "a", "b") == "1 of 2"
+
+
+def test_a_kept_comparison_is_recalled_with_its_own_options_alone(simulated):
+    text = simulated[0].model_dump_json()
+    task = Comparison("philly", (2, 0), ("mmfs",), 2.0)
+    assert task.recalled(text) == simulated[0]
+    assert Comparison("philly", (2, 0), ("mmfs",), 2.0, options=Options(seed=4)).recalled(text) is None

@@ -1,0 +1,181 @@
+"""Policies for the renting world: Pollux's splits against all splits, its rules, and what counts in a plan."""
+
+from __future__ import annotations
+
+from itertools import product
+
+import numpy as np
+import pytest
+
+from experiments.simulator.simulation import Simulation
+from heuristics.boa.online import ONLINE, CountingAcquisition
+from heuristics.boa.online_genetic import GeneticParameters, GeneticSplit
+from heuristics.boa.online_kernels import efficiencies, split, splits
+from heuristics.boa.online_pollux import Pollux, PolluxParameters, beyond
+from instances import Instance, Options
+from instances.boa import Points, Speedup, poisson_renting
+from instances.boa.online import JobState, Widths, decision
+from models.boa import exact
+from tests.boa_renting_cases import HOUR, job_class, ran, workload
+
+DRAWN = poisson_renting(1.5, 2)
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_the_best_split_is_the_best_of_all_splits_for_every_size_of_the_cluster(seed: int):
+    rng = np.random.default_rng(seed)
+    gain = np.round(rng.normal(size=(3, 5)).cumsum(axis=1), 3)
+    gain[:, 0] = 0
+    gain[rng.random(gain.shape) < 0.15] = -np.inf
+    gain[:, 0] = rng.choice([0.0, -1.0])
+    speed = rng.random((3, 5))
+    choice = splits(gain, 12)
+    for gpus in range(13):
+        best = max(sum(gain[range(3), list(w)]) for w in product(range(5), repeat=3) if sum(w) <= gpus)
+        width = split(choice, gpus)
+        assert width.sum() <= gpus
+        assert gain[range(3), width].sum() == pytest.approx(best)
+    found = efficiencies(choice, speed, 4)
+    assert found[2] == pytest.approx(speed[range(3), split(choice, 8)].sum() / 8)
+
+
+def test_a_genetic_search_keeps_the_cluster_and_comes_close_to_the_best_split():
+    search = GeneticSplit(GeneticParameters(individuals=30, generations=20))
+    gain = np.sqrt(np.arange(9))[None] * np.array([[1.0], [2.0], [0.5]])
+    gain[2, 5:] = -np.inf
+    width = search(gain, 10)
+    assert width.sum() <= 10
+    assert width[2] <= 4
+    best = gain[range(3), split(splits(gain, 10), 10)].sum()
+    assert 0.95 * best <= gain[range(3), width].sum() <= best + 1e-9
+    assert (width == search(gain, 10)).all()
+
+
+@pytest.mark.parametrize("policy", ["pollux-sum", "pollux-mean"])
+def test_pollux_decides_at_every_minute_and_no_sooner(policy: str):
+    world = ran(DRAWN.data, ONLINE[policy](DRAWN.data))
+    table = world.records.stretches_table()
+    changed = table[table["active_from"] > table["since"]]  # rescaled: at a minute, or when a node came
+    nodes = {round(node.ready_at, 6) for node in world.records.nodes}
+    late = [t for t in changed["since"] if abs(t / 60 - round(t / 60)) > 1e-9 and round(t, 6) not in nodes]
+    assert not late
+    assert len(changed) > len(DRAWN.data.jobs)
+
+
+def test_a_cluster_of_the_budget_is_there_from_the_first_job_to_the_last():
+    world = ran(DRAWN.data, ONLINE["pollux-sum"](DRAWN.data))
+    nodes = {(node.ordered_at, node.marked_at) for node in world.records.nodes}
+    table = world.jobs_table()
+    assert nodes == {(table["submit"].min(), table["end"].max())}
+    assert len(world.records.nodes) == round(DRAWN.data.budget_gpus / 4)
+
+
+def test_the_lower_the_efficiency_aimed_at_the_more_is_rented_and_the_sooner_jobs_end():
+    found = []
+    for aim in (0.8, 0.5):
+        world = ran(DRAWN.data, ONLINE[f"pollux-as-sum-{aim}"](DRAWN.data))
+        found.append((world.totals()["billed_gpu_h"], world.jobs_table()["jct"].mean()))
+        seen = world.totals()["seen_efficiency_over_time"]
+        assert abs(seen - aim) < 0.12
+    assert found[0][0] < found[1][0]
+    assert found[0][1] > found[1][1]
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_the_size_is_the_closest_of_all_sizes_though_not_all_are_looked_at(seed: int):
+    rng = np.random.default_rng(seed)
+    aim, names = rng.choice([0.5, 0.7, 0.9]), [c.name for c in DRAWN.data.classes]
+    pollux = Pollux(DRAWN.data, PolluxParameters(efficiency=aim))
+    pollux._believe(DRAWN.data.believed)
+    jobs = [JobState(f"j{i}", str(rng.choice(names)), 0.0, 0, 1.0) for i in range(int(rng.integers(1, 9)))]
+    speed = pollux._speed[[pollux._row[job.job_class, 0] for job in jobs]]
+    every = 64 * len(jobs)
+    for nodes in (0, 1, 3, 20):
+        pollux._nodes = nodes
+        gains = pollux._gains(jobs, speed, 600.0)
+        wanted = pollux._size(efficiencies(splits(gains, max(every, 4 * nodes)), speed, 4))
+        width = pollux._autoscaled(jobs, gains, speed)
+        assert pollux._nodes == wanted
+        assert width.sum() <= 4 * wanted
+    for least in (0.3, 0.9):
+        gpus = beyond(speed, least)
+        assert (efficiencies(splits(speed, every), speed, 1)[gpus + 1 :] <= least + 1e-9).all()
+
+
+def test_a_size_inside_the_band_is_left_alone_and_outside_it_is_the_closest():
+    pollux = Pollux(DRAWN.data, PolluxParameters(efficiency=0.5))
+    falling = np.array([0.0, 1.0, 0.9, 0.7, 0.62, 0.51, 0.4, 0.3])
+    for nodes, wanted in ((0, 5), (1, 5), (3, 5), (4, 4), (5, 5), (6, 6), (7, 5)):
+        pollux._nodes = nodes
+        assert pollux._size(falling) == wanted
+
+
+@pytest.mark.parametrize(("told", "widths"), [((1.0, 1.01, 1.02, 1.03), (1, 3)), ((1.0, 1.9, 2.7, 3.4), (2, 2))])
+def test_pollux_believes_what_it_is_told(told, widths):
+    """A class that is believed not to gain from GPUs gets one of them, though the truth is another."""
+    gpus = (1, 2, 3, 4)
+    a, b = (job_class(name, speedup=Speedup(table=Points(gpus=gpus, speedup=(1.0, 1.9, 2.7, 3.4)))) for name in "ab")
+    epoch = a.epochs[0].model_copy(update={"believed_speedup": Speedup(table=Points(gpus=gpus, speedup=told))})
+    data = workload({"a1": 0.0, "b1": 0.0}, a.model_copy(update={"epochs": (epoch,)}), b, budget_gpus=4.0)
+    first = ran(data, Pollux(data)).records.stretches_table().groupby("job")["width"].first()
+    assert tuple(first) == widths
+
+
+def test_a_plan_that_counts_the_acquisition_is_that_of_longer_rescalings():
+    seen, plans = [], []
+
+    def planner(view):
+        if not seen or seen[-1] is not view.believed:
+            seen.append(view.believed)
+            plans.append(exact(view.believed, options=Options(effort=200)).solution)
+        return decision(view, plans[-1])
+
+    world = ran(DRAWN.data, CountingAcquisition(DRAWN.data, planner))
+    longer = [c.rescale_seconds / HOUR + 120 / HOUR for c in DRAWN.data.classes]
+    assert [c.rescale_hours for c in seen[0].classes] == pytest.approx(longer)
+    assert len(seen) == 1  # nothing is estimated, so it is one problem throughout
+    assert world.totals()["rented_gpus"] > 0
+    rented = {
+        policy: Simulation(DRAWN, policy, Options()).work(None).totals["rented_gpus"]
+        for policy in ("exact", "acquiring-exact")
+    }
+    assert rented["acquiring-exact"] < rented["exact"]
+    assert rented["acquiring-exact"] == world.totals()["rented_gpus"]
+
+
+def test_a_method_that_finds_nothing_leaves_it_to_one_gpu_each():
+    data = workload({"a1": 0.0, "a2": 10.0})
+    world = ran(data, CountingAcquisition(data, lambda view: None))
+    assert set(world.records.stretches_table()["width"]) == {1}
+
+
+def test_jobs_begin_in_order_as_wide_as_asked_for():
+    jobs = workload({"a1": 0.0, "a2": 1.0, "a3": 2.0}, budget_gpus=8.0).jobs
+    asked = {"a1": 6, "a2": 6, "a3": 1}
+    jobs = tuple(job.model_copy(update={"requested_gpus": asked[job.id]}) for job in jobs)
+    data = workload({"a1": 0.0}, budget_gpus=8.0).model_copy(update={"jobs": jobs})
+    start = ran(data, ONLINE["fifo"](data)).jobs_table().set_index("job")["start"]
+    assert start["a1"] == 120
+    assert start["a2"] == start["a3"] == pytest.approx(120 + 60 + HOUR / 6)  # a3 would fit, and does not overtake
+    at_once = ran(data, ONLINE["requested"](data)).jobs_table()
+    assert list(at_once["gpu_hours"]) == pytest.approx([1 + 6 / 60, 1 + 6 / 60, 1 + 1 / 60], rel=0.1)
+
+
+def test_who_needs_to_be_told_what_users_ask_for_is_refused_where_they_do_not():
+    with pytest.raises(Exception, match="no job says how many GPUs"):
+        Simulation(DRAWN, "fifo", Options()).work(None)
+
+
+def test_a_policy_of_ones_own_and_a_method_of_ones_own_run():
+    file = Instance.of(DRAWN.data, "small")
+    own = Simulation(file, "tests.heuristics.test_boa_online:twos", Options()).work(None)
+    assert own.status == "finished"
+    assert own.totals["rescalings"] == len(DRAWN.data.jobs)
+
+
+def twos(data):
+    class Twos:
+        def decide(self, view):
+            return Widths(widths=dict.fromkeys(view.jobs, 2), nodes=-(-2 * len(view.jobs) // data.gpus_per_node))
+
+    return Twos()

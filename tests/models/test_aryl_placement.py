@@ -1,0 +1,190 @@
+"""Placement: the checker, best-fit decreasing, and both exact methods against enumeration."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from heuristics.aryl import best_fit_decreasing
+from instances import MalformedSolution, Options, check
+from instances.aryl import ArylPlacement, HostServer, PlacedJob, five_servers, placement_moment
+from models.aryl import exact, literal
+from models.aryl.placement import too_many_patterns
+
+
+@st.composite
+def placements(draw: st.DrawFn, most_servers: int = 3, most_jobs: int = 2) -> ArylPlacement:
+    """A few servers of either kind, some in use, and jobs of up to two base and two flexible workers."""
+    servers = []
+    for i in range(draw(st.integers(1, most_servers))):
+        kind, gpus = draw(st.sampled_from(["training", "loaned"])), draw(st.integers(2, 8))
+        free = draw(st.integers(0, gpus))
+        group = draw(st.sampled_from([None, "base", "flexible"])) if kind == "loaned" and free < gpus else None
+        servers.append(HostServer(id=f"s{i}", kind=kind, gpus=gpus, free_gpus=free, group=group))
+    jobs = []
+    for i in range(draw(st.integers(1, most_jobs))):
+        base, elastic = draw(st.integers(0, 2)), draw(st.booleans())
+        flexible = draw(st.integers(0, 2)) if elastic else 0
+        kinds = draw(st.sampled_from([("training",), ("loaned",), ("training", "loaned"), ("loaned", "training")]))
+        jobs.append(
+            PlacedJob(
+                id=f"j{i}",
+                gpus_per_worker=draw(st.integers(1, 5)),
+                loaned_gpus_per_worker=draw(st.sampled_from([None, 1, 6])),
+                base_workers=base or int(not flexible),
+                flexible_workers=flexible,
+                elastic=elastic,
+                kinds=kinds,
+                heterogeneous=len(kinds) == 2 and draw(st.booleans()),
+            )
+        )
+    costs = draw(st.sampled_from([(10, 100), (0, 1), (3, 2)]))
+    return ArylPlacement(
+        servers=tuple(servers),
+        jobs=tuple(jobs),
+        misplaced_cost=costs[0],
+        unplaced_cost=costs[1],
+        grouped=draw(st.booleans()),
+    )
+
+
+def least_cost(data: ArylPlacement) -> float:
+    """The least cost over every way to place the workers, each judged by the checker alone."""
+    names = [server.id for server in data.servers]
+
+    def choices(job: PlacedJob) -> Iterator[tuple[dict[str, int], dict[str, int]]]:
+        for base in (0, job.base_workers):
+            for flexible in range(job.flexible_workers + 1):
+                for at in itertools.combinations_with_replacement(names, base):
+                    for more in itertools.combinations_with_replacement(names, flexible):
+                        yield {s: at.count(s) for s in set(at)}, {s: more.count(s) for s in set(more)}
+
+    best = float("inf")
+    for picked in itertools.product(*(list(choices(job)) for job in data.jobs)):
+        chosen = list(zip((job.id for job in data.jobs), picked, strict=True))
+        solution = {"base": {n: b for n, (b, _) in chosen if b}, "flexible": {n: f for n, (_, f) in chosen if f}}
+        verdict = check(data, solution)
+        if not verdict.violations:
+            assert verdict.objective is not None
+            best = min(best, verdict.objective)
+    return best
+
+
+@settings(max_examples=40, deadline=None)
+@given(placements())
+def test_placement_is_that_of_enumeration(data: ArylPlacement):
+    best, rule = exact(data), best_fit_decreasing(data)
+    assert best.status == "optimal"
+    assert best.objective == best.bound == least_cost(data)
+    assert rule.violations == ()
+    assert rule.objective >= best.objective
+
+
+@settings(max_examples=15, deadline=None)
+@given(placements(most_servers=4, most_jobs=4))
+def test_the_literal_placement_agrees(data: ArylPlacement):
+    assert literal(data).objective == exact(data).objective
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_moments_have_the_optimum_of_the_literal_model_and_best_fit_is_no_better(seed: int):
+    data = placement_moment(4, 4, seed, gpus_per_worker=(2, 3, 5)).data
+    fast = exact(data)
+    assert fast.objective == literal(data).objective == fast.bound
+    assert best_fit_decreasing(data).objective >= fast.objective
+
+
+def test_best_fit_decreasing_opens_a_server_more_than_it_has_to():
+    data = five_servers().data
+    assert best_fit_decreasing(data).objective == 4
+    assert exact(data).objective == literal(data).objective == 3
+
+
+def moment(*jobs: PlacedJob, **free: int) -> ArylPlacement:
+    """Servers of 8 GPUs by name, `t...` of training and `l...` on loan, and their free GPUs."""
+    servers = tuple(
+        HostServer(id=name, kind="training" if name[0] == "t" else "loaned", gpus=8, free_gpus=gpus)
+        for name, gpus in free.items()
+    )
+    return ArylPlacement(servers=servers, jobs=jobs)
+
+
+BOTH = ("training", "loaned")
+
+
+def test_best_fit_decreasing_takes_the_tightest_server_in_use_before_a_new_one():
+    small = PlacedJob(id="small", gpus_per_worker=2, base_workers=3)
+    large = PlacedJob(id="large", gpus_per_worker=5, base_workers=1)
+    placed = best_fit_decreasing(moment(small, large, t1=8, t2=7, t3=5)).solution
+    assert placed["base"] == {"large": {"t3": 1}, "small": {"t2": 3}}
+
+
+def test_elastic_jobs_prefer_loaned_servers_others_training_and_both_fall_back():
+    elastic = PlacedJob(id="e", gpus_per_worker=4, base_workers=2, flexible_workers=1, elastic=True, kinds=BOTH)
+    rigid = PlacedJob(id="r", gpus_per_worker=4, base_workers=2, kinds=BOTH)
+    placed = best_fit_decreasing(moment(elastic, rigid, t1=8, t2=8, l1=8, l2=8)).solution
+    assert placed == {"base": {"e": {"l1": 2}, "r": {"t1": 2}}, "flexible": {"e": {"l2": 1}}}
+    data = moment(elastic, rigid, t1=4, l1=8, l2=8)
+    assert best_fit_decreasing(data).solution["base"] == {"e": {"l1": 2}}  # and no room where base workers may be
+    data = moment(rigid, t1=4, l1=8)
+    assert best_fit_decreasing(data).solution["base"] == {"r": {"l1": 2}}
+    assert best_fit_decreasing(data).objective == 1 + 10 * 8
+
+
+def test_heterogeneous_jobs_come_last_with_base_workers_on_training_servers():
+    mixed = PlacedJob(
+        id="m", gpus_per_worker=4, base_workers=2, flexible_workers=1, elastic=True, kinds=BOTH, heterogeneous=True
+    )
+    rigid = PlacedJob(id="r", gpus_per_worker=2, base_workers=2)
+    placed = best_fit_decreasing(moment(mixed, rigid, t1=8, l1=8, l2=8)).solution
+    assert placed["base"] == {"r": {"t1": 2}, "m": {"t1": 1, "l1": 1}}
+    assert placed["flexible"] == {"m": {"l2": 1}}
+
+
+def test_the_placement_checker_finds_what_is_broken():
+    elastic = PlacedJob(id="e", gpus_per_worker=3, base_workers=2, flexible_workers=2, elastic=True, kinds=BOTH)
+    rigid = PlacedJob(id="r", gpus_per_worker=2, base_workers=1)
+    data = moment(elastic, rigid, t1=8, l1=8, l2=8)
+
+    def broken(base: dict, flexible: dict | None = None) -> tuple[str, ...]:
+        return check(data, {"base": base, "flexible": flexible or {}}).violations
+
+    assert broken({"e": {"l1": 2}, "r": {"t1": 1}}, {"e": {"l2": 2}}) == ()
+    assert broken({"e": {"l1": 1}}) == ("job e has 1 base workers, not 2",)
+    assert broken({"e": {"l1": 2}}, {"e": {"l2": 2, "l1": 1}})[0] == "job e has 3 flexible workers, more than 2"
+    assert broken({}, {"e": {"l1": 1}}) == ("job e has flexible workers and no base workers",)
+    assert broken({"r": {"l1": 1}}) == ("job r has workers on server l1, a loaned one",)
+    assert broken({"e": {"l1": 1, "t1": 1}}) == ("job e has workers on both kinds of servers",)
+    assert broken({"e": {"l1": 1, "l2": 1}}, {"e": {"l1": 1}}) == ("server l1 hosts base and flexible workers",)
+    assert broken({"e": {"t1": 2}, "r": {"t1": 1}}, {"e": {"t1": 1}}) == (
+        "server t1 holds 11 GPUs more, and has 8 free",
+    )
+    nothing = check(data, {})
+    assert (nothing.objective, nothing.violations) == (100 * (3 * 4 + 2), ())
+
+
+@pytest.mark.parametrize(
+    "solution",
+    [[], {"workers": {}}, {"base": []}, {"base": {"z": {}}}, {"base": {"r": {"z": 1}}}, {"base": {"r": {"t1": 0}}}],
+)
+def test_malformed_placements(solution):
+    data = moment(PlacedJob(id="r", gpus_per_worker=2, base_workers=1), t1=8)
+    with pytest.raises(MalformedSolution):
+        check(data, solution)
+
+
+def test_a_placement_that_runs_out_of_effort_has_a_bound_that_holds():
+    data = placement_moment(40, 20, 1, load=0.9, gpus_per_worker=(1, 2, 3, 5)).data
+    start = best_fit_decreasing(data)
+    result = exact(data, Options(effort=1), start=start.solution)
+    assert result.bound <= exact(data).objective <= result.objective <= start.objective
+
+
+def test_servers_with_too_many_ways_to_fill_them_are_refused():
+    jobs = tuple(PlacedJob(id=f"j{n}", gpus_per_worker=n, base_workers=50) for n in range(1, 30))
+    data = ArylPlacement(servers=(HostServer(id="s", kind="training", gpus=200, free_gpus=200),), jobs=jobs)
+    assert too_many_patterns(data) == "more than 50,000 ways to fill them"

@@ -1,0 +1,171 @@
+"""Lemma 4.8 with real widths: exact against plans, grids and the two problems at its ends."""
+
+from __future__ import annotations
+
+from itertools import product
+from typing import Any
+
+import numpy as np
+import pytest
+
+from instances import InputError, Options, check
+from instances.boa import BoaAllocation, Epoch, GpuType, JobClass, Speedup, least_budget, newtrace, on_grid_from
+from models.boa import exact
+from models.boa.frontier import fastest_budget, frontier
+from models.boa.real_widths.runs import all_runs, lengths
+
+
+def instance(seed: int, types: int = 1, most_classes: int = 2, most_epochs: int = 3) -> BoaAllocation:
+    """Formulas and uneven tables, some classes that change at no cost, budgets from the least on."""
+    rng = np.random.default_rng(seed)
+    names = [f"t{h}" for h in range(types)]
+
+    def curve() -> dict[str, Any]:
+        kind = rng.random()
+        if kind < 0.35:
+            return {"amdahl": float(rng.choice([0, 0.5, 0.99, rng.uniform()]))}
+        if kind < 0.6:
+            return {"power": float(rng.choice([0, 0.9, rng.uniform()]))}
+        gpus = [1, *sorted(rng.choice(np.arange(2, 20), 5, replace=False).tolist())]
+        speedup = np.maximum(0.1, np.cumsum([1.0, *rng.uniform(-0.4, 1.6, 5)]))
+        return {"table": {"gpus": gpus, "speedup": speedup.tolist()}}
+
+    def epoch() -> Epoch:
+        content = curve() if types == 1 else {name: curve() for name in names}
+        return Epoch(size_hours=float(rng.uniform(0.05, 2)), speedup=Speedup.model_validate(content))
+
+    classes = tuple(
+        JobClass(
+            name=f"c{i}",
+            arrivals_per_hour=float(rng.uniform(0.2, 3)),
+            weight=float(rng.choice([1, 2.5])),
+            rescale_hours=float(rng.choice([1e-9, 0.01, 0.05, 0.4] if i == 0 else [0, 0.05, 0.4])),
+            epochs=tuple(epoch() for _ in range(rng.integers(1, most_epochs + 1))),
+        )
+        for i in range(rng.integers(1, most_classes + 1))
+    )
+    gpu_types = tuple(GpuType(name=name, price=float(rng.choice([0.5, 1, 3]))) for name in names)
+    cap = None if rng.random() < 0.5 else int(rng.integers(2, 30))
+    data = BoaAllocation(budget=1e8, gpu_types=gpu_types, classes=classes, widths="continuous", max_width=cap)
+    least = least_budget(data)
+    budget = max(on_grid_from(least), least * float(rng.choice([1.0001, 1.05, 1.3, 2, 4])))
+    return BoaAllocation.model_validate(data.model_dump() | {"budget": budget})
+
+
+def neighbours(data: BoaAllocation, widths: dict[str, list[float]], rng: np.random.Generator) -> dict[str, list[float]]:
+    """A plan near `widths`: stretches of epochs are kept together, and made wider or narrower."""
+    made = {}
+    for name, row in widths.items():
+        row, j = list(row), 0
+        while j < len(row):
+            length = int(rng.integers(1, len(row) - j + 1))
+            if rng.random() < 0.6:
+                width = max(1.0, row[j] * float(np.exp(rng.normal(0, rng.choice([0.001, 0.1, 0.5])))))
+                row[j : j + length] = [min(width, float(data.max_width or width))] * length
+            j += length
+        made[name] = row
+    return made
+
+
+@pytest.mark.parametrize("seed", range(16))
+def test_no_fractional_plan_beats_the_bound(seed: int):
+    data, rng = instance(seed), np.random.default_rng(seed)
+    result = exact(data)
+    assert result.status == "optimal"
+    kept = 0
+    for _ in range(100):
+        verdict = check(data, {"widths": neighbours(data, result.solution["widths"], rng)})
+        if not verdict.violations:
+            kept += 1
+            assert verdict.objective >= result.bound
+    assert kept
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_exact_is_no_worse_than_any_path_on_a_grid_and_not_much_better(seed: int):
+    """All plans on widths in quarters, judged by the checker alone."""
+    data = instance(seed + 100, most_classes=1).model_copy(update={"max_width": 3})
+    grid = np.arange(1, 3.01, 0.25)
+    best = np.inf
+    for row in product(grid.tolist(), repeat=len(data.classes[0].epochs)):
+        verdict = check(data, {"widths": {"c0": list(row)}})
+        if not any("budget" in v or "past" in v for v in verdict.violations):
+            best = min(best, verdict.objective)
+    result = exact(data)
+    assert result.bound <= result.objective <= best * (1 + 1e-9)
+    assert result.objective >= best * 0.75
+
+
+@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("types", [1, 2])
+def test_whole_widths_are_no_better(seed: int, types: int):
+    data = instance(seed + 30, types).model_copy(update={"max_width": 8})
+    result = exact(data)
+    assert (result.status, result.violations) == ("optimal", ())
+    assert result.bound <= exact(data.model_copy(update={"widths": "integer"})).objective
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_the_optimum_does_not_jump_as_rescaling_goes_to_nothing(seed: int):
+    data = instance(seed + 60)
+    optima = []
+    for hours in (0.0, 1e-9):
+        classes = tuple(c.model_copy(update={"rescale_hours": hours}) for c in data.classes)
+        optima.append(exact(data.model_copy(update={"classes": classes, "budget": 1.5 * data.budget})).objective)
+    assert optima[1] == pytest.approx(optima[0], rel=1e-4)
+    assert optima[1] >= optima[0] * (1 - 1e-9)
+
+
+def test_one_run_in_closed_form():
+    """Amdahl's law with p = 0.9 and budget 1.45: k (0.1 + r) + 0.9 = 1.45, and time 0.1 + 0.9/k + r."""
+    epoch = Epoch(size_hours=1.0, speedup=Speedup(amdahl=0.9))
+    for r in (1e-9, 0.01, 0.05):
+        job_class = JobClass(name="a", arrivals_per_hour=1.0, rescale_hours=r, epochs=(epoch,))
+        result = exact(BoaAllocation(budget=1.45, classes=(job_class,), widths="continuous"))
+        width = 0.55 / (0.1 + r)
+        assert result.solution["widths"]["a"] == pytest.approx([width], rel=1e-6)
+        assert result.objective == pytest.approx(0.1 + 0.9 / width + r, rel=1e-7)
+
+
+@pytest.mark.parametrize("mu", [0.01, 0.3, 5.0])
+def test_the_bound_on_a_run_holds_at_every_width_and_is_tight(mu: float):
+    for seed in range(8):
+        runs = all_runs(instance(seed + 200))
+        found = lengths(runs, mu)
+        own = (runs.value + mu * runs.price * found.width) * found.hours
+        assert (found.least <= own).all()
+        assert (found.least >= own * (1 - 1e-7)).all()
+        for width in np.geomspace(1, 1e4, 300):
+            k = np.minimum(width, runs.end)
+            assert (found.least <= (runs.value + mu * runs.price * k) * runs.hours(k)).all()
+
+
+def test_the_bound_holds_where_the_widths_are_sought_in_the_wrong_place():
+    runs = all_runs(instance(3))
+    wide = np.full(len(runs), 9.0)
+    misled = lengths(runs, 0.5, wide, wide)
+    assert (misled.least <= lengths(runs, 0.5).least * (1 + 1e-9)).all()
+
+
+def test_newtrace_with_real_widths_is_proven_and_a_little_faster():
+    data = newtrace(1.25).data
+    real = exact(data.model_copy(update={"widths": "continuous"}))
+    assert real.status == "optimal"
+    assert 0.99 < real.objective / exact(data).objective < 1
+
+
+def test_limits_and_size():
+    data = instance(4)
+    stopped = exact(data, Options(time_limit=1e-6))
+    assert stopped.bound <= exact(data).objective <= stopped.objective
+    long = data.classes[0].model_copy(update={"epochs": data.classes[0].epochs[:1] * 600})
+    with pytest.raises(InputError, match=r"^classes: real widths with rescaling times take 36,180,200 [^\n]*$"):
+        exact(data.model_copy(update={"classes": (long,), "budget": 1e6}))
+
+
+def test_the_frontier_of_real_widths():
+    data = newtrace(2.0).data.model_copy(update={"widths": "continuous"})
+    solved = frontier(data)
+    times = [solved.at(b).objective for b in (85.0, 100.0, 140.0)]
+    assert times == sorted(times, reverse=True)
+    assert solved.fastest_budget == fastest_budget(data) > 140

@@ -1,0 +1,115 @@
+"""A round of Eva as one problem: two formulations and brute force agree, and no heuristic is better."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+
+from heuristics.eva.round import eva_choice, full, partial, stay
+from instances import InputError, Options, Solution, check
+from instances.eva import EvaReconfiguration, random_round, table_3_round
+from models.eva.reconfiguration import exact_reconfiguration, literal_reconfiguration
+from tests.eva_rounds import best_by_brute_force, small_round
+
+HEURISTICS = (stay, full, partial, eva_choice)
+TOLERANCE = 1e-6
+
+
+@pytest.mark.parametrize("seeds", [range(0, 20), range(140, 170)])
+def test_both_formulations_equal_brute_force_and_no_heuristic_is_better(seeds: range):
+    for seed in seeds:
+        data = small_round(seed)
+        best = best_by_brute_force(data)
+        close = TOLERANCE * max(1.0, abs(best))
+        for solve in (exact_reconfiguration, literal_reconfiguration):
+            found = solve(data)
+            assert found.objective == pytest.approx(best, abs=close), (seed, found.method)
+            assert found.bound >= best - close, (seed, found.method)
+        for heuristic in HEURISTICS:
+            said = heuristic(data)
+            assert said.objective <= best + close, (seed, said.method)
+            assert said.status == "feasible"
+
+
+@pytest.mark.parametrize("tasks_per_job", [1, 2, 4])
+def test_exact_proves_rounds_of_twenty_tasks_and_is_never_below_a_heuristic(tasks_per_job: int):
+    data = random_round(20, 0, tasks_per_job=tasks_per_job).data
+    found = exact_reconfiguration(data)
+    assert found.status == "optimal"
+    for heuristic in HEURISTICS:
+        assert heuristic(data).objective <= found.objective
+
+
+@pytest.mark.parametrize("tasks_per_job", [1, 3])
+def test_no_change_of_a_few_tasks_beats_the_bound(tasks_per_job: int):
+    data = random_round(16, 3, tasks_per_job=tasks_per_job).data
+    found = exact_reconfiguration(data, Options(effort=2))
+    draw = random.Random(1)
+    tried = 0
+    for start in (found.solution, eva_choice(data).solution, stay(data).solution):
+        solution = start
+        for _ in range(40):
+            changed = _changed(draw, data, solution)
+            verdict = check(data, changed)
+            if verdict.violations:
+                continue
+            tried += 1
+            assert verdict.objective <= found.bound * (1 + 1e-9)
+            if verdict.objective >= check(data, solution).objective - 0.1:
+                solution = changed
+    assert tried > 20
+
+
+def _changed(draw: random.Random, data: EvaReconfiguration, solution: Solution) -> Solution:
+    """A solution with one task somewhere else: on an instance of the solution, one given up, or one of its own."""
+    types = {e.id: e.type for e in data.existing}
+    there = [(name, types[name], dict(solution["existing"].get(name, {}))) for name in types]
+    new = [(None, g["type"], dict(g["tasks"])) for g in solution["instances"] for _ in range(g["count"])]
+    there += [*new, (None, draw.choice(data.instance_types).name, {})]
+    start = draw.choice([i for i in there if any(i[2].values())])
+    key = draw.choice([key for key, k in start[2].items() if k])
+    start[2][key] -= 1
+    end = draw.choice(there)[2]
+    end[key] = end.get(key, 0) + 1
+    return {
+        "existing": {name: tasks for name, _, tasks in there if name and any(tasks.values())},
+        "instances": [
+            {"type": t, "count": 1, "tasks": tasks} for n, t, tasks in there if n is None and any(tasks.values())
+        ],
+    }
+
+
+def test_a_longer_horizon_pays_for_more_moves():
+    data = table_3_round().data
+    moved = [
+        exact_reconfiguration(data.model_copy(update={"horizon_hours": hours})).objective for hours in (0.5, 1.0, 100.0)
+    ]
+    assert moved == pytest.approx([0.35, 0.75, 79.95])
+
+
+def test_the_result_is_never_worse_than_the_start_and_a_limit_is_no_error():
+    data = random_round(40, 0, tasks_per_job=2).data
+    start = eva_choice(data)
+    limited = exact_reconfiguration(data, Options(effort=1), start=start.solution)
+    assert limited.objective >= start.objective
+    assert limited.bound >= exact_reconfiguration(data).objective
+    assert (
+        exact_reconfiguration(data, Options(effort=1)).solution
+        == exact_reconfiguration(data, Options(effort=1)).solution
+    )
+
+
+def test_an_instance_that_can_hold_too_many_tasks_has_a_bound_and_the_start():
+    data = random_round(20, 0).data
+    tiny = dict.fromkeys(data.resources, 0.0)
+    tasks = (data.tasks[0].model_copy(update={"demand": {"default": tiny}, "count": 300}),)
+    many = data.model_copy(update={"tasks": tasks, "existing": ()})
+    found = exact_reconfiguration(many)
+    assert (found.status, found.termination) == ("feasible", "effort_limit")
+    assert found.bound >= found.objective
+
+
+def test_literal_refuses_what_it_cannot_list():
+    with pytest.raises(InputError, match="can hold more than 2,000 different things"):
+        literal_reconfiguration(random_round(60, 0).data)
