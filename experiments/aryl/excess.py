@@ -13,9 +13,8 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich import box
-from rich.table import Table
 
+from experiments.output.markdown import print_markdown
 from experiments.output.terminal import err, out, percent
 from heuristics.aryl import reclaim_greedy, reclaim_scf
 from instances import Options, Stopwatch
@@ -114,19 +113,16 @@ def main(
 
 
 def _print(pool: int, cells: Mapping[tuple[float, float], Cell], seeds: int) -> None:
-    table = Table(box=box.MARKDOWN)
-    table.add_column(f"of {pool}")
-    for fragmentation in FRAGMENTATION:
-        table.add_column(place_of(fragmentation), justify="right")
+    rows = []
     for share in SHARES:
-        row = []
+        row = [f"{percent(share, 0)}: {round(share * pool)}"]
         for fragmentation in FRAGMENTATION:
             cell = cells[fragmentation, share]
             greedy, scf, fewest = cell.means
             shares = f"{in_words(greedy, fewest)} ({in_words(*cell.worst)})"
             row.append(f"{greedy:.1f} / {scf:.1f} / {fewest:.1f}: {shares}, {cell.equal}, {cell.beaten}")
-        table.add_row(f"{percent(share, 0)}: {round(share * pool)}", *row)
-    out.print(table)
+        rows.append(row)
+    print_markdown([f"of {pool}", *(place_of(fragmentation) for fragmentation in FRAGMENTATION)], rows)
     out.print("servers that go back: mean preemptions of Algorithm 1 / SCF / optimum, the excess of Algorithm 1's mean")
     out.print(f"(and on its worst instance), on how many of {seeds} it is optimal, on how many SCF has fewer")
 

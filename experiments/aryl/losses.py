@@ -9,10 +9,9 @@ from collections.abc import Callable, Sequence
 from typing import Annotated
 
 import typer
-from rich import box
-from rich.table import Table
 
 from experiments.aryl.excess import place_of
+from experiments.output.markdown import print_markdown
 from experiments.output.terminal import err, out
 from heuristics.aryl import reclaim_greedy, reclaim_scf
 from instances import Options, Result, Stopwatch
@@ -45,17 +44,7 @@ def main(
 
 def _thresholds(servers: int, reclaim: int, seeds: Sequence[int]) -> None:
     """Jobs that are lost by the paper's rule and by the least number of workers, of the same choices of servers."""
-    table = Table(box=box.MARKDOWN)
-    table.add_column("placement, elastic jobs")
-    for name in (
-        "Algorithm 1",
-        "SCF",
-        "optimum",
-        "Algorithm 1, any workers",
-        "SCF, any workers",
-        "optimum, any workers",
-    ):
-        table.add_column(name, justify="right")
+    rows = []
     proven = 0
     for fragmentation in FRAGMENTATION:
         for share in ELASTIC:
@@ -70,9 +59,10 @@ def _thresholds(servers: int, reclaim: int, seeds: Sequence[int]) -> None:
                 row = [*counts[0], best[0].bound or 0.0, *counts[1], best[1].bound or 0.0]
                 totals = [total + value for total, value in zip(totals, row, strict=True)]
             means = [f"{total / len(seeds):.2f}" for total in totals]
-            table.add_row(f"{place_of(fragmentation)}, {share:.0%}", *means)
+            rows.append([f"{place_of(fragmentation)}, {share:.0%}", *means])
             err.print(f"{fragmentation:g} {share:g}: {' '.join(means)}")
-    out.print(table)
+    rules = "Algorithm 1", "SCF", "optimum"
+    print_markdown(["placement, elastic jobs", *rules, *(f"{rule}, any workers" for rule in rules)], rows)
     out.print(f"{proven} of {2 * len(seeds) * len(FRAGMENTATION) * len(ELASTIC)} optima proven")
 
 
@@ -84,10 +74,7 @@ def _base_counts(data: ArylReclaim) -> ArylReclaim:
 
 def _hours(servers: int, reclaim: int, seeds: Sequence[int]) -> None:
     """Jobs and GPU-hours of Algorithm 1 and SCF, and of the front at its two ends and beside Algorithm 1."""
-    table = Table(box=box.MARKDOWN)
-    table.add_column("jobs, GPU-hours")
-    for name in ("Algorithm 1", "SCF", "fewest jobs", "fewest GPU-hours", "no more jobs than Algorithm 1", "points"):
-        table.add_column(name, justify="right")
+    rows = []
     complete = 0
     for fragmentation in FRONT_FRAGMENTATION:
         sums = [0.0] * 10
@@ -96,16 +83,17 @@ def _hours(servers: int, reclaim: int, seeds: Sequence[int]) -> None:
             front = pareto_front(data, LIMIT)
             complete += front.complete
             pairs = [loss(data, (rule(data).solution or {})["servers"]) for rule in RULES]
-            ends = [(p.gpu_hours, p.jobs) for p in (front.points[0], front.points[-1])]
-            row = [float(number) for hours, jobs in (*pairs, *ends) for number in (jobs, hours)]
+            corners = [(p.gpu_hours, p.jobs) for p in (front.points[0], front.points[-1])]
+            row = [float(number) for hours, jobs in (*pairs, *corners) for number in (jobs, hours)]
             beside = min(p.gpu_hours for p in front.points if p.jobs <= pairs[0][1])
             row += [float(beside), float(len(front.points))]
             sums = [total + value for total, value in zip(sums, row, strict=True)]
         means = [total / len(seeds) for total in sums]
         cells = [f"{means[i]:.1f}, {means[i + 1]:,.0f}" for i in range(0, 8, 2)]
-        table.add_row(place_of(fragmentation), *cells, f"{means[8]:,.0f} GPU-hours", f"{means[9]:.1f}")
+        rows.append([place_of(fragmentation), *cells, f"{means[8]:,.0f} GPU-hours", f"{means[9]:.1f}"])
         err.print(f"{fragmentation:g}: {' | '.join(cells)}")
-    out.print(table)
+    columns = "fewest jobs", "fewest GPU-hours", "no more jobs than Algorithm 1", "points"
+    print_markdown(["jobs, GPU-hours", "Algorithm 1", "SCF", *columns], rows)
     out.print(f"{complete} of {len(seeds) * len(FRONT_FRAGMENTATION)} fronts proven complete")
 
 

@@ -5,10 +5,9 @@ from __future__ import annotations
 from typing import Annotated
 
 import typer
-from rich import box
-from rich.table import Table
 
 from experiments.harness.apply import apply, load_method
+from experiments.output.markdown import print_markdown
 from experiments.output.terminal import err, out, percent
 from experiments.papers import METHODS
 from instances import Options, Stopwatch
@@ -43,17 +42,15 @@ def main(
                 least = [min(of[s] for of in above.values()) for s in range(seeds)]
                 best[name].append(sum(share <= low + 1e-9 for share, low in zip(shares, least, strict=True)))
             err.print(f"load {load:g}: {clock.cpu_s:.0f} CPU s")
-    table = Table(box=box.MARKDOWN)
-    table.add_column(f"above the optimum, {seeds} instances of {jobs} jobs: mean (largest), best rule on")
-    for load in LOADS:
-        table.add_column(f"load {load:g}", justify="right")
+    rows = []
     for name, shares_by_load in sorted(found.items(), key=lambda pair: sum(map(sum, pair[1]))):
         cells = [
             f"{percent(sum(shares) / seeds, 1)} ({percent(max(shares), 1)}), {wins}"
             for shares, wins in zip(shares_by_load, best[name], strict=True)
         ]
-        table.add_row(f"`{name}`", *cells)
-    out.print(table)
+        rows.append([f"`{name}`", *cells])
+    title = f"above the optimum, {seeds} instances of {jobs} jobs: mean (largest), best rule on"
+    print_markdown([title, *(f"load {load:g}" for load in LOADS)], rows)
     out.print(f"{proven} of {seeds * len(LOADS)} optima proven")
 
 

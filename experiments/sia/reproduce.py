@@ -9,6 +9,7 @@ from pathlib import Path
 from experiments.harness.experiment import Context, Experiment
 from experiments.sia import claims
 from experiments.sia.accuracy import Accuracy
+from experiments.sia.accuracy_claims import predictions
 from experiments.sia.claims import ABLATION, BASELINES, ORACLE, SECTION_6, SMALL
 from experiments.sia.comparison import WARM_UP_DAYS, Compared, Comparison
 from experiments.sia.pictures_of_section_6 import letter_values, metric_cdfs, oracle_gains, speedup_quantiles
@@ -118,7 +119,7 @@ EXPERIMENTS: tuple[Experiment, ...] = (
     Experiment("figure-11", "Figure 11: per-job speed-ups", _four_queues, claims.figure_11, draw=_draw_11),
     Experiment("table-12", "Table 12: four queues", _four_queues, claims.table_12),
     Experiment("figure-15b", "Figure 15b: the oracle, small workloads", _half_days, claims.figure_15b, draw=_draw_15b),
-    Experiment("predictions", "Tables 10, 20, 23: predictions", _accuracies, claims.predictions, (PHILLY,)),
+    Experiment("predictions", "Tables 10, 20, 23: predictions", _accuracies, predictions, (PHILLY,)),
     Experiment("table-17", "Table 17: all pools at their own sizes", _all_pools, claims.table_17, BOTH),
     Experiment("value", "What predictions buy in the scheduler", _valued, claims.value, (PHILLY,)),
     Experiment("figure-14", "Figure 14: more and fewer queues", _queues, claims.figure_14, (PHILLY,), _draw_14),

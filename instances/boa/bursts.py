@@ -18,8 +18,8 @@ class BurstParameters:
     - `cycle_hours`: mean time from a burst to the next.
     """
 
-    low: float = 0.05
-    cycle_hours: float = 6.0
+    low: float = 0.04
+    cycle_hours: float = 1.0
 
 
 @dataclass(frozen=True)

@@ -4,9 +4,10 @@ maximise sum_p (TNRP(p) - C_p) x_p subject to sum_p a_cp x_p = n_c for each clas
 patterns, each on the cheapest type that holds it (sections 4.3 to 4.5: the saving S of a configuration). A pattern
 whose net is not positive does no better than its tasks alone, whose net is 0, and is left out.
 
-Where the feasible patterns are too many to list, columns are generated (`models.eva.saving`). Where an instance may
-hold too many tasks for that too, patterns of few tasks still give solutions, and the reservation prices less the least
-cost of a packing still give a bound, since throughputs are at most 1.
+Where the feasible patterns are more than a few, columns are generated (`models.eva.saving`); the patterns are listed
+where that ends without a proof and they are not too many. Where an instance may hold too many tasks for both, patterns
+of few tasks still give solutions, and the reservation prices less the least cost of a packing still give a bound, since
+throughputs are at most 1.
 """
 
 from __future__ import annotations
@@ -51,9 +52,17 @@ def solve_net_saving(
     """
     listing = Stopwatch(None if options.time_limit is None else LISTING * options.time_limit)
     with Stopwatch(options.time_limit) as building:
-        listed = _listed(arrays, parameters.saving_patterns, None, listing)
+        listed = _listed(arrays, min(parameters.first_saving_patterns, parameters.saving_patterns), None, listing)
         if listed is None and suits(arrays, parameters.saving):
-            return _generated(arrays, least_cost, options, report, start, building, parameters)
+            answer = _generated(arrays, least_cost, options, report, start, building, parameters)
+            if answer.termination != "effort_limit" or building.expired:
+                return answer
+            listed = _listed(arrays, parameters.saving_patterns, None, listing)
+            if listed is None:
+                return answer
+            start = None if answer.solution is None else arrays.groups(answer.solution)
+        elif listed is None:
+            listed = _listed(arrays, parameters.saving_patterns, None, listing)
         patterns, net = listed or few_patterns(arrays, parameters.saving_patterns, listing)
         complete = listed is not None
         alone = np.flatnonzero(patterns.on_it.sum(axis=1) == 1)

@@ -18,7 +18,8 @@ class ExactParameters:
     - `first_patterns`: patterns up to which it is tried before branch-and-price, within `first_nodes` nodes.
     - `tree_nodes`: nodes of branch-and-price after which the integer program has its turn, where there is one.
     - `proof_nodes`: most nodes of the tree that proves anew what the integer program has solved; 0 for no tree.
-    - `saving_patterns`: feasible patterns of one type beyond which `net-saving` is solved by column generation.
+    - `first_saving_patterns`: feasible patterns of one type up to which `net-saving` is first solved over all patterns.
+    - `saving_patterns`: the same for where column generation has ended without a proof.
     - `entering_columns`: most columns that a round of sifting adds to the linear program.
     - `first_columns`: columns of the first integer program, which only has to find a good incumbent.
     - `branch_and_price`, `column_generation`, `item_packing`: the constants of these methods for the cost.
@@ -30,6 +31,7 @@ class ExactParameters:
     first_nodes: int = 500
     tree_nodes: int = 2_000
     proof_nodes: int = 100
+    first_saving_patterns: int = 5_000
     saving_patterns: int = 100_000
     entering_columns: int = 400
     first_columns: int = 600

@@ -22,9 +22,10 @@ def gap_study(folder: Path) -> None:
     methods = ("--method", "no-packing", "--method", "full-reconfiguration-first")
     done = call("gap_study", file, *methods, "--jobs", 1, "--out", folder / "out", "--quiet")
     assert done.returncode == 0, done.stderr
-    # beside its pictures the report has CPU seconds
+    # the figures of the report, which are drawn where it is read, without the CPU seconds that they show
     report = (folder / "out" / "report.html").read_text()
-    (folder / "report.svg").write_text("".join(re.findall(r"<svg.*?</svg>", report, re.DOTALL)))
+    (figures,) = re.findall(r"id='figures'>(.*?)</script>", report, re.DOTALL)
+    (folder / "report.figures").write_text(re.sub(r"[\d.e+-]+ CPU s", "", figures))
 
 
 def simulate(folder: Path) -> None:
@@ -39,6 +40,7 @@ def excess(folder: Path) -> None:
     main(folder / "excess.svg", seeds=1, servers=[24])
 
 
+KINDS = {".svg": "<path", ".figures": "hovertemplate"}  # files of pictures, and what is drawn in each
 COMMANDS = {"gap_study": gap_study, "simulate": simulate, "excess": excess}
 
 
@@ -54,9 +56,11 @@ def drawn(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
 
 @pytest.mark.parametrize("command", COMMANDS)
 def test_the_pictures_are_the_same_at_every_call(command: str, drawn: list[Path]):
-    one, two = ({path.name: path.read_text() for path in (f / command).glob("*.svg")} for f in drawn)
+    one, two = (
+        {path.name: path.read_text() for path in (f / command).iterdir() if path.suffix in KINDS} for f in drawn
+    )
     assert one
-    assert all("<path" in text and "dc:date" not in text for text in one.values())
+    assert all(KINDS[Path(name).suffix] in text and "dc:date" not in text for name, text in one.items())
     assert one == two
 
 

@@ -11,6 +11,10 @@ import pytest
 from experiments.aryl.draw import loaning
 from experiments.aryl.findings import break_even
 from experiments.aryl.reproduce import TABLE_5, cannot_be
+from experiments.aryl.snapshots import Watched
+from experiments.simulator.aryl import LoaningWorld
+from experiments.simulator.kernel import simulate
+from heuristics.aryl.online import Loaning, flexible_first
 from instances import InputError, load, save
 from instances.aryl.populations import Moments, Pool
 from tests.commands import call, run
@@ -125,3 +129,13 @@ def test_a_table_is_reproduced():
     rows = [json.loads(line) for line in done.stdout.splitlines()]
     assert [row["verdict"] for row in rows[:3]] == ["not run"] * 3
     assert rows[3]["ours"] >= 0
+
+
+def test_no_order_preempts_less_than_the_fewest_on_the_reclaims_of_a_run():
+    watched = Watched()
+    data = loaning(days=3, training_servers=12, load=3.0, any_gpu_share=0.8, workers="small").data
+    simulate(LoaningWorld(data), Loaning(data, "sjf", flexible_first(watched)))
+    assert watched.proven == len(watched.least) > 0
+    for lost in watched.lost.values():
+        assert all(a >= b for a, b in zip(lost, watched.least, strict=True))
+    assert sum(watched.lost["random"]) > sum(watched.least)

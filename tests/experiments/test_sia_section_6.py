@@ -10,6 +10,7 @@ from experiments.harness.diary import Diary
 from experiments.harness.experiment import Context
 from experiments.sia import claims
 from experiments.sia.accuracy import Accuracy, scores
+from experiments.sia.accuracy_claims import TABLE_10, predictions
 from experiments.sia.comparison import Compared, Comparison
 from experiments.sia.reproduce import EXPERIMENTS, PHILLY
 from experiments.sia.statistics import gain_shares, interval, no_less
@@ -67,9 +68,9 @@ def test_predictions_are_scored_beside_persistence_and_always_one(trace):
     pytest.importorskip("lightgbm")
     tasks = [Accuracy(trace, (28.0, 40.0), (40.0, 48.0), 180.0), Accuracy(trace, (28.0, 36.0), (36.0, 44.0), 180.0)]
     outcomes = [task.work(Diary(trace.parent / "d")) for task in tasks]
-    made = claims.predictions(Context(), outcomes)
+    made = predictions(Context(), outcomes)
     assert {claim.where for claim in made} == {"Table 10", "Table 20", "Table 23", "5.4.2"}
-    for k in claims.TABLE_10:
+    for k in TABLE_10:
         assert outcomes[0].row(k, "always one")[1] == 1
     assert {"mode", "quantile 0.9"} <= set(outcomes[0].durations)
     short = [outcomes[0].durations[name]["too short"] for name in ("mode", "quantile 0.9")]

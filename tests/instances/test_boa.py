@@ -281,7 +281,7 @@ def test_bad_traces_are_one_line(files: tuple[Path, Path], which: int, old: str,
 def test_a_trace_that_is_not_there_or_does_not_fit(files: tuple[Path, Path], tmp_path: Path):
     with pytest.raises(InputError, match="No such file"):
         from_trace(tmp_path / "none.csv", budget_over_load=2)
-    with pytest.raises(InputError, match=r"^data\.budget: must be >= 2\.5"):
+    with pytest.raises(InputError, match=r"trace\.csv: data\.budget: must be >= 2\.5"):
         from_trace(files[0], speedups=files[1], budget_over_load=0.9, rescale_seconds=0)
     with pytest.raises(InputError, match="must be given for application a"):
         from_trace(files[0], speedups=files[1], budget_over_load=2)

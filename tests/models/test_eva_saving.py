@@ -20,7 +20,7 @@ from models.eva.saving.parameters import SavingParameters
 from models.eva.saving.pricing import Pricer
 
 GENERATED = ExactParameters(saving_patterns=0)
-LISTED = ExactParameters(saving_patterns=10**7)
+LISTED = ExactParameters(first_saving_patterns=10**7, saving_patterns=10**7)
 TIGHT = Options(gap=1e-6)
 
 

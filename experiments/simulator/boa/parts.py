@@ -60,7 +60,7 @@ class Job:
 class Kind:
     """A class of jobs: its place, its pauses in seconds, and hours on one GPU expected from each epoch on."""
 
-    __slots__ = ("_speeds", "cold", "data", "index", "last", "mean_from", "pause")
+    __slots__ = ("_ends", "_speeds", "cold", "data", "index", "last", "mean_from", "pause")
 
     def __init__(self, index: int, data: RentingClass, max_width: int | None) -> None:
         self.index, self.data = index, data
@@ -70,16 +70,17 @@ class Kind:
         for epoch in reversed(data.epochs):
             self.mean_from.insert(0, self.mean_from[0] + epoch.size_hours)
         self._speeds: list[dict[int, float]] = [{} for _ in data.epochs]
-        ends = [e.speedup.table.gpus[-1] for e in data.epochs if e.speedup.table is not None]
-        self.last = min([*ends, max_width or 10**9])
+        most = max_width or 10**9
+        self._ends = [_end(e.speedup, most) for e in data.epochs]
+        told = [_end(e.believed_speedup, most) for e in data.epochs if e.believed_speedup is not None]
+        self.last = max(self._ends + told)
 
     def speed(self, epoch: int, width: int) -> float:
-        """How many times as fast an epoch truly runs as on one GPU. Raises RuleBroken where that was not measured."""
+        """How many times as fast an epoch truly runs as on one GPU; past the last width measured no faster."""
         found = self._speeds[epoch].get(width)
         if found is None:
-            if not 1 <= width <= self.last:
-                self.refuse(width)
-            found = self._speeds[epoch][width] = speed_at(self.data.epochs[epoch].speedup, width)
+            curve = self.data.epochs[epoch].speedup
+            found = self._speeds[epoch][width] = speed_at(curve, min(width, self._ends[epoch]))
         return found
 
     def refuse(self, width: int) -> NoReturn:
@@ -103,6 +104,11 @@ def speed_at(curve: Curve, width: int) -> float:
     if curve.table is None:
         return float(curve.at(np.array([float(width)]))[0])
     return float(curve.table.raw(width)[-1])
+
+
+def _end(curve: Curve, most: int) -> int:
+    """The last width of a curve."""
+    return most if curve.table is None else min(most, curve.table.gpus[-1])
 
 
 def jobs_of(data: BoaRenting) -> list[Job]:

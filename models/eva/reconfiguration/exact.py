@@ -11,11 +11,11 @@ from models.eva.reconfiguration.parameters import DEFAULTS, SHORT, RoundParamete
 
 @method("exact", name="short-list")
 def short_list(data: EvaReconfiguration, options: Options, report: Report, start: Solution | None = None) -> Answer:
-    """Solve an `eva-reconfiguration` instance over the few columns that matter most: a good solution and a bound.
+    """Solve an `eva-reconfiguration` instance; under a limit of effort, over the few columns that matter most.
 
-    For a round of a simulation, in about a tenth of a second. It often is a proof, and need not be.
+    That is for a round of a simulation: a good solution and a bound in a fraction of a second, not always a proof.
     """
-    return _solved(data, options, report, start, SHORT)
+    return _solved(data, options, report, start, DEFAULTS if options.effort is None else SHORT)
 
 
 @method("exact", name="exact")

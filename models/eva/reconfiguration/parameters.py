@@ -40,4 +40,4 @@ class RoundParameters:
 
 DEFAULTS = RoundParameters()
 SHORT = RoundParameters(nodes=5_000, listing_nodes=20_000, listed=5_000, lists=1)
-"""For a round of a simulation: a good solution and a bound in about a tenth of a second, not always a proof."""
+"""For a round of a simulation: a good solution and a bound in a fraction of a second, not always a proof."""

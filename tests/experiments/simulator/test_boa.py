@@ -55,6 +55,14 @@ def test_a_job_keeps_its_old_width_until_there_are_nodes_for_the_next_epoch():
     assert world.totals()["rescalings"] == 2
 
 
+def test_an_epoch_whose_table_is_shorter_is_no_faster_on_more_gpus():
+    long, short = (Speedup(table=Points(gpus=gpus, speedup=gpus)) for gpus in ((1, 2, 4), (1, 2)))
+    made = job_class(sizes=(1.0, 1.0), speedup=long)
+    made = made.model_copy(update={"epochs": (made.epochs[0], made.epochs[1].model_copy(update={"speedup": short}))})
+    world = ran(workload({"a1": 0.0}, made, max_width=None), each(4))
+    assert ends(world)["a1"] == pytest.approx(120 + 60 + HOUR / 4 + HOUR / 2)
+
+
 def test_a_job_that_shrinks_is_paused_too_and_its_node_is_given_up():
     data = workload({"a1": 0.0}, job_class(sizes=(1.0, 1.0)))
     world = ran(data, lambda view: {name: (8, 4)[job.epoch] for name, job in view.jobs.items()})
