@@ -23,7 +23,7 @@ PAPERS = ("eva", "boa", "aryl", "sia")
 ROLES = {
     "instances": ("examples", "generators", "checker"),
     "models": ("exact", "literal"),
-    "experiments": ("methods", "reference", "benchmark"),
+    "experiments": ("methods", "reference", "benchmark", "simulation", "pictures", "reproduce"),
 }
 LISTS = {"experiments.papers", "instances.registry"}  # the two files that a fifth paper edits
 COMMANDS = {"experiments.pareto": "boa", "experiments.simulate": "sia"}  # of one paper each

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from matplotlib.figure import Figure
 
-from experiments.simulator.plots import plain, save_figure, speedup_cdf
+from experiments.simulator.plots import plain, save_figure, speedup_cdf, tables_by_policy
 from experiments.simulator.simulated import Simulated
 from instances.aryl import ArylLoaning
 
@@ -60,12 +60,8 @@ def queueing(runs: Sequence[Simulated]) -> Figure:
 def draw_all(folder: Path, done: Sequence[Simulated], baseline: str, data: Any) -> None:
     """Speed-ups of all workloads; of the first one use, loans and queueing."""
     finished = [run for run in done if run.status == "finished"]
-    tables = {
-        name: [run.jobs_table() for run in finished if run.policy == name]
-        for name in dict.fromkeys(run.policy for run in finished)
-    }
-    complete = {name: found for name, found in tables.items() if len(found) == len(tables.get(baseline, ()))}
-    if baseline in complete and len(complete) > 1:
+    complete = tables_by_policy(done, baseline)
+    if len(complete) > 1:
         save_figure(speedup_cdf(complete, baseline), folder / "speedup.svg")
     first = [run for run in finished if run.workload == done[0].workload]
     if first:

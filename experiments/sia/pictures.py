@@ -7,17 +7,23 @@ from pathlib import Path
 from typing import Any
 
 from experiments.output.folder import part
-from experiments.simulator.plots import GANTT_JOBS, gantt, pool_use, save_figure, slowdown_cdf, speedup_cdf
+from experiments.simulator.plots import (
+    GANTT_JOBS,
+    gantt,
+    pool_use,
+    save_figure,
+    slowdown_cdf,
+    speedup_cdf,
+    tables_by_policy,
+)
 from experiments.simulator.simulated import Simulated
 
 
 def draw_all(folder: Path, done: Sequence[Simulated], baseline: str, data: Any) -> None:
     """CDFs against the baseline, and of the first workload the use of the pools and a Gantt chart of each policy."""
     minutes = data.slot_minutes
-    failed = {run.policy for run in done if run.status == "error"}
-    names = [name for name in dict.fromkeys(run.policy for run in done) if name not in failed]
-    tables = {name: [run.jobs_table() for run in done if run.policy == name] for name in names}
-    if len(tables) > 1 and baseline in tables:
+    tables = tables_by_policy(done, baseline)
+    if len(tables) > 1:
         save_figure(speedup_cdf(tables, baseline), folder / "speedup.svg")
         save_figure(slowdown_cdf(tables, baseline, slot_minutes=minutes), folder / "slowdown.svg")
     for run in done:

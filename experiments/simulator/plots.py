@@ -13,11 +13,24 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 
+from experiments.simulator.simulated import Simulated
 from instances import InputError
 
 GANTT_JOBS = 80
 Jobs = Mapping[str, Sequence[pd.DataFrame]]
 """Tables of jobs of each policy, one for each instance, in the same order for all policies."""
+
+
+def tables_by_policy(runs: Sequence[Simulated], baseline: str) -> dict[str, list[pd.DataFrame]]:
+    """Tables of jobs by policy, of those that finished on every workload; empty where the baseline did not."""
+    finished = [run for run in runs if run.status == "finished"]
+    workloads = {run.workload for run in runs}
+    tables = {
+        name: [run.jobs_table() for run in finished if run.policy == name]
+        for name in dict.fromkeys(run.policy for run in finished)
+    }
+    complete = {name: found for name, found in tables.items() if len(found) == len(workloads)}
+    return complete if baseline in complete else {}
 
 
 def speedup_cdf(jobs: Jobs, baseline: str = "fcfs") -> Figure:
