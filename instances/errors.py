@@ -1,10 +1,14 @@
 """Errors that are the user's to mend: one line each, no traceback on the command line."""
 
+from __future__ import annotations
+
+from typing import Any
+
 
 class InputError(ValueError):
     """Bad input: the message is one line that names the file, the path inside it and the offending value."""
 
-    of_record = False  # whether it is of a record, which does not know what file it is of
+    of_record: Any = None  # what pydantic found of a record, which does not know what file it is of
 
 
 class MalformedSolution(ValueError):

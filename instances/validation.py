@@ -27,14 +27,18 @@ def input_errors(where: str = "", root: str = "") -> Iterator[None]:
     try:
         yield
     except ValidationError as error:
-        line = _first_line(error, root)
-        refused = InputError(f"{where}: {line}" if where else line)
-        refused.of_record = not where
-        raise refused from None
+        raise _refused(error, where, root) from None
     except InputError as error:
-        if not (where and error.of_record):
+        if error.of_record is None or not where:
             raise
-        raise InputError(f"{where}: {error}") from None
+        raise _refused(error.of_record, where, root) from None
+
+
+def _refused(error: ValidationError, where: str, root: str) -> InputError:
+    line = _first_line(error, root)
+    refused = InputError(f"{where}: {line}" if where else line)
+    refused.of_record = None if where else error
+    return refused
 
 
 COMPARISONS = {

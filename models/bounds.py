@@ -17,9 +17,13 @@ def whole_bound(bound: float, sense: Sense = "minimize") -> int:
     return math.ceil(bound - noise) if sense == "minimize" else math.floor(bound + noise)
 
 
-def real_bound(bound: float, sense: Sense = "minimize", trivial: float | None = None) -> float:
-    """The bound that a solver's `bound` proves for a real objective; `trivial` is one that holds without a solver."""
-    noise = REAL * abs(bound)
+def real_bound(bound: float, sense: Sense = "minimize", trivial: float | None = None, largest: float = 0.0) -> float:
+    """The bound that a solver's `bound` proves for a real objective; `trivial` is one that holds without a solver.
+
+    `largest`: the largest term of the objective, where terms are far apart: a solver does not see what is tiny beside
+    it.
+    """
+    noise = REAL * max(abs(bound), largest)
     if sense == "minimize":
         return bound - noise if trivial is None else max(bound - noise, trivial)
     return bound + noise if trivial is None else min(bound + noise, trivial)

@@ -33,7 +33,7 @@ def solve_loss(
         def told(servers: list[str] | None, bound: float | None) -> None:
             report(None if servers is None else {"servers": servers}, bound)
 
-        incumbent: Incumbent[list[str], float] = Incumbent("minimize", building, told, bound=0.0)
+        incumbent: Incumbent[list[str], float] = Incumbent("minimize", building, told, gap=options.gap, bound=0.0)
 
         def offer(servers: Sequence[str] | None) -> None:
             if servers is not None:
@@ -43,6 +43,8 @@ def solve_loss(
 
         offer(start)
         offer(easiest_first(data, program))
+        if incumbent.solution is not None:
+            program = LossProgram(data, at_most, loss(data, incumbent.solution)[0])
 
     def watch(x: FloatArray | None, bound: float | None) -> None:
         if x is not None:
@@ -52,7 +54,7 @@ def solve_loss(
 
     with Stopwatch() as solving:
         solved = Solved("finished", bound=0.0)
-        if program.need > 0 and incumbent.objective != 0:
+        while program.need > 0 and incumbent.objective != 0:
             left = None if options.time_limit is None else max(building.remaining_s, 1e-3)
             known = incumbent.solution
             solved = solve_arrays(
@@ -63,6 +65,10 @@ def solve_loss(
                 extra={"mip_abs_gap": 1 - 2 * WHOLE} if program.losses.whole else None,
             )
             watch(solved.x, solved.bound)
+            if solved.termination != "finished" or incumbent.closed or incumbent.solution in (None, known):
+                break
+            # A better choice leaves out more jobs, and so what is lost beside the others is told apart.
+            program = LossProgram(data, at_most, loss(data, incumbent.solution)[0])
     found = incumbent.solution
     return Answer(
         solution=None if found is None else {"servers": found},

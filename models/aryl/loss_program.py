@@ -16,7 +16,7 @@ from fractions import Fraction
 import numpy as np
 from scipy import sparse
 
-from instances.arrays import FloatArray
+from instances.arrays import BoolArray, FloatArray
 from instances.aryl import ArylReclaim
 from models.bounds import real_bound, whole_bound
 from models.highs import LinearModel
@@ -24,41 +24,55 @@ from models.highs import LinearModel
 LARGEST_WHOLE = 10**8
 """Losses are counted in whole units where those of all jobs together are no more; bounds are whole numbers then."""
 
+LARGEST_REAL = 1000
+"""The largest loss of a job, for the solver, where they are not counted in whole units."""
+
 
 @dataclass(frozen=True)
 class Losses:
-    """What the preemption of each job costs: `cost` for the solver, in units of `unit`, whole numbers if `whole`."""
+    """What the preemption of each job costs: `cost` for the solver, in units of `unit`, whole numbers if `whole`.
+
+    `kept`: jobs that no choice better than the one at hand preempts, for each costs more.
+    """
 
     cost: FloatArray
     unit: Fraction
     whole: bool
+    kept: BoolArray
 
     @staticmethod
-    def of(data: ArylReclaim) -> Losses:
-        """The losses of the jobs of `data`, in the largest unit that divides them where that leaves small numbers."""
-        losses = [loss for loss in data.losses() if loss]
+    def of(data: ArylReclaim, most: Fraction | None = None) -> Losses:
+        """The losses of the jobs of `data`, in the largest unit that divides them where that leaves small numbers.
+
+        `most`: what the choice at hand loses.
+        """
+        kept = [most is not None and loss > most for loss in data.losses()]
+        losses = [loss for loss, stays in zip(data.losses(), kept, strict=True) if loss and not stays]
         denominator = math.lcm(*(loss.denominator for loss in losses))
         unit = Fraction(math.gcd(*(int(loss * denominator) for loss in losses)) or 1, denominator)
         whole = sum(losses) <= LARGEST_WHOLE * unit
         if not whole:
-            unit = max(losses) / 1000
-        return Losses(np.array([float(loss / unit) for loss in data.losses()]), unit, whole)
+            unit = max(losses) / LARGEST_REAL
+        cost = [0.0 if stays else float(loss / unit) for loss, stays in zip(data.losses(), kept, strict=True)]
+        return Losses(np.array(cost), unit, whole, np.array(kept, dtype=bool))
 
     def proven(self, bound: float) -> float:
         """The loss that a bound of the solver proves."""
         if self.whole:
             return max(0.0, float(whole_bound(bound) * self.unit))
-        return max(0.0, real_bound(bound * float(self.unit)))
+        unit = float(self.unit)
+        return max(0.0, real_bound(bound * unit, largest=LARGEST_REAL * unit))
 
 
 class LossProgram:
     """The program as arrays, in the order z, x; `idle` servers have no worker that counts, and go first.
 
-    `at_most`: so many jobs are preempted at most; `None` for any number.
+    `at_most`: so many jobs are preempted at most; `None` for any number. `most`: what the choice at hand loses; those
+    that lose no more have no job of a larger loss.
     """
 
-    def __init__(self, data: ArylReclaim, at_most: int | None = None) -> None:
-        self.data, self.at_most, self.losses = data, at_most, Losses.of(data)
+    def __init__(self, data: ArylReclaim, at_most: int | None = None, most: Fraction | None = None) -> None:
+        self.data, self.at_most, self.losses = data, at_most, Losses.of(data, most)
         held: dict[str, dict[int, int]] = {server: {} for server in data.servers}
         self.spare: dict[int, int] = {}
         for j, job in enumerate(data.jobs):
@@ -113,7 +127,7 @@ class LossProgram:
             matrix=sparse.coo_array((values, (rows, columns)), shape=(len(right), n + groups)),
             row_lower=-math.inf,
             row_upper=np.array(right),
-            upper=np.concatenate([np.ones(n), self.counts]),
+            upper=np.concatenate([np.where(self.losses.kept, 0.0, 1.0), self.counts]),
             integer=np.concatenate([np.ones(n, dtype=bool), loose]),
         )
 

@@ -118,3 +118,16 @@ def test_a_limit_on_jobs_that_no_choice_keeps_has_no_solution():
 def test_a_front_needs_the_hours_of_every_job():
     with pytest.raises(InputError, match="gpu_hours: must be given for a Pareto front"):
         pareto_front(loaned_servers(20, 0.5, 0, 4).data)
+
+
+def test_a_loss_that_is_tiny_beside_another_is_not_taken_for_none():
+    """Server s1 goes back for nothing; a solver does not see the loss on s0 beside that of the job on all servers."""
+    servers = ("s0", "s1", "s2", "s3")
+    large = LoanedJob(
+        id="b", servers=(), flexible_servers=servers, workers=dict.fromkeys(servers, 1), min_workers=1, gpu_hours=1e9
+    )
+    small = LoanedJob(id="a", servers=("s0",), gpu_hours=1e-9)
+    data = ArylReclaim(servers=servers, jobs=(small, large), reclaim=1, objective="lost-gpu-hours")
+    result = exact(data)
+    assert (result.status, result.objective, result.bound) == ("optimal", 0.0, 0.0)
+    assert Losses.of(data).proven(1e-15) == 0.0
