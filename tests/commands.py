@@ -25,6 +25,11 @@ READY += [f"{layer}.{paper}" for layer in ("models", "heuristics") for paper in 
 """What most methods load; the workers of a command that is called are copies of one process that has it."""
 
 
+def interruptible() -> None:
+    """What a process that a test interrupts does first: a shell's background processes ignore the interrupt."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+
 def run(command: str, *arguments: object, cwd: Path = ROOT, **environment: str) -> subprocess.CompletedProcess[str]:
     """`python -m experiments.<command>` with `arguments`; output is captured, the exit status not checked."""
     return python("-m", f"experiments.{command}", *arguments, cwd=cwd, **environment)

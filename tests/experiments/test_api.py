@@ -19,7 +19,7 @@ from instances.boa import figure_1
 from instances.eva import table_3
 from instances.sia import five_jobs, synthetic
 from models import aryl, boa, eva, sia
-from tests.commands import ROOT, python, workers_copied
+from tests.commands import ROOT, interruptible, python, workers_copied
 
 SCRIPT = """
 import sys
@@ -64,7 +64,10 @@ def test_an_interrupt_ends_a_run_and_leaves_no_process(tmp_path: Path):
     script = tmp_path / "slow.py"
     script.write_text(SLOW)
     environment = {**os.environ, "PYTHONPATH": str(ROOT), "TMPDIR": str(tmp_path)}
-    with subprocess.Popen([sys.executable, script], stdout=subprocess.PIPE, text=True, env=environment) as process:
+    line = [sys.executable, script]
+    with subprocess.Popen(
+        line, stdout=subprocess.PIPE, text=True, env=environment, preexec_fn=interruptible
+    ) as process:
         assert process.stdout is not None
         assert process.stdout.readline() == "started\n"
         while not list(tmp_path.glob("gapwise-*/*.pickle")):  # until the run tells that it has begun

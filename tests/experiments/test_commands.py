@@ -22,7 +22,7 @@ from instances import OutputError, Reference, Result, save
 from instances.aryl import figure_5
 from instances.eva import table_3, table_7
 from instances.files import write_whole
-from tests.commands import ROOT, call, run
+from tests.commands import ROOT, call, interruptible, run
 
 
 def test_solve_prints_one_json_object_a_result(table_3_file: Path):
@@ -139,7 +139,9 @@ def test_an_interrupted_solve_says_so_and_what_it_kept(tmp_path: Path):
         save(table_7(n, 0), tmp_path / f"{n}.json")
     slow = ["--method", "tests.user_heuristics:sleeps_on_the_first", "--jobs", "2", "--out", str(tmp_path / "out")]
     line = [sys.executable, "-m", "experiments.solve", *map(str, sorted(tmp_path.glob("*.json"))), *slow]
-    study = subprocess.Popen(line, cwd=ROOT, stderr=subprocess.PIPE, text=True, start_new_session=True)
+    study = subprocess.Popen(
+        line, cwd=ROOT, stderr=subprocess.PIPE, text=True, start_new_session=True, preexec_fn=interruptible
+    )
     assert study.stderr is not None
     assert "[1/3]" in study.stderr.readline()
     assert "[2/3]" in study.stderr.readline()  # though the first of all is still going
@@ -247,7 +249,9 @@ def test_an_interrupted_study_loses_nothing_and_resumes(tmp_path: Path):
         save(table_7(40, seed), folder / f"{seed}.json")
     line = [sys.executable, "-m", "experiments.gap_study", str(folder), "--out", str(out), "--method", "exact"]
     slow = [*line, "--method", "tests.user_heuristics:sleeps", "--time-limit", "600"]
-    study = subprocess.Popen(slow, cwd=ROOT, stderr=subprocess.PIPE, text=True, start_new_session=True)
+    study = subprocess.Popen(
+        slow, cwd=ROOT, stderr=subprocess.PIPE, text=True, start_new_session=True, preexec_fn=interruptible
+    )
     assert study.stderr is not None
     first = study.stderr.readline()
     assert "[1/12]" in first
