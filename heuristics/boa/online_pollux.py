@@ -143,7 +143,7 @@ class Pollux:
         return now
 
     def _grows(self, found: FloatArray) -> bool:
-        """Whether more nodes are looked for: there are none, or the efficiency is above the band, and none were given up."""
+        """Whether more nodes are looked for: where there are none, or the efficiency is above the band."""
         aim = self.parameters.efficiency
         if self._nodes == 0:
             return True
