@@ -60,6 +60,7 @@ class Pollux:
         self._widest = {name: min(most, parameters.widest) for name, most in widest(data).items()}
         self._per_node = data.gpus_per_node
         self._nodes = nodes_for(data) if parameters.efficiency is None else 0
+        self._turn = 0  # 1 where the cluster has grown since a job last came, ended or went on to an epoch, -1: shrunk
         self._next = 0.0
         self._widths: dict[str, int] = {}
         self._believed: BoaAllocation | None = None
@@ -69,6 +70,8 @@ class Pollux:
     def decide(self, view: View) -> Widths:
         for name in view.finished:
             self._widths.pop(name, None)
+        if view.arrived or view.progressed or view.finished:
+            self._turn = 0
         if view.now >= self._next:
             quantum = self.parameters.quantum_seconds
             self._next = (view.now // quantum + 1) * quantum
@@ -86,13 +89,21 @@ class Pollux:
         speed = self._speed[[self._row[job.job_class, job.epoch] for job in jobs]]
         gains = self._gains(jobs, speed, view.now)
         if self.parameters.efficiency is None:
-            width = self._split(gains, self._nodes * self._per_node)
+            gpus = self._nodes * self._per_node
+            width = split(splits(gains, gpus), gpus) if self.search is None else self._searched(jobs, gains, gpus)
         else:
+            before = self._nodes
             width = self._autoscaled(jobs, gains, speed)
+            if self._nodes != before:
+                self._turn = 1 if self._nodes > before else -1
         self._widths = {job.id: int(k) for job, k in zip(jobs, width, strict=True)}
 
-    def _split(self, gains: FloatArray, gpus: int) -> IntArray:
-        return split(splits(gains, gpus), gpus) if self.search is None else self.search(gains, gpus)
+    def _searched(self, jobs: list[JobState], gains: FloatArray, gpus: int) -> IntArray:
+        """The split that the search finds, or the present one where it fits and is worth no less."""
+        assert self.search is not None
+        found, present = self.search(gains, gpus), np.array([job.width for job in jobs])
+        worth = [gains[np.arange(len(jobs)), width].sum() for width in (found, present)]
+        return present if present.sum() <= gpus and worth[1] >= worth[0] else found
 
     def _autoscaled(self, jobs: list[JobState], gains: FloatArray, speed: FloatArray) -> IntArray:
         """The split of the cluster of the size that is to be had, of all sizes that could be."""
@@ -106,27 +117,42 @@ class Pollux:
             choice = splits(gains, most)
             found = efficiencies(choice, speed, per_node)
             nodes = self._size(found)
-            if nodes <= self._nodes or abs(found[nodes] - aim) <= within or most >= every:
+            if not self._grows(found) or abs(found[nodes] - aim) <= within or most >= every:
                 break  # wider clusters are all further from the aim
             within = min(2 * abs(found[nodes] - aim), aim)
         self._nodes = nodes
         gpus = nodes * per_node
-        return split(choice, gpus) if self.search is None else self.search(gains, gpus)
+        return split(choice, gpus) if self.search is None else self._searched(jobs, gains, gpus)
 
     def _size(self, found: FloatArray) -> int:
         """The nodes to have: another number only where the efficiency is outside the band, then the closest to the aim.
 
-        More nodes where it is above, fewer where it is below (section 6.1 of BOA).
+        More nodes where it is above, fewer where it is below (section 6.1 of BOA), and the same number where none of
+        them is closer. Without that a cluster of which no size is within the band grows and shrinks for ever, and its
+        jobs are rescaled at every decision. Efficiencies depend on the widths that jobs hold, so being closer is not
+        enough: until something happens to a job a cluster does not turn round.
         """
         aim, now = self.parameters.efficiency, self._nodes
         assert aim is not None
-        off = min(self.parameters.band * (1 - aim), self.parameters.band * aim)
         distance = np.abs(found - aim)
-        if now == 0 or found[now] > aim + off:
-            return now + 1 + int(distance[now + 1 :].argmin()) if now + 1 < len(found) else now
-        if found[now] < aim - off and now > 1:
-            return 1 + int(distance[1:now].argmin())
+        if self._grows(found):
+            least = max(now, 1)
+            return least + int(distance[least:].argmin())
+        if self._turn <= 0 and found[now] < aim - self._off():
+            return 1 + int(distance[1 : now + 1].argmin())
         return now
+
+    def _grows(self, found: FloatArray) -> bool:
+        """Whether more nodes are looked for: where there are none, or the efficiency is above the band."""
+        aim = self.parameters.efficiency
+        if self._nodes == 0:
+            return True
+        return aim is not None and self._turn >= 0 and bool(found[self._nodes] > aim + self._off())
+
+    def _off(self) -> float:
+        """How far from the aim the efficiency may be for the size to be left alone."""
+        aim = self.parameters.efficiency or 0.0
+        return min(self.parameters.band * (1 - aim), self.parameters.band * aim)
 
     def _gains(self, jobs: list[JobState], speed: FloatArray, now: float) -> FloatArray:
         """What each job is worth at each width (n, K + 1); the sum over the jobs is to be large."""
