@@ -52,9 +52,12 @@ def call(command: str, *arguments: object) -> subprocess.CompletedProcess[str]:
 
     What methods themselves print is not captured.
     """
-    function = getattr(importlib.import_module(f"experiments.{command}"), command)
-    app = typer.Typer(add_completion=False)
-    app.command()(function)
+    module = importlib.import_module(f"experiments.{command}")
+    if command == "draw":
+        app = module.drawings()
+    else:
+        app = typer.Typer(add_completion=False)
+        app.command()(getattr(module, command))
     words, status = [str(argument) for argument in arguments], 0
     said = io.BytesIO(), io.BytesIO()
     out, err = (io.TextIOWrapper(stream, encoding="utf-8", write_through=True) for stream in said)

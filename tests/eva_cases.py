@@ -8,6 +8,7 @@ from __future__ import annotations
 import random
 from collections import Counter
 from collections.abc import Iterator
+from functools import cache
 from typing import Any
 
 import highspy
@@ -105,6 +106,12 @@ def random_packing(seed: int) -> PackingArrays:
     room = np.array(capacity)[np.array(family) == 0].max(axis=0)
     demand[0] = np.minimum(demand[0], room)
     return packing_by_numbers(counts, prices, capacity, family, demand)
+
+
+@cache
+def literal_optimum_of_seed(seed: int) -> int:
+    """The literal optimum of `random_packing(seed)`, found once in a process."""
+    return literal_optimum(random_packing(seed))
 
 
 def literal_optimum(arrays: PackingArrays) -> int:

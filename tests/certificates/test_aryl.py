@@ -95,17 +95,18 @@ def test_every_reclaiming_is_proved(data):
     assert prove_reclaim(data, made.text).bound == made.bound == result.objective
 
 
+TREE = spread_jobs(24, 24, 1, 8).data  # seven leaves; the root's linear program proves 8 of 11
+
+
 def test_a_tree_proves_what_no_single_linear_program_does():
-    data = spread_jobs(30, 30, 1, 8).data
-    result = exact(data)
+    data, result = TREE, exact(TREE)
     made = certificate(data, result.solution, result.bound, Options())
     assert "1 leaf" not in made.how
     assert prove_reclaim(data, made.text).bound == result.objective
 
 
 def test_a_tree_that_a_limit_cuts_off_proves_less():
-    data = spread_jobs(30, 30, 1, 8).data
-    result = exact(data)
+    data, result = TREE, exact(TREE)
     made = certificate(data, result.solution, result.bound, Options(effort=1))
     assert prove_reclaim(data, made.text).bound == made.bound < result.objective
 

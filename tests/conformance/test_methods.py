@@ -37,6 +37,8 @@ SLOW = {  # one CPU second to eleven for each run
     ("aryl-mean-jct-5-0", "literal"),
     ("aryl-spread-60-60-12-0", "exact"),
     ("aryl-spread-60-60-12-0", "literal"),
+    ("eva-round-40-jobs-of-1-0.5h-seed-0", "literal"),
+    ("eva-round-40-jobs-of-1-0.5h-seed-1", "literal"),
 }
 LARGE = 100_000  # characters: of a set of large instances the first one is enough, of the others two are
 ASKED = Options(threads=1, time_limit=30, gap=1e-4, seed=3, effort=50)

@@ -17,7 +17,7 @@ from experiments.simulator.kernel import simulate
 from heuristics.aryl.online import Loaning, flexible_first
 from instances import InputError, load, save
 from instances.aryl.populations import Moments, Pool
-from tests.commands import call, run
+from tests.commands import call
 
 HEADER = "job_id,pool,submit_s,duration_s,gpus\n"
 
@@ -27,7 +27,7 @@ def test_jobs_of_a_trace_are_drawn_with_the_moments_of_the_paper(tmp_path: Path)
     rows = [f"{i},p,{97 * i},{30 * 1.7 ** (i % 17)},{(1, 1, 1, 2, 4, 8, 16)[i % 7]}" for i in range(600)]
     trace.write_text(HEADER + "\n".join(rows) + "\n")
     flags = ("--trace", trace, "--days", 4, "--training-servers", 100, "--seed", 3, "--out", drawn)
-    done = run("draw", "aryl-loaning", *flags)
+    done = call("draw", "aryl-loaning", *flags)
     assert done.returncode == 0, done.stderr
     jobs = load(drawn).data.jobs
     held = sum(job.work * job.gpus_per_worker for job in jobs)

@@ -12,7 +12,7 @@ from instances import InputError, load
 from instances.boa import newtrace, poisson_renting, trace_renting
 from instances.boa.bursts import TwoRates
 from instances.boa.traces import epochs_of
-from tests.commands import call, run
+from tests.commands import call
 
 ROWS = [
     "name,time,application,num_replicas,batch_size",
@@ -68,7 +68,7 @@ def test_a_column_of_the_table_is_what_policies_are_told(trace, table):
 def test_a_drawn_file_is_the_readers_and_runs_with_tables_and_pictures(trace, table, tmp_path):
     file, out = tmp_path / "w.json", tmp_path / "out"
     flags = "--trace", trace, "--speedups", table, "--budget", 5, "--seed", 4, "--out", file
-    done = run("draw", "boa-renting", *flags)
+    done = call("draw", "boa-renting", *flags)
     assert (done.returncode, done.stdout) == (0, "")
     assert load(file) == trace_renting(trace, speedups=table, budget=5.0)
     done = call("simulate", file, "--policy", "exact", "--policy", "fifo", "--format", "json", "--out", out, "--quiet")
@@ -126,7 +126,7 @@ def test_an_empty_trace_and_a_bad_table_are_refused(trace, table):
 
 def test_a_bad_workload_ends_the_command_with_one_line_and_status_2(trace, tmp_path):
     file = tmp_path / "w.json"
-    assert run("draw", "boa-renting", "--trace", trace, "--out", file).returncode == 0
+    assert call("draw", "boa-renting", "--trace", trace, "--out", file).returncode == 0
     content = json.loads(file.read_text())
     content["data"]["classes"][0]["epochs"][0]["size_hours"] = -1
     file.write_text(json.dumps(content))

@@ -15,13 +15,13 @@ from instances.eva import EvaCloud, synthetic_cloud, trace_cloud
 from tests.commands import call, run
 from tests.eva_cloud_cases import TRACE
 
-draw = partial(run, "draw")
+draw = partial(call, "draw")
 
 
 def test_a_trace_is_written_as_its_reader_has_it(tmp_path):
     file = tmp_path / "some.json.gz"
     flags = ["--trace", TRACE, "--limit", 7, "--durations", "alibaba", "--shuffle", 2, "--interference", "0.9"]
-    done = draw("eva-cloud", *flags, "--delay-factor", 2, "--out", file)
+    done = run("draw", "eva-cloud", *flags, "--delay-factor", 2, "--out", file)
     assert (done.returncode, done.stdout) == (0, "")
     assert done.stderr.startswith("wrote eva-cloud-eva_200_jobs-alibaba-7 to ")
     wanted = trace_cloud(TRACE, limit=7, durations="alibaba", shuffle=2, slowdown=0.9, delay_factor=2.0)

@@ -14,7 +14,7 @@ from instances import save
 from instances.aryl import loaned_servers
 from instances.boa import figure_1, random_allocation
 from instances.eva import table_3
-from tests.commands import call, run
+from tests.commands import call
 
 
 @pytest.fixture
@@ -82,7 +82,7 @@ def test_a_title_is_no_mathematics(tmp_path: Path):
 
 
 def test_json_prints_results_and_nothing_else(small: Path):
-    done = run("pareto", small, "--points", 2, "--from", 20, "--to", 30, "--format", "json", "--mean-jct", 1.0)
+    done = call("pareto", small, "--points", 2, "--from", 20, "--to", 30, "--format", "json", "--mean-jct", 1.0)
     rows = [json.loads(line) for line in done.stdout.splitlines()]
     assert {r["instance"].split("@")[1] for r in rows} == {"20", "30"}
     assert "needs budget" in done.stderr

@@ -18,7 +18,7 @@ from instances import Instance, Options, Result, check, load, save
 from instances.eva import EvaCloud, EvaReconfiguration
 from instances.eva.online import Configuration, View
 from models.eva.reconfiguration import exact_reconfiguration, short_list
-from tests.commands import call, run
+from tests.commands import call
 from tests.eva_cloud_cases import random_cloud
 
 
@@ -94,7 +94,7 @@ def test_eva_is_never_above_the_optimum_of_its_own_rounds():
 def test_rounds_are_drawn_as_files_and_a_method_is_a_policy_by_name(tmp_path: Path):
     file = tmp_path / "cloud.json"
     save(Instance.of(random_cloud(7, jobs=4), "four"), file)
-    done = run("draw", "eva-reconfiguration", "--workload", file, "--every", 2, "--out", tmp_path / "rounds")
+    done = call("draw", "eva-reconfiguration", "--workload", file, "--every", 2, "--out", tmp_path / "rounds")
     assert done.returncode == 0, done.stderr
     files = sorted((tmp_path / "rounds").glob("*.json.gz"))
     assert len(files) > 1
@@ -112,7 +112,7 @@ def test_rounds_are_drawn_as_files_and_a_method_is_a_policy_by_name(tmp_path: Pa
 def test_what_is_no_workload_of_eva_is_refused_in_one_line(tmp_path: Path):
     file = tmp_path / "round.json"
     save(rounds_of_eva(Instance.of(random_cloud(7, jobs=4), "four"))[0], file)
-    done = run("draw", "eva-reconfiguration", "--workload", file, "--out", tmp_path / "rounds")
+    done = call("draw", "eva-reconfiguration", "--workload", file, "--out", tmp_path / "rounds")
     assert (done.returncode, len(done.stderr.splitlines())) == (2, 1)
     assert "must be eva-cloud, got eva-reconfiguration" in done.stderr
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from instances import Options, check
 from models.eva.exact import solve_columns
-from tests.models.eva_column_generation.test_column_generation import medium_packing
+from tests.models.eva_column_generation.test_column_generation import gapped_packing, medium_packing
 
 
 def test_a_limit_of_effort_is_told_and_leaves_a_valid_answer():
@@ -17,7 +17,7 @@ def test_a_limit_of_effort_is_told_and_leaves_a_valid_answer():
 
 
 def test_threads_make_no_difference_to_what_is_proven():
-    arrays = medium_packing(4)
+    arrays = gapped_packing()
     one, two, again = (solve_columns(arrays, Options(gap=0.0, threads=threads)) for threads in (1, 2, 1))
     assert one.termination == two.termination == "finished"
     assert one.bound == two.bound == again.bound
