@@ -78,6 +78,7 @@ def _finding(method: str, here: list[Scored]) -> Finding:
         gaps = [(s.shown_gap_to_bound, s.result.instance) for s in here if s.shown_gap_to_bound is not None]
     worst, worst_on = max(gaps, key=lambda pair: pair[0], default=(None, ""))
     mean = fmean(value for value, _ in gaps) if gaps else None
-    side = "above" if here[0].result.sense == "minimize" else "below"
+    senses = {s.result.sense for s in here}
+    side = "off" if len(senses) > 1 else "above" if senses == {"minimize"} else "below"
     measure = next((s.measure.name for s in here if s.measure is not None), "")
     return Finding(method, len(here), len(gaps), mean, worst, worst_on, to_bound, side, measure)
