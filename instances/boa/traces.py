@@ -45,7 +45,7 @@ def from_trace(
     jobs = jobs_of(trace, epochs)
     span = float(jobs["time"].max()) / HOUR if hours is None else hours
     counts = jobs["application"].value_counts(sort=False)
-    with input_errors(str(trace)):
+    with input_errors(str(trace), root="data"):
         data = allocation_of(
             {str(a): int(n) for a, n in counts.items()}, span, epochs, rescale_seconds, budget_over_load, max_width
         )
