@@ -10,10 +10,11 @@ from experiments.output.folder import part
 from experiments.simulator.plots import (
     GANTT_JOBS,
     gantt,
+    of_first_workload,
     pool_use,
     save_figure,
+    save_speedups,
     slowdown_cdf,
-    speedup_cdf,
     tables_by_policy,
 )
 from experiments.simulator.simulated import Simulated
@@ -22,13 +23,11 @@ from experiments.simulator.simulated import Simulated
 def draw_all(folder: Path, done: Sequence[Simulated], baseline: str, data: Any) -> None:
     """CDFs against the baseline, and of the first workload the use of the pools and a Gantt chart of each policy."""
     minutes = data.slot_minutes
+    save_speedups(folder, done, baseline)
     tables = tables_by_policy(done, baseline)
     if len(tables) > 1:
-        save_figure(speedup_cdf(tables, baseline), folder / "speedup.svg")
         save_figure(slowdown_cdf(tables, baseline, slot_minutes=minutes), folder / "slowdown.svg")
-    for run in done:
-        if run.workload != done[0].workload or run.status == "error":
-            continue
+    for run in of_first_workload(done):
         title, name, jobs = f"{run.workload}, {run.policy}", part(run.policy, dots=False), run.jobs_table()
         use = pool_use(run.timeline_table(), data.capacity, slot_minutes=minutes, title=title)
         save_figure(use, folder / f"use-{name}.svg")
