@@ -36,7 +36,8 @@ class Finding:
         if self.worst <= TOLERANCE:
             return f"{shown(self.method)}: at {to}, {over}{self._without}"
         worst = f"at worst {percent(self.worst, 1)} on {shown(self.worst_on)}"
-        return f"{shown(self.method)}: {percent(self.mean, 1)} {self.side} {to} on average {over}, {worst}{self._without}"
+        mean = f"{percent(self.mean, 1)} {self.side} {to} on average {over}"
+        return f"{shown(self.method)}: {mean}, {worst}{self._without}"
 
     @property
     def _without(self) -> str:
