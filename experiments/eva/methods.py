@@ -52,7 +52,10 @@ def _unfit_round(data: EvaReconfiguration) -> str | None:
 
 
 PLANS = {"eva-packing": "experiments.eva.plan:plan"}
-PLOTS = {"eva-packing": "experiments.eva.plot:packing"}
+PLOTS = {
+    "eva-packing": "experiments.eva.plot:packing",
+    "eva-reconfiguration": "experiments.eva.plot:reconfiguration",
+}
 BUILDERS = {
     "eva-packing": "models.eva:build_literal",
     "eva-reconfiguration": "models.eva.reconfiguration:build_literal_reconfiguration",

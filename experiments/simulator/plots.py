@@ -14,7 +14,7 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 
 from experiments.simulator.simulated import Simulated
-from instances import InputError
+from instances import InputError, OutputError
 
 GANTT_JOBS = 80
 DAY_S = 86_400
@@ -126,12 +126,12 @@ def gantt(jobs: pd.DataFrame, capacity: int, *, slot_minutes: float = 1.0, title
 
 
 def save_figure(figure: Figure, path: Path) -> None:
-    """Write a picture; an SVG is the same at every run. Raises InputError where it cannot be written."""
+    """Write a picture; an SVG is the same at every run. Raises OutputError where it cannot be written."""
     try:
         with mpl.rc_context({"svg.hashsalt": "gapwise"}):
             figure.savefig(path, metadata={"Date": None} if path.suffix == ".svg" else None)
     except OSError as error:
-        raise InputError(f"{path}: cannot be written: {error.strerror}") from error
+        raise OutputError(f"{path}: cannot be written: {error.strerror}") from error
 
 
 def _axes(width: float, height: float) -> tuple[Figure, Axes]:

@@ -13,12 +13,13 @@ import pytest
 
 from experiments import api
 from experiments.papers import PLOTS
-from instances import Answer, InputError, Options, conclude, save
-from instances.aryl import figure_5, table_2
+from instances import PROBLEMS, Answer, InputError, Options, conclude, save
+from instances.aryl import figure_5, five_servers, table_2
 from instances.boa import figure_1
-from instances.eva import table_3
+from instances.eva import table_3, table_3_round
 from instances.sia import five_jobs, synthetic
 from models import aryl, boa, eva, sia
+from models.eva.reconfiguration import exact_reconfiguration
 from tests.commands import ROOT, interruptible, python, workers_copied
 
 SCRIPT = """
@@ -130,6 +131,8 @@ def test_what_is_wrong_is_one_line(call, line: str):
 
 SOLVED = [
     (table_3(), eva.exact),
+    (table_3_round(), exact_reconfiguration),
+    (five_servers(), aryl.exact),
     (table_2("jct-reduction"), aryl.exact),
     (table_2("mean-jct"), aryl.exact),
     (figure_5(), aryl.exact),
@@ -148,4 +151,4 @@ def test_every_kind_of_solution_has_a_picture(example, method, tmp_path: Path):
 
 
 def test_every_problem_that_is_solved_has_a_picture():
-    assert {example.problem for example, _ in SOLVED} == set(PLOTS)
+    assert {example.problem for example, _ in SOLVED} == set(PLOTS) == set(PROBLEMS)
