@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from matplotlib.figure import Figure
 
+from experiments.simulator.bounding import Bounds
 from experiments.simulator.plots import plain, save_figure, speedup_cdf, tables_by_policy
 from experiments.simulator.simulated import Simulated
 from instances.aryl import ArylLoaning
@@ -57,7 +58,9 @@ def queueing(runs: Sequence[Simulated]) -> Figure:
     return figure
 
 
-def draw_all(folder: Path, done: Sequence[Simulated], baseline: str, data: Any) -> None:
+def draw_all(
+    folder: Path, done: Sequence[Simulated], baseline: str, data: Mapping[str, Any], bounds: Sequence[Bounds]
+) -> None:
     """Speed-ups of all workloads; of the first one use, loans and queueing."""
     finished = [run for run in done if run.status == "finished"]
     complete = tables_by_policy(done, baseline)
@@ -65,8 +68,8 @@ def draw_all(folder: Path, done: Sequence[Simulated], baseline: str, data: Any) 
         save_figure(speedup_cdf(complete, baseline), folder / "speedup.svg")
     first = [run for run in finished if run.workload == done[0].workload]
     if first:
-        save_figure(use_over_time(first, data), folder / "use.svg")
-        save_figure(loans_over_time(first, data), folder / "loans.svg")
+        save_figure(use_over_time(first, data[done[0].workload]), folder / "use.svg")
+        save_figure(loans_over_time(first, data[done[0].workload]), folder / "loans.svg")
         save_figure(queueing(first), folder / "queueing.svg")
 
 

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from matplotlib.figure import Figure
 
+from experiments.simulator.bounding import Bounds
 from experiments.simulator.plots import plain, save_figure, speedup_cdf, tables_by_policy
 from experiments.simulator.simulated import Simulated
 
@@ -26,7 +27,9 @@ def over_time(runs: Sequence[Simulated], column: str) -> Figure:
     return figure
 
 
-def draw_all(folder: Path, done: Sequence[Simulated], baseline: str, data: Any) -> None:
+def draw_all(
+    folder: Path, done: Sequence[Simulated], baseline: str, data: Mapping[str, Any], bounds: Sequence[Bounds]
+) -> None:
     """Speed-ups of all workloads; of the first one instances and tasks over time."""
     finished = [run for run in done if run.status == "finished"]
     complete = tables_by_policy(done, baseline)
