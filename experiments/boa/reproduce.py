@@ -249,7 +249,10 @@ EXPERIMENTS: tuple[Experiment, ...] = (
         "figure-6", "Figure 6: JCT against GPUs, filterTrace and newTrace", figure_6, figure_6_claims,
         (FILTERED, *SAMPLES), "two_frontiers",
     ),
-    _experiment("figure-7", "Figure 7: efficiency at 112 GPUs, or as many times the load", figure_7, figure_7_claims, SAMPLES, "efficiency", 3),
+    _experiment(
+        "figure-7", "Figure 7: efficiency at 112 GPUs, or as many times the load", figure_7, figure_7_claims, SAMPLES,
+        "efficiency", 3,
+    ),
     _experiment(
         "figure-8", "Figure 8: errors of speedups", figure_8, figure_8_claims, (*SAMPLES, DETAIL), "frontiers", CURVES_8
     ),
