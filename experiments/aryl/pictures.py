@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from matplotlib.figure import Figure
 
+from experiments.simulator.bounding import Bounds
 from experiments.simulator.plots import (
     DAY_S,
     legend,
@@ -55,13 +56,15 @@ def queueing(runs: Sequence[Simulated]) -> Figure:
     return figure
 
 
-def draw_all(folder: Path, done: Sequence[Simulated], baseline: str, data: Any) -> None:
+def draw_all(
+    folder: Path, done: Sequence[Simulated], baseline: str, data: Mapping[str, Any], bounds: Sequence[Bounds]
+) -> None:
     """Speed-ups of all workloads; of the first one use, loans and queueing."""
     save_speedups(folder, done, baseline)
     first = of_first_workload(done)
     if first:
-        save_figure(use_over_time(first, data), folder / "use.svg")
-        save_figure(loans_over_time(first, data), folder / "loans.svg")
+        save_figure(use_over_time(first, data[done[0].workload]), folder / "use.svg")
+        save_figure(loans_over_time(first, data[done[0].workload]), folder / "loans.svg")
         save_figure(queueing(first), folder / "queueing.svg")
 
 

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from matplotlib.figure import Figure
 
+from experiments.simulator.bounding import Bounds
 from experiments.simulator.plots import legend, of_first_workload, over_days, save_figure, save_speedups
 from experiments.simulator.simulated import Simulated
 
@@ -21,7 +22,9 @@ def over_time(runs: Sequence[Simulated], column: str) -> Figure:
     return figure
 
 
-def draw_all(folder: Path, done: Sequence[Simulated], baseline: str, data: Any) -> None:
+def draw_all(
+    folder: Path, done: Sequence[Simulated], baseline: str, data: Mapping[str, Any], bounds: Sequence[Bounds]
+) -> None:
     """Speed-ups of all workloads; of the first one instances and tasks over time."""
     save_speedups(folder, done, baseline)
     first = of_first_workload(done)
