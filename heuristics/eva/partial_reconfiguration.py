@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from heuristics.eva.reconfiguration import ROUNDING, TieBreak, reconfigure
 from heuristics.eva.reservation_price import ReservationPrices
 from instances import InputError
-from instances.eva import EvaPacking, RentedInstance, packing_arrays
+from instances.eva import EvaPacking, RentedInstance, constraints_of, packing_arrays
 
 
 def partial_reconfiguration(
