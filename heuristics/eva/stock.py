@@ -1,4 +1,4 @@
-"""Instances that are left of each type where there are limits, and a place for the tasks that Algorithm 1 leaves out."""
+"""Instances that are left of each type where there are limits, and a place for what Algorithm 1 leaves out."""
 
 from __future__ import annotations
 

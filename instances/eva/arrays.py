@@ -56,7 +56,7 @@ class PackingArrays:
         """N, the number of classes of identical tasks."""
         return len(self.count)
 
-    @property
+    @cached_property
     def limited(self) -> bool:
         """Whether there is a most number of instances of some type."""
         return any(most is not None for most in self.most)
@@ -200,7 +200,9 @@ def packing_arrays(data: EvaPacking, apart: Sequence[str | None] | None = None) 
         demand[:, :, r] = np.where(within, demand[:, :, r] // unit, largest // unit + 1)
     offered = offers(data)
     type_of = [offer.type for offer in offered]
-    both, price_unit = _whole([*(offer.price for offer in offered), *(steps(k.usd_per_hour) for k in data.instance_types)])
+    both, price_unit = _whole(
+        [*(offer.price for offer in offered), *(steps(k.usd_per_hour) for k in data.instance_types)]
+    )
     price, listed = both[: len(offered)], both[len(offered) :]
     fits = (demand[family] <= limits[:, None, :]).all(axis=2)
     cheapest = np.where(fits, listed[:, None], np.iinfo(np.int64).max).min(axis=0)

@@ -24,8 +24,9 @@ def check_packing(data: EvaPacking, solution: Solution) -> Verdict:
 
     Every task must be on exactly one instance, of a type that it may use, and no instance may hold more than its
     capacity, or more of a group of tasks than are allowed; of no type may there be too many instances. Of a type the
-    cheapest instances are used first: running ones whose price is below that of the type. The objective is recomputed in rational numbers, but for the throughput of tasks of which there are more than a thousand on one
-    instance, which is known to a hundred digits. Raises MalformedSolution.
+    cheapest instances are used first: running ones whose price is below that of the type. The objective is recomputed
+    in rational numbers, but for the throughput of tasks of which there are more than a thousand on one instance, which
+    is known to a hundred digits. Raises MalformedSolution.
     """
     book = Book(data)
     placed = dict.fromkeys(book.tasks, 0)

@@ -8,14 +8,29 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated, Any, Protocol
 
 from pydantic import Field
 
 from instances.fields import Frozen, Name, NonNegative, PositiveCount, refuse, refuse_duplicates, steps
 
-if TYPE_CHECKING:
-    from instances.eva.packing import EvaPacking
+
+class Constrained(Protocol):
+    """What of an instance of `eva-packing` counts here."""
+
+    @property
+    def instance_types(self) -> Sequence[Any]: ...
+
+    @property
+    def tasks(self) -> Sequence[Any]: ...
+
+    @property
+    def running(self) -> Sequence[Running]: ...
+
+    @property
+    def spread(self) -> Sequence[Spread]: ...
+
+    def fits(self, task: Any, kind: Any) -> bool: ...
 
 
 class Running(Frozen):
@@ -30,7 +45,7 @@ class Running(Frozen):
 
 
 class Spread(Frozen):
-    """Anti-affinity: an instance holds at most `max_per_instance` of the `tasks`, by key, all entries taken together."""
+    """Anti-affinity: an instance holds at most `max_per_instance` of the `tasks`, by key, all taken together."""
 
     tasks: Annotated[tuple[Name, ...], Field(min_length=1)]
     max_per_instance: PositiveCount = 1
@@ -53,7 +68,7 @@ class OwnResource:
     capacity: tuple[int, ...]
 
 
-def offers(data: EvaPacking) -> list[Offer]:
+def offers(data: Constrained) -> list[Offer]:
     """The offers of the types in order, of each the cheapest first; at least one a type.
 
     An hour costs least where the cheapest instances of a type are used first, so a solution need not name them.
@@ -79,7 +94,7 @@ def offers(data: EvaPacking) -> list[Offer]:
     return found
 
 
-def own_resources(data: EvaPacking) -> list[OwnResource]:
+def own_resources(data: Constrained) -> list[OwnResource]:
     """A resource for each set of allowed types and for each group that is spread, as far as it can be felt."""
     found = []
     types = [kind.name for kind in data.instance_types]
@@ -96,13 +111,13 @@ def own_resources(data: EvaPacking) -> list[OwnResource]:
     return found
 
 
-def spread_groups(data: EvaPacking) -> list[tuple[frozenset[str], int]]:
+def spread_groups(data: Constrained) -> list[tuple[frozenset[str], int]]:
     """Keys of task entries, and how many of their tasks may be on one instance, all taken together."""
     alone = [(frozenset([t.key]), t.max_per_instance) for t in data.tasks if t.max_per_instance is not None]
     return [*alone, *((frozenset(group.tasks), group.max_per_instance) for group in data.spread)]
 
 
-def constraints_of(data: EvaPacking) -> list[str]:
+def constraints_of(data: Constrained) -> list[str]:
     """The names of the fields of these constraints that are in use."""
     used = {
         "max_instances": any(kind.max_instances is not None for kind in data.instance_types),
@@ -114,7 +129,7 @@ def constraints_of(data: EvaPacking) -> list[str]:
     return [name for name, here in used.items() if here]
 
 
-def refuse_constraints(data: EvaPacking) -> None:
+def refuse_constraints(data: Constrained) -> None:
     """Refuse types and tasks that there are not, names that occur twice, and tasks that fit on no allowed type."""
     types = {kind.name: kind for kind in data.instance_types}
     for i, running in enumerate(data.running):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from instances.eva.packing import PricedType, PackedTasks
+from instances.eva.packing import PackedTasks, PricedType
 from instances.fields import steps
 
 Content = Mapping[int, int]

@@ -197,7 +197,6 @@ class PackedTasks(ProblemData):
             if total + (task.tasks_in_job or 0) * price > LARGEST_TOTAL:
                 refuse(f"tasks[{i}].tasks_in_job", too_much, task.tasks_in_job)
 
-
     def _prices_alone(self) -> tuple[int, list[int]]:
         """The unit of all prices, and of each entry the price of the cheapest type for a task alone, steps of USD/h."""
         cheapest_first = sorted(self.instance_types, key=lambda kind: kind.usd_per_hour)
@@ -259,9 +258,7 @@ def refuse_types(kinds: Sequence[PricedType], resources: Sequence[str]) -> None:
         _refuse_amounts(f"instance_types[{i}].capacity", kind.capacity, resources)
 
 
-def refuse_demand(
-    path: str, name: str, demand: Demands, kinds: Sequence[PricedType], resources: Sequence[str]
-) -> None:
+def refuse_demand(path: str, name: str, demand: Demands, kinds: Sequence[PricedType], resources: Sequence[str]) -> None:
     """Refuse at `path` a demand of the task `name` that is incomplete, of an unknown family, or fits on no type."""
     if DEFAULT not in demand:
         refuse(f"{path}.demand.{DEFAULT}", "missing")

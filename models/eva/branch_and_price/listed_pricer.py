@@ -161,8 +161,10 @@ class ListedPricer:
 
         new = places[self._state[places] == UNKNOWN]
         if len(new):
-            order = self._order
-            i = int(np.flatnonzero(order == self.kind[new[0]])[0])
+            own = self.kind[new[0]]  # no pattern moves to another type that has a limit
+            free = [k for k in self._order.tolist() if k == own or self.arrays.most[k] is None]
+            order = np.array(free, dtype=np.int64)
+            i = int(np.flatnonzero(order == own)[0])
             price = self.arrays.price[order]
             replaced = replaceable(
                 self.on_it[new].astype(np.int64),
