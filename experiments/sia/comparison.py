@@ -31,7 +31,7 @@ from heuristics.sia import (
     sia,
     windows_in_slots,
 )
-from heuristics.sia.cells import SERVER_GPUS
+from instances.sia.cells import SERVER_GPUS
 from heuristics.sia.learned import ArrivalModels, FinishedAlike, Persistence, sia_learned, train
 from heuristics.sia.local import LocalFcfs, LocalHived, LocalPolicy, LocalSia, replay_local
 from instances import Instance, Options, Stopwatch
