@@ -84,7 +84,7 @@ def _unfit_local_sia(data: Any) -> str | None:
     return None if wakings <= WAKINGS else f"it could be woken {wakings:,} times, more than {WAKINGS:,}"
 
 
-PLOTS = {name: "experiments.sia.plot:schedule" for name in ("sia-oracle", "sia-local-oracle")}
+PLOTS = dict.fromkeys(("sia-oracle", "sia-local-oracle"), "experiments.sia.plot:schedule")
 BUILDERS = {"sia-oracle": "models.sia:build_literal", "sia-local-oracle": "models.sia:build_local_literal"}
 METHODS: dict[str, tuple[Entry, ...]] = {
     "sia-oracle": (

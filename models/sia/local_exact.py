@@ -90,16 +90,12 @@ def local_exact(
 class _LocalProof:
     """A proof: the incumbent, in steps, and the jobs as arrays."""
 
-    def __init__(
-        self, data: SiaLocalOracle, options: Options, report: Report, parameters: LocalParameters
-    ) -> None:
+    def __init__(self, data: SiaLocalOracle, options: Options, report: Report, parameters: LocalParameters) -> None:
         self.data, self.options, self.parameters = data, options, parameters
         self.clock = Stopwatch(options.time_limit)
         self.arrays: OracleArrays = oracle_arrays(data.without_locality)
         arrays = self.arrays
-        self.jobs = ServerJobs(
-            arrays.submit, arrays.duration, arrays.gpus, data.servers, SERVER_GPUS // arrays.unit
-        )
+        self.jobs = ServerJobs(arrays.submit, arrays.duration, arrays.gpus, data.servers, SERVER_GPUS // arrays.unit)
         self.alone = Placed(arrays.cutoff, np.array([server for _, server in data.alone], dtype=np.int64))
         self.info: dict[str, float] = {}
 

@@ -86,7 +86,8 @@ def test_the_checker_tells_an_overfull_server_and_an_early_start():
     data = six_jobs().data
     starts = {"j0": 3, "j1": 2, "j2": 2, "j3": 8, "j4": 0, "j5": 2}
     servers = {"j0": 1, "j1": 0, "j2": 1, "j3": 0, "j4": 1, "j5": 1}
-    assert check(data, {"starts": starts, "servers": servers}).violations == ("10 GPUs of 8 of server 1 in use at slot 3",)
+    overfull = check(data, {"starts": starts, "servers": servers}).violations
+    assert overfull == ("10 GPUs of 8 of server 1 in use at slot 3",)
     early = check(data, {"starts": starts | {"j0": 2}, "servers": servers | {"j0": 0}})
     assert "job j0 starts at 2, submitted at 3" in early.violations
     for servers, line in (
