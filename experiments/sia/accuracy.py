@@ -15,7 +15,8 @@ from pydantic import Field
 from experiments.harness.diary import Diary
 from experiments.harness.task import Digests
 from experiments.harness.whole import Whole, WholeTask
-from experiments.sia.comparison import digest, jobs_of
+from experiments.sia.comparison import digest
+from experiments.sia.policies import jobs_of
 from heuristics.sia.arrival_features import GROUPS, Examples, examples
 from heuristics.sia.learned import ArrivalModels, FinishedAlike, fit
 from heuristics.sia.predictors import WINDOWS_MINUTES
