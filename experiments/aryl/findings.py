@@ -52,11 +52,12 @@ def worth(load: float) -> Experiment:
     return rows_experiment(f"worth-{round(100 * load)}", title, rows, claims, scale=SMALL)
 
 
+FULL_SIZE_LOADS = (0.83, 0.95)
 FULL_SIZE = ("fifo", "sjf", "sjf-loans", "sjf-two-phase", "aryl")
 
 
-def full_size() -> Experiment:
-    """The main combinations on clusters of the paper's size."""
+def full_size(load: float) -> Experiment:
+    """The main combinations on clusters of the paper's size, at one load."""
 
     def claims(runs: Runs) -> list[Claim]:
         found = []
@@ -68,8 +69,9 @@ def full_size() -> Experiment:
             found.append(_told(f"{name}: preemptions a job, use of training GPUs", preempted))
         return found
 
-    rows = {name: Row.of(name) for name in FULL_SIZE}
-    return rows_experiment("full-size", "Clusters of the paper's size", rows, claims, scale=PAPERS)
+    rows = {name: Row.of(name, load=load) for name in FULL_SIZE}
+    title = f"Clusters of the paper's size at a load of {load}"
+    return rows_experiment(f"full-size-{round(100 * load)}", title, rows, claims, scale=PAPERS)
 
 
 def reclaiming(period: int, workers: str) -> Experiment:
@@ -94,7 +96,7 @@ def reclaiming(period: int, workers: str) -> Experiment:
 
 
 FINDINGS = (
-    full_size(),
+    *(full_size(load) for load in FULL_SIZE_LOADS),
     *(worth(load) for load in LOADS),
     *(reclaiming(period, workers) for period in PERIODS for workers in ("whole", "small")),
 )
