@@ -16,29 +16,33 @@ from instances.boa import BoaRenting, poisson_renting
 from instances.boa.online import View, Widths
 
 OBJECTIVES: tuple[Literal["sum", "mean"], ...] = ("sum", "mean")
+SEEDS = (1, 2, 3)
+"""Workloads without imagenet, whose jobs run for days."""
 HOUR = 3600.0
 
 
 def main(
     hours: Annotated[float, typer.Option(help="Hours of Poisson arrivals.")] = 0.6,
     rate: Annotated[float, typer.Option(help="What newTrace's rates are multiplied with.")] = 1.0,
-    seeds: Annotated[int, typer.Option(help="Workloads.", min=1)] = 3,
-    efficiency: Annotated[float, typer.Option(help="What the clusters aim at.")] = 0.7,
+    seed: Annotated[list[int] | None, typer.Option(help="Of a workload; repeatable.", show_default="1, 2, 3")] = None,
+    efficiency: Annotated[
+        float | None, typer.Option(help="What autoscaling aims at.", show_default="a cluster of the budget")
+    ] = None,
     individuals: Annotated[int, typer.Option(help="Of the genetic search.", min=2)] = 50,
     generations: Annotated[int, typer.Option(help="Of the genetic search.", min=1)] = 20,
 ) -> None:
-    """Print mean JCT, rented GPUs and CPU seconds of autoscaled clusters under both ways to split."""
+    """Print mean JCT, rented GPUs and CPU seconds under both ways to split."""
     from heuristics.boa.online_genetic import GeneticParameters, GeneticSplit  # with pymoo, `gapwise[genetic]`
 
     split = GeneticSplit(GeneticParameters(individuals, generations))
     rows = []
     for objective in OBJECTIVES:
-        for seed in range(seeds):
-            data = poisson_renting(hours, seed, rate=rate).data
+        for number in seed or SEEDS:
+            data = poisson_renting(hours, number, rate=rate).data
             parameters = PolluxParameters(objective=objective, efficiency=efficiency)
             cells = [_figures(data, policy) for policy in (Pollux(data, parameters), Pollux(data, parameters, split))]
             rows.append(
-                [f"`{objective}`, seed {seed}", str(len(data.jobs)), *(cell for pair in cells for cell in pair)]
+                [f"`{objective}`, seed {number}", str(len(data.jobs)), *(cell for pair in cells for cell in pair)]
             )
             err.print(" ".join(rows[-1]))
     what = "mean JCT, h", "GPU-hours", "decisions", "CPU s"
