@@ -56,6 +56,7 @@ def _unfit_sia(data: Any) -> str | None:
 
 PLOTS = {"sia-oracle": "experiments.sia.plot:schedule"}
 BUILDERS = {"sia-oracle": "models.sia:build_literal"}
+CERTIFIERS = {"sia-oracle": "models.sia.certificate:certificate"}
 METHODS: dict[str, tuple[Entry, ...]] = {
     "sia-oracle": (
         Entry("exact", "models.sia:exact", starts=AT_HAND),
