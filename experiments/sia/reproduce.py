@@ -12,6 +12,9 @@ from experiments.sia.accuracy import Accuracy
 from experiments.sia.accuracy_claims import predictions
 from experiments.sia.claims import ABLATION, BASELINES, ORACLE, SECTION_6, SMALL
 from experiments.sia.comparison import WARM_UP_DAYS, Compared, Comparison
+from experiments.sia.helios_claims import DEMAND, OWNED, QUANTA, helios
+from experiments.sia.helios_claims import TEST as HELIOS_TEST
+from experiments.sia.helios_claims import TRAIN as HELIOS_TRAIN
 from experiments.sia.pictures_of_section_6 import letter_values, metric_cdfs, oracle_gains, speedup_quantiles
 from experiments.sia.policies import PREEMPTION, preemptive_name
 
@@ -48,6 +51,11 @@ def _accuracies(context: Context) -> list[Accuracy]:
         Accuracy(trace, TRAIN, TEST, every, context.options),
         Accuracy(trace, SHORT_TRAIN, SHORT_TEST, every, context.options),
     ]
+
+
+def _helios(context: Context) -> list[Accuracy]:
+    trace, every = context.trace(DEMAND), 60.0 if context.quick else 10.0
+    return [Accuracy(trace, HELIOS_TRAIN, HELIOS_TEST, every, context.options, QUANTA, demand=True)]
 
 
 def _half_days(context: Context) -> list[Comparison]:
@@ -130,6 +138,7 @@ EXPERIMENTS: tuple[Experiment, ...] = (
     Experiment("figure-15b", "Figure 15b: the oracle, small workloads", _half_days, claims.figure_15b, draw=_draw_15b),
     Experiment("predictions", "Tables 10, 20, 23: predictions", _accuracies, predictions, (PHILLY,)),
     Experiment("table-17", "Table 17: all pools at their own sizes", _all_pools, claims.table_17, BOTH),
+    Experiment("helios", "Helios: what its public demand tells", _helios, helios, (DEMAND, OWNED)),
     Experiment("value", "What predictions buy in the scheduler", _valued, claims.value, (PHILLY,)),
     Experiment("figure-14", "Figure 14: more and fewer queues", _queues, claims.figure_14, (PHILLY,), _draw_14),
     Experiment("figure-15a", "Figure 15a: the ablation", _queues, claims.figure_15a, (PHILLY,), _draw_15a),

@@ -28,7 +28,7 @@ from models.sia.columns import Columns
 from models.sia.exact import exact
 from models.sia.packing import pack
 from models.sia.parameters import DEFAULTS
-from models.sia.placement_model import open_starts, placement_model
+from models.sia.placement_model import entries, placement_model
 from models.sia.relaxation import Relaxation
 
 
@@ -44,7 +44,7 @@ class LocalParameters:
     - `most_rounds`: most rounds of cuts before starts are excluded.
     - `most_cells`: slots of all servers together beyond which no schedule is looked at slot by slot.
     - `most_starts`: starts in all windows beyond which none are excluded and no model is built.
-    - `most_variables`: variables beyond which the model with servers is not built.
+    - `most_entries`: entries of its matrix beyond which the model with servers is not built.
     """
 
     relaxed_share: float = 0.5
@@ -56,7 +56,7 @@ class LocalParameters:
     most_rounds: int = 10
     most_cells: int = 50_000_000
     most_starts: int = 2_000_000
-    most_variables: int = 60_000
+    most_entries: int = 500_000
 
 
 LOCAL_DEFAULTS = LocalParameters()
@@ -207,9 +207,9 @@ class _LocalProof:
 
     def _placed(self, columns: Columns) -> tuple[Termination, str | None]:
         """Solve the model with servers of the open columns."""
-        variables = open_starts(columns, self.jobs.servers)
-        if variables > self.parameters.most_variables:
-            return "finished", f"{variables:,} starts on servers are not excluded, too many for a model"
+        count = entries(columns, self.jobs.servers)
+        if count > self.parameters.most_entries:
+            return "finished", f"the model of the starts that are not excluded has {count:,} entries, too many"
         _, delay = self._best()
         model = placement_model(columns, self.jobs, self.incumbent.bound or 0)
         left = self.clock.remaining_s

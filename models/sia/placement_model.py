@@ -32,10 +32,12 @@ class PlacementModel:
         return Placed(self.start[order], self.server[order])
 
 
-def open_starts(columns: Columns, servers: int) -> int:
-    """The number of variables of `placement_model`."""
-    job = columns.job[columns.open]
-    return int(np.minimum(_turns(columns)[job] + 1, servers).sum())
+def entries(columns: Columns, servers: int) -> int:
+    """The number of entries of the matrix of `placement_model`, about."""
+    open_ = np.flatnonzero(columns.open)
+    moments = _moments(columns, open_)
+    spans = np.searchsorted(moments, columns.end[open_]) - np.searchsorted(moments, columns.start[open_])
+    return int((np.minimum(_turns(columns)[columns.job[open_]] + 1, servers) * (spans + 2)).sum())
 
 
 def placement_model(columns: Columns, jobs: ServerJobs, least: int) -> PlacementModel:

@@ -110,7 +110,7 @@ def test_servers_are_found_for_jobs_that_fit_and_none_for_those_that_do_not():
 
 def test_a_limit_of_time_or_size_leaves_a_valid_bound():
     data = SiaLocalOracle.of(synthetic("base", 2, days=0.25).data)
-    full = local_exact(data, Options(effort=1), parameters=LocalParameters(most_tries=1, most_variables=1))
+    full = local_exact(data, Options(effort=1), parameters=LocalParameters(most_tries=1, most_entries=1))
     assert full.solved
     assert full.bound <= full.objective <= policies.local_sia_vc(data).objective
     short = local_exact(data, Options(time_limit=1e-3))
