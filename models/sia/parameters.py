@@ -56,10 +56,11 @@ class ExactParameters:
       `small_distance` steps apart, and else to `coarse_gap` times their distance at first.
     - `new_rows_each_round`: capacity rows that a round may add; a quarter of the rows at hand, where that is more.
 
-    Certificates:
+    Tree over starts:
 
-    - `proof_nodes`: most nodes of the tree.
-    - `proof_cuts`: most rounds of cuts at a node.
+    - `node_cuts`: most rounds of cuts at a node.
+    - `searched_nodes`: nodes between two searches for schedules in the order of a node's relaxation.
+    - `proof_nodes`: most nodes of a certificate.
 
     Neighbourhood search:
 
@@ -108,7 +109,7 @@ class ExactParameters:
     searching_share: float = 0.4
     patience: int = 5
     patience_gain: float = 0.005
-    turn_gain: float = 0.01
+    turn_gain: float = 0.1
     worth_searching: int = 20
     failures_many: int = 8
     failures_few: int = 1
@@ -134,8 +135,9 @@ class ExactParameters:
     coarse_gap: float = 0.02
     new_rows_each_round: int = 24
 
+    node_cuts: int = 2
+    searched_nodes: int = 10
     proof_nodes: int = 4_000
-    proof_cuts: int = 2
 
     first_tries: int = 200
     tries: int = 500

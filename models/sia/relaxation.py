@@ -77,6 +77,21 @@ class Relaxation:
                 return True
 
     @property
+    def proven(self) -> int:
+        """The bound of the prices when nothing was missing last, SCALE times, with the columns open before that."""
+        return self._proof[0]
+
+    @property
+    def kept(self) -> tuple[tuple[int, IntArray], list[tuple[Row, int]]]:
+        """What the last prices prove, to be restored after a tree."""
+        return self._proof, self.priced
+
+    def restore(self, kept: tuple[tuple[int, IntArray], list[tuple[Row, int]]]) -> None:
+        """Go back to what prices proved at the root of a tree: those of a node hold below that node only."""
+        self._proof, self.priced = kept
+        self.charge_closed(0)
+
+    @property
     def tight(self) -> list[Row]:
         """The rows of a positive price when nothing was missing last."""
         return [row for row, _ in self.priced]
