@@ -16,6 +16,7 @@ sys.path[:0] = [str(HERE.parent), str(HERE / "tutorials")]
 import matplotlib as mpl
 from matplotlib.figure import Figure
 from matplotlib.patches import Patch
+from my_cluster import my_cluster
 
 from experiments.api import plot
 from experiments.aryl.pictures import use_over_time
@@ -36,7 +37,6 @@ from instances.eva.round_generators import random_round
 from instances.sia import five_jobs, synthetic
 from models import aryl, boa, eva, sia
 from models.eva.reconfiguration import exact_reconfiguration
-from my_cluster import my_cluster
 
 FOLDER = HERE / "_made"  # not under version control
 """Where the pictures go."""

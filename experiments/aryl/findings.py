@@ -8,9 +8,9 @@ from itertools import pairwise
 from experiments.aryl.scenarios import SMALL, Row, Runs, mean, rows_experiment, total
 from experiments.harness.experiment import Claim, Experiment
 
-SPEEDS = (0.25, 1 / 3, 0.5, 1.0)
+SPEEDS = (0.25, 1 / 3, 0.5, 0.75, 1.0)
 LOADS = (0.75, 0.83, 0.95)
-PERIODS = (300, 3600)
+PERIODS = (300, 1800, 3600)
 RECLAIMERS = ("", "-scf", "-random", "-exact", "-weighted")
 PAIRS = {"fifo": "fifo-loans", "sjf": "sjf-loans", "fifo-two-phase": "fifo-loans-two-phase", "sjf-two-phase": "aryl"}
 """Policies without loans, and the same with."""

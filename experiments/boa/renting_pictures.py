@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from statistics import mean
 
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from experiments.boa.bound_curve import draw_bound
 from experiments.boa.renting_runs import HOUR, Curve, burst_factors
 from experiments.harness.experiment import Context
 from experiments.simulator.plots import save_figure
@@ -18,7 +19,10 @@ STYLES = ("-", "--", ":")
 
 
 def frontiers(path: Path, context: Context, curves: Sequence[Curve]) -> None:
-    """Mean completion time against rented GPUs; curves of one policy are told apart by their lines."""
+    """Mean completion time against rented GPUs above the bound; curves of one policy are told apart by their lines.
+
+    All curves are of the same jobs.
+    """
     figure, axes = _axes(1, 1)
     _frontier(axes[0], curves, "mean")
     save_figure(figure, path)
@@ -89,6 +93,8 @@ def _frontier(axes: Axes, curves: Sequence[Curve], what: str) -> None:
         name = NAMES.get(curve.label, curve.label) + ("", ", fitted model", ", estimated anew")[min(same, 2)]
         colour = f"C{list(seen).index(curve.label)}"
         axes.plot(*zip(*points, strict=True), STYLES[same % 3], marker="o", markersize=3, color=colour, label=name)
+    if what == "mean":
+        draw_bound(axes, curves[0].tasks[0].workload.data, [p.rented for curve in curves for p in curve.points])
     axes.set(xlabel="rented GPUs", ylabel=f"{'mean' if what == 'mean' else 'P95'} JCT, hours")
     axes.legend(frameon=False, fontsize=7)
 
@@ -96,16 +102,3 @@ def _frontier(axes: Axes, curves: Sequence[Curve], what: str) -> None:
 def _axes(rows: int, columns: int) -> tuple[Figure, list[Axes]]:
     figure = Figure(figsize=(4.5 * columns + 1.5 * (columns == 1), 3.6 * rows), layout="constrained")
     return figure, list(figure.subplots(rows, columns, squeeze=False).flat)
-
-
-def over_bound(path: Path, curves: Sequence[Curve], bound: Callable[[float], float] | None) -> None:
-    """Mean completion time against rented GPUs, and the bound that no policy beats for the same bill."""
-    figure, axes = _axes(1, 1)
-    _frontier(axes[0], curves, "mean")
-    rented = [p.rented for curve in curves for p in curve.points]
-    if bound is not None:
-        low, high = min(rented), max(rented)
-        bills = [low + (high - low) * step / 60 for step in range(61)]
-        axes[0].plot(bills, [bound(gpus) for gpus in bills], "k-", linewidth=1.5, label="no policy is below")
-        axes[0].legend(frameon=False, fontsize=7)
-    save_figure(figure, path)

@@ -11,8 +11,8 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 
 from experiments.output.text import label
-from instances.eva import EvaPacking, EvaReconfiguration, InstanceType
-from instances.eva.packing import PackedTasks
+from instances.eva import EvaPacking, EvaReconfiguration
+from instances.eva.packing import PackedTasks, PricedType
 
 MOST = 60  # rows that are drawn; further groups of instances are left out, and said so
 KEYS = 20  # tasks of different colours, from which on a legend says nothing
@@ -23,7 +23,7 @@ class Held:
     """A row of the picture: instances of one type and content. `came`: how many of the tasks were not there before."""
 
     said: str
-    kind: InstanceType
+    kind: PricedType
     tasks: Mapping[str, int]
     came: Mapping[str, int] = field(default_factory=dict)
 
@@ -56,7 +56,7 @@ def _by_type(data: PackedTasks, groups: Sequence[Mapping[str, Any]]) -> list[Map
     return sorted(groups, key=lambda group: [k.name for k in data.instance_types].index(group["type"]))
 
 
-def _rented(kinds: Mapping[str, InstanceType], group: Mapping[str, Any]) -> Held:
+def _rented(kinds: Mapping[str, PricedType], group: Mapping[str, Any]) -> Held:
     kind = kinds[group["type"]]
     return Held(f"{group.get('count', 1)} × {label(kind.name)}, {kind.usd_per_hour:g} USD/h", kind, group["tasks"])
 

@@ -16,6 +16,7 @@ from instances.method import method
 from instances.result import Termination
 from instances.sia import SiaOracle
 from instances.sia.arrays import OracleArrays, narrowed, oracle_arrays, solution_of
+from models.sia.block_rounds import solve_blocks
 from models.sia.bounds import initial_solution, trivial_bound
 from models.sia.neighbourhood_search import construct
 from models.sia.parameters import DEFAULTS, ExactParameters
@@ -81,7 +82,10 @@ def exact(
 def _prove(proof: Proof) -> Termination:
     """Turns of cuts and search, then rounds of integer programs, until the gap is closed or a limit is reached."""
     turns = CuttingTurns(proof)
-    return turns.run() or ComponentRounds(proof, turns.relaxation).run()
+    limit = turns.run()
+    if limit is None and not proof.closed and turns.candidates() > proof.parameters.moderate_candidates:
+        solve_blocks(proof, turns.relaxation)
+    return limit or ComponentRounds(proof, turns.relaxation).run()
 
 
 def _reservations(arrays: OracleArrays) -> IntArray | None:

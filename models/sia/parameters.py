@@ -20,6 +20,7 @@ class ExactParameters:
 
     Turns of cuts and search:
 
+    - `blocks_share`: share of the time that is left for integer programs when turns end.
     - `cutting_share`, `searching_share`: most shares of the time left for the cuts and for the search of one turn.
     - `patience`, `patience_gain`: in so many rounds of cuts the bound has to gain this share of the distance between
       schedule and bound, or the turn's cuts end.
@@ -55,6 +56,13 @@ class ExactParameters:
       `small_distance` steps apart, and else to `coarse_gap` times their distance at first.
     - `new_rows_each_round`: capacity rows that a round may add; a quarter of the rows at hand, where that is more.
 
+    Blocks of time:
+
+    - `block_jobs`: jobs that wait in the best schedule for each block, about, with which the blocks begin.
+    - `block_reach`: what a block may gain at most, as a multiple of its part of the distance to the best schedule.
+    - `block_nodes`: most nodes of a block's program.
+    - `most_blocks`: most blocks.
+
     Neighbourhood search:
 
     - `first_tries`, `tries`: tries for each job in a batch, in the first search and in later ones.
@@ -72,6 +80,7 @@ class ExactParameters:
     Annealing with penalties:
 
     - `penalty_tries`: tries for each job.
+    - `long_tries`, `long_share`: tries for each job of the long search, or fewer that take this share of its time.
     - `penalty_slices`, `penalty_steps`: temperatures, between which the clock is looked at, and most steps of time that
       the tries at one look at.
     - `penalty_warm`, `penalty_cold`: temperatures at the start and the end, in mean durations.
@@ -97,7 +106,8 @@ class ExactParameters:
     most_units: int = 100_000
     small_weight: float = 1e-3
 
-    cutting_share: float = 0.5
+    blocks_share: float = 0.25
+    cutting_share: float = 0.55
     searching_share: float = 0.4
     patience: int = 5
     patience_gain: float = 0.005
@@ -127,6 +137,11 @@ class ExactParameters:
     coarse_gap: float = 0.02
     new_rows_each_round: int = 24
 
+    block_jobs: int = 25
+    block_reach: float = 2.0
+    block_nodes: int = 5_000
+    most_blocks: int = 64
+
     first_tries: int = 200
     tries: int = 500
     batches: int = 2
@@ -144,6 +159,8 @@ class ExactParameters:
     try_repairs: int = 3
 
     penalty_tries: int = 20_000
+    long_tries: int = 500_000
+    long_share: float = 0.85
     penalty_slices: int = 200
     penalty_steps: float = 1e8
     penalty_warm: float = 2.0

@@ -19,7 +19,7 @@ from models.highs import add_columns, rerun, set_options, solver
 from models.sia.columns import SCALE, Columns, ceiling, whole
 from models.sia.cuts import separate
 from models.sia.parameters import DEFAULTS, ExactParameters
-from models.sia.rows import Row, Rows, capacity_row
+from models.sia.rows import Priced, Row, Rows, capacity_row
 
 MOST_SECONDS = 1e7  # HiGHS is given no time limit beyond this one.
 _NONE = np.zeros(0, dtype=np.int32)
@@ -44,6 +44,7 @@ class Relaxation:
         self.bound, self.value = 0, 0.0
         self.tight: list[Row] = []
         self._proof: tuple[int, IntArray] = (0, np.zeros(len(columns.job), dtype=np.int64))
+        self.priced: Priced | None = None
         self._x: FloatArray = np.zeros(0)
         self._duals, self._activity = np.zeros(0), np.zeros(0)
         self._feasible = columns.of(starts)
@@ -68,6 +69,7 @@ class Relaxation:
             if complete:
                 self._proof = bound, charge - least[self.columns.job]
                 self.tight = list(compress(self.rows.rows, prices))
+                self.priced = Priced(tuple(self.rows.rows), prices, bound, self._proof[1])
                 self.close(delay)
             self._add_columns(columns)
             self._add_rows(rows)

@@ -59,6 +59,16 @@ def cover_row(arrays: OracleArrays, starts: IntArray, slot: int) -> Row:
     return Row(slot, slot, weight, size - 1)
 
 
+@dataclass(frozen=True)
+class Priced:
+    """Prices of rows: (R,), SCALE times, with the `excess` of each column (K,), SCALE times, of the bound they prove."""
+
+    rows: tuple[Row, ...]
+    prices: IntArray
+    bound: int
+    excess: IntArray
+
+
 class Rows:
     """A table of rows in the order of addition, and the starts that each row counts.
 

@@ -21,6 +21,7 @@ class CuttingTurns:
 
     def __init__(self, proof: Proof) -> None:
         self.proof, self.parameters = proof, proof.parameters
+        self.clock = Stopwatch((1 - proof.parameters.blocks_share) * proof.clock.remaining_s)
         proof.offer(construct(proof.arrays, proof.reserved, proof.clock))
         self.relaxation = Relaxation(proof.columns, proof.best, proof.parameters)
 
@@ -32,12 +33,14 @@ class CuttingTurns:
         while gained and not proof.closed and self.relaxation.exclude(proof.delay):
             if (limit := proof.limit()) is not None:
                 return limit
+            if self.clock.expired:
+                break
             proof.turns += 1
             before = proof.distance
             self._cut()
             if proof.distance >= p.worth_searching:
-                self._search(many=self._candidates() > p.moderate_candidates)
-            gained = before - proof.distance > p.turn_gain * before and self._candidates() > p.moderate_candidates
+                self._search(many=self.candidates() > p.moderate_candidates)
+            gained = before - proof.distance > p.turn_gain * before and self.candidates() > p.moderate_candidates
         return None
 
     def _first_bound(self) -> None:
@@ -48,10 +51,10 @@ class CuttingTurns:
         proof.raise_bound(self.relaxation.bound)
         if proof.distance >= p.worth_searching:
             self._improve(proof.best, self._searching(), p.first_tries)
-            if self._candidates() > p.moderate_candidates:
-                self._settle(proof.best, self._searching())
+            if self.candidates() > p.moderate_candidates:
+                self._settle_long()
 
-    def _candidates(self) -> int:
+    def candidates(self) -> int:
         """Number of candidate starts that the integer programs would have."""
         if not self.relaxation.exclude(self.proof.delay):
             return 0
@@ -60,7 +63,7 @@ class CuttingTurns:
     def _cut(self) -> None:
         """Rounds of cuts, as long as the bound gains enough."""
         proof, p, relaxation = self.proof, self.parameters, self.relaxation
-        clock = Stopwatch(p.cutting_share * proof.clock.remaining_s)
+        clock = Stopwatch(p.cutting_share * self.clock.remaining_s)
         values: list[float] = []
         while relaxation.converge(proof.delay, clock, p.bound_accuracy):
             proof.raise_bound(relaxation.bound)
@@ -91,11 +94,21 @@ class CuttingTurns:
                 self._settle(order.astype(np.int64), clock)
             failures = failures + 1 if proof.delay == before else 0
 
-    def _settle(self, starts: IntArray, clock: Stopwatch) -> None:
+    def _settle_long(self) -> None:
+        """Anneal the best schedule with penalties, then once more with as many tries as there is time for."""
+        proof, p, clock = self.proof, self.parameters, self._searching()
+        self._settle(proof.best, clock)
+        share = p.long_share * clock.remaining_s / max(clock.wall_s, 1e-9)
+        tries = int(min(p.long_tries, p.penalty_tries * share))
+        if tries > p.penalty_tries and not clock.expired:
+            self._settle(proof.best, clock, tries)
+
+    def _settle(self, starts: IntArray, clock: Stopwatch, tries: int | None = None) -> None:
         """Anneal with penalties from starts that may be too wide together, and improve what comes out."""
         proof, p = self.proof, self.parameters
         seed = int(proof.rng.integers(2**31))
-        found, feasible = settle(proof.arrays, starts, clock, seed=seed, tries=p.penalty_tries, parameters=p)
+        tries = p.penalty_tries if tries is None else tries
+        found, feasible = settle(proof.arrays, starts, clock, seed=seed, tries=tries, parameters=p)
         repaired = found if feasible else in_order(proof.arrays, found.astype(float), p)
         if repaired is not None:
             proof.offer(repaired)
@@ -103,7 +116,7 @@ class CuttingTurns:
 
     def _searching(self) -> Stopwatch:
         """The clock of one turn's search."""
-        return Stopwatch(self.parameters.searching_share * self.proof.clock.remaining_s)
+        return Stopwatch(self.parameters.searching_share * self.clock.remaining_s)
 
     def _improve(self, starts: IntArray, clock: Stopwatch, tries: int, warm: float | None = None) -> None:
         proof, p = self.proof, self.parameters
