@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
@@ -12,6 +13,7 @@ from experiments.entry import exit_status, run
 from experiments.harness.certification import Certification, Certified
 from experiments.harness.export import export
 from experiments.harness.instance_set import instances_at
+from experiments.harness.known_solutions import starts_at
 from experiments.harness.plan import plan
 from experiments.harness.run import Run
 from experiments.output.csv import csv_text
@@ -36,6 +38,10 @@ def solve(
     ],
     session: Session,
     method: flags.Method = None,
+    start: Annotated[
+        Path | None,
+        typer.Option(help="A result, or a folder of results, whose solution methods start from.", show_default=False),
+    ] = None,
     write_model: Annotated[
         Path | None, typer.Option(help="Also export the paper's literal model, to FILE.lp or FILE.mps.")
     ] = None,
@@ -47,6 +53,9 @@ def solve(
     """Solve instance files with one or several methods and print one row for each."""
     instances = [instance for path in paths for instance in instances_at([path]).values()]
     runs = plan(instances, method or ["exact"], session.options)
+    if start is not None:
+        known = starts_at(start, instances)
+        runs = [replace(run, start=known.get(run.instance.name)) for run in runs]
     if write_model is not None:
         export(instances, write_model)
         if not session.quiet:

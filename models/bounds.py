@@ -27,8 +27,3 @@ def real_bound(bound: float, sense: Sense = "minimize", trivial: float | None = 
     if sense == "minimize":
         return bound - noise if trivial is None else max(bound - noise, trivial)
     return bound + noise if trivial is None else min(bound + noise, trivial)
-
-
-def summed_bound(bound: float, scale: int) -> int:
-    """What a solver's `bound` on one of many terms, none negative, proves, in units of 1/`scale`."""
-    return max(0, math.floor((bound - WHOLE - DIGITS * abs(bound)) * scale))

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from statistics import mean
 
+from matplotlib import color_sequences
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
@@ -16,6 +17,9 @@ from experiments.simulator.plots import save_figure
 
 NAMES = {"exact": "BOA, exact plan", "width-calculator": "BOA, Width Calculator"}
 STYLES = ("-", "--", ":")
+COLOURS = color_sequences["tab20"][::2] + color_sequences["tab20"][1::2]
+FAR = 10.0
+"""Where completion times are apart by more than this factor the axis is logarithmic."""
 
 
 def frontiers(path: Path, context: Context, curves: Sequence[Curve]) -> None:
@@ -25,6 +29,9 @@ def frontiers(path: Path, context: Context, curves: Sequence[Curve]) -> None:
     """
     figure, axes = _axes(1, 1)
     _frontier(axes[0], curves, "mean")
+    times = [p.mean for curve in curves for p in curve.points]
+    if max(times) > FAR * min(times):
+        axes[0].set_yscale("log")
     save_figure(figure, path)
 
 
@@ -91,7 +98,7 @@ def _frontier(axes: Axes, curves: Sequence[Curve], what: str) -> None:
         same = seen[curve.label] = seen.get(curve.label, -1) + 1
         points = sorted((p.rented, getattr(p, what)) for p in curve.points)
         name = NAMES.get(curve.label, curve.label) + ("", ", fitted model", ", estimated anew")[min(same, 2)]
-        colour = f"C{list(seen).index(curve.label)}"
+        colour = COLOURS[list(seen).index(curve.label) % len(COLOURS)]
         axes.plot(*zip(*points, strict=True), STYLES[same % 3], marker="o", markersize=3, color=colour, label=name)
     if what == "mean":
         draw_bound(axes, curves[0].tasks[0].workload.data, [p.rented for curve in curves for p in curve.points])

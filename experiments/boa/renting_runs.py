@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,8 @@ from experiments.harness.experiment import Context
 from experiments.simulator.simulated import Simulated
 from experiments.simulator.simulation import Simulation
 from heuristics.boa.online import EFFICIENCIES
-from instances.boa import trace_renting
+from instances import Instance
+from instances.boa import BoaRenting, trace_renting
 
 OVER_LOAD = (1.15, 1.3, 1.5, 1.75, 2.1, 2.6)
 """Budgets, as multiples of the load."""
@@ -80,6 +82,7 @@ def fixed_widths(
 ) -> Curve:
     """A policy that is given a budget, at several."""
     data = _workload(context, trace, **said).data
+    assert isinstance(data, BoaRenting)
     load = data.budget_gpus / 1.25
     files = [_workload(context, trace, budget=m * load, **said) for m in few(context, over)]
     return Curve(policy, tuple(Simulation(file, policy, context.options) for file in files))
@@ -145,8 +148,13 @@ def burst_factors(context: Context, curves: Sequence[Curve]) -> dict[str, dict[f
     return found
 
 
-def _workload(context: Context, trace: Path, **said: Any) -> Any:
-    return trace_renting(trace, limit=QUICK_JOBS if context.quick else None, **said)
+def _workload(context: Context, trace: Path, **said: Any) -> Instance:
+    return _drawn(trace, QUICK_JOBS if context.quick else None, tuple(sorted(said.items())))
+
+
+@lru_cache(maxsize=1024)
+def _drawn(trace: Path, limit: int | None, said: tuple[tuple[str, Any], ...]) -> Instance:
+    return trace_renting(trace, limit=limit, **dict(said))
 
 
 def few(context: Context, values: Sequence[Any]) -> Sequence[Any]:

@@ -15,13 +15,15 @@ from pydantic import Field
 from experiments.harness.diary import Diary
 from experiments.harness.task import Digests
 from experiments.harness.whole import Whole, WholeTask
-from experiments.sia.comparison import digest, jobs_of
+from experiments.sia.comparison import digest
+from experiments.sia.policies import jobs_of
 from heuristics.sia.arrival_features import GROUPS, Examples, examples
 from heuristics.sia.learned import ArrivalModels, FinishedAlike, fit
 from heuristics.sia.predictors import WINDOWS_MINUTES
 from instances import Options
 from instances.arrays import FloatArray
 from instances.result import versions
+from instances.sia.helios import helios_demand, seen_jobs
 
 LEAST_JOBS = 100
 """Pools of a trace with fewer jobs in all are left out: they have nothing to learn or to test."""
@@ -44,7 +46,10 @@ class Accurate(Whole):
 
 @dataclass(frozen=True)
 class Accuracy(WholeTask[Accurate]):
-    """Models trained on some days of a trace and tested on others, a prediction every `every` minutes in each pool."""
+    """Models trained on some days of a trace and tested on others, a prediction every `every` minutes in each pool.
+
+    `demand`: the trace is the demand of pools, from which jobs are told; their durations are not predicted.
+    """
 
     outcome_type = Accurate
 
@@ -53,18 +58,20 @@ class Accuracy(WholeTask[Accurate]):
     test_days: tuple[float, float]
     every: float = 5.0
     options: Options = Options()
+    quanta: tuple[float, ...] = WINDOWS_MINUTES
+    demand: bool = False
 
     def label(self) -> tuple[str, str]:
         days = "-".join(f"{day:g}" for day in (*self.train_days, *self.test_days))
-        return f"predictions-{days}", "accuracy"
+        return f"{'demand' if self.demand else 'predictions'}-{days}", "accuracy"
 
     def work(self, diary: Diary) -> Accurate:
-        jobs = jobs_of(self.trace)
+        jobs = seen_jobs(helios_demand(self.trace)) if self.demand else jobs_of(self.trace)
         many = jobs["pool"].value_counts()
         jobs = jobs[jobs["pool"].isin(many[many >= LEAST_JOBS].index)]
         past = jobs[jobs["submit_s"] < self.train_days[1] * 86_400.0]
-        known = examples(past, WINDOWS_MINUTES, self.train_days, every=self.every)
-        new = examples(jobs, WINDOWS_MINUTES, self.test_days, every=self.every)
+        known = examples(past, self.quanta, self.train_days, every=self.every)
+        new = examples(jobs, self.quanta, self.test_days, every=self.every)
         groups = _by_duration(jobs)
         rows: list[tuple[float, str, str, float, float, float, float, int]] = []
         for groups_of_features in range(1, len(GROUPS) + 1):
@@ -75,11 +82,13 @@ class Accuracy(WholeTask[Accurate]):
                 _scored(k, "persistence", "all", one.arrived, (one.features[:, LAST_QUANTUM] > 0).astype(float))
             )
             rows.append(_scored(k, "always one", "all", one.arrived, np.ones_like(one.arrived)))
-        return self.made("finished", rows=rows, durations=class_accuracy(jobs, self.test_days))
+        durations = {} if self.demand else class_accuracy(jobs, self.test_days)
+        return self.made("finished", rows=rows, durations=durations)
 
     def content(self, digests: Digests) -> dict[str, Any]:
         days = [*self.train_days, *self.test_days]
-        return {"trace": digest(self.trace), "days": days, "every": self.every, "versions": versions()}
+        asked = {"days": days, "every": self.every, "quanta": self.quanta, "demand": self.demand}
+        return {"trace": digest(self.trace), **asked, "versions": versions()}
 
 
 def scores(true: FloatArray, predicted: FloatArray) -> tuple[float, float, float]:

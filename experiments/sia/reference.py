@@ -1,9 +1,9 @@
-"""Reference sets of SIA: the five jobs on which Figure 6 fails, half-day workloads to proof, and three days."""
+"""Reference sets of SIA: jobs on which Figure 6 fails, half-day workloads to proof, three days, jobs on servers."""
 
 from __future__ import annotations
 
 from experiments.harness.instance_set import InstanceSet
-from instances.sia import five_jobs, synthetic
+from instances.sia import five_jobs, six_jobs, synthetic
 
 POLICIES = ("fcfs", "ssf", "gssf", "mmfs", "hived", "themis", "sia-vc", "sia-vc-literal", "safe-ssf", "sia-perfect")
 HALF_DAYS = (3, 4, 5, 6, 8, 9, 11, 15, 16, 17)
@@ -18,4 +18,5 @@ def instance_sets(quick: bool = False) -> list[InstanceSet]:
         InstanceSet("five jobs", [five_jobs()], ("all",)),
         InstanceSet("base workload, half a day", [synthetic("base", s, days=0.5) for s in half], ("exact", *POLICIES)),
         InstanceSet("base workload, three days of 5-minute slots", days, ("exact", *POLICIES)),
+        InstanceSet("six jobs on servers", [six_jobs()], ("all",)),
     ]

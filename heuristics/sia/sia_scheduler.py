@@ -50,6 +50,14 @@ class Sia:
         waiting = left > 0 and any(queue.gpus for queue in self._queues.values())
         return Start(starts, view.now + self.windows[0] if waiting else None)
 
+    def duration_class(self, job: PendingJob) -> int:
+        """The predicted class of a job that waits."""
+        return self._queues[job.pool].duration_class(job)
+
+    def leave(self, job: PendingJob) -> None:
+        """Let a job that waits leave its queue without a start."""
+        self._queues[job.pool].remove(job)
+
     def _dedicated_starts(self, view: View, left: int, allocated: dict[str, int], starts: list[str]) -> int:
         """Figure 7: GPUs still idle after each pool's next jobs in order start on the pool's quota."""
         heads = {pool: head for pool, queue in self._queues.items() if (head := queue.head()) is not None}
@@ -152,6 +160,9 @@ class _Queue:
         if not alike:
             del self._kinds[kind]
             self.shortest = min((k for k, _ in self._kinds), default=math.inf)
+
+    def duration_class(self, job: PendingJob) -> int:
+        return self._kind_of[job.id][0]
 
     def head(self) -> PendingJob | None:
         return next(iter(self._order.values())) if self._order else None

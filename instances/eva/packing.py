@@ -129,10 +129,11 @@ class PackedTasks(ProblemData):
         Parameters:
 
         - `types`: one row an instance type: its name in a column `name` or in the index, its price in `usd_per_hour`, a
-          `family` where demands differ by it, and a column of amounts for each resource.
+          `family` where demands differ by it, perhaps `max_instances`, and a column of amounts for each resource.
         - `tasks`: one row a task, or `count` identical ones: `workload`, a column or the index, perhaps `job` and
-          `tasks_in_job`, the demand in columns called like the resources of `types`, and `cpu@p3` for the demand of
-          `cpu` on the family `p3`. Rows of one workload, job and demand are added up.
+          `tasks_in_job`, `max_per_instance` and `allowed_types`, a list or names with commas between them; the demand
+          in columns called like the resources of `types`, and `cpu@p3` for the demand of `cpu` on the family `p3`.
+          Rows of one workload, job and demand are added up.
         - `throughput`: of the workload of each row beside that of each column, for `objective="net-saving"`.
         """
         return cls.model_validate(packing_content(tasks, types, throughput, default_throughput, objective))

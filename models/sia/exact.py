@@ -16,8 +16,8 @@ from instances.method import method
 from instances.result import Termination
 from instances.sia import SiaOracle
 from instances.sia.arrays import OracleArrays, narrowed, oracle_arrays, solution_of
-from models.sia.block_rounds import solve_blocks
 from models.sia.bounds import initial_solution, trivial_bound
+from models.sia.branching import branch
 from models.sia.neighbourhood_search import construct
 from models.sia.parameters import DEFAULTS, ExactParameters
 from models.sia.proof import Proof
@@ -83,9 +83,9 @@ def _prove(proof: Proof) -> Termination:
     """Turns of cuts and search, then rounds of integer programs, until the gap is closed or a limit is reached."""
     turns = CuttingTurns(proof)
     limit = turns.run()
-    if limit is None and not proof.closed and turns.candidates() > proof.parameters.moderate_candidates:
-        solve_blocks(proof, turns.relaxation)
-    return limit or ComponentRounds(proof, turns.relaxation).run()
+    if limit is not None or proof.closed or not turns.relaxation.exclude(proof.delay):
+        return limit or ComponentRounds(proof, turns.relaxation).run()
+    return branch(proof, turns.relaxation) or ComponentRounds(proof, turns.relaxation).run()
 
 
 def _reservations(arrays: OracleArrays) -> IntArray | None:

@@ -17,7 +17,8 @@ NOBODY = -1  # The touching job of a row that has none.
 class Row:
     """Σ_j weight_j z_j <= limit, where z_j sums X_jt over the starts with which j runs at all slots first..last.
 
-    For job `touching` (NOBODY: for none) z_j sums the starts with which it runs at one of these slots at least.
+    For job `touching` (NOBODY: for none) z_j sums the starts with which it runs at one of these slots at least. A row
+    that is rounded has a `divisor` and `members`, the jobs that are complemented.
     """
 
     first: int
@@ -25,6 +26,8 @@ class Row:
     weight: IntArray  # (J,), none negative
     limit: int
     touching: int = NOBODY
+    divisor: int = 0
+    members: tuple[int, ...] = ()
 
     @property
     def key(self) -> tuple[int, int, int, int, bytes]:
@@ -57,16 +60,6 @@ def cover_row(arrays: OracleArrays, starts: IntArray, slot: int) -> Row:
     weight = (arrays.gpus >= arrays.gpus[running[0]]).astype(np.int64)
     weight[running[:size]] = 1
     return Row(slot, slot, weight, size - 1)
-
-
-@dataclass(frozen=True)
-class Priced:
-    """Prices of rows: (R,), SCALE times, with the `excess` of each column (K,), SCALE times, of the bound they prove."""
-
-    rows: tuple[Row, ...]
-    prices: IntArray
-    bound: int
-    excess: IntArray
 
 
 class Rows:

@@ -21,7 +21,6 @@ class CuttingTurns:
 
     def __init__(self, proof: Proof) -> None:
         self.proof, self.parameters = proof, proof.parameters
-        self.clock = Stopwatch((1 - proof.parameters.blocks_share) * proof.clock.remaining_s)
         proof.offer(construct(proof.arrays, proof.reserved, proof.clock))
         self.relaxation = Relaxation(proof.columns, proof.best, proof.parameters)
 
@@ -33,14 +32,12 @@ class CuttingTurns:
         while gained and not proof.closed and self.relaxation.exclude(proof.delay):
             if (limit := proof.limit()) is not None:
                 return limit
-            if self.clock.expired:
-                break
             proof.turns += 1
             before = proof.distance
             self._cut()
             if proof.distance >= p.worth_searching:
-                self._search(many=self.candidates() > p.moderate_candidates)
-            gained = before - proof.distance > p.turn_gain * before and self.candidates() > p.moderate_candidates
+                self._search(many=self._candidates() > p.moderate_candidates)
+            gained = before - proof.distance > p.turn_gain * before and self._candidates() > p.moderate_candidates
         return None
 
     def _first_bound(self) -> None:
@@ -51,10 +48,10 @@ class CuttingTurns:
         proof.raise_bound(self.relaxation.bound)
         if proof.distance >= p.worth_searching:
             self._improve(proof.best, self._searching(), p.first_tries)
-            if self.candidates() > p.moderate_candidates:
-                self._settle_long()
+            if self._candidates() > p.moderate_candidates:
+                self._settle_longer(Stopwatch(p.settling_share * proof.clock.remaining_s))
 
-    def candidates(self) -> int:
+    def _candidates(self) -> int:
         """Number of candidate starts that the integer programs would have."""
         if not self.relaxation.exclude(self.proof.delay):
             return 0
@@ -63,7 +60,7 @@ class CuttingTurns:
     def _cut(self) -> None:
         """Rounds of cuts, as long as the bound gains enough."""
         proof, p, relaxation = self.proof, self.parameters, self.relaxation
-        clock = Stopwatch(p.cutting_share * self.clock.remaining_s)
+        clock = Stopwatch(p.cutting_share * proof.clock.remaining_s)
         values: list[float] = []
         while relaxation.converge(proof.delay, clock, p.bound_accuracy):
             proof.raise_bound(relaxation.bound)
@@ -91,32 +88,39 @@ class CuttingTurns:
             if starts is not None:
                 self._improve(starts, clock, self.parameters.tries)
             if many:
-                self._settle(order.astype(np.int64), clock)
+                self._settle(order.astype(np.int64), clock, self.parameters.penalty_tries)
             failures = failures + 1 if proof.delay == before else 0
 
-    def _settle_long(self) -> None:
-        """Anneal the best schedule with penalties, then once more with as many tries as there is time for."""
-        proof, p, clock = self.proof, self.parameters, self._searching()
-        self._settle(proof.best, clock)
-        share = p.long_share * clock.remaining_s / max(clock.wall_s, 1e-9)
-        tries = int(min(p.long_tries, p.penalty_tries * share))
-        if tries > p.penalty_tries and not clock.expired:
+    def _settle_longer(self, clock: Stopwatch) -> None:
+        """Anneal the best schedule with penalties, each time with twice as many tries, as long as there is time."""
+        proof, p = self.proof, self.parameters
+        tries = p.penalty_tries
+        while tries <= p.long_tries and not proof.closed:
+            began = clock.wall_s
             self._settle(proof.best, clock, tries)
+            tries *= 2
+            if 2 * (clock.wall_s - began) > clock.remaining_s:
+                break
 
-    def _settle(self, starts: IntArray, clock: Stopwatch, tries: int | None = None) -> None:
-        """Anneal with penalties from starts that may be too wide together, and improve what comes out."""
+    def _settle(self, starts: IntArray, clock: Stopwatch, tries: int) -> None:
+        """Anneal with penalties from starts that may be too wide together, and improve what comes out.
+
+        What the annealing ends with is mostly a GPU too wide somewhere, and better for that than all feasible schedules
+        on its way: jobs put in this order make a feasible one.
+        """
         proof, p = self.proof, self.parameters
         seed = int(proof.rng.integers(2**31))
-        tries = p.penalty_tries if tries is None else tries
-        found, feasible = settle(proof.arrays, starts, clock, seed=seed, tries=tries, parameters=p)
-        repaired = found if feasible else in_order(proof.arrays, found.astype(float), p)
-        if repaired is not None:
-            proof.offer(repaired)
-            self._improve(repaired, clock, p.tries, p.settled_warm)
+        met, last = settle(proof.arrays, starts, clock, seed=seed, tries=tries, parameters=p)
+        if met is not None:
+            proof.offer(met)
+        for found in (met, in_order(proof.arrays, last.astype(float), p)):
+            if found is not None and not np.array_equal(found, starts):
+                proof.offer(found)
+                self._improve(found, clock, p.tries, p.settled_warm)
 
     def _searching(self) -> Stopwatch:
         """The clock of one turn's search."""
-        return Stopwatch(self.parameters.searching_share * self.clock.remaining_s)
+        return Stopwatch(self.parameters.searching_share * self.proof.clock.remaining_s)
 
     def _improve(self, starts: IntArray, clock: Stopwatch, tries: int, warm: float | None = None) -> None:
         proof, p = self.proof, self.parameters

@@ -12,6 +12,7 @@ from experiments.sia import claims
 from experiments.sia.accuracy import Accuracy, scores
 from experiments.sia.accuracy_claims import TABLE_10, predictions
 from experiments.sia.comparison import Compared, Comparison
+from experiments.sia.policies import PREEMPTIVE
 from experiments.sia.reproduce import EXPERIMENTS, PHILLY
 from experiments.sia.statistics import gain_shares, interval, no_less
 from instances import Options
@@ -127,3 +128,19 @@ def test_a_kept_comparison_is_recalled_with_its_own_options_alone(simulated):
     task = Comparison("philly", (2, 0), ("mmfs",), 2.0)
     assert task.recalled(text) == simulated[0]
     assert Comparison("philly", (2, 0), ("mmfs",), 2.0, options=Options(seed=4)).recalled(text) is None
+
+
+def test_claims_of_preemption(tmp_path):
+    names = ["sia-perfect", "sia-sliding", *PREEMPTIVE]
+    outcomes = [Comparison("base", ("base", seed), tuple(names)).work(Diary(tmp_path / "d")) for seed in (0, 3)]
+    made = claims.preemption(Context(), outcomes)
+    assert len(made) == len(PREEMPTIVE) + 3
+    assert (made[-1].ours, made[-1].verdict) == (0, "reproduced")
+
+
+def test_claims_of_locality(trace, tmp_path):
+    one = Comparison("philly-local", (2, 0), claims.LOCAL, 2.0, trace).work(Diary(tmp_path / "d"))
+    made = claims.figure_16(Context(), [one])
+    assert (made[-1].what, made[-1].ours) == ("jobs slowed by SIA_VC with locality", 0)
+    NAMED["figure-16"].draw(tmp_path / "figure.svg", Context(), [one])
+    assert (tmp_path / "figure.svg").stat().st_size > 1000
