@@ -10,6 +10,7 @@ import matplotlib as mpl
 from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 
+from experiments.eva.plan import priced
 from experiments.output.text import label
 from instances.eva import EvaPacking, EvaReconfiguration
 from instances.eva.packing import PackedTasks, PricedType
@@ -29,10 +30,11 @@ class Held:
 
 
 def packing(data: EvaPacking, solution: Mapping[str, Any]) -> Figure:
-    """One row a group of instances of one type and content, and in it, of each resource, the share each task takes."""
-    groups, kinds = _by_type(data, solution["instances"]), {k.name: k for k in data.instance_types}
-    bill = sum(g.get("count", 1) * kinds[g["type"]].usd_per_hour for g in groups)
-    return _bars(data, [_rented(kinds, group) for group in groups], f"{bill:.6g} USD/h")
+    """One row a group of instances of one type, content and price, and of each resource the share each task takes."""
+    kinds = {kind.name: kind for kind in data.instance_types}
+    groups = sorted(priced(data, solution), key=lambda group: list(kinds).index(group.type))
+    rows = [Held(_said(g.number, g.type, g.usd_per_hour, kept=g.kept), kinds[g.type], g.tasks) for g in groups]
+    return _bars(data, rows, f"{sum(group.usd for group in groups):.6g} USD/h")
 
 
 def reconfiguration(data: EvaReconfiguration, solution: Mapping[str, Any]) -> Figure:
@@ -45,20 +47,17 @@ def reconfiguration(data: EvaReconfiguration, solution: Mapping[str, Any]) -> Fi
         given_up += not now
         said = f"{label(instance.id)}: {label(instance.type)}" if now else f"{label(instance.id)} is given up"
         rows.append(Held(said, kinds[instance.type], now, came))
-    rented = _by_type(data, solution.get("instances", []))
-    rows += [_rented(kinds, group) for group in rented]
+    rented = sorted(solution.get("instances", []), key=lambda group: list(kinds).index(group["type"]))
+    for group in rented:
+        kind = kinds[group["type"]]
+        rows.append(Held(_said(group.get("count", 1), kind.name, kind.usd_per_hour), kind, group["tasks"]))
     new = sum(group.get("count", 1) for group in rented)
     said = f"{len(data.existing) - given_up} instances stay, {given_up} are given up, {new} are new; hatched: came"
     return _bars(data, rows, said)
 
 
-def _by_type(data: PackedTasks, groups: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
-    return sorted(groups, key=lambda group: [k.name for k in data.instance_types].index(group["type"]))
-
-
-def _rented(kinds: Mapping[str, PricedType], group: Mapping[str, Any]) -> Held:
-    kind = kinds[group["type"]]
-    return Held(f"{group.get('count', 1)} × {label(kind.name)}, {kind.usd_per_hour:g} USD/h", kind, group["tasks"])
+def _said(number: int, type: str, price: float, *, kept: bool = False) -> str:
+    return f"{number} × {label(type)}, {price:g} USD/h" + (", kept" if kept else "")
 
 
 def _bars(data: PackedTasks, rows: Sequence[Held], title: str) -> Figure:
