@@ -29,7 +29,7 @@ METHODS: dict[str, tuple[Entry, ...]] = eva.METHODS | boa.METHODS | aryl.METHODS
 """The methods of each problem: exact ones first, then the papers' heuristics."""
 BUILDERS: dict[str, str] = eva.BUILDERS | boa.BUILDERS | aryl.BUILDERS | sia.BUILDERS
 """Where the literal Pyomo model of a problem is built, `module:function`."""
-CERTIFIERS: dict[str, str] = eva.CERTIFIERS | boa.CERTIFIERS | aryl.CERTIFIERS
+CERTIFIERS: dict[str, str] = eva.CERTIFIERS | boa.CERTIFIERS | aryl.CERTIFIERS | sia.CERTIFIERS
 """Where the certificate of a bound is made, `module:function`."""
 FRONTS: dict[str, str] = aryl.FRONTS
 """Where the Pareto front of two objectives is printed, `module:function`."""

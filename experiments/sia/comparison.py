@@ -11,21 +11,20 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 import pandas as pd
 from pydantic import Field
 
-from experiments.harness.diary import Diary, Told
+from experiments.harness.diary import Diary
 from experiments.harness.task import Digests
+from experiments.harness.whole import Whole, WholeTask
 from experiments.sia.policies import POLICIES, TRAINING_DAYS, Starts, jobs_of, local_starts
 from experiments.simulator.measures import by_pool, summary
 from heuristics.sia.local import LocalFcfs
 from instances import Instance, Options, Stopwatch
-from instances.fields import Frozen
-from instances.options import OPTION_NAMES
-from instances.result import Termination, versions
+from instances.result import versions
 from instances.sia import SiaOracle, synthetic, trace_instance
 from instances.sia.cells import SERVER_GPUS
 from instances.sia.generators import four_queues
@@ -91,30 +90,22 @@ DRAWN: Mapping[str, Callable[..., Instance[SiaOracle]]] = {
 """How workloads are drawn, by name; those of a trace take its path first."""
 
 
-class Compared(Frozen):
+class Compared(Whole):
     """The figures of each policy on one workload, as `summary` has them, times in minutes.
 
     Beside them `quantiles` of the logarithms of speed-ups, and `pools`, the geometric mean of each pool.
     """
 
-    workload: str
-    status: Literal["finished", "error"]
-    reason: str | None = None
     jobs: int = 0
     figures: dict[str, dict[str, Any]] = Field(default_factory=dict)
     cpu_s: dict[str, float] = Field(default_factory=dict)
-    options: dict[str, Any] = Field(default_factory=dict)
-
-    def line(self) -> str:
-        """One comparison in one line."""
-        return f"{self.workload} {self.status} {sum(self.cpu_s.values()):.1f} s" + (
-            f" ({self.reason})" if self.reason else ""
-        )
 
 
 @dataclass(frozen=True)
-class Comparison:
+class Comparison(WholeTask[Compared]):
     """`policies` on the workload that `DRAWN[draw](*given)` is, against FCFS."""
+
+    outcome_type = Compared
 
     draw: str
     given: tuple[Any, ...]
@@ -122,14 +113,6 @@ class Comparison:
     warm_up_days: float = 0.0
     trace: Path | None = None
     options: Options = Options()
-
-    @property
-    def time_limit(self) -> float | None:
-        return None
-
-    @property
-    def modules(self) -> tuple[str, ...]:
-        return ()
 
     def label(self) -> tuple[str, str]:
         return "-".join(map(str, (self.draw, *self.given))), "comparison"
@@ -149,15 +132,7 @@ class Comparison:
             seconds[name] = clock.cpu_s
             if len(starts):
                 figures[name] = _figures(_table(data, starts), base, warm_up, data.slot_minutes)
-        return self._compared("finished").model_copy(
-            update={"jobs": len(data.jobs), "figures": figures, "cpu_s": seconds}
-        )
-
-    def outcome(self, found: Compared) -> Compared:
-        return found
-
-    def ended(self, told: Told, termination: Termination, reason: str) -> Compared:
-        return self._compared("error").model_copy(update={"reason": reason})
+        return self.made("finished", jobs=len(data.jobs), figures=figures, cpu_s=seconds)
 
     def content(self, digests: Digests) -> dict[str, Any]:
         return {
@@ -168,16 +143,6 @@ class Comparison:
             "trace": None if self.trace is None else digest(self.trace),
             "versions": versions(),
         }
-
-    def kept(self, outcome: Compared) -> bool:
-        return outcome.status == "finished"
-
-    def recalled(self, text: str) -> Compared | None:
-        found = Compared.model_validate_json(text)
-        return found if found.options == self.options.only(OPTION_NAMES) else None
-
-    def _compared(self, status: Literal["finished", "error"]) -> Compared:
-        return Compared(workload=self.label()[0], status=status, options=self.options.only(OPTION_NAMES))
 
 
 @lru_cache(maxsize=4)

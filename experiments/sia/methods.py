@@ -86,6 +86,7 @@ def _unfit_local_sia(data: Any) -> str | None:
 
 PLOTS = dict.fromkeys(("sia-oracle", "sia-local-oracle"), "experiments.sia.plot:schedule")
 BUILDERS = {"sia-oracle": "models.sia:build_literal", "sia-local-oracle": "models.sia:build_local_literal"}
+CERTIFIERS = {"sia-oracle": "models.sia.certificate:certificate"}
 METHODS: dict[str, tuple[Entry, ...]] = {
     "sia-oracle": (
         Entry("exact", "models.sia:exact", starts=AT_HAND),

@@ -20,6 +20,7 @@ class ExactParameters:
 
     Turns of cuts and search:
 
+    - `settling_share`: most share of the time for the first annealings with penalties.
     - `cutting_share`, `searching_share`: most shares of the time left for the cuts and for the search of one turn.
     - `patience`, `patience_gain`: in so many rounds of cuts the bound has to gain this share of the distance between
       schedule and bound, or the turn's cuts end.
@@ -55,6 +56,12 @@ class ExactParameters:
       `small_distance` steps apart, and else to `coarse_gap` times their distance at first.
     - `new_rows_each_round`: capacity rows that a round may add; a quarter of the rows at hand, where that is more.
 
+    Tree over starts:
+
+    - `node_cuts`: most rounds of cuts at a node.
+    - `searched_nodes`: nodes between two searches for schedules in the order of a node's relaxation.
+    - `proof_nodes`: most nodes of a certificate.
+
     Neighbourhood search:
 
     - `first_tries`, `tries`: tries for each job in a batch, in the first search and in later ones.
@@ -71,14 +78,14 @@ class ExactParameters:
 
     Annealing with penalties:
 
-    - `penalty_tries`: tries for each job.
+    - `penalty_tries`, `long_tries`: least and most tries for each job.
     - `penalty_slices`, `penalty_steps`: temperatures, between which the clock is looked at, and most steps of time that
       the tries at one look at.
     - `penalty_warm`, `penalty_cold`: temperatures at the start and the end, in mean durations.
     - `penalty_soft`, `penalty_hard`: penalties for a GPU too many at the start and the end, in steps of delay a step.
     - `penalty_pace`: scale of the moves of a job to a start near by, in mean durations.
-    - `fair_warm`, `fair_cold`, `fair_tries`: with fairness, temperatures at the start of one search each, at the end of
-      all, and tries for each job. The penalty is `penalty_hard` throughout.
+    - `fair_warm`, `fair_cold`, `fair_tries`, `fair_penalty`: with fairness, temperatures at the start of one search
+      each, at the end of all, tries for each job, and the penalty throughout.
     - `settled_warm`: temperature at the start of the neighbourhood search that follows, in mean durations.
 
     Lagrangian prices, with fairness in the objective:
@@ -97,11 +104,12 @@ class ExactParameters:
     most_units: int = 100_000
     small_weight: float = 1e-3
 
+    settling_share: float = 0.3
     cutting_share: float = 0.5
     searching_share: float = 0.4
     patience: int = 5
     patience_gain: float = 0.005
-    turn_gain: float = 0.01
+    turn_gain: float = 0.1
     worth_searching: int = 20
     failures_many: int = 8
     failures_few: int = 1
@@ -127,6 +135,10 @@ class ExactParameters:
     coarse_gap: float = 0.02
     new_rows_each_round: int = 24
 
+    node_cuts: int = 2
+    searched_nodes: int = 10
+    proof_nodes: int = 4_000
+
     first_tries: int = 200
     tries: int = 500
     batches: int = 2
@@ -144,12 +156,14 @@ class ExactParameters:
     try_repairs: int = 3
 
     penalty_tries: int = 20_000
+    long_tries: int = 640_000
     penalty_slices: int = 200
     penalty_steps: float = 1e8
     penalty_warm: float = 2.0
     penalty_cold: float = 0.03
-    penalty_soft: float = 2.0
-    penalty_hard: float = 40.0
+    penalty_soft: float = 8.0
+    penalty_hard: float = 200.0
+    fair_penalty: float = 40.0
     penalty_pace: float = 0.4
     settled_warm: float = 0.07
     fair_warm: tuple[float, ...] = (0.6, 0.3, 0.15, 0.08, 0.04)

@@ -27,7 +27,7 @@ from tests.commands import ROOT
 COMMANDS = {
     "solve": "solve {work}/many --method tests.user_heuristics:takes_a_while --method no-packing --jobs 2",
     "gap_study": "gap_study {work}/many --method tests.user_heuristics:takes_a_while --jobs 2",
-    "pareto": "pareto {work}/budget.json --points 60 --method randomised --jobs 2",
+    "pareto": "pareto {work}/budget.json --points 400 --method randomised --jobs 2",
     "simulate": "simulate --workload base --days 0.1 --seeds 30 --policy gssf --policy sia-vc --jobs 2",
     "reproduce": "reproduce eva --quick --jobs 2",
 }
