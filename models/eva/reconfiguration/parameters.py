@@ -35,6 +35,8 @@ class RoundParameters:
     first_list: int = 200
     growth: int = 8
     lists: int | None = None
+    first_delta: float = 0.01
+    count_nodes: int = 200
     probe_nodes: int = 300
 
 

@@ -18,6 +18,7 @@ from instances.eva.reconfiguration_arrays import NEW, Placed, ReconfigurationArr
 from instances.result import Termination
 from models.bounds import real_bound
 from models.eva.reconfiguration.columns import Columns, Master
+from models.eva.reconfiguration.counts import Best, CountTree
 from models.eva.reconfiguration.generation import Generated, generate
 from models.eva.reconfiguration.parameters import DEFAULTS, RoundParameters
 from models.eva.reconfiguration.pricing import Pricer
@@ -149,42 +150,46 @@ class RoundSearch:
         return ROUNDING * (terms + float(self.arrays.new.max()) * self.arrays.tasks + float(self.arrays.spread.sum()))
 
     def _close(self, made: Generated, pricer: Pricer) -> None:
-        """List the columns that may still matter, and find the best solution over the first, more, and all of them."""
+        """List the columns that may still matter, few at first, and find the best solution over them."""
         whole = made.bound - self.arrays.moving_all
-        reduced = pricer.reduced(made.columns, made.net, made.duals)
-        self._integer(made.columns.chosen(np.argsort(-reduced, kind="stable")[: self.parameters.first_list]), False)
-        delta = whole - self.value + self._noise()
-        listed = pricer.within(made.duals, delta)
-        while listed is None and not self.clock.expired:
-            delta /= 2
-            listed = pricer.within(made.duals, delta)
-        if listed is None or self.closed:
-            return
-        reduced = pricer.reduced(listed, self.master.net(listed), made.duals)
-        order = np.argsort(-reduced, kind="stable")
-        length = lists = 0
-        while not self.closed and not self.clock.expired and length < len(order):
-            if self.parameters.lists is not None and lists == self.parameters.lists:
+        needed = whole - self.value + self._noise()
+        delta, lists = min(needed, self.parameters.first_delta * abs(made.bound)), 0
+        while not self.closed and not self.clock.expired:
+            if lists == self.parameters.lists:
                 self._stop("a longer list of columns was not asked for")
                 return
-            length, lists = max(self.parameters.first_list, length * self.parameters.growth), lists + 1
-            needed = whole - self.value + self._noise()
-            if 2 * length > len(order):
-                length = len(order)
-            reached = delta if length >= len(order) else -float(reduced[order[length]]) - pricer.noise(made.duals)
-            final = reached >= needed
-            if final:
-                length = int((reduced >= -needed - pricer.noise(made.duals)).sum())
-            solved = self._integer(listed.chosen(order[:length]), final)
-            if solved.termination == "finished" and solved.bound is not None:
-                over_list = max(solved.bound, self.value + self.arrays.moving_all)
-                proven = real_bound(over_list + self._noise(), "maximize", trivial=made.bound) - self.arrays.moving_all
-                self._lower(max(proven, whole - reached))
-            if final:
-                self.termination, self.reason = solved.termination, solved.reason
+            listed = pricer.within(made.duals, delta)
+            while listed is None and not self.clock.expired:
+                delta /= 2
+                listed = pricer.within(made.duals, delta)
+            if listed is None:
                 return
+            lists += 1
+            found = self._over(listed, made, pricer)
+            self._lower(max(found.bound + self._noise() - self.arrays.moving_all, whole - delta))
+            needed = whole - self.value + self._noise()
+            if delta >= needed or not found.finished:
+                if not self.closed and not found.finished and not self.clock.expired:
+                    self._stop("effort limit")
+                return
+            if lists > 1 and delta < needed:
+                self._stop(f"more than {self.parameters.listed:,} columns may still matter")
+                return
+            delta = needed
         if not self.closed and not self.clock.expired:
             self._stop(f"more than {self.parameters.listed:,} columns may still matter")
+
+    def _over(self, listed: Columns, made: Generated, pricer: Pricer) -> Best:
+        """The best solution over a list and the columns of the incumbent."""
+        columns = Columns.joined([self.alone, self.stay, self.columns, listed])
+        self.listed = len(columns.group)
+        value = self.value + self.arrays.moving_all
+        noise = pricer.noise(made.duals)
+        tree = CountTree(self.master, columns, value, noise, self.options, self.clock, self.parameters)
+        found = tree.search()
+        if found.x is not None:
+            self.offer(columns, found.x)
+        return found
 
     def _stop(self, reason: str) -> None:
         self.termination, self.reason = "effort_limit", reason
