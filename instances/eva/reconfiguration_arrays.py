@@ -114,6 +114,25 @@ class ReconfigurationArrays:
         g = self.groups[group]
         return np.asarray(self.scale * (self.packing.value(on_it) - int(self.packing.price[g.kind])) + g.staying(on_it))
 
+    def worth_usd(self, placed: Iterable[Placed]) -> float:
+        """The worth of a solution by classes, USD."""
+        rows = list(placed)
+        on_it = np.zeros((len(rows), self.packing.classes), dtype=np.int64)
+        for row, (_, _, tasks, _) in enumerate(rows):
+            on_it[row, list(tasks)] = list(tasks.values())
+        total, kept = -self.moving_all - float(self.spread.sum()), np.ones(len(self.spread), dtype=bool)
+        values = self.scale * self.packing.value(on_it)
+        there: dict[int, list[int]] = {}
+        for row, (g, kind, _, copies) in enumerate(rows):
+            price = self.new[kind] if g == NEW else self.scale * float(self.packing.price[kind])
+            total += copies * (float(values[row]) - float(price))
+            if g != NEW:
+                there.setdefault(g, []).append(row)
+                total += copies * float(self.groups[g].staying(on_it[row : row + 1])[0])
+        for g, i, job in spread_rows(self.groups):
+            kept[job] &= any(self.groups[g].whole(i, on_it[row : row + 1])[0] for row in there.get(g, ()))
+        return (total + float(self.spread @ kept)) * self.unit_usd
+
     def placed(self, solution: Solution) -> list[Placed]:
         """The instances of a valid solution by classes."""
         data, packing = self.data, self.packing
