@@ -6,6 +6,7 @@ import math
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -100,7 +101,7 @@ class ReconfigurationArrays:
         """Number of tasks: no more instances are rented."""
         return int(self.packing.count.sum())
 
-    @property
+    @cached_property
     def moving_all(self) -> float:
         """What the moves cost where every task on an existing instance moves, without jobs on several instances."""
         return sum(len(g.ids) * float(g.staying(g.on_it[None])[0]) for g in self.groups)

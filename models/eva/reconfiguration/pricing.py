@@ -142,6 +142,7 @@ class Pricer:
             np.ascontiguousarray(searched.pair[pairs]),
             np.ascontiguousarray(searched.decay[pairs]),
             price,
+            _after(searched.item[order]),
         )
 
     def _classes(self, item: IntArray, found: IntArray) -> IntArray:
@@ -190,3 +191,13 @@ class Pricer:
             pair=packing.pair[pairs],
             demand=packing.demand_of_type[kind][item],
         )
+
+
+def _after(item: IntArray) -> IntArray:
+    """For each item (n,) the one before it of the same class, or -1: a task that stays is worth no less than others."""
+    last: dict[int, int] = {}
+    found = np.full(len(item), -1, dtype=np.int64)
+    for i, c in enumerate(item.tolist()):
+        found[i] = last.get(c, -1)
+        last[c] = i
+    return found

@@ -19,6 +19,7 @@ class Tasks(NamedTuple):
     - `fixed`, `scaled` (n,): a task at throughput t adds fixed + t * scaled to the net.
     - `pair` (n, n): throughput of a task beside one other; `decay` (n, n): -ln of that, cut off where it is large.
     - `price`: price of the type.
+    - `after` (n,): a class that has to be used up before this one, as it is worth more and nothing else; -1 for none.
     """
 
     demand: Int
@@ -29,6 +30,7 @@ class Tasks(NamedTuple):
     pair: Float
     decay: Float
     price: float
+    after: Int
 
 
 @numba.njit(cache=True)
@@ -172,7 +174,8 @@ def search(
                 used[members[d]] -= 1
                 at[d] += 1
             continue
-        fits = used[c] < t.most[c]
+        first = t.after[c]
+        fits = used[c] < t.most[c] and (first < 0 or used[first] == t.most[first])
         for r in range(resources):
             if t.demand[c, r] > free[d, r]:
                 fits = False
