@@ -9,6 +9,7 @@ import numpy as np
 
 from instances.arrays import FloatArray, IntArray
 from instances.eva.reconfiguration_arrays import NEW, Placed, ReconfigurationArrays, spread_rows
+from models.eva.saving.kernels import values
 from models.highs import LinearModel
 
 
@@ -70,6 +71,9 @@ class Master:
         self.arrays = arrays
         self.rows = spread_rows(arrays.groups)
         self.job_of_row = np.array([job for _, _, job in self.rows], dtype=np.int64)
+        self.loss: FloatArray = arrays.scale * arrays.packing.job_price.astype(float)
+        self.fixed: FloatArray = arrays.scale * arrays.packing.reservation_price - self.loss
+        self.pair: FloatArray = np.ascontiguousarray(arrays.packing.pair)
         self.kinds = [int(k) for k in np.argsort(arrays.new, kind="stable") if arrays.packing.fits[k].any()]
 
     def kind_of(self, columns: Columns) -> IntArray:
@@ -95,7 +99,7 @@ class Master:
         a, kind = self.arrays, self.kind_of(columns)
         new = columns.group == NEW
         price = np.where(new, a.new[kind], a.scale * a.packing.price[kind])
-        net = a.scale * a.packing.value(columns.on_it) - price
+        net = values(columns.on_it, self.fixed, self.loss, self.pair) - price
         for g in np.unique(columns.group[~new]).tolist():
             own = np.flatnonzero(columns.group == g)
             net[own] += a.groups[g].staying(columns.on_it[own])

@@ -168,11 +168,11 @@ class CountTree:
             self._offer(whole)
             if bound <= self._cutoff():
                 return bound
-        order = np.argsort(-reduced, kind="stable")
-        few = order[: self.parameters.first_list]
-        if len(order) > len(few) and reduced[order[len(few)]] > self.value - bound:
-            self._integer(few, low, high, self.parameters.probe_nodes)
         kept = np.flatnonzero(reduced >= self.value - bound - self.noise)
+        if len(kept) > self.parameters.probed:
+            few = np.argsort(-reduced, kind="stable")[: self.parameters.first_list]
+            self._integer(few, low, high, self.parameters.probe_nodes)
+            kept = np.flatnonzero(reduced >= self.value - bound - self.noise)
         return self._integer(kept, low, high, None, bound)
 
     def _integer(

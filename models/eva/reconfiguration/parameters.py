@@ -37,6 +37,7 @@ class RoundParameters:
     lists: int | None = None
     first_delta: float = 0.01
     count_nodes: int = 200
+    probed: int = 250
     probe_nodes: int = 300
 
 
