@@ -35,7 +35,7 @@ class RoundParameters:
     first_list: int = 200
     growth: int = 8
     lists: int | None = None
-    first_delta: float = 0.01
+    first_delta: float = 0.02
     count_nodes: int = 200
     probed: int = 250
     probe_nodes: int = 300
