@@ -11,7 +11,6 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from heapq import heappop, heappush
 
-import highspy
 import numpy as np
 from scipy import sparse
 
@@ -45,9 +44,8 @@ class Best:
 class CountTree:
     """The search over a list of columns, worths before the moves of all tasks, as in the linear program.
 
-    - `columns`, `net` (P,): the list; `value`: the worth of the best solution known, and `x` that solution if it is one
-      of this list found here.
-    - `noise(duals)`: more than all rounding in the reduced net of a column.
+    - `columns`: the list; `value`: the worth of the best solution known.
+    - `noise`: more than all rounding in the reduced net of a column.
     """
 
     def __init__(
@@ -103,9 +101,11 @@ class CountTree:
     def search(self) -> Best:
         """Raise the value and lower the bound until both meet, or the nodes are used up."""
         types = len(self.types)
-        open_: list[tuple[float, int, FloatArray, FloatArray]] = [(-math.inf, 0, np.zeros(types), np.full(types, np.inf))]
+        open_: list[tuple[float, int, FloatArray, FloatArray]] = [
+            (-math.inf, 0, np.zeros(types), np.full(types, np.inf))
+        ]
         closed, nodes = -math.inf, 0
-        most = self.parameters.count_nodes
+        most = min(self.parameters.count_nodes, self.options.effort or self.parameters.count_nodes)
         while open_ and nodes < most and not self.clock.expired:
             above, _, low, high = heappop(open_)
             if -above <= self._cutoff():

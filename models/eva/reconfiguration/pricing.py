@@ -36,9 +36,9 @@ class Searched:
     """A type, or a group of existing instances of it, and what a search may take, as items of classes.
 
     `loose`: the search values some of the tasks that stay too high. `item` (n,) the class of each item, `extra` (n,)
-    what a task is worth beside its price; `bundle` (n,) the row of the spread job that it is part of, or -1, and `share`
-    (n,) its share of it; `price`: of the instance; `every`: see `search_in_order`. Of a class those that stay come
-    first: they are worth no less than the others.
+    what a task is worth beside its price; `bundle` (n,) the row of the spread job that it is part of, or -1, and
+    `share` (n,) its share of it; `price`: of the instance; `every`: see `search_in_order`. Of a class those that stay
+    come first: they are worth no less than the others.
     """
 
     group: int
