@@ -18,6 +18,7 @@ from experiments.harness.plan import plan
 from experiments.harness.run import Run
 from experiments.output.csv import csv_text
 from experiments.output.folder import files_first, ready_folder, write_certified, write_results
+from experiments.output.pictures import draw_solutions
 from experiments.output.plan import print_plan
 from experiments.output.table import print_table
 from experiments.output.terminal import as_json, err, line, print_line
@@ -44,6 +45,7 @@ def solve(
     write_model: Annotated[
         Path | None, typer.Option(help="Also export the paper's literal model, to FILE.lp or FILE.mps.")
     ] = None,
+    plot: Annotated[Path | None, typer.Option(help="Also draw each solution, to .svg files in this folder.")] = None,
     certificate: Annotated[
         Path | None, typer.Option(help="Also write results and what proves their bounds to this folder, for `verify`.")
     ] = None,
@@ -60,6 +62,8 @@ def solve(
             err.print(f"wrote {write_model}")
     if certificate is not None:
         ready_folder(certificate)
+    if plot is not None:
+        ready_folder(plot)
     with session.store() as store:
         try:
             results, interrupt = session.outcomes(runs, store, line, None if certificate else as_json), None
@@ -67,7 +71,13 @@ def solve(
             results, interrupt = [error.found[i] for i in sorted(error.found)], error
         if certificate is not None and interrupt is None:
             results = _certified(runs, results, certificate, session)
-        with files_first(lambda: write_results(session.folder, results)):
+
+        def write() -> None:
+            write_results(session.folder, results)
+            if plot is not None:
+                draw_solutions(plot, instances, results)
+
+        with files_first(write):
             if session.format == "table" and results:
                 print_table(results)
                 print_plan(instances, results)

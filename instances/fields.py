@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable
 from fractions import Fraction
+from functools import lru_cache
 from typing import Annotated, Any, ClassVar, Literal, NoReturn, Self
 
 import numpy as np
@@ -51,6 +52,7 @@ def not_tiny(ratio: float) -> float:
     return ratio
 
 
+@lru_cache(maxsize=4096)
 def steps(number: float) -> int:
     """A number of the grid as a whole number of its steps."""
     return round(Fraction(repr(number)) * STEPS)

@@ -65,7 +65,10 @@ def _unfit_round(data: EvaReconfiguration) -> str | None:
 
 
 PLANS = {"eva-packing": "experiments.eva.plan:plan"}
-PLOTS = {"eva-packing": "experiments.eva.plot:packing"}
+PLOTS = {
+    "eva-packing": "experiments.eva.plot:packing",
+    "eva-reconfiguration": "experiments.eva.plot:reconfiguration",
+}
 BUILDERS = {
     "eva-packing": "models.eva:build_literal",
     "eva-reconfiguration": "models.eva.reconfiguration:build_literal_reconfiguration",
@@ -83,8 +86,8 @@ METHODS: dict[str, tuple[Entry, ...]] = {
         Entry("full-reconfiguration-first", "heuristics.eva:full_reconfiguration_first", _unfit_one_by_one),
     ),
     "eva-reconfiguration": (
-        Entry("exact", "models.eva.reconfiguration:exact_reconfiguration", starts=("stay", "eva-choice")),
-        Entry("short-list", "models.eva.reconfiguration:short_list", starts=("stay", "eva-choice")),
+        Entry("exact", "models.eva.reconfiguration:exact_reconfiguration", starts=("eva-choice",)),
+        Entry("short-list", "models.eva.reconfiguration:short_list", starts=("eva-choice",)),
         Entry("literal", "models.eva.reconfiguration:literal_reconfiguration", _unfit_round),
         Entry("stay", "heuristics.eva.round:stay"),
         Entry("full", "heuristics.eva.round:full"),

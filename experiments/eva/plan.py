@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from instances.eva import EvaPacking
@@ -11,23 +12,48 @@ from instances.text import shown
 HOURS = 730  # of a month, as clouds bill it
 
 
-def plan(data: EvaPacking, solution: Mapping[str, Any]) -> Iterator[str]:
-    """One line a group of instances of one type, content and price, and the bill; of a type the cheapest first."""
-    kinds, bill = {kind.name: kind for kind in data.instance_types}, 0.0
+@dataclass(frozen=True)
+class Priced:
+    """`number` instances of one type, content and price; `kept`: they run already."""
+
+    type: str
+    tasks: Mapping[str, int]
+    number: int
+    usd_per_hour: float
+    kept: bool
+
+    @property
+    def usd(self) -> float:
+        """USD an hour of all of them."""
+        return self.number * self.usd_per_hour
+
+
+def priced(data: EvaPacking, solution: Mapping[str, Any]) -> Iterator[Priced]:
+    """The instances of a solution: dearest types first, and of a type the cheapest instances, which may run already."""
+    kinds = {kind.name: kind for kind in data.instance_types}
     running = {name: _running(data, kind.usd_per_hour, name) for name, kind in kinds.items()}
     dearest_first = sorted(solution["instances"], key=lambda group: (-kinds[group["type"]].usd_per_hour, group["type"]))
     for group in dearest_first:
-        tasks = ", ".join(f"{shown(task)} x {n}" if n > 1 else shown(task) for task, n in group["tasks"].items())
-        left, kept = group.get("count", 1), running[group["type"]]
+        name, left = group["type"], group.get("count", 1)
         while left:
-            verb, price, number = "rent", kinds[group["type"]].usd_per_hour, left
-            if kept:
-                verb, price, number = "keep", kept[0][0], min(left, kept[0][1])
-                kept[0][1] -= number
-                kept[:] = [entry for entry in kept if entry[1]]
+            kept = running[name][0] if running[name] else None
+            price, most = (kinds[name].usd_per_hour, left) if kept is None else kept
+            number = min(left, most)
+            if kept is not None:
+                kept[1] -= number
+                running[name] = [entry for entry in running[name] if entry[1]]
             left -= number
-            bill += number * price
-            yield f"{verb} {number} x {shown(group['type'])} at {price:g} USD/h, each with {tasks or 'nothing'}"
+            yield Priced(name, group["tasks"], number, price, kept is not None)
+
+
+def plan(data: EvaPacking, solution: Mapping[str, Any]) -> Iterator[str]:
+    """One line a group of instances of one type, content and price, and the bill."""
+    bill = 0.0
+    for group in priced(data, solution):
+        tasks = ", ".join(f"{shown(task)} x {n}" if n > 1 else shown(task) for task, n in group.tasks.items())
+        said = f"{group.number} x {shown(group.type)} at {group.usd_per_hour:g} USD/h, each with {tasks or 'nothing'}"
+        bill += group.usd
+        yield f"{'keep' if group.kept else 'rent'} {said}"
     yield f"bill: {bill:.10g} USD/h, {bill * HOURS:,.2f} USD a month of {HOURS} hours"
 
 

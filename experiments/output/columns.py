@@ -48,19 +48,23 @@ NAMED = (
 RUNS = (_text("runs", "runs", lambda row: row.runs),)
 """In `summary.csv` alone: a reader is shown of how many of them each mean is."""
 OVER = Column("gaps_to_optimum", "over", lambda row: len(row.gaps), lambda row: f"{len(row.gaps)}/{row.runs}")
-OF_THE_OBJECTIVE = (
-    _share("mean_gap_to_optimum", "gap to optimum: mean", lambda row: row.describe(row.gaps)[0]),
-    _share("median_gap_to_optimum", "median", lambda row: row.describe(row.gaps)[1]),
-    _share("max_gap_to_optimum", "max", lambda row: row.describe(row.gaps)[2]),
-    OVER,
-    _share("mean_gap_to_bound", "to bound", lambda row: row.describe(row.gaps_to_bound)[0]),
-)
+
+
+def _gaps(
+    kind: str, heading: str, gaps: Callable[[Row], Sequence[float]], to_bound: Callable[[Row], Sequence[float]]
+) -> tuple[Column, ...]:
+    return (
+        _share(f"mean_{kind}_to_optimum", f"{heading}mean", lambda row: row.describe(gaps(row))[0]),
+        _share(f"median_{kind}_to_optimum", "median", lambda row: row.describe(gaps(row))[1]),
+        _share(f"max_{kind}_to_optimum", "max", lambda row: row.describe(gaps(row))[2]),
+        OVER,
+        _share(f"mean_{kind}_to_bound", "to bound", lambda row: row.describe(to_bound(row))[0]),
+    )
+
+
+OF_THE_OBJECTIVE = _gaps("gap", "gap to optimum: ", lambda row: row.gaps, lambda row: row.gaps_to_bound)
 OF_THE_MEASURE = (
-    _share("mean_measure_gap_to_optimum", "mean", lambda row: row.describe(row.measure_gaps)[0]),
-    _share("median_measure_gap_to_optimum", "median", lambda row: row.describe(row.measure_gaps)[1]),
-    _share("max_measure_gap_to_optimum", "max", lambda row: row.describe(row.measure_gaps)[2]),
-    OVER,
-    _share("mean_measure_gap_to_bound", "to bound", lambda row: row.describe(row.measure_gaps_to_bound)[0]),
+    *_gaps("measure_gap", "", lambda row: row.measure_gaps, lambda row: row.measure_gaps_to_bound),
     _number("mean_part", "", lambda row: row.describe(row.parts)[0]),
     _number("mean_optimal_part", "optimum's", lambda row: row.describe(row.best_parts)[0]),
 )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -14,8 +14,7 @@ from models.eva.patterns import WHOLE
 MOST_SURPLUS = -(2**62)  # A surplus is cut off here: a larger one would leave 64-bit integers.
 
 
-@dataclass(frozen=True)
-class Column:
+class Column(NamedTuple):
     """A column: an instance type and the pattern of an instance of the type, as sorted (class, copies)."""
 
     type: int

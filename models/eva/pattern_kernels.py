@@ -1,31 +1,36 @@
-"""Compiled loops (numba) over the maximal patterns of a type, and over the ways to split a pattern in two."""
+"""Compiled loops (numba): the maximal patterns of a type, their worth, and the ways to split a pattern in two."""
 
 from __future__ import annotations
 
 import numba
 import numpy as np
 
-from instances.eva.arrays import IntArray
+from instances.eva.arrays import FloatArray, IntArray
+
+BLOCK = 1024
 
 
 @numba.njit(cache=True)
 def maximal_patterns(
-    capacity: IntArray, demand: IntArray, most: IntArray, limit: int, steps: int
+    capacity: IntArray, demand: IntArray, most: IntArray, order: IntArray, limit: int, steps: int, kept_as: IntArray
 ) -> tuple[bool, IntArray]:  # pragma: no cover - compiled
-    """All maximal patterns (P, N) by depth-first search, and whether the search ended within its limits.
+    """All maximal patterns (N, P) by depth-first search, and whether the search ended within its limits.
 
     - `capacity` (R,), `demand` (N, R): of the type; `most` (N,): most tasks of a class, 0 where none fits.
+    - `order` (N,): the classes in the order in which the search takes them.
     - `limit`: most patterns.
     - `steps`: most steps of the search.
+    - `kept_as` (N, 0): an array of the kind of number by which patterns are kept.
 
     A branch that leaves a class out is cut where all that may still follow would leave room for the class.
     """
     classes, resources = demand.shape
+    demand, most = demand[order], most[order]
     rest = np.zeros((classes + 1, resources), dtype=np.int64)  # demand of all tasks of the classes from here on
     for c in range(classes - 1, -1, -1):
         for r in range(resources):
             rest[c, r] = rest[c + 1, r] + most[c] * demand[c, r]
-    found = np.zeros((min(limit, 256), classes), dtype=np.int64)
+    found = np.zeros((classes, min(limit, 256)), dtype=kept_as.dtype)
     number = 0
     left = np.zeros((classes + 1, resources), dtype=np.int64)
     left[0] = capacity
@@ -35,7 +40,7 @@ def maximal_patterns(
         if down:
             steps -= 1
             if steps < 0:
-                return False, found[:number]
+                return False, kept_as
             if at < classes:
                 room = most[at]
                 for r in range(resources):
@@ -59,12 +64,13 @@ def maximal_patterns(
                         break
             if full:
                 if number == limit:
-                    return False, found[:number]
-                if number == len(found):
-                    larger = np.zeros((min(limit, 2 * number), classes), dtype=np.int64)
-                    larger[:number] = found
+                    return False, kept_as
+                if number == found.shape[1]:
+                    larger = np.zeros((classes, min(limit, 2 * number)), dtype=kept_as.dtype)
+                    larger[:, :number] = found
                     found = larger
-                found[number] = pattern
+                for c in range(classes):
+                    found[order[c], number] = pattern[c]
                 number += 1
             at -= 1
             down = False
@@ -85,7 +91,27 @@ def maximal_patterns(
         else:
             pattern[at] = 0
             at -= 1
-    return True, found[:number]
+    return True, found[:, :number]
+
+
+@numba.njit(cache=True)
+def worth_of(
+    held: IntArray, value: FloatArray, begin: int, end: int, worth: FloatArray
+) -> None:  # pragma: no cover - compiled
+    """Put the worth of the patterns `held` (N, P) from `begin` to `end` into `worth` (P,), at values (N,) of a task.
+
+    Whole numbers below 2^52 stay whole in floating point. Patterns go block by block, so that sums stay in the cache.
+    """
+    for first in range(begin, end, BLOCK):
+        last = min(end, first + BLOCK)
+        block = worth[first:last]
+        block[:] = 0.0
+        for c in range(len(value)):
+            each = value[c]
+            if each != 0.0:
+                tasks = held[c, first:last]
+                for p in range(len(block)):
+                    block[p] += each * tasks[p]
 
 
 @numba.njit(cache=True)

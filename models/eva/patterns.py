@@ -97,13 +97,14 @@ def _covering_patterns(
     capacities = np.frombuffer(capacity, dtype=np.int64).reshape(len(price), -1)
     bounds = np.frombuffer(most, dtype=np.int64)
     demands = np.frombuffer(demand, dtype=np.int64).reshape(len(price), len(bounds), -1)
-    full: list[IntArray] = []
-    for k in range(len(price)):
+    listed: dict[int, IntArray] = {}
+    for k in np.argsort(-(capacities / np.maximum(capacities.max(axis=0), 1)).sum(axis=1), kind="stable").tolist():
         fitting = np.where((demands[k] <= capacities[k]).all(axis=1), bounds, 0)
         found = feasible_patterns(capacities[k], demands[k], fitting, limit)
-        if found is None:
+        if found is None:  # the largest types come first, which have most patterns
             return None
-        full.append(maximal(found, capacities[k], demands[k], fitting))
+        listed[k] = maximal(found, capacities[k], demands[k], fitting)
+    full = [listed[k] for k in range(len(price))]
     outdone = _outdone(capacities, demands)
     kept = [_irreplaceable(k, full, capacities, demands, price, outdone) for k in range(len(price))]
     return Patterns(np.repeat(np.arange(len(price)), [len(p) for p in kept]), np.concatenate(kept))

@@ -17,6 +17,7 @@ from instances.result import Termination
 from instances.sia import SiaOracle
 from instances.sia.arrays import OracleArrays, narrowed, oracle_arrays, solution_of
 from models.sia.bounds import initial_solution, trivial_bound
+from models.sia.branching import branch
 from models.sia.neighbourhood_search import construct
 from models.sia.parameters import DEFAULTS, ExactParameters
 from models.sia.proof import Proof
@@ -81,7 +82,10 @@ def exact(
 def _prove(proof: Proof) -> Termination:
     """Turns of cuts and search, then rounds of integer programs, until the gap is closed or a limit is reached."""
     turns = CuttingTurns(proof)
-    return turns.run() or ComponentRounds(proof, turns.relaxation).run()
+    limit = turns.run()
+    if limit is not None or proof.closed or not turns.relaxation.exclude(proof.delay):
+        return limit or ComponentRounds(proof, turns.relaxation).run()
+    return branch(proof, turns.relaxation) or ComponentRounds(proof, turns.relaxation).run()
 
 
 def _reservations(arrays: OracleArrays) -> IntArray | None:

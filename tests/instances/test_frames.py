@@ -100,6 +100,12 @@ def test_whoever_makes_a_record_is_told_in_one_line_what_is_wrong():
 
 SOLUTIONS = [
     ({"instances": [{"type": "a", "count": 2, "tasks": {"t": 1, "u": 3}}]}, [[0, "a", 2, "t", 1], [0, "a", 2, "u", 3]]),
+    (
+        {"existing": {"a": {"t": 2}}, "instances": [{"type": "b", "tasks": {"u": 1}}]},
+        [["a", "existing", 1, "t", 2], [0, "b", 1, "u", 1]],
+    ),
+    ({"base": {"j": {"s": 2}}, "flexible": {"j": {"r": 1}}}, [["j", "base", "s", 2], ["j", "flexible", "r", 1]]),
+    ({"flexible": {"j": {"r": 1}}}, [["j", "flexible", "r", 1]]),
     ({"starts": {"j": 3}}, [["j", 3]]),
     ({"widths": {"c": [1, 2.5]}}, [["c", 0, 1.0], ["c", 1, 2.5]]),
     ({"paths": {"c": [{"probability": 0.5, "widths": [2]}]}}, [["c", 0, 0.5, 0, 2]]),

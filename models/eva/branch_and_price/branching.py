@@ -41,14 +41,10 @@ class Candidate:
 class Columns:
     """The columns of a linear solution that are in use: `x` (m,), `kind` (m,), `on_it` (m, N)."""
 
-    def __init__(self, arrays: PackingArrays, program: NodeProgram, x: FloatArray) -> None:
+    def __init__(self, program: NodeProgram, x: FloatArray) -> None:
         self.used: IntArray = np.flatnonzero(x > 1e-9)
         self.x = x[self.used]
-        self.kind = np.array([program.columns[i].type for i in self.used], dtype=np.int64)
-        self.on_it = np.zeros((len(self.used), arrays.classes))
-        for row, i in enumerate(self.used):
-            for c, q in program.columns[i].pattern:
-                self.on_it[row, c] = q
+        self.kind, self.on_it = program.kind[self.used], program.on_it[self.used]
 
     @property
     def whole(self) -> bool:
@@ -156,7 +152,7 @@ class PseudoCosts:
         if not seen:
             kind = candidate.aggregate[0]
             seen = [g for (other, _), both in self.gains.items() if other == kind for g in both[side]] or [1.0]
-        return float(np.mean(seen)) * candidate.parts[side]
+        return sum(seen) / len(seen) * candidate.parts[side]
 
 
 @dataclass(frozen=True)

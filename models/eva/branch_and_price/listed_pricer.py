@@ -1,4 +1,4 @@
-"""Pricing over listed maximal patterns: one product of a matrix and a vector for each family."""
+"""Pricing over listed maximal patterns: the worth of each at the prices of a family."""
 
 from __future__ import annotations
 
@@ -21,10 +21,9 @@ WORTH_LIMIT = 2.0**52  # Whole numbers below it are exact in floating point, and
 
 
 class ListedPricer:
-    """Pricing over a list of patterns: `kind` (P,), types in falling order of family, and `on_it` (P, N).
+    """Pricing over a list of patterns: `kind` (P,), types family by family, and the tasks `held` (N, P) by each.
 
-    The list is of maximal patterns, which do not suffice where pairs are kept apart or subsets are charged. Tasks on
-    patterns are kept as floating-point numbers: products and sums of whole numbers below 2^52 are exact.
+    The list is of maximal patterns, which do not suffice where pairs are kept apart or subsets are charged.
     """
 
     pairs = False
@@ -33,16 +32,17 @@ class ListedPricer:
     dominated = True
 
     def __init__(
-        self, arrays: PackingArrays, kind: IntArray, on_it: FloatArray, parameters: BranchAndPriceParameters
+        self, arrays: PackingArrays, kind: IntArray, held: IntArray, parameters: BranchAndPriceParameters
     ) -> None:
         self.arrays, self.parameters = arrays, parameters
-        self._order = np.lexsort((np.arange(len(arrays.price)), arrays.price))
+        order = np.lexsort((np.arange(len(arrays.price)), arrays.price))
+        limited = np.array([most is not None for most in arrays.most], dtype=bool)
+        self._order, self._limited = order, limited[order]
         self._lazily = False
         self._name = np.arange(len(kind))
         self._given: dict[Column, int] = {}  # the names of the patterns that were given as columns
         self._state = np.zeros(len(kind), dtype=np.int8)
-        order = np.lexsort((np.arange(len(kind)), kind, arrays.family[kind]))
-        self.kind, self.on_it = kind[order], on_it[order]
+        self.kind, self.held = kind, held
         self._blocks()
 
     def _blocks(self) -> None:
@@ -61,6 +61,11 @@ class ListedPricer:
         """P, the number of patterns."""
         return len(self.kind)
 
+    @property
+    def on_it(self) -> IntArray:
+        """The tasks of each class on each pattern (P, N)."""
+        return self.held.T
+
     def scale(self, value: FloatArray, target: FloatArray) -> int:
         """The finest unit, a power of two: duals `value` (F, N) and `target` (K,) times it can be priced."""
         worth = np.abs(value) @ self.arrays.count  # of all tasks, more than that of any pattern
@@ -75,7 +80,7 @@ class ListedPricer:
         for holding, bonus in prices.bonuses:
             met = self.kind == holding.type
             for c, least in holding.least:
-                met &= self.on_it[:, c] >= least
+                met &= self.held[c] >= least
             worth[met] += bonus
         return worth
 
@@ -86,17 +91,18 @@ class ListedPricer:
         columns: list[Column] = []
         if len(worth):
             best = np.maximum.reduceat(worth, self._begin)
-            for k, most, begin, end in zip(self._types, best, self._begin, self._end, strict=True):
+            blocks = zip(self._types.tolist(), best.tolist(), self._begin.tolist(), self._end.tolist(), strict=True)
+            for k, most, begin, end in blocks:
                 if most > prices.target[k]:
-                    places = self._best(worth, int(begin), int(end), prices.target[k], columns_each)
-                    most = worth[places[0]] if len(places) else min(float(most), prices.target[k])
+                    places = self._best(worth, begin, end, prices.target[k], columns_each)
+                    most = float(worth[places[0]]) if len(places) else min(most, prices.target[k])
                     columns += self.columns(places)
                 bound[k] = int(max(0.0, most))
         return Priced(tuple(bound), columns)
 
     def _best(self, worth: FloatArray, begin: int, end: int, target: int, limit: int) -> IntArray:
         """The places, from `begin` to `end`, of patterns worth more than the target, the best first."""
-        above = begin + np.flatnonzero(worth[begin:end] > target)
+        above = begin + (worth[begin:end] > target).nonzero()[0]
         if not self._lazily:
             if len(above) > limit:
                 above = above[np.argpartition(-worth[above], limit)[:limit]]
@@ -118,18 +124,18 @@ class ListedPricer:
     def columns(self, places: IntArray | Sequence[int]) -> list[Column]:
         """The columns at some places of the list."""
         found = []
-        for p in np.asarray(places):
-            row = self.on_it[p]
-            classes = np.flatnonzero(row)
-            pattern = tuple(zip(classes.tolist(), row[classes].astype(int).tolist(), strict=True))
-            found.append(Column(int(self.kind[p]), pattern))
-            self._given[found[-1]] = int(self._name[p])
+        places = np.asarray(places, dtype=np.int64)
+        kinds, names, rows = self.kind[places].tolist(), self._name[places].tolist(), self.held[:, places].T.tolist()
+        for kind, name, row in zip(kinds, names, rows, strict=True):
+            found.append(Column(kind, tuple((c, q) for c, q in enumerate(row) if q)))
+            self._given[found[-1]] = name
         return found
 
     def keep(self, kept: NDArray[np.bool_]) -> None:
         """Leave out the patterns that are not `kept` (P,)."""
-        self.kind, self.on_it = self.kind[kept], self.on_it[kept]
-        self._state, self._name = self._state[kept], self._name[kept]
+        places = np.flatnonzero(kept)
+        self.kind, self.held = self.kind[places], np.take(self.held, places, axis=1)
+        self._state, self._name = self._state[places], self._name[places]
         self._blocks()
 
     def leave_out_replaceable(self) -> None:
@@ -161,17 +167,13 @@ class ListedPricer:
 
         new = places[self._state[places] == UNKNOWN]
         if len(new):
-            own = self.kind[new[0]]  # no pattern moves to another type that has a limit
-            free = [k for k in self._order.tolist() if k == own or self.arrays.most[k] is None]
-            order = np.array(free, dtype=np.int64)
-            i = int(np.flatnonzero(order == own)[0])
-            price = self.arrays.price[order]
+            family, capacity, price, i = self._stand_ins(int(self.kind[new[0]]))
             replaced = replaceable(
-                self.on_it[new].astype(np.int64),
+                np.ascontiguousarray(self.held[:, new].T, dtype=np.int64),
                 i,
-                self.arrays.family[order],
+                family,
                 self.arrays.demand,
-                self.arrays.capacity[order],
+                capacity,
                 price,
                 int((price < price[i]).sum()),
                 self.parameters.splits,
@@ -179,10 +181,21 @@ class ListedPricer:
             self._state[new] = np.where(replaced, REPLACEABLE, IRREPLACEABLE)
         return self._state[places] == IRREPLACEABLE
 
+    def _stand_ins(self, own: int) -> tuple[IntArray, IntArray, IntArray, int]:
+        """Families, capacities and prices of type `own` and of those without a limit, by price, and its place there.
+
+        No pattern moves to another type that has a limit.
+        """
+        order = self._order[~self._limited | (self._order == own)]
+        arrays = self.arrays
+        return arrays.family[order], arrays.capacity[order], arrays.price[order], int((order == own).argmax())
+
     def _worth(self, value: FloatArray) -> FloatArray:
+        from models.eva.pattern_kernels import worth_of  # compiled at first use, which takes seconds
+
         worth = np.empty(len(self.kind))
         for f, begin, end in self._family:
-            worth[begin:end] = self.on_it[begin:end] @ value[f]
+            worth_of(self.held, value[f], begin, end, worth)
         return worth
 
 
@@ -194,20 +207,22 @@ def list_patterns(arrays: PackingArrays, parameters: BranchAndPriceParameters) -
         return None
     if arrays.price_alone > DEAREST:
         return None
-    kinds: list[IntArray] = []
-    rows: list[FloatArray] = []
+    kinds: list[int] = []
+    held: list[IntArray] = []
+    small = int(arrays.count.max()) <= np.iinfo(np.int16).max
+    kept_as = np.zeros((arrays.classes, 0), dtype=np.int16 if small else np.int64)
     left = parameters.listed_patterns
-    for k in np.flatnonzero(arrays.fits.any(axis=1)).tolist():
+    fitting = np.flatnonzero(arrays.fits.any(axis=1))
+    for k in fitting[np.lexsort((fitting, arrays.family[fitting]))].tolist():
         demand, room = arrays.demand_of_type[k], arrays.capacity[k]
         share = (demand / np.maximum(room, 1)).max(axis=1)
         order = np.lexsort((np.arange(len(share)), -share))
-        most = np.where(arrays.fits[k], arrays.count, 0)[order]
-        done, found = maximal_patterns(room, np.ascontiguousarray(demand[order]), most, left, parameters.listing_steps)
+        most = np.where(arrays.fits[k], arrays.count, 0)
+        done, found = maximal_patterns(room, demand, most, order, left, parameters.listing_steps, kept_as)
         if not done:
             return None
-        left -= len(found)
-        row = np.empty(found.shape)
-        row[:, order] = found
-        kinds.append(np.full(len(found), k, dtype=np.int64))
-        rows.append(row)
-    return ListedPricer(arrays, np.concatenate(kinds), np.concatenate(rows), parameters)
+        left -= found.shape[1]
+        kinds.append(k)
+        held.append(found)
+    kind = np.repeat(np.array(kinds, dtype=np.int64), [found.shape[1] for found in held])
+    return ListedPricer(arrays, kind, np.concatenate(held, axis=1), parameters)

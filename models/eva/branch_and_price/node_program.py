@@ -53,7 +53,7 @@ class NodeProgram:
         self.known: dict[Column, int] = {}  # their places in `columns`
         self.rows: dict[Aggregate, int] = {}
         self._units: dict[tuple[int, ...], int] = {}
-        self._kind, self._on_it = np.zeros(0, dtype=np.int64), np.zeros((0, arrays.classes))
+        self.kind, self.on_it = np.zeros(0, dtype=np.int64), np.zeros((0, arrays.classes))  # of `columns`
         self._forbidden: set[int] = set()  # for good
         self._broken: set[int] = set()  # by the decisions that are set
         self._dear, self._raised = DEAR * max(1, ceiling), False
@@ -61,7 +61,9 @@ class NodeProgram:
         self._places: list[int] = []  # the places of `columns`
         self._bounds: dict[Aggregate, tuple[float, float]] = {}
         self._fixed: dict[int, int] = {}
-        self._highs = solver(Options(threads=options.threads), {"presolve": "off", "parallel": "off"})
+        # Primal simplex where the last basis is still primal feasible, as it is when columns were added.
+        extra = {"presolve": "off", "parallel": "off", "simplex_strategy": 0, "simplex_scale_strategy": 0}
+        self._highs = solver(Options(threads=options.threads), extra)
         n = arrays.classes
         self._highs.passModel(
             LinearModel(np.full(n, self._dear), np.eye(n), row_lower=arrays.count, row_upper=inf).lp()
@@ -101,7 +103,7 @@ class NodeProgram:
             places[index].astype(np.int32),
             matrix[filled, index],
         )
-        self._kind, self._on_it = np.append(self._kind, kind), np.vstack([self._on_it, on_it])
+        self.kind, self.on_it = np.append(self.kind, kind), np.vstack([self.on_it, on_it])
         self._places += range(first, first + n)
         self.known.update((c, len(self.columns) + i) for i, c in enumerate(fresh))
         self.columns += fresh
@@ -115,7 +117,9 @@ class NodeProgram:
         if what == "spend":
             return np.where(spent_on(self.arrays, of), self.arrays.price / self.per_unit(aggregate), 0.0)[kind]
         if what == "placed":
-            return np.where(np.isin(self.arrays.family[kind], of[1:]), on_it[:, of[0]], 0.0)
+            on = np.zeros(len(self.arrays.demand), dtype=bool)
+            on[list(of[1:])] = True
+            return np.where(on[self.arrays.family[kind]], on_it[:, of[0]], 0.0)
         return np.asarray((kind == of[0]) & (on_it[:, list(of[1::2])] >= of[2::2]).all(axis=1), dtype=float)
 
     def forbid(self, stays: Callable[[Column], bool]) -> None:
@@ -155,11 +159,13 @@ class NodeProgram:
 
     def _keep_pairs(self, decisions: Sequence[Decision]) -> None:
         """Let no column be used that holds one of a pair kept together, or both of a pair kept apart."""
+        pairs = [d for d in decisions if d.kind in ("together", "apart")]
+        if not pairs and not self._broken:
+            return
         broken = np.zeros(len(self.columns), dtype=bool)
-        for d in decisions:
-            if d.kind in ("together", "apart"):
-                one, other = (self._on_it[:, c] > 0 for c in d.of)
-                broken |= one != other if d.kind == "together" else one & other
+        for d in pairs:
+            one, other = (self.on_it[:, c] > 0 for c in d.of)
+            broken |= one != other if d.kind == "together" else one & other
         wanted = set(np.flatnonzero(broken).tolist())
         for i in wanted ^ self._broken:
             closed = i in wanted or i in self._forbidden
@@ -169,7 +175,7 @@ class NodeProgram:
     def row(self, aggregate: Aggregate) -> int:
         """The row of an aggregate, made when it is first asked for."""
         if aggregate not in self.rows:
-            entries = self.entries(aggregate, self._kind, self._on_it)
+            entries = self.entries(aggregate, self.kind, self.on_it)
             filled = np.flatnonzero(entries)
             self.rows[aggregate] = row = self._highs.getNumRow()
             places = np.array(self._places, dtype=np.int32)[filled]

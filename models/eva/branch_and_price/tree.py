@@ -141,7 +141,7 @@ class Tree:
             node = replace(node, bound=bound, duals=proven.duals)
         if self._close(node):
             return
-        columns = Columns(self.arrays, self.program, relaxed.x)
+        columns = Columns(self.program, relaxed.x)
         if relaxed.short <= TOO_DEAR:
             whole = {self.program.columns[i]: round(float(x)) for i, x in zip(columns.used, columns.x, strict=True)}
             if columns.whole and self._covers(whole) and self.offer(whole):

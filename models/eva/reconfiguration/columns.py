@@ -9,6 +9,7 @@ import numpy as np
 
 from instances.arrays import FloatArray, IntArray
 from instances.eva.reconfiguration_arrays import NEW, Placed, ReconfigurationArrays, spread_rows
+from models.eva.saving.kernels import values
 from models.highs import LinearModel
 
 
@@ -70,33 +71,39 @@ class Master:
         self.arrays = arrays
         self.rows = spread_rows(arrays.groups)
         self.job_of_row = np.array([job for _, _, job in self.rows], dtype=np.int64)
+        self.loss: FloatArray = arrays.scale * arrays.packing.job_price.astype(float)
+        self.fixed: FloatArray = arrays.scale * arrays.packing.reservation_price - self.loss
+        self.pair: FloatArray = np.ascontiguousarray(arrays.packing.pair)
         self.kinds = [int(k) for k in np.argsort(arrays.new, kind="stable") if arrays.packing.fits[k].any()]
 
     def kind_of(self, columns: Columns) -> IntArray:
         """The type (P,) of each column: of a new instance the cheapest that holds the tasks."""
         a = self.arrays.packing
-        kind = np.full(len(columns.group), -1)
-        new = columns.group == NEW
-        for k in reversed(self.kinds):
-            holds = (columns.on_it @ a.demand_of_type[k] <= a.capacity[k]).all(axis=1)
-            holds &= ~(columns.on_it[:, ~a.fits[k]] > 0).any(axis=1)
-            kind[holds & new] = k
-        for g, group in enumerate(self.arrays.groups):
-            kind[columns.group == g] = group.kind
+        kind = np.append([group.kind for group in self.arrays.groups], -1)[columns.group].astype(np.int64)
+        new = np.flatnonzero(columns.group == NEW)
+        for k in self.kinds:
+            if not len(new):
+                break
+            on_it = columns.on_it[new]
+            holds = (on_it @ a.demand_of_type[k] <= a.capacity[k]).all(axis=1) & ~on_it[:, ~a.fits[k]].any(axis=1)
+            kind[new[holds]] = k
+            new = new[~holds]
         return kind
 
     def net(self, columns: Columns) -> FloatArray:
         """The nets (P,) of columns."""
-        a = self.arrays
-        net = np.zeros(len(columns.group))
-        new = np.flatnonzero(columns.group == NEW)
-        if len(new):
-            chosen = columns.chosen(new)
-            net[new] = a.net_new(self.kind_of(chosen), chosen.on_it)
-        for g in np.unique(columns.group[columns.group != NEW]).tolist():
+        return self.kinds_and_nets(columns)[1]
+
+    def kinds_and_nets(self, columns: Columns) -> tuple[IntArray, FloatArray]:
+        """The types (P,) of columns, and their nets (P,): what is not paid for moves is included."""
+        a, kind = self.arrays, self.kind_of(columns)
+        new = columns.group == NEW
+        price = np.where(new, a.new[kind], a.scale * a.packing.price[kind])
+        net = values(columns.on_it, self.fixed, self.loss, self.pair) - price
+        for g in np.unique(columns.group[~new]).tolist():
             own = np.flatnonzero(columns.group == g)
-            net[own] = a.net_kept(g, columns.on_it[own])
-        return net
+            net[own] += a.groups[g].staying(columns.on_it[own])
+        return kind, np.asarray(net)
 
     def entries(self, columns: Columns) -> FloatArray:
         """The entries (rows, P) of columns."""

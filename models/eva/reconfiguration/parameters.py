@@ -17,11 +17,11 @@ class RoundParameters:
     - `listing_nodes`: most that it grows to, and that a search for a list looks at.
     - `rounds`: most rounds of pricing.
     - `listed`: most patterns in a list.
-    - `first_list`: columns of the first integer programs, those of most reduced net, which only have to find a good
-      solution.
-    - `growth`: factor by which the next list is longer.
+    - `first_delta`: the first reduced net that columns are listed to, as a share of the bound.
     - `lists`: lists that are tried before the search ends without a proof; `None` for as many as it takes.
-    - `probe_nodes`: most nodes of an integer program over a list that cannot prove the optimum.
+    - `count_nodes`: most linear programs of the branch and bound over the numbers of instances.
+    - `probed`: columns above which an integer program is first solved over `first_list` of them, those of most reduced
+      net, within `probe_nodes` nodes, only to find a good solution.
     """
 
     most_tasks: int = 256
@@ -32,9 +32,11 @@ class RoundParameters:
     listing_nodes: int = 1_000_000
     rounds: int = 2_000
     listed: int = 20_000
-    first_list: int = 200
-    growth: int = 8
+    first_delta: float = 0.02
     lists: int | None = None
+    count_nodes: int = 10_000
+    probed: int = 250
+    first_list: int = 200
     probe_nodes: int = 300
 
 
