@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import math
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from fractions import Fraction
 
 import numpy as np
 
 from instances.arrays import FloatArray, IntArray
 from instances.eva.reconfiguration_arrays import NEW, Placed, ReconfigurationArrays, spread_rows
+from models.eva.counts import Listed
 from models.eva.saving.kernels import values
 from models.highs import LinearModel
 
@@ -146,6 +149,55 @@ class Master:
             np.maximum(row_dual[classes : classes + groups], 0.0),
             np.maximum(-row_dual[classes + groups :], 0.0),
         )
+
+    def listed(self, columns: Columns, noise: Callable[[Duals], float]) -> Listed:
+        """The program over a list of columns; `noise(duals)` is more than all rounding in a reduced net."""
+        arrays = self.arrays
+        kind, net = self.kinds_and_nets(columns)
+        kept = self.kept(columns)
+        own = np.where(columns.group == NEW, len(arrays.groups), columns.group)
+
+        def reduced(row_dual: FloatArray) -> FloatArray:
+            duals = self.duals(row_dual)
+            paid = columns.on_it @ duals.task + np.append(duals.group, 0.0)[own]
+            return np.asarray(net - paid + duals.spread @ kept)
+
+        def worth(copies: IntArray) -> float:
+            used = np.flatnonzero(copies)
+            return float(net[used] @ copies[used]) - self.moves(columns.chosen(used), copies[used])
+
+        terms = arrays.scale * float(arrays.packing.price_alone) + arrays.moving_all + float(arrays.spread.sum())
+        return Listed(
+            model=self.model(columns, net, integer=False),
+            kind=kind,
+            net=net,
+            offset=arrays.moving_all,
+            dear=2.0 * (terms + 1.0),
+            noise=lambda row_dual: noise(self.duals(row_dual)),
+            reduced=reduced,
+            bound=lambda row_dual, most: self.bound(self.duals(row_dual), most),
+            worth=worth,
+        )
+
+    def bound(self, duals: Duals, reduced: float) -> float:
+        """The bound of duals on the worth of a round, where no column has a reduced net above `reduced`.
+
+        Each instance holds a task, so that there are no more columns than tasks. Duals of groups and of rows of spread
+        jobs are at least 0, those of tasks any numbers.
+        """
+        arrays = self.arrays
+
+        def total(one: FloatArray, many: list[int]) -> Fraction:
+            return sum((Fraction(float(d)) * n for d, n in zip(one, many, strict=True)), Fraction(0))
+
+        bound = total(duals.task, arrays.packing.count.tolist())
+        bound += total(duals.group, [len(group.ids) for group in arrays.groups])
+        rows = [Fraction(float(d)) for d in duals.spread]
+        for job, migration in enumerate(arrays.spread.tolist()):
+            given = sum((d for d, of in zip(rows, self.job_of_row, strict=True) if of == job), Fraction(0))
+            bound += max(Fraction(0), given - Fraction(migration))
+        bound -= sum(rows, Fraction(0))
+        return math.nextafter(float(bound + arrays.tasks * Fraction(max(0.0, reduced))), math.inf)
 
     def moves(self, columns: Columns, x: IntArray) -> float:
         """What the moves of spread jobs cost in a solution `x` (P,) over columns."""

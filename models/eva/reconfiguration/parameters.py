@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+
+from models.eva.counts import CountParameters
 
 
 @dataclass(frozen=True)
@@ -19,9 +21,7 @@ class RoundParameters:
     - `listed`: most patterns in a list.
     - `first_delta`: the first reduced net that columns are listed to, as a share of the bound.
     - `lists`: lists that are tried before the search ends without a proof; `None` for as many as it takes.
-    - `count_nodes`: most linear programs of the branch and bound over the numbers of instances.
-    - `probed`: columns above which an integer program is first solved over `first_list` of them, those of most reduced
-      net, within `probe_nodes` nodes, only to find a good solution.
+    - `counts`: those of the search over a list.
     """
 
     most_tasks: int = 256
@@ -34,10 +34,7 @@ class RoundParameters:
     listed: int = 20_000
     first_delta: float = 0.02
     lists: int | None = None
-    count_nodes: int = 10_000
-    probed: int = 250
-    first_list: int = 200
-    probe_nodes: int = 300
+    counts: CountParameters = field(default_factory=CountParameters)
 
 
 DEFAULTS = RoundParameters()

@@ -16,8 +16,8 @@ from instances import Options, Stopwatch
 from instances.arrays import IntArray
 from instances.eva.reconfiguration_arrays import NEW, Placed, ReconfigurationArrays
 from instances.result import Termination
+from models.eva.counts import Best, CountTree
 from models.eva.reconfiguration.columns import Columns, Master
-from models.eva.reconfiguration.counts import Best, CountTree
 from models.eva.reconfiguration.generation import Generated, generate
 from models.eva.reconfiguration.parameters import DEFAULTS, RoundParameters
 from models.eva.reconfiguration.pricing import Pricer
@@ -165,7 +165,7 @@ class RoundSearch:
             if listed is None:
                 return
             lists += 1
-            found = self._over(listed, made, pricer)
+            found = self._over(listed, pricer)
             self._lower(max(found.bound + self._noise() - self.arrays.moving_all, whole - delta))
             needed = whole - self.value + self._noise()
             if delta >= needed or not found.finished:
@@ -177,14 +177,13 @@ class RoundSearch:
                 return
             delta = needed
 
-    def _over(self, listed: Columns, made: Generated, pricer: Pricer) -> Best:
+    def _over(self, listed: Columns, pricer: Pricer) -> Best:
         """The best solution over a list and the columns of the incumbent."""
         columns = Columns.joined([self.alone, self.stay, self.columns, listed])
         self.listed = len(columns.group)
+        program = self.master.listed(columns, pricer.noise)
         value = self.value + self.arrays.moving_all
-        noise = pricer.noise(made.duals)
-        tree = CountTree(self.master, columns, value, noise, self.options, self.clock, self.parameters)
-        found = tree.search()
+        found = CountTree(program, value, self.options, self.clock, self.parameters.counts).search()
         if found.x is not None:
             self.offer(columns, found.x)
         return found
