@@ -15,7 +15,8 @@ from instances.eva import EvaPacking, packing_arrays, prove_packing, table_7
 from instances.options import ignore
 from models.eva import exact, literal
 from models.eva.certificate import certificate
-from models.eva.limits import saving_patterns, solve_unlisted
+from models.eva.covering_master import solve_covering
+from models.eva.limits import every_maximal_pattern, saving_patterns, solve_unlisted
 from models.eva.parameters import DEFAULTS
 from models.eva.true_speed import most_true_saving
 from tests.eva_cases import kind, packing, task
@@ -62,6 +63,30 @@ def test_a_tree_that_prices_its_patterns_finds_what_enumeration_finds():
             assert answer.solution is not None
             assert answer.bound == pytest.approx(optimum)
             assert check(data, answer.solution).objective == pytest.approx(optimum)
+
+
+def test_the_integer_program_over_all_maximal_patterns_finds_what_enumeration_finds():
+    reached = 0
+    for seed in range(30):
+        data = random_constrained(seed, most_tasks=5)
+        optimum, arrays = best_by_enumeration(data), packing_arrays(data)
+        patterns = every_maximal_pattern(arrays, DEFAULTS)
+        if patterns is not None and arrays.limited:
+            known = full_reconfiguration(data).solution
+            for start in (None, None if known is None else arrays.groups(known)):
+                covered = solve_covering(arrays, patterns, Options(), start=start)
+                if optimum is None:
+                    assert covered.solved.termination == "infeasible"
+                else:
+                    assert (
+                        arrays.usd(arrays.cost(covered.groups)) == arrays.usd(covered.bound) == pytest.approx(optimum)
+                    )
+                    assert not check(data, arrays.solution(covered.groups)).violations
+                reached += optimum is not None
+    assert reached > 20
+    hard = constrained_table_7(12, 1)
+    short = replace(DEFAULTS, tree_nodes=1, branch_and_price=replace(DEFAULTS.branch_and_price, dives=0))
+    assert exact(hard, parameters=short).objective == pytest.approx(exact(hard).objective)
 
 
 def test_certificates_prove_the_optimum_with_limits_and_running_instances():
