@@ -1,17 +1,13 @@
 """Pictures of the site, drawn by its build: two plans side by side, a solution of each problem, a run of each world.
 
-`python docs/made.py` draws them too.
+It is `docs/conf.py` that calls `make`, with the folder of the tutorials on the path.
 """
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
-
-HERE = Path(__file__).resolve().parent
-sys.path[:0] = [str(HERE.parent), str(HERE / "tutorials")]
 
 import matplotlib as mpl
 from matplotlib.figure import Figure
@@ -38,7 +34,7 @@ from instances.sia import five_jobs, synthetic
 from models import aryl, boa, eva, sia
 from models.eva.reconfiguration import exact_reconfiguration
 
-FOLDER = HERE / "_made"  # not under version control
+FOLDER = Path(__file__).resolve().parent / "_made"  # not under version control
 """Where the pictures go."""
 Made = dict[str, Callable[[], Figure]]
 
@@ -144,13 +140,9 @@ def _speedups(workload: Instance, *policies: str) -> Figure:
 
 
 def make(folder: Path = FOLDER) -> list[str]:
-    """Draw every picture into the folder, and return their names."""
+    """Draw every picture into the folder, and return their names. Raises OutputError where one cannot be written."""
     folder.mkdir(exist_ok=True)
     pictures: Made = {"front": front} | plans() | worlds()
     for name, drawn in pictures.items():
         save_figure(drawn(), folder / f"{name}.svg")
     return list(pictures)
-
-
-if __name__ == "__main__":
-    print("\n".join(make()))
