@@ -33,7 +33,7 @@ def small(seed: int) -> SiaLocalOracle:
     raise AssertionError
 
 
-@pytest.mark.parametrize("seed", range(12))
+@pytest.mark.parametrize("seed", range(8))
 def test_exact_literal_and_enumeration_agree(seed: int):
     data = small(seed)
     best = best_local_delay(data)
@@ -42,14 +42,14 @@ def test_exact_literal_and_enumeration_agree(seed: int):
         assert (result.status, result.objective, result.bound) == ("optimal", best, best)
 
 
-@pytest.mark.parametrize("seed", range(100, 118))
-def test_exact_with_and_without_search_and_the_literal_model_agree(seed: int):
-    """Among these seeds are some whose optimum is above that without locality, so that the last model decides."""
+@pytest.mark.parametrize("seed", [107, 116, 117, 118, 141, 154, 183, 215])
+def test_where_locality_costs_time_exact_with_and_without_search_and_the_literal_model_agree(seed: int):
+    """The bound without locality is not the optimum, so that the last model decides."""
     data = crowded(seed, 8)
     found, plain = local_exact(data), local_exact(data, parameters=UNSEARCHED)
     assert found.status == plain.status == "optimal"
     assert found.objective == plain.objective == local_literal(data).objective
-    assert exact(data.without_locality).objective <= found.objective
+    assert exact(data.without_locality).objective < found.objective
 
 
 def test_jobs_that_cannot_move_wait_longer():
