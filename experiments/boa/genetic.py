@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from enum import StrEnum
+from typing import Annotated
 
 import typer
 
@@ -15,7 +16,14 @@ from instances import Stopwatch
 from instances.boa import BoaRenting, poisson_renting
 from instances.boa.online import View, Widths
 
-OBJECTIVES: tuple[Literal["sum", "mean"], ...] = ("sum", "mean")
+
+class Objective(StrEnum):
+    """Of Pollux."""
+
+    SUM = "sum"
+    MEAN = "mean"
+
+
 SEEDS = (1, 2, 3)
 """Workloads without imagenet, whose jobs run for days."""
 HOUR = 3600.0
@@ -25,24 +33,25 @@ def main(
     hours: Annotated[float, typer.Option(help="Hours of Poisson arrivals.")] = 0.6,
     rate: Annotated[float, typer.Option(help="What newTrace's rates are multiplied with.")] = 1.0,
     seed: Annotated[list[int] | None, typer.Option(help="Of a workload; repeatable.", show_default="1, 2, 3")] = None,
+    objective: Annotated[list[Objective] | None, typer.Option(help="Repeatable.", show_default="both")] = None,
     efficiency: Annotated[
         float | None, typer.Option(help="What autoscaling aims at.", show_default="a cluster of the budget")
     ] = None,
     individuals: Annotated[int, typer.Option(help="Of the genetic search.", min=2)] = 50,
-    generations: Annotated[int, typer.Option(help="Of the genetic search.", min=1)] = 20,
+    generations: Annotated[int, typer.Option(help="Of the genetic search.", min=1)] = 10,
 ) -> None:
     """Print mean JCT, rented GPUs and CPU seconds under both ways to split."""
     from heuristics.boa.online_genetic import GeneticParameters, GeneticSplit  # with pymoo, `gapwise[genetic]`
 
     split = GeneticSplit(GeneticParameters(individuals, generations))
     rows = []
-    for objective in OBJECTIVES:
+    for one in objective or Objective:
         for number in seed or SEEDS:
             data = poisson_renting(hours, number, rate=rate).data
-            parameters = PolluxParameters(objective=objective, efficiency=efficiency)
+            parameters = PolluxParameters(objective=one.value, efficiency=efficiency)
             cells = [_figures(data, policy) for policy in (Pollux(data, parameters), Pollux(data, parameters, split))]
             rows.append(
-                [f"`{objective}`, seed {number}", str(len(data.jobs)), *(cell for pair in cells for cell in pair)]
+                [f"`{one.value}`, seed {number}", str(len(data.jobs)), *(cell for pair in cells for cell in pair)]
             )
             err.print(" ".join(rows[-1]))
     what = "mean JCT, h", "GPU-hours", "decisions", "CPU s"

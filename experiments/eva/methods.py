@@ -86,8 +86,8 @@ METHODS: dict[str, tuple[Entry, ...]] = {
         Entry("full-reconfiguration-first", "heuristics.eva:full_reconfiguration_first", _unfit_one_by_one),
     ),
     "eva-reconfiguration": (
-        Entry("exact", "models.eva.reconfiguration:exact_reconfiguration", starts=("stay", "eva-choice")),
-        Entry("short-list", "models.eva.reconfiguration:short_list", starts=("stay", "eva-choice")),
+        Entry("exact", "models.eva.reconfiguration:exact_reconfiguration", starts=("eva-choice",)),
+        Entry("short-list", "models.eva.reconfiguration:short_list", starts=("eva-choice",)),
         Entry("literal", "models.eva.reconfiguration:literal_reconfiguration", _unfit_round),
         Entry("stay", "heuristics.eva.round:stay"),
         Entry("full", "heuristics.eva.round:full"),

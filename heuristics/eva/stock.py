@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import cached_property
 
 import numpy as np
 
@@ -25,7 +26,11 @@ class Stock:
         self.arrays = arrays
         tasks = sum(arrays.count.tolist())  # no plan has more instances
         self.left = [tasks if most is None else most for most in arrays.most]
-        self._demand, self._capacity = arrays.demand.tolist(), arrays.capacity.tolist()
+
+    @cached_property
+    def _amounts(self) -> tuple[list[list[list[int]]], list[list[int]]]:
+        """Demands and capacities, of whole numbers of any size."""
+        return self.arrays.demand.tolist(), self.arrays.capacity.tolist()
 
     def take(self, kind: int, on_it: Mapping[int, int], copies: int) -> Group:
         """Take instances of a type."""
@@ -34,10 +39,11 @@ class Stock:
 
     def room(self, kind: int, on_it: Mapping[int, int], c: int) -> int | None:
         """How many tasks of a class fit on an instance beside the tasks `on_it`; `None` for any number."""
-        demand = self._demand[int(self.arrays.family[kind])]
+        demands, capacities = self._amounts
+        demand = demands[int(self.arrays.family[kind])]
         rooms = [
             (q - sum(k * demand[other][r] for other, k in on_it.items())) // demand[c][r]
-            for r, q in enumerate(self._capacity[kind])
+            for r, q in enumerate(capacities[kind])
             if demand[c][r]
         ]
         return min(rooms, default=None)

@@ -106,7 +106,8 @@ def _booster(features: FloatArray, arrived: FloatArray, parameters: BoostingPara
     except ImportError:
         raise InputError("learned predictions need LightGBM: pip install gapwise[learn]") from None
     positive = float(arrived.sum())
-    weight = (len(arrived) - positive) / positive if parameters.balanced and positive else 1.0
+    both = 0 < positive < len(arrived)  # LightGBM takes no weight of 0
+    weight = (len(arrived) - positive) / positive if parameters.balanced and both else 1.0
     settings = {
         "objective": "binary",
         "learning_rate": parameters.learning_rate,

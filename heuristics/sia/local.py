@@ -206,7 +206,8 @@ def refuse_unfit(data: Clustered) -> None:
     for i, pool in enumerate(data.pools):
         if pool.gpus % SERVER_GPUS:
             raise InputError(f"data.pools[{i}].gpus: must be a multiple of {SERVER_GPUS}, got {pool.gpus}")
-    for i, job in enumerate(data.jobs):
+    jobs: Sequence[AnyJob] = data.jobs
+    for i, job in enumerate(jobs):
         if job.gpus not in SIZES:
             raise InputError(f"data.jobs[{i}].gpus: must be one of 1, 2, 4, 8, got {job.gpus}")
 
@@ -221,7 +222,8 @@ def replay_local(data: Clustered, policy: LocalPolicy) -> Placed:
     quota = {pool.name: pool.gpus for pool in data.pools}
     running: dict[str, Running] = {}
     view = View(0, data.capacity, quota, dict.fromkeys(quota, 0), shared.queues, running)
-    coming = sorted(data.jobs, key=lambda job: job.submit)[::-1]
+    known: Sequence[AnyJob] = data.jobs
+    coming = sorted(known, key=lambda job: job.submit)[::-1]
     ending: list[tuple[int, int, AnyJob]] = []
     placed: Placed = {}
     wake_at: float | None = None

@@ -135,9 +135,9 @@ class PackingArrays:
     def groups(self, solution: Solution) -> list[Group]:
         """The instances of a valid `solution` by classes: `solution` turned round, the cheapest of a type first."""
         left: dict[str, list[list[int]]] = {}
+        number = sum(group["count"] for group in solution["instances"])
         for k, (place, most) in enumerate(zip(self.type_of, self.most, strict=True)):
-            free = sum(group["count"] for group in solution["instances"]) if most is None else most
-            left.setdefault(self.data.instance_types[place].name, []).append([k, free])
+            left.setdefault(self.data.instance_types[place].name, []).append([k, number if most is None else most])
         class_of = {self.data.tasks[entry].key: c for c, entries in enumerate(self.members) for entry in entries}
         found: list[Group] = []
         for group in solution["instances"]:

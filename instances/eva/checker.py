@@ -10,7 +10,7 @@ from functools import lru_cache
 from typing import Any
 
 from instances.errors import MalformedSolution
-from instances.eva.packing import EvaPacking, PackedTasks, PricedType, Task
+from instances.eva.packing import EvaPacking, PackedTasks, PricedType, Task, TaskEntry
 from instances.fields import STEPS, steps
 from instances.options import Solution
 from instances.verdict import Verdict
@@ -116,14 +116,25 @@ class Book:
         self.pairwise = {(w, o): exact(v) for w, o, v in throughput.pairwise} if throughput else {}
         self._prices: dict[str, Fraction] = {}
         self._cheapest_first = sorted(self.kinds.values(), key=lambda kind: kind.usd_per_hour)
+        self._capacity = {
+            name: [_steps(kind.capacity[resource]) for resource in data.resources] for name, kind in self.kinds.items()
+        }
+        self._needs: dict[tuple[str, str], list[int]] = {}
+        self._of_job: dict[str, list[TaskEntry]] = {}
+        for task in data.tasks:
+            if task.job is not None:
+                self._of_job.setdefault(task.job, []).append(task)
 
     def overfull(self, kind: PricedType, on_it: Mapping[str, int]) -> list[str]:
         """Violations: the resources of which the tasks `on_it` need more than an instance of a type has."""
+        used = [0] * len(self.data.resources)
+        for key, k in on_it.items():
+            for r, need in enumerate(self._need(key, kind.family)):
+                used[r] += k * need
         found = []
-        for resource in self.data.resources:
-            used = sum(k * _steps(self.tasks[key].demand_on(kind.family)[resource]) for key, k in on_it.items())
-            if used > _steps(kind.capacity[resource]):
-                holds = float(Fraction(used, STEPS))
+        for resource, amount, room in zip(self.data.resources, used, self._capacity[kind.name], strict=True):
+            if amount > room:
+                holds = float(Fraction(amount, STEPS))
                 found.append(f"a {kind.name} holds {holds:g} {resource} of {kind.capacity[resource]:g}")
         return found
 
@@ -131,6 +142,14 @@ class Book:
         """Whether a task may be on a type."""
         task = self.tasks[key]
         return not isinstance(task, Task) or task.allowed_types is None or kind.name in task.allowed_types
+
+    def _need(self, key: str, family: str) -> list[int]:
+        """The demand of a task on a family, in steps of the grid, which integers add up faster than fractions."""
+        need = self._needs.get((key, family))
+        if need is None:
+            demand = self.tasks[key].demand_on(family)
+            need = self._needs[key, family] = [_steps(demand[resource]) for resource in self.data.resources]
+        return need
 
     def normalised_price(self, key: str, on_it: Mapping[str, int]) -> Fraction:
         """TNRP(τ, T): RP(τ) less the loss of τ's whole job by co-location on the instance (section 4.4)."""
@@ -156,7 +175,7 @@ class Book:
         task = self.tasks[key]
         if task.job is None:
             return (task.tasks_in_job or 1) * self.price(key)
-        listed = [other for other in self.tasks.values() if other.job == task.job]
+        listed = self._of_job[task.job]
         known = sum((other.count * self.price(other.key) for other in listed), Fraction(0))
         return known + max(0, (task.tasks_in_job or 0) - sum(other.count for other in listed)) * self.price(key)
 
@@ -178,5 +197,5 @@ def exact(number: float) -> Fraction:
 
 @lru_cache(maxsize=4096)
 def _steps(number: float) -> int:
-    """A number of the grid in steps of the grid, which integers add up faster than fractions."""
+    """A number of the grid in steps of the grid."""
     return steps(number)

@@ -7,10 +7,10 @@ jobs of the widths n_j hold of C GPUs at the steps first..last: z_j = 1 where jo
     Σ_{j not in S} g(n_j) z_j - Σ_{j in S} g(-n_j) z_j <= r k - Σ_{j in S} g(-n_j),
     r = (Σ_S n_j - C) mod c > 0,  k = floor((C - Σ_S n_j) / c),  g(n) = r floor(n / c) + max(0, n mod c - (c - r)).
 
-Whole prices p >= 0 of rows, in units of 1 / `scale` step of delay, charge a start its delay and the prices of the rows
+Whole prices p >= 0 of rows, in units of 1 / SCALE step of delay, charge a start its delay and the prices of the rows
 that count it. The least charges of all jobs together, `least`, minus the price of all limits, `spent`, are a bound on
-`scale` times the delay. A start that is charged so much more than the least of its job that the bound with it exceeds
-`scale` times (`reach` - 1) is in no schedule of less than `reach` steps of delay. A stage excludes such starts; a node
+SCALE times the delay. A start that is charged so much more than the least of its job that the bound with it exceeds
+SCALE times (`reach` - 1) is in no schedule of less than `reach` steps of delay. A stage excludes such starts; a node
 divides the starts of a job in two; the bound of the tree is the least of its leaves, and no more than `reach`.
 """
 
@@ -35,6 +35,7 @@ from instances.sia.oracle import SiaOracle
 from instances.validation import show, validated
 
 MOST_STARTS = 5_000_000
+SCALE = 1 << 20  # Prices are whole multiples of 1 / SCALE step of delay.
 LARGEST = 1 << 61  # No charge comes up to this.
 EXCLUDED = 1 << 62  # The charge of an excluded start.
 
@@ -78,11 +79,15 @@ class BranchProof(Frozen):
 
 
 class NodeProof(Frozen):
-    """A node has a `branch` and the places of its two `children`, a leaf's prices, or a job that has no start left."""
+    """A node has a `branch` and the places of its two `children`, or is a leaf, of prices or `without` a job.
+
+    The prices of a branch exclude starts below it. A leaf without a job has no start left for that job,
+    the first such one.
+    """
 
     branch: BranchProof | None = None
     children: tuple[Whole, Whole] | None = None
-    leaf: PriceProof | None = None
+    prices: PriceProof | None = None
     without: Whole | None = None
 
 
@@ -90,7 +95,6 @@ class DelayProof(Frozen):
     """The `bound` on the delay in steps of so many `slots`; `stages` come before the `nodes`, the root first."""
 
     slots: Annotated[int, Field(strict=True, ge=1)]
-    scale: Annotated[int, Field(strict=True, ge=1, lt=1 << 40)]
     reach: Whole
     rows: tuple[RowProof, ...]
     stages: tuple[PriceProof, ...]
@@ -169,10 +173,10 @@ class Delays:
 
 
 class Charges:
-    """Rows and the scale of their prices; `job` and `delay` of each start (K,), in the order of jobs, then delays."""
+    """Rows, and `job` and `delay` of each start (K,), in the order of jobs, then delays."""
 
-    def __init__(self, delays: Delays, scale: int) -> None:
-        self.delays, self.scale = delays, scale
+    def __init__(self, delays: Delays) -> None:
+        self.delays = delays
         self.rows: list[Counted] = []
         count = np.diff(delays.offset)
         self.delay = np.arange(delays.offset[-1]) - np.repeat(delays.offset[:-1], count)
@@ -184,7 +188,7 @@ class Charges:
         The excess is what a start is charged more than the least of its job. Raises CheckFailed where a job has no
         start, or where numbers are too large.
         """
-        delays, most, spent = self.delays, self.scale * int(self.delays.window.max()), 0
+        delays, most, spent = self.delays, SCALE * int(self.delays.window.max()), 0
         change = np.zeros(len(self.delay) + 1, dtype=np.int64)
         for place, price in prices:
             row = self.rows[place]
@@ -197,7 +201,7 @@ class Charges:
             cost = price * row.weight
             change[delays.offset[row.jobs] + row.low] += cost
             change[delays.offset[row.jobs] + row.high + 1] -= cost
-        charge = np.where(open_, self.scale * self.delay + np.cumsum(change)[:-1], EXCLUDED)
+        charge = np.where(open_, SCALE * self.delay + np.cumsum(change)[:-1], EXCLUDED)
         each = np.minimum.reduceat(charge, delays.offset[:-1])
         if (each == EXCLUDED).any():
             raise CheckFailed(f"prices where job {int(each.argmax())} has no start left")
@@ -218,7 +222,7 @@ def prove_delay(data: SiaOracle, text: str) -> Proven:
     delays = Delays(data)
     if proof.slots != delays.slots:
         raise CheckFailed(f"slots: {proof.slots} are claimed, steps have {delays.slots}")
-    charges = Charges(delays, proof.scale)
+    charges = Charges(delays)
     for row in proof.rows:
         counted = delays.counted(row)
         if (row.limit, row.starts) != (counted.limit, counted.starts):
@@ -230,16 +234,25 @@ def prove_delay(data: SiaOracle, text: str) -> Proven:
     open_ = np.ones(len(charges.delay), dtype=bool)
     for stage in proof.stages:
         bound, excess = _seen(charges, open_, stage)
-        open_ &= excess <= min(max((proof.reach - 1) * proof.scale - bound, -1), EXCLUDED)
+        open_ &= excess <= _most(proof, bound)
     found = min(proof.reach, _least(charges, proof, open_))
     if found != proof.bound:
         raise CheckFailed(f"bound: {proof.bound} steps are claimed, the leaves prove {found}")
-    leaves = sum(node.branch is None for node in proof.nodes)
-    return Proven(Fraction(found * delays.slots), f"prices of rows, {leaves} leaves")
+    return Proven(Fraction(found * delays.slots), proof_of(len(proof.nodes)))
+
+
+def proof_of(nodes: int) -> str:
+    """How a bound is proved, in a few words."""
+    return "prices of rows" if nodes == 1 else f"prices of rows, in a tree of {nodes} nodes"
+
+
+def _most(proof: DelayProof, bound: int) -> int:
+    """The greatest excess of a start in a schedule of less than `reach`, where prices prove `bound`."""
+    return min(max((proof.reach - 1) * SCALE - bound, -1), EXCLUDED)
 
 
 def _seen(charges: Charges, open_: BoolArray, stated: PriceProof) -> tuple[int, IntArray]:
-    """`scale` times the bound of prices, and the excess of each start; CheckFailed where other figures are stated."""
+    """SCALE times the bound of prices, and the excess of each start; CheckFailed where other figures are stated."""
     places = [place for place, _ in stated.prices]
     if len(set(places)) != len(places) or max(places, default=-1) >= len(charges.rows):
         raise CheckFailed(f"prices: of {len(charges.rows)} rows, {len(places)} have one")
@@ -258,20 +271,25 @@ def _least(charges: Charges, proof: DelayProof, open_: BoolArray) -> int:
         if place >= len(proof.nodes) or place in reached:
             raise CheckFailed(f"nodes: {place} is no node, or is reached twice")
         reached.add(place)
-        node = proof.nodes[place]
-        if sum(part is not None for part in (node.branch, node.leaf, node.without)) != 1:
-            raise CheckFailed(f"nodes[{place}]: must be a branch, a leaf, or without a job")
-        if node.branch is not None:
-            if node.children is None or node.branch.job >= len(charges.delays.gpus):
-                raise CheckFailed(f"nodes[{place}]: a branch must have two children and a job")
+        node, bound, left = proof.nodes[place], None, left.copy()
+        if (node.branch is None) != (node.children is None) or (
+            (node.branch or node.prices) and node.without is not None
+        ):
+            raise CheckFailed(f"nodes[{place}]: neither a branch nor a leaf")
+        if node.prices is not None:
+            bound, excess = _seen(charges, left, node.prices)
+            left &= excess <= _most(proof, bound)
+        if node.branch is not None and node.children is not None:
+            if node.branch.job >= len(charges.delays.gpus):
+                raise CheckFailed(f"nodes[{place}]: there is no job {node.branch.job}")
             mine, early = charges.job == node.branch.job, charges.delay <= node.branch.until
             waiting += [(node.children[0], left & (~mine | early)), (node.children[1], left & ~(mine & early))]
-        elif node.children is not None:
-            raise CheckFailed(f"nodes[{place}]: a leaf has children")
-        elif node.leaf is not None:
-            least = min(least, -(-_seen(charges, left, node.leaf)[0] // proof.scale))
-        elif node.without is None or (left & (charges.job == node.without)).any():
-            raise CheckFailed(f"nodes[{place}]: job {node.without} has a start left")
+        elif bound is not None:
+            least = min(least, -(-bound // SCALE))
+        else:
+            some = np.logical_or.reduceat(left, charges.delays.offset[:-1])
+            if some.all() or int(some.argmin()) != node.without:
+                raise CheckFailed(f"nodes[{place}]: job {node.without} is not the first without a start left")
     if len(reached) != len(proof.nodes):
         raise CheckFailed(f"nodes: {len(proof.nodes)} are written, {len(reached)} reached")
     return least

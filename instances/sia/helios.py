@@ -55,7 +55,8 @@ def helios_demand(path: str | Path) -> Demand:
     Raises InputError for a file that cannot be read, has no pool, or has a bad value.
     """
     table = read_rows(path, ["time"], text=("time",))
-    pools = tuple(name.removesuffix(JOBS) for name in table if name.endswith(JOBS) and name != JOBS)
+    columns = [str(name) for name in table]
+    pools = tuple(name.removesuffix(JOBS) for name in columns if name.endswith(JOBS) and name != JOBS)
     if not pools:
         raise InputError(f"{path}: no column POOL{JOBS}")
     times = pd.to_datetime(table["time"], errors="coerce")

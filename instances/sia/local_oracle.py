@@ -11,7 +11,7 @@ from pydantic import Field, model_validator
 
 from instances.fields import Count, Frozen, Name, Positive, PositiveCount, ProblemData, refuse, refuse_duplicates
 from instances.measure import Measure
-from instances.sia.cells import SERVER_GPUS, Buddies
+from instances.sia.cells import SERVER_GPUS, Buddies, Cell
 from instances.sia.oracle import Pool, SiaOracle
 
 Placement = tuple[int, int]
@@ -120,7 +120,7 @@ def in_cells(pools: Sequence[Pool], jobs: Sequence[LocalJob]) -> tuple[Placement
     latest = dict.fromkeys(free, 0)
     running: dict[str, list[tuple[int, int]]] = {name: [] for name in free}
     placed = [(0, 0)] * len(jobs)
-    held = {}
+    held: dict[int, Cell] = {}
     for i in sorted(range(len(jobs)), key=lambda i: jobs[i].submit):
         job = jobs[i]
         cells, ends, now = free[job.pool], running[job.pool], max(jobs[i].submit, latest[job.pool])

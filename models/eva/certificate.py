@@ -143,6 +143,8 @@ class ProofTree:
         worth, mu = packing.worths(tasks, weighed)
         raised, grown, complete = scale, False, True
         for k, price in enumerate(packing.price):
+            if self.clock.expired:
+                return grown, False
             target = max(0, scale * price - mu[k])
             best = packing.best(k, worth[k], target, steps)
             if best.pattern and best.worth - target > CLOSE * scale * price:

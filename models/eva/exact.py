@@ -113,8 +113,10 @@ def _solve_limited(
     answer = solve_tree(arrays, options, report, start, parameters, nodes=parameters.tree_nodes)
     if answer is None:
         return solve_unlisted(arrays, options, report, start)
+    if answer.termination in ("finished", "infeasible") or clock.expired:
+        return answer
     patterns = every_maximal_pattern(arrays, parameters)
-    if answer.termination in ("finished", "infeasible") or clock.expired or patterns is None:
+    if patterns is None:
         return answer
     left = options if options.time_limit is None else replace(options, time_limit=max(clock.remaining_s, 1e-3))
     known = None if answer.solution is None else arrays.groups(answer.solution)
@@ -198,7 +200,7 @@ def solve_tree(
         )
     return Answer(
         solution=None if outcome.configuration is None else arrays.solution(groups(outcome.configuration)),
-        bound=arrays.usd(outcome.bound),
+        bound=None if outcome.termination == "infeasible" else arrays.usd(outcome.bound),
         termination=outcome.termination,
         reason=outcome.reason,
         build_s=building.cpu_s,

@@ -79,7 +79,7 @@ def solve_unlisted(
         termination, reason = "finished", "no more patterns were tried; a bound and an incumbent remain apart"
     return Answer(
         solution=arrays.solution(found) if found else None,
-        bound=float(bound),
+        bound=None if termination == "infeasible" else float(bound),
         termination=termination,
         reason=reason,
         build_s=clock.cpu_s,

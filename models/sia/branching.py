@@ -13,9 +13,10 @@ from models.sia.start_tree import StartTree
 
 
 def branch(proof: Proof, relaxation: Relaxation) -> Termination | None:
-    """Grow the tree until schedule and bound meet or a limit is reached; `None` where no leaf can be branched on.
+    """Grow the tree until schedule and bound meet or a limit is reached; `None` where it has too many nodes.
 
-    That is so where rows are coarser than the problem: a schedule that keeps them may be too wide.
+    Or where no leaf can be branched on, because rows are coarser than the problem: a schedule that keeps them may be
+    too wide.
     """
     p = proof.parameters
     if relaxation.undecided() is None and not relaxation.converge(proof.delay, proof.clock):
@@ -23,7 +24,7 @@ def branch(proof: Proof, relaxation: Relaxation) -> Termination | None:
     opened, kept = proof.columns.open.copy(), relaxation.kept
     tree = StartTree(relaxation, proof.delay, p)
     grown = True
-    while grown and not proof.closed and proof.limit() is None:
+    while grown and len(tree.nodes) < p.tree_nodes and not proof.closed and proof.limit() is None:
         proof.nodes += 1
         grown = tree.expand(proof.delay, proof.delay, proof.clock, lambda: _draw(proof, relaxation))
         proof.raise_bound(min(tree.bound, proof.delay))

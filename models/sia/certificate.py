@@ -4,37 +4,23 @@ from __future__ import annotations
 
 import json
 import math
-from dataclasses import dataclass
 from fractions import Fraction
-from heapq import heappop, heappush
 from typing import Any
 
 import numpy as np
 
 from instances import Options, Solution, Stopwatch
-from instances.arrays import BoolArray
+from instances.arrays import BoolArray, IntArray
 from instances.certificates import Certificate, NoCertificate, digest
 from instances.certificates.header import VERSION
 from instances.sia import SiaOracle
 from instances.sia.arrays import OracleArrays, oracle_arrays
-from instances.sia.certificate import Charges, Delays, Shape
-from models.sia.columns import SCALE, Columns
+from instances.sia.certificate import Charges, Delays, Shape, proof_of
+from models.sia.columns import SCALE, Columns, ceiling
 from models.sia.parameters import DEFAULTS, ExactParameters
 from models.sia.relaxation import Relaxation
 from models.sia.rows import NOBODY, Row
-
-Decision = tuple[int, int, bool]
-"""A job, a delay in steps, and whether the job starts at that delay or before, or else later."""
-
-
-@dataclass
-class _Node:
-    """A node of the tree: its decisions, what proves its bound, the bound SCALE times, and what to branch on."""
-
-    decisions: tuple[Decision, ...]
-    content: dict[str, Any]
-    bound: int
-    undecided: tuple[int, int] | None
+from models.sia.start_tree import StartTree
 
 
 def certificate(
@@ -50,136 +36,105 @@ def certificate(
         raise NoCertificate("without a schedule no start is excluded")
     if len(arrays.idle[0]) or arrays.capacity > parameters.most_units:
         raise NoCertificate("times or GPUs are too far apart to be listed")
-    tree = _Tree(delays, arrays, arrays.starts_of(data, solution), options, parameters)
-    target = min(tree.reach, math.ceil(bound / arrays.slot - 1e-9))
-    tree.grow(target)
-    proven = tree.bound
+    writer = _Writer(delays, arrays, arrays.starts_of(data, solution), options, parameters)
+    target = min(writer.reach, math.ceil(bound / arrays.slot - 1e-9))
+    tree = writer.tree(target)
+    nodes, proven = writer.written(tree, writer.opened)
     head = {"gapwise_certificate": VERSION, "problem": data.problem, "instance": digest(data)}
     body = {
         "slots": delays.slots,
-        "scale": SCALE,
-        "reach": tree.reach,
-        "rows": tree.rows,
-        "stages": tree.stages,
-        "nodes": [node.content for node in tree.nodes],
+        "reach": writer.reach,
+        "rows": writer.rows,
+        "stages": writer.stages,
+        "nodes": nodes,
         "bound": proven,
     }
-    leaves = sum("branch" not in node.content for node in tree.nodes)
-    how = f"prices of rows, {leaves} {'leaf' if leaves == 1 else 'leaves'}"
-    return Certificate("json", json.dumps(head | body) + "\n", Fraction(proven * delays.slots), how)
+    text = json.dumps(head | body) + "\n"
+    return Certificate("json", text, Fraction(proven * delays.slots), proof_of(len(nodes)))
 
 
-class _Tree:
-    """The tree: `nodes`, the root first, `rows` and `stages` as they are written, and the proven `bound` in steps.
+class _Writer:
+    """What is written: `rows`, and `stages` of prices, behind which the starts `opened` are left.
 
     `reach` is the delay of the schedule at hand, in steps.
     """
 
     def __init__(
-        self, delays: Delays, arrays: OracleArrays, starts: Any, options: Options, parameters: ExactParameters
+        self, delays: Delays, arrays: OracleArrays, starts: IntArray, options: Options, parameters: ExactParameters
     ) -> None:
         self.delays, self.options, self.parameters = delays, options, parameters
-        self.charges = Charges(delays, SCALE)
+        self.charges = Charges(delays)
         self.clock, self.reach = Stopwatch(options.time_limit), arrays.delay(starts)
         self.columns = Columns(arrays)
         self.relaxation = Relaxation(self.columns, starts, parameters)
         self.rows: list[dict[str, Any]] = []
         self.stages: list[dict[str, Any]] = []
-        self.nodes: list[_Node] = []
+        self.opened = self.columns.open.copy()
         self._places: dict[object, int] = {}
-        self._open: BoolArray = self.columns.open.copy()
 
-    @property
-    def bound(self) -> int:
-        """The bound that the leaves prove, in steps."""
-        leaves = (node.bound for node in self.nodes if "branch" not in node.content)
-        return min(self.reach, -(-min(leaves) // SCALE))
-
-    def grow(self, target: int) -> None:
-        """Branch at the node of the least bound until the bound is `target` steps or a limit is reached."""
+    def tree(self, target: int) -> StartTree:
+        """A tree that is grown until its bound is `target` steps or a limit is reached."""
         self._root(target)
         effort = self.options.effort
         most = self.parameters.proof_nodes if effort is None else min(effort, self.parameters.proof_nodes)
-        waiting = [(self.nodes[0].bound, 0)]
-        while waiting and len(self.nodes) < most and not self.clock.expired:
-            bound, place = heappop(waiting)
-            node = self.nodes[place]
-            if -(-bound // SCALE) >= target:
-                return
-            if node.undecided is None:
-                continue
-            job, until = node.undecided
-            children = [self._solved((*node.decisions, (job, until, early)), target) for early in (True, False)]
-            if None in children:
-                return
-            node.content = {
-                "branch": {"job": job, "until": until},
-                "children": [len(self.nodes), len(self.nodes) + 1],
-            }
-            for child in children:
-                assert child is not None
-                heappush(waiting, (child.bound, len(self.nodes)))
-                self.nodes.append(child)
+        self.opened = self.columns.open.copy()
+        tree = StartTree(self.relaxation, self.reach, self.parameters)
+        grown = True
+        while grown and tree.bound < target and len(tree.nodes) < most and not self.clock.expired:
+            grown = tree.expand(self.reach, target, self.clock)
+        return tree
 
     def _root(self, target: int) -> None:
-        """Stages of the relaxation and of cuts, each of which excludes starts, and the root."""
+        """Stages of the relaxation and of cuts, each of which excludes starts."""
         p, relaxation, values = self.parameters, self.relaxation, list[float]()
-        while relaxation.converge(self.reach, self.clock, p.bound_accuracy):
-            before = self._open
-            self._open = self.columns.open.copy()
-            stage, bound = self._priced(before)
-            if (before != self._open).any():
-                self.stages.append(stage)
+        before, accuracy = self.columns.open.copy(), p.bound_accuracy
+        while relaxation.converge(self.reach, self.clock, accuracy):
+            if (before != self.columns.open).any():
+                self.stages.append(self._priced(relaxation.priced, before)[0])
+                before = self.columns.open.copy()
             values.append(relaxation.value)
-            if not self.columns.every_job_open():
-                break
             gained = values[-1] - values[-1 - p.patience] if len(values) > p.patience else float("inf")
-            if gained < p.patience_gain * (self.reach - values[-1]) or -(-bound // SCALE) >= target:
+            if ceiling(relaxation.proven) >= target or not self.columns.every_job_open():
                 break
-            if not relaxation.cut():
+            if relaxation.undecided() is None and accuracy:
+                accuracy = 0.0
+            elif gained < p.patience_gain * (self.reach - values[-1]) or not relaxation.cut():
                 break
         if not values:
             raise NoCertificate("the time limit ended the first linear program")
-        if self.columns.every_job_open():
-            content, bound = self._priced(self._open)
-            self.nodes = [_Node((), {"leaf": content}, bound, relaxation.undecided())]
-        else:
-            self.nodes = [self._without(())]
 
-    def _solved(self, decisions: tuple[Decision, ...], target: int) -> _Node | None:
-        """The node of some decisions; `None` where the time is over."""
-        columns, relaxation, p = self.columns, self.relaxation, self.parameters
-        left = self._open.copy()
-        for job, until, early in decisions:
-            mine = slice(columns.offset[job], columns.offset[job + 1])
-            left[mine] &= (columns.delay[mine] <= until) == early
-        columns.open = left.copy()
-        if not columns.every_job_open():
-            return self._without(decisions)
-        found: _Node | None = None
-        for _ in range(1 + p.proof_cuts):
-            columns.open = left.copy()
-            relaxation.charge_closed(self.reach + 1)
-            if not relaxation.converge(self.reach, self.clock, p.bound_accuracy):
-                return found
-            content, bound = self._priced(left)
-            if found is None or bound > found.bound:
-                found = _Node(decisions, {"leaf": content}, bound, relaxation.undecided())
-            columns.open = left.copy()
-            if -(-found.bound // SCALE) >= target or found.undecided is None or not relaxation.cut():
-                break
-        return found
+    def written(self, tree: StartTree, left: BoolArray) -> tuple[list[dict[str, Any]], int]:
+        """The nodes of the tree, with starts `left` at its root, and the bound in steps that they prove."""
+        found: list[dict[str, Any]] = [{} for _ in tree.nodes]
+        waiting, least = [(0, left)], self.reach
+        while waiting:
+            place, left = waiting.pop()
+            node, open_ = tree.nodes[place], np.logical_or.reduceat(left, self.columns.offset[:-1])
+            if not open_.all():
+                found[place] = {"without": int(open_.argmin())}
+                continue
+            prices, bound, below = self._priced(node.priced, left)
+            found[place] = {"prices": prices}
+            if node.children is None or node.undecided is None:
+                least = min(least, ceiling(bound))
+                continue
+            job, until = node.undecided
+            found[place] |= {"branch": {"job": job, "until": until}, "children": node.children}
+            mine, early = self.columns.job == job, self.columns.delay <= until
+            waiting += [(node.children[0], below & (~mine | early)), (node.children[1], below & ~(mine & early))]
+        places = {place: k for k, place in enumerate(k for k, content in enumerate(found) if content)}
+        kept = [content for content in found if content]
+        for content in kept:
+            if "children" in content:
+                content["children"] = [places[child] for child in content["children"]]
+        return kept, least
 
-    def _without(self, decisions: tuple[Decision, ...]) -> _Node:
-        """The node in which a job has no start left."""
-        open_ = np.logical_or.reduceat(self.columns.open, self.columns.offset[:-1])
-        return _Node(decisions, {"without": int(open_.argmin())}, self.reach * SCALE, None)
-
-    def _priced(self, open_: BoolArray) -> tuple[dict[str, Any], int]:
-        """The last prices of the relaxation as they are written, and the bound that they prove, SCALE times."""
-        prices = [(self._place(row), price) for row, price in self.relaxation.priced]
-        least, spent, _ = self.charges.of(open_, prices)
-        return {"prices": prices, "least": least, "spent": spent}, least - spent
+    def _priced(self, priced: list[tuple[Row, int]], open_: BoolArray) -> tuple[dict[str, Any], int, BoolArray]:
+        """Prices as they are written, the bound that they prove, SCALE times, and the starts that they leave open."""
+        prices = [(self._place(row), price) for row, price in priced]
+        least, spent, excess = self.charges.of(open_, prices)
+        below: BoolArray = open_ & (excess <= (self.reach - 1) * SCALE - (least - spent))
+        return {"prices": prices, "least": least, "spent": spent}, least - spent, below
 
     def _place(self, row: Row) -> int:
         """The place of a row in the list, where it is entered at first."""

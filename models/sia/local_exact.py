@@ -28,7 +28,7 @@ from models.sia.columns import Columns
 from models.sia.exact import exact
 from models.sia.packing import pack
 from models.sia.parameters import DEFAULTS
-from models.sia.placement_model import entries, placement_model
+from models.sia.placement_model import candidates, placement_model
 from models.sia.relaxation import Relaxation
 
 
@@ -37,6 +37,7 @@ class LocalParameters:
     """The constants of the exact method with locality; none changes what is proven, only how fast.
 
     - `relaxed_share`: share of the time for the oracle without locality.
+    - `placing_share`: share of the time left for the model with servers, whose limit HiGHS may overrun.
     - `most_placings`: jobs placed by one search for servers.
     - `most_tries`, `failures`: orders of backfilling that are tried in all, and in a row without a better schedule.
     - `spread`, `spreads`: the starts that make an order are off by up to this share of the job's window, halved up to
@@ -48,6 +49,7 @@ class LocalParameters:
     """
 
     relaxed_share: float = 0.5
+    placing_share: float = 0.6
     most_placings: int = 20_000
     most_tries: int = 3_000
     failures: int = 200
@@ -56,7 +58,7 @@ class LocalParameters:
     most_rounds: int = 10
     most_cells: int = 50_000_000
     most_starts: int = 2_000_000
-    most_entries: int = 500_000
+    most_entries: int = 1_000_000
 
 
 LOCAL_DEFAULTS = LocalParameters()
@@ -207,12 +209,12 @@ class _LocalProof:
 
     def _placed(self, columns: Columns) -> tuple[Termination, str | None]:
         """Solve the model with servers of the open columns."""
-        count = entries(columns, self.jobs.servers)
-        if count > self.parameters.most_entries:
-            return "finished", f"the model of the starts that are not excluded has {count:,} entries, too many"
+        chosen = candidates(columns, self.jobs.servers)
+        if chosen.entries > self.parameters.most_entries:
+            return "finished", f"the model of the starts that are not excluded has {chosen.entries:,} entries, too many"
         _, delay = self._best()
-        model = placement_model(columns, self.jobs, self.incumbent.bound or 0)
-        left = self.clock.remaining_s
+        model = placement_model(columns, chosen, self.jobs, self.incumbent.bound or 0)
+        left = self.parameters.placing_share * self.clock.remaining_s
         options = replace(self.options, gap=0.0, time_limit=None if left == float("inf") else max(left, 1e-3))
 
         def watch(x: FloatArray | None, bound: float | None) -> None:

@@ -58,7 +58,7 @@ class _Step:
         """Drop what has ended by now, and find the servers with room for a width."""
         self.busy = tuple(tuple(job for job in server if job[0] > now) for server in self.busy)
         idle = [capacity - sum(gpus for _, gpus in server) for server in self.busy]
-        first = {}
+        first: dict[Busy, int] = {}
         for k, server in enumerate(self.busy):
             if idle[k] >= width:
                 first.setdefault(server, k)

@@ -20,7 +20,6 @@ class ExactParameters:
 
     Turns of cuts and search:
 
-    - `settling_share`: most share of the time for the first annealings with penalties.
     - `cutting_share`, `searching_share`: most shares of the time left for the cuts and for the search of one turn.
     - `patience`, `patience_gain`: in so many rounds of cuts the bound has to gain this share of the distance between
       schedule and bound, or the turn's cuts end.
@@ -58,6 +57,7 @@ class ExactParameters:
 
     Tree over starts:
 
+    - `tree_nodes`: most nodes, before HiGHS is given the components.
     - `node_cuts`: most rounds of cuts at a node.
     - `searched_nodes`: nodes between two searches for schedules in the order of a node's relaxation.
     - `proof_nodes`: most nodes of a certificate.
@@ -78,7 +78,7 @@ class ExactParameters:
 
     Annealing with penalties:
 
-    - `penalty_tries`, `long_tries`: least and most tries for each job.
+    - `penalty_tries`: tries for each job in a first search.
     - `penalty_slices`, `penalty_steps`: temperatures, between which the clock is looked at, and most steps of time that
       the tries at one look at.
     - `penalty_warm`, `penalty_cold`: temperatures at the start and the end, in mean durations.
@@ -104,14 +104,13 @@ class ExactParameters:
     most_units: int = 100_000
     small_weight: float = 1e-3
 
-    settling_share: float = 0.3
     cutting_share: float = 0.5
     searching_share: float = 0.4
     patience: int = 5
     patience_gain: float = 0.005
     turn_gain: float = 0.1
     worth_searching: int = 20
-    failures_many: int = 8
+    failures_many: int = 4
     failures_few: int = 1
 
     bound_accuracy: float = 0.002
@@ -135,6 +134,7 @@ class ExactParameters:
     coarse_gap: float = 0.02
     new_rows_each_round: int = 24
 
+    tree_nodes: int = 100_000
     node_cuts: int = 2
     searched_nodes: int = 10
     proof_nodes: int = 4_000
@@ -156,7 +156,6 @@ class ExactParameters:
     try_repairs: int = 3
 
     penalty_tries: int = 20_000
-    long_tries: int = 640_000
     penalty_slices: int = 200
     penalty_steps: float = 1e8
     penalty_warm: float = 2.0

@@ -32,44 +32,66 @@ class PlacementModel:
         return Placed(self.start[order], self.server[order])
 
 
-def entries(columns: Columns, servers: int) -> int:
-    """The number of entries of the matrix of `placement_model`, about."""
-    open_ = np.flatnonzero(columns.open)
-    moments = _moments(columns, open_)
-    spans = np.searchsorted(moments, columns.end[open_]) - np.searchsorted(moments, columns.start[open_])
-    return int((np.minimum(_turns(columns)[columns.job[open_]] + 1, servers) * (spans + 2)).sum())
+@dataclass(frozen=True)
+class Candidates:
+    """The columns that count (C,), moments at which a server may be overfull (M,), and the moments of each column.
 
-
-def placement_model(columns: Columns, jobs: ServerJobs, least: int) -> PlacementModel:
-    """X = 1 where a job begins at a start on a server: once a job, and no server is overfull at any start.
-
-    Servers are alike, so that the first job in order of submission is on server 0, the second on 0 or 1, and so on:
-    each solution can be numbered so. Only the starts before an end of some job can be overfull without the next start
-    being so too. `least` is a proven bound on the delay.
+    A column covers moments `first` to `behind` - 1, (C,) both; `servers` (C,) is on how many servers it may be.
     """
-    open_ = np.flatnonzero(columns.open)
-    allowed = np.minimum(_turns(columns)[columns.job[open_]] + 1, jobs.servers)
-    column = np.repeat(open_, allowed)
-    server = np.arange(len(column)) - np.repeat(np.cumsum(allowed) - allowed, allowed)
-    job, start, end = columns.job[column], columns.start[column], columns.end[column]
-    moments = _moments(columns, open_)
-    first, behind = np.searchsorted(moments, start), np.searchsorted(moments, end)
-    spans = behind - first
+
+    column: IntArray
+    moments: IntArray
+    first: IntArray
+    behind: IntArray
+    servers: IntArray
+
+    @property
+    def entries(self) -> int:
+        """The number of entries of the model's matrix, about."""
+        return int((self.servers * (self.behind - self.first + 2)).sum())
+
+
+def candidates(columns: Columns, servers: int) -> Candidates:
+    """The open columns without those that are never better: of a job's starts that cover the same moments the first.
+
+    Only the starts before an end of some job can be overfull without the next start being so too. With fewer columns
+    there are fewer moments, and so on. Servers are alike, so that the first job in order of submission is on server 0,
+    the second on 0 or 1, and so on: each solution can be numbered so.
+    """
+    chosen = np.flatnonzero(columns.open)
+    while True:
+        moments = _moments(columns, chosen)
+        first = np.searchsorted(moments, columns.start[chosen])
+        behind = np.searchsorted(moments, columns.end[chosen])
+        job = columns.job[chosen]  # in order of job, then start
+        new = (np.diff(job, prepend=-1) != 0) | (np.diff(first, prepend=-1) != 0) | (np.diff(behind, prepend=-1) != 0)
+        if new.all():
+            return Candidates(chosen, moments, first, behind, np.minimum(_turns(columns)[job] + 1, servers))
+        chosen = chosen[new]
+
+
+def placement_model(columns: Columns, chosen: Candidates, jobs: ServerJobs, least: int) -> PlacementModel:
+    """X = 1 where a job begins at a start on a server: once a job, and no server is overfull at any moment.
+
+    `least` is a proven bound on the delay.
+    """
+    column = np.repeat(chosen.column, chosen.servers)
+    server = np.arange(len(column)) - np.repeat(np.cumsum(chosen.servers) - chosen.servers, chosen.servers)
+    job, start = columns.job[column], columns.start[column]
+    first = np.repeat(chosen.first, chosen.servers)
+    spans = np.repeat(chosen.behind - chosen.first, chosen.servers)
     variable = np.repeat(np.arange(len(column)), spans)
     moment = np.arange(len(variable)) - np.repeat(np.cumsum(spans) - spans, spans) + first[variable]
-    count = len(jobs.submit)
-    rows = np.concatenate([job, count + moment * jobs.servers + server[variable], np.full(len(column), -1)])
-    cols = np.concatenate([np.arange(len(column)), variable, np.arange(len(column))])
+    count, full = len(jobs.submit), len(chosen.moments) * jobs.servers
+    every = np.arange(len(column))
+    rows = np.concatenate([job, count + moment * jobs.servers + server[variable], np.full(len(column), count + full)])
+    cols = np.concatenate([every, variable, every])
     values = np.concatenate([np.ones(len(column)), jobs.gpus[job[variable]], columns.delay[column]]).astype(float)
-    height = count + len(moments) * jobs.servers + 1
-    rows[rows == -1] = height - 1
-    lower = np.concatenate([np.ones(count), np.full(len(moments) * jobs.servers, -np.inf), [float(least)]])
-    upper = np.concatenate([np.ones(count), np.full(len(moments) * jobs.servers, float(jobs.capacity)), [np.inf]])
     linear = LinearModel(
         cost=columns.delay[column].astype(float),
-        matrix=sparse.csc_array((values, (rows, cols)), shape=(height, len(column))),
-        row_lower=lower,
-        row_upper=upper,
+        matrix=sparse.csc_array((values, (rows, cols)), shape=(count + full + 1, len(column))),
+        row_lower=np.concatenate([np.ones(count), np.full(full, -np.inf), [float(least)]]),
+        row_upper=np.concatenate([np.ones(count), np.full(full, float(jobs.capacity)), [np.inf]]),
         upper=1.0,
         integer=True,
     )
@@ -84,10 +106,10 @@ def _turns(columns: Columns) -> IntArray:
     return turns
 
 
-def _moments(columns: Columns, open_: IntArray) -> IntArray:
-    """Starts of open columns behind which a column ends before the next start, and the last start."""
-    starts = np.unique(columns.start[open_])
-    ends = np.unique(columns.end[open_])
+def _moments(columns: Columns, chosen: IntArray) -> IntArray:
+    """Starts of columns behind which a column ends before or at the next start, and the last start."""
+    starts = np.unique(columns.start[chosen])
+    ends = np.unique(columns.end[chosen])
     until = np.append(starts[1:], np.iinfo(np.int64).max)
     found: IntArray = starts[np.searchsorted(ends, starts, side="right") < np.searchsorted(ends, until, side="right")]
     return found

@@ -49,7 +49,7 @@ class CuttingTurns:
         if proof.distance >= p.worth_searching:
             self._improve(proof.best, self._searching(), p.first_tries)
             if self._candidates() > p.moderate_candidates:
-                self._settle_longer(Stopwatch(p.settling_share * proof.clock.remaining_s))
+                self._settle(proof.best, self._searching(), p.penalty_tries)
 
     def _candidates(self) -> int:
         """Number of candidate starts that the integer programs would have."""
@@ -77,10 +77,11 @@ class CuttingTurns:
     def _search(self, *, many: bool) -> None:
         """Improve schedules in the order of starts drawn from the relaxation, until searches fail in a row.
 
-        With `many` candidate starts left, the starts drawn are also annealed with penalties, and more may fail.
+        With `many` candidate starts left, the starts drawn are also annealed with penalties, and more may fail: after
+        each failure with twice as many tries.
         """
-        proof, clock, failures = self.proof, self._searching(), 0
-        most_failures = self.parameters.failures_many if many else self.parameters.failures_few
+        proof, clock, failures, p = self.proof, self._searching(), 0, self.parameters
+        most_failures = p.failures_many if many else p.failures_few
         while failures < most_failures and not clock.expired and not proof.closed:
             before = proof.delay
             order = self.relaxation.sample(proof.rng)
@@ -88,19 +89,8 @@ class CuttingTurns:
             if starts is not None:
                 self._improve(starts, clock, self.parameters.tries)
             if many:
-                self._settle(order.astype(np.int64), clock, self.parameters.penalty_tries)
+                self._settle(order.astype(np.int64), clock, p.penalty_tries << failures)
             failures = failures + 1 if proof.delay == before else 0
-
-    def _settle_longer(self, clock: Stopwatch) -> None:
-        """Anneal the best schedule with penalties, each time with twice as many tries, as long as there is time."""
-        proof, p = self.proof, self.parameters
-        tries = p.penalty_tries
-        while tries <= p.long_tries and not proof.closed:
-            began = clock.wall_s
-            self._settle(proof.best, clock, tries)
-            tries *= 2
-            if 2 * (clock.wall_s - began) > clock.remaining_s:
-                break
 
     def _settle(self, starts: IntArray, clock: Stopwatch, tries: int) -> None:
         """Anneal with penalties from starts that may be too wide together, and improve what comes out.

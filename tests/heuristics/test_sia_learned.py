@@ -9,8 +9,16 @@ import pandas as pd
 import pytest
 
 from heuristics.sia import ONLINE, Decomposed, SlidingMaximum, replay, sia
-from heuristics.sia.arrival_features import PERIODS_MINUTES, PoolHistory, class_end, examples
-from heuristics.sia.learned import FinishedAlike, LearnsFirst, Persistence, sia_learned, sia_learns_first, train
+from heuristics.sia.arrival_features import PERIODS_MINUTES, Examples, PoolHistory, class_end, examples
+from heuristics.sia.learned import (
+    FinishedAlike,
+    LearnsFirst,
+    Persistence,
+    fit,
+    sia_learned,
+    sia_learns_first,
+    train,
+)
 from heuristics.sia.predictors import WINDOWS_MINUTES
 from instances.sia import Job, philly, synthetic, trace_instance
 from instances.sia.online import View
@@ -166,3 +174,11 @@ def test_sia_learns_from_the_first_days_of_a_workload_and_from_nothing_after(job
 def test_a_workload_shorter_than_the_training_is_run_as_if_jobs_always_came():
     data = synthetic("base", 1, days=1).data
     assert replay(data, sia_learns_first(data)) == replay(data, ONLINE["sia-sliding"](data, 0))
+
+
+@pytest.mark.parametrize("label", [0.0, 1.0])
+def test_what_has_never_been_otherwise_is_predicted_to_stay_so(label):
+    pytest.importorskip("lightgbm")
+    rows = np.random.default_rng(0).random((200, 14))
+    known = {60.0: Examples(rows, np.full(200, label), ["p"] * 200, np.arange(200.0))}
+    assert set(fit(known).predicted(60.0, rows)) == {label}

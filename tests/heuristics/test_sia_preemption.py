@@ -78,6 +78,12 @@ def test_only_what_runs_can_be_interrupted(at, name):
         simulate(PoolsWorld({"p": 2}, jobs), Script(**said))
 
 
+def test_where_jobs_run_to_their_end_an_interruption_is_an_error():
+    data = made(("p", 0, 9, 2), ("q", 1, 3, 2))
+    with pytest.raises(RuleBroken, match="job j0 is interrupted at 1: here jobs run to their end"):
+        replay(data, Script(at0=(["j0"], []), at1=([], ["j0"])))
+
+
 @slow
 @given(oracles(most_jobs=12, late=10), st.sampled_from([0.0, 0.5, 1.0]), st.integers(0, 8), st.booleans())
 def test_no_run_hangs_and_interruptions_are_no_more_than_gpus_of_all_jobs(data, share, restart, perfect):

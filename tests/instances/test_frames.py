@@ -39,6 +39,17 @@ def test_jobs_families_and_throughput_have_columns():
     assert data.throughput.pairwise == (("train", "train", 0.8), ("train", "prepare", 0.9))
 
 
+def test_constraints_of_types_and_tasks_have_columns():
+    types = TYPES.assign(max_instances=[np.nan, 2])
+    allowed = TASKS.iloc[[0, 5]].assign(max_per_instance=[1, None], allowed_types=["small, large", None])
+    data = EvaPacking.from_frames(allowed, types)
+    assert [k.max_instances for k in data.instance_types] == [None, 2]
+    assert [(t.max_per_instance, t.allowed_types) for t in data.tasks] == [(1, ("small", "large")), (None, None)]
+    assert EvaPacking.from_frames(allowed.assign(allowed_types=[["small", "large"], None]), types) == data
+    with pytest.raises(InputError, match="tasks: row 1: workload: must have the same constraints in all rows"):
+        EvaPacking.from_frames(TASKS.assign(max_per_instance=range(1, 9)), types)
+
+
 @pytest.mark.parametrize(
     ("tasks", "types", "line"),
     [

@@ -58,6 +58,7 @@ class Tree:
     ) -> None:
         self.arrays, self.pricer, self.options = arrays, pricer, options
         self.incumbent, self.clock, self.parameters = incumbent, clock, parameters
+        self._dearest = dearest(arrays)
         self.sums = SumsOfPrices(arrays.price.tolist(), self.ceiling)
         self.program = NodeProgram(arrays, options, self.ceiling)
         self.standing = tuple(
@@ -77,9 +78,7 @@ class Tree:
     @property
     def ceiling(self) -> int:
         """The cost to beat; without a packing more than any costs."""
-        if self.incumbent.objective is None:
-            return 1 + dearest(self.arrays)
-        return self.incumbent.objective
+        return self._dearest + 1 if self.incumbent.objective is None else self.incumbent.objective
 
     @property
     def enough(self) -> int:
