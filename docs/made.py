@@ -30,7 +30,7 @@ from instances.aryl import elastic_jobs, figure_5, five_servers, loaned_servers,
 from instances.boa import figure_1
 from instances.eva import EvaPacking, table_3, table_7
 from instances.eva.round_generators import random_round
-from instances.sia import five_jobs, synthetic
+from instances.sia import five_jobs, six_jobs, synthetic
 from models import aryl, boa, eva, sia
 from models.eva.reconfiguration import exact_reconfiguration
 
@@ -80,7 +80,7 @@ def plans() -> Made:
     """A solution of each problem, and some heuristic ones beside them."""
     table, jobs, spread = table_3().data, elastic_jobs(16, 0).data, loaned_servers(24, 0.7, 0, 4).data
     moment, two, oracle, servers = figure_5().data, table_2().data, five_jobs().data, five_servers().data
-    budget, moves = figure_1(8.0).data, random_round(12, 1).data
+    budget, moves, local = figure_1(8.0).data, random_round(12, 1).data, six_jobs().data
     return {
         "eva-packing": lambda: plot(table, eva.exact(table)),
         "eva-reconfiguration": lambda: plot(moves, exact_reconfiguration(moves)),
@@ -93,6 +93,7 @@ def plans() -> Made:
         "aryl-placement": lambda: plot(servers, aryl.exact(servers)),
         "sia-oracle-gssf": lambda: plot(oracle, gssf(oracle)),
         "sia-oracle": lambda: plot(oracle, sia.exact(oracle)),
+        "sia-local-oracle": lambda: plot(local, sia.local_exact(local)),
         "tutorial-bill": lambda: plot(my_cluster(), eva.exact(my_cluster())),
     }
 

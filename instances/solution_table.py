@@ -47,9 +47,11 @@ def _placed(solution: Mapping[str, Any]) -> Iterator[Row]:
                 yield {"job": job, "part": part, "server": server, "workers": workers}
 
 
-def _starts(starts: dict[str, Any]) -> Iterator[Row]:
-    for job, start in starts.items():
-        yield {"job": job, "start": start}
+def _schedule(solution: Mapping[str, Any]) -> Iterator[Row]:
+    """The start of each job, and its server where it has one."""
+    servers = solution.get("servers", {})
+    for job, start in solution["starts"].items():
+        yield {"job": job, "start": start} | ({"server": servers[job]} if job in servers else {})
 
 
 def _widths(widths: dict[str, list[float]]) -> Iterator[Row]:
@@ -101,11 +103,15 @@ def _values(value: Any, path: str) -> Iterator[Row]:
         yield {"path": path, "value": value}
 
 
-WHOLE: dict[str, Callable[[Any], Iterator[Row]]] = {"existing": _round, "base": _placed, "flexible": _placed}
+WHOLE: dict[str, Callable[[Any], Iterator[Row]]] = {
+    "existing": _round,
+    "base": _placed,
+    "flexible": _placed,
+    "starts": _schedule,
+}
 """Forms of which one field does not say all."""
 FORMS: dict[str, Callable[[Any], Iterator[Row]]] = {
     "instances": _instances,
-    "starts": _starts,
     "widths": _widths,
     "paths": _paths,
     "assignment": _assignment,

@@ -34,7 +34,7 @@ def test_names_are_completed():
         "full-reconfiguration-artifact",
         "full-reconfiguration-first",
     ]
-    assert flags.problem_names("sia") == ["sia-oracle"]
+    assert flags.problem_names("boa") == ["boa-allocation"]
     assert {"gssf", "sia-vc"} < set(flags.policy_names(""))
 
 

@@ -107,6 +107,7 @@ SOLUTIONS = [
     ({"base": {"j": {"s": 2}}, "flexible": {"j": {"r": 1}}}, [["j", "base", "s", 2], ["j", "flexible", "r", 1]]),
     ({"flexible": {"j": {"r": 1}}}, [["j", "flexible", "r", 1]]),
     ({"starts": {"j": 3}}, [["j", 3]]),
+    ({"starts": {"j": 3}, "servers": {"j": 1}}, [["j", 3, 1]]),
     ({"widths": {"c": [1, 2.5]}}, [["c", 0, 1.0], ["c", 1, 2.5]]),
     ({"paths": {"c": [{"probability": 0.5, "widths": [2]}]}}, [["c", 0, 0.5, 0, 2]]),
     ({"assignment": {"c": [[{"type": "g", "width": 2, "fraction": 1}]]}}, [["c", 0, "g", 2, 1]]),
