@@ -116,7 +116,7 @@ def test_a_fixed_horizon_of_nothing_is_partial_reconfiguration_alone():
         simulate(world, policy)
         bills.append(world.totals()["cost_usd"])
     assert bills[0] == bills[1]
-    assert len(HORIZONS) == 6
+    assert len(HORIZONS) == 10
 
 
 def test_verdicts():

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from experiments.eva import choices
 from experiments.eva.rounds import Rounds, rounds_of_eva
 from experiments.simulator import simulate
 from experiments.simulator.eva import CloudWorld
@@ -89,6 +90,16 @@ def test_eva_is_never_above_the_optimum_of_its_own_rounds():
         best = exact_reconfiguration(instance.data)
         assert best.status in ("optimal", "feasible")
         assert eva_choice(instance.data).objective <= best.bound * (1 + 1e-6) + 1e-6
+
+
+def test_the_command_tells_how_often_eva_chooses_the_best(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
+    file = tmp_path / "cloud.json"
+    save(Instance.of(random_cloud(6), "six"), file)
+    choices.main(file, every=3)
+    lines = capsys.readouterr().out.splitlines()
+    rounds = len(rounds_of_eva(load(file), every=3))
+    assert lines[0].startswith(f"{rounds} of {rounds} rounds proven optimal")
+    assert [line.split(":")[0] for line in lines[1:]] == list(choices.PLANS)
 
 
 def test_rounds_are_drawn_as_files_and_a_method_is_a_policy_by_name(tmp_path: Path):
