@@ -81,12 +81,15 @@ def exact(
 
 
 def _prove(proof: Proof) -> Termination:
-    """Turns of cuts and search, the tree, and rounds of integer programs, until the gap is closed or a limit met."""
+    """Turns of cuts and search, the tree, and rounds of integer programs, until the gap is closed or at a limit."""
     turns = CuttingTurns(proof)
+    rounds = ComponentRounds(proof, turns.relaxation)
     limit = turns.run()
     if limit is not None or proof.closed or not turns.relaxation.exclude(proof.delay):
-        return limit or ComponentRounds(proof, turns.relaxation).run()
-    return branch(proof, turns.relaxation) or ComponentRounds(proof, turns.relaxation).run()
+        return limit or rounds.run()
+    p = proof.parameters
+    many = turns.candidates() > p.moderate_candidates
+    return branch(proof, turns.relaxation, 1.0 if many else p.tree_share) or rounds.run()
 
 
 def _reservations(arrays: OracleArrays) -> IntArray | None:

@@ -85,6 +85,14 @@ def test_under_effort_alone_nothing_depends_on_the_clock(data, effort, parameter
     assert one.termination == "effort_limit" or data.fairness_weight
 
 
+@pytest.mark.parametrize("nodes", [0, 3, 100_000])
+def test_what_a_node_of_the_tree_proves_is_not_taken_for_the_whole(nodes):
+    """A tree that ends early leaves the rest to integer programs, which may exclude what the root excludes, no more."""
+    result = exact(synthetic("base", 9, days=0.5).data, parameters=replace(NO_CUTS, tree_nodes=nodes))
+    assert (result.status, result.objective, result.bound) == ("optimal", 105.0, 105.0)
+    assert ("rounds" in result.info) == (nodes < 100)
+
+
 def test_rounds_that_can_change_nothing_end_the_proof_under_effort(monkeypatch):
     """Integer programs that end at the limit of nodes with nothing found would end so in every later round."""
     asked = []
