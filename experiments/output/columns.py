@@ -20,6 +20,10 @@ class Column:
     show: Callable[[Row], str]
 
 
+Columns = tuple[Column, ...]
+Shares = tuple[float, ...]
+
+
 def _share(name: str, heading: str, value: Callable[[Row], float | None]) -> Column:
     return Column(name, heading, value, lambda row: percent(value(row)))
 
@@ -48,19 +52,22 @@ NAMED = (
 RUNS = (_text("runs", "runs", lambda row: row.runs),)
 """In `summary.csv` alone: a reader is shown of how many of them each mean is."""
 OVER = Column("gaps_to_optimum", "over", lambda row: len(row.gaps), lambda row: f"{len(row.gaps)}/{row.runs}")
-OF_THE_OBJECTIVE = (
-    _share("mean_gap_to_optimum", "gap to optimum: mean", lambda row: row.describe(row.gaps)[0]),
-    _share("median_gap_to_optimum", "median", lambda row: row.describe(row.gaps)[1]),
-    _share("max_gap_to_optimum", "max", lambda row: row.describe(row.gaps)[2]),
-    OVER,
-    _share("mean_gap_to_bound", "to bound", lambda row: row.describe(row.gaps_to_bound)[0]),
-)
+
+
+def _gaps(of: str, heading: str, gaps: Callable[[Row], Shares], to_bound: Callable[[Row], Shares]) -> Columns:
+    """The columns of the gaps in one measure: to the optimum, and to the bound."""
+    return (
+        _share(f"mean_{of}gap_to_optimum", f"{heading}mean", lambda row: row.describe(gaps(row))[0]),
+        _share(f"median_{of}gap_to_optimum", "median", lambda row: row.describe(gaps(row))[1]),
+        _share(f"max_{of}gap_to_optimum", "max", lambda row: row.describe(gaps(row))[2]),
+        OVER,
+        _share(f"mean_{of}gap_to_bound", "to bound", lambda row: row.describe(to_bound(row))[0]),
+    )
+
+
+OF_THE_OBJECTIVE = _gaps("", "gap to optimum: ", lambda row: row.gaps, lambda row: row.gaps_to_bound)
 OF_THE_MEASURE = (
-    _share("mean_measure_gap_to_optimum", "mean", lambda row: row.describe(row.measure_gaps)[0]),
-    _share("median_measure_gap_to_optimum", "median", lambda row: row.describe(row.measure_gaps)[1]),
-    _share("max_measure_gap_to_optimum", "max", lambda row: row.describe(row.measure_gaps)[2]),
-    OVER,
-    _share("mean_measure_gap_to_bound", "to bound", lambda row: row.describe(row.measure_gaps_to_bound)[0]),
+    *_gaps("measure_", "", lambda row: row.measure_gaps, lambda row: row.measure_gaps_to_bound),
     _number("mean_part", "", lambda row: row.describe(row.parts)[0]),
     _number("mean_optimal_part", "optimum's", lambda row: row.describe(row.best_parts)[0]),
 )
