@@ -1,4 +1,4 @@
-"""Sphinx configuration: MyST pages, furo, doctests, and the API from docstrings."""
+"""Sphinx configuration: MyST pages, furo, doctests, pictures drawn by the build, and the API from docstrings."""
 
 from __future__ import annotations
 
@@ -9,7 +9,8 @@ from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).resolve().parent.parent
-sys.path.insert(0, str(ROOT))
+HERE = Path(__file__).resolve().parent
+sys.path[:0] = [str(ROOT), str(HERE), str(HERE / "tutorials")]
 
 project = "Gapwise"
 author = "The Gapwise developers"
@@ -19,6 +20,7 @@ release = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["
 extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.doctest", "sphinx.ext.mathjax"]
 extensions += ["sphinx-mathjax-offline"]  # mathematics without a network
 exclude_patterns = ["_build"]
+doctest_global_setup = f"import sys; sys.path.insert(0, {str(HERE / 'tutorials')!r})"
 
 html_theme = "furo"
 html_title = f"Gapwise {release}"
@@ -41,6 +43,15 @@ def _escape_bars(app: Any, what: str, name: str, obj: Any, options: Any, lines: 
     ]
 
 
+def _draw(app: Any) -> None:
+    """Draw the pictures of the gallery: for pages anew, for other builders those that are not there."""
+    import made
+
+    if app.builder.format == "html" or not (made.FOLDER / "front.svg").exists():
+        made.make()
+
+
 def setup(app: Any) -> None:
     """Called by Sphinx."""
+    app.connect("builder-inited", _draw)
     app.connect("autodoc-process-docstring", _escape_bars)

@@ -19,6 +19,7 @@ from experiments.eva import simulation as eva_simulation
 from experiments.harness.entry import Entry
 from experiments.harness.experiment import Experiment
 from experiments.harness.instance_set import InstanceSet
+from experiments.sia import draw as sia_draw
 from experiments.sia import methods as sia
 from experiments.sia import reference as sia_reference
 from experiments.sia import simulation as sia_simulation
@@ -28,7 +29,7 @@ METHODS: dict[str, tuple[Entry, ...]] = eva.METHODS | boa.METHODS | aryl.METHODS
 """The methods of each problem: exact ones first, then the papers' heuristics."""
 BUILDERS: dict[str, str] = eva.BUILDERS | boa.BUILDERS | aryl.BUILDERS | sia.BUILDERS
 """Where the literal Pyomo model of a problem is built, `module:function`."""
-CERTIFIERS: dict[str, str] = eva.CERTIFIERS | boa.CERTIFIERS | aryl.CERTIFIERS
+CERTIFIERS: dict[str, str] = eva.CERTIFIERS | boa.CERTIFIERS | aryl.CERTIFIERS | sia.CERTIFIERS
 """Where the certificate of a bound is made, `module:function`."""
 FRONTS: dict[str, str] = aryl.FRONTS
 """Where the Pareto front of two objectives is printed, `module:function`."""
@@ -40,7 +41,7 @@ ONLINE: dict[str, Online] = (
     sia_simulation.ONLINE_OF | eva_simulation.ONLINE_OF | boa_simulation.ONLINE_OF | aryl_simulation.ONLINE_OF
 )
 """How the workloads of a problem are simulated."""
-DRAWINGS: dict[str, str] = eva_draw.DRAWINGS | boa_draw.DRAWINGS | aryl_draw.DRAWINGS
+DRAWINGS: dict[str, str] = eva_draw.DRAWINGS | boa_draw.DRAWINGS | aryl_draw.DRAWINGS | sia_draw.DRAWINGS
 """What can be drawn: the `module:function` that makes an instance."""
 REFERENCES = (eva_reference, boa_reference, aryl_reference, sia_reference)
 

@@ -95,7 +95,7 @@ def simulate(
         def write() -> None:
             if session.folder is not None:
                 pools = pool_rows(tasks, done, baselines, warm_up_days)
-                write_simulations(session.folder, rows, pools, done, found, baselines, _pictures)
+                write_simulations(session.folder, rows, pools, done, found, baselines, bounded, _pictures)
 
         with files_first(write):
             if session.format == "json":

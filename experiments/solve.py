@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
@@ -12,10 +13,12 @@ from experiments.entry import exit_status, run
 from experiments.harness.certification import Certification, Certified
 from experiments.harness.export import export
 from experiments.harness.instance_set import instances_at
+from experiments.harness.known_solutions import starts_at
 from experiments.harness.plan import plan
 from experiments.harness.run import Run
 from experiments.output.csv import csv_text
 from experiments.output.folder import files_first, ready_folder, write_certified, write_results
+from experiments.output.pictures import draw_solutions
 from experiments.output.plan import print_plan
 from experiments.output.table import print_table
 from experiments.output.terminal import as_json, err, line, print_line
@@ -35,9 +38,14 @@ def solve(
     ],
     session: Session,
     method: flags.Method = None,
+    start: Annotated[
+        Path | None,
+        typer.Option(help="A result, or a folder of results, whose solution methods start from.", show_default=False),
+    ] = None,
     write_model: Annotated[
         Path | None, typer.Option(help="Also export the paper's literal model, to FILE.lp or FILE.mps.")
     ] = None,
+    plot: Annotated[Path | None, typer.Option(help="Also draw each solution, to .svg files in this folder.")] = None,
     certificate: Annotated[
         Path | None, typer.Option(help="Also write results and what proves their bounds to this folder, for `verify`.")
     ] = None,
@@ -45,12 +53,17 @@ def solve(
     """Solve instance files with one or several methods and print one row for each."""
     instances = [instance for path in paths for instance in instances_at([path]).values()]
     runs = plan(instances, method or ["exact"], session.options)
+    if start is not None:
+        known = starts_at(start, instances)
+        runs = [replace(run, start=known.get(run.instance.name)) for run in runs]
     if write_model is not None:
         export(instances, write_model)
         if not session.quiet:
             err.print(f"wrote {write_model}")
     if certificate is not None:
         ready_folder(certificate)
+    if plot is not None:
+        ready_folder(plot)
     with session.store() as store:
         try:
             results, interrupt = session.outcomes(runs, store, line, None if certificate else as_json), None
@@ -58,7 +71,13 @@ def solve(
             results, interrupt = [error.found[i] for i in sorted(error.found)], error
         if certificate is not None and interrupt is None:
             results = _certified(runs, results, certificate, session)
-        with files_first(lambda: write_results(session.folder, results)):
+
+        def write() -> None:
+            write_results(session.folder, results)
+            if plot is not None:
+                draw_solutions(plot, instances, results)
+
+        with files_first(write):
             if session.format == "table" and results:
                 print_table(results)
                 print_plan(instances, results)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from instances.fields import Sense
 
 TOLERANCE = 1e-6  # relative: how far a solver's own tolerances may carry an objective past a bound, which is then met
+FLOOR = 1e-9  # what the absolute value of an objective is at least, where a gap is a share of it
 NOISE = 1e-12  # absolute, for objectives next to 0: a thousandth of the grid that all amounts and prices lie on
 
 
@@ -26,6 +27,11 @@ def ahead(objective: float, other: float | None, sense: Sense) -> bool:
     return objective < other if sense == "minimize" else objective > other
 
 
+def of_nothing(objective: float | None, bound: float | None) -> bool:
+    """Whether their gap is a share of nothing: a number without a meaning, which no reader should be shown."""
+    return objective is not None and bound is not None and abs(objective) < FLOOR and not agree(objective, bound)
+
+
 def gap(objective: float | None, bound: float | None, sense: Sense) -> float | None:
     """Relative gap |objective - bound| / max(|objective|, 1e-9), or `None` where either is unknown.
 
@@ -37,4 +43,4 @@ def gap(objective: float | None, bound: float | None, sense: Sense) -> float | N
     short = objective - bound if sense == "minimize" else bound - objective
     if better(objective, bound, sense):
         raise ValueError(f"bound {bound!r} is on the wrong side of objective {objective!r} ({sense})")
-    return max(0.0, short) / max(abs(objective), 1e-9)
+    return max(0.0, short) / max(abs(objective), FLOOR)

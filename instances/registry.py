@@ -30,7 +30,7 @@ from instances.eva import (
 from instances.fields import ProblemData
 from instances.online import Workload
 from instances.options import Solution
-from instances.sia import SiaOracle, check_oracle
+from instances.sia import SiaLocalOracle, SiaOracle, check_local_oracle, check_oracle, prove_delay
 from instances.verdict import Verdict
 
 
@@ -53,7 +53,8 @@ PROBLEMS: dict[str, Problem] = {
     "aryl-elastic": Problem(ArylElastic, check_elastic, prove_elastic),
     "aryl-reclaim": Problem(ArylReclaim, check_reclaim, prove_reclaim),
     "aryl-placement": Problem(ArylPlacement, check_placement),
-    "sia-oracle": Problem(SiaOracle, check_oracle),
+    "sia-oracle": Problem(SiaOracle, check_oracle, prove_delay),
+    "sia-local-oracle": Problem(SiaLocalOracle, check_local_oracle),
 }
 WORKLOADS: dict[str, type[Workload]] = {data.problem: data for data in (EvaCloud, BoaRenting, ArylLoaning)}
 """What the simulator runs and no method solves; an instance of `sia-oracle` is a workload too."""

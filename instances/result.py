@@ -16,7 +16,7 @@ from pydantic import Field
 
 from instances.errors import CheckFailed, MalformedSolution
 from instances.fields import Frozen, ProblemData, Sense
-from instances.gaps import agree, gap
+from instances.gaps import agree, gap, of_nothing
 from instances.options import OPTION_NAMES, Options, Solution
 from instances.registry import check
 from instances.solution_table import solution_table
@@ -100,7 +100,7 @@ class Result(Frozen):
             parts.append(f"{self.objective:.10g} {self.unit}")
         if self.bound is not None and self.objective is not None:
             parts.append("proven" if agree(self.objective, self.bound) else f"bound {self.bound:.10g}")
-            if self.gap is not None and parts[-1] != "proven":
+            if self.gap is not None and parts[-1] != "proven" and not of_nothing(self.objective, self.bound):
                 parts.append(f"gap {100 * self.gap:.2g}%")
         if self.cpu_s is not None:
             parts.append(f"{self.cpu_s:.3f} CPU s")

@@ -12,6 +12,9 @@ Row = dict[str, Any]
 
 def solution_table(solution: Mapping[str, Any] | None) -> pd.DataFrame:
     """The rows of a solution; none of no solution. A form that is not known here has a row for each of its values."""
+    for form, rows in WHOLE.items():
+        if solution and form in solution:
+            return pd.DataFrame(list(rows(solution)))
     for form, rows in FORMS.items():
         if solution and form in solution:
             return pd.DataFrame(list(rows(solution[form])))
@@ -27,6 +30,21 @@ def _instances(instances: list[dict[str, Any]]) -> Iterator[Row]:
                 "task": task,
                 "tasks": tasks,
             }
+
+
+def _round(solution: Mapping[str, Any]) -> Iterator[Row]:
+    """Existing instances by their ids, then new ones by their places, as in a packing."""
+    for name, tasks in solution["existing"].items():
+        for task, number in tasks.items():
+            yield {"instance": name, "type": "existing", "count": 1, "task": task, "tasks": number}
+    yield from _instances(solution.get("instances", []))
+
+
+def _placed(solution: Mapping[str, Any]) -> Iterator[Row]:
+    for part in ("base", "flexible"):
+        for job, hosts in solution.get(part, {}).items():
+            for server, workers in hosts.items():
+                yield {"job": job, "part": part, "server": server, "workers": workers}
 
 
 def _starts(starts: dict[str, Any]) -> Iterator[Row]:
@@ -83,6 +101,8 @@ def _values(value: Any, path: str) -> Iterator[Row]:
         yield {"path": path, "value": value}
 
 
+WHOLE: dict[str, Callable[[Any], Iterator[Row]]] = {"existing": _round, "base": _placed, "flexible": _placed}
+"""Forms of which one field does not say all."""
 FORMS: dict[str, Callable[[Any], Iterator[Row]]] = {
     "instances": _instances,
     "starts": _starts,

@@ -69,11 +69,17 @@ def solve_literal(
     read: Callable[[Any, Values], Solution],
     options: Options,
     report: Report = ignore,
+    proven: Callable[[float], float] = lambda bound: bound,
 ) -> Answer:
     """Build a paper's model with `build(data)`, solve it, and turn the values of its variables into a solution.
 
     `read(data, values)` gets the values by name and index. The time limit holds for building and solving together.
+    `proven(bound)` is what a bound of the solver proves.
     """
+
+    def made(bound: float | None) -> float | None:
+        return None if bound is None else proven(bound)
+
     with Stopwatch(options.time_limit) as building:
         standard: Standard | None = None
         with suppress(TimeoutError), _quiet_pyomo():
@@ -83,13 +89,13 @@ def solve_literal(
     left = replace(options, time_limit=None if options.time_limit is None else max(building.remaining_s, 1e-3))
 
     def watch(x: NDArray[np.float64] | None, bound: float | None) -> None:
-        report(None if x is None else read(data, standard.values(x)), bound)
+        report(None if x is None else read(data, standard.values(x)), made(bound))
 
     solved = solve_arrays(standard.model, left, watch=None if report is ignore else watch)
     rows, columns = standard.model.matrix.shape
     return Answer(
         solution=None if solved.x is None else read(data, standard.values(solved.x)),
-        bound=solved.bound,
+        bound=made(solved.bound),
         termination=solved.termination,
         reason=solved.reason,
         build_s=building.cpu_s,

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import pairwise
 
-from experiments.aryl.scenarios import SMALL, Row, Runs, mean, rows_experiment, total
+from experiments.aryl.scenarios import PAPERS, SMALL, Row, Runs, mean, rows_experiment, total
 from experiments.harness.experiment import Claim, Experiment
 
-SPEEDS = (0.25, 1 / 3, 0.5, 1.0)
+SPEEDS = (0.25, 1 / 3, 0.5, 0.75, 1.0)
 LOADS = (0.75, 0.83, 0.95)
-PERIODS = (300, 3600)
+PERIODS = (300, 1800, 3600)
 RECLAIMERS = ("", "-scf", "-random", "-exact", "-weighted")
 PAIRS = {"fifo": "fifo-loans", "sjf": "sjf-loans", "fifo-two-phase": "fifo-loans-two-phase", "sjf-two-phase": "aryl"}
 """Policies without loans, and the same with."""
@@ -52,6 +52,28 @@ def worth(load: float) -> Experiment:
     return rows_experiment(f"worth-{round(100 * load)}", title, rows, claims, scale=SMALL)
 
 
+FULL_SIZE_LOADS = (0.83, 0.95)
+FULL_SIZE = ("fifo", "sjf", "sjf-loans", "sjf-two-phase", "aryl")
+
+
+def full_size(load: float) -> Experiment:
+    """The main combinations on clusters of the paper's size, at one load."""
+
+    def claims(runs: Runs) -> list[Claim]:
+        found = []
+        for name, mine in runs.items():
+            figures = f"{mean(mine, 'delay'):.0f}, {mean(mine, 'jct'):.0f}"
+            each = "; ".join(f"{mean([run], 'delay'):.0f}, {mean([run], 'jct'):.0f}" for run in mine)
+            found.append(_told(f"{name}: mean queueing and JCT, s", figures, f"by seed {each}"))
+            preempted = f"{total(mine, 'preemption_ratio'):.2%}, {total(mine, 'use'):.0%}"
+            found.append(_told(f"{name}: preemptions a job, use of training GPUs", preempted))
+        return found
+
+    rows = {name: Row.of(name, load=load) for name in FULL_SIZE}
+    title = f"Clusters of the paper's size at a load of {load}"
+    return rows_experiment(f"full-size-{round(100 * load)}", title, rows, claims, scale=PAPERS)
+
+
 def reclaiming(period: int, workers: str) -> Experiment:
     """Who goes back, in the loop, by the orchestrator's period and the width of workers."""
     more = {"orchestrator_period_seconds": float(period), "workers": workers, "load": 0.95, "any_gpu_share": 0.6}
@@ -74,6 +96,7 @@ def reclaiming(period: int, workers: str) -> Experiment:
 
 
 FINDINGS = (
+    *(full_size(load) for load in FULL_SIZE_LOADS),
     *(worth(load) for load in LOADS),
     *(reclaiming(period, workers) for period in PERIODS for workers in ("whole", "small")),
 )

@@ -91,7 +91,11 @@ def _costly_reclaim_literal(data: Any) -> bool:
     return _pairs(data) > LITERAL_ROWS
 
 
-PLOTS = {"aryl-elastic": "experiments.aryl.plot:elastic", "aryl-reclaim": "experiments.aryl.plot:reclaim"}
+PLOTS = {
+    "aryl-elastic": "experiments.aryl.plot:elastic",
+    "aryl-reclaim": "experiments.aryl.plot:reclaim",
+    "aryl-placement": "experiments.aryl.plot:placement",
+}
 BUILDERS = {
     "aryl-elastic": "models.aryl:build_elastic",
     "aryl-reclaim": "models.aryl:build_reclaim",

@@ -2,46 +2,45 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from matplotlib.figure import Figure
 
-from experiments.simulator.plots import plain, save_figure, speedup_cdf, tables_by_policy
+from experiments.simulator.bounding import Bounds
+from experiments.simulator.plots import (
+    DAY_S,
+    legend,
+    of_first_workload,
+    over_days,
+    plain,
+    save_figure,
+    save_speedups,
+)
 from experiments.simulator.simulated import Simulated
 from instances.aryl import ArylLoaning
-
-DAY_S = 86_400
 
 
 def use_over_time(runs: Sequence[Simulated], data: ArylLoaning) -> Figure:
     """Share of the training GPUs that is held, by policy, over days."""
-    figure = Figure(figsize=(8, 3.5), layout="constrained")
-    axes = figure.subplots()
     gpus = data.training_servers * data.gpus_per_server
-    for run in runs:
-        rows = run.timeline_table()
-        axes.step(rows["time"] / DAY_S, rows["training"] / gpus, where="post", linewidth=0.8, label=plain(run.policy))
-    axes.set(xlabel="days", ylabel="training GPUs in use, share", ylim=(0, 1.02), title=plain(runs[0].workload))
-    axes.legend(frameon=False, fontsize=8)
+    figure, axes = over_days(runs, lambda rows: rows["training"] / gpus, "training GPUs in use, share")
+    axes.set(ylim=(0, 1.02))
+    legend(axes)
     return figure
 
 
 def loans_over_time(runs: Sequence[Simulated], data: ArylLoaning) -> Figure:
     """Servers on loan, and how many of them each policy uses, over days."""
-    figure = Figure(figsize=(8, 3.5), layout="constrained")
-    axes = figure.subplots()
+    borrowing = [run for run in runs if run.timeline_table()["loaned"].any()]
+    figure, axes = over_days(
+        borrowing or runs, lambda rows: rows["loaned"] / data.gpus_per_server, "servers (GPUs in use over GPUs of one)"
+    )
     rows = runs[0].timeline_table()
     axes.step(rows["time"] / DAY_S, rows["on_loan"], where="post", color="0.6", linewidth=1.2, label="on loan")
-    for run in runs:
-        rows = run.timeline_table()
-        if rows["loaned"].any():
-            used = rows["loaned"] / data.gpus_per_server
-            axes.step(rows["time"] / DAY_S, used, where="post", linewidth=0.8, label=plain(run.policy))
-    axes.set(xlabel="days", ylabel="servers (GPUs in use over GPUs of one)", title=plain(runs[0].workload))
-    axes.legend(frameon=False, fontsize=8)
+    legend(axes)
     return figure
 
 
@@ -57,16 +56,15 @@ def queueing(runs: Sequence[Simulated]) -> Figure:
     return figure
 
 
-def draw_all(folder: Path, done: Sequence[Simulated], baseline: str, data: Any) -> None:
+def draw_all(
+    folder: Path, done: Sequence[Simulated], baseline: str, data: Mapping[str, Any], bounds: Sequence[Bounds]
+) -> None:
     """Speed-ups of all workloads; of the first one use, loans and queueing."""
-    finished = [run for run in done if run.status == "finished"]
-    complete = tables_by_policy(done, baseline)
-    if len(complete) > 1:
-        save_figure(speedup_cdf(complete, baseline), folder / "speedup.svg")
-    first = [run for run in finished if run.workload == done[0].workload]
+    save_speedups(folder, done, baseline)
+    first = of_first_workload(done)
     if first:
-        save_figure(use_over_time(first, data), folder / "use.svg")
-        save_figure(loans_over_time(first, data), folder / "loans.svg")
+        save_figure(use_over_time(first, data[done[0].workload]), folder / "use.svg")
+        save_figure(loans_over_time(first, data[done[0].workload]), folder / "loans.svg")
         save_figure(queueing(first), folder / "queueing.svg")
 
 

@@ -1,4 +1,4 @@
-"""Pictures of Aryl's decisions: workers of elastic jobs, also over time, and servers that go back."""
+"""Pictures of Aryl's decisions: workers of jobs, also over time, servers that go back, and servers that host."""
 
 from __future__ import annotations
 
@@ -10,7 +10,8 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from experiments.output.text import label
-from instances.aryl import ArylElastic, ArylReclaim
+from instances.aryl import ArylElastic, ArylPlacement, ArylReclaim
+from instances.aryl.placement import PARTS
 
 MOST = 80  # jobs or servers that are drawn one by one
 
@@ -71,4 +72,39 @@ def reclaim(data: ArylReclaim, solution: Mapping[str, Any]) -> Figure:
     axes.invert_yaxis()
     preempted = sum(any(server in back for server in job.servers) for job in data.jobs)
     axes.set(title=f"{len(back)} servers go back, {preempted} of {len(data.jobs)} jobs hit")
+    return figure
+
+
+def placement(data: ArylPlacement, solution: Mapping[str, Any]) -> Figure:
+    """GPUs of each server: taken before (grey), and by the base and the flexible workers of each job, named."""
+    jobs, added = {job.id: job for job in data.jobs}, dict[str, list[tuple[str, str, int]]]()
+    for part in ("base", "flexible"):
+        for job, hosts in solution.get(part, {}).items():
+            for server, workers in hosts.items():
+                added.setdefault(server, []).append((part, job, workers))
+    # servers that host something new come first where there are more than can be drawn
+    drawn = sorted(data.servers, key=lambda server: server.id not in added)[:MOST]
+    servers = [server for server in data.servers if server in drawn]
+    figure = Figure(figsize=(max(4.5, 1.5 + 0.45 * len(servers)), 3.6), layout="constrained")
+    axes, colours = figure.subplots(), {"base": "C0", "flexible": "C1"}
+    for i, server in enumerate(servers):
+        axes.bar(i, server.gpus, color="none", edgecolor="black", linewidth=0.8)
+        top = server.gpus - server.free_gpus
+        axes.bar(i, top, color="0.8")
+        for part, job, workers in added.get(server.id, []):
+            gpus = workers * jobs[job].gpus_on(server.kind)
+            axes.bar(i, gpus, bottom=top, color=colours[part], edgecolor="white", linewidth=0.5)
+            if len(servers) <= 30:
+                axes.text(i, top + gpus / 2, f"{label(job, 12)}\n{workers}", fontsize=5, ha="center", va="center")
+            top += gpus
+    for name, colour in {"before": "0.8", **colours}.items():
+        axes.bar(0, 0, color=colour, label=name)
+    names = [f"{label(server.id)}, {server.kind}" for server in servers]
+    axes.set_xticks(range(len(servers)), names, rotation=90, fontsize=6)
+    opened = sum(not server.in_use and server.id in added for server in data.servers)
+    wanted = sum(job.workers(part) * job.gpus_per_worker for job in data.jobs for part in PARTS)
+    placed = sum(workers * jobs[job].gpus_per_worker for on in added.values() for _, job, workers in on)
+    more = f"; {len(servers)} of {len(data.servers)} servers" if len(servers) < len(data.servers) else ""
+    axes.set(ylabel="GPUs", title=f"{opened} servers newly used, {placed} of {wanted} GPUs placed{more}")
+    axes.legend(frameon=False, fontsize=7, loc="upper left", bbox_to_anchor=(1, 1))
     return figure

@@ -36,6 +36,8 @@ class Scale:
 FULL, QUICK = Scale(), Scale(24, 2.0, 1)
 SMALL = Scale(56, 10.0, 3)
 """Of what takes many runs."""
+PAPERS = Scale(443, 15.0, 3)
+"""The clusters of the paper."""
 
 
 @dataclass(frozen=True)

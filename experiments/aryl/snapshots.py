@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from enum import StrEnum
 from functools import partial
+from itertools import product
 from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.table import Table
 
-from experiments.output.terminal import err, out, percent
+from experiments.output.markdown import print_markdown
+from experiments.output.terminal import err, percent
 from experiments.simulator.aryl import LoaningWorld
 from experiments.simulator.kernel import simulate
 from heuristics.aryl import reclaim_greedy, reclaim_literal_order, reclaim_random, reclaim_scf
@@ -26,8 +28,16 @@ ORDERS: dict[str, Callable[..., Result]] = {
     "SCF": reclaim_scf,
     "random": reclaim_random,
 }
-PERIODS = (300, 1800, 3600)
+SERVERS = (56,)
+PERIODS = (300.0, 1800.0, 3600.0)
 LIMIT_S = 20.0
+
+
+class Workers(StrEnum):
+    """Width of the workers of inelastic jobs."""
+
+    WHOLE = "whole"
+    SMALL = "small"
 
 
 class Watched:
@@ -38,6 +48,7 @@ class Watched:
         self.least: list[float] = []
         self.proven = 0
         self.servers: list[int] = []
+        self.pools: list[int] = []
 
     def __call__(self, problem: ArylReclaim) -> Sequence[str]:
         results = {name: solve(problem, Options(seed=len(self.least))) for name, solve in ORDERS.items()}
@@ -47,6 +58,7 @@ class Watched:
         self.least.append(math.ceil((best.bound or 0.0) - 1e-6))
         self.proven += best.status == "optimal"
         self.servers.append(problem.reclaim)
+        self.pools.append(len(problem.servers))
         solution = results["Algorithm 1"].solution
         assert solution is not None
         servers: Sequence[str] = solution["servers"]
@@ -55,37 +67,48 @@ class Watched:
 
 def main(
     trace: Annotated[Path | None, typer.Option(help="Jobs in CSV form, as Philly's.", show_default="drawn")] = None,
-    servers: Annotated[int, typer.Option(help="Training servers.", min=2)] = 56,
+    servers: Annotated[
+        list[int] | None, typer.Option(help="Training servers; repeatable.", min=2, show_default="56")
+    ] = None,
+    period: Annotated[
+        list[float] | None,
+        typer.Option(help="Seconds between two reclaims; repeatable.", min=1, show_default="300, 1800, 3600"),
+    ] = None,
+    workers: Annotated[
+        list[Workers] | None, typer.Option(help="Width of workers; repeatable.", show_default="both")
+    ] = None,
     days: Annotated[float, typer.Option(help="Days of arrivals.")] = 10.0,
     seeds: Annotated[int, typer.Option(help="Workloads of each kind.", min=1)] = 3,
     load: Annotated[float, typer.Option(help="Of the training servers.")] = 0.95,
     any_gpu_share: Annotated[float, typer.Option(help="Share of jobs that may run on loaned servers.")] = 0.6,
 ) -> None:
-    """Print preemptions of each order on the reclaims of runs, against the fewest, by period and width of workers."""
-    title = f"Reclaims that preempt, {servers} training servers, {days:g} days, {seeds} workloads each"
-    table = Table(title=title, title_justify="left", box=None)
-    for name in ("period", "workers", "reclaims", "servers", "proven", "fewest", *ORDERS, "Algorithm 1 optimal"):
-        table.add_column(name, justify="right")
-    drawn = partial(loaning_days, trace=trace, training_servers=servers, load=load, any_gpu_share=any_gpu_share)
+    """Print preemptions of each order on the reclaims of runs, against the fewest, by size, period and workers."""
+    columns = "training servers", "period, s", "workers", "reclaims", "servers each", "of, with base workers"
+    drawn = partial(loaning_days, trace=trace, load=load, any_gpu_share=any_gpu_share)
+    rows = []
     with Stopwatch() as clock:
-        for period in PERIODS:
-            for workers in ("whole", "small"):
-                watched = Watched()
-                for seed in range(seeds):
-                    data = drawn(days, seed, orchestrator_period_seconds=float(period), workers=workers).data
-                    simulate(LoaningWorld(data), Loaning(data, "sjf", flexible_first(watched)))
-                table.add_row(str(period), workers, *_cells(watched))
-                err.print(f"{period} {workers}: {len(watched.least)} reclaims")
-    out.print(table)
-    err.print(f"{clock.cpu_s:.0f} CPU s")
+        for size, every, width in product(servers or SERVERS, period or PERIODS, workers or Workers):
+            watched = Watched()
+            for seed in range(seeds):
+                workload = drawn(
+                    days, seed, training_servers=size, orchestrator_period_seconds=float(every), workers=width.value
+                )
+                data = workload.data
+                simulate(LoaningWorld(data), Loaning(data, "sjf", flexible_first(watched)))
+            rows.append([str(size), f"{every:g}", width.value, *_cells(watched)])
+            err.print(
+                f"{size} servers, {every:g} s, {width.value}: {len(watched.least)} reclaims, {clock.cpu_s:.0f} CPU s"
+            )
+    print_markdown([*columns, "proven", "fewest", *ORDERS, "Algorithm 1 optimal"], rows)
 
 
 def _cells(watched: Watched) -> list[str]:
     """The cells of a row: means and sums over the reclaims."""
     number, fewest = len(watched.least), sum(watched.least)
     if not number:
-        return ["0"]
-    cells = [str(number), f"{sum(watched.servers) / number:.1f}", str(watched.proven), f"{fewest:.0f}"]
+        return ["0", *["-"] * (5 + len(ORDERS))]
+    means = [f"{sum(values) / number:.1f}" for values in (watched.servers, watched.pools)]
+    cells = [str(number), *means, str(watched.proven), f"{fewest:.0f}"]
     for lost in watched.lost.values():
         share = percent(sum(lost) / fewest - 1, 1) if fewest else "-"
         cells.append(f"{sum(lost):.0f} ({share})")

@@ -2,25 +2,36 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from statistics import mean
 
+from matplotlib import color_sequences
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from experiments.boa.bound_curve import draw_bound
 from experiments.boa.renting_runs import HOUR, Curve, burst_factors
 from experiments.harness.experiment import Context
 from experiments.simulator.plots import save_figure
 
 NAMES = {"exact": "BOA, exact plan", "width-calculator": "BOA, Width Calculator"}
 STYLES = ("-", "--", ":")
+COLOURS = color_sequences["tab20"][::2] + color_sequences["tab20"][1::2]
+FAR = 10.0
+"""Where completion times are apart by more than this factor the axis is logarithmic."""
 
 
 def frontiers(path: Path, context: Context, curves: Sequence[Curve]) -> None:
-    """Mean completion time against rented GPUs; curves of one policy are told apart by their lines."""
+    """Mean completion time against rented GPUs above the bound; curves of one policy are told apart by their lines.
+
+    All curves are of the same jobs.
+    """
     figure, axes = _axes(1, 1)
     _frontier(axes[0], curves, "mean")
+    times = [p.mean for curve in curves for p in curve.points]
+    if max(times) > FAR * min(times):
+        axes[0].set_yscale("log")
     save_figure(figure, path)
 
 
@@ -87,8 +98,10 @@ def _frontier(axes: Axes, curves: Sequence[Curve], what: str) -> None:
         same = seen[curve.label] = seen.get(curve.label, -1) + 1
         points = sorted((p.rented, getattr(p, what)) for p in curve.points)
         name = NAMES.get(curve.label, curve.label) + ("", ", fitted model", ", estimated anew")[min(same, 2)]
-        colour = f"C{list(seen).index(curve.label)}"
+        colour = COLOURS[list(seen).index(curve.label) % len(COLOURS)]
         axes.plot(*zip(*points, strict=True), STYLES[same % 3], marker="o", markersize=3, color=colour, label=name)
+    if what == "mean":
+        draw_bound(axes, curves[0].tasks[0].workload.data, [p.rented for curve in curves for p in curve.points])
     axes.set(xlabel="rented GPUs", ylabel=f"{'mean' if what == 'mean' else 'P95'} JCT, hours")
     axes.legend(frameon=False, fontsize=7)
 
@@ -96,16 +109,3 @@ def _frontier(axes: Axes, curves: Sequence[Curve], what: str) -> None:
 def _axes(rows: int, columns: int) -> tuple[Figure, list[Axes]]:
     figure = Figure(figsize=(4.5 * columns + 1.5 * (columns == 1), 3.6 * rows), layout="constrained")
     return figure, list(figure.subplots(rows, columns, squeeze=False).flat)
-
-
-def over_bound(path: Path, curves: Sequence[Curve], bound: Callable[[float], float] | None) -> None:
-    """Mean completion time against rented GPUs, and the bound that no policy beats for the same bill."""
-    figure, axes = _axes(1, 1)
-    _frontier(axes[0], curves, "mean")
-    rented = [p.rented for curve in curves for p in curve.points]
-    if bound is not None:
-        low, high = min(rented), max(rented)
-        bills = [low + (high - low) * step / 60 for step in range(61)]
-        axes[0].plot(bills, [bound(gpus) for gpus in bills], "k-", linewidth=1.5, label="no policy is below")
-        axes[0].legend(frameon=False, fontsize=7)
-    save_figure(figure, path)

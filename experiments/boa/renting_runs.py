@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,8 @@ from experiments.harness.experiment import Context
 from experiments.simulator.simulated import Simulated
 from experiments.simulator.simulation import Simulation
 from heuristics.boa.online import EFFICIENCIES
-from instances.boa import trace_renting
+from instances import Instance
+from instances.boa import BoaRenting, trace_renting
 
 OVER_LOAD = (1.15, 1.3, 1.5, 1.75, 2.1, 2.6)
 """Budgets, as multiples of the load."""
@@ -23,7 +25,7 @@ OBJECTIVES = ("sum", "mean")
 """Of Pollux."""
 BURSTS = (1.0, 2.65, 10.0, 20.0)
 """C² of the times between arrivals."""
-SEEDS = range(2)
+SEEDS = range(20)
 AIMS_AT_120 = {"sum": (0.7,), "mean": (0.8,)}
 """With these aims Pollux with autoscaling rents about 120 GPUs on newTrace."""
 QUICK_JOBS = 60
@@ -80,8 +82,9 @@ def fixed_widths(
 ) -> Curve:
     """A policy that is given a budget, at several."""
     data = _workload(context, trace, **said).data
+    assert isinstance(data, BoaRenting)
     load = data.budget_gpus / 1.25
-    files = [_workload(context, trace, budget=m * load, **said) for m in _few(context, over)]
+    files = [_workload(context, trace, budget=m * load, **said) for m in few(context, over)]
     return Curve(policy, tuple(Simulation(file, policy, context.options) for file in files))
 
 
@@ -90,7 +93,7 @@ def autoscaled(
 ) -> Curve:
     """Pollux with autoscaling, at several aims."""
     file = _workload(context, trace, **said)
-    policies = [f"pollux-as-{objective}-{c:g}" for c in _few(context, aims)]
+    policies = [f"pollux-as-{objective}-{c:g}" for c in few(context, aims)]
     return Curve(f"pollux-as-{objective}", tuple(Simulation(file, policy, context.options) for policy in policies))
 
 
@@ -132,7 +135,7 @@ def ratio(over: float | None, under: float | None) -> float | None:
 
 def bursts_of(context: Context) -> list[tuple[float, int]]:
     """The C² and seeds of the bursts that are run."""
-    return [(c2, seed) for c2 in _few(context, BURSTS) for seed in (SEEDS[:1] if context.quick else SEEDS)]
+    return [(c2, seed) for c2 in few(context, BURSTS) for seed in (SEEDS[:1] if context.quick else SEEDS)]
 
 
 def burst_factors(context: Context, curves: Sequence[Curve]) -> dict[str, dict[float, list[float]]]:
@@ -145,9 +148,15 @@ def burst_factors(context: Context, curves: Sequence[Curve]) -> dict[str, dict[f
     return found
 
 
-def _workload(context: Context, trace: Path, **said: Any) -> Any:
-    return trace_renting(trace, limit=QUICK_JOBS if context.quick else None, **said)
+def _workload(context: Context, trace: Path, **said: Any) -> Instance:
+    return _drawn(trace, QUICK_JOBS if context.quick else None, tuple(sorted(said.items())))
 
 
-def _few(context: Context, values: Sequence[float]) -> Sequence[float]:
+@lru_cache(maxsize=1024)
+def _drawn(trace: Path, limit: int | None, said: tuple[tuple[str, Any], ...]) -> Instance:
+    return trace_renting(trace, limit=limit, **dict(said))
+
+
+def few(context: Context, values: Sequence[Any]) -> Sequence[Any]:
+    """The values of which runs are made: where few runs will do the first and the last."""
     return values[:: max(1, len(values) - 1)] if context.quick else values

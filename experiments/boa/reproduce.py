@@ -9,10 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from statistics import mean, median
+from statistics import mean, median, stdev
 from typing import Any
 
+from experiments.boa.against_bound import AGAINST_BOUND
 from experiments.boa.plan_study import EXPERIMENTS as PLANS
+from experiments.boa.plan_study import NEWTRACE_LOAD, SAMPLES, sampled
 from experiments.boa.renting_runs import (
     AIMS_AT_120,
     FIXED,
@@ -35,10 +37,11 @@ from experiments.harness.task import Task
 from heuristics.boa.online import EFFICIENCIES
 
 SMALL, FILTERED, NEW = "boa/workload_1_filtered.csv", "boa/filtertrace.csv", "boa/newtrace.csv"
-SAMPLES = (NEW, *(f"boa/newtrace_{k}.csv" for k in range(2, 8)))
 DETAIL = "boa/speedups_detail.csv"
+CURVES_8 = 7
+"""Of each sample in Figure 8."""
 QUARTER = 900.0  # seconds between two runs of the Width Calculator (section 5.2)
-GROWS = 0.05  # share from which on a factor is said to grow, which two seeds can tell
+GROWS = 0.05  # share from which on a factor is said to grow, which the seeds can tell
 UP_TO = {"within": 0.05, "near": 0.2}  # the paper's factors have two digits, and stand for the best of a picture
 
 
@@ -121,55 +124,67 @@ def figure_6_claims(context: Context, outcomes: Sequence[Any]) -> list[Claim]:
 
 
 def figure_7(context: Context) -> list[Curve]:
-    return frontier(context, NEW, EFFICIENCIES[1:])[:3]
+    return [curve for name in sampled(context) for curve in frontier(context, name, EFFICIENCIES[1:])[:3]]
 
 
 def figure_7_claims(context: Context, outcomes: Sequence[Any]) -> list[Claim]:
-    boa, *rest = with_points(figure_7(context), outcomes)
+    curves = with_points(figure_7(context), outcomes)
     claims = []
-    for label, curve in (("BOA", boa), *((f"Pollux ({o})", c) for o, c in zip(OBJECTIVES, rest, strict=True))):
+    for k, label in enumerate(("BOA", *(f"Pollux ({o})" for o in OBJECTIVES))):
+        samples = curves[k::3]
         paper = 0.64 if label == "BOA" else 0.73
         seen, done, whole = (
-            curve.total_at(112, name) for name in ("seen_efficiency_over_time", "efficiency_over_time", "efficiency")
+            [value for curve in samples if (value := curve.total_at(like_112(curve), name)) is not None]
+            for name in ("seen_efficiency_over_time", "efficiency_over_time", "efficiency")
         )
         what = f"{label}: efficiency at 112 GPUs as the scheduler sees it, over time"
         claims.append(
-            Claim("Figure 7", what, paper, None, "not run", "no run rents as much")
-            if seen is None
-            else compared("Figure 7", what, paper, seen, within=0.05, near=0.1)
+            compared("Figure 7", what, paper, mean(seen), within=0.05, near=0.1, note=_spread(seen))
+            if seen
+            else Claim("Figure 7", what, paper, None, "not run", "no run rents as much")
         )
         what = f"{label}: efficiency at 112 GPUs of work really done, over time"
-        note = "" if whole is None else f"{whole:.3f} of the whole bill: the same for all who do the same work for it"
-        claims.append(Claim("Figure 7", what, None, done, "no figure", note))
+        more = f"; {mean(whole):.3f} of the whole bill: the same for all who do the same work for it" if whole else ""
+        claims.append(Claim("Figure 7", what, None, mean(done) if done else None, "no figure", _spread(done) + more))
+        pauses = [point.run.totals["rescalings"] / len(point.run.jobs["job"]) for c in samples for point in c.points]
+        what, note = f"{label}: pauses a job, least to most", f"{len(samples)} sample(s), all bills"
+        claims.append(Claim("Figure 7", what, None, f"{min(pauses):.1f} to {max(pauses):.1f}", "no figure", note))
     return claims
 
 
+def like_112(curve: Curve) -> float:
+    """As many times the load of a curve's jobs as 112 GPUs are of newTrace's."""
+    load: float = curve.tasks[0].workload.data.believed.load
+    return 112 / NEWTRACE_LOAD * load
+
+
 def figure_8(context: Context) -> list[Curve]:
-    trace, table = context.trace(NEW), context.trace(DETAIL)
+    table = context.trace(DETAIL)
     perfect: dict[str, Any] = {"speedups": table}
     fitted = perfect | {"believed": "speedup_policy_model"}
     learning = fitted | {"estimate_seconds": QUARTER}
-    return [
-        fixed_widths(context, trace, **perfect),
-        fixed_widths(context, trace, **fitted),
-        fixed_widths(context, trace, **learning),
-        *(autoscaled(context, trace, objective, **said) for objective in OBJECTIVES for said in (perfect, fitted)),
-    ]
+    curves = []
+    for trace in map(context.trace, sampled(context)):
+        curves += [fixed_widths(context, trace, **said) for said in (perfect, fitted, learning)]
+        curves += [autoscaled(context, trace, o, **said) for o in OBJECTIVES for said in (perfect, fitted)]
+    return curves
 
 
 def figure_8_claims(context: Context, outcomes: Sequence[Any]) -> list[Claim]:
-    perfect, fitted, learning, *pollux = with_points(figure_8(context), outcomes)
+    curves = with_points(figure_8(context), outcomes)
     claims = []
-    for label, curve, base, paper in (
-        ("BOA, planned once on the fitted model", fitted, perfect, 1.0),
-        ("BOA, planned anew every 15 minutes on what was seen", learning, perfect, 1.0),
-        ("Pollux with autoscaling (sum), fitted model", pollux[1], pollux[0], 1.4),
-        ("Pollux with autoscaling (mean), fitted model", pollux[3], pollux[2], 1.4),
+    for label, told, base, paper in (
+        ("BOA, planned once on the fitted model", 1, 0, 1.0),
+        ("BOA, planned anew every 15 minutes on what was seen", 2, 0, 1.0),
+        ("Pollux with autoscaling (sum), fitted model", 4, 3, 1.4),
+        ("Pollux with autoscaling (mean), fitted model", 6, 5, 1.4),
     ):
-        found = factors(curve, base)
-        note = f"at equal bill, {len(found)} points" + (f", least {min(found):.2f}" if found else "")
+        pairs = zip(curves[told::CURVES_8], curves[base::CURVES_8], strict=True)
+        found = [values for curve, other in pairs if (values := factors(curve, other))]
+        least = min((min(values) for values in found), default=0.0)
+        note = f"at equal bill; median of the samples, least {least:.2f}, {_spread([max(values) for values in found])}"
         what = f"{label}: mean JCT over that with perfect speedups, at most"
-        claims.append(_factor("Figure 8", what, paper, max(found, default=None), note))
+        claims.append(_factor("Figure 8", what, paper, median(map(max, found)) if found else None, note))
     return claims
 
 
@@ -187,14 +202,20 @@ def figure_9_claims(context: Context, outcomes: Sequence[Any]) -> list[Claim]:
     claims = []
     for objective, by_c2 in found.items():
         means = {c2: mean(values) for c2, values in by_c2.items() if values}
+        errors = {c2: stdev(values) / len(values) ** 0.5 for c2, values in by_c2.items() if len(values) > 1}
         what = f"mean JCT of Pollux with autoscaling ({objective}) over BOA's at equal bill, as C² grows"
-        ours = ", ".join(f"{value:.2f} at {c2:g}" for c2, value in means.items()) or None
+        ours = ", ".join(f"{value:.2f} (±{errors.get(c2, 0.0):.2f}) at {c2:g}" for c2, value in means.items()) or None
         grows = len(means) > 1 and means[max(means)] > (1 + GROWS) * means[min(means)]
-        note = f"mean of {len(SEEDS)} seeds, Pollux aims at {AIMS_AT_120[objective][0]}; bursts every hour on average, "
-        note += "between them a 25th of the mean rate"
+        note = f"mean of {len(SEEDS)} seeds and its standard error, Pollux aims at {AIMS_AT_120[objective][0]}; "
+        note += "bursts every hour on average, between them a 25th of the mean rate"
         verdict: Verdict = "not run" if len(means) < 2 else "reproduced" if grows else "differs"
         claims.append(Claim("Figure 9", what, "grows", ours, verdict, note))
     return claims
+
+
+def _spread(values: Sequence[float]) -> str:
+    """The least and the greatest of the samples, in words."""
+    return f"{len(values)} sample(s): {min(values):.3f} to {max(values):.3f}" if values else "no sample"
 
 
 def _factor(where: str, what: str, paper: float, ours: float | None, note: str = "") -> Claim:
@@ -203,27 +224,37 @@ def _factor(where: str, what: str, paper: float, ours: float | None, note: str =
     return compared(where, what, paper, ours, note=note, **UP_TO)
 
 
-def _experiment(name: str, title: str, curves: Any, claims: Any, traces: tuple[str, ...], draw: str) -> Experiment:
+def _experiment(
+    name: str, title: str, curves: Any, claims: Any, traces: tuple[str, ...], draw: str, drawn: int | None = None
+) -> Experiment:
+    """An experiment of curves; the first so many are `drawn`, those of one sample."""
+
     def tasks(context: Context) -> Sequence[Task[Any]]:
         return tasks_of(curves(context))
 
     def picture(path: Path, context: Context, outcomes: Sequence[Any]) -> None:
         from experiments.boa import renting_pictures  # matplotlib, only where something is drawn
 
-        getattr(renting_pictures, draw)(path, context, with_points(curves(context), outcomes))
+        getattr(renting_pictures, draw)(path, context, with_points(curves(context), outcomes)[:drawn])
 
     return Experiment(name, title, tasks, claims, traces, picture)
 
 
 EXPERIMENTS: tuple[Experiment, ...] = (
     *PLANS,
+    AGAINST_BOUND,
     _experiment("figure-4", "Figure 4: JCT against GPUs, 85 jobs", figure_4, figure_4_claims, (SMALL,), "frontiers"),
     _experiment("figure-5", "Figure 5: GPUs over time at 55 GPUs", figure_5, figure_5_claims, (SMALL,), "over_time"),
     _experiment(
         "figure-6", "Figure 6: JCT against GPUs, filterTrace and newTrace", figure_6, figure_6_claims,
         (FILTERED, *SAMPLES), "two_frontiers",
     ),
-    _experiment("figure-7", "Figure 7: efficiency at 112 GPUs", figure_7, figure_7_claims, (NEW,), "efficiency"),
-    _experiment("figure-8", "Figure 8: errors of speedups", figure_8, figure_8_claims, (NEW, DETAIL), "frontiers"),
+    _experiment(
+        "figure-7", "Figure 7: efficiency at 112 GPUs, or as many times the load", figure_7, figure_7_claims, SAMPLES,
+        "efficiency", 3,
+    ),
+    _experiment(
+        "figure-8", "Figure 8: errors of speedups", figure_8, figure_8_claims, (*SAMPLES, DETAIL), "frontiers", CURVES_8
+    ),
     _experiment("figure-9", "Figure 9: bursts", figure_9, figure_9_claims, (NEW,), "bursts"),
 )  # fmt: skip

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from experiments.harness.entry import Entry
-from instances.eva import EvaPacking, EvaReconfiguration, InstanceType, Task
+from instances.eva import EvaPacking, EvaReconfiguration, InstanceType, Task, constraints_of, packing_arrays
 from instances.eva.contents import contents
 from instances.eva.whole_amounts import LARGEST_AMOUNT, WholeAmounts
 
+LIMITS = {"max_instances", "running"}
 LITERAL_BINARIES = 250_000  # A literal model with more binaries y is not built.
 ONE_BY_ONE = 100_000  # So many tasks on one instance, placed one by one, take seconds.
 LITERAL_CONTENTS = 2_000  # The literal model of a round is not built where a type can hold more different things.
@@ -27,6 +28,18 @@ def _unfit_literal(data: EvaPacking) -> str | None:
 
 def _costly_literal(data: EvaPacking) -> bool:
     return sum(task.count for task in data.tasks) > LITERAL_TASKS
+
+
+def _unfit_exact(data: EvaPacking) -> str | None:
+    """Where instances are limited, the net saving needs all patterns, and not those alone that pay by themselves."""
+    if data.objective == "cost" or not LIMITS.intersection(constraints_of(data)):
+        return None
+    from models.eva.limits import saving_patterns  # only here is a model looked at before it is asked for
+    from models.eva.parameters import DEFAULTS
+
+    if saving_patterns(packing_arrays(data), DEFAULTS.saving_patterns) is not None:
+        return None
+    return f"net-saving with limits of instances needs all patterns, more than {DEFAULTS.saving_patterns:,}"
 
 
 def _unfit_one_by_one(data: EvaPacking) -> str | None:
@@ -52,7 +65,10 @@ def _unfit_round(data: EvaReconfiguration) -> str | None:
 
 
 PLANS = {"eva-packing": "experiments.eva.plan:plan"}
-PLOTS = {"eva-packing": "experiments.eva.plot:packing"}
+PLOTS = {
+    "eva-packing": "experiments.eva.plot:packing",
+    "eva-reconfiguration": "experiments.eva.plot:reconfiguration",
+}
 BUILDERS = {
     "eva-packing": "models.eva:build_literal",
     "eva-reconfiguration": "models.eva.reconfiguration:build_literal_reconfiguration",
@@ -62,7 +78,7 @@ CERTIFIERS = {"eva-packing": "models.eva.certificate:certificate"}
 HEURISTICS = ("full-reconfiguration-artifact", "full-reconfiguration-first", "no-packing")
 METHODS: dict[str, tuple[Entry, ...]] = {
     "eva-packing": (
-        Entry("exact", "models.eva:exact", starts=HEURISTICS),
+        Entry("exact", "models.eva:exact", _unfit_exact, starts=HEURISTICS),
         Entry("literal", "models.eva:literal", _unfit_literal, _costly_literal),
         Entry("no-packing", "heuristics.eva:no_packing"),
         Entry("full-reconfiguration", "heuristics.eva:full_reconfiguration", _unfit_one_by_one),
@@ -70,8 +86,8 @@ METHODS: dict[str, tuple[Entry, ...]] = {
         Entry("full-reconfiguration-first", "heuristics.eva:full_reconfiguration_first", _unfit_one_by_one),
     ),
     "eva-reconfiguration": (
-        Entry("exact", "models.eva.reconfiguration:exact_reconfiguration", starts=("stay", "eva-choice")),
-        Entry("short-list", "models.eva.reconfiguration:short_list", starts=("stay", "eva-choice")),
+        Entry("exact", "models.eva.reconfiguration:exact_reconfiguration", starts=("eva-choice",)),
+        Entry("short-list", "models.eva.reconfiguration:short_list", starts=("eva-choice",)),
         Entry("literal", "models.eva.reconfiguration:literal_reconfiguration", _unfit_round),
         Entry("stay", "heuristics.eva.round:stay"),
         Entry("full", "heuristics.eva.round:full"),

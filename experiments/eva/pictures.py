@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from matplotlib.figure import Figure
 
-from experiments.simulator.plots import plain, save_figure, speedup_cdf, tables_by_policy
+from experiments.simulator.bounding import Bounds
+from experiments.simulator.plots import legend, of_first_workload, over_days, save_figure, save_speedups
 from experiments.simulator.simulated import Simulated
 
 COLUMNS = {"instances": "instances that are billed", "tasks": "tasks that run"}
@@ -16,22 +17,16 @@ COLUMNS = {"instances": "instances that are billed", "tasks": "tasks that run"}
 
 def over_time(runs: Sequence[Simulated], column: str) -> Figure:
     """A column of the timeline of each run, by policy, over days."""
-    figure = Figure(figsize=(8, 3.5), layout="constrained")
-    axes = figure.subplots()
-    for run in runs:
-        timeline = run.timeline_table()
-        axes.step(timeline["time"] / 86_400, timeline[column], where="post", linewidth=0.8, label=plain(run.policy))
-    axes.set(xlabel="days", ylabel=COLUMNS[column], title=plain(runs[0].workload))
-    axes.legend(frameon=False, fontsize=8)
+    figure, axes = over_days(runs, lambda rows: rows[column], COLUMNS[column])
+    legend(axes)
     return figure
 
 
-def draw_all(folder: Path, done: Sequence[Simulated], baseline: str, data: Any) -> None:
+def draw_all(
+    folder: Path, done: Sequence[Simulated], baseline: str, data: Mapping[str, Any], bounds: Sequence[Bounds]
+) -> None:
     """Speed-ups of all workloads; of the first one instances and tasks over time."""
-    finished = [run for run in done if run.status == "finished"]
-    complete = tables_by_policy(done, baseline)
-    if len(complete) > 1:
-        save_figure(speedup_cdf(complete, baseline), folder / "speedup.svg")
-    first = [run for run in finished if run.workload == done[0].workload]
+    save_speedups(folder, done, baseline)
+    first = of_first_workload(done)
     for column in COLUMNS if first else ():
         save_figure(over_time(first, column), folder / f"{column}.svg")

@@ -1,46 +1,99 @@
-"""Pictures of a packing: what each rented instance holds of each resource."""
+"""Pictures of a packing and of a round: what each instance holds of each resource."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 import matplotlib as mpl
 from matplotlib.figure import Figure
+from matplotlib.patches import Patch
 
+from experiments.eva.plan import priced
 from experiments.output.text import label
-from instances.eva import EvaPacking
+from instances.eva import EvaPacking, EvaReconfiguration
+from instances.eva.packing import PackedTasks, PricedType
 
 MOST = 60  # rows that are drawn; further groups of instances are left out, and said so
+KEYS = 20  # tasks of different colours, from which on a legend says nothing
+
+
+@dataclass(frozen=True)
+class Held:
+    """A row of the picture: instances of one type and content. `came`: how many of the tasks were not there before."""
+
+    said: str
+    kind: PricedType
+    tasks: Mapping[str, int]
+    came: Mapping[str, int] = field(default_factory=dict)
 
 
 def packing(data: EvaPacking, solution: Mapping[str, Any]) -> Figure:
-    """One row a group of instances of one type and content, and in it, of each resource, the share each task takes."""
-    groups = sorted(solution["instances"], key=lambda group: [k.name for k in data.instance_types].index(group["type"]))
-    kinds, tasks = {k.name: k for k in data.instance_types}, {t.key: t for t in data.tasks}
-    shown, left = groups[:MOST], len(groups) - MOST
-    colours = {key: mpl.colormaps["tab20"](i % 20) for i, key in enumerate(tasks)}
+    """One row a group of instances of one type, content and price, and of each resource the share each task takes."""
+    kinds = {kind.name: kind for kind in data.instance_types}
+    groups = sorted(priced(data, solution), key=lambda group: list(kinds).index(group.type))
+    rows = [Held(_said(g.number, g.type, g.usd_per_hour, kept=g.kept), kinds[g.type], g.tasks) for g in groups]
+    return _bars(data, rows, f"{sum(group.usd for group in groups):.6g} USD/h")
+
+
+def reconfiguration(data: EvaReconfiguration, solution: Mapping[str, Any]) -> Figure:
+    """The same of a round: first the instances that exist, with hatches on tasks that come to them, then new ones."""
+    kinds = {k.name: k for k in data.instance_types}
+    rows, given_up = [], 0
+    for instance in data.existing:
+        now = {key: k for key, k in solution["existing"].get(instance.id, {}).items() if k}
+        came = {key: max(0, k - instance.tasks.get(key, 0)) for key, k in now.items()}
+        given_up += not now
+        said = f"{label(instance.id)}: {label(instance.type)}" if now else f"{label(instance.id)} is given up"
+        rows.append(Held(said, kinds[instance.type], now, came))
+    rented = sorted(solution.get("instances", []), key=lambda group: list(kinds).index(group["type"]))
+    for group in rented:
+        kind = kinds[group["type"]]
+        rows.append(Held(_said(group.get("count", 1), kind.name, kind.usd_per_hour), kind, group["tasks"]))
+    new = sum(group.get("count", 1) for group in rented)
+    said = f"{len(data.existing) - given_up} instances stay, {given_up} are given up, {new} are new; hatched: came"
+    return _bars(data, rows, said)
+
+
+def _said(number: int, type: str, price: float, *, kept: bool = False) -> str:
+    return f"{number} × {label(type)}, {price:g} USD/h" + (", kept" if kept else "")
+
+
+def _bars(data: PackedTasks, rows: Sequence[Held], title: str) -> Figure:
+    shown, left = rows[:MOST], len(rows) - MOST
+    tasks = {t.key: t for t in data.tasks}
+    colours = {key: mpl.colormaps["tab20"](i % KEYS) for i, key in enumerate(tasks)}
     figure = Figure(figsize=(2 + 2.6 * len(data.resources), 1.3 + 0.26 * len(shown)), layout="constrained")
     all_axes = figure.subplots(1, len(data.resources), sharey=True, squeeze=False)[0]
-    used: dict[str, Any] = {}
+    used: dict[str, Patch] = {}
     for axes, resource in zip(all_axes, data.resources, strict=True):
-        for place, group in enumerate(shown):
-            kind, start = kinds[group["type"]], 0.0
-            for key, number in group["tasks"].items():
-                capacity = kind.capacity[resource]
-                share = number * tasks[key].demand_on(kind.family)[resource] / capacity if capacity else 0.0
-                bar = axes.barh(place, share, left=start, color=colours[key], edgecolor="white", linewidth=0.4)
-                used.setdefault(key, bar)
+        for place, row in enumerate(shown):
+            start, capacity = 0.0, row.kind.capacity[resource]
+            for key, number, came in _stretches(row):
+                demand = tasks[key].demand_on(row.kind.family)[resource]
+                share = number * demand / capacity if capacity else 0.0
+                hatch = {"hatch": "////"} if came else {}
+                axes.barh(place, share, left=start, color=colours[key], edgecolor="white", linewidth=0.4, **hatch)
+                used.setdefault(key, Patch(color=colours[key]))
                 start += share
         axes.axvline(1, color="black", linewidth=0.8)
         axes.set(xlim=(0, 1.02), xlabel=f"share of {label(resource)}")
-    said = [f"{g.get('count', 1)} × {label(g['type'])}, {kinds[g['type']].usd_per_hour:g} USD/h" for g in shown]
-    all_axes[0].set_yticks(range(len(shown)), [text.replace("$", r"\$") for text in said], fontsize=7)
-    all_axes[0].invert_yaxis()
-    bill = sum(g.get("count", 1) * kinds[g["type"]].usd_per_hour for g in groups)
-    figure.suptitle(f"{bill:.6g} USD/h" + (f", {left} more groups of instances" if left > 0 else ""), fontsize=10)
-    if len(used) <= 20:
+    all_axes[0].set_yticks(range(len(shown)), [row.said for row in shown], fontsize=7)
+    all_axes[0].set_ylim(len(shown) - 0.5, -0.5)
+    figure.suptitle(title + (f", {left} more rows" if left > 0 else ""), fontsize=10)
+    if len(used) <= KEYS:
         figure.legend(
             list(used.values()), [label(key) for key in used], loc="outside lower center", ncols=6, fontsize=7
         )
     return figure
+
+
+def _stretches(row: Held) -> Iterator[tuple[str, int, bool]]:
+    """The tasks of a row: those of each kind that stayed, and those that came."""
+    for key, number in row.tasks.items():
+        came = row.came.get(key, 0)
+        if number - came:
+            yield key, number - came, False
+        if came:
+            yield key, came, True

@@ -49,11 +49,11 @@ class Rounds:
 
     def decision(self, view: View, solution: Solution | None) -> Configuration:
         """What a solution of the last problem says to do."""
-        from heuristics.eva.round import partial  # loaded only where a round is solved
+        from heuristics.eva.round import worth_of_partial  # loaded only where a round is solved
 
         if solution is not None and self._last is not None:
-            worth, usual = check(self._last, solution).objective, partial(self._last).objective
-            self.horizon.won += worth is not None and usual is not None and worth >= usual + CENT
+            worth = check(self._last, solution).objective
+            self.horizon.won += worth is not None and worth >= worth_of_partial(self._last) + CENT
         return round_decision(view, solution)
 
 

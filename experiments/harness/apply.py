@@ -8,7 +8,7 @@ from typing import Any
 
 from experiments.harness.entry import Entry
 from experiments.harness.own import own_method, resolve
-from experiments.harness.starts import from_start
+from experiments.harness.starts import Start, from_start
 from experiments.papers import METHODS
 from instances import Answer, InputError, Instance, Options, Report, Result, conclude
 from instances.method import ANY, Method
@@ -42,18 +42,30 @@ def apply(entry: Entry, instance: Instance, options: Options, report: Report | N
 
 
 def answer(
-    entry: Entry, method: Method[Any], instance: Instance, options: Options, report: Report | None = None
+    entry: Entry,
+    method: Method[Any],
+    instance: Instance,
+    options: Options,
+    report: Report | None = None,
+    given: Start | None = None,
 ) -> Answer:
     """What a method finds, not yet checked by anybody else. Raises whatever the method raises.
 
-    The heuristics that the entry starts from run first, as far as they fit the instance.
+    The heuristics that the entry starts from run first, as far as they fit the instance. A start that is `given` is
+    for methods that have a use for it.
     """
-    if not entry.starts:
+    given = given if uses_start(method) else None
+    if not entry.starts and given is None:
         return method.answer(instance.data, options, report)
     known = {row.name: row for row in METHODS[instance.problem]}
     fitting = [known[name] for name in entry.starts if known[name].unfit(instance.data) is None]
     heuristics = [(row.name, partial(apply, row, instance, options)) for row in fitting]
-    return from_start(method, instance.data, heuristics, options, report)
+    return from_start(method, instance.data, heuristics, options, report, given)
+
+
+def uses_start(method: Method[Any]) -> bool:
+    """Whether a method has a use for a start: it begins there, or keeps it where it finds nothing better."""
+    return method.kind == "exact" or "start" in method.takes
 
 
 def concluded(entry: Entry, instance: Instance, found: Found, options: Options) -> Result:

@@ -79,6 +79,7 @@ class Certification:
             checked = concluded(self.run.entry, self.run.instance, known, self.run.options)
         except CheckFailed as error:
             return Certified(result=self.result, reason=f"the proof contradicts the solution: {error}")
+        checked = checked.model_copy(update={"options": result.options})
         return Certified(result=checked, kind=found.kind, text=found.text)
 
     def ended(self, told: Told, termination: Termination, reason: str) -> Certified:

@@ -4,6 +4,9 @@ gap to optimum = |objective - optimum| / |optimum|, the excess over a proven opt
 gap to bound = |objective - bound| / |objective|, where no optimum is proven: an upper estimate of the first kind;
 own gap = the same between a method's objective and the bound it proved itself.
 
+Of an optimum or an objective of 0 there are no shares: where the other is not 0 as well, there is no gap, and why is
+told in its place.
+
 A problem may name a measure of which its objective is a part (SIA's delay, of completion times): then the first two
 are also taken in that measure.
 
@@ -20,6 +23,7 @@ from statistics import fmean, median
 from experiments.harness.run import Run
 from instances import Reference, Result, agree, better, gap
 from instances.fields import Sense
+from instances.gaps import of_nothing
 from instances.measure import Measure
 
 THE_REFERENCE = "the reference"
@@ -48,6 +52,7 @@ class Scored:
     """One run with its gaps; `None` where there is nothing to compare with.
 
     `proven`: the run's solution is an optimum, by the bound of `bound_by`, which need not be the run's own method.
+    `nothing`: whose share the gap would be, `optimum` or `objective`, where that is 0 and there is no gap for it.
     `measure_gap_to_optimum`, `measure_gap_to_bound`: the gaps in the problem's measure. `part`, `best_part`: the part
     of the measure that is the objective, of this run and of the proven optimum.
     """
@@ -58,6 +63,7 @@ class Scored:
     gap_to_bound: float | None = None
     proven: bool = False
     bound_by: str = ""
+    nothing: str = ""
     measure_gap_to_optimum: float | None = None
     measure_gap_to_bound: float | None = None
     part: float | None = None
@@ -79,6 +85,11 @@ class Scored:
         return self.gap_to_bound if self.measure is None else self.measure_gap_to_bound
 
     @property
+    def optimum_known(self) -> bool:
+        """Whether an optimum is proven that the run is compared with."""
+        return self.gap_to_optimum is not None or self.nothing == "optimum"
+
+    @property
     def failed(self) -> bool:
         """Whether the run ended in an error, or is in error."""
         return self.result.status == "error"
@@ -98,6 +109,7 @@ class Row:
     violating: int
     failed: int
     cpu_s: tuple[float, ...]
+    nothing: tuple[str, ...] = ()
     measure: str = ""
     part: str = ""
     measure_gaps: tuple[float, ...] = ()
@@ -115,6 +127,7 @@ class Row:
         notes = []
         if self.gaps_to_bound and len(self.gaps_to_bound) < self.runs:
             notes.append(f"to bound over {len(self.gaps_to_bound)} of {self.runs}")
+        notes += [f"{self.nothing.count(what)} without a gap: {what} 0" for what in dict.fromkeys(self.nothing)]
         if self.violating:
             notes.append(f"{self.violating} break a constraint")
         if self.failed:
@@ -209,19 +222,26 @@ def _score(run: Run, result: Result, known: Known) -> Scored:
         best = known.objective
         assert best is not None
         assert known.bound is not None
-        excess, proven = gap(best, objective, _opposite(sense)), agree(objective, known.bound)
-        found = Scored(run, result, excess, None, proven, known.bound_by, part=part)
+        excess, nothing = _share(best, objective, _opposite(sense)), of_nothing(best, objective)
+        proven, why = agree(objective, known.bound), "optimum" if nothing else ""
+        found = Scored(run, result, excess, None, proven, known.bound_by, why, part=part)
         if measure is None:
             return found
-        whole = gap(measure.of(best), measure.of(objective), _opposite(sense))
+        whole = _share(measure.of(best), measure.of(objective), _opposite(sense))
         return replace(found, measure_gap_to_optimum=whole, best_part=measure.part_of(best))
     bound = known.bound
     if bound is not None:  # within the tolerance of a contradiction the bound is met
         bound = min(bound, objective) if sense == "minimize" else max(bound, objective)
-    found = Scored(run, result, None, gap(objective, bound, sense), False, known.bound_by, part=part)
+    why = "objective" if of_nothing(objective, bound) else ""
+    found = Scored(run, result, None, _share(objective, bound, sense), False, known.bound_by, why, part=part)
     if measure is None or bound is None:
         return found
-    return replace(found, measure_gap_to_bound=gap(measure.of(objective), measure.of(bound), sense))
+    return replace(found, measure_gap_to_bound=_share(measure.of(objective), measure.of(bound), sense))
+
+
+def _share(base: float, other: float | None, sense: Sense) -> float | None:
+    """The gap as a share of `base`, where there is such a share."""
+    return None if of_nothing(base, other) else gap(base, other, sense)
 
 
 def _opposite(sense: Sense) -> Sense:
@@ -245,6 +265,7 @@ def summarise(scored: Iterable[Scored]) -> list[Row]:
             violating=sum(s.result.status == "violates" for s in group),
             failed=sum(s.result.status in ("error", "no_solution", "infeasible") for s in group),
             cpu_s=tuple(s.result.cpu_s for s in group if s.result.cpu_s is not None),
+            nothing=tuple(s.nothing for s in group if s.nothing and s.measure is None),
             measure=next((s.measure.name for s in group if s.measure is not None), ""),
             part=next((s.measure.part for s in group if s.measure is not None), ""),
             measure_gaps=tuple(s.measure_gap_to_optimum for s in group if s.measure_gap_to_optimum is not None),

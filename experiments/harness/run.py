@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass, replace
 from typing import Any
 
-from experiments.harness.apply import Found, answer, concluded, load_method
+from experiments.harness.apply import Found, answer, concluded, load_method, uses_start
 from experiments.harness.diary import Diary, Told
 from experiments.harness.entry import Entry
+from experiments.harness.starts import Start
 from experiments.harness.task import Digests, Failure
 from instances import Answer, Instance, Options, Result
 from instances.gaps import ahead
@@ -18,12 +20,13 @@ CHECKED = ("status", "objective", "bound", "gap", "violations", "solution")
 
 @dataclass(frozen=True)
 class Run:
-    """One method on one instance, with the options asked for."""
+    """One method on one instance, with the options asked for, and perhaps a known solution to start from."""
 
     instance: Instance
     entry: Entry
     options: Options
     instance_set: str = ""
+    start: Start | None = None
 
     @property
     def time_limit(self) -> float | None:
@@ -39,18 +42,26 @@ class Run:
 
     def work(self, diary: Diary) -> Found:
         method = load_method(self.entry)
-        diary.begin((method.kind, method.honours))
-        return Found(answer(self.entry, method, self.instance, self.options, diary), method.kind, method.honours)
+        honours = method.honours | {"start"} if uses_start(method) else method.honours
+        diary.begin((method.kind, honours))
+        found = answer(self.entry, method, self.instance, self.options, diary, self.start)
+        return Found(found, method.kind, honours)
 
     def outcome(self, found: Found) -> Result:
         """The result, checked against the data of this process; of status `error` where it is refuted."""
         try:
-            return concluded(self.entry, self.instance, found, self.options)
+            return self._concluded(found)
         except Exception as error:
             reason = Failure.of(error, Told()).reason
-            return concluded(
-                self.entry, self.instance, replace(found, answer=Answer(None, None, "error", reason)), self.options
-            )
+            return self._concluded(replace(found, answer=Answer(None, None, "error", reason)))
+
+    def _concluded(self, found: Found) -> Result:
+        """The checked result, with the objective of the start among the options in effect."""
+        result = concluded(self.entry, self.instance, found, self.options)
+        return result.model_copy(update={"options": self._in_effect(result.options, found.honours)})
+
+    def _in_effect(self, options: dict[str, Any], names: Collection[str]) -> dict[str, Any]:
+        return options | ({"start": self.start.objective} if self.start is not None and "start" in names else {})
 
     def ended(self, told: Told, termination: Termination, reason: str) -> Result:
         """The better of the first and the last incumbent: the first may be a start, and the last a worse solution."""
@@ -66,7 +77,8 @@ class Run:
         return started if ahead(started.objective, result.objective, result.sense) else result
 
     def content(self, digests: Digests) -> dict[str, Any]:
-        return {
+        started = {} if self.start is None else {"start": self.start.solution}
+        return started | {
             "instance": digests.instance(self.instance),
             "method": self.entry.target,
             "starts": self.entry.starts,
@@ -80,7 +92,7 @@ class Run:
     def recalled(self, text: str) -> Result | None:
         """A kept result, where its options are those asked for and the checker says of its solution what it says."""
         result = Result.model_validate_json(text)
-        if result.options != self.options.only(frozenset(result.options)):
+        if result.options != self._in_effect(self.options.only(frozenset(result.options)), result.options):
             return None
         found = Found(result.unchecked(), honours=frozenset(result.options))
         again = concluded(self.entry, self.instance, found, self.options)

@@ -29,9 +29,14 @@ class Start:
     objective: float
 
 
-def best_start(heuristics: Iterable[Heuristic], sense: Sense, limit_s: float | None) -> Start | None:
-    """The best solution of the heuristics, each a name and a call. One that fails or is too slow is passed over."""
-    clock, best = Stopwatch(limit_s), None
+def best_start(
+    heuristics: Iterable[Heuristic], sense: Sense, limit_s: float | None, given: Start | None = None
+) -> Start | None:
+    """The best of a start that is given and of the solutions of the heuristics, each a name and a call.
+
+    One that fails or is too slow is passed over.
+    """
+    clock, best = Stopwatch(limit_s), given
     for name, run in heuristics:
         if clock.expired:
             break
@@ -49,6 +54,7 @@ def from_start(
     heuristics: Iterable[Heuristic],
     options: Options,
     report: Report | None,
+    given: Start | None = None,
 ) -> Answer:
     """What an exact method finds from the best start, which it is given and never falls behind.
 
@@ -56,7 +62,9 @@ def from_start(
     """
     limit = options.time_limit
     clock = Stopwatch(limit)
-    start = best_start(heuristics, data.sense, None if limit is None else SHARE * limit)
+    if given is not None and report is not None:
+        report(given.solution, None)
+    start = best_start(heuristics, data.sense, None if limit is None else SHARE * limit, given)
     started_s, wall_s = clock.cpu_s, clock.wall_s
     left = options if limit is None else replace(options, time_limit=max(clock.remaining_s, LEAST_S))
     answer = method.answer(data, left, report, None if start is None else start.solution)

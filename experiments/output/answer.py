@@ -25,17 +25,25 @@ class Finding:
     to_bound: bool
     side: str
     measure: str = ""
+    nothing: tuple[str, ...] = ()
 
     def __str__(self) -> str:
         if self.mean is None or self.worst is None:
-            return f"{shown(self.method)}: no gap is known, of {self.runs} runs"
+            return f"{shown(self.method)}: no gap is known, of {self.runs} runs{self._without}"
         to = "the best bound" if self.to_bound else "the optimum"
         to += f" in {self.measure}" if self.measure else ""
         over = f"over {self.known} of {self.runs}"
         if self.worst <= TOLERANCE:
-            return f"{shown(self.method)}: at {to}, {over}"
+            return f"{shown(self.method)}: at {to}, {over}{self._without}"
         worst = f"at worst {percent(self.worst, 1)} on {shown(self.worst_on)}"
-        return f"{shown(self.method)}: {percent(self.mean, 1)} {self.side} {to} on average {over}, {worst}"
+        mean = f"{percent(self.mean, 1)} {self.side} {to} on average {over}"
+        return f"{shown(self.method)}: {mean}, {worst}{self._without}"
+
+    @property
+    def _without(self) -> str:
+        """Of which runs there is no gap, since of 0 there is no share."""
+        kinds = dict.fromkeys(self.nothing)
+        return "".join(f"; without one on {self.nothing.count(of)}, where the {of} is 0" for of in kinds)
 
 
 @dataclass(frozen=True)
@@ -63,7 +71,7 @@ def answers(scored: Sequence[Scored]) -> list[Answer]:
 def _answer(problem: str, here: list[Scored]) -> Answer:
     instances = {(s.run.instance_set, s.result.instance): False for s in here}
     for s in here:
-        if s.gap_to_optimum is not None:  # known where an optimum is proven alone
+        if s.optimum_known:
             instances[s.run.instance_set, s.result.instance] = True
     methods = dict.fromkeys(s.result.method for s in here)
     findings = tuple(_finding(name, [s for s in here if s.result.method == name]) for name in methods)
@@ -81,4 +89,5 @@ def _finding(method: str, here: list[Scored]) -> Finding:
     senses = {s.result.sense for s in here}
     side = "off" if len(senses) > 1 else "above" if senses == {"minimize"} else "below"
     measure = next((s.measure.name for s in here if s.measure is not None), "")
-    return Finding(method, len(here), len(gaps), mean, worst, worst_on, to_bound, side, measure)
+    nothing = tuple(s.nothing for s in here if s.nothing and s.measure is None)
+    return Finding(method, len(here), len(gaps), mean, worst, worst_on, to_bound, side, measure, nothing)

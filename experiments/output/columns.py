@@ -20,10 +20,6 @@ class Column:
     show: Callable[[Row], str]
 
 
-Columns = tuple[Column, ...]
-Shares = tuple[float, ...]
-
-
 def _share(name: str, heading: str, value: Callable[[Row], float | None]) -> Column:
     return Column(name, heading, value, lambda row: percent(value(row)))
 
@@ -54,20 +50,21 @@ RUNS = (_text("runs", "runs", lambda row: row.runs),)
 OVER = Column("gaps_to_optimum", "over", lambda row: len(row.gaps), lambda row: f"{len(row.gaps)}/{row.runs}")
 
 
-def _gaps(of: str, heading: str, gaps: Callable[[Row], Shares], to_bound: Callable[[Row], Shares]) -> Columns:
-    """The columns of the gaps in one measure: to the optimum, and to the bound."""
+def _gaps(
+    kind: str, heading: str, gaps: Callable[[Row], Sequence[float]], to_bound: Callable[[Row], Sequence[float]]
+) -> tuple[Column, ...]:
     return (
-        _share(f"mean_{of}gap_to_optimum", f"{heading}mean", lambda row: row.describe(gaps(row))[0]),
-        _share(f"median_{of}gap_to_optimum", "median", lambda row: row.describe(gaps(row))[1]),
-        _share(f"max_{of}gap_to_optimum", "max", lambda row: row.describe(gaps(row))[2]),
+        _share(f"mean_{kind}_to_optimum", f"{heading}mean", lambda row: row.describe(gaps(row))[0]),
+        _share(f"median_{kind}_to_optimum", "median", lambda row: row.describe(gaps(row))[1]),
+        _share(f"max_{kind}_to_optimum", "max", lambda row: row.describe(gaps(row))[2]),
         OVER,
-        _share(f"mean_{of}gap_to_bound", "to bound", lambda row: row.describe(to_bound(row))[0]),
+        _share(f"mean_{kind}_to_bound", "to bound", lambda row: row.describe(to_bound(row))[0]),
     )
 
 
-OF_THE_OBJECTIVE = _gaps("", "gap to optimum: ", lambda row: row.gaps, lambda row: row.gaps_to_bound)
+OF_THE_OBJECTIVE = _gaps("gap", "gap to optimum: ", lambda row: row.gaps, lambda row: row.gaps_to_bound)
 OF_THE_MEASURE = (
-    *_gaps("measure_", "", lambda row: row.measure_gaps, lambda row: row.measure_gaps_to_bound),
+    *_gaps("measure_gap", "", lambda row: row.measure_gaps, lambda row: row.measure_gaps_to_bound),
     _number("mean_part", "", lambda row: row.describe(row.parts)[0]),
     _number("mean_optimal_part", "optimum's", lambda row: row.describe(row.best_parts)[0]),
 )

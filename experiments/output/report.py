@@ -112,6 +112,7 @@ def _runs(scored: Sequence[Scored]) -> str:
     for s in scored:
         r = s.result
         said = r.reason or (r.violations[0] if r.violations else "")
+        said = said or (f"no gap: the {s.nothing} is 0" if s.nothing else "")
         words = [s.run.instance_set, r.instance, r.method, r.status]
         numbers: list[Cell] = [(_number(value), value) for value in (r.objective, r.bound)]
         gaps: list[Cell] = [(percent(value), value) for value in (s.gap_to_optimum, s.gap_to_bound)]

@@ -39,7 +39,7 @@ def _name(text: str) -> str:
 
 def _said(s: Scored) -> str:
     """What is shown of a run where the pointer is."""
-    to = "the optimum" if s.gap_to_optimum is not None else "the best bound"
+    to = "the optimum" if s.optimum_known else "the best bound"
     to += f" in {s.measure.name}" if s.measure is not None else ""
     lines = [f"<b>{_name(s.result.instance)}</b>", _name(s.result.method), f"{100 * (_gap(s) or 0):.3g}% to {to}"]
     if s.result.objective is not None:

@@ -12,6 +12,7 @@ from rich.table import Table
 from experiments.output.folder import ready_folder
 from experiments.output.table import NARROW
 from experiments.output.terminal import out, percent, print_rich
+from experiments.simulator.bounding import Bounds
 from experiments.simulator.simulated import Simulated
 from experiments.simulator.simulation import Choice
 from instances import Instance
@@ -47,7 +48,8 @@ SPREAD = {f"speedup_p{share}": f"p{share}" for share in (5, 90, 95)}
 """Of the speed-ups, where a world has no column of its own and the terminal is wide."""
 SHARES = ("slowed_share",)
 WIDE = 140  # columns of a terminal from which on percentiles are shown
-Draw = Callable[[Path, Sequence[Simulated], str, Any], None]
+Draw = Callable[[Path, Sequence[Simulated], str, Mapping[str, Any], Sequence[Bounds]], None]
+"""Draws into a folder the runs of a world beside a baseline; the data of the workloads by name, and bounds."""
 LONG = ("options", "versions")  # in the JSON lines alone
 
 
@@ -94,6 +96,7 @@ def write_simulations(
     done: Sequence[Simulated],
     workloads: Sequence[Instance],
     baselines: Mapping[str, str],
+    bounds: Sequence[Bounds],
     drawing: Callable[[str], Draw],
 ) -> None:
     """`summary.csv`, `jobs.csv`, `pools.csv` of worlds that have pools, `decisions.csv` where methods re-planned, and
@@ -117,8 +120,8 @@ def write_simulations(
         here = [run for run in done if run.problem == problem]
         if any(run.status == "finished" for run in here):
             place = folder if len(baselines) == 1 else ready_folder(folder / problem)
-            data = next(workload.data for workload in workloads if workload.problem == problem)
-            drawing(problem)(place, here, baseline, data)
+            data = {workload.name: workload.data for workload in workloads if workload.problem == problem}
+            drawing(problem)(place, here, baseline, data, bounds)
 
 
 def _spread(values: pd.Series, share: bool, median_alone: bool) -> str:

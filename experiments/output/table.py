@@ -11,7 +11,7 @@ from experiments.output.answer import answers
 from experiments.output.columns import NAMED, measured
 from experiments.output.terminal import out, percent, print_rich
 from instances import Result
-from instances.gaps import TOLERANCE
+from instances.gaps import TOLERANCE, of_nothing
 from instances.text import shown
 
 NARROW = 120  # columns of a terminal under which a table of a study has its sets as headings
@@ -45,7 +45,7 @@ def _print_results(results: list[Result], named: bool) -> None:
     for r in results:
         numbers = [f"{v:.{digits}g}" if v is not None else "-" for v in (r.objective, r.bound)]
         seconds = "-" if r.cpu_s is None else f"{r.cpu_s:.3f}"
-        row = [shown(r.method), r.status, *numbers, percent(r.gap, 4 if named else 2), seconds, r.unit]
+        row = [shown(r.method), r.status, *numbers, percent(own_gap(r), 4 if named else 2), seconds, r.unit]
         table.add_row(*([shown(r.instance)] if named else []), *row, *([note(r)] if named else []))
         if not named and note(r):
             notes.append(f"  {shown(r.method)}: {note(r)}")
@@ -54,9 +54,16 @@ def _print_results(results: list[Result], named: bool) -> None:
         out.print(said)
 
 
+def own_gap(result: Result) -> float | None:
+    """The gap of a result as a reader is shown it: none where it would be a share of nothing."""
+    return None if of_nothing(result.objective, result.bound) else result.gap
+
+
 def note(result: Result) -> str:
     """What there is to say of a result beside its numbers."""
     said = result.reason or (result.violations[0] if result.violations else "")
+    if of_nothing(result.objective, result.bound):
+        said = "; ".join(part for part in ("no gap: of an objective of 0 there is no share", said) if part)
     if result.status == "optimal" and result.gap is not None and result.gap > TOLERANCE:
         said = "; ".join(part for part in ("within the gap asked for, not proven further", said) if part)
     return shown(said)

@@ -12,6 +12,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from rich.table import Table
 
 from instances import Result
+from instances.gaps import of_nothing
 from instances.text import shown
 
 T = TypeVar("T")
@@ -61,7 +62,7 @@ def line(result: Result) -> str:
     parts = [shown(result.instance), shown(result.method), result.status]
     if result.objective is not None:
         parts.append(f"{result.objective:.6g} {result.unit}")
-    if result.gap is not None:
+    if result.gap is not None and not of_nothing(result.objective, result.bound):
         parts.append(f"gap {percent(result.gap)}")
     if result.reason:
         parts.append(f"({shown(result.reason)})")

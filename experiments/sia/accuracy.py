@@ -6,23 +6,24 @@ from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 import pandas as pd
 from pydantic import Field
 
-from experiments.harness.diary import Diary, Told
+from experiments.harness.diary import Diary
 from experiments.harness.task import Digests
-from experiments.sia.comparison import digest, jobs_of
+from experiments.harness.whole import Whole, WholeTask
+from experiments.sia.comparison import digest
+from experiments.sia.policies import jobs_of
 from heuristics.sia.arrival_features import GROUPS, Examples, examples
 from heuristics.sia.learned import ArrivalModels, FinishedAlike, fit
 from heuristics.sia.predictors import WINDOWS_MINUTES
 from instances import Options
 from instances.arrays import FloatArray
-from instances.fields import Frozen
-from instances.options import OPTION_NAMES
-from instances.result import Termination, versions
+from instances.result import versions
+from instances.sia.helios import helios_demand, seen_jobs
 
 LEAST_JOBS = 100
 """Pools of a trace with fewer jobs in all are left out: they have nothing to learn or to test."""
@@ -31,55 +32,46 @@ BY_DURATION = ("all", "<= 5", "5 to 60", "60 to 720", "> 720")
 QUANTILES: tuple[float | None, ...] = (None, 0.5, 0.9)
 
 
-class Accurate(Frozen):
+class Accurate(Whole):
     """Rows of (quantum, predictor, pools by mean duration, precision, recall, F, share of positives, rows)."""
 
-    workload: str
-    status: Literal["finished", "error"]
-    reason: str | None = None
     rows: list[tuple[float, str, str, float, float, float, float, int]] = Field(default_factory=list)
     durations: dict[str, dict[str, float]] = Field(default_factory=dict)
-    options: dict[str, Any] = Field(default_factory=dict)
 
     def row(self, quantum: float, predictor: str, pools: str = "all") -> tuple[float, float, float]:
         """Precision, recall and F-score."""
         found = next(r for r in self.rows if r[:3] == (quantum, predictor, pools))
         return found[3], found[4], found[5]
 
-    def line(self) -> str:
-        """One line."""
-        return f"{self.workload} {self.status}" + (f" ({self.reason})" if self.reason else "")
-
 
 @dataclass(frozen=True)
-class Accuracy:
-    """Models trained on some days of a trace and tested on others, a prediction every `every` minutes in each pool."""
+class Accuracy(WholeTask[Accurate]):
+    """Models trained on some days of a trace and tested on others, a prediction every `every` minutes in each pool.
+
+    `demand`: the trace is the demand of pools, from which jobs are told; their durations are not predicted.
+    """
+
+    outcome_type = Accurate
 
     trace: Path
     train_days: tuple[float, float]
     test_days: tuple[float, float]
     every: float = 5.0
     options: Options = Options()
-
-    @property
-    def time_limit(self) -> float | None:
-        return None
-
-    @property
-    def modules(self) -> tuple[str, ...]:
-        return ()
+    quanta: tuple[float, ...] = WINDOWS_MINUTES
+    demand: bool = False
 
     def label(self) -> tuple[str, str]:
         days = "-".join(f"{day:g}" for day in (*self.train_days, *self.test_days))
-        return f"predictions-{days}", "accuracy"
+        return f"{'demand' if self.demand else 'predictions'}-{days}", "accuracy"
 
     def work(self, diary: Diary) -> Accurate:
-        jobs = jobs_of(self.trace)
+        jobs = seen_jobs(helios_demand(self.trace)) if self.demand else jobs_of(self.trace)
         many = jobs["pool"].value_counts()
         jobs = jobs[jobs["pool"].isin(many[many >= LEAST_JOBS].index)]
         past = jobs[jobs["submit_s"] < self.train_days[1] * 86_400.0]
-        known = examples(past, WINDOWS_MINUTES, self.train_days, every=self.every)
-        new = examples(jobs, WINDOWS_MINUTES, self.test_days, every=self.every)
+        known = examples(past, self.quanta, self.train_days, every=self.every)
+        new = examples(jobs, self.quanta, self.test_days, every=self.every)
         groups = _by_duration(jobs)
         rows: list[tuple[float, str, str, float, float, float, float, int]] = []
         for groups_of_features in range(1, len(GROUPS) + 1):
@@ -90,29 +82,13 @@ class Accuracy:
                 _scored(k, "persistence", "all", one.arrived, (one.features[:, LAST_QUANTUM] > 0).astype(float))
             )
             rows.append(_scored(k, "always one", "all", one.arrived, np.ones_like(one.arrived)))
-        return self._accurate("finished").model_copy(
-            update={"rows": rows, "durations": class_accuracy(jobs, self.test_days)}
-        )
-
-    def outcome(self, found: Accurate) -> Accurate:
-        return found
-
-    def ended(self, told: Told, termination: Termination, reason: str) -> Accurate:
-        return self._accurate("error").model_copy(update={"reason": reason})
+        durations = {} if self.demand else class_accuracy(jobs, self.test_days)
+        return self.made("finished", rows=rows, durations=durations)
 
     def content(self, digests: Digests) -> dict[str, Any]:
         days = [*self.train_days, *self.test_days]
-        return {"trace": digest(self.trace), "days": days, "every": self.every, "versions": versions()}
-
-    def kept(self, outcome: Accurate) -> bool:
-        return outcome.status == "finished"
-
-    def recalled(self, text: str) -> Accurate | None:
-        found = Accurate.model_validate_json(text)
-        return found if found.options == self.options.only(OPTION_NAMES) else None
-
-    def _accurate(self, status: Literal["finished", "error"]) -> Accurate:
-        return Accurate(workload=self.label()[0], status=status, options=self.options.only(OPTION_NAMES))
+        asked = {"days": days, "every": self.every, "quanta": self.quanta, "demand": self.demand}
+        return {"trace": digest(self.trace), **asked, "versions": versions()}
 
 
 def scores(true: FloatArray, predicted: FloatArray) -> tuple[float, float, float]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
 from statistics import fmean
@@ -14,14 +14,18 @@ import typer
 from experiments.output.benchmark import Measured, measure, proofs, show
 from experiments.output.terminal import err, percent
 from experiments.sia.figure_5 import compare
+from experiments.sia.policies import models_of
 from experiments.simulator import simulate, summary
 from experiments.simulator.sia import PoolsWorld
 from heuristics import sia as heuristics
 from instances import Instance, Options, Result, Stopwatch
-from instances.sia import Job, Pool, SiaOracle, philly, synthetic, trace_instance
-from models.sia import exact, literal
+from instances.online import Policy
+from instances.sia import Job, Pool, SiaLocalOracle, SiaOracle, philly, synthetic, trace_instance
+from instances.sia.online import Start, View
+from models.sia import exact, literal, local_exact
 
 LIGHT = (1, 14, 17, 18)  # These seeds of the base workload are proven within a minute.
+LOCAL_SECONDS = 20.0  # limit of each run with locality
 
 
 def main(
@@ -40,6 +44,8 @@ def _rows(trace: Path | None, time_limit: float, quick: bool) -> Iterator[Callab
         data = synthetic("base", 18, days=days, slot_minutes=minutes).data
         yield partial(measure, f"literal, {24 * days:g} h at {minutes:g} min", [partial(literal, data, limit)])
         yield partial(measure, f"exact, {24 * days:g} h at {minutes:g} min", [partial(exact, data, limit)])
+    for hours in (6.0, 12.0):
+        yield partial(_local, hours, range(3 if quick else 10))
     for minutes in (1.0, 5.0):
         for seed in LIGHT:
             data = synthetic("base", seed, slot_minutes=minutes).data
@@ -55,7 +61,8 @@ def _rows(trace: Path | None, time_limit: float, quick: bool) -> Iterator[Callab
     if trace is not None:
         instance = trace_instance(philly(trace), slot_minutes=1 / 60, name="philly")
         for name in ("fcfs", "sia-perfect"):
-            yield partial(_simulated, instance, name)
+            yield partial(_simulated, instance, name, partial(heuristics.ONLINE[name], instance.data, 0))
+        yield partial(_simulated, instance, "sia with learnt arrivals", partial(_learned, instance.data, trace))
 
 
 def _gaps(data: SiaOracle) -> Callable[[list[Result]], str]:
@@ -68,12 +75,33 @@ def _gaps(data: SiaOracle) -> Callable[[list[Result]], str]:
     return note
 
 
-def jct_gap(data: SiaOracle, result: Result) -> float:
+def jct_gap(data: SiaOracle | SiaLocalOracle, result: Result) -> float:
     """Gap in mean JCT: (JCT - bound on JCT) / JCT, of the sum over all jobs."""
     assert result.objective is not None
     assert result.bound is not None
     work = sum(job.duration for job in data.jobs)
     return (result.objective - result.bound) / (result.objective + work)
+
+
+def _local(hours: float, seeds: Sequence[int]) -> Measured:
+    """The oracle with locality on the base workload, under a limit of time, and how far SIA_VC is from its optimum."""
+    cases = [SiaLocalOracle.of(synthetic("base", seed, days=hours / 24).data) for seed in seeds]
+    seconds, results, dearer = [], [], 0
+    for data in cases:
+        with Stopwatch() as watch:
+            results.append(local_exact(data, Options(time_limit=LOCAL_SECONDS)))
+        seconds.append(watch.cpu_s)
+        dearer += results[-1].solved and (results[-1].bound or 0) > results[-1].info.get("without_locality", 0)
+    gaps = [jct_gap(data, r) for data, r in zip(cases, results, strict=True)]
+    proven = [k for k, r in enumerate(results) if r.status == "optimal"]
+    clocks = [heuristics.local_sia_vc(cases[k]).model_copy(update={"bound": results[k].bound}) for k in proven]
+    above = fmean(jct_gap(cases[k], clock) for k, clock in zip(proven, clocks, strict=True))
+    found = (
+        f"{len(proven)}/{len(cases)} proven in {LOCAL_SECONDS:g} s, {min(len(d.jobs) for d in cases)} to "
+        f"{max(len(d.jobs) for d in cases)} jobs; largest gap in mean JCT {percent(max(gaps), 2)}; "
+        f"bound above that without locality in {dearer}; mean gap of SIA_VC to the proven optima {percent(above, 2)}"
+    )
+    return Measured(f"exact with locality, {hours:g} h at 1 min", len(cases), fmean(seconds), max(seconds), found)
 
 
 def _alone(results: list[Result]) -> str:
@@ -133,10 +161,17 @@ def _slowed(count: int) -> Measured:
     return Measured("random instances, three policies", count, fmean(seconds), max(seconds), found)
 
 
-def _simulated(instance: Instance[SiaOracle], name: str) -> Measured:
+def _learned(data: SiaOracle, trace: Path) -> Policy[View, Start]:
+    """SIA with models of the first weeks of a trace; the training counts as well."""
+    from heuristics.sia.learned import sia_learned
+
+    return sia_learned(data, models_of(trace))
+
+
+def _simulated(instance: Instance[SiaOracle], name: str, make: Callable[[], Policy[View, Start]]) -> Measured:
     with Stopwatch() as watch:
         world = PoolsWorld.of(instance.data)
-        simulate(world, heuristics.ONLINE[name](instance.data, 0))
+        simulate(world, make())
     jobs = world.jobs_table()
     note = f"mean delay {summary(jobs)['mean_delay'] / 3600:.1f} h"
     return Measured(f"simulator, {len(jobs):,} jobs, {name}", 1, watch.cpu_s, watch.cpu_s, note)

@@ -9,108 +9,31 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from functools import lru_cache, partial
+from functools import lru_cache
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 import pandas as pd
 from pydantic import Field
 
-from experiments.harness.diary import Diary, Told
+from experiments.harness.diary import Diary
 from experiments.harness.task import Digests
+from experiments.harness.whole import Whole, WholeTask
+from experiments.sia.policies import POLICIES, TRAINING_DAYS, Starts, jobs_of, local_starts
 from experiments.simulator.measures import by_pool, summary
-from heuristics.sia import (
-    ONLINE,
-    PLANNED,
-    Decomposed,
-    Perfect,
-    Predictor,
-    SlidingMaximum,
-    replay,
-    sia,
-    windows_in_slots,
-)
-from heuristics.sia.cells import SERVER_GPUS
-from heuristics.sia.learned import ArrivalModels, FinishedAlike, Persistence, sia_learned, train
-from heuristics.sia.local import LocalFcfs, LocalHived, LocalPolicy, LocalSia, replay_local
+from heuristics.sia.local import LocalFcfs
 from instances import Instance, Options, Stopwatch
-from instances.fields import Frozen
-from instances.options import OPTION_NAMES
-from instances.result import Termination, versions
-from instances.sia import SiaOracle, philly, synthetic, trace_instance
-from instances.sia.arrays import oracle_arrays
+from instances.result import versions
+from instances.sia import SiaOracle, synthetic, trace_instance
+from instances.sia.cells import SERVER_GPUS
 from instances.sia.generators import four_queues
 
-TRAINING_DAYS = (28.0, 49.0)
-"""Three weeks, as in section 5.4.1, from the day on from which the Philly trace is dense."""
 START_DAYS = (49.0, 94.0)
 """Samples start within these days, none of which is learnt from, and end before the trace does."""
 DAYS, WARM_UP_DAYS = 14.0, 2.0
 LEAST_JOBS = 20
 QUANTILES = tuple(k / 100 for k in range(101))
-ORACLE_EFFORT = 10  # turns and nodes, which prove most half days within a second
-ORACLE_STARTS = 20_000  # starts in all windows, beyond which the oracle may take minutes and is not tried
-
-Make = Callable[[SiaOracle, int, Path | None], Mapping[str, float]]
-
-
-@lru_cache(maxsize=2)
-def jobs_of(trace: Path) -> pd.DataFrame:
-    return philly(trace)
-
-
-@lru_cache(maxsize=2)
-def models_of(trace: Path) -> ArrivalModels:
-    """Models of arrivals, learnt from the first weeks of a trace."""
-    return train(jobs_of(trace), TRAINING_DAYS)
-
-
-def _learned(data: SiaOracle, trace: Path | None, **durations: Any) -> Mapping[str, float]:
-    assert trace is not None
-    known = FinishedAlike(**durations) if durations else None
-    return replay(data, sia_learned(data, models_of(trace), known))
-
-
-def _oracle(data: SiaOracle, trace: Path | None) -> Mapping[str, float]:
-    from models.sia import exact  # with its compiled search, only where it is asked for
-
-    if oracle_arrays(data).starts > ORACLE_STARTS:
-        return {}
-    found = exact(data, Options(effort=ORACLE_EFFORT))
-    return found.solution["starts"] if found.status == "optimal" and found.solution is not None else {}
-
-
-def _online(name: str, data: SiaOracle, seed: int, trace: Path | None) -> Mapping[str, float]:
-    return replay(data, ONLINE[name](data, seed))
-
-
-def _planned(name: str, data: SiaOracle, seed: int, trace: Path | None) -> Mapping[str, float]:
-    return (PLANNED[name](data).solution or {})["starts"]
-
-
-def _local(data: SiaOracle, policy: LocalPolicy) -> Mapping[str, float]:
-    return {name: start for name, (start, _) in replay_local(data, policy).items()}
-
-
-def _local_sia(data: SiaOracle, predictor: Predictor) -> Mapping[str, float]:
-    return _local(data, LocalSia(predictor, windows_in_slots(data.slot_minutes)))
-
-
-POLICIES: Mapping[str, Make] = {
-    **{name: partial(_online, name) for name in ONLINE},
-    **{name: partial(_planned, name) for name in PLANNED},
-    "sia-recent-10": lambda data, seed, trace: replay(data, sia(data, SlidingMaximum(10))),
-    "sia-persistence": lambda data, seed, trace: replay(data, sia(data, Decomposed(Persistence(), SlidingMaximum()))),
-    "sia-learned": lambda data, seed, trace: _learned(data, trace),
-    "sia-learned-durations": lambda data, seed, trace: _learned(data, trace, quantile=0.9),
-    "sia-learned-modes": lambda data, seed, trace: _learned(data, trace, quantile=None),
-    "oracle": lambda data, seed, trace: _oracle(data, trace),
-    "local-hived": lambda data, seed, trace: _local(data, LocalHived()),
-    "local-sia-perfect": lambda data, seed, trace: _local_sia(data, Perfect(data.jobs)),
-    "local-sia-sliding": lambda data, seed, trace: _local_sia(data, SlidingMaximum()),
-}
-"""The starts of all jobs under a policy; none where the oracle proves nothing."""
 
 
 def philly_sample(trace: Path, pools: int, seed: int) -> Instance[SiaOracle]:
@@ -161,35 +84,28 @@ DRAWN: Mapping[str, Callable[..., Instance[SiaOracle]]] = {
     "philly-pools": philly_pools,
     "philly-local": local_sample,
     "base": base_half_day,
+    "base-days": synthetic,
     "four-queues": four_queues,
 }
 """How workloads are drawn, by name; those of a trace take its path first."""
 
 
-class Compared(Frozen):
+class Compared(Whole):
     """The figures of each policy on one workload, as `summary` has them, times in minutes.
 
     Beside them `quantiles` of the logarithms of speed-ups, and `pools`, the geometric mean of each pool.
     """
 
-    workload: str
-    status: Literal["finished", "error"]
-    reason: str | None = None
     jobs: int = 0
     figures: dict[str, dict[str, Any]] = Field(default_factory=dict)
     cpu_s: dict[str, float] = Field(default_factory=dict)
-    options: dict[str, Any] = Field(default_factory=dict)
-
-    def line(self) -> str:
-        """One comparison in one line."""
-        return f"{self.workload} {self.status} {sum(self.cpu_s.values()):.1f} s" + (
-            f" ({self.reason})" if self.reason else ""
-        )
 
 
 @dataclass(frozen=True)
-class Comparison:
+class Comparison(WholeTask[Compared]):
     """`policies` on the workload that `DRAWN[draw](*given)` is, against FCFS."""
+
+    outcome_type = Compared
 
     draw: str
     given: tuple[Any, ...]
@@ -198,14 +114,6 @@ class Comparison:
     trace: Path | None = None
     options: Options = Options()
 
-    @property
-    def time_limit(self) -> float | None:
-        return None
-
-    @property
-    def modules(self) -> tuple[str, ...]:
-        return ()
-
     def label(self) -> tuple[str, str]:
         return "-".join(map(str, (self.draw, *self.given))), "comparison"
 
@@ -213,7 +121,7 @@ class Comparison:
         drawn = DRAWN[self.draw]
         data = (drawn(*self.given) if self.trace is None else drawn(self.trace, *self.given)).data
         if self.draw == "philly-local":
-            base = _table(data, _local(data, LocalFcfs()))
+            base = _table(data, local_starts(data, LocalFcfs()))
         else:
             base = _table(data, dict(zip((job.id for job in data.jobs), data.fcfs_starts, strict=True)))
         warm_up = self.warm_up_days * 1440 / data.slot_minutes
@@ -222,17 +130,9 @@ class Comparison:
             with Stopwatch() as clock:
                 starts = POLICIES[name](data, self.options.seed, self.trace)
             seconds[name] = clock.cpu_s
-            if starts:
+            if len(starts):
                 figures[name] = _figures(_table(data, starts), base, warm_up, data.slot_minutes)
-        return self._compared("finished").model_copy(
-            update={"jobs": len(data.jobs), "figures": figures, "cpu_s": seconds}
-        )
-
-    def outcome(self, found: Compared) -> Compared:
-        return found
-
-    def ended(self, told: Told, termination: Termination, reason: str) -> Compared:
-        return self._compared("error").model_copy(update={"reason": reason})
+        return self.made("finished", jobs=len(data.jobs), figures=figures, cpu_s=seconds)
 
     def content(self, digests: Digests) -> dict[str, Any]:
         return {
@@ -244,23 +144,15 @@ class Comparison:
             "versions": versions(),
         }
 
-    def kept(self, outcome: Compared) -> bool:
-        return outcome.status == "finished"
-
-    def recalled(self, text: str) -> Compared | None:
-        found = Compared.model_validate_json(text)
-        return found if found.options == self.options.only(OPTION_NAMES) else None
-
-    def _compared(self, status: Literal["finished", "error"]) -> Compared:
-        return Compared(workload=self.label()[0], status=status, options=self.options.only(OPTION_NAMES))
-
 
 @lru_cache(maxsize=4)
 def digest(trace: Path) -> str:
     return hashlib.sha256(trace.read_bytes()).hexdigest()
 
 
-def _table(data: SiaOracle, starts: Mapping[str, float]) -> pd.DataFrame:
+def _table(data: SiaOracle, starts: Starts) -> pd.DataFrame:
+    if isinstance(starts, pd.DataFrame):
+        return starts
     rows = [(j.id, j.pool, j.submit, starts[j.id], starts[j.id] + j.duration, j.gpus) for j in data.jobs]
     table = pd.DataFrame(rows, columns=["job", "pool", "submit", "start", "end", "gpus"])
     return table.assign(delay=table["start"] - table["submit"], jct=table["end"] - table["submit"])

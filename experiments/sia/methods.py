@@ -8,6 +8,7 @@ from experiments.harness.entry import Entry
 
 LITERAL_BINARIES = 250_000
 COSTLY_BINARIES = 20_000  # From about here on HiGHS takes a minute and more with the literal model.
+COSTLY_LOCAL_BINARIES = 5_000  # The same with locality.
 SLOTS = 50_000_000
 SHORTEST_WINDOW_MINUTES = 5.0
 WAKINGS = 10_000_000
@@ -54,8 +55,38 @@ def _unfit_sia(data: Any) -> str | None:
     return None if wakings <= WAKINGS else f"it could be woken {wakings:,} times, more than {WAKINGS:,}"
 
 
-PLOTS = {"sia-oracle": "experiments.sia.plot:schedule"}
-BUILDERS = {"sia-oracle": "models.sia:build_literal"}
+def _local_binaries(data: Any) -> int:
+    jobs = zip(data.jobs, data.cutoffs, strict=True)
+    return data.servers * sum(2 * (cutoff - job.submit) + job.duration + 1 for job, cutoff in jobs)
+
+
+def _costly_local_literal(data: Any) -> bool:
+    return _local_binaries(data) > COSTLY_LOCAL_BINARIES
+
+
+def _unfit_local_literal(data: Any) -> str | None:
+    binaries = _local_binaries(data)
+    if binaries > LITERAL_BINARIES:
+        return f"its windows make {binaries:,} binaries X and Y, more than {LITERAL_BINARIES:,}"
+    return None
+
+
+def _unfit_local_slots(data: Any) -> str | None:
+    last = max(cutoff + job.duration for job, cutoff in zip(data.jobs, data.cutoffs, strict=True))
+    span = data.servers * (last - min(job.submit for job in data.jobs))
+    return None if span <= SLOTS else f"its servers have {span:,} slots together, more than {SLOTS:,}"
+
+
+def _unfit_local_sia(data: Any) -> str | None:
+    last = max(cutoff + job.duration for job, cutoff in zip(data.jobs, data.cutoffs, strict=True))
+    shortest = max(1.0, SHORTEST_WINDOW_MINUTES / data.slot_minutes)
+    wakings = int((last - min(job.submit for job in data.jobs)) / shortest)
+    return None if wakings <= WAKINGS else f"it could be woken {wakings:,} times, more than {WAKINGS:,}"
+
+
+PLOTS = dict.fromkeys(("sia-oracle", "sia-local-oracle"), "experiments.sia.plot:schedule")
+BUILDERS = {"sia-oracle": "models.sia:build_literal", "sia-local-oracle": "models.sia:build_local_literal"}
+CERTIFIERS = {"sia-oracle": "models.sia.certificate:certificate"}
 METHODS: dict[str, tuple[Entry, ...]] = {
     "sia-oracle": (
         Entry("exact", "models.sia:exact", starts=AT_HAND),
@@ -77,5 +108,15 @@ METHODS: dict[str, tuple[Entry, ...]] = {
         Entry("sia-perfect-arrivals", "heuristics.sia:sia_perfect_arrivals", _unfit_sia),
         Entry("sia-random-load", "heuristics.sia:sia_random_load", _unfit_sia),
         Entry("sia-random", "heuristics.sia:sia_random", _unfit_sia),
+    ),
+    "sia-local-oracle": (
+        Entry("exact", "models.sia:local_exact", starts=("sia-vc", "safe-ssf", "hived", "sia-perfect")),
+        Entry("literal", "models.sia:local_literal", _unfit_local_literal, _costly_local_literal),
+        Entry("fcfs", "heuristics.sia:local_fcfs"),
+        Entry("hived", "heuristics.sia:local_hived"),
+        Entry("sia-vc", "heuristics.sia:local_sia_vc", _unfit_local_slots),
+        Entry("safe-ssf", "heuristics.sia:local_safe_ssf", _unfit_local_slots),
+        Entry("sia-perfect", "heuristics.sia:local_sia_perfect", _unfit_local_sia),
+        Entry("sia-sliding", "heuristics.sia:local_sia_sliding", _unfit_local_sia),
     ),
 }

@@ -12,7 +12,11 @@ from experiments.sia.accuracy import Accuracy
 from experiments.sia.accuracy_claims import predictions
 from experiments.sia.claims import ABLATION, BASELINES, ORACLE, SECTION_6, SMALL
 from experiments.sia.comparison import WARM_UP_DAYS, Compared, Comparison
+from experiments.sia.helios_claims import DEMAND, OWNED, QUANTA, helios
+from experiments.sia.helios_claims import TEST as HELIOS_TEST
+from experiments.sia.helios_claims import TRAIN as HELIOS_TRAIN
 from experiments.sia.pictures_of_section_6 import letter_values, metric_cdfs, oracle_gains, speedup_quantiles
+from experiments.sia.policies import PREEMPTION, preemptive_name
 
 PHILLY = "philly.csv"
 VALUE = (
@@ -27,6 +31,7 @@ SIMULATIONS = 100  # of four queues, as in Figure 13
 BY_QUEUES = {2: 12, 4: 30, 8: 6}
 LOCAL_BY_QUEUES = {2: 10, 4: 10, 8: 4}
 SEEDS = 4  # of each small workload
+PREEMPTION_SEEDS = 30  # of three days of the base workload
 TRAIN, TEST = (28.0, 80.0), (80.0, 108.0)
 SHORT_TRAIN, SHORT_TEST = (28.0, 49.0), (49.0, 63.0)
 
@@ -46,6 +51,11 @@ def _accuracies(context: Context) -> list[Accuracy]:
         Accuracy(trace, TRAIN, TEST, every, context.options),
         Accuracy(trace, SHORT_TRAIN, SHORT_TEST, every, context.options),
     ]
+
+
+def _helios(context: Context) -> list[Accuracy]:
+    trace, every = context.trace(DEMAND), 60.0 if context.quick else 10.0
+    return [Accuracy(trace, HELIOS_TRAIN, HELIOS_TEST, every, context.options, QUANTA, demand=True)]
 
 
 def _half_days(context: Context) -> list[Comparison]:
@@ -76,6 +86,13 @@ def _local(context: Context) -> list[Comparison]:
         for queues, count in LOCAL_BY_QUEUES.items()
         for seed in range(1 if context.quick else count)
     ]
+
+
+def _preemption(context: Context) -> list[Comparison]:
+    names = [preemptive_name(kind, *given) for kind in ("perfect", "sliding") for given in PREEMPTION]
+    policies = ("sia-perfect", "sia-sliding", *names)
+    count = 2 if context.quick else PREEMPTION_SEEDS
+    return [Comparison("base-days", ("base", seed), policies, options=context.options) for seed in range(count)]
 
 
 def _draw_16(path: Path, context: Context, outcomes: Sequence[Compared]) -> None:
@@ -121,9 +138,11 @@ EXPERIMENTS: tuple[Experiment, ...] = (
     Experiment("figure-15b", "Figure 15b: the oracle, small workloads", _half_days, claims.figure_15b, draw=_draw_15b),
     Experiment("predictions", "Tables 10, 20, 23: predictions", _accuracies, predictions, (PHILLY,)),
     Experiment("table-17", "Table 17: all pools at their own sizes", _all_pools, claims.table_17, BOTH),
+    Experiment("helios", "Helios: what its public demand tells", _helios, helios, (DEMAND, OWNED)),
     Experiment("value", "What predictions buy in the scheduler", _valued, claims.value, (PHILLY,)),
     Experiment("figure-14", "Figure 14: more and fewer queues", _queues, claims.figure_14, (PHILLY,), _draw_14),
     Experiment("figure-15a", "Figure 15a: the ablation", _queues, claims.figure_15a, (PHILLY,), _draw_15a),
     Experiment("figure-13", "Figure 13: four queues, many simulations", _four, claims.figure_13, (PHILLY,), _draw_13),
+    Experiment("preemption", "Section 5.5: partial preemption", _preemption, claims.preemption),
     Experiment("figure-16", "Figure 16: locality", _local, claims.figure_16, (PHILLY,), _draw_16),
 )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import partial
 
@@ -10,7 +10,8 @@ from experiments.harness.entry import always
 from experiments.sia.methods import METHODS
 from experiments.simulator.online import Online, Policies
 from experiments.simulator.sia import PoolsWorld, Scripted
-from heuristics.sia import ONLINE, PLANNED, EarliestCutoff
+from heuristics.sia import ONLINE, PLANNED, EarliestCutoff, Perfect, Predictor, SlidingMaximum, sia
+from heuristics.sia.preemption import PreemptiveSia, share_of_jobs
 from instances import InputError, Options, Result
 from instances.online import Policy
 from instances.sia import SiaOracle, pool_loads, synthetic
@@ -45,11 +46,29 @@ def _starts(result: Result) -> Mapping[str, float]:
 
 
 def _unfit(name: str, data: SiaOracle) -> str | None:
-    return next((entry.unfit for entry in METHODS[SiaOracle.problem] if entry.name == name), always)(data)
+    like = LIKE.get(name, name)
+    return next((entry.unfit for entry in METHODS[SiaOracle.problem] if entry.name == like), always)(data)
 
 
+def _learning(data: SiaOracle, options: Options) -> Policy[View, Start]:
+    from heuristics.sia.learned import sia_learns_first  # with pandas, only where it is asked for
+
+    return sia_learns_first(data)
+
+
+def _preemptive(predictor: Callable[[SiaOracle], Predictor], data: SiaOracle, options: Options) -> Policy[View, Start]:
+    return PreemptiveSia(sia(data, predictor(data)), share_of_jobs(PREEMPTIBLE))
+
+
+PREEMPTIBLE = 0.5
+"""The share of the jobs that the preemptive policies may interrupt."""
+LIKE = {"sia-learned": "sia-sliding", "sia-perfect-preemptive": "sia-perfect", "sia-sliding-preemptive": "sia-sliding"}
+"""Policies that run on what a method runs on."""
 POLICIES: Policies = {
     **{name: partial(_online, name) for name in ONLINE},
+    "sia-learned": _learning,
+    "sia-perfect-preemptive": partial(_preemptive, lambda data: Perfect(data.jobs)),
+    "sia-sliding-preemptive": partial(_preemptive, lambda data: SlidingMaximum()),
     **{name: partial(_planned, name) for name in PLANNED},
     ORACLE: _oracle,
 }

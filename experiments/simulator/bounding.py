@@ -6,26 +6,20 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from pydantic import Field
-
-from experiments.harness.diary import Diary, Told
+from experiments.harness.diary import Diary
 from experiments.harness.task import Digests
+from experiments.harness.whole import Whole, WholeTask
 from experiments.simulator.simulated import Simulated
 from experiments.simulator.simulation import Simulation, online_of
 from instances import Instance, Options
-from instances.fields import Frozen
-from instances.result import Termination, versions
+from instances.result import versions
 
 
-class Bounds(Frozen):
+class Bounds(Whole):
     """Lower bounds on the objective of one workload's runs, in the unit of the row's measure; `None` where unknown."""
 
-    workload: str
     policies: tuple[str, ...]
     values: list[float | None]
-    status: Literal["finished", "error"]
-    reason: str | None = None
-    options: dict[str, Any] = Field(default_factory=dict)
 
     def line(self) -> str:
         """The bounds in one line."""
@@ -35,21 +29,15 @@ class Bounds(Frozen):
 
 
 @dataclass(frozen=True)
-class Bounding:
+class Bounding(WholeTask[Bounds]):
     """The bounds of the runs of one workload; `totals` are what each run has used, for bounds that depend on it."""
+
+    outcome_type = Bounds
 
     workload: Instance
     policies: tuple[str, ...]
     totals: tuple[Mapping[str, Any], ...]
     options: Options = Options()
-
-    @property
-    def time_limit(self) -> float | None:
-        return None
-
-    @property
-    def modules(self) -> tuple[str, ...]:
-        return ()
 
     def label(self) -> tuple[str, str]:
         return self.workload.name, "bound"
@@ -57,13 +45,7 @@ class Bounding:
     def work(self, diary: Diary) -> Bounds:
         bound = online_of(self.workload).bound
         assert bound is not None
-        return self._bounds(list(bound(self.workload.data, self.totals)), "finished", None)
-
-    def outcome(self, found: Bounds) -> Bounds:
-        return found
-
-    def ended(self, told: Told, termination: Termination, reason: str) -> Bounds:
-        return self._bounds([None] * len(self.totals), "error", reason)
+        return self.made("finished", values=list(bound(self.workload.data, self.totals)))
 
     def content(self, digests: Digests) -> dict[str, Any]:
         return {
@@ -73,14 +55,10 @@ class Bounding:
             "versions": versions(),
         }
 
-    def kept(self, outcome: Bounds) -> bool:
-        return outcome.status == "finished"
-
-    def recalled(self, text: str) -> Bounds:
-        return Bounds.model_validate_json(text)
-
-    def _bounds(self, values: list[float | None], status: Any, reason: str | None) -> Bounds:
-        return Bounds(workload=self.workload.name, policies=self.policies, values=values, status=status, reason=reason)
+    def made(self, status: Literal["finished", "error"], **fields: Any) -> Bounds:
+        """The bounds, under the names of the policies; unknown where there are none in `fields`."""
+        unknown = {"policies": self.policies, "values": [None] * len(self.totals)}
+        return super().made(status, **unknown | {"workload": self.workload.name} | fields)
 
 
 def boundings(tasks: Sequence[Simulation], done: Sequence[Simulated]) -> list[Bounding]:

@@ -92,6 +92,12 @@ class Calendar:
                     break
         return happened
 
+    def go_to(self, time: Time) -> None:
+        """Go to a moment before which nothing is to happen, and let happen what is due then, if anything is."""
+        if len(self) and self.next_moment <= time:
+            self.advance()
+        self.now = time
+
     def _drop_cancelled(self) -> None:
         while self._heap and self._heap[0][3].cancelled:
             heappop(self._heap)
@@ -190,10 +196,9 @@ def simulate(world: World, policy: Policy[Any, Decision], *, until: Time | None 
         if wake is not None:
             wake.cancel()
             wake = None
-        left = world.waiting()
-        if quiet and not calendar and left is not None:
+        if quiet and not calendar and (left := world.waiting()) is not None:
             raise RuleBroken(f"{left} is left waiting at {calendar.now} with nothing to come")
-        if decision.wake_at is not None and left is not None:
+        if decision.wake_at is not None and world.waiting() is not None:
             if not decision.wake_at > calendar.now:
                 raise RuleBroken(f"the policy asks at {calendar.now} to be woken at {decision.wake_at}")
             wake = calendar.at(decision.wake_at, waken, rank=WAKING)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 import matplotlib as mpl
@@ -14,9 +14,10 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 
 from experiments.simulator.simulated import Simulated
-from instances import InputError
+from instances import InputError, OutputError
 
 GANTT_JOBS = 80
+DAY_S = 86_400
 Jobs = Mapping[str, Sequence[pd.DataFrame]]
 """Tables of jobs of each policy, one for each instance, in the same order for all policies."""
 
@@ -33,6 +34,30 @@ def tables_by_policy(runs: Sequence[Simulated], baseline: str) -> dict[str, list
     return complete if baseline in complete else {}
 
 
+def of_first_workload(runs: Sequence[Simulated]) -> list[Simulated]:
+    """The finished runs on the workload that comes first."""
+    return [run for run in runs if run.status == "finished" and run.workload == runs[0].workload]
+
+
+def save_speedups(folder: Path, runs: Sequence[Simulated], baseline: str) -> None:
+    """Write `speedup.svg`, where a policy beside the baseline finished on every workload."""
+    complete = tables_by_policy(runs, baseline)
+    if len(complete) > 1:
+        save_figure(speedup_cdf(complete, baseline), folder / "speedup.svg")
+
+
+def over_days(
+    runs: Sequence[Simulated], value: Callable[[pd.DataFrame], pd.Series], ylabel: str
+) -> tuple[Figure, Axes]:
+    """A value of the timelines of runs whose clock counts seconds, by policy; the caller adds the legend."""
+    figure, axes = _axes(8, 3.5)
+    for run in runs:
+        rows = run.timeline_table()
+        axes.step(rows["time"] / DAY_S, value(rows), where="post", linewidth=0.8, label=plain(run.policy))
+    axes.set(xlabel="days", ylabel=ylabel, title=plain(runs[0].workload))
+    return figure, axes
+
+
 def speedup_cdf(jobs: Jobs, baseline: str = "fcfs") -> Figure:
     """CDF over jobs of the speed-up against `baseline`; below 1 a job is slower (section 6.1, Figure 11)."""
     figure, axes = _axes(6, 4)
@@ -43,7 +68,7 @@ def speedup_cdf(jobs: Jobs, baseline: str = "fcfs") -> Figure:
             axes.step(ratio, np.arange(1, len(ratio) + 1) / len(ratio), where="post", label=plain(name))
     axes.set(xscale="log", xlabel=f"speed-up of a job against {baseline}", ylabel="share of jobs", ylim=(0, 1))
     axes.axvline(1, color="0.7", linewidth=0.8, zorder=0)
-    _legend(axes)
+    legend(axes)
     return figure
 
 
@@ -61,7 +86,7 @@ def slowdown_cdf(jobs: Jobs, baseline: str = "fcfs", *, slot_minutes: float = 1.
             else:
                 axes.plot([], [], label=f"{plain(name)} (none)")
     axes.set(xscale="log", xlabel=f"minutes later than under {baseline}", ylabel="jobs at least so late, %")
-    _legend(axes)
+    legend(axes)
     return figure
 
 
@@ -74,7 +99,7 @@ def pool_use(timeline: pd.DataFrame, capacity: int, *, slot_minutes: float = 1.0
     axes.axhline(capacity, color="black", linewidth=0.8)
     axes.set(xlabel="hours", ylabel="GPUs in use", title=plain(title))
     if len(pools) <= 12:
-        _legend(axes)
+        legend(axes)
     return figure
 
 
@@ -101,12 +126,12 @@ def gantt(jobs: pd.DataFrame, capacity: int, *, slot_minutes: float = 1.0, title
 
 
 def save_figure(figure: Figure, path: Path) -> None:
-    """Write a picture; an SVG is the same at every run. Raises InputError where it cannot be written."""
+    """Write a picture; an SVG is the same at every run. Raises OutputError where it cannot be written."""
     try:
         with mpl.rc_context({"svg.hashsalt": "gapwise"}):
             figure.savefig(path, metadata={"Date": None} if path.suffix == ".svg" else None)
     except OSError as error:
-        raise InputError(f"{path}: cannot be written: {error.strerror}") from error
+        raise OutputError(f"{path}: cannot be written: {error.strerror}") from error
 
 
 def _axes(width: float, height: float) -> tuple[Figure, Axes]:
@@ -126,6 +151,7 @@ def _joined(jobs: pd.DataFrame, baseline: pd.DataFrame) -> pd.DataFrame:
     return jobs.merge(baseline[["job", "jct", "end"]], on="job", suffixes=("", "_base"))
 
 
-def _legend(axes: Axes) -> None:
+def legend(axes: Axes) -> None:
+    """The names of what is drawn, if anything is."""
     if axes.get_legend_handles_labels()[0]:
         axes.legend(frameon=False, fontsize=8)

@@ -1,13 +1,16 @@
-"""The world of SIA: pools of identical GPUs, jobs that hold a fixed number of them and run without interruption.
+"""The world of SIA: pools of identical GPUs, and jobs that hold a fixed number of them until a policy interrupts them.
 
 GPUs are fungible across pools (section 5.5 adds locality, which is not simulated). A policy gets a
-`instances.sia.online.View` and answers with a `Start`.
+`instances.sia.online.View` and answers with a `Start`. A job that is interrupted keeps what it has done, and needs the
+time of a restart more, but never more than if it began anew.
 """
 
 from __future__ import annotations
 
+import math
 from collections import OrderedDict
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from types import MappingProxyType
 from typing import Any
 
@@ -19,20 +22,29 @@ from instances.sia import SiaOracle
 from instances.sia.online import QueuedJob, Running, Start, View
 
 COMPLETION, SUBMISSION = range(2)  # the order in which things happen at one moment
+RESTART_MINUTES = 5.0
+"""What a job that was interrupted needs to load its state again, unless a world says otherwise."""
 JOB_COLUMNS = ("job", "pool", "submit", "start", "end", "duration", "gpus", "delay", "jct")
 
 
 class PoolsWorld:
     """`quota`: GPUs of each pool; `jobs`: (id, pool, submit, duration, gpus) and, where there is one, the cut-off.
 
+    `restart`: time that a job needs more for each time that it was interrupted.
+
     The timeline holds (time, GPUs in use, GPUs held by each pool's jobs, jobs waiting) after each moment; it is kept
     only with `record_timeline`. Raises RuleBroken for a job of an unknown pool or wider than all pools together.
     """
 
     def __init__(
-        self, quota: Mapping[str, int], jobs: Iterable[tuple[Any, ...]], *, record_timeline: bool = True
+        self,
+        quota: Mapping[str, int],
+        jobs: Iterable[tuple[Any, ...]],
+        *,
+        record_timeline: bool = True,
+        restart: Time = 0,
     ) -> None:
-        self.quota = dict(quota)
+        self.quota, self.restart = dict(quota), restart
         self.capacity = sum(self.quota.values())
         self.jobs: dict[str, QueuedJob] = {}
         for job in (QueuedJob(*fields) for fields in jobs):
@@ -43,11 +55,15 @@ class PoolsWorld:
             if job.id in self.jobs:
                 raise RuleBroken(f"job {job.id} occurs twice")
             self.jobs[job.id] = job
+        self._place = {name: k for k, name in enumerate(sorted(self.jobs, key=lambda name: self.jobs[name].submit))}
         self.start: dict[str, Time] = {}
         self.end: dict[str, Time] = {}
+        self.interruptions: dict[str, int] = {}
+        self._ran: dict[str, Time] = {}  # of jobs that were interrupted, before that
         self._used = dict.fromkeys(self.quota, 0)
         self._queues: dict[str, OrderedDict[str, QueuedJob]] = {pool: OrderedDict() for pool in self.quota}
         self._running: dict[str, Running] = {}
+        self._since: dict[str, Time] = {}  # the last start of each job
         self._work: dict[str, Activity] = {}
         self._arrived: list[QueuedJob] = []
         self._finished: list[QueuedJob] = []
@@ -65,13 +81,16 @@ class PoolsWorld:
         self.timeline: list[tuple[Time, int, tuple[int, ...], int]] | None = [] if record_timeline else None
 
     @classmethod
-    def of(cls, data: SiaOracle, *, record_timeline: bool = True) -> PoolsWorld:
-        """The pools and jobs of an instance, with slots as the clock's unit."""
+    def of(
+        cls, data: SiaOracle, *, record_timeline: bool = True, restart_minutes: float = RESTART_MINUTES
+    ) -> PoolsWorld:
+        """The pools and jobs of an instance, with slots as the clock's unit, and a restart of whole slots."""
         jobs = (
             (job.id, job.pool, job.submit, job.duration, job.gpus, cutoff)
             for job, cutoff in zip(data.jobs, data.cutoffs, strict=True)
         )
-        return cls({pool.name: pool.gpus for pool in data.pools}, jobs, record_timeline=record_timeline)
+        pools, restart = {pool.name: pool.gpus for pool in data.pools}, math.ceil(restart_minutes / data.slot_minutes)
+        return cls(pools, jobs, record_timeline=record_timeline, restart=restart)
 
     def open(self, calendar: Calendar) -> None:
         self._calendar = calendar
@@ -87,6 +106,8 @@ class PoolsWorld:
     def apply(self, decision: Start) -> None:
         self._arrived.clear()
         self._finished.clear()
+        for name in decision.interrupted:
+            self._interrupt(name)
         for name in tuple(decision.starts):  # it may be the queue itself
             self._start(name)
         if self.timeline is not None:
@@ -101,7 +122,9 @@ class PoolsWorld:
         """GPU time in use must equal that of the jobs; after the last job all GPUs are idle."""
         self._account()
         now = self._calendar.now
-        held = sum(self.jobs[name].gpus * (self.end.get(name, now) - start) for name, start in self.start.items())
+        spans = [(name, self.end[name] - since) for name, since in self._since.items() if name in self.end]
+        spans += [(name, now - running.start) for name, running in self._running.items()]
+        held = sum(self.jobs[name].gpus * span for name, span in (*spans, *self._ran.items()))
         if abs(held - self._gpu_time) > 1e-6 * max(1.0, float(held)):
             raise RuleBroken(f"GPUs were in use for {self._gpu_time}, the jobs held them for {held}")
         if not self._calendar and (self._held or any(self._used.values())):
@@ -118,6 +141,9 @@ class PoolsWorld:
         )
         table["delay"] = table["start"] - table["submit"]
         table["jct"] = table["end"] - table["submit"]
+        if self.interruptions:  # what is not the job's own running time is delay as well
+            again = table["job"].isin(list(self.interruptions))
+            table.loc[again, "delay"] = table["jct"] - table["duration"]
         return table.sort_values("submit", kind="stable").reset_index(drop=True)
 
     def timeline_table(self) -> pd.DataFrame:
@@ -130,8 +156,8 @@ class PoolsWorld:
         return table
 
     def totals(self) -> dict[str, Any]:
-        """Nothing: this world is about the jobs' times."""
-        return {}
+        """How often jobs were interrupted, where any was: this world is about the jobs' times."""
+        return {"interruptions": sum(self.interruptions.values())} if self.interruptions else {}
 
     def _submit(self, job: QueuedJob) -> None:
         self._queues[job.pool][job.id] = job
@@ -142,7 +168,7 @@ class PoolsWorld:
         job, now = self.jobs.get(name), self._calendar.now
         if job is None:
             raise RuleBroken(f"job {name} is started at {now} but does not exist")
-        if name in self.start:
+        if name in self.start and name not in self._queues[job.pool]:
             raise RuleBroken(f"job {name} is started at {now} and was at {self.start[name]} before")
         if name not in self._queues[job.pool]:
             raise RuleBroken(f"job {name} is started at {now}, before its submission at {job.submit}")
@@ -150,14 +176,34 @@ class PoolsWorld:
             idle = self.capacity - self._held
             raise RuleBroken(f"job {name} is started at {now} on {job.gpus} GPUs, {idle} are idle")
         self._account()
-        del self._queues[job.pool][name]
+        queued = self._queues[job.pool].pop(name)
         self._waiting -= 1
         self._held += job.gpus
         self._used[job.pool] += job.gpus
-        self.start[name] = now
-        self._running[name] = Running(job, now)
-        work = self._work[name] = Activity(self._calendar, job.duration, lambda: self._complete(job), rank=COMPLETION)
+        self.start.setdefault(name, now)
+        self._since[name] = now
+        self._running[name] = Running(queued, now)
+        work = Activity(self._calendar, queued.duration, lambda: self._complete(job), rank=COMPLETION)
+        self._work[name] = work
         work.set_rate(1)
+
+    def _interrupt(self, name: str) -> None:
+        running, now = self._running.pop(name, None), self._calendar.now
+        if running is None:
+            raise RuleBroken(f"job {name} is interrupted at {now} and does not run")
+        self._account()
+        job, work = self.jobs[name], self._work.pop(name)
+        left = min(work.remaining + self.restart, job.duration)
+        work.set_rate(0)
+        self._ran[name] = self._ran.get(name, 0) + now - running.start
+        self.interruptions[name] = self.interruptions.get(name, 0) + 1
+        self._held -= job.gpus
+        self._used[job.pool] -= job.gpus
+        queue = self._queues[job.pool]
+        queue[name] = replace(job, duration=left)
+        for other in [other for other in queue if self._place[other] > self._place[name]]:
+            queue.move_to_end(other)
+        self._waiting += 1
 
     def _complete(self, job: QueuedJob) -> None:
         self._account()

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Any
 
 import pandas as pd
 from pydantic import Field
 
-from instances.fields import Frozen
+from experiments.harness.whole import Whole
 
 Columns = dict[str, list[Any]]
 
 
-class Simulated(Frozen):
+class Simulated(Whole):
     """One policy on one workload. Times are in the unit of the world's clock; `cpu_s` are CPU seconds of it all.
 
     `totals`: what the world is about, by name, and what a policy with `totals()` tells of itself. `lives`: one row a
@@ -20,18 +20,14 @@ class Simulated(Frozen):
     `fallback` says why another decided in its place.
     """
 
-    workload: str
     problem: str
     policy: str
-    status: Literal["finished", "error"]
-    reason: str | None = None
     jobs: Columns = Field(default_factory=dict)
     timeline: Columns = Field(default_factory=dict)
     lives: Columns = Field(default_factory=dict)
     decisions: Columns = Field(default_factory=dict)
     totals: dict[str, Any] = Field(default_factory=dict)
     cpu_s: float | None = None
-    options: dict[str, Any] = Field(default_factory=dict)
     versions: dict[str, str] = Field(default_factory=dict)
 
     def jobs_table(self) -> pd.DataFrame:

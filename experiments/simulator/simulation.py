@@ -5,16 +5,17 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
-from typing import Any
+from typing import Any, Literal
 
 import pandas as pd
 
 from experiments.harness.apply import apply
-from experiments.harness.diary import Diary, Told
+from experiments.harness.diary import Diary
 from experiments.harness.entry import Entry
 from experiments.harness.own import own_function
 from experiments.harness.task import Digests
 from experiments.harness.users_modules import users_first
+from experiments.harness.whole import WholeTask
 from experiments.papers import METHODS, ONLINE
 from experiments.simulator.kernel import simulate
 from experiments.simulator.online import Moments, Online
@@ -22,8 +23,7 @@ from experiments.simulator.replan import Nothing, Replan
 from experiments.simulator.simulated import Columns, Simulated
 from instances import Answer, InputError, Instance, Options, ProblemData, Result, Stopwatch
 from instances.online import Policy
-from instances.options import OPTION_NAMES
-from instances.result import Termination, versions
+from instances.result import versions
 
 EFFORT = 200  # of a decision, where neither effort nor time is limited: nodes and rounds, the same on every machine
 
@@ -50,21 +50,14 @@ def policy_names(problem: str) -> list[str]:
 
 
 @dataclass(frozen=True)
-class Simulation:
-    """One policy on one workload, with the options asked for."""
+class Simulation(WholeTask[Simulated]):
+    """One policy on one workload. The time limit of the options is for each decision, or for the oracle to plan."""
+
+    outcome_type = Simulated
 
     workload: Instance
     policy: str
     options: Options = Options()
-
-    @property
-    def time_limit(self) -> float | None:
-        """None: the time limit of the options is for each decision, or for the oracle to plan."""
-        return None
-
-    @property
-    def modules(self) -> tuple[str, ...]:
-        return ()
 
     @property
     def effective(self) -> Options:
@@ -83,7 +76,7 @@ class Simulation:
         world = online.world(data)
         solving: list[Replan] = []
         with Stopwatch() as clock:
-            policy = self._made(online, data, solving)
+            policy = self._policy(online, data, solving)
             simulate(world, policy)
         decisions = [asdict(entry) for replan in solving for entry in replan.log]
         found = {
@@ -94,13 +87,7 @@ class Simulation:
             "decisions": _columns(pd.DataFrame(decisions)),
             "cpu_s": clock.cpu_s,
         }
-        return self._simulated("finished").model_copy(update=found)
-
-    def outcome(self, found: Simulated) -> Simulated:
-        return found
-
-    def ended(self, told: Told, termination: Termination, reason: str) -> Simulated:
-        return self._simulated("error").model_copy(update={"reason": reason})
+        return self.made("finished", **found)
 
     def content(self, digests: Digests) -> dict[str, Any]:
         return {
@@ -110,14 +97,7 @@ class Simulation:
             "source": digests.source(self.policy) if ":" in self.policy else None,
         }
 
-    def kept(self, outcome: Simulated) -> bool:
-        return outcome.status == "finished"
-
-    def recalled(self, text: str) -> Simulated | None:
-        found = Simulated.model_validate_json(text)
-        return found if found.options == self.effective.only(OPTION_NAMES) else None
-
-    def _made(self, online: Online, data: ProblemData, solving: list[Replan] | None = None) -> Policy[Any, Any]:
+    def _policy(self, online: Online, data: ProblemData, solving: list[Replan] | None = None) -> Policy[Any, Any]:
         """The policy; what of it solves problems is added to `solving`."""
         solving = [] if solving is None else solving
         if ":" in self.policy:
@@ -165,15 +145,10 @@ class Simulation:
         solving.append(Replan(solve, moments.snapshot, moments.decision, fallback))
         return solving[-1]
 
-    def _simulated(self, status: Any) -> Simulated:
-        return Simulated(
-            workload=self.workload.name,
-            problem=self.workload.problem,
-            policy=self.policy,
-            status=status,
-            options=self.effective.only(OPTION_NAMES),
-            versions=versions(),
-        )
+    def made(self, status: Literal["finished", "error"], **fields: Any) -> Simulated:
+        """The simulation under the names of its world and its policy."""
+        named = {"problem": self.workload.problem, "policy": self.policy, "versions": versions()}
+        return super().made(status, **named | fields)
 
 
 def _entry(problem: str, name: str) -> Entry:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from heuristics.eva.online_kept import Kept
 from instances.eva import EvaCloud
 from instances.eva.cloud_arrays import cloud_arrays
 from instances.eva.online import Configuration, Hosting, View
@@ -12,11 +13,14 @@ class NoPacking:
 
     def __init__(self, data: EvaCloud) -> None:
         arrays = cloud_arrays(data)
+        self._kept = Kept()
         self._type = {name: arrays.types[k] for name, k in zip(arrays.classes, arrays.cheapest_type, strict=True)}
 
     def decide(self, view: View) -> Configuration:
         if not view.arrived and not view.finished:
             return Configuration()
-        kept = [Hosting(i.instance_type, i.tasks, i.id) for i in view.instances.values() if i.tasks]
+        kept = self._kept.hostings(view)
+        if not view.arrived:
+            return Configuration(instances=tuple(kept))
         new = [Hosting(self._type[t.task_class], (t.id,)) for t in view.tasks.values() if t.instance is None]
         return Configuration(instances=(*kept, *new))

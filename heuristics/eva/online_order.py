@@ -13,21 +13,16 @@ from collections.abc import Iterable, Iterator
 from instances.eva.online import TaskState, View
 
 
-class SetOrder:
-    """Jobs and instances in the order of the artifact's sets; `update` tells it of each round."""
+class JobOrder:
+    """Jobs in the order of the artifact's set; `update` tells it of each round in which one has arrived or ended."""
 
     def __init__(self) -> None:
         self._number: dict[str, int] = {}
         self._name: list[str] = []
         self._jobs: set[int] = set()
-        self._instances: set[int] = set()
-        self.version = -1
 
     def update(self, view: View) -> None:
         """Take in what has happened since the last round; jobs that arrive at a second come before those that end."""
-        if not view.arrived and not view.finished and view.version == self.version:
-            return
-        self.version = view.version
         events = [(view.jobs[name].arrival_seconds, 0, i, name) for i, name in enumerate(view.arrived)]
         events += [(end, 1, i, name) for i, (name, end) in enumerate(view.finished.items())]
         for _, ended, _, name in sorted(events):
@@ -37,6 +32,31 @@ class SetOrder:
                 self._number[name] = len(self._name)
                 self._jobs.add(len(self._name))
                 self._name.append(name)
+
+    @property
+    def jobs(self) -> Iterator[str]:
+        """The unfinished jobs."""
+        return (self._name[number] for number in self._jobs)
+
+    def tasks(self, view: View) -> list[TaskState]:
+        """All tasks, job by job."""
+        return [view.tasks[task] for name in self.jobs for task in view.jobs[name].tasks]
+
+
+class SetOrder(JobOrder):
+    """Jobs and instances in the order of the artifact's sets; `update` tells it of each round."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._instances: set[int] = set()
+        self._version = -1
+
+    def update(self, view: View) -> None:
+        """Take in what has happened since the last round."""
+        if not view.arrived and not view.finished and view.version == self._version:
+            return
+        self._version = view.version
+        super().update(view)
         there = {int(name) for name in view.instances}
         for number in sorted(there - self._instances):
             self._instances.add(number)
@@ -44,18 +64,9 @@ class SetOrder:
             self._instances.discard(number)
 
     @property
-    def jobs(self) -> Iterator[str]:
-        """The unfinished jobs."""
-        return (self._name[number] for number in self._jobs)
-
-    @property
     def instances(self) -> Iterator[str]:
         """The instances that are not given up."""
         return (str(number) for number in self._instances)
-
-    def tasks(self, view: View) -> list[TaskState]:
-        """All tasks, job by job."""
-        return [view.tasks[task] for name in self.jobs for task in view.jobs[name].tasks]
 
 
 def pinned_first(tasks: Iterable[TaskState]) -> list[TaskState]:

@@ -2,11 +2,31 @@
 
 from __future__ import annotations
 
-from heuristics.eva.online_order import SetOrder, pinned_first
-from heuristics.eva.online_plan import Cloud, Plan, Planned
+from collections.abc import Iterable, Mapping
+from operator import attrgetter
+
+from heuristics.eva.online_kept import Kept
+from heuristics.eva.online_order import JobOrder
+from heuristics.eva.online_plan import Cloud
 from instances.eva import EvaCloud
 from instances.eva.learned import LearnedThroughput
 from instances.eva.online import Configuration, Hosting, TaskState, View
+
+LATER, NEW = 1, 2  # ranks of instances without a task on its way, and of those that are to be rented
+
+
+class Place:
+    """An instance that tasks may go to: what is said of it, the room left, and its tasks where they were looked at.
+
+    The `rank` of an instance, and its tasks, are in the order in which the artifact looks at them.
+    """
+
+    __slots__ = ("free", "hosting", "kind", "rank", "tasks")
+
+    def __init__(self, kind: int, free: list[int], hosting: Hosting) -> None:
+        self.kind, self.free, self.hosting = kind, free, hosting
+        self.rank: tuple[int, int, int] | None = None
+        self.tasks: list[TaskState] = []
 
 
 class Synergy:
@@ -19,43 +39,97 @@ class Synergy:
 
     def __init__(self, data: EvaCloud) -> None:
         self.cloud = Cloud(data)
-        self._order = SetOrder()
+        self._order = JobOrder()
+        self._kept = Kept()
+        self._places: dict[str | None, Place] = {}
 
     def decide(self, view: View) -> Configuration:
-        self._order.update(view)
         if not view.arrived and not view.finished:
             return Configuration()
-        if not view.arrived and all(task.instance is not None for task in view.tasks.values()):
-            kept = (Hosting(i.instance_type, i.tasks, i.id) for i in view.instances.values() if i.tasks)
+        self._order.update(view)
+        kept = self._kept.hostings(view)
+        waiting = [task for task in self._order.tasks(view) if task.instance is None] if view.arrived else []
+        if not waiting:
             return Configuration(instances=tuple(kept))
-        plan = Plan(self.cloud)
-        every = self._order.tasks(view)
-        plan.keep(view, pinned_first(every))
-        for task in every:
-            if task.instance is None:
-                self._place(task, plan, view.learned)
-        return plan.configuration()
+        position = {name: i for i, name in enumerate(self._order.jobs)}
+        places = [self._place(hosting, view) for hosting in kept]
+        self._places = {place.hosting.id: place for place in places}
+        for task in waiting:
+            self._put(task, self._best(task, places, view, position) or self._new(task, places))
+        return Configuration(instances=tuple(place.hosting for place in places))
 
-    def _place(self, task: TaskState, plan: Plan, learned: LearnedThroughput) -> None:
+    def _place(self, hosting: Hosting, view: View) -> Place:
+        """A rented instance, from the round before if nothing has changed there."""
+        place = self._places.get(hosting.id)
+        if place is None or place.hosting is not hosting:
+            kind = self.cloud.kind[hosting.instance_type]
+            place = Place(kind, list(self.cloud.capacity[kind]), hosting)
+            for name in hosting.tasks:
+                self._fill(view.tasks[name], place)
+        place.rank = None
+        return place
+
+    def _new(self, task: TaskState, places: list[Place]) -> Place:
+        kind = self.cloud.cheapest[self.cloud.of_class[task.task_class]]
+        place = Place(kind, list(self.cloud.capacity[kind]), Hosting(self.cloud.arrays.types[kind], ()))
+        place.rank = NEW, len(places), 0
+        places.append(place)
+        return place
+
+    def _fill(self, task: TaskState, place: Place) -> None:
+        free = place.free
+        for r, amount in enumerate(self.cloud.demand[place.kind][self.cloud.of_class[task.task_class]]):
+            free[r] -= amount
+
+    def _put(self, task: TaskState, place: Place) -> None:
+        self._fill(task, place)
+        place.tasks.append(task)
+        of = place.hosting
+        place.hosting = Hosting(of.instance_type, (*of.tasks, task.id), of.id)
+
+    def _best(self, task: TaskState, places: Iterable[Place], view: View, position: Mapping[str, int]) -> Place | None:
+        demand = [of_type[self.cloud.of_class[task.task_class]] for of_type in self.cloud.demand]
+        holds = []
+        for place in places:
+            free = place.free
+            for r, amount in enumerate(demand[place.kind]):
+                if amount > free[r]:
+                    break
+            else:
+                if place.rank is None:
+                    self._look(place, view, position)
+                holds.append(place)
         best: tuple[float, float] | None = None
-        where: Planned | None = None
-        for planned in plan:
-            if not plan.fits(task, planned):
-                continue
-            ratio = tnrp(self.cloud, [*planned.tasks, task], learned) / self.cloud.price[planned.kind]
+        where: Place | None = None
+        for place in sorted(holds, key=attrgetter("rank")):
+            ratio = tnrp(self.cloud, [*place.tasks, task], view.learned) / self.cloud.price[place.kind]
             if ratio >= 1 and (best is None or ratio >= best[0]):
-                score = ratio, plan.alignment(task, planned)
+                score = ratio, self._alignment(demand[place.kind], place)
                 if best is None or score > best:
-                    best, where = score, planned
-        if where is None:
-            where = plan.new(self.cloud.cheapest[self.cloud.of_class[task.task_class]])
-        plan.put(task, where)
+                    best, where = score, place
+        return where
+
+    def _look(self, place: Place, view: View, position: Mapping[str, int]) -> None:
+        """Find the rank of an instance, and the order of the tasks there: those that are on their way come first."""
+
+        def rank(task: TaskState) -> tuple[int, int, int]:
+            own = view.jobs[task.job].tasks
+            return 0 if task.pinned else LATER, position[task.job], own.index(task.id) if len(own) > 1 else 0
+
+        place.tasks = sorted((view.tasks[name] for name in place.hosting.tasks), key=rank)
+        place.rank = rank(place.tasks[0])
+
+    def _alignment(self, demand: list[int], place: Place) -> float:
+        """Alignment of a demand with what is free on an instance: the sum over resources of d/Q * free/Q."""
+        size = self.cloud.capacity[place.kind]
+        return sum((d / q) * (f / q) for d, f, q in zip(demand, place.free, size, strict=True) if q)
 
 
 def tnrp(cloud: Cloud, tasks: list[TaskState], learned: LearnedThroughput) -> float:
     """Throughput-normalised reservation price of some tasks on one instance, of one-task jobs (section 4.3), USD/h."""
     total = 0.0
-    for i, task in enumerate(tasks):
-        beside = tuple(sorted([t.task_class for t in tasks[:i]] + [t.task_class for t in tasks[i + 1 :]]))
-        total += cloud.reservation_price[cloud.of_class[task.task_class]] * learned.believed(task.task_class, beside)
+    names = [task.task_class for task in tasks]
+    for i, name in enumerate(names):
+        beside = tuple(sorted(names[:i] + names[i + 1 :]))
+        total += cloud.reservation_price[cloud.of_class[name]] * learned.believed(name, beside)
     return total

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from heuristics.eva.reconfiguration import ROUNDING, TieBreak, reconfigure
 from heuristics.eva.reservation_price import ReservationPrices
 from instances import InputError
-from instances.eva import EvaPacking, RentedInstance, packing_arrays
+from instances.eva import EvaPacking, RentedInstance, constraints_of, packing_arrays
 
 
 def partial_reconfiguration(
@@ -20,8 +20,11 @@ def partial_reconfiguration(
     pay, and the tasks of `data` that are not in `current`, are placed by Algorithm 1. Kept instances come first, in
     order, with their ids; new ones have none. Tasks that have ended must have been taken out of `current`; an instance
     without tasks is given up. Raises InputError where `current` holds a task or type that `data` does not have, or too
-    many of a task.
+    many of a task, and for limits of instances and prices of running ones, which it does not know.
     """
+    for name in constraints_of(data):
+        if name in ("max_instances", "running"):
+            raise InputError(f"data.{name}: Partial Reconfiguration has no such constraint")
     prices = ReservationPrices(data)
     placed = Counter[str]()
     for hosted in current:

@@ -3,55 +3,54 @@
 Types are tried from the most expensive to the cheapest; an instance is filled with the task that raises the
 (throughput-normalised) reservation price of its tasks most, and kept if that price covers its cost. As long as every
 class has enough tasks left the next instance of a type is filled like the one before, so whole runs of equal instances
-are made at once.
+are made at once. Types of which no instance is left are passed over, of one type running instances come first, and
+tasks that are left out in the end go beside others or on the type that costs least for them.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
 from typing import Literal
 
 import numpy as np
 
-from instances import Solution
+from heuristics.eva.stock import Fill, Stock, place_rest, planned
+from instances import Answer
 from instances.arrays import IntArray
 from instances.eva import EvaPacking, PackingArrays, packing_arrays
 from instances.eva.arrays import Group
 from instances.method import ANY, method
 
 TieBreak = Literal["alignment", "first"]
-Fill = Callable[[int, list[int]], tuple[dict[int, int], float]]
-"""`fill(type, tasks left of each class)`: the tasks put on an instance of the type, and their price."""
 
 MANY = 40  # From more tied classes than these on, arrays are faster than lists.
 ROUNDING = 1e-9  # Prices under interference are products of floats: within this share of each other they are equal.
 
 
 @method("heuristic", ANY)
-def full_reconfiguration(data: EvaPacking) -> Solution:
+def full_reconfiguration(data: EvaPacking) -> Answer:
     """Full Reconfiguration (Algorithm 1 of Eva), with ties of the argmax to the best aligned task.
 
     Alignment is the sum over resources of d/Q * free/Q, for demand d, capacity Q and free capacity.
     """
     arrays = packing_arrays(data)
-    return arrays.solution(reconfigure(arrays, "alignment"))
+    return planned(arrays, lambda: reconfigure(arrays, "alignment"))
 
 
 @method("heuristic", ANY)
-def full_reconfiguration_first(data: EvaPacking) -> Solution:
+def full_reconfiguration_first(data: EvaPacking) -> Answer:
     """Full Reconfiguration (Algorithm 1 of Eva), with ties of the argmax to the first task in order."""
     arrays = packing_arrays(data)
-    return arrays.solution(reconfigure(arrays, "first"))
+    return planned(arrays, lambda: reconfigure(arrays, "first"))
 
 
 @method("heuristic", ANY)
-def full_reconfiguration_artifact(data: EvaPacking) -> Solution:
+def full_reconfiguration_artifact(data: EvaPacking) -> Answer:
     """Full Reconfiguration of the authors' artifact: a set that pays moves to the cheapest type that holds it.
 
     Ties of the argmax go to the best aligned task.
     """
     arrays = packing_arrays(data)
-    return arrays.solution(reconfigure(arrays, "alignment", moves_down=True))
+    return planned(arrays, lambda: reconfigure(arrays, "alignment", moves_down=True))
 
 
 def reconfigure(
@@ -60,31 +59,27 @@ def reconfigure(
     """Algorithm 1 of Eva on arrays; the prices are throughput-normalised for the objective `net-saving`.
 
     With `moves_down` a set that pays for the type tried is put on the cheapest type that holds it. More than `many`
-    tied classes are worked on in arrays instead of lists, which changes the time alone.
+    tied classes are worked on in arrays instead of lists, which changes the time alone. Raises OutOfInstances where
+    limits of instances leave a task without a place.
     """
     interfering = arrays.data.objective == "net-saving"
     fill = _fill_by_throughput(arrays, tie_break) if interfering else _fill_by_price(arrays, tie_break, many)
     left = arrays.count.tolist()
     price = arrays.price.tolist()
+    listed = [arrays.data.instance_types[k].usd_per_hour for k in arrays.type_of]
+    stock = Stock(arrays)
     groups: list[Group] = []
-    for kind in sorted(range(len(price)), key=lambda k: -price[k]):  # line 2
-        while any(left):
+    for kind in sorted(range(len(price)), key=lambda k: (-listed[k], price[k])):  # line 2
+        while any(left) and stock.left[kind]:
             on_it, value = fill(kind, left)  # lines 5 to 13
             if not on_it or value < price[kind] * (1 - ROUNDING):  # lines 14 and 17
                 break
-            copies = min(left[c] // k for c, k in on_it.items())
+            renting = stock.cheapest(on_it) if moves_down else kind
+            copies = min(stock.left[renting], *(left[c] // k for c, k in on_it.items()))
             for c, k in on_it.items():
                 left[c] -= k * copies
-            groups.append((_cheapest_holding(arrays, on_it) if moves_down else kind, on_it, copies))  # line 15
-    return groups
-
-
-def _cheapest_holding(arrays: PackingArrays, on_it: Mapping[int, int]) -> int:
-    """The cheapest type that holds a set of tasks, the first of several; some type must."""
-    classes, counts = list(on_it), np.array(list(on_it.values()))
-    needed = (arrays.demand_of_type[:, classes, :] * counts[None, :, None]).sum(axis=1)
-    holds = (needed <= arrays.capacity).all(axis=1)
-    return int(np.where(holds, arrays.price, np.iinfo(np.int64).max).argmin())
+            groups.append(stock.take(renting, on_it, copies))  # line 15
+    return place_rest(stock, fill, groups, left) if any(left) else groups
 
 
 def _fill_by_price(arrays: PackingArrays, tie_break: TieBreak, many: int) -> Fill:

@@ -12,12 +12,14 @@ from collections.abc import Iterable, Mapping
 import numpy as np
 
 from heuristics.eva.reconfiguration import ROUNDING, reconfigure
-from instances import Solution, check
+from instances import Solution
 from instances.arrays import IntArray
 from instances.eva import EvaReconfiguration, RentedInstance, most_kept
 from instances.eva.arrays import Group as Planned
 from instances.eva.reconfiguration_arrays import NEW, Placed, ReconfigurationArrays, reconfiguration_arrays
 from instances.method import ANY, method
+
+EQUAL_USD = 1e-9  # Worths this close to each other count as equal.
 
 
 @method("heuristic", ANY)
@@ -34,25 +36,32 @@ def stay(data: EvaReconfiguration) -> Solution:
 @method("heuristic", ANY)
 def full(data: EvaReconfiguration) -> Solution:
     """Full Reconfiguration: Algorithm 1 for all tasks."""
-    return _full(reconfiguration_arrays(data))
+    arrays = reconfiguration_arrays(data)
+    return arrays.solution(_full(arrays))
 
 
 @method("heuristic", ANY)
 def partial(data: EvaReconfiguration) -> Solution:
     """Partial Reconfiguration: what waits, and what is on instances that do not pay, is placed anew."""
-    return _partial(reconfiguration_arrays(data))
+    arrays = reconfiguration_arrays(data)
+    return arrays.solution(_partial(arrays))
 
 
 @method("heuristic", ANY)
 def eva_choice(data: EvaReconfiguration) -> Solution:
     """Full Reconfiguration where it promises more over the horizon than Partial does, which it is otherwise."""
     arrays = reconfiguration_arrays(data)
-    found = [_partial(arrays), _full(arrays)]
-    worth = [check(data, solution).objective for solution in found]
-    return found[worth[1] is not None and (worth[0] is None or worth[1] > worth[0])]
+    usual, anew = _partial(arrays), _full(arrays)
+    return arrays.solution(anew if arrays.worth_usd(anew) > arrays.worth_usd(usual) + EQUAL_USD else usual)
 
 
-def _full(arrays: ReconfigurationArrays) -> Solution:
+def worth_of_partial(data: EvaReconfiguration) -> float:
+    """What Partial Reconfiguration is worth, USD."""
+    arrays = reconfiguration_arrays(data)
+    return arrays.worth_usd(_partial(arrays))
+
+
+def _full(arrays: ReconfigurationArrays) -> list[Placed]:
     current = [
         RentedInstance(str(group.kind), {str(c): k for c, k in _tasks(group.on_it).items()}, name)
         for group in arrays.groups
@@ -64,7 +73,7 @@ def _full(arrays: ReconfigurationArrays) -> Solution:
         for _ in range(copies)
     ]
     group_of = {name: g for g, group in enumerate(arrays.groups) for name in group.ids}
-    return arrays.solution(
+    return [
         (
             NEW if instance.id is None else group_of[instance.id],
             int(instance.instance_type),
@@ -72,10 +81,10 @@ def _full(arrays: ReconfigurationArrays) -> Solution:
             1,
         )
         for instance in most_kept(current, planned)
-    )
+    ]
 
 
-def _partial(arrays: ReconfigurationArrays) -> Solution:
+def _partial(arrays: ReconfigurationArrays) -> list[Placed]:
     packing = arrays.packing
     kept = [
         (g, group.on_it.copy())
@@ -91,7 +100,7 @@ def _partial(arrays: ReconfigurationArrays) -> Solution:
         new = reconfigure(packing.only(classes, left[classes]), moves_down=True)
     placed: list[Placed] = [(g, arrays.groups[g].kind, _tasks(on_it), 1) for g, on_it in kept]
     placed += [(NEW, kind, {int(classes[c]): k for c, k in on_it.items()}, copies) for kind, on_it, copies in new]
-    return arrays.solution(placed)
+    return placed
 
 
 def _pack(arrays: ReconfigurationArrays, kept: list[tuple[int, IntArray]], left: IntArray) -> None:

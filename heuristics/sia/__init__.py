@@ -1,6 +1,15 @@
 """Schedulers of SIA (Anticipatory Resource Allocation for ML Training, SoCC'23) and the paper's baselines."""
 
 from heuristics.sia.baselines import Fcfs, Hived, MaxMinFair, ShortestFirst, Themis, length, service
+from heuristics.sia.local_methods import (
+    keep_local_cutoffs,
+    local_fcfs,
+    local_hived,
+    local_safe_ssf,
+    local_sia_perfect,
+    local_sia_sliding,
+    local_sia_vc,
+)
 from heuristics.sia.methods import (
     PLANNED,
     fcfs,
@@ -58,7 +67,14 @@ __all__ = [
     "gssf",
     "hived",
     "keep_cutoffs",
+    "keep_local_cutoffs",
     "length",
+    "local_fcfs",
+    "local_hived",
+    "local_safe_ssf",
+    "local_sia_perfect",
+    "local_sia_sliding",
+    "local_sia_vc",
     "mmfs",
     "replay",
     "safe_ssf",

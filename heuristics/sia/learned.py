@@ -52,6 +52,8 @@ class BoostingParameters:
 
 
 DEFAULTS = BoostingParameters()
+TRAINING_DAYS = 21.0
+"""Three weeks, as in section 5.4.1."""
 
 
 @dataclass(frozen=True)
@@ -104,7 +106,8 @@ def _booster(features: FloatArray, arrived: FloatArray, parameters: BoostingPara
     except ImportError:
         raise InputError("learned predictions need LightGBM: pip install gapwise[learn]") from None
     positive = float(arrived.sum())
-    weight = (len(arrived) - positive) / positive if parameters.balanced and positive else 1.0
+    both = 0 < positive < len(arrived)  # LightGBM takes no weight of 0
+    weight = (len(arrived) - positive) / positive if parameters.balanced and both else 1.0
     settings = {
         "objective": "binary",
         "learning_rate": parameters.learning_rate,
@@ -169,6 +172,49 @@ class LearnedArrivals:
         self._pools[job.pool].begin(self._ends[job.id])
 
 
+class LearnsFirst:
+    """WillJobsArrive that watches the first `days` days, takes jobs always to come until then, and learns from them.
+
+    The jobs' classes of duration are known, as they are to the scheduler; nothing after the days is seen.
+    """
+
+    def __init__(
+        self,
+        durations: JobDuration,
+        slot_minutes: float,
+        days: float = TRAINING_DAYS,
+        parameters: BoostingParameters = DEFAULTS,
+    ) -> None:
+        self.days, self.unit = days, slot_minutes
+        untrained = ArrivalModels(WINDOWS_MINUTES, (), 0, parameters)
+        self._learned = LearnedArrivals(untrained, durations, slot_minutes)
+        self._since: float | None = None
+        self._seen: list[tuple[str, float, float]] = []
+
+    def observe(self, view: View) -> None:
+        self._learned.observe(view)
+        today = view.now * self.unit / 1440.0
+        self._since = today if self._since is None else self._since
+        if self.trained:
+            return
+        if today - self._since >= self.days:
+            jobs = pd.DataFrame(self._seen, columns=["pool", "submit_s", "duration_s"])
+            days = self._since, self._since + self.days
+            self._learned.models = train(jobs, days, WINDOWS_MINUTES, self._learned.models.parameters)
+            self._seen.clear()
+            return
+        minute = 60.0 * self.unit
+        self._seen += [(job.pool, job.submit * minute, job.duration * minute) for job in view.arrived]
+
+    @property
+    def trained(self) -> bool:
+        """Whether it has learnt by now."""
+        return bool(self._learned.models.boosters)
+
+    def will_arrive(self, pool: str, now: float, window: float) -> bool:
+        return not self.trained or self._learned.will_arrive(pool, now, window)
+
+
 class Persistence:
     """WillJobsArrive of a baseline: jobs will come within a window where some came within the last of its length."""
 
@@ -226,3 +272,9 @@ def sia_learned(
     classes = SlidingMaximum() if durations is None else durations
     arrivals = LearnedArrivals(models, classes, data.slot_minutes)
     return sia(data, Decomposed(arrivals, classes, SlidingMaximum(recent)), models.quanta)
+
+
+def sia_learns_first(data: SiaOracle, days: float = TRAINING_DAYS) -> Sia:
+    """SIA that learns the arrivals of a workload's first days, with exact classes of durations."""
+    classes = SlidingMaximum()
+    return sia(data, Decomposed(LearnsFirst(classes, data.slot_minutes, days), classes, SlidingMaximum()))

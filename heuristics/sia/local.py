@@ -13,27 +13,29 @@ from collections.abc import Sequence
 from heapq import heappop, heappush
 from typing import Protocol
 
-from heuristics.sia.cells import SERVER_GPUS, SIZES, Buddies, Cell
 from heuristics.sia.predictors import Predictor
 from instances import InputError
 from instances.online import RuleBroken
-from instances.sia import Job, SiaOracle
+from instances.sia import Job, LocalJob, SiaLocalOracle, SiaOracle
+from instances.sia.cells import SERVER_GPUS, SIZES, Buddies, Cell
 from instances.sia.online import Running, View
 
 Placed = dict[str, tuple[int, Cell]]
 """Start and cell of each job, by id."""
+Clustered = SiaOracle | SiaLocalOracle
+AnyJob = Job | LocalJob
 
 
 class Shared:
     """The cluster as policies with locality see it: queues, pools on paper, free cells, and servers on loan."""
 
-    def __init__(self, data: SiaOracle) -> None:
+    def __init__(self, data: Clustered) -> None:
         self.owned = {pool.name: pool.gpus // SERVER_GPUS for pool in data.pools}
         self.paper = {name: Buddies(servers) for name, servers in self.owned.items()}
         self.cluster = Buddies(sum(self.owned.values()))
         self.lent = Buddies(0)
-        self.queues: dict[str, OrderedDict[str, Job]] = {name: OrderedDict() for name in self.owned}
-        self.started: list[tuple[Job, Cell]] = []
+        self.queues: dict[str, OrderedDict[str, AnyJob]] = {name: OrderedDict() for name in self.owned}
+        self.started: list[tuple[AnyJob, Cell]] = []
         self._own: dict[str, Cell] = {}
         self._cells: dict[str, Cell] = {}
         self._jobs_in: dict[int, int] = {}  # of servers that stand for one on paper, or are on loan
@@ -62,7 +64,7 @@ class Shared:
         self._start(job, Cell(bound[own.server], own.first, own.size))
         return True
 
-    def start_anywhere(self, job: Job, *, within_quota: bool) -> bool:
+    def start_anywhere(self, job: AnyJob, *, within_quota: bool) -> bool:
         """Whether a job has started in any free cell; `within_quota`: only if there is one on paper as well."""
         if self.cluster.largest() < job.gpus:
             return False
@@ -76,7 +78,7 @@ class Shared:
         self._start(job, cell)
         return True
 
-    def start_on_loan(self, job: Job, *, more: bool) -> bool:
+    def start_on_loan(self, job: AnyJob, *, more: bool) -> bool:
         """Whether a job has started on a server on loan; `more`: another whole server may be lent."""
         cell = self.lent.take(job.gpus)
         if cell is None and more:
@@ -93,7 +95,7 @@ class Shared:
         self._start(job, cell)
         return True
 
-    def finish(self, job: Job) -> None:
+    def finish(self, job: AnyJob) -> None:
         """The cells of a job are free again, on paper and in the cluster."""
         cell, own = self._cells.pop(job.id), self._own.pop(job.id, None)
         if own is not None:
@@ -116,7 +118,7 @@ class Shared:
                 del self._bound[job.pool][own.server]
             self.cluster.give_back(whole)
 
-    def _start(self, job: Job, cell: Cell) -> None:
+    def _start(self, job: AnyJob, cell: Cell) -> None:
         del self.queues[job.pool][job.id]
         self._cells[job.id] = cell
         self.started.append((job, cell))
@@ -145,7 +147,7 @@ class LocalHived:
     """
 
     def decide(self, shared: Shared, view: View) -> float | None:
-        others: list[Job] = []
+        others: list[AnyJob] = []
         for queue in shared.queues.values():
             while (job := next(iter(queue.values()), None)) and shared.start_anywhere(job, within_quota=True):
                 pass
@@ -199,17 +201,18 @@ class LocalSia:
         return min(pending + self.predictor.new_load(pool, now, window), shared.unused(pool))
 
 
-def refuse_unfit(data: SiaOracle) -> None:
+def refuse_unfit(data: Clustered) -> None:
     """Raise InputError for pools that are not whole servers, and for jobs that are no cell or have no server."""
     for i, pool in enumerate(data.pools):
         if pool.gpus % SERVER_GPUS:
             raise InputError(f"data.pools[{i}].gpus: must be a multiple of {SERVER_GPUS}, got {pool.gpus}")
-    for i, job in enumerate(data.jobs):
+    jobs: Sequence[AnyJob] = data.jobs
+    for i, job in enumerate(jobs):
         if job.gpus not in SIZES:
             raise InputError(f"data.jobs[{i}].gpus: must be one of 1, 2, 4, 8, got {job.gpus}")
 
 
-def replay_local(data: SiaOracle, policy: LocalPolicy) -> Placed:
+def replay_local(data: Clustered, policy: LocalPolicy) -> Placed:
     """Start and cell of each job under a policy.
 
     Raises InputError for what has no cells, and RuleBroken where jobs are left waiting for ever.
@@ -219,8 +222,9 @@ def replay_local(data: SiaOracle, policy: LocalPolicy) -> Placed:
     quota = {pool.name: pool.gpus for pool in data.pools}
     running: dict[str, Running] = {}
     view = View(0, data.capacity, quota, dict.fromkeys(quota, 0), shared.queues, running)
-    coming = sorted(data.jobs, key=lambda job: job.submit)[::-1]
-    ending: list[tuple[int, int, Job]] = []
+    known: Sequence[AnyJob] = data.jobs
+    coming = sorted(known, key=lambda job: job.submit)[::-1]
+    ending: list[tuple[int, int, AnyJob]] = []
     placed: Placed = {}
     wake_at: float | None = None
     while coming or ending or any(shared.queues.values()):

@@ -52,6 +52,8 @@ def replay(data: SiaOracle, policy: Policy[Any, Any]) -> dict[str, int]:
             arrived.append(job)
         view.now, view.arrived, view.finished = now, arrived, finished
         decision = policy.decide(view)
+        if decision.interrupted:
+            raise RuleBroken(f"job {decision.interrupted[0]} is interrupted at {now}: here jobs run to their end")
         for name in tuple(decision.starts):  # it may be the queue itself
             job = waiting.pop(name)
             del queues[job.pool][name]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
 
@@ -25,6 +26,7 @@ class Sia:
         self._dedicated: dict[str, int] = {}
         self._own: set[str] = set()
         self._queues: dict[str, _Queue] = {}
+        self._future: dict[float, dict[str, float]] = {}  # of each window, at the moment of the decision
 
     def decide(self, view: View) -> Start:
         self.predictor.observe(view)
@@ -35,8 +37,11 @@ class Sia:
         for job in view.arrived:
             queue = self._queues.setdefault(job.pool, _Queue())
             queue.add(job, self.predictor.duration_class(job, self.windows))
+        if not any(queue.gpus for queue in self._queues.values()):
+            return Start()
         starts: list[str] = []
         left, allocated = view.idle, dict(view.used)
+        self._future.clear()
         before = -1
         while len(starts) > before:  # a job that leaves on spare GPUs may let the one behind it start in order
             before = len(starts)
@@ -44,6 +49,14 @@ class Sia:
             left = self._spare_starts(view, left, allocated, starts)
         waiting = left > 0 and any(queue.gpus for queue in self._queues.values())
         return Start(starts, view.now + self.windows[0] if waiting else None)
+
+    def duration_class(self, job: PendingJob) -> int:
+        """The predicted class of a job that waits."""
+        return self._queues[job.pool].duration_class(job)
+
+    def leave(self, job: PendingJob) -> None:
+        """Let a job that waits leave its queue without a start."""
+        self._queues[job.pool].remove(job)
 
     def _dedicated_starts(self, view: View, left: int, allocated: dict[str, int], starts: list[str]) -> int:
         """Figure 7: GPUs still idle after each pool's next jobs in order start on the pool's quota."""
@@ -68,14 +81,16 @@ class Sia:
     def _spare_starts(self, view: View, left: int, allocated: dict[str, int], starts: list[str]) -> int:
         """Figure 8: GPUs still idle after jobs start on spare GPUs."""
         for k, window in enumerate(self.windows):
-            if left <= 0 or not any(queue.has(k) for queue in self._queues.values()):
+            if left <= 0 or not any(queue.shortest <= k for queue in self._queues.values()):
                 continue
-            future = {pool: self.predictor.new_load(pool, view.now, window) for pool in view.quota}
+            future = self._new_load(view, window)
+            kept = {pool: self._reserved(view, pool, load) for pool, load in future.items()}
             while left > 0:
-                kept = {pool: self._reserved(view, pool, future[pool]) for pool in view.quota}
                 usable = left - sum(kept.values())
                 offers: dict[str, PendingJob] = {}
                 for pool, queue in self._queues.items():
+                    if queue.shortest > k:
+                        continue
                     more = self._given_back(view, pool, future[pool], kept[pool]) if self.apart else None
                     if usable > 0 or more is not None:
                         job = queue.first(k, usable, more)
@@ -85,15 +100,25 @@ class Sia:
                     break
                 pool = min(offers, key=lambda name: allocated[name] / view.quota[name])
                 left -= self._start(offers[pool], allocated, starts)
+                kept[pool] = self._reserved(view, pool, future[pool])
         return left
+
+    def _new_load(self, view: View, window: float) -> dict[str, float]:
+        """Each pool's new load in the window from now, which is asked for once a decision."""
+        known = self._future.get(window)
+        if known is None:
+            known = {pool: self.predictor.new_load(pool, view.now, window) for pool in view.quota}
+            self._future[window] = known
+        return known
 
     def _reserved(self, view: View, pool: str, future: float, started: int = 0) -> float:
         """ReserveResourcesForFuture: GPUs kept for `pool`, whose new load in the window is `future`.
 
         `started`: GPUs of the pool's pending jobs that are left out.
         """
-        pending = self._queues[pool].gpus - started if pool in self._queues else 0
-        return min(pending + future, view.quota[pool] - self._dedicated.get(pool, 0))
+        needed = future + (self._queues[pool].gpus - started if pool in self._queues else 0)
+        unused = view.quota[pool] - self._dedicated.get(pool, 0)
+        return needed if needed < unused else unused
 
     def _given_back(self, view: View, pool: str, future: float, kept: float) -> Callable[[int], float]:
         """GPUs of `kept` that are no longer needed for `pool` once a job of so many GPUs has started."""
@@ -111,8 +136,9 @@ class _Queue:
 
     def __init__(self) -> None:
         self.gpus = 0
+        self.shortest: float = math.inf  # the least class that waits
         self._order: OrderedDict[str, PendingJob] = OrderedDict()
-        self._kinds: dict[tuple[int, int], OrderedDict[str, PendingJob]] = {}
+        self._kinds: dict[tuple[int, int], OrderedDict[str, PendingJob]] = {}  # without those of which nobody waits
         self._kind_of: dict[str, tuple[int, int]] = {}
         self._place: dict[str, int] = {}
 
@@ -123,19 +149,23 @@ class _Queue:
         self._kind_of[job.id] = kind
         self._place[job.id] = len(self._place)
         self.gpus += job.gpus
+        self.shortest = min(self.shortest, duration_class)
 
     def remove(self, job: PendingJob) -> None:
         del self._order[job.id]
         kind = self._kind_of.pop(job.id)
-        del self._kinds[kind][job.id]
+        alike = self._kinds[kind]
+        del alike[job.id]
         self.gpus -= job.gpus
+        if not alike:
+            del self._kinds[kind]
+            self.shortest = min((k for k, _ in self._kinds), default=math.inf)
+
+    def duration_class(self, job: PendingJob) -> int:
+        return self._kind_of[job.id][0]
 
     def head(self) -> PendingJob | None:
-        return next(iter(self._order.values()), None)
-
-    def has(self, duration_class: int) -> bool:
-        """Whether a job of the class or of a shorter one is waiting."""
-        return any(jobs for (k, _), jobs in self._kinds.items() if k <= duration_class)
+        return next(iter(self._order.values())) if self._order else None
 
     def first(self, duration_class: int, gpus: float, more: Callable[[int], float] | None = None) -> PendingJob | None:
         """The first in order of submission that is of the class or shorter and no wider than `gpus`.
@@ -145,6 +175,6 @@ class _Queue:
         heads = (
             next(iter(jobs.values()))
             for (k, width), jobs in self._kinds.items()
-            if jobs and k <= duration_class and width <= gpus + (0 if more is None else more(width))
+            if k <= duration_class and width <= gpus + (0 if more is None else more(width))
         )
         return min(heads, key=lambda job: self._place[job.id], default=None)

@@ -6,8 +6,6 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.interpolate import PchipInterpolator
-from scipy.signal import lfilter
 
 from instances.aryl.loaning import InferenceLoad
 
@@ -47,6 +45,9 @@ def inference_load(
     days: float, rng: np.random.Generator, *, step_seconds: float = 300.0, noise: Noise = Noise()
 ) -> InferenceLoad:
     """A load of so many days from midnight on."""
+    from scipy.interpolate import PchipInterpolator  # slow to import, and only for what is drawn
+    from scipy.signal import lfilter
+
     hours, use = zip(*DAY, strict=True)
     times = np.arange(math.ceil(days * DAY_S / step_seconds)) * step_seconds
     shocks = rng.standard_normal(len(times)) * noise.step_sd * math.sqrt(1 - noise.memory**2)

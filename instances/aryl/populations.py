@@ -6,8 +6,6 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-from scipy.optimize import minimize
-from scipy.special import logsumexp, ndtri
 
 from instances.arrays import FloatArray
 from instances.errors import InputError
@@ -79,6 +77,8 @@ class Pool:
     @classmethod
     def drawn(cls) -> Pool:
         """Log-normal running times with the median of Table 5's baseline, and the widths of WIDTHS."""
+        from scipy.special import ndtri
+
         median, spread = 740.0, 2.41  # of JCT less queueing; with this spread the mean is that of the paper
         quantiles = (np.arange(POOL) + 0.5) / POOL
         seconds = np.exp(np.log(median) + spread * ndtri(quantiles)).clip(1, LONGEST_S)
@@ -96,6 +96,9 @@ class Pool:
 
         Raises InputError where no weights do.
         """
+        from scipy.optimize import minimize  # slow to import, and only for what is drawn
+        from scipy.special import logsumexp
+
         fit = (self.gpus >= 2) & (self.seconds >= HOUR) if elastic else self.gpus >= 1
         here = np.flatnonzero(fit)
         if not len(here):

@@ -9,6 +9,7 @@ from instances.eva.certificate import prove_packing
 from instances.eva.checker import check_packing
 from instances.eva.cloud import CloudJob, CloudType, EvaCloud, TaskClass
 from instances.eva.cloud_traces import trace_cloud
+from instances.eva.constraints import Running, Spread, constraints_of
 from instances.eva.examples import table_3, table_3_round
 from instances.eva.generators import random_workloads, synthetic_cloud, table_7
 from instances.eva.packing import EvaPacking, InstanceType, Task, Throughput
@@ -32,6 +33,8 @@ __all__ = [
     "MovableTask",
     "PackingArrays",
     "RentedInstance",
+    "Running",
+    "Spread",
     "StartedType",
     "Task",
     "TaskClass",
@@ -41,6 +44,7 @@ __all__ = [
     "caprara_toth",
     "check_packing",
     "check_reconfiguration",
+    "constraints_of",
     "continued",
     "ec2_types",
     "interference",

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from instances.arrays import FloatArray, IntArray
+from instances.eva.constraints import offers, own_resources
 from instances.eva.packing import EvaPacking, Throughput
 from instances.fields import STEPS, steps
 from instances.options import Solution
@@ -25,9 +26,11 @@ Group = tuple[int, Mapping[int, int], int]
 class PackingArrays:
     """An `eva-packing` instance in arrays: classes of identical tasks; amounts and prices as whole multiples of units.
 
-    Shapes: K instance types, F families, N classes, R resources.
+    Shapes: K instance types, F families, N classes, R resources. Running instances are types of their own, and allowed
+    types and spreading resources (`constraints`).
     `demand` (F, N, R), `capacity` (K, R), `family` (K,) index of a type's family, `price` (K,) in multiples of
-    `price_unit` USD/h, `count` (N,) tasks of a class, `members` (N) task entries of a class,
+    `price_unit` USD/h, `most` (K) instances of a type, `None` for any number, `type_of` (K) its place in the data,
+    `count` (N,) tasks of a class, `members` (N) task entries of a class,
     `reservation_price` (N,) and `job_price` (N,), the latter summed over the tasks of a task's job, both in price
     units; `pair` (N, N) throughput of one task beside one other, `pair_loss` (N, N) 1 less this throughput.
     A demand that no type of the family can meet is one unit more than the family's largest capacity.
@@ -39,6 +42,8 @@ class PackingArrays:
     family: IntArray
     price: IntArray
     price_unit: Fraction
+    most: tuple[int | None, ...]
+    type_of: tuple[int, ...]
     count: IntArray
     members: tuple[tuple[int, ...], ...]
     reservation_price: IntArray
@@ -50,6 +55,11 @@ class PackingArrays:
     def classes(self) -> int:
         """N, the number of classes of identical tasks."""
         return len(self.count)
+
+    @cached_property
+    def limited(self) -> bool:
+        """Whether there is a most number of instances of some type."""
+        return any(most is not None for most in self.most)
 
     @cached_property
     def demand_of_type(self) -> IntArray:
@@ -117,22 +127,31 @@ class PackingArrays:
         for kind, pattern, copies in groups:
             while copies > 0:
                 tasks, same = self._deal(pattern, copies, left)
-                key = (self.data.instance_types[kind].name, tuple(sorted(tasks.items())))
+                key = (self.data.instance_types[self.type_of[kind]].name, tuple(sorted(tasks.items())))
                 instances[key] = instances.get(key, 0) + same
                 copies -= same
         return {"instances": [{"type": name, "count": n, "tasks": dict(on)} for (name, on), n in instances.items()]}
 
     def groups(self, solution: Solution) -> list[Group]:
-        """The instances of a valid `solution` by classes: `solution` turned round."""
-        kinds = {kind.name: k for k, kind in enumerate(self.data.instance_types)}
+        """The instances of a valid `solution` by classes: `solution` turned round, the cheapest of a type first."""
+        left: dict[str, list[list[int]]] = {}
+        number = sum(group["count"] for group in solution["instances"])
+        for k, (place, most) in enumerate(zip(self.type_of, self.most, strict=True)):
+            left.setdefault(self.data.instance_types[place].name, []).append([k, number if most is None else most])
         class_of = {self.data.tasks[entry].key: c for c, entries in enumerate(self.members) for entry in entries}
         found: list[Group] = []
         for group in solution["instances"]:
             pattern: dict[int, int] = {}
             for key, k in group["tasks"].items():
                 pattern[class_of[key]] = pattern.get(class_of[key], 0) + k
-            found.append((kinds[group["type"]], {c: k for c, k in pattern.items() if k}, group["count"]))
-        return [group for group in found if group[1] and group[2]]
+            present, copies = {c: k for c, k in pattern.items() if k}, group["count"]
+            for offer in left[group["type"]] if present else ():
+                taken = min(copies, offer[1])
+                offer[1] -= taken
+                copies -= taken
+                if taken:
+                    found.append((offer[0], present, taken))
+        return found
 
     def cost(self, groups: Iterable[Group]) -> int:
         """The price of instances, in price units."""
@@ -170,15 +189,23 @@ def packing_arrays(data: EvaPacking, apart: Sequence[str | None] | None = None) 
         [[[steps(t.demand_on(f)[r]) for r in data.resources] for t in data.tasks] for f in families], dtype=np.int64
     )
     limits = np.array([[steps(k.capacity[r]) for r in data.resources] for k in data.instance_types], dtype=np.int64)
-    for r in range(len(data.resources)):
+    for own in own_resources(data):
+        demand = np.append(demand, np.broadcast_to(np.array(own.demand)[None, :, None], (*demand.shape[:2], 1)), axis=2)
+        limits = np.append(limits, np.array(own.capacity)[:, None], axis=1)
+    for r in range(limits.shape[1]):
         largest = np.array([limits[family == f, r].max() for f in range(len(families))])[:, None]
         within = demand[:, :, r] <= largest
         unit = gcd(*demand[:, :, r][within].tolist(), *limits[:, r].tolist()) or 1
         limits[:, r] //= unit
         demand[:, :, r] = np.where(within, demand[:, :, r] // unit, largest // unit + 1)
-    price, price_unit = _whole([steps(k.usd_per_hour) for k in data.instance_types])
+    offered = offers(data)
+    type_of = [offer.type for offer in offered]
+    both, price_unit = _whole(
+        [*(offer.price for offer in offered), *(steps(k.usd_per_hour) for k in data.instance_types)]
+    )
+    price, listed = both[: len(offered)], both[len(offered) :]
     fits = (demand[family] <= limits[:, None, :]).all(axis=2)
-    cheapest = np.where(fits, price[:, None], np.iinfo(np.int64).max).min(axis=0)
+    cheapest = np.where(fits, listed[:, None], np.iinfo(np.int64).max).min(axis=0)
     job_price = _job_prices(data, cheapest)
     keys = [
         (
@@ -197,10 +224,12 @@ def packing_arrays(data: EvaPacking, apart: Sequence[str | None] | None = None) 
     return PackingArrays(
         data=data,
         demand=demand[:, first, :],
-        capacity=limits,
-        family=family,
+        capacity=limits[type_of],
+        family=family[type_of],
         price=price,
         price_unit=price_unit,
+        most=tuple(offer.most for offer in offered),
+        type_of=tuple(type_of),
         count=np.array([sum(data.tasks[i].count for i in entries) for entries in members], dtype=np.int64),
         members=members,
         reservation_price=cheapest[first],

@@ -10,6 +10,9 @@ packing of cost z that obeys the decisions has, by duality of linear programs,
     S z >= D = sum of n_t y_t + sum of d_i amount_i ("at least") - sum of d_i amount_i ("at most").
 
 The bound of the leaf is the least sum of prices that is >= D / S, that of the tree the least of its leaves.
+
+Types are the offers of `constraints`: running instances are types of their own. A type with a limit has a decision "at
+most" in every leaf, of all types in order and before those on the way.
 """
 
 from __future__ import annotations
@@ -26,6 +29,7 @@ from pydantic import Field
 from instances.certificates.certificate import NoCertificate, Proven
 from instances.certificates.header import see_instance, see_version
 from instances.errors import CheckFailed, InputError
+from instances.eva.constraints import offers, own_resources
 from instances.eva.packing import EvaPacking
 from instances.eva.price_sums import least_sum
 from instances.fields import STEPS, Frozen, steps
@@ -41,8 +45,8 @@ Whole = Annotated[int, Field(strict=True, ge=0, lt=1 << 62)]
 class Branch(Frozen):
     """A disjunction: what is counted on the types `of` is at most `amount`, or at least the next amount.
 
-    `kind`: "instances", price units "spent", or tasks "placed", those of the entries `tasks`. Types and entries by
-    their places in the instance.
+    `kind`: "instances", price units "spent", or tasks "placed", those of the entries `tasks`. Types by their places
+    among the offers, which without limits and running instances are those in the instance, entries by theirs there.
     """
 
     kind: Kind
@@ -52,7 +56,7 @@ class Branch(Frozen):
 
 
 class Leaf(Frozen):
-    """Duals: `scale` S, `tasks` (one an entry), `decisions` (one each on the way from the root).
+    """Duals: `scale` S, `tasks` (one an entry), `decisions` (one a limit, then one each on the way from the root).
 
     `types`: mu of each type. `bound`: D / S, in price units, as p/q.
     """
@@ -92,20 +96,35 @@ class Decision:
 
 
 class Packing:
-    """An instance in whole numbers: `price` (K), `family` (K), `count` of each entry, demands and capacities."""
+    """An instance in whole numbers: `price` (K), `family` (K), `count` of each entry, demands and capacities.
+
+    `limits`: a decision for each type that has a limit.
+    """
 
     def __init__(self, data: EvaPacking) -> None:
         if data.objective != "cost":
             raise NoCertificate("the bound of a net saving rests on HiGHS, whose search is not written down")
         families = data.families
-        prices = [steps(k.usd_per_hour) for k in data.instance_types]
-        self.unit = gcd(*prices)
-        self.price = [p // self.unit for p in prices]
-        self.family = [families.index(k.family) for k in data.instance_types]
+        offered = offers(data)
+        kinds = [data.instance_types[offer.type] for offer in offered]
+        self.unit = gcd(*(offer.price for offer in offered)) or 1
+        self.price = [offer.price // self.unit for offer in offered]
+        self.limits = tuple(
+            Decision("instances", (k,), (), False, offer.most)
+            for k, offer in enumerate(offered)
+            if offer.most is not None
+        )
+        self.family = [families.index(k.family) for k in kinds]
         self.count = [t.count for t in data.tasks]
         self.demand = [[[steps(t.demand_on(f)[r]) for r in data.resources] for t in data.tasks] for f in families]
-        self.capacity = [[steps(k.capacity[r]) for r in data.resources] for k in data.instance_types]
-        for r in range(len(data.resources)):
+        self.capacity = [[steps(k.capacity[r]) for r in data.resources] for k in kinds]
+        for own in own_resources(data):
+            for needs in self.demand:
+                for amounts, demand in zip(needs, own.demand, strict=True):
+                    amounts.append(demand)
+            for amounts, offer in zip(self.capacity, offered, strict=True):
+                amounts.append(own.capacity[offer.type])
+        for r in range(len(self.capacity[0])):
             unit = gcd(*(d[r] for needs in self.demand for d in needs), *(q[r] for q in self.capacity)) or 1
             for needs in [*self.demand, self.capacity]:
                 for amounts in needs:
@@ -124,7 +143,7 @@ class Packing:
             tasks = sum(self.count[t] for t in branch.tasks)
             few = Decision(kind, others, branch.tasks, True, tasks - branch.amount)
         else:
-            step = gcd(*(self.price[k] for k in branch.of)) if kind == "spent" else 1
+            step = (gcd(*(self.price[k] for k in branch.of)) or 1) if kind == "spent" else 1
             few = Decision(kind, branch.of, (), False, branch.amount)
         if branch.amount % step:
             raise CheckFailed(f"a branch on an amount of {branch.amount}, no multiple of {step}")
@@ -156,7 +175,8 @@ class Packing:
 
     def bound(self, scale: int, value: int) -> int:
         """The least sum of prices that is at least value / scale."""
-        return least_sum(self.price, -(-value // scale))
+        prices, least = [price for price in self.price if price], -(-value // scale)
+        return least_sum(prices, least) if prices else max(0, least)
 
     def best(self, k: int, value: Sequence[int], target: int, steps: int | None = None) -> Best:
         """The best pattern of type k, by entry, that is worth more than `target`, by at most so many steps of search.
@@ -208,7 +228,7 @@ def prove_packing(data: EvaPacking, text: str) -> Proven:
 def _leaves(packing: Packing, nodes: Sequence[Node]) -> list[int]:
     """The bounds of the leaves, each node being reached once, from the root down."""
     bounds: list[int] = []
-    left: list[tuple[int, tuple[Decision, ...]]] = [(0, ())]
+    left: list[tuple[int, tuple[Decision, ...]]] = [(0, packing.limits)]
     seen: set[int] = set()
     while left:
         place, decisions = left.pop()
@@ -230,7 +250,7 @@ def _leaves(packing: Packing, nodes: Sequence[Node]) -> list[int]:
 
 def _bound(packing: Packing, place: int, leaf: Leaf, decisions: Sequence[Decision]) -> int:
     if len(leaf.tasks) != len(packing.count) or len(leaf.decisions) != len(decisions):
-        raise CheckFailed(f"nodes[{place}]: must have a dual for each entry and each decision")
+        raise CheckFailed(f"nodes[{place}]: must have a dual for each entry, each limit and each decision")
     weighed = list(zip(decisions, leaf.decisions, strict=True))
     value = packing.value(leaf.tasks, weighed)
     if Fraction(leaf.bound) != Fraction(value, leaf.scale):

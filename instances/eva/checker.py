@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
 from decimal import Context
 from fractions import Fraction
@@ -9,7 +10,7 @@ from functools import lru_cache
 from typing import Any
 
 from instances.errors import MalformedSolution
-from instances.eva.packing import EvaPacking, InstanceType, PackedTasks
+from instances.eva.packing import EvaPacking, PackedTasks, PricedType, Task, TaskEntry
 from instances.fields import STEPS, steps
 from instances.options import Solution
 from instances.verdict import Verdict
@@ -21,13 +22,15 @@ DIGITS = 100  # Decimal digits of the throughput among many tasks.
 def check_packing(data: EvaPacking, solution: Solution) -> Verdict:
     """Check `{"instances": [{"type": name, "count": n, "tasks": {workload or workload@job: k}}]}`.
 
-    Every task must be on exactly one instance and no instance may hold more than its capacity. The objective is
-    recomputed in rational numbers, but for the throughput of tasks of which there are more than a thousand on one
-    instance, which is known to a hundred digits. Raises MalformedSolution.
+    Every task must be on exactly one instance, of a type that it may use, and no instance may hold more than its
+    capacity, or more of a group of tasks than are allowed; of no type may there be too many instances. Of a type the
+    cheapest instances are used first: running ones whose price is below that of the type. The objective is recomputed
+    in rational numbers, but for the throughput of tasks of which there are more than a thousand on one instance, which
+    is known to a hundred digits. Raises MalformedSolution.
     """
     book = Book(data)
     placed = dict.fromkeys(book.tasks, 0)
-    cost, value = Fraction(0), Fraction(0)
+    used, value = Counter[str](), Fraction(0)
     violations: list[str] = []
     for group in groups_of(solution):
         if group["type"] not in book.kinds:
@@ -37,8 +40,8 @@ def check_packing(data: EvaPacking, solution: Solution) -> Verdict:
                 raise MalformedSolution(f"unknown task {key!r}")
             placed[key] += k * group["count"]
         kind, on_it = book.kinds[group["type"]], {key: k for key, k in group["tasks"].items() if k}
-        violations += book.overfull(kind, on_it)
-        cost += group["count"] * exact(kind.usd_per_hour)
+        violations += book.overfull(kind, on_it) + _misplaced(data, book, kind, on_it)
+        used[kind.name] += group["count"]
         if data.objective == "net-saving":
             value += group["count"] * sum(k * book.normalised_price(key, on_it) for key, k in on_it.items())
     violations += [
@@ -46,7 +49,42 @@ def check_packing(data: EvaPacking, solution: Solution) -> Verdict:
         for key, task in book.tasks.items()
         if placed[key] != task.count
     ]
+    violations += [
+        f"{used[kind.name]} instances of {kind.name}, at most {kind.max_instances}"
+        for kind in data.instance_types
+        if kind.max_instances is not None and used[kind.name] > kind.max_instances
+    ]
+    cost = _cost(data, used)
     return Verdict(float(cost if data.objective == "cost" else value - cost), tuple(violations))
+
+
+def _misplaced(data: EvaPacking, book: Book, kind: PricedType, on_it: Mapping[str, int]) -> list[str]:
+    """Violations: tasks on a type that they may not use, and more of a group of tasks than an instance may hold."""
+    found = [f"task {key} is on a {kind.name}, which it may not use" for key in on_it if not book.allowed(key, kind)]
+    for key, k in on_it.items():
+        most = data.tasks[book.place[key]].max_per_instance
+        if most is not None and k > most:
+            found.append(f"a {kind.name} holds {k} tasks {key}, at most {most}")
+    for group in data.spread:
+        together = sum(on_it.get(key, 0) for key in group.tasks)
+        if together > group.max_per_instance:
+            names = f"{group.tasks[0]}, ..." if len(group.tasks) > 1 else group.tasks[0]
+            found.append(f"a {kind.name} holds {together} tasks of {names}, at most {group.max_per_instance}")
+    return found
+
+
+def _cost(data: EvaPacking, used: Mapping[str, int]) -> Fraction:
+    """The price of so many instances of each type, the cheapest that run first."""
+    cost = Fraction(0)
+    for kind in data.instance_types:
+        left, own = used.get(kind.name, 0), exact(kind.usd_per_hour)
+        running = [r for r in data.running if r.type == kind.name and r.usd_per_hour is not None]
+        for price, count in sorted((exact(r.usd_per_hour or 0.0), r.count) for r in running):
+            if price < own:
+                cost += min(left, count) * price
+                left -= min(left, count)
+        cost += left * own
+    return cost
 
 
 def groups_of(solution: Solution) -> list[dict[str, Any]]:
@@ -72,21 +110,46 @@ class Book:
         self.data = data
         self.kinds = {kind.name: kind for kind in data.instance_types}
         self.tasks = {task.key: task for task in data.tasks}
+        self.place = {task.key: i for i, task in enumerate(data.tasks)}
         throughput = data.throughput
         self.default = exact(throughput.default) if throughput else Fraction(1)
         self.pairwise = {(w, o): exact(v) for w, o, v in throughput.pairwise} if throughput else {}
         self._prices: dict[str, Fraction] = {}
         self._cheapest_first = sorted(self.kinds.values(), key=lambda kind: kind.usd_per_hour)
+        self._capacity = {
+            name: [_steps(kind.capacity[resource]) for resource in data.resources] for name, kind in self.kinds.items()
+        }
+        self._needs: dict[tuple[str, str], list[int]] = {}
+        self._of_job: dict[str, list[TaskEntry]] = {}
+        for task in data.tasks:
+            if task.job is not None:
+                self._of_job.setdefault(task.job, []).append(task)
 
-    def overfull(self, kind: InstanceType, on_it: Mapping[str, int]) -> list[str]:
+    def overfull(self, kind: PricedType, on_it: Mapping[str, int]) -> list[str]:
         """Violations: the resources of which the tasks `on_it` need more than an instance of a type has."""
+        used = [0] * len(self.data.resources)
+        for key, k in on_it.items():
+            for r, need in enumerate(self._need(key, kind.family)):
+                used[r] += k * need
         found = []
-        for resource in self.data.resources:
-            used = sum(k * _steps(self.tasks[key].demand_on(kind.family)[resource]) for key, k in on_it.items())
-            if used > _steps(kind.capacity[resource]):
-                holds = float(Fraction(used, STEPS))
+        for resource, amount, room in zip(self.data.resources, used, self._capacity[kind.name], strict=True):
+            if amount > room:
+                holds = float(Fraction(amount, STEPS))
                 found.append(f"a {kind.name} holds {holds:g} {resource} of {kind.capacity[resource]:g}")
         return found
+
+    def allowed(self, key: str, kind: PricedType) -> bool:
+        """Whether a task may be on a type."""
+        task = self.tasks[key]
+        return not isinstance(task, Task) or task.allowed_types is None or kind.name in task.allowed_types
+
+    def _need(self, key: str, family: str) -> list[int]:
+        """The demand of a task on a family, in steps of the grid, which integers add up faster than fractions."""
+        need = self._needs.get((key, family))
+        if need is None:
+            demand = self.tasks[key].demand_on(family)
+            need = self._needs[key, family] = [_steps(demand[resource]) for resource in self.data.resources]
+        return need
 
     def normalised_price(self, key: str, on_it: Mapping[str, int]) -> Fraction:
         """TNRP(τ, T): RP(τ) less the loss of τ's whole job by co-location on the instance (section 4.4)."""
@@ -101,9 +164,9 @@ class Book:
         return rate
 
     def price(self, key: str) -> Fraction:
-        """RP(τ): the price of the cheapest instance type on which τ fits alone (section 4.2)."""
+        """RP(τ): the price of the cheapest instance type that τ may use and on which it fits alone (section 4.2)."""
         if key not in self._prices:
-            fitting = (kind for kind in self._cheapest_first if not self.overfull(kind, {key: 1}))
+            fitting = (k for k in self._cheapest_first if self.allowed(key, k) and not self.overfull(k, {key: 1}))
             self._prices[key] = exact(next(fitting).usd_per_hour)
         return self._prices[key]
 
@@ -112,7 +175,7 @@ class Book:
         task = self.tasks[key]
         if task.job is None:
             return (task.tasks_in_job or 1) * self.price(key)
-        listed = [other for other in self.tasks.values() if other.job == task.job]
+        listed = self._of_job[task.job]
         known = sum((other.count * self.price(other.key) for other in listed), Fraction(0))
         return known + max(0, (task.tasks_in_job or 0) - sum(other.count for other in listed)) * self.price(key)
 
@@ -134,5 +197,5 @@ def exact(number: float) -> Fraction:
 
 @lru_cache(maxsize=4096)
 def _steps(number: float) -> int:
-    """A number of the grid in steps of the grid, which integers add up faster than fractions."""
+    """A number of the grid in steps of the grid."""
     return steps(number)

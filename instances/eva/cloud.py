@@ -7,14 +7,22 @@ from typing import Annotated, ClassVar, Self
 
 from pydantic import Field, model_validator
 
-from instances.eva.packing import Demands, InstanceType, Throughput, refuse_demand, refuse_pairs, refuse_types
+from instances.eva.packing import (
+    Demands,
+    InstanceType,
+    PricedType,
+    Throughput,
+    refuse_demand,
+    refuse_pairs,
+    refuse_types,
+)
 from instances.fields import Frozen, Name, NonNegative, Positive, PositiveCount, Share, refuse, refuse_duplicates
 from instances.online import Workload
 
 JOB_SIGN = "@"  # between a task's class and its job, in the name of a task of `eva-packing`
 
 
-class CloudType(InstanceType):
+class CloudType(PricedType):
     """An instance type with its delays.
 
     It is billed from `acquisition_seconds` after the order on, takes tasks `setup_seconds` later, and is billed until

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from instances.eva.packing import InstanceType, PackedTasks
+from instances.eva.packing import PackedTasks, PricedType
 from instances.fields import steps
 
 Content = Mapping[int, int]
 """Number of tasks of each task entry, by its place in the data."""
 
 
-def contents(data: PackedTasks, kind: InstanceType, limit: int) -> list[Content] | None:
+def contents(data: PackedTasks, kind: PricedType, limit: int) -> list[Content] | None:
     """All contents of an instance of a type but the empty one, or `None` where there are more than `limit`."""
     needs = [[steps(task.demand_on(kind.family)[r]) for r in data.resources] for task in data.tasks]
     found: list[tuple[dict[int, int], list[int]]] = [({}, [steps(kind.capacity[r]) for r in data.resources])]

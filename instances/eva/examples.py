@@ -49,8 +49,8 @@ def table_3_round() -> Instance[EvaReconfiguration]:
     migration = {"t1": 0.8, "t2": 0.2, "t3": 0.1, "t4": 0.1}
     made = EvaReconfiguration(
         resources=data.resources,
-        instance_types=tuple(StartedType(**dict(kind), start_usd=0.05) for kind in data.instance_types),
-        tasks=tuple(MovableTask(**dict(task), migration_usd=migration[task.workload]) for task in data.tasks),
+        instance_types=tuple(StartedType(**kind.common, start_usd=0.05) for kind in data.instance_types),
+        tasks=tuple(MovableTask(**task.common, migration_usd=migration[task.workload]) for task in data.tasks),
         throughput=data.throughput,
         existing=(
             ExistingInstance(id="a", type="it1", tasks={"t1": 1}),

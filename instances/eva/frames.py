@@ -9,8 +9,8 @@ import pandas as pd
 
 from instances.errors import InputError
 
-OF_TYPES = ("name", "family", "usd_per_hour")
-OF_TASKS = ("workload", "job", "count", "tasks_in_job")
+OF_TYPES = ("name", "family", "usd_per_hour", "max_instances")
+OF_TASKS = ("workload", "job", "count", "tasks_in_job", "max_per_instance", "allowed_types")
 FAMILY = "@"  # between a resource and the family of instance types where the amount is the demand
 
 
@@ -41,12 +41,15 @@ def packing_content(
 def _type(row: dict[str, Any], place: int, resources: list[str]) -> dict[str, Any]:
     where = f"types: row {place}"
     name = str(row["name"])
-    return {
+    found: dict[str, Any] = {
         "name": name,
         "family": str(row.get("family", name)),
         "capacity": {resource: _number(row[resource], where, resource) for resource in resources},
         "usd_per_hour": _number(row["usd_per_hour"], where, "usd_per_hour"),
     }
+    if not _absent(row.get("max_instances")):
+        found["max_instances"] = _whole(row["max_instances"], where, "max_instances")
+    return found
 
 
 def _tasks(table: pd.DataFrame, resources: list[str]) -> list[dict[str, Any]]:
@@ -66,9 +69,18 @@ def _tasks(table: pd.DataFrame, resources: list[str]) -> list[dict[str, Any]]:
             entry["job"] = job
         if not _absent(row.get("tasks_in_job")):
             entry["tasks_in_job"] = _whole(row["tasks_in_job"], where, "tasks_in_job")
+        if not _absent(row.get("max_per_instance")):
+            entry["max_per_instance"] = _whole(row["max_per_instance"], where, "max_per_instance")
+        allowed = row.get("allowed_types")
+        if isinstance(allowed, list | tuple):
+            entry["allowed_types"] = list(map(str, allowed))
+        elif not _absent(allowed):
+            entry["allowed_types"] = [name.strip() for name in str(allowed).split(",")]
         key = entry["workload"], job
         if key not in found:
             found[key] = entry
+        elif any(found[key].get(name) != entry.get(name) for name in ("max_per_instance", "allowed_types")):
+            raise InputError(f"{where}: workload: must have the same constraints in all rows, got others of {key[0]!r}")
         elif found[key]["demand"] != demand:
             raise InputError(f"{where}: workload: must have one demand in all rows, got another of {key[0]!r}")
         else:

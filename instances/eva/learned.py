@@ -48,23 +48,29 @@ class LearnedThroughput:
     """The table of section 4.3: mean throughputs of classes beside sets of classes, and a default of pairs.
 
     What was not observed of a set is the product of the pairs; what was not observed of a pair is the default.
-    `version` counts the changes of a mean.
+    Rounds in which nothing new is observed are only counted, until somebody asks what is believed.
     """
 
     def __init__(self, default: float) -> None:
         self.default = default
-        self.version = 0
-        self.changes: list[Entry] = []
-        """The entries that were new or changed, in order; whoever reads them remembers up to where."""
+        self._changes: list[Entry] = []
+        self._again = 0  # rounds in which the same was observed as in the last, not yet learned from
         self._entries: dict[Key, Entry] = {}
         self._known: set[str] = set()  # classes of which anything was observed
         self._last: tuple[list[tuple[Entry, float]], list[list[Observation]]] = [], []  # of the last round
         self._groups: dict[int, _Group] = {}  # of the last round, by the identity of what was observed
 
+    @property
+    def changes(self) -> list[Entry]:
+        """The entries that were new or changed, in order; whoever reads them remembers up to where."""
+        self._catch_up()
+        return self._changes
+
     def believed(self, task_class: str, beside: tuple[str, ...]) -> float:
         """The throughput of a task of a class beside tasks of the classes `beside`, which are in order of name."""
         if not beside:
             return 1.0
+        self._catch_up()
         if task_class not in self._known:
             return float(self.default ** len(beside))
         entry = self._entries.get((task_class, beside))
@@ -80,6 +86,7 @@ class LearnedThroughput:
 
     def pairs(self, classes: Iterable[str]) -> Throughput:
         """What is believed of pairs of some classes, to nine digits."""
+        self._catch_up()
         known = set(classes)
         return Throughput(
             default=self.default,
@@ -92,6 +99,7 @@ class LearnedThroughput:
 
     def note(self, observed: Iterable[Sequence[Observation]]) -> None:
         """Learn from a round: for each instance, what was observed of the tasks there."""
+        self._catch_up()
         of_job: dict[str, list[Observation]] = {}
         groups: dict[int, _Group] = {}
         single: list[tuple[Entry, float]] = []
@@ -110,17 +118,21 @@ class LearnedThroughput:
 
     def note_again(self) -> None:
         """Learn from a round in which the same was observed as in the round before."""
+        self._again += 1
+
+    def _catch_up(self) -> None:
+        """Learn from the rounds that were only counted, observation by observation: sums of floats are no products."""
+        if not self._again:
+            return
+        rounds, self._again = self._again, 0
         single, whole = self._last
-        for entry, throughput in single:  # as in `_repeat`, for there are very many
-            entry.times += 1
-            entry.total += throughput
-            mean = entry.total / entry.times
-            if mean != entry.mean:
-                entry.mean = mean
-                self.version += 1
-                self.changes.append(entry)
-        for together in whole:
-            self._note_job(together)
+        if whole:
+            for _ in range(rounds):
+                self._repeat(single, 1)
+                for together in whole:
+                    self._note_job(together)
+        else:
+            self._repeat(single, rounds)
 
     def _entries_of(self, group: Sequence[Observation]) -> list[tuple[Entry, float]]:
         """The entries of those tasks of a group whose jobs have one task; from one that is alone nothing is learned."""
@@ -139,20 +151,26 @@ class LearnedThroughput:
 
     def add(self, key: Key, throughput: float) -> None:
         """Learn one observation."""
+        self._catch_up()
+        self._add(key, throughput)
+
+    def _add(self, key: Key, throughput: float) -> None:
         if key not in self._entries:
             self._entries[key] = Entry(key)
             self._known.add(key[0])
-        self._repeat(self._entries[key], throughput)
+        self._repeat([(self._entries[key], throughput)], 1)
 
-    def _repeat(self, entry: Entry, throughput: float) -> None:
-        """Learn one more observation of an entry."""
-        entry.times += 1
-        entry.total += throughput
-        mean = entry.total / entry.times
-        if mean != entry.mean:
-            entry.mean = mean
-            self.version += 1
-            self.changes.append(entry)
+    def _repeat(self, observed: Iterable[tuple[Entry, float]], times: int) -> None:
+        """Learn so many more observations of entries."""
+        for entry, throughput in observed:
+            total = entry.total
+            for _ in range(times):
+                total += throughput
+            entry.times += times
+            entry.total, mean = total, total / entry.times
+            if mean != entry.mean:
+                entry.mean = mean
+                self._changes.append(entry)
 
     def _note_job(self, together: Sequence[Observation]) -> None:
         """Section 4.4: of a job of several tasks the one is blamed that probably holds the others up.
@@ -168,4 +186,4 @@ class LearnedThroughput:
             blamed = max(unknown, key=lambda key: len(key[1]))
         else:
             blamed = min(known, key=known.__getitem__)
-        self.add(blamed, lowest)
+        self._add(blamed, lowest)

@@ -24,7 +24,7 @@ class RoundProblems:
 
     def __init__(self, data: EvaCloud, setup_seconds: float = 300.0) -> None:
         self._types = tuple(
-            StartedType(**dict(kind.plain), start_usd=round(kind.usd_per_hour * setup_seconds / SECONDS, DIGITS))
+            StartedType(**kind.common, start_usd=round(kind.usd_per_hour * setup_seconds / SECONDS, DIGITS))
             for kind in data.instance_types
         )
         self._price_alone = {

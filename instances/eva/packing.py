@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from math import gcd
-from typing import Annotated, ClassVar, Literal, Self
+from typing import Annotated, Any, ClassVar, Literal, Self
 
 import pandas as pd
 from pydantic import BeforeValidator, Field, model_validator
 
+from instances.eva.constraints import Running, Spread, offers, refuse_constraints
 from instances.eva.frames import packing_content
 from instances.fields import (
     LARGEST,
+    Count,
     Frozen,
     Name,
     NonNegative,
@@ -33,7 +35,7 @@ DEFAULT = "default"
 LARGEST_TOTAL = 2**63 - 1  # A total price, in price units, must fit a 64-bit integer.
 
 
-class InstanceType(Frozen):
+class PricedType(Frozen):
     """Instance type k: capacity Q_k^r in the units of the resources, price C_k in USD per hour."""
 
     name: Name
@@ -41,8 +43,19 @@ class InstanceType(Frozen):
     capacity: Amounts
     usd_per_hour: Positive
 
+    @property
+    def common(self) -> dict[str, Any]:
+        """The fields that the types of every problem have."""
+        return {name: getattr(self, name) for name in PricedType.model_fields}
 
-class Task(Frozen):
+
+class InstanceType(PricedType):
+    """An instance type, and how many of its instances there may be, those that run already among them."""
+
+    max_instances: Count | None = None
+
+
+class TaskEntry(Frozen):
     """Task entry: `count` identical tasks of a workload, each of demand D_τ^r.
 
     `demand["default"]` holds everywhere but on the families named beside it. Tasks of a multi-task job name the job,
@@ -56,6 +69,11 @@ class Task(Frozen):
     tasks_in_job: PositiveCount | None = None
 
     @property
+    def common(self) -> dict[str, Any]:
+        """The fields that the task entries of every problem have."""
+        return {name: getattr(self, name) for name in TaskEntry.model_fields}
+
+    @property
     def key(self) -> str:
         """The task's name in a solution: `workload`, or `workload@job`."""
         return self.workload if self.job is None else f"{self.workload}@{self.job}"
@@ -63,6 +81,13 @@ class Task(Frozen):
     def demand_on(self, family: str) -> Amounts:
         """The demand on an instance of `family`."""
         return demand_on(self.demand, family)
+
+
+class Task(TaskEntry):
+    """A task entry, and where its tasks may be: on which types, and how many of them on one instance."""
+
+    allowed_types: Annotated[tuple[Name, ...], Field(min_length=1)] | None = None
+    max_per_instance: PositiveCount | None = None
 
 
 def demand_on(demand: Demands, family: str) -> Amounts:
@@ -85,8 +110,8 @@ class PackedTasks(ProblemData):
     """Tasks, the instance types on which they can be put, and how tasks on one instance slow each other down."""
 
     resources: Annotated[tuple[Name, ...], Field(min_length=1)]
-    instance_types: Annotated[tuple[InstanceType, ...], Field(min_length=1)]
-    tasks: Annotated[tuple[Task, ...], Field(min_length=1)]
+    instance_types: Annotated[tuple[PricedType, ...], Field(min_length=1)]
+    tasks: Annotated[tuple[TaskEntry, ...], Field(min_length=1)]
     throughput: Throughput | None = None
 
     @classmethod
@@ -104,10 +129,11 @@ class PackedTasks(ProblemData):
         Parameters:
 
         - `types`: one row an instance type: its name in a column `name` or in the index, its price in `usd_per_hour`, a
-          `family` where demands differ by it, and a column of amounts for each resource.
+          `family` where demands differ by it, perhaps `max_instances`, and a column of amounts for each resource.
         - `tasks`: one row a task, or `count` identical ones: `workload`, a column or the index, perhaps `job` and
-          `tasks_in_job`, the demand in columns called like the resources of `types`, and `cpu@p3` for the demand of
-          `cpu` on the family `p3`. Rows of one workload, job and demand are added up.
+          `tasks_in_job`, `max_per_instance` and `allowed_types`, a list or names with commas between them; the demand
+          in columns called like the resources of `types`, and `cpu@p3` for the demand of `cpu` on the family `p3`.
+          Rows of one workload, job and demand are added up.
         - `throughput`: of the workload of each row beside that of each column, for `objective="net-saving"`.
         """
         return cls.model_validate(packing_content(tasks, types, throughput, default_throughput, objective))
@@ -124,15 +150,19 @@ class PackedTasks(ProblemData):
         refuse_duplicates("tasks", (t.key for t in self.tasks))
         for i, task in enumerate(self.tasks):
             refuse_demand(f"tasks[{i}]", task.key, task.demand, self.instance_types, self.resources)
+        self._validate_own()
         self._validate_jobs()
         self._validate_totals()
         if self.throughput is not None:
             refuse_pairs(self.throughput, {task.workload for task in self.tasks})
         return self
 
-    def fits(self, task: Task, kind: InstanceType) -> bool:
+    def fits(self, task: TaskEntry, kind: PricedType) -> bool:
         """Whether a task fits alone on an instance of the type."""
         return fits(task.demand, kind)
+
+    def _validate_own(self) -> None:
+        """What a problem has beside this."""
 
     def _validate_jobs(self) -> None:
         listed: dict[str, int] = {}
@@ -154,13 +184,9 @@ class PackedTasks(ProblemData):
 
         Prices are summed in the unit of which all of them are whole multiples.
         """
-        cheapest_first = sorted(self.instance_types, key=lambda kind: kind.usd_per_hour)
-        unit = gcd(*(steps(kind.usd_per_hour) for kind in cheapest_first))
+        unit, prices = self._prices_alone()
+        prices = [price // unit for price in prices]
         too_much = f"the tasks' cheapest instances must cost no more than {LARGEST_TOTAL} times {unit}e-9 USD/h"
-        prices = [
-            steps(next(kind for kind in cheapest_first if self.fits(task, kind)).usd_per_hour) // unit
-            for task in self.tasks
-        ]
         tasks = total = 0
         for i, (task, price) in enumerate(zip(self.tasks, prices, strict=True)):
             tasks, total = tasks + task.count, total + task.count * price
@@ -172,6 +198,12 @@ class PackedTasks(ProblemData):
             if total + (task.tasks_in_job or 0) * price > LARGEST_TOTAL:
                 refuse(f"tasks[{i}].tasks_in_job", too_much, task.tasks_in_job)
 
+    def _prices_alone(self) -> tuple[int, list[int]]:
+        """The unit of all prices, and of each entry the price of the cheapest type for a task alone, steps of USD/h."""
+        cheapest_first = sorted(self.instance_types, key=lambda kind: kind.usd_per_hour)
+        unit = gcd(*(steps(kind.usd_per_hour) for kind in cheapest_first))
+        return unit, [steps(next(k for k in cheapest_first if self.fits(t, k)).usd_per_hour) for t in self.tasks]
+
 
 class EvaPacking(PackedTasks):
     """The packing problem: which instances to rent, and which task goes where.
@@ -182,7 +214,16 @@ class EvaPacking(PackedTasks):
 
     problem: ClassVar[str] = "eva-packing"
 
+    instance_types: Annotated[tuple[InstanceType, ...], Field(min_length=1)]
+    tasks: Annotated[tuple[Task, ...], Field(min_length=1)]
     objective: Objective
+    running: tuple[Running, ...] = ()
+    spread: tuple[Spread, ...] = ()
+
+    def fits(self, task: TaskEntry, kind: PricedType) -> bool:
+        """Whether a task may be on an instance of the type, and fits there alone."""
+        allowed = task.allowed_types if isinstance(task, Task) else None
+        return (allowed is None or kind.name in allowed) and super().fits(task, kind)
 
     @property
     def sense(self) -> Sense:
@@ -192,13 +233,24 @@ class EvaPacking(PackedTasks):
     def unit(self) -> str:
         return "USD/h"
 
+    def _validate_own(self) -> None:
+        refuse_constraints(self)
 
-def fits(demand: Demands, kind: InstanceType) -> bool:
+    def _prices_alone(self) -> tuple[int, list[int]]:
+        """Where there are limits, a task may be on the dearest type, and prices of running instances count too."""
+        if not self.running and all(kind.max_instances is None for kind in self.instance_types):
+            return super()._prices_alone()
+        prices = [offer.price for offer in offers(self)]
+        dearest = [max(steps(k.usd_per_hour) for k in self.instance_types if self.fits(t, k)) for t in self.tasks]
+        return gcd(*(steps(k.usd_per_hour) for k in self.instance_types), *prices), dearest
+
+
+def fits(demand: Demands, kind: PricedType) -> bool:
     """Whether one task of this demand fits on an instance of the type."""
     return all(amount <= kind.capacity[resource] for resource, amount in demand_on(demand, kind.family).items())
 
 
-def refuse_types(kinds: Sequence[InstanceType], resources: Sequence[str]) -> None:
+def refuse_types(kinds: Sequence[PricedType], resources: Sequence[str]) -> None:
     """Refuse names that occur twice, the family `default`, and capacities of other resources than `resources`."""
     refuse_duplicates("instance_types", (kind.name for kind in kinds))
     for i, kind in enumerate(kinds):
@@ -207,9 +259,7 @@ def refuse_types(kinds: Sequence[InstanceType], resources: Sequence[str]) -> Non
         _refuse_amounts(f"instance_types[{i}].capacity", kind.capacity, resources)
 
 
-def refuse_demand(
-    path: str, name: str, demand: Demands, kinds: Sequence[InstanceType], resources: Sequence[str]
-) -> None:
+def refuse_demand(path: str, name: str, demand: Demands, kinds: Sequence[PricedType], resources: Sequence[str]) -> None:
     """Refuse at `path` a demand of the task `name` that is incomplete, of an unknown family, or fits on no type."""
     if DEFAULT not in demand:
         refuse(f"{path}.demand.{DEFAULT}", "missing")

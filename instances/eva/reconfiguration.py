@@ -8,13 +8,13 @@ from typing import Annotated, ClassVar, Self
 
 from pydantic import Field, model_validator
 
-from instances.eva.packing import EvaPacking, InstanceType, PackedTasks, Task
+from instances.eva.packing import EvaPacking, InstanceType, PackedTasks, PricedType, Task, TaskEntry
 from instances.fields import Frozen, Name, NonNegative, PositiveCount, Sense, refuse, refuse_duplicates, steps
 
 MOST_TASKS = 10_000  # in a round
 
 
-class StartedType(InstanceType):
+class StartedType(PricedType):
     """An instance type, and what it costs to start an instance: the price of its set-up."""
 
     start_usd: NonNegative = 0.0
@@ -27,7 +27,7 @@ class StartedType(InstanceType):
         )
 
 
-class MovableTask(Task):
+class MovableTask(TaskEntry):
     """A task entry, and what it costs to move the job of a task: once a job, however many of its tasks move."""
 
     migration_usd: NonNegative = 0.0

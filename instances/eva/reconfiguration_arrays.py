@@ -6,6 +6,7 @@ import math
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -100,7 +101,7 @@ class ReconfigurationArrays:
         """Number of tasks: no more instances are rented."""
         return int(self.packing.count.sum())
 
-    @property
+    @cached_property
     def moving_all(self) -> float:
         """What the moves cost where every task on an existing instance moves, without jobs on several instances."""
         return sum(len(g.ids) * float(g.staying(g.on_it[None])[0]) for g in self.groups)
@@ -113,6 +114,25 @@ class ReconfigurationArrays:
         """The worth (P,) of an existing instance with tasks `on_it` (P, N), what is not paid for moves included."""
         g = self.groups[group]
         return np.asarray(self.scale * (self.packing.value(on_it) - int(self.packing.price[g.kind])) + g.staying(on_it))
+
+    def worth_usd(self, placed: Iterable[Placed]) -> float:
+        """The worth of a solution by classes, USD."""
+        rows = list(placed)
+        on_it = np.zeros((len(rows), self.packing.classes), dtype=np.int64)
+        for row, (_, _, tasks, _) in enumerate(rows):
+            on_it[row, list(tasks)] = list(tasks.values())
+        total, kept = -self.moving_all - float(self.spread.sum()), np.ones(len(self.spread), dtype=bool)
+        values = self.scale * self.packing.value(on_it)
+        there: dict[int, list[int]] = {}
+        for row, (g, kind, _, copies) in enumerate(rows):
+            price = self.new[kind] if g == NEW else self.scale * float(self.packing.price[kind])
+            total += copies * (float(values[row]) - float(price))
+            if g != NEW:
+                there.setdefault(g, []).append(row)
+                total += copies * float(self.groups[g].staying(on_it[row : row + 1])[0])
+        for g, i, job in spread_rows(self.groups):
+            kept[job] &= any(self.groups[g].whole(i, on_it[row : row + 1])[0] for row in there.get(g, ()))
+        return (total + float(self.spread @ kept)) * self.unit_usd
 
     def placed(self, solution: Solution) -> list[Placed]:
         """The instances of a valid solution by classes."""

@@ -63,7 +63,7 @@ def random_round(
     data = EvaReconfiguration(
         resources=packing.resources,
         instance_types=tuple(
-            StartedType(**dict(kind), start_usd=round(SETUP_HOURS * kind.usd_per_hour, DIGITS))
+            StartedType(**kind.common, start_usd=round(SETUP_HOURS * kind.usd_per_hour, DIGITS))
             for kind in packing.instance_types
         ),
         tasks=tuple(tasks.values()),

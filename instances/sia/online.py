@@ -69,13 +69,20 @@ class View:
 
 @dataclass(frozen=True, init=False)
 class Start(Decision):
-    """The jobs to start now, by id, and when to ask again even if nothing happens before."""
+    """The jobs to start now, by id, and when to ask again even if nothing happens before.
+
+    `interrupted`: jobs that give back their GPUs first, and wait in their queue again with what is left of them.
+    """
 
     starts: Sequence[str] = ()
+    interrupted: Sequence[str] = ()
 
-    def __init__(self, starts: Sequence[str] = (), wake_at: float | None = None) -> None:
+    def __init__(
+        self, starts: Sequence[str] = (), wake_at: float | None = None, interrupted: Sequence[str] = ()
+    ) -> None:
         object.__setattr__(self, "starts", starts)
         object.__setattr__(self, "wake_at", wake_at)
+        object.__setattr__(self, "interrupted", interrupted)
 
 
 def snapshot(view: View) -> SiaOracle | None:

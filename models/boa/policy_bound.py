@@ -2,7 +2,7 @@
 
 The policy may know all jobs beforehand, stop them, change widths at any moment and run the jobs of a class differently.
 At a multiplier μ of the bill each job has a shortest path of its own, over epochs and widths; the proof is on the page
-of the world. The jobs of one class and size are a class of an allocation problem whose jobs may be mixed, so that the
+of the problem. The jobs of one class and size are a class of an allocation problem whose jobs may be mixed, so that the
 bound is its Lagrangian bound, with jobs for jobs an hour and GPU-hours for GPUs.
 """
 

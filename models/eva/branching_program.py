@@ -98,7 +98,7 @@ class BranchingProgram:
         return 1.0 if kind == "instances" else self.packing.price[k] / self._unit(of)
 
     def _unit(self, of: Sequence[int]) -> int:
-        return gcd(*(self.packing.price[k] for k in of))
+        return gcd(*(self.packing.price[k] for k in of)) or 1
 
     def _add_shortage(self, row: int, sign: float) -> None:
         self._shortage.append(self.highs.getNumCol())

@@ -32,7 +32,7 @@ DEARER = 16  # factor by which what is left out becomes dearer where it is worth
 
 def certificate(data: EvaPacking, solution: Solution | None, bound: float, options: Options) -> Certificate:
     """A proof of `bound`, or of the best bound that the limits allow. Raises NoCertificate where there is none."""
-    tree = _Tree(data, bound, options)
+    tree = ProofTree(data, bound, options)
     tree.grow()
     nodes = tree.written()
     leaves = sum("leaf" in node for node in nodes)
@@ -69,8 +69,8 @@ class _Node:
     children: tuple[int, int] | None = None
 
 
-class _Tree:
-    """The tree: its nodes, the root first."""
+class ProofTree:
+    """A tree that proves a bound on the cost, as far as the limits allow: its nodes, the root first."""
 
     def __init__(self, data: EvaPacking, bound: float, options: Options) -> None:
         self.packing, self.options = Packing(data), options
@@ -78,7 +78,8 @@ class _Tree:
         self.clock = Stopwatch(options.time_limit)
         self.program = BranchingProgram(self.packing, options)
         self.start = 1 << max(0, BITS - max(self.packing.price).bit_length())
-        self.nodes = [_Node((), _Duals(1, (0,) * len(self.packing.count), ()), 0)]
+        limits = self.packing.limits
+        self.nodes = [_Node(limits, _Duals(1, (0,) * len(self.packing.count), (0,) * len(limits)), 0)]
 
     @property
     def bound(self) -> int:
@@ -89,11 +90,11 @@ class _Tree:
         """Branch, worst bound first, until every leaf reaches the target or a limit ends it."""
         ticket = count()
         heap = [(0, next(ticket), 0)]
-        while heap and heap[0][0] < self.target and not self._over:
+        while heap and heap[0][0] < self.target and not self.over:
             place = heapq.heappop(heap)[2]
             node = self.nodes[place]
             relaxed = self._relax(node)
-            if node.bound >= self.target or self._over:
+            if node.bound >= self.target or self.over:
                 continue
             branch = self._branch(node, relaxed)
             if branch is None:
@@ -105,7 +106,8 @@ class _Tree:
                 self.nodes.append(_Node((*node.decisions, side), duals, node.bound))
 
     @property
-    def _over(self) -> bool:
+    def over(self) -> bool:
+        """Whether a limit is reached."""
         return self.clock.expired or (self.options.effort is not None and len(self.nodes) > self.options.effort)
 
     def _relax(self, node: _Node) -> Relaxed:
@@ -141,11 +143,17 @@ class _Tree:
         worth, mu = packing.worths(tasks, weighed)
         raised, grown, complete = scale, False, True
         for k, price in enumerate(packing.price):
+            if self.clock.expired:
+                return grown, False
             target = max(0, scale * price - mu[k])
             best = packing.best(k, worth[k], target, steps)
             if best.pattern and best.worth - target > CLOSE * scale * price:
                 grown |= self.program.add(k, best.pattern)
-            raised = max(raised, -(-(best.worth + mu[k]) // price))
+            if price:
+                raised = max(raised, -(-(best.worth + mu[k]) // price))
+            elif best.worth > target:  # no more than the limit are worth too much
+                i = next(i for i, (limit, _) in enumerate(weighed) if limit.of == (k,))
+                weighed[i] = weighed[i][0], weighed[i][1] + best.worth - target
             complete &= best.complete
         value = packing.value(tasks, weighed)
         bound = packing.bound(raised, value)
@@ -184,7 +192,8 @@ class _Tree:
             kept[place] = spare[0] if spare else None
             used[place] = used[spare[0]] if spare else set().union(*(used[child] for child in node.children))
         found: list[dict[str, object]] = [{}]
-        left: list[tuple[int, int, tuple[int, ...]]] = [(0, 0, ())]  # place, where it goes, depths of its decisions
+        limits = tuple(range(len(self.packing.limits)))
+        left = [(0, 0, limits)]  # place, where it goes, depths of its decisions
         while left:
             place, to, depths = left.pop()
             node = self.nodes[place]

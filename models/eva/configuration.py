@@ -59,6 +59,12 @@ def price(arrays: PackingArrays, configuration: Configuration) -> int:
     return sum(prices[column.type] * copies for column, copies in configuration.items())
 
 
+def dearest(arrays: PackingArrays) -> int:
+    """A cost, in price units, that no packing exceeds: each task alone on the dearest type that it fits."""
+    price = np.where(arrays.fits, arrays.price[:, None], 0).max(axis=0).tolist()
+    return sum(n * p for n, p in zip(arrays.count.tolist(), price, strict=True))
+
+
 def missing(arrays: PackingArrays, configuration: Configuration) -> IntArray:
     """Tasks (N,) that a configuration does not hold; negative where the configuration holds tasks too often."""
     left = arrays.count.tolist()
@@ -66,6 +72,14 @@ def missing(arrays: PackingArrays, configuration: Configuration) -> IntArray:
         for c, q in column.pattern:
             left[c] -= q * copies
     return np.array([max(n, MOST_SURPLUS) for n in left], dtype=np.int64)
+
+
+def within_limits(arrays: PackingArrays, configuration: Configuration) -> bool:
+    """Whether a configuration has no more instances of a type than there may be."""
+    used = [0] * len(arrays.most)
+    for column, copies in configuration.items():
+        used[column.type] += copies
+    return all(most is None or n <= most for n, most in zip(used, arrays.most, strict=True))
 
 
 def holders(arrays: PackingArrays, column: Column) -> IntArray:

@@ -1,6 +1,7 @@
 """The integer master problem over patterns, in whole price units.
 
-minimise sum_p C_p x_p subject to sum_p a_cp x_p >= n_c for each class c, x whole: a covering, trimmed to a packing.
+minimise sum_p C_p x_p subject to sum_p a_cp x_p >= n_c for each class c, and sum_p x_p <= m_k over the patterns of each
+type k with a limit m_k, x whole: a covering, trimmed to a packing.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from instances.eva.arrays import Group, PackingArrays
 from instances.options import ignore
 from instances.result import TracePoint
 from models.bounds import whole_bound
-from models.eva.configuration import configuration, groups, missing
+from models.eva.configuration import configuration, dearest, groups, missing, within_limits
 from models.eva.patterns import Patterns
 from models.eva.trimming import trim
 from models.highs import LinearModel, Solved, solve_arrays
@@ -32,12 +33,14 @@ class Covered:
 
 
 def covering_master(arrays: PackingArrays, patterns: Patterns) -> LinearModel:
-    """The master problem (Gilmore and Gomory, 1961): a column for each pattern, a row for each class."""
+    """The master problem (Gilmore and Gomory, 1961): a column for each pattern, a row for each class and each limit."""
+    limits = [(k, most) for k, most in enumerate(arrays.most) if most is not None]
+    rows = [(patterns.kind == k).astype(float) for k, _ in limits]
     return LinearModel(
         cost=arrays.price[patterns.kind],
-        matrix=patterns.on_it.T,
-        row_lower=arrays.count,
-        row_upper=np.inf,
+        matrix=np.vstack([patterns.on_it.T, *rows]) if rows else patterns.on_it.T,
+        row_lower=np.append(arrays.count, np.full(len(rows), -np.inf)) if rows else arrays.count,
+        row_upper=np.append(np.full(arrays.classes, np.inf), [most for _, most in limits]) if rows else np.inf,
         integer=True,
     )
 
@@ -52,7 +55,7 @@ def solve_covering(
     """Solve the master in HiGHS; the start is returned unless a cheaper solution is found.
 
     Costs are whole, so a bound well above c - 1 proves a solution of cost c. No instance of a better solution costs
-    more than the start, or than every task alone: dearer patterns are left out.
+    more than the start, or than every task alone, where nothing is limited: dearer patterns are left out.
 
     - `arrays`: the instance.
     - `patterns`: the patterns (P, N) to cover the tasks by.
@@ -60,7 +63,7 @@ def solve_covering(
     - `report`: called with each new incumbent and each better bound.
     - `start`: instances to begin from.
     """
-    alone = arrays.price_alone
+    alone = dearest(arrays) if arrays.limited else arrays.price_alone
     ceiling = alone if start is None else min(alone, arrays.cost(start))
     patterns = patterns.chosen(arrays.price[patterns.kind] <= ceiling)
     x = None
@@ -84,7 +87,7 @@ def solve_covering(
     found = (None if solved.x is None else packing(arrays, patterns, solved.x)) or []
     if start is not None and (not found or arrays.cost(found) >= arrays.cost(start)):
         found = list(start)
-    if not found and (solved.x is not None or solved.termination == "infeasible"):
+    if not found and (solved.x is not None or (solved.termination == "infeasible" and not arrays.limited)):
         solved = replace(solved, termination="error", reason="HiGHS's solution is one by its tolerances only")
     return Covered(found, bound, solved)
 
@@ -99,7 +102,8 @@ def _with_start(arrays: PackingArrays, patterns: Patterns, start: Sequence[Group
     for kind, pattern, copies in start:
         on_it = np.zeros(arrays.classes, dtype=np.int64)
         on_it[list(pattern)] = list(pattern.values())
-        over = np.flatnonzero((price <= arrays.price[kind]) & (patterns.on_it >= on_it).all(axis=1))
+        stands_in = patterns.kind == kind if arrays.limited else price <= arrays.price[kind]
+        over = np.flatnonzero(stands_in & (patterns.on_it >= on_it).all(axis=1))
         if len(over):
             x[over[np.argmin(price[over])]] += copies
         else:
@@ -113,10 +117,12 @@ def _with_start(arrays: PackingArrays, patterns: Patterns, start: Sequence[Group
 def packing(arrays: PackingArrays, patterns: Patterns, x: FloatArray) -> list[Group] | None:
     """The instances of a master solution `x` (P,), without the tasks that are covered too often.
 
-    `None` where a task is left out: `x` is a cover by the tolerances of the solver, and rounded it is none.
+    `None` where a task is left out, or a limit broken: `x` keeps them by the tolerances of the solver, and rounded not.
     """
     cover = configuration(patterns.groups(x))
-    return None if (missing(arrays, cover) > 0).any() else groups(trim(arrays, cover))
+    if (missing(arrays, cover) > 0).any() or not within_limits(arrays, cover):
+        return None
+    return groups(trim(arrays, cover))
 
 
 def in_usd(arrays: PackingArrays, trace: Iterable[TracePoint]) -> list[TracePoint]:

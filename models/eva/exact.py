@@ -20,6 +20,7 @@ from models.eva.columns import solve_columns
 from models.eva.configuration import Configuration, configuration, groups
 from models.eva.covering_master import in_usd, solve_covering
 from models.eva.item_packing import suits
+from models.eva.limits import every_maximal_pattern, solve_limited_saving, solve_unlisted
 from models.eva.net_saving import solve_net_saving
 from models.eva.parameters import DEFAULTS, ExactParameters
 from models.eva.patterns import Patterns, covering_patterns
@@ -37,7 +38,8 @@ def exact(
     """Solve an `eva-packing` instance over patterns (Gilmore and Gomory, 1961), as far as the limits allow.
 
     `cost`: an integer master over few patterns, branch-and-price over many, column generation over too many to list.
-    `net-saving`: set partitioning over all patterns that pay.
+    `net-saving`: set partitioning over all patterns that pay. With limits of instances: branch-and-price with a row for
+    each limit, and set partitioning over all patterns.
 
     - `data`: the instance.
     - `options`: limits, gap, threads and seed.
@@ -46,6 +48,8 @@ def exact(
     - `parameters`: the constants of the method.
     """
     arrays = packing_arrays(data)
+    if arrays.limited and data.objective == "net-saving":
+        return solve_limited_saving(arrays, options, report, start, parameters)
     groups = None if start is None else arrays.groups(start)
     if data.objective == "net-saving":
         return solve_net_saving(
@@ -61,6 +65,8 @@ def _solve_cost(
     start: Sequence[Group] | None = None,
     parameters: ExactParameters = DEFAULTS,
 ) -> Answer:
+    if arrays.limited:
+        return _solve_limited(arrays, options, report, start, parameters)
     if suits(arrays, parameters.item_packing):
         return solve_columns(arrays, options, report, start, items=parameters.item_packing)
     clock = Stopwatch(options.time_limit)
@@ -93,6 +99,30 @@ def _solve_cost(
         limit = None if options.time_limit is None else clock.remaining_s
         return _proved(arrays, answer, replace(options, time_limit=limit), parameters)
     return answer
+
+
+def _solve_limited(
+    arrays: PackingArrays,
+    options: Options,
+    report: Report,
+    start: Sequence[Group] | None,
+    parameters: ExactParameters,
+) -> Answer:
+    """Solve where types have limits: a tree over listed patterns, or one whose patterns are priced one by one."""
+    clock = Stopwatch(options.time_limit)
+    answer = solve_tree(arrays, options, report, start, parameters, nodes=parameters.tree_nodes)
+    if answer is None:
+        return solve_unlisted(arrays, options, report, start)
+    if answer.termination in ("finished", "infeasible") or clock.expired:
+        return answer
+    patterns = every_maximal_pattern(arrays, parameters)
+    if patterns is None:
+        return answer
+    left = options if options.time_limit is None else replace(options, time_limit=max(clock.remaining_s, 1e-3))
+    known = None if answer.solution is None else arrays.groups(answer.solution)
+    both = _later(answer, _solve_listed(arrays, patterns, report, None, left, known))
+    assert both is not None
+    return both
 
 
 def _proved(arrays: PackingArrays, answer: Answer, options: Options, parameters: ExactParameters) -> Answer:
@@ -169,8 +199,8 @@ def solve_tree(
             parameters=parameters.branch_and_price,
         )
     return Answer(
-        solution=arrays.solution(groups(outcome.configuration)),
-        bound=arrays.usd(outcome.bound),
+        solution=None if outcome.configuration is None else arrays.solution(groups(outcome.configuration)),
+        bound=None if outcome.termination == "infeasible" else arrays.usd(outcome.bound),
         termination=outcome.termination,
         reason=outcome.reason,
         build_s=building.cpu_s,

@@ -26,6 +26,7 @@ from instances import (
 )
 from instances.arrays import FloatArray
 from instances.eva import EvaPacking, Task
+from instances.eva.constraints import constraints_of, offers, spread_groups
 from instances.eva.whole_amounts import LARGEST_AMOUNT, WholeAmounts
 from instances.fields import STEPS, steps
 from instances.method import method
@@ -48,12 +49,13 @@ def build_literal(data: EvaPacking) -> ConcreteModel:
 
     The demand of a task may depend on the family of the instance (section 5): constraint (3) is then stated for each
     family, the types of other families standing for enough capacity. Amounts are whole numbers of their greatest
-    common units.
+    common units. What a cluster of one's own adds has a constraint each: `most_instances`, `allowed`, `spread`, and for
+    running instances the number z of those in use, `no_more_than_run` and `no_more_than_used`.
 
     Raises InputError for the objective `net-saving`, which section 4.1 does not have, and for amounts that have more
     digits than a solver can tell apart.
     """
-    from pyomo.environ import Binary, ConcreteModel, Constraint, Objective, RangeSet, Var, minimize  # slow to import
+    from pyomo.environ import Binary, ConcreteModel, Constraint, Integers, Objective, RangeSet, Var, minimize  # slow
 
     if data.objective != "cost":
         raise InputError(f"data.objective: the literal model states cost, got {data.objective!r}")
@@ -71,6 +73,10 @@ def build_literal(data: EvaPacking) -> ConcreteModel:
     model.R = RangeSet(0, len(data.resources) - 1)
     model.x = Var(model.I, model.K, domain=Binary)
     model.y = Var(model.I, model.T, domain=Binary)
+    if data.running:
+        model.S = RangeSet(0, len(data.running) - 1)
+        model.z = Var(model.S, domain=Integers, bounds=_no_more_than_run(data))
+        model.no_more_than_used = Constraint(model.K, rule=_no_more_than_used(data))
     model.cost = Objective(rule=_cost(data), sense=minimize)
     model.each_task_once = Constraint(model.T, rule=_each_task_once)
     model.one_type = Constraint(model.I, rule=_one_type)
@@ -80,11 +86,68 @@ def build_literal(data: EvaPacking) -> ConcreteModel:
     else:
         model.F = RangeSet(0, len(data.families) - 1)
         model.capacity = Constraint(model.I, model.F, model.R, rule=_capacity_of_family(data, amounts))
+    if any(kind.max_instances is not None for kind in data.instance_types):
+        model.most_instances = Constraint(model.K, rule=_most_instances(data))
+    if any(task.allowed_types is not None for task in tasks):
+        model.allowed = Constraint(model.I, model.T, rule=_allowed(data, tasks))
+    if groups := spread_groups(data):
+        model.G = RangeSet(0, len(groups) - 1)
+        model.spread = Constraint(model.I, model.G, rule=_spread(groups, tasks))
     return model
 
 
 def _cost(data: EvaPacking) -> Any:
-    return lambda m: sum(kind.usd_per_hour * m.x[i, k] for i in m.I for k, kind in enumerate(data.instance_types))
+    """The price of all instances as if none ran, less what running ones are cheaper by."""
+    price = {kind.name: kind.usd_per_hour for kind in data.instance_types}
+    cheaper = [price[r.type] - (price[r.type] if r.usd_per_hour is None else r.usd_per_hour) for r in data.running]
+
+    def rule(m: Any) -> Any:
+        rented = sum(kind.usd_per_hour * m.x[i, k] for i in m.I for k, kind in enumerate(data.instance_types))
+        return rented - sum(usd * m.z[s] for s, usd in enumerate(cheaper))
+
+    return rule
+
+
+def _no_more_than_run(data: EvaPacking) -> Any:
+    return lambda m, s: (0, data.running[s].count)
+
+
+def _no_more_than_used(data: EvaPacking) -> Any:
+    """A running instance in use is one of the instances of its type."""
+    from pyomo.environ import Constraint
+
+    names = [*(kind.name for kind in data.instance_types), ""]  # the ghost's
+
+    def rule(m: Any, k: int) -> Any:
+        entries = [s for s, running in enumerate(data.running) if running.type == names[k]]
+        return sum(m.z[s] for s in entries) <= sum(m.x[i, k] for i in m.I) if entries else Constraint.Skip
+
+    return rule
+
+
+def _most_instances(data: EvaPacking) -> Any:
+    from pyomo.environ import Constraint
+
+    most = [*(kind.max_instances for kind in data.instance_types), None]
+    return lambda m, k: Constraint.Skip if most[k] is None else sum(m.x[i, k] for i in m.I) <= most[k]
+
+
+def _allowed(data: EvaPacking, tasks: list[Task]) -> Any:
+    """A task is on an instance of a type that it may use."""
+    from pyomo.environ import Constraint
+
+    def rule(m: Any, i: int, t: int) -> Any:
+        allowed = tasks[t].allowed_types
+        if allowed is None:
+            return Constraint.Skip
+        return m.y[i, t] <= sum(m.x[i, k] for k, kind in enumerate(data.instance_types) if kind.name in allowed)
+
+    return rule
+
+
+def _spread(groups: list[tuple[frozenset[str], int]], tasks: list[Task]) -> Any:
+    """No more tasks of a group on an instance than it may hold."""
+    return lambda m, i, g: sum(m.y[i, t] for t in m.T if tasks[t].key in groups[g][0]) <= groups[g][1]
 
 
 def _each_task_once(m: Any, t: int) -> Any:
@@ -169,20 +232,22 @@ def literal(data: EvaPacking, options: Options, report: Report) -> Answer:
     """Solve the integer program of section 4.1 with HiGHS. Raises InputError where `build_literal` does.
 
     HiGHS gets prices in whole multiples of their greatest common unit, so that its bound can be rounded up, and is
-    spared types that cost more than every task alone.
+    spared types that cost more than every task alone, where there is no limit to instances.
     """
     from models.literal import compile_model  # slow to import, for Pyomo
 
     with Stopwatch() as building:
         standard = compile_model(build_literal(data))
         prices = [steps(kind.usd_per_hour) for kind in data.instance_types]
-        unit = gcd(*prices)
+        limited = not {"max_instances", "running"}.isdisjoint(constraints_of(data))
+        unit = gcd(*prices, *(offer.price for offer in offers(data)))
         cost = np.rint(np.asarray(standard.model.cost) * float(STEPS) / unit)
         alone = sum(
             t.count * min(p for k, p in zip(data.instance_types, prices, strict=True) if data.fits(t, k))
             for t in data.tasks
         )
-        model = replace(standard.model, cost=cost, upper=np.where(cost * unit > alone, 0.0, standard.model.upper))
+        spare = (cost * unit > alone) & (not limited)
+        model = replace(standard.model, cost=cost, upper=np.where(spare, 0.0, standard.model.upper))
 
     def usd(units: float) -> float:
         return float(Fraction(units) * unit / STEPS)
@@ -211,7 +276,7 @@ def literal(data: EvaPacking, options: Options, report: Report) -> Answer:
     termination, reason = solved.termination, solved.reason
     if solution is None and solved.x is not None:
         reason = "HiGHS's solution is one by its tolerances only"
-    if termination == "infeasible":
+    if termination == "infeasible" and not limited:
         termination, reason = "error", "HiGHS finds no solution, and every task alone is one"
     trace: list[TracePoint] = [
         (t, None if v is None else usd(v), None if b is None else usd(b)) for t, v, b in solved.trace

@@ -9,7 +9,10 @@ from models.eva.configuration import Column, Configuration, holders, missing
 
 
 def trim(arrays: PackingArrays, cover: Configuration) -> Configuration:
-    """Trim a cover: drop tasks held too often, then move each pattern to the cheapest type that holds the pattern."""
+    """Trim a cover: drop tasks held too often, then move each pattern to the cheapest type that holds the pattern.
+
+    No pattern moves to a type with a limit.
+    """
     surplus = -missing(arrays, cover)
     trimmed: Configuration = {}
     prices = arrays.price.tolist()
@@ -30,6 +33,8 @@ def trim(arrays: PackingArrays, cover: Configuration) -> Configuration:
 def on_cheapest_type(arrays: PackingArrays, column: Column) -> Column:
     """The column of the same pattern on the cheapest type; among equals the present type, or the first."""
     kinds = holders(arrays, column)
+    if arrays.limited:
+        kinds = np.array([k for k in kinds if arrays.most[k] is None or k == column.type], dtype=np.int64)
     if not len(kinds):
         return column
     best = np.lexsort((kinds, kinds != column.type, arrays.price[kinds]))[0]

@@ -17,7 +17,7 @@ from scipy import sparse
 
 from instances import Options, Solution
 from instances.errors import InputError
-from instances.eva import EvaPacking, Throughput
+from instances.eva import EvaPacking, Throughput, constraints_of
 from instances.eva.packing import demand_on, fits
 from instances.fields import steps
 from models.bounds import real_bound
@@ -41,6 +41,8 @@ class _Tasks:
     """The entries of an instance: reservation prices, jobs, and throughput."""
 
     def __init__(self, data: EvaPacking) -> None:
+        for name in constraints_of(data):
+            raise InputError(f"data.{name}: the saving at true speeds has no such constraint")
         self.data = data
         self.kinds = sorted(data.instance_types, key=lambda kind: kind.usd_per_hour)
         self.price = [next(k.usd_per_hour for k in self.kinds if fits(task.demand, k)) for task in data.tasks]

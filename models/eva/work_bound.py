@@ -165,6 +165,7 @@ class _Pricing:
                 np.ascontiguousarray(self._pair[pairs]),
                 np.ascontiguousarray(self._decay[pairs]),
                 price,
+                np.full(len(classes), -1, dtype=np.int64),
             )
             _, found, nets, limit, looked_at = search(tasks, excess * price, p.share, p.found, nodes)
             self.looked_at += looked_at

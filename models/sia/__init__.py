@@ -2,6 +2,17 @@
 
 from models.sia.exact import exact
 from models.sia.literal import build_literal, literal, literal_windows
+from models.sia.local_exact import local_exact
+from models.sia.local_literal import build_local_literal, local_literal
 from models.sia.time_indexed import time_indexed
 
-__all__ = ["build_literal", "exact", "literal", "literal_windows", "time_indexed"]
+__all__ = [
+    "build_literal",
+    "build_local_literal",
+    "exact",
+    "literal",
+    "literal_windows",
+    "local_exact",
+    "local_literal",
+    "time_indexed",
+]

@@ -150,4 +150,4 @@ def rounded(gpus: IntArray, capacity: int, members: IntArray, c: int, where: tup
     weight[members] = complemented[members]
     limit = r * ((capacity - total) // c) + int(complemented[members].sum())
     first, last, touching = where
-    return Row(first, last, weight, limit, touching)
+    return Row(first, last, weight, limit, touching, c, tuple(members.tolist()))

@@ -1,11 +1,12 @@
-"""The fast exact method: a relaxation with cuts, fixing by reduced costs, and integer programs over components.
+"""The fast exact method: a relaxation with cuts, fixing by reduced costs, and branch and bound on the starts of jobs.
 
 1. A good schedule (`neighbourhood_search`) and the bound of the linear relaxation with cuts (`relaxation`, `cuts`).
 2. Starts whose reduced cost exceeds the distance between the two are excluded, and better schedules sought in the
    order of starts drawn from the relaxation (`turns`).
-3. The rows of a positive price make components of jobs, whose optima add up to a bound (`components`). The schedule
-   that goes with this bound breaks capacity at some slots: these get rows, and so on, until nothing is broken, which
-   proves the schedule optimal, or until the bound reaches the best schedule (`rounds`).
+3. A tree over the starts of jobs, with rows, columns and cuts generated at every node (`start_tree`, `branching`).
+4. Where rows are coarser than the problem, integer programs: the rows of a positive price make components of jobs,
+   whose optima add up to a bound (`components`). The schedule that goes with this bound breaks capacity at some slots:
+   these get rows, and so on, until nothing is broken, or until the bound reaches the best schedule (`rounds`).
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from instances.result import Termination
 from instances.sia import SiaOracle
 from instances.sia.arrays import OracleArrays, narrowed, oracle_arrays, solution_of
 from models.sia.bounds import initial_solution, trivial_bound
+from models.sia.branching import branch
 from models.sia.neighbourhood_search import construct
 from models.sia.parameters import DEFAULTS, ExactParameters
 from models.sia.proof import Proof
@@ -79,9 +81,12 @@ def exact(
 
 
 def _prove(proof: Proof) -> Termination:
-    """Turns of cuts and search, then rounds of integer programs, until the gap is closed or a limit is reached."""
+    """Turns of cuts and search, the tree, and rounds of integer programs, until the gap is closed or a limit met."""
     turns = CuttingTurns(proof)
-    return turns.run() or ComponentRounds(proof, turns.relaxation).run()
+    limit = turns.run()
+    if limit is not None or proof.closed or not turns.relaxation.exclude(proof.delay):
+        return limit or ComponentRounds(proof, turns.relaxation).run()
+    return branch(proof, turns.relaxation) or ComponentRounds(proof, turns.relaxation).run()
 
 
 def _reservations(arrays: OracleArrays) -> IntArray | None:

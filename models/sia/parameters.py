@@ -55,6 +55,13 @@ class ExactParameters:
       `small_distance` steps apart, and else to `coarse_gap` times their distance at first.
     - `new_rows_each_round`: capacity rows that a round may add; a quarter of the rows at hand, where that is more.
 
+    Tree over starts:
+
+    - `tree_nodes`: most nodes, before HiGHS is given the components.
+    - `node_cuts`: most rounds of cuts at a node.
+    - `searched_nodes`: nodes between two searches for schedules in the order of a node's relaxation.
+    - `proof_nodes`: most nodes of a certificate.
+
     Neighbourhood search:
 
     - `first_tries`, `tries`: tries for each job in a batch, in the first search and in later ones.
@@ -71,14 +78,14 @@ class ExactParameters:
 
     Annealing with penalties:
 
-    - `penalty_tries`: tries for each job.
+    - `penalty_tries`: tries for each job in a first search.
     - `penalty_slices`, `penalty_steps`: temperatures, between which the clock is looked at, and most steps of time that
       the tries at one look at.
     - `penalty_warm`, `penalty_cold`: temperatures at the start and the end, in mean durations.
     - `penalty_soft`, `penalty_hard`: penalties for a GPU too many at the start and the end, in steps of delay a step.
     - `penalty_pace`: scale of the moves of a job to a start near by, in mean durations.
-    - `fair_warm`, `fair_cold`, `fair_tries`: with fairness, temperatures at the start of one search each, at the end of
-      all, and tries for each job. The penalty is `penalty_hard` throughout.
+    - `fair_warm`, `fair_cold`, `fair_tries`, `fair_penalty`: with fairness, temperatures at the start of one search
+      each, at the end of all, tries for each job, and the penalty throughout.
     - `settled_warm`: temperature at the start of the neighbourhood search that follows, in mean durations.
 
     Lagrangian prices, with fairness in the objective:
@@ -101,9 +108,9 @@ class ExactParameters:
     searching_share: float = 0.4
     patience: int = 5
     patience_gain: float = 0.005
-    turn_gain: float = 0.01
+    turn_gain: float = 0.1
     worth_searching: int = 20
-    failures_many: int = 8
+    failures_many: int = 4
     failures_few: int = 1
 
     bound_accuracy: float = 0.002
@@ -127,6 +134,11 @@ class ExactParameters:
     coarse_gap: float = 0.02
     new_rows_each_round: int = 24
 
+    tree_nodes: int = 100_000
+    node_cuts: int = 2
+    searched_nodes: int = 10
+    proof_nodes: int = 4_000
+
     first_tries: int = 200
     tries: int = 500
     batches: int = 2
@@ -148,8 +160,9 @@ class ExactParameters:
     penalty_steps: float = 1e8
     penalty_warm: float = 2.0
     penalty_cold: float = 0.03
-    penalty_soft: float = 2.0
-    penalty_hard: float = 40.0
+    penalty_soft: float = 8.0
+    penalty_hard: float = 200.0
+    fair_penalty: float = 40.0
     penalty_pace: float = 0.4
     settled_warm: float = 0.07
     fair_warm: tuple[float, ...] = (0.6, 0.3, 0.15, 0.08, 0.04)

@@ -23,11 +23,11 @@ def settle(
     tries: int,
     shares: Shares | None = None,
     parameters: ExactParameters = DEFAULTS,
-) -> tuple[IntArray, bool]:
-    """A schedule from `starts`, which keep the cut-offs and may be too wide, and whether it is feasible.
+) -> tuple[IntArray | None, IntArray]:
+    """The best feasible schedule met from `starts` on, `None` where none was, and the last one, which may be too wide.
 
-    Temperature falls and the penalty for a GPU too many rises. The schedule is the best feasible one met, or the last
-    one where none was. Deterministic for a seed unless the clock ends the search.
+    `starts` keep the cut-offs and may be too wide. Temperature falls and the penalty for a GPU too many rises.
+    Deterministic for a seed unless the clock ends the search.
 
     Parameters:
 
@@ -54,7 +54,7 @@ def settle(
     over = int(np.maximum(line.total - arrays.capacity, 0).sum())
     start, best, lead = starts.copy(), starts.copy(), 0.0 if over == 0 else -np.inf
     if not len(movable):
-        return best, over == 0
+        return (best if over == 0 else None), start
     rng, pace = np.random.default_rng(seed), float(arrays.duration.mean())
     longest = int(p.penalty_steps / float(arrays.duration.mean()))  # a try looks at as many steps as a job runs
     each = max(1, min(longest, tries * len(movable) // p.penalty_slices))
@@ -66,5 +66,4 @@ def settle(
         lead, over = anneal_with_penalties(
             rng, jobs, shares, line, movable, start, best, lead, over, each, p.penalty_pace * pace, heat, penalty
         )
-    feasible = bool(np.isfinite(lead))
-    return (best if feasible else start), feasible
+    return (best if np.isfinite(lead) else None), start

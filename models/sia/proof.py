@@ -15,7 +15,7 @@ from models.sia.parameters import ExactParameters
 
 
 class Proof:
-    """The incumbent, in steps, with `columns`, `info` of the answer, and the effort spent on `turns` and `rounds`.
+    """The incumbent, in steps, with `columns`, `info` of the answer, and the effort: `turns`, `nodes` and `rounds`.
 
     Rows are those of `columns.arrays`, which may be coarser than `arrays`: a schedule that keeps these rows and is too
     wide all the same gets rows of its own.
@@ -54,7 +54,7 @@ class Proof:
         self.offer(best)
         self.info: dict[str, float] = {}
         self.rng = np.random.default_rng(options.seed)
-        self.turns = self.rounds = 0
+        self.turns = self.nodes = self.rounds = 0
 
     @property
     def best(self) -> IntArray:
@@ -98,8 +98,8 @@ class Proof:
         self.incumbent.raise_bound(bound)
 
     def limit(self) -> Termination | None:
-        """The limit that is reached, of time or of effort: turns of cuts and search, rounds of integer programs."""
+        """The limit that is reached, of time or of effort: turns of cuts and search, nodes, rounds of programs."""
         if self.clock.expired:
             return "time_limit"
         effort = self.options.effort
-        return "effort_limit" if effort is not None and max(self.turns, self.rounds) >= effort else None
+        return "effort_limit" if effort is not None and max(self.turns, self.nodes, self.rounds) >= effort else None

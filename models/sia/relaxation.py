@@ -29,8 +29,8 @@ class Relaxation:
     """The restricted master program: a row for each job, then `rows`; columns `chosen`, numbers into `columns`.
 
     `bound`: the best proven so far, in whole steps, on the schedules that are better than the one columns were closed
-    for. `value`: objective of the last linear program. `tight`: the rows of a positive price when nothing was missing
-    last.
+    for. `value`: objective of the last linear program. `priced`: the rows of a positive price when nothing was missing
+    last, with their prices, SCALE times.
     """
 
     def __init__(self, columns: Columns, starts: IntArray, parameters: ExactParameters = DEFAULTS) -> None:
@@ -42,7 +42,7 @@ class Relaxation:
         self.inside = np.zeros(len(columns.job), dtype=bool)
         self.keys: set[object] = set()
         self.bound, self.value = 0, 0.0
-        self.tight: list[Row] = []
+        self.priced: list[tuple[Row, int]] = []
         self._proof: tuple[int, IntArray] = (0, np.zeros(len(columns.job), dtype=np.int64))
         self._x: FloatArray = np.zeros(0)
         self._duals, self._activity = np.zeros(0), np.zeros(0)
@@ -67,12 +67,34 @@ class Relaxation:
             complete = (near and few) or not (rows or len(columns))
             if complete:
                 self._proof = bound, charge - least[self.columns.job]
-                self.tight = list(compress(self.rows.rows, prices))
+                self.priced = [
+                    (row, price) for row, price in zip(self.rows.rows, prices.tolist(), strict=True) if price
+                ]
                 self.close(delay)
             self._add_columns(columns)
             self._add_rows(rows)
             if complete:
                 return True
+
+    @property
+    def proven(self) -> int:
+        """The bound of the prices when nothing was missing last, SCALE times, with the columns open before that."""
+        return self._proof[0]
+
+    @property
+    def kept(self) -> tuple[tuple[int, IntArray], list[tuple[Row, int]]]:
+        """What the last prices prove, to be restored after a tree."""
+        return self._proof, self.priced
+
+    def restore(self, kept: tuple[tuple[int, IntArray], list[tuple[Row, int]]]) -> None:
+        """Go back to what prices proved at the root of a tree: those of a node hold below that node only."""
+        self._proof, self.priced = kept
+        self.charge_closed(0)
+
+    @property
+    def tight(self) -> list[Row]:
+        """The rows of a positive price when nothing was missing last."""
+        return [row for row, _ in self.priced]
 
     def cut(self) -> int:
         """Add cuts that the solution violates, and drop slack rows and closed columns; the number of cuts."""
@@ -102,6 +124,27 @@ class Relaxation:
         """Close the columns that no schedule of less `delay` can contain, as far as the last prices prove."""
         bound, added = self._proof
         self.columns.open &= bound + added <= (delay - 1) * SCALE
+
+    def charge_closed(self, penalty: int) -> None:
+        """Make the closed columns of the linear program dearer by a `penalty` in steps, and open ones no more."""
+        cost = self.columns.delay[self.chosen] + np.where(self.columns.open[self.chosen], 0, penalty)
+        places = np.arange(len(cost), dtype=np.int32)
+        self.highs.changeColsCost(len(cost), places, cost.astype(float))
+
+    def undecided(self) -> tuple[int, int] | None:
+        """A job of which the last solution has several starts, and their mean delay rounded down; `None` without any.
+
+        The job is the one that waits most GPU-steps more or less than at the mean.
+        """
+        columns, x = self.columns, self._x
+        chosen = self.chosen[: len(x)]
+        job, share = columns.job[chosen], np.where(x > self.parameters.tolerance, x, 0.0)
+        total = np.maximum(np.bincount(job, share, self.jobs), self.parameters.tolerance)
+        mean = np.bincount(job, share * columns.delay[chosen], self.jobs) / total
+        off = share * np.abs(columns.delay[chosen] - mean[job])
+        spread = np.bincount(job, off, self.jobs) * columns.arrays.gpus
+        most = int(spread.argmax())
+        return (most, int(mean[most])) if spread[most] > 1e-3 else None
 
     def exclude(self, delay: int) -> bool:
         """Close the columns as `close` does; whether each job has a start left."""

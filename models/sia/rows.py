@@ -17,7 +17,8 @@ NOBODY = -1  # The touching job of a row that has none.
 class Row:
     """Σ_j weight_j z_j <= limit, where z_j sums X_jt over the starts with which j runs at all slots first..last.
 
-    For job `touching` (NOBODY: for none) z_j sums the starts with which it runs at one of these slots at least.
+    For job `touching` (NOBODY: for none) z_j sums the starts with which it runs at one of these slots at least. A row
+    that is rounded has a `divisor` and `members`, the jobs that are complemented.
     """
 
     first: int
@@ -25,6 +26,8 @@ class Row:
     weight: IntArray  # (J,), none negative
     limit: int
     touching: int = NOBODY
+    divisor: int = 0
+    members: tuple[int, ...] = ()
 
     @property
     def key(self) -> tuple[int, int, int, int, bytes]:

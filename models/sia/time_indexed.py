@@ -124,9 +124,11 @@ class _TimeIndexed:
         for seed, warm in enumerate(p.fair_warm, self.options.seed):
             starts = arrays.starts_of(self.data, self.incumbent.solution)
             clock = Stopwatch(p.searching_share * self.clock.remaining_s)
-            at = replace(p, penalty_warm=warm, penalty_cold=p.fair_cold, penalty_soft=p.penalty_hard)
-            found, feasible = settle(arrays, starts, clock, seed=seed, tries=p.fair_tries, shares=shares, parameters=at)
-            if feasible:
+            at = replace(
+                p, penalty_warm=warm, penalty_cold=p.fair_cold, penalty_soft=p.fair_penalty, penalty_hard=p.fair_penalty
+            )
+            found, _ = settle(arrays, starts, clock, seed=seed, tries=p.fair_tries, shares=shares, parameters=at)
+            if found is not None:
                 self._offer(solution_of(self.data, arrays, found))
         assert self.incumbent.objective is not None
         objective, clock = self.incumbent.objective / arrays.slot, Stopwatch(p.searching_share * self.clock.remaining_s)

@@ -49,7 +49,7 @@ class CuttingTurns:
         if proof.distance >= p.worth_searching:
             self._improve(proof.best, self._searching(), p.first_tries)
             if self._candidates() > p.moderate_candidates:
-                self._settle(proof.best, self._searching())
+                self._settle(proof.best, self._searching(), p.penalty_tries)
 
     def _candidates(self) -> int:
         """Number of candidate starts that the integer programs would have."""
@@ -77,10 +77,11 @@ class CuttingTurns:
     def _search(self, *, many: bool) -> None:
         """Improve schedules in the order of starts drawn from the relaxation, until searches fail in a row.
 
-        With `many` candidate starts left, the starts drawn are also annealed with penalties, and more may fail.
+        With `many` candidate starts left, the starts drawn are also annealed with penalties, and more may fail: after
+        each failure with twice as many tries.
         """
-        proof, clock, failures = self.proof, self._searching(), 0
-        most_failures = self.parameters.failures_many if many else self.parameters.failures_few
+        proof, clock, failures, p = self.proof, self._searching(), 0, self.parameters
+        most_failures = p.failures_many if many else p.failures_few
         while failures < most_failures and not clock.expired and not proof.closed:
             before = proof.delay
             order = self.relaxation.sample(proof.rng)
@@ -88,18 +89,24 @@ class CuttingTurns:
             if starts is not None:
                 self._improve(starts, clock, self.parameters.tries)
             if many:
-                self._settle(order.astype(np.int64), clock)
+                self._settle(order.astype(np.int64), clock, p.penalty_tries << failures)
             failures = failures + 1 if proof.delay == before else 0
 
-    def _settle(self, starts: IntArray, clock: Stopwatch) -> None:
-        """Anneal with penalties from starts that may be too wide together, and improve what comes out."""
+    def _settle(self, starts: IntArray, clock: Stopwatch, tries: int) -> None:
+        """Anneal with penalties from starts that may be too wide together, and improve what comes out.
+
+        What the annealing ends with is mostly a GPU too wide somewhere, and better for that than all feasible schedules
+        on its way: jobs put in this order make a feasible one.
+        """
         proof, p = self.proof, self.parameters
         seed = int(proof.rng.integers(2**31))
-        found, feasible = settle(proof.arrays, starts, clock, seed=seed, tries=p.penalty_tries, parameters=p)
-        repaired = found if feasible else in_order(proof.arrays, found.astype(float), p)
-        if repaired is not None:
-            proof.offer(repaired)
-            self._improve(repaired, clock, p.tries, p.settled_warm)
+        met, last = settle(proof.arrays, starts, clock, seed=seed, tries=tries, parameters=p)
+        if met is not None:
+            proof.offer(met)
+        for found in (met, in_order(proof.arrays, last.astype(float), p)):
+            if found is not None and not np.array_equal(found, starts):
+                proof.offer(found)
+                self._improve(found, clock, p.tries, p.settled_warm)
 
     def _searching(self) -> Stopwatch:
         """The clock of one turn's search."""

@@ -27,9 +27,9 @@ from tests.commands import ROOT
 COMMANDS = {
     "solve": "solve {work}/many --method tests.user_heuristics:takes_a_while --method no-packing --jobs 2",
     "gap_study": "gap_study {work}/many --method tests.user_heuristics:takes_a_while --jobs 2",
-    "pareto": "pareto {work}/budget.json --points 60 --method randomised --jobs 2",
+    "pareto": "pareto {work}/budget.json --points 400 --method randomised --jobs 2",
     "simulate": "simulate --workload base --days 0.1 --seeds 30 --policy gssf --policy sia-vc --jobs 2",
-    "reproduce": "reproduce eva --quick --jobs 2",
+    "reproduce": "reproduce eva --quick --only table-6 --only table-10 --only table-11 --jobs 2",
 }
 GONE_S = 10.0  # within which the processes of a killed command have ended
 LOADS_S, WORKS_S = 6.0, 1.0  # a command is killed within so long of its start, or of a run that it has just kept

@@ -10,10 +10,10 @@ from instances import Result, save
 from instances.aryl import figure_5, five_servers, table_4
 from instances.boa import figure_1
 from instances.eva import table_3, table_3_round
-from instances.sia import five_jobs
+from instances.sia import five_jobs, six_jobs
 from tests.commands import call
 
-FILES = (table_3(), table_3_round(), figure_1(1.5), table_4(), figure_5(), five_servers(), five_jobs())
+FILES = (table_3(), table_3_round(), figure_1(1.5), table_4(), figure_5(), five_servers(), five_jobs(), six_jobs())
 
 
 def test_every_method_of_every_problem_takes_the_flags_of_a_script(tmp_path: Path):

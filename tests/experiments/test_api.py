@@ -13,12 +13,13 @@ import pytest
 
 from experiments import api
 from experiments.papers import PLOTS
-from instances import Answer, InputError, Options, conclude, save
-from instances.aryl import figure_5, table_2
+from instances import PROBLEMS, Answer, InputError, Instance, Options, conclude, save
+from instances.aryl import figure_5, five_servers, table_2
 from instances.boa import figure_1
-from instances.eva import table_3
-from instances.sia import five_jobs, synthetic
+from instances.eva import EvaPacking, table_3, table_3_round
+from instances.sia import five_jobs, six_jobs, synthetic
 from models import aryl, boa, eva, sia
+from models.eva.reconfiguration import exact_reconfiguration
 from tests.commands import ROOT, interruptible, python, workers_copied
 
 SCRIPT = """
@@ -130,12 +131,15 @@ def test_what_is_wrong_is_one_line(call, line: str):
 
 SOLVED = [
     (table_3(), eva.exact),
+    (table_3_round(), exact_reconfiguration),
+    (five_servers(), aryl.exact),
     (table_2("jct-reduction"), aryl.exact),
     (table_2("mean-jct"), aryl.exact),
     (figure_5(), aryl.exact),
     (figure_1(1.0), boa.exact),
     (figure_1(1.0), boa.randomised),
     (five_jobs(), sia.exact),
+    (six_jobs(), sia.local_exact),
 ]
 
 
@@ -148,4 +152,16 @@ def test_every_kind_of_solution_has_a_picture(example, method, tmp_path: Path):
 
 
 def test_every_problem_that_is_solved_has_a_picture():
-    assert {example.problem for example, _ in SOLVED} == set(PLOTS)
+    assert {example.problem for example, _ in SOLVED} == set(PLOTS) == set(PROBLEMS)
+
+
+def test_the_bill_of_a_picture_counts_running_instances_at_their_own_price():
+    content = table_3().data.model_dump(mode="json", exclude_none=True)
+    kind = content["instance_types"][0]["name"]
+    content["running"] = [{"type": kind, "count": 1, "usd_per_hour": 0.0}]
+    data = EvaPacking.model_validate(content)
+    result = eva.exact(data)
+    figure = api.plot(Instance.of(data, "kept"), result)
+    assert f"{result.objective:.6g} USD/h" in figure.get_suptitle()
+    assert result.objective < eva.exact(table_3().data).objective
+    assert any("kept" in str(label.get_text()) for label in figure.axes[0].get_yticklabels())

@@ -7,8 +7,11 @@ import json
 import numpy as np
 import pytest
 
+from experiments.boa.bound_curve import LABEL
 from experiments.boa.draw import renting
-from instances import InputError, load
+from experiments.boa.pictures import jct_against_bill
+from experiments.simulator.simulation import Simulation
+from instances import InputError, Instance, load
 from instances.boa import newtrace, poisson_renting, trace_renting
 from instances.boa.bursts import TwoRates
 from instances.boa.traces import epochs_of
@@ -81,6 +84,7 @@ def test_a_drawn_file_is_the_readers_and_runs_with_tables_and_pictures(trace, ta
         assert row["rescalings"] >= 4
     pictures = {"jct_against_bill.svg", "gpus.svg", "jobs-exact.svg", "jobs-fifo.svg", "summary.csv", "jobs.csv"}
     assert pictures <= {path.name for path in out.iterdir()}
+    assert LABEL in (out / "jct_against_bill.svg").read_text()
 
 
 @pytest.mark.parametrize(
@@ -162,3 +166,84 @@ def test_poisson_workloads_are_of_newtraces_classes():
     assert [c.arrivals_per_hour for c in data.classes] == pytest.approx(
         [c.arrivals_per_hour / 2 for c in newtrace().data.classes]
     )
+
+
+def runs_at(workloads, policies=("exact", "fifo")):
+    """The workloads by name, and a run of each policy on each."""
+    named = {one.name: one for one in workloads}
+    return named, [Simulation(one, policy).work(None) for one in workloads for policy in policies]
+
+
+def test_the_picture_has_one_curve_of_the_bound_for_the_same_jobs_and_no_run_is_below_it(trace, table):
+    named, runs = runs_at([at_budget(trace, table, budget) for budget in (3.0, 4.0)])
+    figure = jct_against_bill(runs, {name: one.data for name, one in named.items()})
+    lines = {line.get_label(): line for line in figure.axes[0].get_lines()}
+    assert list(lines) == ["exact", "fifo", "no policy is below"]
+    bills, hours = lines.pop("no policy is below").get_data()
+    for run in runs:
+        rented = run.totals["rented_gpus"]
+        assert bills[0] < rented < bills[-1]
+        assert np.interp(rented, bills, hours) <= run.jobs_table()["jct"].mean() / 3600
+    assert len(figure.axes[0].get_lines()) == 3
+
+
+def test_workloads_of_other_jobs_have_curves_of_their_own_and_what_has_no_bound_has_none(trace, table):
+    first = at_budget(trace, table, 3.0)
+    trace.write_text("\n".join(ROWS).replace("c-2,90", "c-2,95"))
+    named, runs = runs_at([first, at_budget(trace, table, 3.5)], ["exact"])
+    figure = jct_against_bill(runs, {name: one.data for name, one in named.items()})
+    labels = [line.get_label() for line in figure.axes[0].get_lines()]
+    assert labels == ["exact", *(f"no policy is below, {name}" for name in named)]
+    assert [line.get_label() for line in jct_against_bill(runs).axes[0].get_lines()] == ["exact"]
+
+
+def at_budget(trace, table, budget: float):
+    drawn = trace_renting(trace, speedups=table, budget=budget)
+    return Instance.of(drawn.data, f"{len(drawn.data.jobs)} jobs, {budget:g} GPUs", drawn.source)
+
+
+@pytest.mark.parametrize(
+    ("path", "value", "message"),
+    [
+        (("jobs", 0, "size_hours"), [-1], "data.jobs[0].size_hours[0]: must be > 0, got -1"),
+        (("jobs", 0, "requested_gpus"), 0, "data.jobs[0].requested_gpus: must be >= 1, got 0"),
+        (("jobs", 1, "job_class"), "what", 'data.jobs[1].job_class: unknown class, got "what"'),
+        (("jobs",), [], "data.jobs: must not be empty"),
+        (("budget_gpus",), 0.1, "data.budget_gpus: must be >= "),
+        (("classes", 0, "epochs", 0, "speedup", "table", "gpus", 0), 0, "speedup.table.gpus[0]: must be >= 1, got 0"),
+    ],
+)
+def test_a_bad_field_of_a_workload_is_one_line_and_status_2(trace, table, tmp_path, path, value, message: str):
+    file = tmp_path / "w.json"
+    file.write_text(at_budget(trace, table, 3.0).model_dump_json())
+    content = json.loads(file.read_text())
+    part = content["data"]
+    for step in path[:-1]:
+        part = part[step]
+    part[path[-1]] = value
+    file.write_text(json.dumps(content))
+    refused(call("simulate", file), f"{file}: ", message)
+
+
+@pytest.mark.parametrize(
+    ("rows", "flags", "message"),
+    [
+        (ROWS[:1], (), "some.csv: has no jobs"),
+        ([], (), "some.csv: "),
+        ([*ROWS[:3], "c-2,90,resnet,2,128"], (), "some.csv: line 4: application: must be one of "),
+        ([*ROWS[:3], "c-2,90,bert,0,128"], (), "some.csv: line 4: num_replicas: must be a whole number >= 1, got 0"),
+        (ROWS, ("--budget", 0.5), "some.csv: data.budget_gpus: must be >= "),
+        (ROWS, ("--budget", -1), "--budget"),
+    ],
+)
+def test_a_bad_trace_ends_the_command_with_one_line_and_status_2(trace, tmp_path, rows, flags, message: str):
+    trace.write_text("\n".join(rows))
+    refused(call("draw", "boa-renting", "--trace", trace, *flags, "--out", tmp_path / "w.json"), message)
+    assert not (tmp_path / "w.json").exists()
+
+
+def refused(done, *parts: str) -> None:
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr.count("\n") == 1, done.stderr
+    for part in parts:
+        assert part in done.stderr

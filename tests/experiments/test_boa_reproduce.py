@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import pytest
+import typer
+from typer.testing import CliRunner
 
+from experiments.boa import genetic
+from experiments.boa.bound_curve import LABEL
 from experiments.boa.renting_runs import Curve, Point, at, budget_factors, factors, fixed_widths, tasks_of, with_points
 from experiments.boa.reproduce import EXPERIMENTS, SMALL
 from experiments.harness.experiment import Context
@@ -55,7 +59,9 @@ def test_every_figure_ends_in_claims_and_a_picture(experiment, traces, tmp_path)
     for claim in claims:
         assert (claim.ours is None) == (claim.verdict == "not run") or claim.verdict == "no figure"
     experiment.draw(tmp_path / "picture.svg", context, outcomes)
-    assert (tmp_path / "picture.svg").read_text().startswith("<?xml")
+    picture = (tmp_path / "picture.svg").read_text()
+    assert picture.startswith("<?xml")
+    assert (LABEL in picture) == (experiment.name not in ("figure-5", "figure-7"))
 
 
 def test_a_curve_has_a_run_for_every_budget_and_says_where_no_trace_is(traces):
@@ -71,3 +77,15 @@ def test_a_curve_has_a_run_for_every_budget_and_says_where_no_trace_is(traces):
     assert found.points[0].mean > found.points[1].mean
     with pytest.raises(InputError, match="--traces: needed"):
         Context().trace(SMALL)
+
+
+def test_a_genetic_search_is_compared_with_the_exact_split_over_a_run():
+    pytest.importorskip("pymoo")
+    app = typer.Typer()
+    app.command()(genetic.main)
+    flags = ["--hours", "0.1", "--seed", "1", "--objective", "sum", "--individuals", "4", "--generations", "1"]
+    done = CliRunner().invoke(app, flags)
+    assert done.exit_code == 0, done.output
+    (row,) = [line.strip("| ").split(" | ") for line in done.stdout.splitlines()[2:]]
+    assert row[0] == "`sum`, seed 1"
+    assert all(float(cell) >= 0 for cell in row[1:])

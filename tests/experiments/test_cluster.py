@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import logging
 import os
 import signal
@@ -13,10 +14,15 @@ from typing import Any
 
 import pytest
 
+from experiments import reproduce
 from experiments.harness.apply import apply
+from experiments.harness.experiment import Claim, Context, Experiment, compared
 from experiments.harness.plan import plan
-from instances import InputError, Options
+from experiments.simulator.simulation import Simulation
+from instances import InputError, Options, save
 from instances.eva import table_3, table_7
+from instances.sia import five_jobs
+from tests.commands import call
 
 distributed = pytest.importorskip("distributed")
 
@@ -74,6 +80,29 @@ def test_a_worker_that_dies_has_its_run_done_again_elsewhere_and_is_named(cluste
     assert len(said) == 2
     assert f"worker {said[0]} was lost; eva-table-3 tests.user_heuristics:waits_for_a_file is run again on" in said[1]
     assert len(list(tmp_path.glob("begun-*"))) == 2
+
+
+def test_simulate_and_reproduce_print_what_they_print_at_home(
+    cluster: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    save(five_jobs(), tmp_path / "five.json")
+    one = Experiment("five", "Five jobs", lambda context: [Simulation(five_jobs(), "sia-vc")], _mean_delay)
+    monkeypatch.setattr(reproduce, "reproduced", lambda: ["sia"])
+    monkeypatch.setattr(reproduce, "experiments_of", lambda paper: (one,))
+    for command in (("simulate", tmp_path / "five.json", "--policy", "gssf"), ("reproduce",)):
+        here, there = (
+            call(*command, "--format", "json", "--quiet", *where)
+            for where in ((), ("--cluster", cluster.scheduler_address))
+        )
+        assert (here.returncode, there.returncode) == (0, 0), there.stderr
+        rows = [[json.loads(line) for line in done.stdout.splitlines()] for done in (here, there)]
+        for row in [*rows[0], *rows[1]]:
+            row.pop("cpu_s", None)
+        assert rows[0] == rows[1] != []
+
+
+def _mean_delay(context: Context, outcomes: Any) -> list[Claim]:
+    return [compared("Section 3", "mean delay, min", 1.0, run.jobs_table()["delay"].mean()) for run in outcomes]
 
 
 def test_where_no_scheduler_answers_is_one_line(monkeypatch: pytest.MonkeyPatch):

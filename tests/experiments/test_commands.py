@@ -15,13 +15,15 @@ from pathlib import Path
 
 import pytest
 
+from experiments.harness.export import export
 from experiments.harness.gaps import score, summarise
 from experiments.output.folder import files_first
 from experiments.papers import reference_sets
 from instances import OutputError, Reference, Result, save
-from instances.aryl import figure_5
+from instances.aryl import figure_5, five_servers, table_2
 from instances.eva import table_3, table_7
 from instances.files import write_whole
+from instances.sia import five_jobs
 from tests.commands import ROOT, call, interruptible, run
 
 
@@ -383,3 +385,25 @@ def test_the_quick_reference_study_touches_every_set():
     assert [s.name for s in quick] == [s.name for s in full]
     assert all(s.instances for s in quick)
     assert sum(len(s.instances) for s in quick) < sum(len(s.instances) for s in full)
+
+
+@pytest.mark.parametrize(
+    ("example", "optimum"),
+    [(table_2("mean-jct"), 125 / 3), (table_2("jct-reduction"), 110.0), (five_servers(), 3.0), (five_jobs(), 3.0)],
+    ids=lambda value: getattr(value, "name", ""),
+)
+def test_the_objective_of_an_exported_model_is_in_the_unit_of_the_results(example, optimum: float, tmp_path: Path):
+    import highspy
+
+    export([example], tmp_path / "model.lp")
+    h = highspy.Highs()
+    h.setOptionValue("output_flag", False)
+    h.readModel(str(tmp_path / "model.lp"))
+    h.run()
+    assert h.getInfo().objective_function_value == pytest.approx(optimum)
+
+
+def test_the_help_of_pareto_names_the_methods_that_it_runs():
+    said = " ".join(call("pareto", "--help").stdout.replace("│", " ").split())
+    for name in ("randomised", "width-calculator", "one-width"):
+        assert name in said

@@ -12,6 +12,7 @@ from experiments.eva.draw import cloud
 from experiments.papers import DRAWINGS
 from instances import InputError, load
 from instances.eva import EvaCloud, synthetic_cloud, trace_cloud
+from instances.sia import synthetic
 from tests.commands import call, run
 from tests.eva_cloud_cases import TRACE
 
@@ -27,7 +28,8 @@ def test_a_trace_is_written_as_its_reader_has_it(tmp_path):
     wanted = trace_cloud(TRACE, limit=7, durations="alibaba", shuffle=2, slowdown=0.9, delay_factor=2.0)
     assert load(file) == wanted
     assert wanted.data.throughput.default == 0.9
-    assert sorted(DRAWINGS) == ["aryl-loaning", "boa-renting", "eva-cloud", "eva-reconfiguration"]
+    drawn = ["aryl-loaning", "boa-renting", "eva-cloud", "eva-reconfiguration", "sia-local-oracle", "sia-oracle"]
+    assert sorted(DRAWINGS) == drawn
 
 
 def test_jobs_of_table_7_in_the_simulator_with_a_method_in_the_place_of_full(tmp_path):
@@ -142,3 +144,14 @@ def test_pairs_of_the_generator_are_turned_and_no_others():
 
 def everything(slowdown) -> EvaCloud:
     return trace_cloud(TRACE, slowdown=slowdown).data
+
+
+def test_sia_s_oracle_with_and_without_locality_is_drawn_and_solved(tmp_path):
+    for name, flags in (("sia-oracle", ["--days", 0.1]), ("sia-local-oracle", ["--days", 0.1, "--seed", 3])):
+        assert draw(name, *flags, "--out", tmp_path / f"{name}.json").returncode == 0
+    assert load(tmp_path / "sia-oracle.json") == synthetic("base", 0, days=0.1)
+    done = call("solve", tmp_path / "sia-local-oracle.json", "--method", "exact", "--format", "json", "--quiet")
+    (row,) = map(json.loads, done.stdout.splitlines())
+    assert (row["problem"], row["status"]) == ("sia-local-oracle", "optimal")
+    done = draw("sia-oracle", "--variant", "other", "--out", tmp_path / "x.json")
+    assert (done.returncode, "--variant: must be one of base" in done.stderr) == (2, True)

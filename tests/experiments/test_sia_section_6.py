@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 
+import numpy as np
+import pandas as pd
 import pytest
 
 from experiments.harness.diary import Diary
@@ -12,6 +14,8 @@ from experiments.sia import claims
 from experiments.sia.accuracy import Accuracy, scores
 from experiments.sia.accuracy_claims import TABLE_10, predictions
 from experiments.sia.comparison import Compared, Comparison
+from experiments.sia.helios_claims import DEMAND, OWNED
+from experiments.sia.policies import PREEMPTIVE
 from experiments.sia.reproduce import EXPERIMENTS, PHILLY
 from experiments.sia.statistics import gain_shares, interval, no_less
 from instances import Options
@@ -78,8 +82,6 @@ def test_predictions_are_scored_beside_persistence_and_always_one(trace):
 
 
 def test_precision_recall_and_f():
-    import numpy as np
-
     true, said = np.array([1.0, 1.0, 0.0, 0.0]), np.array([1.0, 0.0, 1.0, 0.0])
     assert scores(true, said) == (0.5, 0.5, 0.5)
     assert scores(true, 0 * said) == (0, 0, 0)
@@ -127,3 +129,37 @@ def test_a_kept_comparison_is_recalled_with_its_own_options_alone(simulated):
     task = Comparison("philly", (2, 0), ("mmfs",), 2.0)
     assert task.recalled(text) == simulated[0]
     assert Comparison("philly", (2, 0), ("mmfs",), 2.0, options=Options(seed=4)).recalled(text) is None
+
+
+def test_claims_of_preemption(tmp_path):
+    names = ["sia-perfect", "sia-sliding", *PREEMPTIVE]
+    outcomes = [Comparison("base", ("base", seed), tuple(names)).work(Diary(tmp_path / "d")) for seed in (0, 3)]
+    made = claims.preemption(Context(), outcomes)
+    assert len(made) == len(PREEMPTIVE) + 3
+    assert (made[-1].ours, made[-1].verdict) == (0, "reproduced")
+
+
+def test_claims_of_locality(trace, tmp_path):
+    one = Comparison("philly-local", (2, 0), claims.LOCAL, 2.0, trace).work(Diary(tmp_path / "d"))
+    made = claims.figure_16(Context(), [one])
+    assert (made[-1].what, made[-1].ours) == ("jobs slowed by SIA_VC with locality", 0)
+    NAMED["figure-16"].draw(tmp_path / "figure.svg", Context(), [one])
+    assert (tmp_path / "figure.svg").stat().st_size > 1000
+
+
+def test_claims_of_helios_demand(tmp_path):
+    pytest.importorskip("lightgbm")
+    times = pd.date_range("2020-05-01", periods=31 * 24 * 2, freq="30min")
+    rng = np.random.default_rng(0)
+    jobs = {f"{pool}_jobs": rng.integers(0, 4, len(times)) for pool in "ab"}
+    gpus = {f"{pool}_demand_gpus": 4 * jobs[f"{pool}_jobs"] for pool in "ab"}
+    pd.DataFrame({"time": times} | jobs | gpus).to_csv(tmp_path / DEMAND, index=False)
+    days = sorted({f"{time:%Y-%m-%d}" for time in times})
+    pd.DataFrame({"date": days, "a": [8] * len(days), "b": [8] * len(days)}).to_csv(tmp_path / OWNED, index=False)
+    context = Context(tmp_path, quick=True)
+    (task,) = NAMED["helios"].tasks(context)
+    made = NAMED["helios"].claims(context, [task.work(Diary(tmp_path / "d"))])
+    waited = float((jobs["a_jobs"] > 2).mean() + (jobs["b_jobs"] > 2).mean()) / 2
+    said = {claim.what: claim.ours for claim in made}
+    assert said["share of pools' time in which GPUs are waited for"] == f"{waited:.1%}"
+    assert len(made) == 5

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import pytest
@@ -10,6 +11,8 @@ from experiments.harness.gaps import Scored, false_references, score, summarise
 from experiments.harness.plan import methods_for
 from experiments.harness.run import Run
 from experiments.output.columns import measured
+from experiments.output.table import print_table, print_tables
+from experiments.output.terminal import line
 from instances import Instance, Options, Reference, Result
 from instances.aryl import figure_5
 from instances.eva import table_3
@@ -122,3 +125,31 @@ def test_with_a_weight_of_fairness_the_objective_is_no_part_of_a_measure():
     fair = Instance.of(five_jobs().data.model_copy(update={"fairness_weight": 1.0}), "fair")
     (exact,) = scored(("exact", "optimal", 9.0, 9.0), base=fair)
     assert (exact.measure_gap_to_optimum, exact.part) == (None, None)
+
+
+def test_of_nothing_there_is_no_share_and_the_words_say_so(capsys: pytest.CaptureFixture[str]):
+    """A heuristic that saves nothing where an optimum is not proven; and one that preempts where nobody has to."""
+    saving = table_3().model_copy(update={"data": table_3().data.model_copy(update={"objective": "net-saving"})})
+    unproven = scored(("exact", "feasible", 300.0, 400.0), ("h", "feasible", 0.0, None), base=saving)
+    proven = scored(("exact", "optimal", 0.0, 0.0), ("h", "feasible", 3.0, None), base=figure_5())
+    assert [(s.gap_to_optimum, s.gap_to_bound, s.nothing) for s in (unproven[1], proven[1])] == [
+        (None, None, "objective"),
+        (None, None, "optimum"),
+    ]
+    assert (unproven[0].gap_to_bound, proven[0].gap_to_optimum) == (pytest.approx(1 / 3), 0.0)
+    print_tables(summarise([*unproven, *proven]), [*unproven, *proven])
+    said = capsys.readouterr().out
+    assert "h: no gap is known, of 1 runs; without one on 1, where the objective is 0" in said
+    assert "h: no gap is known, of 1 runs; without one on 1, where the optimum is 0" in said
+    assert said.count("1 without a gap: objective 0") == said.count("1 without a gap: optimum 0") == 1
+    assert "aryl-reclaim: the optimum is proven on 1 of 1 instances" in said
+    assert all(float(share) <= 100 for share in re.findall(r"([0-9.]+)%", said))
+
+
+def test_a_result_s_own_gap_is_no_share_of_nothing(capsys: pytest.CaptureFixture[str]):
+    ((_, result),) = finished(("exact", "feasible", 0.0, 400.0))
+    result = result.model_copy(update={"gap": 4e11})
+    print_table([result])
+    assert "%" not in (said := capsys.readouterr().out)
+    assert "no gap: of an objective of 0 there is no share" in said
+    assert "gap" not in line(result)

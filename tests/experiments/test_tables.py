@@ -97,3 +97,13 @@ def test_the_result_of_a_run_says_its_unit_and_what_is_proven():
     (result, *_) = [s.result for s in results(["exact"])]
     assert isinstance(result, Result)
     assert result.summary.startswith("exact on eva-table-3: optimal, 12.8 USD/h, proven, ")
+
+
+def test_solve_draws_what_it_found(table_3_file: Path, tmp_path: Path):
+    done = call(
+        "solve", table_3_file, "--method", "exact", "--method", "no-packing", "--plot", tmp_path / "p", "--quiet"
+    )
+    assert done.returncode == 0, done.stderr
+    drawn = sorted(path.name for path in (tmp_path / "p").iterdir())
+    assert drawn == ["eva-table-3.exact.svg", "eva-table-3.no-packing.svg"]
+    assert all(path.read_text().startswith("<?xml") for path in (tmp_path / "p").iterdir())

@@ -8,9 +8,17 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from heuristics.sia import ONLINE, replay
-from heuristics.sia.arrival_features import PERIODS_MINUTES, PoolHistory, class_end, examples
-from heuristics.sia.learned import FinishedAlike, Persistence, sia_learned, train
+from heuristics.sia import ONLINE, Decomposed, SlidingMaximum, replay, sia
+from heuristics.sia.arrival_features import PERIODS_MINUTES, Examples, PoolHistory, class_end, examples
+from heuristics.sia.learned import (
+    FinishedAlike,
+    LearnsFirst,
+    Persistence,
+    fit,
+    sia_learned,
+    sia_learns_first,
+    train,
+)
 from heuristics.sia.predictors import WINDOWS_MINUTES
 from instances.sia import Job, philly, synthetic, trace_instance
 from instances.sia.online import View
@@ -140,3 +148,37 @@ def test_the_examples_of_a_table_keep_their_order(jobs):
     made = examples(jobs, (5.0,), (28.0, 28.5), every=60.0)[5.0]
     assert list(dict.fromkeys(made.pools)) == sorted(set(made.pools))
     assert pd.Series(made.minutes[: len(made.minutes) // len(set(made.pools))]).is_monotonic_increasing
+
+
+def test_sia_learns_from_the_first_days_of_a_workload_and_from_nothing_after(jobs):
+    """Until then jobs always come; from then on it is what a model of the same days predicts."""
+    pytest.importorskip("lightgbm")
+    data = trace_instance(jobs, start_day=28, days=7, name="small").data
+    seen = jobs[(jobs["submit_s"] >= 28 * 86_400) & (jobs["submit_s"] < 35 * 86_400)]
+    first = LearnsFirst(SlidingMaximum(), data.slot_minutes, days=4.0)
+    starts = replay(data, sia(data, Decomposed(first, SlidingMaximum(), SlidingMaximum())))
+    assert first.trained
+    early = [job.id for job in data.jobs if job.submit < 3 * 1440]
+    sliding = replay(data, sia(data, SlidingMaximum()))
+    assert [starts[name] for name in early] == [sliding[name] for name in early]
+    late = seen["submit_s"] >= 33 * 86_400
+    cut = trace_instance(seen[~late], start_day=28, days=7, name="small").data
+    again = LearnsFirst(SlidingMaximum(), data.slot_minutes, days=4.0)
+    replay(cut, sia(cut, Decomposed(again, SlidingMaximum(), SlidingMaximum())))
+    rows = np.zeros((1, 14))
+    for quantum in WINDOWS_MINUTES:
+        whole, past = (one._learned.models.probability(quantum, rows) for one in (first, again))
+        assert whole.tolist() == past.tolist()
+
+
+def test_a_workload_shorter_than_the_training_is_run_as_if_jobs_always_came():
+    data = synthetic("base", 1, days=1).data
+    assert replay(data, sia_learns_first(data)) == replay(data, ONLINE["sia-sliding"](data, 0))
+
+
+@pytest.mark.parametrize("label", [0.0, 1.0])
+def test_what_has_never_been_otherwise_is_predicted_to_stay_so(label):
+    pytest.importorskip("lightgbm")
+    rows = np.random.default_rng(0).random((200, 14))
+    known = {60.0: Examples(rows, np.full(200, label), ["p"] * 200, np.arange(200.0))}
+    assert set(fit(known).predicted(60.0, rows)) == {label}

@@ -7,11 +7,11 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from heuristics.sia import Perfect, SlidingMaximum
-from heuristics.sia.cells import SIZES, Buddies, Cell
 from heuristics.sia.local import LocalFcfs, LocalHived, LocalSia, replay_local
 from instances import InputError
 from instances.online import RuleBroken
 from instances.sia import Job, Pool, SiaOracle
+from instances.sia.cells import SIZES, Buddies, Cell
 
 POLICIES = {
     "fcfs": lambda data: LocalFcfs(),

@@ -39,6 +39,17 @@ def test_jobs_families_and_throughput_have_columns():
     assert data.throughput.pairwise == (("train", "train", 0.8), ("train", "prepare", 0.9))
 
 
+def test_constraints_of_types_and_tasks_have_columns():
+    types = TYPES.assign(max_instances=[np.nan, 2])
+    allowed = TASKS.iloc[[0, 5]].assign(max_per_instance=[1, None], allowed_types=["small, large", None])
+    data = EvaPacking.from_frames(allowed, types)
+    assert [k.max_instances for k in data.instance_types] == [None, 2]
+    assert [(t.max_per_instance, t.allowed_types) for t in data.tasks] == [(1, ("small", "large")), (None, None)]
+    assert EvaPacking.from_frames(allowed.assign(allowed_types=[["small", "large"], None]), types) == data
+    with pytest.raises(InputError, match="tasks: row 1: workload: must have the same constraints in all rows"):
+        EvaPacking.from_frames(TASKS.assign(max_per_instance=range(1, 9)), types)
+
+
 @pytest.mark.parametrize(
     ("tasks", "types", "line"),
     [
@@ -89,6 +100,12 @@ def test_whoever_makes_a_record_is_told_in_one_line_what_is_wrong():
 
 SOLUTIONS = [
     ({"instances": [{"type": "a", "count": 2, "tasks": {"t": 1, "u": 3}}]}, [[0, "a", 2, "t", 1], [0, "a", 2, "u", 3]]),
+    (
+        {"existing": {"a": {"t": 2}}, "instances": [{"type": "b", "tasks": {"u": 1}}]},
+        [["a", "existing", 1, "t", 2], [0, "b", 1, "u", 1]],
+    ),
+    ({"base": {"j": {"s": 2}}, "flexible": {"j": {"r": 1}}}, [["j", "base", "s", 2], ["j", "flexible", "r", 1]]),
+    ({"flexible": {"j": {"r": 1}}}, [["j", "flexible", "r", 1]]),
     ({"starts": {"j": 3}}, [["j", 3]]),
     ({"widths": {"c": [1, 2.5]}}, [["c", 0, 1.0], ["c", 1, 2.5]]),
     ({"paths": {"c": [{"probability": 0.5, "widths": [2]}]}}, [["c", 0, 0.5, 0, 2]]),

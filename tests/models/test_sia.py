@@ -53,19 +53,22 @@ def test_same_seed_same_answer():
 LEAPS = count(0.0, 1e9)
 """A clock that leaps by thirty years at every look."""
 NO_CUTS = replace(DEFAULTS, patience=0, patience_gain=1e9)
+"""Constants that leave most of the proof to the tree."""
+NO_TREE = replace(NO_CUTS, tree_nodes=0)
 """Constants that leave most of the proof to the integer programs."""
 
 
 @pytest.mark.parametrize(
-    ("data", "effort", "parameters", "rounds"),
+    ("data", "effort", "parameters", "nodes", "rounds"),
     [
-        (synthetic("base", 0, days=0.5).data, 1, DEFAULTS, None),
-        (synthetic("base", 0, days=0.5).data, 2, NO_CUTS, 2),
-        (synthetic("base", 4, days=0.15, slot_minutes=5.0, fairness_weight=0.7).data, 1, DEFAULTS, None),
+        (synthetic("base", 0, days=0.5).data, 1, DEFAULTS, None, None),
+        (synthetic("base", 0, days=0.5).data, 2, NO_CUTS, 5, None),
+        (synthetic("base", 0, days=0.5).data, 2, NO_TREE, None, 2),
+        (synthetic("base", 4, days=0.15, slot_minutes=5.0, fairness_weight=0.7).data, 1, DEFAULTS, None, None),
     ],
-    ids=["turns of cuts and search", "rounds of integer programs", "time-indexed model"],
+    ids=["turns of cuts and search", "nodes", "rounds of integer programs", "time-indexed model"],
 )
-def test_under_effort_alone_nothing_depends_on_the_clock(data, effort, parameters, rounds, monkeypatch):
+def test_under_effort_alone_nothing_depends_on_the_clock(data, effort, parameters, nodes, rounds, monkeypatch):
     told = [], []
     one = exact(data, Options(effort=effort), lambda *news: told[0].append(news), parameters=parameters)
     monkeypatch.setattr("instances.clock.time.monotonic", lambda: next(LEAPS))
@@ -78,6 +81,7 @@ def test_under_effort_alone_nothing_depends_on_the_clock(data, effort, parameter
     )
     assert told[0] == told[1]
     assert one.info.get("rounds") == rounds
+    assert data.fairness_weight or one.info.get("nodes") == nodes
     assert one.termination == "effort_limit" or data.fairness_weight
 
 
@@ -90,7 +94,7 @@ def test_rounds_that_can_change_nothing_end_the_proof_under_effort(monkeypatch):
         return Outcome(0, None, False, tolerance)
 
     monkeypatch.setattr("models.sia.rounds.solve_component", gives_up)
-    result = exact(synthetic("base", 0, days=0.5).data, Options(effort=50), parameters=NO_CUTS)
+    result = exact(synthetic("base", 0, days=0.5).data, Options(effort=50), parameters=NO_TREE)
     assert set(asked) == {50}
     assert result.termination == "effort_limit"
     assert result.info["rounds"] < 50

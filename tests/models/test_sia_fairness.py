@@ -91,13 +91,14 @@ def test_annealing_makes_a_schedule_of_starts_that_are_too_wide_together():
     arrays = oracle_arrays(synthetic("base", 3, days=0.5, slot_minutes=5.0).data)
     assert not arrays.feasible(arrays.submit)
     runs = [settle(arrays, arrays.submit, Stopwatch(), seed=3, tries=2_000) for _ in range(2)]
-    assert all(feasible for _, feasible in runs)
-    assert arrays.feasible(runs[0][0])
-    assert (runs[0][0] == runs[1][0]).all()
+    (first, _), (second, _) = runs
+    assert first is not None
+    assert arrays.feasible(first)
+    assert (first == second).all()
 
 
 def test_annealing_never_loses_the_schedule_that_it_is_given():
     arrays = oracle_arrays(synthetic("base", 4, days=0.5, slot_minutes=5.0).data)
-    found, feasible = settle(arrays, arrays.cutoff, Stopwatch(), tries=1)
-    assert feasible
+    found, _ = settle(arrays, arrays.cutoff, Stopwatch(), tries=1)
+    assert found is not None
     assert arrays.delay(found) <= arrays.delay(arrays.cutoff)

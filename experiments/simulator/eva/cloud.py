@@ -25,7 +25,7 @@ from instances.eva import EvaCloud
 from instances.eva.cloud_arrays import cloud_arrays
 from instances.online import RuleBroken
 
-DELAY, ARRIVAL, ROUND, COMPLETION = range(4)  # the order in which things happen at one second
+DELAY, ARRIVAL, COMPLETION = range(3)  # the order in which things happen at one second
 SECONDS = 3600.0
 
 
@@ -41,6 +41,7 @@ class Cloud:
         arrays = cloud_arrays(data)
         self.demand: list[list[list[int]]] = arrays.demand.tolist()
         self.capacity: list[list[int]] = arrays.capacity.tolist()
+        self.types = arrays.types
         self.kinds = {name: k for k, name in enumerate(arrays.types)}
         self.calendar = Calendar()
         self.fleet = Fleet(self.calendar)
@@ -71,11 +72,11 @@ class Cloud:
 
     def go_to(self, round_: float) -> None:
         """Let happen what does until the second of a round, completions of that second excepted."""
-        self.calendar.at(round_, lambda: None, rank=ROUND)
-        while self.calendar.next_moment < round_:
-            self.calendar.advance()
+        calendar = self.calendar
+        while len(calendar) and calendar.next_moment < round_:
+            calendar.advance()
             self.settle()
-        self.calendar.advance()
+        calendar.go_to(round_)
 
     def settle(self) -> None:
         """End the second: jobs complete, what can be begun is begun, and speeds change."""

@@ -39,11 +39,9 @@ def change(cloud: Cloud, hostings: Sequence[Hosting]) -> Change:
         if tuple(instance.planned) != hosting.tasks:
             found.planned.append((instance, hosting.tasks))
     changed = {instance.id for instance, _ in found.planned}
-    for name, instance in cloud.open.items():
-        if name not in stays:
-            found.given_up.append(instance)
-        if name not in stays or name in changed:
-            touched.update((task.job.id, task.job) for task in instance.planned.values())
+    found.given_up = [instance for name, instance in cloud.open.items() if name not in stays]
+    for instance in (*found.given_up, *(instance for instance, _ in found.planned)):
+        touched.update((task.job.id, task.job) for task in instance.planned.values())
     for instance, names in found.planned:
         _refuse_overfull(cloud, instance, names)
         for name in names:
@@ -67,18 +65,18 @@ def change(cloud: Cloud, hostings: Sequence[Hosting]) -> Change:
 
 
 def _instance(cloud: Cloud, hosting: Hosting, found: Change) -> CloudInstance:
-    if hosting.id is None:
-        if hosting.instance_type not in cloud.kinds:
-            raise RuleBroken(f"an instance of unknown type {hosting.instance_type} is rented at {cloud.now}")
-        kind = cloud.kinds[hosting.instance_type]
-        found.rented.append(CloudInstance(cloud.records.next_id(), kind, cloud.capacity[kind]))
-        return found.rented[-1]
-    instance = cloud.open.get(hosting.id)
-    if instance is None:
+    instance = None if hosting.id is None else cloud.open.get(hosting.id)
+    if instance is not None:
+        if cloud.types[instance.kind] != hosting.instance_type:
+            raise RuleBroken(f"instance {hosting.id} of the configuration of {cloud.now} is no {hosting.instance_type}")
+        return instance
+    if hosting.id is not None:
         raise RuleBroken(f"instance {hosting.id} of the configuration of {cloud.now} is not rented")
-    if cloud.data.instance_types[instance.kind].name != hosting.instance_type:
-        raise RuleBroken(f"instance {hosting.id} of the configuration of {cloud.now} is no {hosting.instance_type}")
-    return instance
+    if hosting.instance_type not in cloud.kinds:
+        raise RuleBroken(f"an instance of unknown type {hosting.instance_type} is rented at {cloud.now}")
+    kind = cloud.kinds[hosting.instance_type]
+    found.rented.append(CloudInstance(cloud.records.next_id(), kind, cloud.capacity[kind]))
+    return found.rented[-1]
 
 
 def _refuse_overfull(cloud: Cloud, instance: CloudInstance, names: Sequence[str]) -> None:
@@ -89,7 +87,7 @@ def _refuse_overfull(cloud: Cloud, instance: CloudInstance, names: Sequence[str]
         need = cloud.demand[instance.kind][cloud.tasks[name].class_index]
         free = [f - d for f, d in zip(free, need, strict=True)]
     if min(free) < 0:
-        kind = cloud.data.instance_types[instance.kind].name
+        kind = cloud.types[instance.kind]
         raise RuleBroken(f"instance {instance.id}, a {kind}, does not hold its tasks of {cloud.now}")
 
 

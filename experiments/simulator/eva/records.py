@@ -58,7 +58,7 @@ class CloudRecords:
 
     def round(self, jobs: Iterable[CloudJobState]) -> None:
         """A round has passed, with `jobs` unfinished."""
-        waiting = sum(job.launched_since is None for job in jobs)
+        waiting = [job.launched_since for job in jobs].count(None)
         self.timeline.append((self._calendar.now, self._up, self._active, waiting))
 
     def _integrate(self) -> None:

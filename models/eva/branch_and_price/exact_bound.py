@@ -82,10 +82,15 @@ def prove(
     )
     priced = pricer.price(asked, columns_each, exact)
     scale = unit
+    limit = {d.of[0]: i for i, d in enumerate(decisions) if d.kind == "instances" and d.sense == "at most"}
+    limit = {k: i for k, i in limit.items() if arrays.most[k] is not None}
     for k, worth in enumerate(priced.bound):
         if worth > asked.target[k]:
-            if not prices[k]:
-                proven = 0
+            few = decisions[limit[k]].amount if k in limit else None
+            if few is not None and (not prices[k] or few * unit * prices[k] <= proven):
+                # No more than so many patterns are worth too much.
+                duals[limit[k]] += worth - asked.target[k]
+                proven -= (worth - asked.target[k]) * few
             else:
                 scale = max(scale, -(-(worth + mu[k]) // prices[k]))
     return Proven(Duals(scale, proven, tuple(cover.tolist()), tuple(duals)), asked, unit, priced)

@@ -36,8 +36,8 @@ class ListedPricer:
     ) -> None:
         self.arrays, self.parameters = arrays, parameters
         order = np.lexsort((np.arange(len(arrays.price)), arrays.price))
-        self._rank = np.argsort(order).tolist()
-        self._by_price = arrays.family[order], arrays.capacity[order], arrays.price[order]
+        limited = np.array([most is not None for most in arrays.most], dtype=bool)
+        self._order, self._limited = order, limited[order]
         self._lazily = False
         self._name = np.arange(len(kind))
         self._given: dict[Column, int] = {}  # the names of the patterns that were given as columns
@@ -167,8 +167,7 @@ class ListedPricer:
 
         new = places[self._state[places] == UNKNOWN]
         if len(new):
-            family, capacity, price = self._by_price
-            i = self._rank[self.kind[new[0]]]
+            family, capacity, price, i = self._stand_ins(int(self.kind[new[0]]))
             replaced = replaceable(
                 np.ascontiguousarray(self.held[:, new].T, dtype=np.int64),
                 i,
@@ -181,6 +180,15 @@ class ListedPricer:
             )
             self._state[new] = np.where(replaced, REPLACEABLE, IRREPLACEABLE)
         return self._state[places] == IRREPLACEABLE
+
+    def _stand_ins(self, own: int) -> tuple[IntArray, IntArray, IntArray, int]:
+        """Families, capacities and prices of type `own` and of those without a limit, by price, and its place there.
+
+        No pattern moves to another type that has a limit.
+        """
+        order = self._order[~self._limited | (self._order == own)]
+        arrays = self.arrays
+        return arrays.family[order], arrays.capacity[order], arrays.price[order], int((order == own).argmax())
 
     def _worth(self, value: FloatArray) -> FloatArray:
         from models.eva.pattern_kernels import worth_of  # compiled at first use, which takes seconds

@@ -18,8 +18,11 @@ Where `worth_k + mu_k <= S C_k` for every type, a packing of cost z that obeys t
 by duality of linear programs. A scale that is raised until this holds is Farley's bound (1990). `bound` is the least
 sum of prices that is >= D / S.
 
-A fixing says the same without decisions, and further that a pattern is in no packing cheaper than the ceiling where
-`D + S C_k - mu_k - worth of the pattern > S (ceiling - 1)`. Leaves and later fixings need not look at such patterns.
+A type with a limit has a decision "at most" so many instances in every leaf, and in every fixing.
+
+A fixing says the same without other decisions, and further that a pattern is in no packing cheaper than the ceiling
+where `D + S C_k - mu_k - worth of the pattern > S (ceiling - 1)`. Leaves and later fixings need not look at such
+patterns.
 """
 
 from __future__ import annotations

@@ -24,13 +24,14 @@ Report = Callable[[Configuration | None, int | None], None]
 class Outcome:
     """The outcome of branch-and-price: the best packing, its `cost` and an exact `bound`, both in price units.
 
+    No packing is found in time, or there is none, only where types have limits.
     `trace`: cost and bound over time, as (seconds, cost, bound). `proof`: what the last tree proves, which is less than
     the bound where a limit ended it and an earlier tree, or a bound given, had proved more.
     `termination`, `reason`: why the search ended.
     """
 
-    configuration: Configuration
-    cost: int
+    configuration: Configuration | None
+    cost: int | None
     bound: int
     trace: tuple[TracePoint, ...]
     proof: Proof
@@ -60,7 +61,7 @@ def branch_and_price(
     """
     clock = Stopwatch(options.time_limit)
     incumbent: Incumbent[Configuration, int] = Incumbent("minimize", clock, report, gap=options.gap, bound=bound)
-    for packing in (alone(arrays), start):
+    for packing in (None if arrays.limited else alone(arrays), start):
         if packing is not None:
             incumbent.offer(price(arrays, packing), packing)
     tree = Tree(arrays, pricer, options, incumbent, clock, parameters)
@@ -69,9 +70,11 @@ def branch_and_price(
         tree.run()
     except SolveFailed as error:
         failure = str(error)
-    if incumbent.solution is None or incumbent.objective is None:
+    if incumbent.solution is None and not arrays.limited:
         raise RuntimeError("every task alone is a packing")
     termination, reason = _ending(incumbent.closed, failure, clock, options)
+    if incumbent.solution is None and (incumbent.bound or 0) >= tree.ceiling:
+        termination, reason = "infeasible", "the limits of instances leave tasks without a place"
     info = {
         "nodes": tree.nodes,
         "pricings": tree.pricings,

@@ -19,7 +19,7 @@ from models.eva.branch_and_price.parameters import BranchAndPriceParameters
 from models.eva.branch_and_price.pricer import Pricer
 from models.eva.branch_and_price.proof import Decision, Duals, Leaf, Proof
 from models.eva.branch_and_price.sums_of_prices import SumsOfPrices
-from models.eva.configuration import Configuration, missing, price, single_class_columns
+from models.eva.configuration import Configuration, dearest, missing, price, single_class_columns, within_limits
 from models.eva.trimming import trim
 from models.incumbent import Incumbent
 
@@ -58,8 +58,12 @@ class Tree:
     ) -> None:
         self.arrays, self.pricer, self.options = arrays, pricer, options
         self.incumbent, self.clock, self.parameters = incumbent, clock, parameters
+        self._dearest = dearest(arrays)
         self.sums = SumsOfPrices(arrays.price.tolist(), self.ceiling)
         self.program = NodeProgram(arrays, options, self.ceiling)
+        self.standing = tuple(
+            Decision("instances", (k,), "at most", most) for k, most in enumerate(arrays.most) if most is not None
+        )
         self.costs = PseudoCosts()
         self.leaves: list[Leaf] = []
         self.fixings: list[Duals] = []
@@ -73,15 +77,13 @@ class Tree:
 
     @property
     def ceiling(self) -> int:
-        """The cost to beat."""
-        if self.incumbent.objective is None:
-            raise RuntimeError("there is no packing to begin from")
-        return self.incumbent.objective
+        """The cost to beat; without a packing more than any costs."""
+        return self._dearest + 1 if self.incumbent.objective is None else self.incumbent.objective
 
     @property
     def enough(self) -> int:
         """The least bound at which a node needs no more work."""
-        return self.ceiling - int(self.options.gap * self.ceiling)
+        return self.ceiling - (0 if self.incumbent.objective is None else int(self.options.gap * self.ceiling))
 
     @property
     def over(self) -> bool:
@@ -92,13 +94,15 @@ class Tree:
     def offer(self, cover: Configuration) -> bool:
         """Offer a trimmed cover; whether it is the best packing so far."""
         packing = trim(self.arrays, cover)
+        if not within_limits(self.arrays, packing):
+            return False
         return self.incumbent.offer(price(self.arrays, packing), packing)
 
     def run(self) -> None:
         """Solve the root and branch until the gap is closed or a limit reached."""
         self.program.add(single_class_columns(self.arrays))
-        proven, relaxed = self._relax(())
-        root = Node((), self.sums.at_least(proven.bound), relaxed.value, proven.duals)
+        proven, relaxed = self._relax(self.standing)
+        root = Node(self.standing, self.sums.at_least(proven.bound), relaxed.value, proven.duals)
         self.lp_value = relaxed.value
         self._root = proven
         heapq.heappush(self.open, (root.bound, root.guess, next(self._ticket), root))
@@ -206,7 +210,13 @@ class Tree:
     def _price_roughly(self, relaxed: Relaxed) -> int:
         """Add columns to the program, and give their number."""
         proven = prove(
-            self.arrays, self.program, self.pricer, (), relaxed, self.parameters.columns_each_type, exact=False
+            self.arrays,
+            self.program,
+            self.pricer,
+            self.standing,
+            relaxed,
+            self.parameters.columns_each_type,
+            exact=False,
         )
         return self.program.add(proven.priced.columns)
 
@@ -218,10 +228,11 @@ class Tree:
         """Leave out listed patterns that the duals of the root rule out."""
         if not isinstance(self.pricer, ListedPricer) or self._root is None:
             return
-        duals, prices = self._root.duals, np.array(self.arrays.price.tolist(), dtype=object)
+        duals, price = self._root.duals, self.arrays.price.tolist()
         worth = self.pricer.worth(self._root.prices)
         slack = duals.scale * (self.ceiling - 1) - duals.value
-        least = np.nextafter([float(duals.scale * int(p) - slack) for p in prices], -np.inf)
+        limit = {d.of[0]: y for d, y in zip(self.standing, duals.decisions, strict=True)}
+        least = np.nextafter([float(duals.scale * p + limit.get(k, 0) - slack) for k, p in enumerate(price)], -np.inf)
         if duals not in self.fixings:
             self.fixings.append(duals)
         self.pricer.keep(worth >= least[self.pricer.kind])

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import math
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from fractions import Fraction
 
 import numpy as np
 
 from instances.arrays import FloatArray, IntArray
 from instances.eva.reconfiguration_arrays import NEW, Placed, ReconfigurationArrays, spread_rows
+from models.eva.counts import Listed
+from models.eva.saving.kernels import values
 from models.highs import LinearModel
 
 
@@ -70,33 +74,39 @@ class Master:
         self.arrays = arrays
         self.rows = spread_rows(arrays.groups)
         self.job_of_row = np.array([job for _, _, job in self.rows], dtype=np.int64)
+        self.loss: FloatArray = arrays.scale * arrays.packing.job_price.astype(float)
+        self.fixed: FloatArray = arrays.scale * arrays.packing.reservation_price - self.loss
+        self.pair: FloatArray = np.ascontiguousarray(arrays.packing.pair)
         self.kinds = [int(k) for k in np.argsort(arrays.new, kind="stable") if arrays.packing.fits[k].any()]
 
     def kind_of(self, columns: Columns) -> IntArray:
         """The type (P,) of each column: of a new instance the cheapest that holds the tasks."""
         a = self.arrays.packing
-        kind = np.full(len(columns.group), -1)
-        new = columns.group == NEW
-        for k in reversed(self.kinds):
-            holds = (columns.on_it @ a.demand_of_type[k] <= a.capacity[k]).all(axis=1)
-            holds &= ~(columns.on_it[:, ~a.fits[k]] > 0).any(axis=1)
-            kind[holds & new] = k
-        for g, group in enumerate(self.arrays.groups):
-            kind[columns.group == g] = group.kind
+        kind = np.append([group.kind for group in self.arrays.groups], -1)[columns.group].astype(np.int64)
+        new = np.flatnonzero(columns.group == NEW)
+        for k in self.kinds:
+            if not len(new):
+                break
+            on_it = columns.on_it[new]
+            holds = (on_it @ a.demand_of_type[k] <= a.capacity[k]).all(axis=1) & ~on_it[:, ~a.fits[k]].any(axis=1)
+            kind[new[holds]] = k
+            new = new[~holds]
         return kind
 
     def net(self, columns: Columns) -> FloatArray:
         """The nets (P,) of columns."""
-        a = self.arrays
-        net = np.zeros(len(columns.group))
-        new = np.flatnonzero(columns.group == NEW)
-        if len(new):
-            chosen = columns.chosen(new)
-            net[new] = a.net_new(self.kind_of(chosen), chosen.on_it)
-        for g in np.unique(columns.group[columns.group != NEW]).tolist():
+        return self.kinds_and_nets(columns)[1]
+
+    def kinds_and_nets(self, columns: Columns) -> tuple[IntArray, FloatArray]:
+        """The types (P,) of columns, and their nets (P,): what is not paid for moves is included."""
+        a, kind = self.arrays, self.kind_of(columns)
+        new = columns.group == NEW
+        price = np.where(new, a.new[kind], a.scale * a.packing.price[kind])
+        net = values(columns.on_it, self.fixed, self.loss, self.pair) - price
+        for g in np.unique(columns.group[~new]).tolist():
             own = np.flatnonzero(columns.group == g)
-            net[own] = a.net_kept(g, columns.on_it[own])
-        return net
+            net[own] += a.groups[g].staying(columns.on_it[own])
+        return kind, np.asarray(net)
 
     def entries(self, columns: Columns) -> FloatArray:
         """The entries (rows, P) of columns."""
@@ -139,6 +149,55 @@ class Master:
             np.maximum(row_dual[classes : classes + groups], 0.0),
             np.maximum(-row_dual[classes + groups :], 0.0),
         )
+
+    def listed(self, columns: Columns, noise: Callable[[Duals], float]) -> Listed:
+        """The program over a list of columns; `noise(duals)` is more than all rounding in a reduced net."""
+        arrays = self.arrays
+        kind, net = self.kinds_and_nets(columns)
+        kept = self.kept(columns)
+        own = np.where(columns.group == NEW, len(arrays.groups), columns.group)
+
+        def reduced(row_dual: FloatArray) -> FloatArray:
+            duals = self.duals(row_dual)
+            paid = columns.on_it @ duals.task + np.append(duals.group, 0.0)[own]
+            return np.asarray(net - paid + duals.spread @ kept)
+
+        def worth(copies: IntArray) -> float:
+            used = np.flatnonzero(copies)
+            return float(net[used] @ copies[used]) - self.moves(columns.chosen(used), copies[used])
+
+        terms = arrays.scale * float(arrays.packing.price_alone) + arrays.moving_all + float(arrays.spread.sum())
+        return Listed(
+            model=self.model(columns, net, integer=False),
+            kind=kind,
+            net=net,
+            offset=arrays.moving_all,
+            dear=2.0 * (terms + 1.0),
+            noise=lambda row_dual: noise(self.duals(row_dual)),
+            reduced=reduced,
+            bound=lambda row_dual, most: self.bound(self.duals(row_dual), most),
+            worth=worth,
+        )
+
+    def bound(self, duals: Duals, reduced: float) -> float:
+        """The bound of duals on the worth of a round, where no column has a reduced net above `reduced`.
+
+        Each instance holds a task, so that there are no more columns than tasks. Duals of groups and of rows of spread
+        jobs are at least 0, those of tasks any numbers.
+        """
+        arrays = self.arrays
+
+        def total(one: FloatArray, many: list[int]) -> Fraction:
+            return sum((Fraction(float(d)) * n for d, n in zip(one, many, strict=True)), Fraction(0))
+
+        bound = total(duals.task, arrays.packing.count.tolist())
+        bound += total(duals.group, [len(group.ids) for group in arrays.groups])
+        rows = [Fraction(float(d)) for d in duals.spread]
+        for job, migration in enumerate(arrays.spread.tolist()):
+            given = sum((d for d, of in zip(rows, self.job_of_row, strict=True) if of == job), Fraction(0))
+            bound += max(Fraction(0), given - Fraction(migration))
+        bound -= sum(rows, Fraction(0))
+        return math.nextafter(float(bound + arrays.tasks * Fraction(max(0.0, reduced))), math.inf)
 
     def moves(self, columns: Columns, x: IntArray) -> float:
         """What the moves of spread jobs cost in a solution `x` (P,) over columns."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from fractions import Fraction
 
 import highspy
 import numpy as np
@@ -73,7 +72,7 @@ def generate(
         )
         fresh_net = master.net(fresh)
         gains = pricer.reduced(fresh, fresh_net, duals) > least
-        bound = dual_bound(master, duals, found.bound + pricer.noise(duals))
+        bound = master.bound(duals, found.bound + pricer.noise(duals))
         converged = found.complete and not gains.any()
         if bound < best.bound or converged:
             x = np.array(solution.col_value)
@@ -89,24 +88,3 @@ def generate(
         columns, net = Columns.joined([columns, fresh]), np.concatenate([net, fresh_net])
         add_columns(h, fresh_net, master.entries(fresh))
     return Generated(columns, net, best.x, best.duals, best.bound, rounds, best.converged)
-
-
-def dual_bound(master: Master, duals: Duals, reduced: float) -> float:
-    """The bound of duals on the worth of a round, where no column has a reduced net above `reduced`.
-
-    Each instance holds a task, so that there are no more columns than tasks. Duals of groups and of rows of spread jobs
-    are at least 0, those of tasks any numbers.
-    """
-    arrays = master.arrays
-
-    def total(one: FloatArray, many: list[int]) -> Fraction:
-        return sum((Fraction(float(d)) * n for d, n in zip(one, many, strict=True)), Fraction(0))
-
-    bound = total(duals.task, arrays.packing.count.tolist())
-    bound += total(duals.group, [len(group.ids) for group in arrays.groups])
-    rows = [Fraction(float(d)) for d in duals.spread]
-    for job, migration in enumerate(arrays.spread.tolist()):
-        given = sum((d for d, of in zip(rows, master.job_of_row, strict=True) if of == job), Fraction(0))
-        bound += max(Fraction(0), given - Fraction(migration))
-    bound -= sum(rows, Fraction(0))
-    return math.nextafter(float(bound + arrays.tasks * Fraction(max(0.0, reduced))), math.inf)

@@ -18,15 +18,12 @@ from collections.abc import Mapping
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
-from instances import Answer, InputError, Options, Report, Solution, Stopwatch
-from instances.arrays import FloatArray
+from instances import Answer, InputError, Options, Report, Solution
 from instances.eva import EvaReconfiguration
 from instances.eva.checker import Book
 from instances.eva.contents import Content, contents
 from instances.method import method
-from instances.options import ignore
 from models.bounds import real_bound
-from models.highs import solve_arrays
 
 if TYPE_CHECKING:
     from pyomo.environ import ConcreteModel
@@ -143,26 +140,9 @@ def _read(data: EvaReconfiguration, values: Values) -> Solution:
 @method("exact", name="literal")
 def literal_reconfiguration(data: EvaReconfiguration, options: Options, report: Report) -> Answer:
     """Solve the model with HiGHS. Raises InputError where `build_literal_reconfiguration` does."""
-    from models.literal import compile_model  # slow to import, for Pyomo
+    from models.literal import solve_literal  # slow to import, for Pyomo
 
-    with Stopwatch() as building:
-        standard = compile_model(build_literal_reconfiguration(data))
+    def proven(bound: float) -> float:
+        return real_bound(bound, "maximize")
 
-    def proven(bound: float | None) -> float | None:
-        return None if bound is None else real_bound(bound, "maximize")
-
-    def watch(x: FloatArray | None, bound: float | None) -> None:
-        report(None if x is None else _read(data, standard.values(x)), proven(bound))
-
-    solved = solve_arrays(standard.model, options, watch=None if report is ignore else watch)
-    rows, columns = standard.model.matrix.shape
-    return Answer(
-        solution=None if solved.x is None else _read(data, standard.values(solved.x)),
-        bound=proven(solved.bound),
-        termination=solved.termination,
-        reason=solved.reason,
-        build_s=building.cpu_s,
-        solve_s=solved.solve_s,
-        trace=solved.trace,
-        info={**solved.info, "rows": rows, "columns": columns},
-    )
+    return solve_literal(data, build_literal_reconfiguration, _read, options, report, proven)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+
+from models.eva.counts import CountParameters
 
 
 @dataclass(frozen=True)
@@ -17,11 +19,9 @@ class RoundParameters:
     - `listing_nodes`: most that it grows to, and that a search for a list looks at.
     - `rounds`: most rounds of pricing.
     - `listed`: most patterns in a list.
-    - `first_list`: columns of the first integer programs, those of most reduced net, which only have to find a good
-      solution.
-    - `growth`: factor by which the next list is longer.
+    - `first_delta`: the first reduced net that columns are listed to, as a share of the bound.
     - `lists`: lists that are tried before the search ends without a proof; `None` for as many as it takes.
-    - `probe_nodes`: most nodes of an integer program over a list that cannot prove the optimum.
+    - `counts`: those of the search over a list.
     """
 
     most_tasks: int = 256
@@ -32,10 +32,9 @@ class RoundParameters:
     listing_nodes: int = 1_000_000
     rounds: int = 2_000
     listed: int = 20_000
-    first_list: int = 200
-    growth: int = 8
+    first_delta: float = 0.02
     lists: int | None = None
-    probe_nodes: int = 300
+    counts: CountParameters = field(default_factory=CountParameters)
 
 
 DEFAULTS = RoundParameters()

@@ -18,7 +18,7 @@ from instances.arrays import FloatArray, IntArray
 from instances.eva.reconfiguration_arrays import NEW
 from models.eva.reconfiguration.columns import Columns, Duals, Master
 from models.eva.reconfiguration.parameters import RoundParameters
-from models.eva.saving.kernels import Tasks, search
+from models.eva.saving.kernels import search_in_order
 from models.eva.saving.pricing import MOST_DECAY, ROUNDING
 
 
@@ -35,22 +35,21 @@ class Found:
 class Searched:
     """A type, or a group of existing instances of it, and what a search may take, as items of classes.
 
-    `loose`: the search values some of the tasks that stay too high. `item` (n,) the class of each item, `most` (n,)
-    tasks of it, `extra` (n,) what a task is worth beside its price; `bundle` (n,) the row of the spread job that it is
-    part of, or -1, and `share` (n,) its share of it.
+    `loose`: the search values some of the tasks that stay too high. `item` (n,) the class of each item, `extra` (n,)
+    what a task is worth beside its price; `bundle` (n,) the row of the spread job that it is part of, or -1, and
+    `share` (n,) its share of it; `price`: of the instance; `every`: see `search_in_order`. Of a class those that stay
+    come first: they are worth no less than the others.
     """
 
     group: int
     kind: int
     loose: bool
     item: IntArray
-    most: IntArray
     extra: FloatArray
     bundle: IntArray
     share: FloatArray
-    decay: FloatArray
-    pair: FloatArray
-    demand: IntArray
+    price: float
+    every: tuple[IntArray, IntArray, IntArray, FloatArray, FloatArray, FloatArray, IntArray]
 
 
 class Pricer:
@@ -62,8 +61,7 @@ class Pricer:
         packing = self.arrays.packing
         with np.errstate(divide="ignore"):
             self.decay = np.minimum(-np.log1p(-packing.pair_loss), MOST_DECAY)
-        self.loss: FloatArray = self.arrays.scale * packing.job_price.astype(float)
-        self.fixed = self.arrays.scale * packing.reservation_price - self.loss
+        self.loss, self.fixed = master.loss, master.fixed
         self.searched = [self._of_type(k) for k in master.kinds]
         self.searched += [self._of_group(g) for g in range(len(self.arrays.groups))]
 
@@ -100,10 +98,12 @@ class Pricer:
         for searched in self.searched:
             if self.clock.expired:
                 return Found(parts[0], math.inf, False)
-            order, tasks = self._tasks(searched, duals, threshold)
+            order, fixed, price = self._order(searched, duals, threshold)
             every = share == 0.0 or searched.loose
             limits = (0.0, self.parameters.listed) if every else (share, most)
-            number, items, nets, limit, nodes = search(tasks, threshold, *limits, most_nodes)
+            number, items, nets, limit, nodes = search_in_order(
+                order, fixed, searched.every, price, threshold, *limits, most_nodes
+            )
             cut = nodes >= most_nodes or (every and number >= limits[1])
             complete = complete and not cut
             listed += number
@@ -118,31 +118,20 @@ class Pricer:
             bound = max(bound, limit, float(nets.max(initial=threshold)))
         return Found(Columns.joined(parts), bound, complete)
 
-    def _tasks(self, searched: Searched, duals: Duals, threshold: float) -> tuple[IntArray, Tasks]:
-        """The items that a search may take, those worth most alone first, and what it knows of them."""
+    def _order(self, searched: Searched, duals: Duals, threshold: float) -> tuple[IntArray, FloatArray, float]:
+        """The items that a search may take, those worth most alone first, their worth less that, and the price."""
         extra = searched.extra
         if len(duals.spread):
             extra = extra + np.where(searched.bundle >= 0, duals.spread[searched.bundle] * searched.share, 0.0)
-        worth = self.fixed[searched.item] - duals.task[searched.item] + extra
-        alone = worth + self.loss[searched.item]
+        fixed = self.fixed[searched.item] - duals.task[searched.item] + extra
+        alone = fixed + self.loss[searched.item]
         order = np.argsort(-alone, kind="stable")
         if threshold >= 0:
             order = order[alone[order] > 0]
-        pairs = np.ix_(order, order)
-        packing = self.arrays.packing
-        price = float(self.arrays.new[searched.kind])
+        price = searched.price
         if searched.group != NEW:
-            price = self.arrays.scale * float(packing.price[searched.kind]) + float(duals.group[searched.group])
-        return order, Tasks(
-            np.ascontiguousarray(searched.demand[order]),
-            packing.capacity[searched.kind],
-            searched.most[order],
-            worth[order],
-            self.loss[searched.item[order]],
-            np.ascontiguousarray(searched.pair[pairs]),
-            np.ascontiguousarray(searched.decay[pairs]),
-            price,
-        )
+            price += float(duals.group[searched.group])
+        return order, fixed, price
 
     def _classes(self, item: IntArray, found: IntArray) -> IntArray:
         """Tasks of each class (P, N) of patterns (P, n) of items, whose classes are `item` (n,)."""
@@ -176,17 +165,24 @@ class Pricer:
     ) -> Searched:
         packing = self.arrays.packing
         item = np.array([c for c, *_ in items], dtype=np.int64)
+        most = np.array([k for _, k, *_ in items], dtype=np.int64)
         pairs = np.ix_(item, item)
         return Searched(
             group=group,
             kind=kind,
             loose=loose,
             item=item,
-            most=np.array([k for _, k, *_ in items], dtype=np.int64),
             extra=np.array([extra for *_, extra, _, _ in items], dtype=float),
             bundle=np.array([row for *_, row, _ in items], dtype=np.int64),
             share=np.array([share for *_, share in items], dtype=float),
-            decay=self.decay[pairs],
-            pair=packing.pair[pairs],
-            demand=packing.demand_of_type[kind][item],
+            price=float(self.arrays.new[kind] if group == NEW else self.arrays.scale * packing.price[kind]),
+            every=(
+                packing.demand_of_type[kind][item],
+                packing.capacity[kind],
+                most,
+                self.loss[item],
+                packing.pair[pairs],
+                self.decay[pairs],
+                item,
+            ),
         )

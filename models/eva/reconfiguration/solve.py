@@ -2,7 +2,7 @@
 
 Let U be the bound of the duals. A solution that uses a column of reduced net below -δ is worth less than U - δ. So once
 all columns above that are listed, and the best solution over them is found, nothing better than the greater of this
-solution and U - δ can have been missed. δ is the distance of U from the incumbent, or less, and lists grow up to it.
+solution and U - δ can have been missed. δ is a small share of U at first, then the distance of U from the incumbent.
 """
 
 from __future__ import annotations
@@ -13,16 +13,16 @@ from dataclasses import replace
 import numpy as np
 
 from instances import Options, Stopwatch
-from instances.arrays import FloatArray, IntArray
+from instances.arrays import IntArray
 from instances.eva.reconfiguration_arrays import NEW, Placed, ReconfigurationArrays
 from instances.result import Termination
-from models.bounds import real_bound
+from models.eva.counts import Best, CountTree
 from models.eva.reconfiguration.columns import Columns, Master
 from models.eva.reconfiguration.generation import Generated, generate
 from models.eva.reconfiguration.parameters import DEFAULTS, RoundParameters
 from models.eva.reconfiguration.pricing import Pricer
 from models.eva.saving.suits import most_tasks
-from models.highs import Solved, solve_arrays
+from models.highs import solve_arrays
 
 LEAST_S = 0.05  # Seconds that an integer program has in any case.
 GENERATING = 0.5  # The share of the time limit that column generation has.
@@ -109,9 +109,10 @@ class RoundSearch:
             self.offer(made.columns.chosen(np.arange(len(x))), x.astype(np.int64))
         if not self.closed:
             if made.converged:
-                self._close(made, Pricer(self.master, self.parameters, self.clock))
+                pricer.clock = self.clock
+                self._close(made, pricer)
             else:
-                self._integer(made.columns, final=True)
+                self._integer(made.columns)
         if not self.closed and self.reason is None:
             self.termination = "time_limit" if self.clock.expired else "effort_limit"
             self.reason = "time limit" if self.clock.expired else "the linear program was not solved to the end"
@@ -149,77 +150,56 @@ class RoundSearch:
         return ROUNDING * (terms + float(self.arrays.new.max()) * self.arrays.tasks + float(self.arrays.spread.sum()))
 
     def _close(self, made: Generated, pricer: Pricer) -> None:
-        """List the columns that may still matter, and find the best solution over the first, more, and all of them."""
+        """List the columns that may still matter, few at first, and find the best solution over them."""
         whole = made.bound - self.arrays.moving_all
-        reduced = pricer.reduced(made.columns, made.net, made.duals)
-        self._integer(made.columns.chosen(np.argsort(-reduced, kind="stable")[: self.parameters.first_list]), False)
-        delta = whole - self.value + self._noise()
-        listed = pricer.within(made.duals, delta)
-        while listed is None and not self.clock.expired:
-            delta /= 2
-            listed = pricer.within(made.duals, delta)
-        if listed is None or self.closed:
-            return
-        reduced = pricer.reduced(listed, self.master.net(listed), made.duals)
-        order = np.argsort(-reduced, kind="stable")
-        length = lists = 0
-        while not self.closed and not self.clock.expired and length < len(order):
-            if self.parameters.lists is not None and lists == self.parameters.lists:
+        needed = whole - self.value + self._noise()
+        delta, lists = min(needed, self.parameters.first_delta * abs(made.bound)), 0
+        while not self.closed and not self.clock.expired:
+            if lists == self.parameters.lists:
                 self._stop("a longer list of columns was not asked for")
                 return
-            length, lists = max(self.parameters.first_list, length * self.parameters.growth), lists + 1
-            needed = whole - self.value + self._noise()
-            if 2 * length > len(order):
-                length = len(order)
-            reached = delta if length >= len(order) else -float(reduced[order[length]]) - pricer.noise(made.duals)
-            final = reached >= needed
-            if final:
-                length = int((reduced >= -needed - pricer.noise(made.duals)).sum())
-            solved = self._integer(listed.chosen(order[:length]), final)
-            if solved.termination == "finished" and solved.bound is not None:
-                over_list = max(solved.bound, self.value + self.arrays.moving_all)
-                proven = real_bound(over_list + self._noise(), "maximize", trivial=made.bound) - self.arrays.moving_all
-                self._lower(max(proven, whole - reached))
-            if final:
-                self.termination, self.reason = solved.termination, solved.reason
+            listed = pricer.within(made.duals, delta)
+            while listed is None and not self.clock.expired:
+                delta /= 2
+                listed = pricer.within(made.duals, delta)
+            if listed is None:
                 return
-        if not self.closed and not self.clock.expired:
-            self._stop(f"more than {self.parameters.listed:,} columns may still matter")
+            lists += 1
+            found = self._over(listed, pricer)
+            self._lower(max(found.bound + self._noise() - self.arrays.moving_all, whole - delta))
+            needed = whole - self.value + self._noise()
+            if delta >= needed or not found.finished:
+                if not self.closed and not found.finished and not self.clock.expired:
+                    self._stop("effort limit")
+                return
+            if lists > 1:
+                self._stop(f"more than {self.parameters.listed:,} columns may still matter")
+                return
+            delta = needed
+
+    def _over(self, listed: Columns, pricer: Pricer) -> Best:
+        """The best solution over a list and the columns of the incumbent."""
+        columns = Columns.joined([self.alone, self.stay, self.columns, listed])
+        self.listed = len(columns.group)
+        program = self.master.listed(columns, pricer.noise)
+        value = self.value + self.arrays.moving_all
+        found = CountTree(program, value, self.options, self.clock, self.parameters.counts).search()
+        if found.x is not None:
+            self.offer(columns, found.x)
+        return found
 
     def _stop(self, reason: str) -> None:
         self.termination, self.reason = "effort_limit", reason
 
-    def _integer(self, columns: Columns, final: bool) -> Solved:
-        """The integer program over columns, the incumbent's and the first ones; keeps what is better."""
+    def _integer(self, columns: Columns) -> None:
+        """The integer program over columns of which not all are known, the incumbent's and the first ones."""
         columns = Columns.joined([self.alone, self.stay, self.columns, columns])
         net = self.master.net(columns)
-        place = {name: p for p, name in enumerate(columns.names)}
-        start = np.zeros(len(net) + len(self.arrays.spread))
-        for name, copies in zip(self.columns.names, self.copies, strict=True):
-            start[place[name]] += copies
-        start[len(net) :] = self._moved(columns, start[: len(net)])
         self.listed = len(net)
         limit = None if self.options.time_limit is None else max(LEAST_S, self.clock.remaining_s)
-        solved = solve_arrays(
-            self.master.model(columns, net, integer=True),
-            replace(self.options, time_limit=limit),
-            start=start,
-            extra={"mip_rel_gap": self._share()} | ({} if final else {"mip_max_nodes": self.parameters.probe_nodes}),
-        )
+        solved = solve_arrays(self.master.model(columns, net, integer=True), replace(self.options, time_limit=limit))
         if solved.x is not None:
             self.offer(columns, np.rint(solved.x[: len(net)]).astype(np.int64))
-        return solved
-
-    def _share(self) -> float:
-        """The gap asked for, as a share of what the integer program counts: that leaves out the moves of all tasks."""
-        counted = abs(self.value + self.arrays.moving_all)
-        return self.options.gap * min(1.0, abs(self.value) / counted if counted else 1.0)
-
-    def _moved(self, columns: Columns, x: FloatArray) -> FloatArray:
-        """Whether (J,) each spread job moves in a solution."""
-        moved = np.zeros(len(self.arrays.spread))
-        moved[self.master.job_of_row[~(self.master.kept(columns) @ x > 0)]] = 1.0
-        return moved
 
     def _lower(self, bound: float) -> None:
         """Keep a lower bound."""

@@ -19,6 +19,7 @@ class Tasks(NamedTuple):
     - `fixed`, `scaled` (n,): a task at throughput t adds fixed + t * scaled to the net.
     - `pair` (n, n): throughput of a task beside one other; `decay` (n, n): -ln of that, cut off where it is large.
     - `price`: price of the type.
+    - `after` (n,): a class that has to be used up before this one, as it is worth more and nothing else; -1 for none.
     """
 
     demand: Int
@@ -29,6 +30,7 @@ class Tasks(NamedTuple):
     pair: Float
     decay: Float
     price: float
+    after: Int
 
 
 @numba.njit(cache=True)
@@ -172,7 +174,8 @@ def search(
                 used[members[d]] -= 1
                 at[d] += 1
             continue
-        fits = used[c] < t.most[c]
+        first = t.after[c]
+        fits = used[c] < t.most[c] and (first < 0 or used[first] == t.most[first])
         for r in range(resources):
             if t.demand[c, r] > free[d, r]:
                 fits = False
@@ -224,3 +227,57 @@ def search(
         for q in range(d + 1):
             bound = max(bound, upper[q])
     return number, found[:number], nets[:number], bound, nodes
+
+
+@numba.njit(cache=True)
+def search_in_order(
+    order: Int,
+    fixed: Float,
+    every: tuple[Int, Int, Int, Float, Float, Float, Int],
+    price: float,
+    threshold: float,
+    share: float,
+    most_found: int,
+    most_nodes: int,
+) -> tuple[int, NDArray[np.int16], Float, float, int]:
+    """The search over some classes in an order, of which one of equal `kin` comes after the one before it.
+
+    - `order` (m,): classes; `fixed` (n,): see `Tasks`.
+    - `every`: demand, capacity, most, scaled, pair, decay as in `Tasks`, and `kin` (n,), for all n classes.
+    """
+    demand, capacity, most, scaled, pair, decay, kin = every
+    m = len(order)
+    chosen_pair, chosen_decay = np.empty((m, m)), np.empty((m, m))
+    after = np.full(m, -1, dtype=np.int64)
+    for i in range(m):
+        for j in range(m):
+            chosen_pair[i, j] = pair[order[i], order[j]]
+            chosen_decay[i, j] = decay[order[i], order[j]]
+        for j in range(i):
+            if kin[order[j]] == kin[order[i]]:
+                after[i] = j
+    tasks = Tasks(
+        demand[order], capacity, most[order], fixed[order], scaled[order], chosen_pair, chosen_decay, price, after
+    )
+    return search(tasks, threshold, share, most_found, most_nodes)
+
+
+@numba.njit(cache=True)
+def values(on_it: Int, fixed: Float, scaled: Float, pair: Float) -> Float:
+    """What the tasks `on_it` (P, N) of patterns are worth together, (P,): fixed + throughput * scaled for each."""
+    found = np.zeros(len(on_it))
+    there = np.empty(on_it.shape[1], dtype=np.int64)
+    for p in range(len(on_it)):
+        number = 0
+        for c in range(on_it.shape[1]):
+            if on_it[p, c]:
+                there[number] = c
+                number += 1
+        for i in range(number):
+            c, rate = there[i], 1.0
+            for j in range(number):
+                other = there[j]
+                for _ in range(on_it[p, other] - (i == j)):
+                    rate *= pair[c, other]
+            found[p] += on_it[p, c] * (fixed[c] + scaled[c] * rate)
+    return found

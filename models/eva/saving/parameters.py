@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+
+from models.eva.counts import CountParameters
 
 
 @dataclass(frozen=True)
@@ -19,6 +21,8 @@ class SavingParameters:
     - `first_share`: the first reduced net that patterns are listed to, as a share of the bound.
     - `growth`: factor by which that grows; its root is taken where a list is too long, unless it is `least_growth`.
     - `listed`: most patterns in a list.
+    - `count_share`: the reduced net that patterns are first listed to for a search over the numbers of instances, as a
+      share of the bound; `counted`: most patterns in such a list; `counts`: the constants of that search.
     - `probe_nodes`: most nodes of an integer program over a list that cannot prove the optimum.
     """
 
@@ -33,6 +37,9 @@ class SavingParameters:
     growth: float = 2.0
     least_growth: float = 1.1
     listed: int = 60_000
+    count_share: float = 0.02
+    counted: int = 3_000
+    counts: CountParameters = field(default_factory=CountParameters)
     probe_nodes: int = 300
 
 

@@ -110,4 +110,5 @@ class Pricer:
             np.ascontiguousarray(a.pair[pairs]),
             np.ascontiguousarray(self.decay[pairs]),
             float(a.price[kind]),
+            np.full(len(classes), -1, dtype=np.int64),
         )

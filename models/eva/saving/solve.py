@@ -7,8 +7,10 @@ solution and U - δ can have been missed. δ grows until U - δ is down at the i
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from fractions import Fraction
 
 import numpy as np
 
@@ -16,6 +18,7 @@ from instances import Options, Stopwatch
 from instances.eva.arrays import FloatArray, Group, IntArray, PackingArrays
 from instances.result import Termination
 from models.bounds import real_bound
+from models.eva.counts import CountTree, Listed
 from models.eva.saving.exact_net import COUNTED_TASKS, NOISE, exact_net
 from models.eva.saving.generation import Generated, generate, net_of
 from models.eva.saving.greedy import pack_greedily
@@ -96,13 +99,57 @@ class SavingSearch:
             self._lower(self.bound if ceiling is None else ceiling)
         limited = self.options.time_limit is not None
         if made.converged:
-            self._solve(made.on_it, final=False)
-            self._close(made, limited)
+            if not self.closed:
+                self._count(made)
+            if not self.closed:
+                self._solve(made.on_it, final=False)
+                self._close(made, limited)
         else:
             self._solve(made.on_it, final=limited)
         if not self.closed and self.reason is None:
             self.termination = "time_limit" if self.clock.expired else "effort_limit"
             self.reason = "time limit" if self.clock.expired else "the linear program was not solved to the end"
+
+    def _count(self, made: Generated) -> None:
+        """Branch on how many instances of each type are in use, where the patterns that may matter are few."""
+        delta = self.parameters.count_share * made.bound
+        for _ in range(2):
+            needed = made.bound - self.value + self.noise
+            listed = self.pricer.within(made.duals, min(delta, needed))
+            if listed is None or len(listed) > self.parameters.counted or self.clock.expired:
+                return
+            used = self.incumbent[self.copies > 0]
+            rows = np.unique(np.vstack([self.alone, used, listed[self._net(listed) > 0]]), axis=0)
+            self.listed = len(rows)
+            tree = CountTree(self._program(rows), self.value, self.options, self.clock, self.parameters.counts)
+            found = tree.search()
+            if found.x is not None:
+                self._offer(rows, found.x.astype(float))
+            self._lower(max(found.bound + self.noise, made.bound - min(delta, needed)))
+            if self.closed or not found.finished or delta >= needed:
+                return
+            delta = made.bound - self.value + self.noise
+
+    def _program(self, rows: IntArray) -> Listed:
+        """The program over the patterns (P, N), those of single tasks among them."""
+        arrays, net = self.arrays, self._net(rows)
+        count = [Fraction(n) for n in arrays.count.tolist()]
+
+        def bound(duals: FloatArray, most: float) -> float:
+            held = sum((Fraction(d) * n for d, n in zip(duals.tolist(), count, strict=True)), Fraction(0))
+            return math.nextafter(float(held + sum(count) * Fraction(max(0.0, most))), math.inf)
+
+        return Listed(
+            model=LinearModel(net, rows.T, arrays.count, arrays.count, sense="maximize"),
+            kind=self.pricer.kind_of(rows),
+            net=net,
+            offset=0.0,
+            dear=2.0 * (float(arrays.price_alone) + 1.0),
+            noise=self.pricer.noise,
+            reduced=lambda duals: np.asarray(net - rows @ duals),
+            bound=bound,
+            worth=lambda copies: float(net @ copies),
+        )
 
     def _close(self, made: Generated, limited: bool) -> None:
         """List the patterns that may still matter at growing δ, and find the best solution over them."""

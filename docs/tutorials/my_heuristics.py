@@ -1,0 +1,38 @@
+"""First fit, in the order of the tasks or of their cost."""
+
+
+def first_fit(data):
+    """Tasks in order; each on the first instance with room, or else on a new one of the cheapest type it fits on."""
+    return packed(data, [task for task in data.tasks for _ in range(task.count)])
+
+
+def dearest_first(data):
+    """The same, the tasks that would be dearest alone first."""
+
+    def alone(task):
+        return min(kind.usd_per_hour for kind in data.instance_types if fits(data, task, kind, kind.capacity))
+
+    tasks = [task for task in data.tasks for _ in range(task.count)]
+    return packed(data, sorted(tasks, key=alone, reverse=True))
+
+
+def packed(data, tasks):
+    """The solution, in the JSON form of the problem's files."""
+    rented = []  # type, room left, tasks on it
+    cheapest_first = sorted(data.instance_types, key=lambda kind: kind.usd_per_hour)
+    for task in tasks:
+        place = next((place for place in rented if fits(data, task, place[0], place[1])), None)
+        if place is None:
+            kind = next(kind for kind in cheapest_first if fits(data, task, kind, kind.capacity))
+            place = (kind, dict(kind.capacity), {})
+            rented.append(place)
+        kind, room, on_it = place
+        need = task.demand_on(kind.family)
+        room.update({name: room[name] - need[name] for name in data.resources})
+        on_it[task.key] = on_it.get(task.key, 0) + 1
+    return {"instances": [{"type": kind.name, "count": 1, "tasks": on_it} for kind, _, on_it in rented]}
+
+
+def fits(data, task, kind, room):
+    need = task.demand_on(kind.family)
+    return all(need[name] <= room[name] for name in data.resources)

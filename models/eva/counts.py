@@ -1,0 +1,238 @@
+"""The best solution over a list of columns: branch and bound over how many instances of each type are in use.
+
+For Eva's net saving and for a round as one problem.
+
+The linear program over columns mostly uses fractions of instances, and their prices are what its bound lacks. Once the
+numbers of instances of each type are whole, little is left: an integer program over the few columns that still matter.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from heapq import heappop, heappush
+
+import highspy
+import numpy as np
+from scipy import sparse
+
+from instances import Options, Stopwatch
+from instances.arrays import FloatArray, IntArray
+from models.bounds import real_bound
+from models.highs import LinearModel, reoptimize, solve_arrays, solver
+
+LEAST_S = 0.05  # Seconds that an integer program has in any case.
+WHOLE = 1e-6  # A number this close to a whole one is whole.
+ROUNDING = 2.0**-40  # A sum of floats is off by less than this share of its terms; see `Pricer.noise`.
+
+
+@dataclass(frozen=True)
+class CountParameters:
+    """The constants of the search over a list; none changes what is proven.
+
+    - `nodes`: most linear programs.
+    - `probed`: columns above which an integer program is first solved over `first_list` of them, those of most reduced
+      net, within `probe_nodes` nodes, only to find a good solution.
+    """
+
+    nodes: int = 10_000
+    probed: int = 250
+    first_list: int = 200
+    probe_nodes: int = 300
+
+
+@dataclass(frozen=True)
+class Listed:
+    """A program over P columns, of which as many are used as there are instances, and what follows from its duals.
+
+    - `model`: its linear program; variables after the P-th are no columns.
+    - `kind`, `net` (P,): the type of each column, and what it adds to the objective.
+    - `offset`: what the objective counts and the worth of a solution does not; `dear`: more than any worth.
+    - `noise(duals)`: more than all rounding in a reduced net at such duals.
+    - `reduced(duals)`: the reduced nets (P,) at duals of all rows.
+    - `bound(duals, most)`: what no solution is worth more than where no column has a reduced net above `most`.
+    - `worth(copies)`: the worth of so many (P,) of each column.
+    """
+
+    model: LinearModel
+    kind: IntArray
+    net: FloatArray
+    offset: float
+    dear: float
+    noise: Callable[[FloatArray], float]
+    reduced: Callable[[FloatArray], FloatArray]
+    bound: Callable[[FloatArray, float], float]
+    worth: Callable[[IntArray], float]
+
+
+@dataclass(frozen=True)
+class Best:
+    """What is known of the solutions over a list of columns.
+
+    - `x` (P,): the best that was found, `None` where none is better than what was known; `value`: its worth.
+    - `bound`: no solution over the list is worth more. `finished`: the search was not cut short.
+    """
+
+    x: IntArray | None
+    value: float
+    bound: float
+    finished: bool
+
+
+class CountTree:
+    """The search over a list of columns, beginning from the worth `value` of the best solution known."""
+
+    def __init__(
+        self, listed: Listed, value: float, options: Options, clock: Stopwatch, parameters: CountParameters
+    ) -> None:
+        self.listed, self.value = listed, value
+        self.x: IntArray | None = None
+        self.options, self.clock, self.parameters = options, clock, parameters
+        columns = np.arange(len(listed.kind))
+        self.types = np.unique(listed.kind)
+        self.counting = sparse.csr_array(
+            (np.ones(len(columns)), (np.searchsorted(self.types, listed.kind), columns)),
+            shape=(len(self.types), len(columns)),
+        )
+        self.matrix = sparse.csc_array(listed.model.matrix)
+        self.lp = self._program()
+
+    def _program(self) -> highspy.Highs:
+        """The linear program, with a row for each type, which may be broken at a price: then it has a solution."""
+        model, types = self.listed.model, len(self.types)
+        rows, columns = self.matrix.shape
+        self.rows = np.arange(rows, rows + types, dtype=np.int32)
+        others = sparse.csr_array((types, columns - self.counting.shape[1]))
+        breaking = sparse.hstack([sparse.eye_array(types), -sparse.eye_array(types)])
+        lp = solver(Options(threads=self.options.threads), {"parallel": "off"})
+        lp.passModel(
+            LinearModel(
+                cost=np.concatenate([np.asarray(model.cost), np.full(2 * types, -self.listed.dear)]),
+                matrix=sparse.block_array(
+                    [[self.matrix, None], [sparse.hstack([self.counting, others]), breaking]], format="csc"
+                ),
+                row_lower=np.concatenate([np.asarray(model.row_lower), np.zeros(types)]),
+                row_upper=np.concatenate([np.asarray(model.row_upper), np.full(types, np.inf)]),
+                upper=np.concatenate([self._upper(), np.full(2 * types, np.inf)]),
+                sense="maximize",
+            ).lp()
+        )
+        return lp
+
+    def _upper(self) -> FloatArray:
+        return np.array(np.broadcast_to(np.asarray(self.listed.model.upper, dtype=float), (self.matrix.shape[1],)))
+
+    def search(self) -> Best:
+        """Raise the value and lower the bound until both meet, or the nodes are used up."""
+        types = len(self.types)
+        open_: list[tuple[float, int, FloatArray, FloatArray]] = [
+            (-math.inf, 0, np.zeros(types), np.full(types, np.inf))
+        ]
+        closed, nodes = -math.inf, 0
+        most = min(self.parameters.nodes, self.options.effort or self.parameters.nodes)
+        while open_ and nodes < most and not self.clock.expired:
+            above, _, low, high = heappop(open_)
+            if -above <= self._cutoff():
+                closed = max(closed, -above)
+                continue
+            nodes += 1
+            x, duals, by_kind = self._relaxed(low, high)
+            reduced = self.listed.reduced(duals) - self.counting.T @ by_kind
+            noise = self.listed.noise(duals) + ROUNDING * float(np.abs(by_kind).max(initial=0.0))
+            bound = self.listed.bound(duals, float(reduced.max(initial=0.0)) + noise)
+            bound = min(math.nextafter(bound + _added(by_kind, low, high), math.inf), -above)
+            counts = self.counting @ x
+            apart = np.abs(counts - np.rint(counts))
+            if bound <= self._cutoff():
+                closed = max(closed, bound)
+            elif apart.max() > WHOLE:
+                t = int(apart.argmax())
+                lower, higher = high.copy(), low.copy()
+                lower[t], higher[t] = math.floor(counts[t]), math.ceil(counts[t])
+                heappush(open_, (-bound, 2 * nodes, low, lower))
+                heappush(open_, (-bound, 2 * nodes + 1, higher, high))
+            else:
+                closed = max(closed, self._leaf(x, reduced + noise, bound, low, high))
+        left = max((-node[0] for node in open_), default=-math.inf)
+        return Best(self.x, self.value, max(closed, left, self.value), left <= self._cutoff())
+
+    def _cutoff(self) -> float:
+        """Nothing of a worth up to this is looked for."""
+        return self.value + self.options.gap * abs(self.value - self.listed.offset)
+
+    def _relaxed(self, low: FloatArray, high: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """The solution of the linear program with so many instances of each type, and its duals."""
+        self.lp.changeRowsBounds(len(self.rows), self.rows, low, high)
+        reoptimize(self.lp)
+        solution = self.lp.getSolution()
+        dual = np.array(solution.row_dual)
+        by_kind = dual[self.rows]
+        by_kind = np.where(np.isinf(high), np.minimum(by_kind, 0.0), by_kind)
+        return np.array(solution.col_value)[: len(self.listed.net)], dual[: self.rows[0]], by_kind
+
+    def _leaf(self, x: FloatArray, reduced: FloatArray, bound: float, low: FloatArray, high: FloatArray) -> float:
+        """Solve over the columns that still matter where the numbers of instances are whole; a bound on it.
+
+        `reduced` (P,): reduced nets, none too small.
+        """
+        whole = np.rint(x)
+        if np.abs(x - whole).max(initial=0.0) < WHOLE:
+            self._offer(whole)
+            if bound <= self._cutoff():
+                return bound
+        kept = np.flatnonzero(reduced >= self.value - bound)
+        if len(kept) > self.parameters.probed:
+            few = np.argsort(-reduced, kind="stable")[: self.parameters.first_list]
+            self._integer(few, low, high, self.parameters.probe_nodes)
+            kept = np.flatnonzero(reduced >= self.value - bound)
+        return self._integer(kept, low, high, None, bound)
+
+    def _integer(
+        self, kept: IntArray, low: FloatArray, high: FloatArray, nodes: int | None, bound: float = math.inf
+    ) -> float:
+        """The integer program over some columns, with so many instances of each type; its bound."""
+        model, columns = self.listed.model, len(self.listed.net)
+        every = np.concatenate([kept, np.arange(columns, self.matrix.shape[1])])
+        others = sparse.csr_array((len(self.types), len(every) - len(kept)))
+        counting = sparse.hstack([self.counting[:, kept], others])
+        limit = None if self.options.time_limit is None else max(LEAST_S, self.clock.remaining_s)
+        counted = abs(self.value)
+        share = min(1.0, abs(self.value - self.listed.offset) / counted) if counted else 1.0
+        solved = solve_arrays(
+            LinearModel(
+                cost=np.asarray(model.cost)[every],
+                matrix=sparse.vstack([self.matrix[:, every], counting]),
+                row_lower=np.concatenate([np.asarray(model.row_lower), low]),
+                row_upper=np.concatenate([np.asarray(model.row_upper), high]),
+                upper=self._upper()[every],
+                integer=np.arange(len(every)) < len(kept),
+                sense="maximize",
+            ),
+            replace(self.options, time_limit=limit),
+            extra={"mip_rel_gap": self.options.gap * share} | ({} if nodes is None else {"mip_max_nodes": nodes}),
+        )
+        if solved.x is not None:
+            x = np.zeros(columns)
+            x[kept] = np.rint(solved.x[: len(kept)])
+            self._offer(x)
+        if solved.termination == "infeasible":
+            return self.value
+        if solved.bound is None:
+            return bound
+        return real_bound(max(solved.bound, self.value), "maximize", trivial=bound)
+
+    def _offer(self, x: FloatArray) -> None:
+        copies = x.astype(np.int64)
+        if (copies < 0).any():
+            return
+        value = self.listed.worth(copies)
+        if value > self.value:
+            self.x, self.value = copies, value
+
+
+def _added(by_kind: FloatArray, low: FloatArray, high: FloatArray) -> float:
+    """What the duals of the numbers of instances, between `low` and `high`, add to a bound; no less than that."""
+    terms = (Fraction(d) * int(b if d < 0 else h) for d, b, h in zip(by_kind.tolist(), low, high, strict=True) if d)
+    return math.nextafter(float(sum(terms, Fraction(0))), math.inf)

@@ -1,0 +1,208 @@
+"""Packing where types have limits: what the methods without limits leave to be done otherwise.
+
+A pattern of a limited type has no stand-in on another limited one, and a task alone may find no instance, so patterns
+that do not pay by themselves may be needed: all of them are listed here, or priced one by one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from fractions import Fraction
+
+import numpy as np
+
+from instances import Answer, Options, Report, Solution, Stopwatch
+from instances.arrays import FloatArray, IntArray
+from instances.errors import InputError
+from instances.eva.arrays import Group, PackingArrays
+from instances.fields import STEPS
+from instances.options import ignore
+from models.bounds import real_bound
+from models.eva.branch_and_price import list_patterns
+from models.eva.certificate import ProofTree
+from models.eva.configuration import dearest
+from models.eva.covering_master import solve_covering
+from models.eva.parameters import ExactParameters
+from models.eva.patterns import Patterns, feasible_patterns
+from models.eva.saving.exact_net import NOISE
+from models.highs import LinearModel, solve_arrays
+
+SHARE = 0.6  # of the time limit is for the tree whose patterns are priced, the rest for an integer program over them
+LEAST_S = 1e-3  # Seconds that a step has in any case.
+OUT_OF_INSTANCES = "the limits of instances leave tasks without a place"
+
+
+def every_maximal_pattern(arrays: PackingArrays, parameters: ExactParameters) -> Patterns | None:
+    """The maximal patterns of every type, `None` where they are too many for an integer program."""
+    pricer = list_patterns(arrays, parameters.branch_and_price)
+    if pricer is None or len(pricer) > parameters.covering_patterns:
+        return None
+    return Patterns(pricer.kind, pricer.on_it.astype(np.int64))
+
+
+def solve_unlisted(
+    arrays: PackingArrays, options: Options, report: Report, start: Sequence[Group] | None = None
+) -> Answer:
+    """Solve for the cost where patterns are too many to list: a tree proves a bound, its patterns make a packing.
+
+    The tree prices patterns by exact search, and its bound rests on whole-number duals. The packing is the best one of
+    an integer program over the patterns that the tree has found.
+
+    - `arrays`: the instance.
+    - `options`: limits, gap, threads and seed.
+    - `report`: called with each new incumbent and each better bound.
+    - `start`: instances to begin from; the answer is never worse.
+    """
+    ceiling = 1 + dearest(arrays) if start is None else arrays.cost(start)
+    with Stopwatch(options.time_limit) as clock:
+        limit = None if options.time_limit is None else SHARE * options.time_limit
+        tree = ProofTree(arrays.data, arrays.usd(ceiling), replace(options, time_limit=limit))
+        tree.grow()
+        bound = Fraction(tree.bound * tree.packing.unit, STEPS)
+        report(None, float(bound))
+    patterns = _by_class(arrays, tree)
+    seconds = None if options.time_limit is None else max(clock.remaining_s, LEAST_S)
+    covered = solve_covering(arrays, patterns, replace(options, time_limit=seconds), report, start)
+    found, solved = covered.groups, covered.solved
+    cost = arrays.cost(found) * arrays.price_unit if found else None
+    termination, reason = solved.termination, solved.reason
+    if cost is None and bound >= ceiling * arrays.price_unit:
+        termination, reason = "infeasible", OUT_OF_INSTANCES
+    elif cost is not None and cost - bound <= Fraction(options.gap) * cost:
+        termination, reason = "finished", None
+    elif clock.expired:
+        termination, reason = "time_limit", "time limit"
+    elif tree.over:
+        termination, reason = "effort_limit", "effort limit"
+    elif termination in ("finished", "infeasible"):
+        termination, reason = "finished", "no more patterns were tried; a bound and an incumbent remain apart"
+    return Answer(
+        solution=arrays.solution(found) if found else None,
+        bound=None if termination == "infeasible" else float(bound),
+        termination=termination,
+        reason=reason,
+        build_s=clock.cpu_s,
+        solve_s=solved.solve_s,
+        info={
+            "method": "tree with whole-number duals",
+            "nodes": len(tree.nodes),
+            "columns": len(patterns.kind),
+            "bound_by": "tree with whole-number duals",
+        },
+    )
+
+
+def _by_class(arrays: PackingArrays, tree: ProofTree) -> Patterns:
+    """The patterns of a tree, whose classes are those of the arrays in some order."""
+    place = {entry: c for c, entries in enumerate(arrays.members) for entry in entries}
+    order = [place[entries[0]] for entries in tree.program.classes]
+    on_it = np.zeros((len(tree.program.columns), arrays.classes), dtype=np.int64)
+    for p, (_, held) in enumerate(tree.program.columns):
+        for c, n in zip(order, held, strict=True):
+            on_it[p, c] += n
+    return Patterns(np.array([k for k, _ in tree.program.columns], dtype=np.int64), on_it)
+
+
+def saving_patterns(arrays: PackingArrays, limit: int) -> Patterns | None:
+    """All feasible patterns of every type of the data but the empty one, `None` where they are more than `limit`.
+
+    Of the offers of a type its first one stands for all.
+    """
+    kinds: list[IntArray] = []
+    rows: list[IntArray] = []
+    for k, place in enumerate(arrays.type_of):
+        if k and arrays.type_of[k - 1] == place:
+            continue
+        most = np.where(arrays.fits[k], arrays.count, 0)
+        found = feasible_patterns(arrays.capacity[k], arrays.demand_of_type[k], most, limit)
+        if found is None:
+            return None
+        found = found[found.any(axis=1)]
+        limit -= len(found)
+        kinds.append(np.full(len(found), k, dtype=np.int64))
+        rows.append(found)
+    return Patterns(np.concatenate(kinds), np.vstack(rows)) if limit >= 0 else None
+
+
+def solve_limited_saving(
+    arrays: PackingArrays, options: Options, report: Report, start: Solution | None, parameters: ExactParameters
+) -> Answer:
+    """Solve for the net saving: a set partitioning over all patterns, with the number of instances of each offer.
+
+    maximise sum_p TNRP(p) x_p - sum_k C_k z_k subject to sum_p a_cp x_p = n_c for each class c, the x of the patterns
+    of a type being as many as the z of its offers k, and z_k <= m_k; x and z whole. Raises InputError for too many
+    patterns.
+    """
+    with Stopwatch(options.time_limit) as building:
+        patterns = saving_patterns(arrays, parameters.saving_patterns)
+        if patterns is None:
+            many = f"more than {parameters.saving_patterns:,}"
+            raise InputError(f"data: net-saving with limits of instances needs all patterns, {many}")
+        model = _saving_model(arrays, patterns)
+        first = None if start is None else _as_variables(arrays, patterns, arrays.groups(start))
+    noise = NOISE * arrays.price_alone
+
+    def usd(units: float | None) -> float | None:
+        return None if units is None else units * float(arrays.price_unit)
+
+    def proven(bound: float | None) -> float | None:
+        return None if bound is None else usd(real_bound(bound + noise, "maximize"))
+
+    def read(x: FloatArray) -> Solution | None:
+        return arrays.solution(patterns.groups(x[: len(patterns.kind)]))
+
+    def watch(x: FloatArray | None, bound: float | None) -> None:
+        report(None if x is None else read(x), proven(bound))
+
+    left = None if options.time_limit is None else max(building.remaining_s, LEAST_S)
+    solved = solve_arrays(
+        model,
+        replace(options, time_limit=left),
+        start=first,
+        watch=None if report is ignore else watch,
+    )
+    return Answer(
+        solution=None if solved.x is None else read(solved.x),
+        bound=proven(solved.bound),
+        termination=solved.termination,
+        reason=OUT_OF_INSTANCES if solved.termination == "infeasible" else solved.reason,
+        build_s=building.cpu_s,
+        solve_s=solved.solve_s,
+        trace=[(t, usd(v), proven(b)) for t, v, b in solved.trace],
+        info={**solved.info, "method": "set partitioning", "patterns": len(patterns.kind), "all_patterns": True},
+    )
+
+
+def _saving_model(arrays: PackingArrays, patterns: Patterns) -> LinearModel:
+    offered = len(arrays.price)
+    types = sorted(set(arrays.type_of))
+    of_pattern = np.array(arrays.type_of)[patterns.kind]
+    same = np.array([[float(place == t) for place in arrays.type_of] for t in types])
+    used = np.vstack([(of_pattern == t).astype(float) for t in types])
+    tasks = arrays.count.sum()
+    return LinearModel(
+        cost=np.append(arrays.value(patterns.on_it), -arrays.price),
+        matrix=np.block([[patterns.on_it.T, np.zeros((arrays.classes, offered))], [used, -same]]),
+        row_lower=np.append(arrays.count, np.zeros(len(types))),
+        row_upper=np.append(arrays.count, np.zeros(len(types))),
+        upper=np.append(
+            np.full(len(patterns.kind), np.inf), [float(tasks if m is None else min(m, tasks)) for m in arrays.most]
+        ),
+        integer=True,
+        sense="maximize",
+    )
+
+
+def _as_variables(arrays: PackingArrays, patterns: Patterns, start: Sequence[Group]) -> FloatArray:
+    """A plan as values of the variables."""
+    type_of = np.array(arrays.type_of)
+    rows = zip(type_of[patterns.kind].tolist(), patterns.on_it, strict=True)
+    place = {(kind, row.tobytes()): p for p, (kind, row) in enumerate(rows)}
+    x = np.zeros(len(patterns.kind) + len(arrays.price))
+    for kind, pattern, copies in start:
+        on_it = np.zeros(arrays.classes, dtype=np.int64)
+        on_it[list(pattern)] = list(pattern.values())
+        x[place[int(type_of[kind]), on_it.tobytes()]] += copies
+        x[len(patterns.kind) + kind] += copies
+    return x

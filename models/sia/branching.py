@@ -1,0 +1,49 @@
+"""Branching of a proof: the tree over starts, with schedules in the order of the relaxations of its nodes."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from instances.arrays import IntArray
+from instances.result import Termination
+from models.sia.neighbourhood_search import advance, improve, in_order
+from models.sia.proof import Proof
+from models.sia.relaxation import Relaxation
+from models.sia.start_tree import StartTree
+
+
+def branch(proof: Proof, relaxation: Relaxation) -> Termination | None:
+    """Grow the tree until schedule and bound meet or a limit is reached; `None` where it has too many nodes.
+
+    Or where no leaf can be branched on, because rows are coarser than the problem: a schedule that keeps them may be
+    too wide.
+    """
+    p = proof.parameters
+    if relaxation.undecided() is None and not relaxation.converge(proof.delay, proof.clock):
+        return proof.limit()
+    opened, kept = proof.columns.open.copy(), relaxation.kept
+    tree = StartTree(relaxation, proof.delay, p)
+    grown = True
+    while grown and len(tree.nodes) < p.tree_nodes and not proof.closed and proof.limit() is None:
+        proof.nodes += 1
+        grown = tree.expand(proof.delay, proof.delay, proof.clock, lambda: _draw(proof, relaxation))
+        proof.raise_bound(min(tree.bound, proof.delay))
+        proof.info |= {"nodes": len(tree.nodes)}
+        if proof.nodes % p.searched_nodes == 0 and proof.distance >= p.worth_searching:
+            starts = in_order(proof.arrays, relaxation.sample(proof.rng), p)
+            if starts is not None:
+                seed, tries = int(proof.rng.integers(2**31)), p.first_tries
+                proof.offer(improve(proof.arrays, starts, proof.clock, seed=seed, tries=tries, parameters=p))
+    proof.columns.open = opened
+    relaxation.restore(kept)
+    return "finished" if proof.closed else proof.limit()
+
+
+def _draw(proof: Proof, relaxation: Relaxation) -> None:
+    """Offer the schedule of a node's relaxation, if that is one, or one in the order of starts drawn from it."""
+    drawn = relaxation.sample(proof.rng)
+    starts: IntArray | None = drawn.astype(np.int64)
+    if not proof.arrays.feasible(drawn.astype(np.int64)):
+        starts = in_order(proof.arrays, drawn, proof.parameters)
+    if starts is not None:
+        proof.offer(advance(proof.arrays, starts, proof.clock))

@@ -1,0 +1,256 @@
+"""Every command in README and on the site does what a reader who copies it expects: it runs, or at least is understood.
+
+A command that is long by nature, or needs a service, is only parsed. Which is which stands in KINDS; a command that is
+not there fails the first test, so that nobody documents one without a decision.
+"""
+
+from __future__ import annotations
+
+import importlib
+import itertools
+import re
+import shlex
+import shutil
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import typer
+from typer.main import get_command
+
+from experiments.aryl.draw import loaning
+from experiments.cli import COMMANDS, GROUPS
+from experiments.entry import USAGE_ERROR
+from instances import Instance, save
+from instances.aryl import figure_5
+from instances.boa import BoaRenting
+from instances.eva import table_3
+from instances.sia import five_jobs
+from tests.boa_renting_cases import workload
+from tests.commands import ROOT, call
+from tests.eva_cloud_cases import TRACE, random_cloud
+
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+BLOCK = re.compile(r"^```(?:sh|console|bash|shell)\n(.*?)^```", re.DOTALL | re.MULTILINE)
+SYNOPSIS = re.compile(r"^python -m experiments\.(\w+) ", re.MULTILINE)
+
+RUN, PARSE, OTHER = "run on small stand-ins", "parsed, for it runs long or needs a service", "not of this project"
+KINDS = {
+    "gapwise solve cluster.json --format json --quiet": RUN,
+    "gapwise solve cluster.json --method all --plot pictures": RUN,
+    "gapwise solve cluster.json --method all --time-limit 60": RUN,
+    "gapwise solve cluster.json --method exact --certificate proofs": RUN,
+    "gapwise solve cluster.json --method my_heuristics:first_fit --format json": RUN,
+    "gapwise solve moment.json --certificate proofs": RUN,
+    "gapwise verify cluster.json proofs/cluster.exact.json proofs/cluster.exact.certificate.json": RUN,
+    "gapwise verify moment.json proofs/moment.exact.json proofs/moment.exact.vipr": RUN,
+    "gapwise gap_study cluster.json --method my_module:my_heuristic": RUN,
+    "gapwise gap_study cluster.json --out my-results": RUN,
+    "gapwise draw aryl-loaning --trace philly.csv --days 15 --out days.json.gz": PARSE,
+    "gapwise draw boa-renting --trace newtrace.csv --budget 112 --out renting.json": RUN,
+    "gapwise draw boa-renting --trace newtrace.csv --out newtrace.json.gz": RUN,
+    "gapwise draw eva-cloud --trace jobs.csv --out cloud.json": RUN,
+    "gapwise draw eva-cloud --trace trace_pai_200.csv --out jobs.json.gz": RUN,
+    "gapwise simulate cloud.json": RUN,
+    "gapwise simulate cloud.json --policy eva-with-exact": RUN,
+    "gapwise simulate cloud.json --policy eva-with-exact --policy exact --policy mine:make": RUN,
+    "gapwise simulate days.json.gz": RUN,
+    "gapwise simulate days.json.gz --policy sjf --policy sjf-loans --policy aryl": RUN,
+    "gapwise simulate jobs.json.gz": RUN,
+    "gapwise simulate my-cluster.json --policy safe-ssf --policy oracle --out results": RUN,
+    "gapwise simulate newtrace.json.gz": RUN,
+    "gapwise simulate renting.json": RUN,
+    "gapwise simulate renting.json --policy exact --policy acquiring-exact --policy pollux-as-sum-0.7 "
+    "--policy mine:make --out results": RUN,
+    "gapwise simulate --workload base --days 0.5 --seeds 1 --policy sia-vc --policy my_policy:make --out results": RUN,
+    "gapwise gap_study": PARSE,
+    "gapwise gap_study --quick --problem eva-packing --method full-reconfiguration "
+    "--method my_heuristics:first_fit": PARSE,
+    "gapwise gap_study instances --cluster tcp://scheduler.example:8786 --out results --resume": PARSE,
+    "gapwise pareto newtrace.json --from 80.6 --to 300 --points 56 --mean-jct 0.5 --out frontier --method randomised "
+    "--method width-calculator --method width-calculator-whole-job --method one-width": PARSE,
+    "gapwise reproduce --traces DIR": PARSE,
+    "gapwise reproduce aryl --traces DIR": PARSE,
+    "gapwise reproduce boa --traces TRACES": PARSE,
+    "gapwise score my_heuristics:first_fit --problem eva-packing": PARSE,
+    "gapwise score my_heuristics:dearest_first --problem eva-packing": PARSE,
+    "gapwise simulate --workload base --seeds 3": PARSE,
+    "gapwise simulate --trace philly.csv --pools 4 --start-day 28 --days 14 --warm-up-days 2": PARSE,
+    "gapwise simulate --trace philly.csv --pools 4 --start-day 28 --days 42 --warm-up-days 21 --policy sia-learned "
+    "--policy sia-sliding": PARSE,
+    "gapwise simulate --workload base --policy sia-perfect --policy sia-perfect-preemptive "
+    "--policy sia-sliding-preemptive": PARSE,
+    "python -m experiments.gap_study": PARSE,
+    "python -m experiments.aryl.benchmark": PARSE,
+    "python -m experiments.aryl.excess --picture excess.svg": PARSE,
+    "python -m experiments.aryl.losses": PARSE,
+    "python -m experiments.aryl.rules": PARSE,
+    "python -m experiments.boa.benchmark": PARSE,
+    "python -m experiments.eva.benchmark": PARSE,
+    "python -m experiments.sia.benchmark --trace philly.csv": PARSE,
+    "python -m pytest": OTHER,
+    "python -m sphinx docs docs/_build/html": OTHER,
+    "python3 -m venv .venv": OTHER,
+    "python -c 'from instances import save; from instances.boa import newtrace; save(newtrace(2), '\"'\"'newtrace.json'"
+    "\"'\"')'": OTHER,
+    "pip install -e .": OTHER,
+    "pip install -e '.[test]'": OTHER,
+    "pip install -e '.[docs]'": OTHER,
+    "jq .objective": OTHER,
+}
+MINE = """
+from experiments.papers import ONLINE
+from instances import Options
+def make(data):
+    return next(iter(ONLINE[data.problem].policies.values()))(data, Options())
+"""
+MODULE = """
+from heuristics.eva import no_packing
+def my_heuristic(data):
+    return no_packing(data).solution
+"""
+
+
+def commands_of(page: Path) -> Iterator[str]:
+    """The commands of a page, as they are without an environment's folder, a prompt, and what is remarked on them."""
+    for block in BLOCK.findall(page.read_text()):
+        for line in block.replace("\\\n", " ").splitlines():
+            words = shlex.split(line.removeprefix("$ "), comments=True)
+            for command in _split(words):
+                yield shlex.join([command[0].removeprefix(".venv/bin/"), *command[1:]])
+
+
+def _split(words: list[str]) -> Iterator[list[str]]:
+    """The commands of a line, one after the other or joined by a pipe."""
+    command: list[str] = []
+    for word in [*words, "&&"]:
+        if word not in ("&&", "|"):
+            command.append(word)
+        elif command:
+            yield command
+            command = []
+
+
+DOCUMENTED = sorted({command for page in PAGES for command in commands_of(page)})
+
+
+def test_every_documented_command_has_been_decided_on_and_no_other_is_in_the_list():
+    assert sorted(KINDS) == DOCUMENTED
+
+
+def test_the_synopsis_names_the_commands_that_there_are():
+    named = SYNOPSIS.findall((ROOT / "docs" / "commands.md").read_text())
+    assert sorted(set(named) | {"draw", "reproduce"}) == sorted(COMMANDS)
+
+
+@pytest.mark.parametrize("command", [c for c in DOCUMENTED if KINDS.get(c) in (RUN, PARSE)])
+def test_a_documented_command_is_understood(command: str):
+    words = shlex.split(command)
+    if words[0] == "gapwise":
+        module, arguments = importlib.import_module(f"experiments.{words[1]}"), words[2:]
+        function: Any = module.drawings() if words[1] in GROUPS else getattr(module, words[1])
+    else:
+        assert words[:2] == ["python", "-m"]
+        module, arguments = importlib.import_module(words[2]), words[3:]
+        function = getattr(module, "main", None) or getattr(module, words[2].rpartition(".")[2])
+    parsed(function, arguments)
+
+
+def parsed(function: Any, arguments: list[str]) -> None:
+    """See that the arguments are those of a command. Raises what a wrong flag, value or command does."""
+    app = function
+    if not isinstance(app, typer.Typer):
+        app = typer.Typer(add_completion=False)
+        app.command()(function)
+    command: Any = get_command(app)
+    with command.make_context("gapwise", list(arguments)) as context:
+        rest = [*getattr(context, "_protected_args", []), *context.args]
+        if rest:
+            _, inner, left = command.resolve_command(context, rest)
+            with inner.make_context("inner", left, parent=context):
+                pass
+
+
+def test_a_wrong_flag_is_not_understood():
+    module = importlib.import_module("experiments.draw")
+    for function, arguments in (
+        (importlib.import_module("experiments.solve").solve, ["cluster.json", "--nethod", "exact"]),
+        (importlib.import_module("experiments.simulate").simulate, ["--seeds", "three"]),
+        (module.drawings(), ["eva-cloud", "--out", "cloud.json", "--seeds", "3"]),
+    ):
+        with pytest.raises(USAGE_ERROR) as refused:
+            parsed(function, arguments)
+        assert any(word in refused.value.format_message() for word in ("--nethod", "'three'", "--seeds"))
+
+
+def named(example: Any, name: str) -> Callable[[Path], Any]:
+    data = example.data if isinstance(example, Instance) else example
+    return lambda path: save(Instance.of(data, name), path)
+
+
+def renting() -> BoaRenting:
+    return workload({"a1": 0.0, "a2": 600.0, "a3": 1800.0}, budget_gpus=8.0)
+
+
+def first_jobs(path: Path) -> None:
+    path.write_text("".join(TRACE.read_text().splitlines(keepends=True)[:9]))
+
+
+def few_jobs(path: Path) -> None:
+    rows = [f"deepspeech2-{i},{600 * i},deepspeech2,1,64" for i in range(3)]
+    path.write_text("\n".join(["name,time,application,num_replicas,batch_size", *rows]) + "\n")
+
+
+STANDINS: dict[str, Callable[[Path], Any]] = {
+    "cluster.json": named(table_3(), "cluster"),
+    "moment.json": named(figure_5(), "moment"),
+    "my-cluster.json": named(five_jobs(), "five"),
+    "cloud.json": named(random_cloud(3, jobs=4), "cloud"),
+    "jobs.json.gz": named(random_cloud(4, jobs=4), "jobs"),
+    "days.json.gz": lambda path: save(loaning(days=1, training_servers=6), path),
+    "renting.json": named(renting(), "renting"),
+    "newtrace.json.gz": named(renting(), "renting"),
+    "jobs.csv": first_jobs,
+    "trace_pai_200.csv": first_jobs,
+    "newtrace.csv": few_jobs,
+    "mine.py": lambda path: path.write_text(MINE),
+    "my_module.py": lambda path: path.write_text(MODULE),
+    "my_heuristics.py": lambda path: shutil.copy(ROOT / "docs" / "tutorials" / "my_heuristics.py", path),
+    "my_policy.py": lambda path: shutil.copy(ROOT / "docs" / "tutorials" / "my_policy.py", path),
+}
+"""Small files of the form of those that the commands name, by their names."""
+BEFORE = {
+    "gapwise verify cluster.json": "gapwise solve cluster.json --method exact --certificate proofs",
+    "gapwise verify moment.json": "gapwise solve moment.json --certificate proofs",
+}
+"""What makes the file that a command begins with."""
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    before = set(sys.modules)
+    yield tmp_path
+    for name in set(sys.modules) - before:
+        if name.partition(".")[0] in ("mine", "my_module", "my_heuristics", "my_policy"):
+            del sys.modules[name]
+
+
+@pytest.mark.parametrize("command", [c for c in DOCUMENTED if KINDS.get(c) == RUN])
+def test_a_documented_command_runs(command: str, folder: Path):
+    commands = [*(first for what, first in BEFORE.items() if command.startswith(what)), command]
+    for name, make in STANDINS.items():
+        if name.endswith(".py") or any(name in each.split() for each in commands):
+            make(folder / name)
+    for each in commands:
+        words = shlex.split(each)
+        done = call(*words[1:])
+        assert done.returncode == 0, done.stderr
+    assert done.stdout or "draw" in command
+    for flag, name in itertools.pairwise(words):
+        if flag in ("--out", "--plot", "--certificate"):
+            made = folder / name
+            assert made.is_file() or list(made.iterdir())
