@@ -45,6 +45,14 @@ def configuration(instances: Iterable[Group]) -> Configuration:
     return found
 
 
+def alone(arrays: PackingArrays) -> Configuration:
+    """Every task alone on its cheapest type."""
+    found: Configuration = {}
+    for c in np.flatnonzero(arrays.count):
+        found[Column.of(int(arrays.cheapest_type[c]), ((int(c), 1),))] = int(arrays.count[c])
+    return found
+
+
 def price(arrays: PackingArrays, configuration: Configuration) -> int:
     """The price of a configuration, in price units."""
     prices = arrays.price.tolist()

@@ -6,8 +6,6 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-
 from instances import Options, Stopwatch
 from instances.eva.arrays import PackingArrays
 from instances.result import Termination, TracePoint
@@ -15,7 +13,7 @@ from models.eva.branch_and_price.parameters import DEFAULTS, BranchAndPriceParam
 from models.eva.branch_and_price.pricer import Pricer
 from models.eva.branch_and_price.proof import Proof
 from models.eva.branch_and_price.tree import Tree
-from models.eva.configuration import Column, Configuration, price
+from models.eva.configuration import Configuration, alone, price
 from models.highs import SolveFailed
 from models.incumbent import Incumbent
 
@@ -93,14 +91,6 @@ def branch_and_price(
         reason,
         info,
     )
-
-
-def alone(arrays: PackingArrays) -> Configuration:
-    """Every task alone on its cheapest type."""
-    found: Configuration = {}
-    for c in np.flatnonzero(arrays.count):
-        found[Column.of(int(arrays.cheapest_type[c]), ((int(c), 1),))] = int(arrays.count[c])
-    return found
 
 
 def _ending(closed: bool, failure: str | None, clock: Stopwatch, options: Options) -> tuple[Termination, str | None]:

@@ -37,11 +37,13 @@ class ColumnGenerator:
         self.iterations = 0
 
     def start(self) -> ResourcePrices:
-        """Add columns of a single class and columns priced at the start duals; give the prices of resources."""
+        """Add columns of a single class; give the prices of resources."""
         self.master.add(single_class_columns(self.arrays))
-        prices = resource_prices(self.arrays, self.options)
-        self._price(prices.duals, [0.999 * price for price in self.arrays.price.tolist()])
-        return prices
+        return resource_prices(self.arrays, self.options)
+
+    def price_start(self, duals: FloatArray) -> None:
+        """Add columns priced at the start duals."""
+        self._price(duals, [0.999 * price for price in self.arrays.price.tolist()])
 
     def can_spend(self, spend: Sequence[int], enough: Callable[[TypeCut], bool]) -> bool:
         """Whether the linear master is feasible at a spend on the groups; `enough(cut)` may end the search early."""

@@ -34,6 +34,10 @@ class ColumnGenerationParameters:
     - `ruin_tolerances`: largest share by which the sum of the squares of the waste may fall at equal cost, in turn.
     - `ruins`: ruins of a round, after which the clock is looked at.
     - `ruin_rounds`, `ruin_patience`: most rounds of a phase, in all and in a row that save nothing.
+    - `spread_classes`, `spread_copies`: classes from which, and tasks per class up to which, ruin and recreate comes
+      before pricing: `ruin_starts` times from every task alone, where these are at most `ruin_alone`, the first time
+      for `sure_ruin_rounds` rounds at least; then from the best for `long_ruin_rounds` rounds, of which
+      `long_ruin_patience` in a row may save nothing.
     - `ruin_tasks`: tasks beyond which nothing is ruined.
 
     Integer programs:
@@ -74,6 +78,13 @@ class ColumnGenerationParameters:
     ruins: int = 1_000
     ruin_rounds: int = 200
     ruin_patience: int = 40
+    spread_classes: int = 60
+    spread_copies: float = 4.0
+    ruin_starts: int = 4
+    ruin_alone: int = 3_000
+    sure_ruin_rounds: int = 5
+    long_ruin_rounds: int = 3_000
+    long_ruin_patience: int = 300
     ruin_tasks: int = 20_000
 
     rounds: int = 4

@@ -21,9 +21,10 @@ from models.eva.column_generation.parameters import ColumnGenerationParameters
 from models.eva.column_generation.price_groups import PriceGroups
 from models.eva.column_generation.pricing import Pricer
 from models.eva.column_generation.restricted_master import Relaxed
+from models.eva.column_generation.spread import Spread
 from models.eva.column_generation.start_duals import ResourcePrices, resource_cut, resource_prices
 from models.eva.column_generation.type_cuts import TypeCut
-from models.eva.configuration import Column, Configuration, holds, missing, price
+from models.eva.configuration import Column, Configuration, alone, holds, missing, price
 from models.eva.trimming import on_cheapest_type, trim
 from models.incumbent import Incumbent
 
@@ -49,13 +50,14 @@ class Search:
         )
         self.families = PriceGroups.by_family(arrays)
         self.generator = ColumnGenerator(arrays, self.families, Pricer(arrays, parameters), [], options)
+        self.spread = Spread.of(arrays, parameters)
         self.random = np.random.default_rng(options.seed)
         self.complete: int | None = None
         self.lp_value: float | None = None
         self.aggregate_rounds = self.integer_programs = 0
         self._longest_packing = 0.0
-        self._prices: ResourcePrices
-        self._ruin: Ruin | None = None
+        self.prices: ResourcePrices
+        self.ruin: Ruin | None = None
         self._relaxed: Relaxed
         self._guide: Relaxed
         self._spend: Spend | None = None
@@ -88,7 +90,10 @@ class Search:
 
     def start(self, clock: Stopwatch) -> None:
         """Columns of a single class, start duals, and the bound of the cut that the duals prove."""
-        self._prices = self.generator.start()
+        self.prices = self.generator.start()
+        if self.spread.many:  # The phases that come next need no pricing.
+            return
+        self.generator.price_start(self.prices.duals)
         bound = AggregateBound(self.arrays, self.families)
         self.incumbent.raise_bound(max(bound.of_one_cut(cut) for cut in self.generator.cuts))
 
@@ -96,7 +101,7 @@ class Search:
         """The aggregate bound by family, from the cuts of resource prices, which need no pricing."""
         unit, known = self.families.unit, set[TypeCut]()
         bound = AggregateBound(self.arrays, self.families, self.options)
-        cut = resource_cut(self.arrays, self._prices)
+        cut = resource_cut(self.arrays, self.prices)
         while cut not in known:
             known.add(cut)
             bound.add(cut)
@@ -115,28 +120,14 @@ class Search:
         self.incumbent.raise_bound(bound.solve(self.ceiling, nodes, seconds).cost)
 
     def pack(self, clock: Stopwatch) -> None:
-        """Greedy packings by the start duals, for each bias in turn."""
-        for bias in self.parameters.biases:
-            self._pack({}, self._prices.duals, bias)
+        """Greedy packings by the start duals, for each bias in turn; fewer where ruin and recreate do the work."""
+        if self.spread.few:
+            self.offer(alone(self.arrays))
+            return
+        for bias in self.parameters.biases[: 1 if self.spread.many else None]:
+            self._pack({}, self.prices.duals, bias)
             if self.over or clock.expired:
                 return
-
-    def ruin(self, clock: Stopwatch) -> None:
-        """Ruin and recreate from the incumbent."""
-        best, parameters = self.incumbent.solution, self.parameters
-        if best is None or clock.expired or sum(self.arrays.count.tolist()) > parameters.ruin_tasks:
-            return
-        if self._ruin is None:
-            from models.eva.column_generation.ruin import Ruin  # compiled at first use, which takes seconds
-
-            self._ruin = Ruin(self.arrays, self._prices, parameters, self.options.seed)
-        self._ruin.set(best)
-        in_vain = 0
-        for _ in range(self.at_most(parameters.ruin_rounds)):
-            in_vain = 0 if self._ruin.run(parameters.ruins) else in_vain + 1
-            if clock.expired or in_vain >= parameters.ruin_patience or self._ruin.cost <= (self.incumbent.bound or 0):
-                break
-        self.offer(self._ruin.configuration)
 
     def relax(self, clock: Stopwatch) -> None:
         """The linear relaxation by column generation, with the bound of each cut on the way."""
@@ -148,7 +139,7 @@ class Search:
             self.incumbent.raise_bound(proven)
             return self.over or clock.expired or relaxed.value - proven < 1e-9 * relaxed.value
 
-        self._relaxed = self._guide = self.generator.run(self._prices.duals, enough)
+        self._relaxed = self._guide = self.generator.run(self.prices.duals, enough)
         self.lp_value = self._relaxed.value
 
     def round_down(self, clock: Stopwatch) -> None:

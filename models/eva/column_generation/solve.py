@@ -12,6 +12,7 @@ from instances import Options, Stopwatch
 from instances.eva.arrays import PackingArrays
 from models.eva.column_generation.outcome import Outcome
 from models.eva.column_generation.parameters import DEFAULTS, ColumnGenerationParameters
+from models.eva.column_generation.ruin_phases import ruin, ruin_alone, ruin_at_length
 from models.eva.column_generation.search import Report, Search
 from models.eva.configuration import Column, Configuration, missing, price
 from models.highs import SolveFailed
@@ -66,8 +67,10 @@ def repack(search: Search, clock: Stopwatch) -> None:
 START = (
     Phase(Search.start, always=True),
     Phase(Search.pack, until=0.2, always=True),
+    Phase(ruin_alone, until=0.2, always=True),
     Phase(Search.bound_by_resources, until=0.3),
-    Phase(Search.ruin, until=0.5, share=0.25),
+    Phase(ruin_at_length, until=0.6),
+    Phase(ruin, until=0.5, share=0.25),
     Phase(repack, until=0.65),
     Phase(Search.relax, until=0.6),
     Phase(Search.round_down),
@@ -80,7 +83,7 @@ ROUND = (
     Phase(Search.solve_complete),
     Phase(Search.enrich),
     Phase(Search.improve, share=0.25),
-    Phase(Search.ruin, share=0.25),
+    Phase(ruin, share=0.25),
 )
 FIRST_ROUND = (*ROUND[:2], Phase(Search.bound_by_type), *ROUND[2:])
 
