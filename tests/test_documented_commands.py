@@ -36,11 +36,8 @@ PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 BLOCK = re.compile(r"^```(?:sh|console|bash|shell)\n(.*?)^```", re.DOTALL | re.MULTILINE)
 SYNOPSIS = re.compile(r"^python -m experiments\.(\w+) ", re.MULTILINE)
 
-RUN, PARSE, OTHER = (
-    "run on small stand-ins",
-    "parsed: it runs long, needs a service, or is like another that runs",
-    "not of this project",
-)
+RUN, OTHER = "run on small stand-ins", "not of this project"
+PARSE = "parsed: it runs long, needs a service, or is like another that runs"
 KINDS = {
     "gapwise solve cluster.json --format json --quiet": RUN,
     "gapwise solve cluster.json --method all --plot pictures": RUN,
