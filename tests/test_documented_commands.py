@@ -36,7 +36,8 @@ PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 BLOCK = re.compile(r"^```(?:sh|console|bash|shell)\n(.*?)^```", re.DOTALL | re.MULTILINE)
 SYNOPSIS = re.compile(r"^python -m experiments\.(\w+) ", re.MULTILINE)
 
-RUN, PARSE, OTHER = "run on small stand-ins", "parsed, for it runs long or needs a service", "not of this project"
+RUN, OTHER = "run on small stand-ins", "not of this project"
+PARSE = "parsed: it runs long, needs a service, or is like another that runs"
 KINDS = {
     "gapwise solve cluster.json --format json --quiet": RUN,
     "gapwise solve cluster.json --method all --plot pictures": RUN,
@@ -58,9 +59,9 @@ KINDS = {
     "gapwise simulate cloud.json --policy eva-with-exact --policy exact --policy mine:make": RUN,
     "gapwise simulate days.json.gz": RUN,
     "gapwise simulate days.json.gz --policy sjf --policy sjf-loans --policy aryl": RUN,
-    "gapwise simulate jobs.json.gz": RUN,
+    "gapwise simulate jobs.json.gz": PARSE,
     "gapwise simulate my-cluster.json --policy safe-ssf --policy oracle --out results": RUN,
-    "gapwise simulate newtrace.json.gz": RUN,
+    "gapwise simulate newtrace.json.gz": PARSE,
     "gapwise simulate renting.json": RUN,
     "gapwise simulate renting.json --policy exact --policy acquiring-exact --policy pollux-as-sum-0.7 "
     "--policy mine:make --out results": RUN,
@@ -208,10 +209,8 @@ STANDINS: dict[str, Callable[[Path], Any]] = {
     "moment.json": named(figure_5(), "moment"),
     "my-cluster.json": named(five_jobs(), "five"),
     "cloud.json": named(random_cloud(3, jobs=4), "cloud"),
-    "jobs.json.gz": named(random_cloud(4, jobs=4), "jobs"),
     "days.json.gz": lambda path: save(loaning(days=1, training_servers=6), path),
     "renting.json": named(renting(), "renting"),
-    "newtrace.json.gz": named(renting(), "renting"),
     "jobs.csv": first_jobs,
     "trace_pai_200.csv": first_jobs,
     "newtrace.csv": few_jobs,
