@@ -83,6 +83,8 @@ class Pricer:
             complete = complete and nodes < most_nodes
             if share == 0.0 and (number >= most or not complete):
                 return Found(every[0], bound), False
+            if not number:
+                continue
             on_it = np.zeros((number, self.arrays.classes), dtype=np.int64)
             on_it[:, classes] = found
             keep = on_it.sum(axis=1) > 1
