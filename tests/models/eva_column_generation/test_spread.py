@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from heuristics.eva import full_reconfiguration
-from instances import Options
+from instances import Options, Stopwatch
 from instances.eva import packing_arrays, pod_requests, table_7
-from models.eva import exact
 from models.eva.column_generation import ColumnGenerationParameters
+from models.eva.column_generation.ruin_phases import ruin_alone
+from models.eva.column_generation.search import Search
 from models.eva.column_generation.spread import Spread
-from models.eva.parameters import ExactParameters
 
 
 def test_distinct_pods_are_spread_and_many_equal_tasks_are_not():
@@ -20,10 +20,15 @@ def test_distinct_pods_are_spread_and_many_equal_tasks_are_not():
     assert Spread.of(packing_arrays(pod_requests(70, 0).data), fewer) == Spread(many=True, few=False)
 
 
-def test_the_least_effort_packs_distinct_pods_better_than_the_heuristic():
+def test_a_little_ruin_and_recreate_packs_distinct_pods_better_than_the_heuristic():
     data = pod_requests(70, 0).data
-    small = ColumnGenerationParameters(table_entries=100_000, pricing_nodes=100)  # pricing is not what is looked at
-    parameters = ExactParameters(column_generation=small)
-    once, again = (exact(data, Options(effort=1, gap=0.0), parameters=parameters) for _ in range(2))
-    assert once.bound <= once.objective < full_reconfiguration(data).objective
-    assert (once.objective, once.bound, once.solution) == (again.objective, again.bound, again.solution)
+    packing = packing_arrays(data)
+    found = []
+    for _ in range(2):
+        search = Search(packing, Options(effort=3, gap=0.0), None, ColumnGenerationParameters())
+        for phase in (Search.start, Search.pack, ruin_alone):
+            phase(search, Stopwatch())
+        found.append((search.incumbent.objective, search.incumbent.solution))
+    assert search.generator.iterations == 0
+    assert packing.usd(found[0][0]) < full_reconfiguration(data).objective
+    assert found[0] == found[1]
