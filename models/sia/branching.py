@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 
-from instances import Stopwatch
 from instances.arrays import IntArray
 from instances.result import Termination
 from models.sia.neighbourhood_search import advance, improve, in_order
@@ -13,22 +12,21 @@ from models.sia.relaxation import Relaxation
 from models.sia.start_tree import StartTree
 
 
-def branch(proof: Proof, relaxation: Relaxation, share: float) -> Termination | None:
+def branch(proof: Proof, relaxation: Relaxation) -> Termination | None:
     """Grow the tree until schedule and bound meet or a limit is reached.
 
-    `None` where the tree has too many nodes or has used its `share` of the time left, or where no leaf can be branched
-    on, because rows are coarser than the problem: a schedule that keeps them may be too wide.
+    `None` where the tree has too many nodes, or where no leaf can be branched on, because rows are coarser than the
+    problem: a schedule that keeps them may be too wide.
     """
     p = proof.parameters
     if relaxation.undecided() is None and not relaxation.converge(proof.delay, proof.clock):
         return proof.limit()
-    clock = Stopwatch(share * proof.clock.remaining_s)
     opened, kept = proof.columns.open.copy(), relaxation.kept
     tree = StartTree(relaxation, proof.delay, p)
     grown = True
-    while grown and len(tree.nodes) < p.tree_nodes and not proof.closed and not clock.expired and proof.limit() is None:
+    while grown and len(tree.nodes) < p.tree_nodes and not proof.closed and proof.limit() is None:
         proof.nodes += 1
-        grown = tree.expand(proof.delay, proof.delay, clock, lambda: _draw(proof, relaxation))
+        grown = tree.expand(proof.delay, proof.delay, proof.clock, lambda: _draw(proof, relaxation))
         proof.raise_bound(min(tree.bound, proof.delay))
         proof.info |= {"nodes": len(tree.nodes)}
         if proof.nodes % p.searched_nodes == 0 and proof.distance >= p.worth_searching:

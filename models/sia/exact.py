@@ -87,9 +87,7 @@ def _prove(proof: Proof) -> Termination:
     limit = turns.run()
     if limit is not None or proof.closed or not turns.relaxation.exclude(proof.delay):
         return limit or rounds.run()
-    p = proof.parameters
-    many = turns.candidates() > p.moderate_candidates
-    return branch(proof, turns.relaxation, 1.0 if many else p.tree_share) or rounds.run()
+    return branch(proof, turns.relaxation) or rounds.run()
 
 
 def _reservations(arrays: OracleArrays) -> IntArray | None:

@@ -58,7 +58,6 @@ class ExactParameters:
     Tree over starts:
 
     - `tree_nodes`: most nodes, before HiGHS is given the components.
-    - `tree_share`: share of the time left for the tree, where there are no more than `moderate_candidates`.
     - `node_cuts`: most rounds of cuts at a node.
     - `searched_nodes`: nodes between two searches for schedules in the order of a node's relaxation.
     - `proof_nodes`: most nodes of a certificate.
@@ -136,7 +135,6 @@ class ExactParameters:
     new_rows_each_round: int = 24
 
     tree_nodes: int = 100_000
-    tree_share: float = 0.5
     node_cuts: int = 2
     searched_nodes: int = 10
     proof_nodes: int = 4_000

@@ -36,8 +36,8 @@ class CuttingTurns:
             before = proof.distance
             self._cut()
             if proof.distance >= p.worth_searching:
-                self._search(many=self.candidates() > p.moderate_candidates)
-            gained = before - proof.distance > p.turn_gain * before and self.candidates() > p.moderate_candidates
+                self._search(many=self._candidates() > p.moderate_candidates)
+            gained = before - proof.distance > p.turn_gain * before and self._candidates() > p.moderate_candidates
         return None
 
     def _first_bound(self) -> None:
@@ -48,10 +48,10 @@ class CuttingTurns:
         proof.raise_bound(self.relaxation.bound)
         if proof.distance >= p.worth_searching:
             self._improve(proof.best, self._searching(), p.first_tries)
-            if self.candidates() > p.moderate_candidates:
+            if self._candidates() > p.moderate_candidates:
                 self._settle(proof.best, self._searching(), p.penalty_tries)
 
-    def candidates(self) -> int:
+    def _candidates(self) -> int:
         """Number of candidate starts that the integer programs would have."""
         if not self.relaxation.exclude(self.proof.delay):
             return 0
