@@ -79,7 +79,7 @@ KINDS = {
     "gapwise score my_heuristics:dearest_first --problem eva-packing": PARSE,
     "gapwise simulate --workload base --seeds 3": PARSE,
     "gapwise simulate --trace philly.csv --pools 4 --start-day 28 --days 14 --warm-up-days 2": PARSE,
-    "gapwise simulate --trace philly.csv --pools 4 --start-day 28 --days 42 --warm-up-days 21 --policy sia-learned "
+    "gapwise simulate --trace philly.csv --pools 4 --start-day 28 --days 42 --policy sia-learned "
     "--policy sia-sliding": PARSE,
     "gapwise simulate --workload base --policy sia-perfect --policy sia-perfect-preemptive "
     "--policy sia-sliding-preemptive": PARSE,
