@@ -192,12 +192,12 @@ def packings(draw: st.DrawFn, objective: str = "cost", most_tasks: int = 5) -> E
     )
 
 
-def _partitions(items: list[str]) -> Iterator[list[list[str]]]:
+def partitions(items: list[str]) -> Iterator[list[list[str]]]:
     """All partitions of `items` into non-empty parts."""
     if not items:
         yield []
         return
-    for smaller in _partitions(items[1:]):
+    for smaller in partitions(items[1:]):
         yield [[items[0]], *smaller]
         for i, part in enumerate(smaller):
             yield [*smaller[:i], [items[0], *part], *smaller[i + 1 :]]
@@ -225,7 +225,7 @@ def best_packing(data: EvaPacking) -> float:
         return best_of[key]
 
     totals = []
-    for parts in _partitions(items):
+    for parts in partitions(items):
         values = [of_part(part) for part in parts]
         if None not in values:
             totals.append(sum(values))

@@ -5,11 +5,12 @@ from __future__ import annotations
 import itertools
 import random
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from instances import check
 from instances.eva import EvaPacking
+from tests.eva_cases import partitions
 
 FIELDS = ("max_instances", "running", "allowed_types", "max_per_instance", "spread")
 
@@ -81,7 +82,7 @@ def best_by_enumeration(data: EvaPacking) -> float | None:
     able: dict[tuple[str, ...], list[str]] = {}
     values: list[float] = []
     seen: set[tuple[tuple[str, ...], ...]] = set()
-    for parts in _partitions(list(items)):
+    for parts in partitions(list(items)):
         key = tuple(sorted(tuple(sorted(part)) for part in parts))
         if key in seen:
             continue
@@ -111,14 +112,3 @@ def _plan(parts: Sequence[Sequence[str]], types: Sequence[str]) -> dict[str, Any
             {"type": name, "count": 1, "tasks": dict(Counter(part))} for part, name in zip(parts, types, strict=True)
         ]
     }
-
-
-def _partitions(items: list[str]) -> Iterator[list[list[str]]]:
-    """All partitions of `items` into non-empty parts."""
-    if not items:
-        yield []
-        return
-    for smaller in _partitions(items[1:]):
-        yield [[items[0]], *smaller]
-        for i, part in enumerate(smaller):
-            yield [*smaller[:i], [items[0], *part], *smaller[i + 1 :]]

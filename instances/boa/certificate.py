@@ -6,10 +6,9 @@ the optimum in units, found by exact search.
 
 from __future__ import annotations
 
-import json
 import re
 from fractions import Fraction
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 from pydantic import Field
 
@@ -18,7 +17,7 @@ from instances.boa.rational import budget, exact, least_length, share
 from instances.boa.unit_network import Units, unit_network
 from instances.boa.unit_optimum import fastest, shortest
 from instances.certificates.certificate import Proven
-from instances.certificates.header import see_instance, see_version
+from instances.certificates.header import content_of
 from instances.errors import CheckFailed, InputError
 from instances.fields import Frozen
 from instances.validation import show, validated
@@ -54,24 +53,12 @@ class UnitProof(Frozen):
 
 def prove_allocation(data: BoaAllocation, text: str) -> Proven:
     """What the certificate `text` proves. Raises InputError, NoCertificate, or CheckFailed where it does not hold."""
-    content = _content(text)
-    see_version(content.pop("gapwise_certificate", None))
-    see_instance(data, content.pop("problem", None), content.pop("instance", None))
+    content = content_of(data, text)
     if data.real:
         raise InputError("continuous widths with rescaling times have no certificate")
     if data.convex:
         return _convex(data, validated(ConvexProof, content, root=""))
     return _units(data, validated(UnitProof, content, root=""))
-
-
-def _content(text: str) -> dict[str, Any]:
-    try:
-        content = json.loads(text)
-    except (ValueError, RecursionError) as error:
-        raise InputError(f"not valid JSON: {error}") from error
-    if not isinstance(content, dict):
-        raise InputError(f"must be an object, got {show(content)}")
-    return content
 
 
 def _convex(data: BoaAllocation, proof: ConvexProof) -> Proven:

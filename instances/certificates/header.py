@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import hashlib
+import json
+from typing import Any
 
 from instances.errors import InputError
 from instances.fields import ProblemData
+from instances.validation import show
 
 VERSION = 1
 
@@ -28,3 +31,16 @@ def see_instance(data: ProblemData, problem: object, stated: object) -> None:
         raise InputError(f"problem: must be {data.problem}, as in the instance, got {str(problem)[:40]}")
     if stated != digest(data):
         raise InputError(f"instance: the certificate is of another instance, of digest {str(stated)[:16]}")
+
+
+def content_of(data: ProblemData, text: str) -> dict[str, Any]:
+    """The fields of a JSON certificate of `data` beside its header. Raises InputError where it is none."""
+    try:
+        content = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise InputError(f"not valid JSON: {error}") from error
+    if not isinstance(content, dict):
+        raise InputError(f"must be an object, got {show(content)}")
+    see_version(content.pop("gapwise_certificate", None))
+    see_instance(data, content.pop("problem", None), content.pop("instance", None))
+    return content

@@ -17,7 +17,6 @@ most" in every leaf, of all types in order and before those on the way.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -27,13 +26,13 @@ from typing import TYPE_CHECKING, Annotated, Literal
 from pydantic import Field
 
 from instances.certificates.certificate import NoCertificate, Proven
-from instances.certificates.header import see_instance, see_version
-from instances.errors import CheckFailed, InputError
+from instances.certificates.header import content_of
+from instances.errors import CheckFailed
 from instances.eva.constraints import offers, own_resources
 from instances.eva.packing import EvaPacking
 from instances.eva.price_sums import least_sum
 from instances.fields import STEPS, Frozen, steps
-from instances.validation import show, validated
+from instances.validation import validated
 
 if TYPE_CHECKING:
     from instances.eva.best_pattern import Best
@@ -207,15 +206,7 @@ class Packing:
 
 def prove_packing(data: EvaPacking, text: str) -> Proven:
     """What the certificate `text` proves. Raises InputError, NoCertificate, or CheckFailed where it does not hold."""
-    try:
-        content = json.loads(text)
-    except (ValueError, RecursionError) as error:
-        raise InputError(f"not valid JSON: {error}") from error
-    if not isinstance(content, dict):
-        raise InputError(f"must be an object, got {show(content)}")
-    see_version(content.pop("gapwise_certificate", None))
-    see_instance(data, content.pop("problem", None), content.pop("instance", None))
-    proof, packing = validated(PackingProof, content, root=""), Packing(data)
+    proof, packing = validated(PackingProof, content_of(data, text), root=""), Packing(data)
     if proof.unit != packing.unit:
         raise CheckFailed(f"unit: {proof.unit} is claimed, prices are multiples of {packing.unit}")
     bounds = _leaves(packing, proof.nodes)

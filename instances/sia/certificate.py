@@ -16,7 +16,6 @@ divides the starts of a job in two; the bound of the tree is the least of its le
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable
 from dataclasses import dataclass
 from fractions import Fraction
@@ -28,11 +27,11 @@ from pydantic import Field
 
 from instances.arrays import BoolArray, IntArray
 from instances.certificates.certificate import NoCertificate, Proven
-from instances.certificates.header import see_instance, see_version
-from instances.errors import CheckFailed, InputError
+from instances.certificates.header import content_of
+from instances.errors import CheckFailed
 from instances.fields import Frozen
 from instances.sia.oracle import SiaOracle
-from instances.validation import show, validated
+from instances.validation import validated
 
 MOST_STARTS = 5_000_000
 SCALE = 1 << 20  # Prices are whole multiples of 1 / SCALE step of delay.
@@ -210,15 +209,7 @@ class Charges:
 
 def prove_delay(data: SiaOracle, text: str) -> Proven:
     """What the certificate `text` proves. Raises InputError, NoCertificate, or CheckFailed where it does not hold."""
-    try:
-        content = json.loads(text)
-    except (ValueError, RecursionError) as error:
-        raise InputError(f"not valid JSON: {error}") from error
-    if not isinstance(content, dict):
-        raise InputError(f"must be an object, got {show(content)}")
-    see_version(content.pop("gapwise_certificate", None))
-    see_instance(data, content.pop("problem", None), content.pop("instance", None))
-    proof = validated(DelayProof, content, root="")
+    proof = validated(DelayProof, content_of(data, text), root="")
     delays = Delays(data)
     if proof.slots != delays.slots:
         raise CheckFailed(f"slots: {proof.slots} are claimed, steps have {delays.slots}")
