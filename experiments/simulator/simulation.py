@@ -60,6 +60,15 @@ class Simulation(WholeTask[Simulated]):
     options: Options = Options()
 
     @property
+    def modules(self) -> tuple[str, ...]:
+        """The modules of the methods of the policy's name, whose import is no part of the run."""
+        online = online_of(self.workload)
+        problems = [*online.problems, *(of.problem for of in online.remembered.values())]
+        entries = [entry for problem in problems for entry in METHODS[problem]]
+        named = [e for e in entries if self.policy == e.name or self.policy.endswith(f"-{e.name}")]
+        return tuple(sorted({entry.target.partition(":")[0] for entry in named}))
+
+    @property
     def effective(self) -> Options:
         """The options in effect: a method that re-plans is under a limit of effort unless one of time is asked for."""
         options = self.options
