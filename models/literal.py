@@ -100,7 +100,7 @@ def solve_literal(
         reason=solved.reason,
         build_s=building.cpu_s,
         solve_s=solved.solve_s,
-        trace=solved.trace,
+        trace=[(when, found, made(bound)) for when, found, bound in solved.trace],
         info={**solved.info, "rows": rows, "columns": columns},
     )
 

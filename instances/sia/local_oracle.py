@@ -12,7 +12,7 @@ from pydantic import Field, model_validator
 from instances.fields import Count, Frozen, Name, Positive, PositiveCount, ProblemData, refuse, refuse_duplicates
 from instances.measure import Measure
 from instances.sia.cells import SERVER_GPUS, Buddies, Cell
-from instances.sia.oracle import Pool, SiaOracle
+from instances.sia.oracle import Pool, SiaOracle, mean_jct
 
 Placement = tuple[int, int]
 """The start of a job and its server."""
@@ -56,12 +56,7 @@ class SiaLocalOracle(ProblemData):
     @property
     def measure(self) -> Measure | None:
         """Mean JCT in minutes: delay, which is the objective, and running time."""
-        return Measure(
-            name="mean JCT",
-            part="delay a job, min",
-            scale=self.slot_minutes / len(self.jobs),
-            fixed=sum(job.duration for job in self.jobs),
-        )
+        return mean_jct(self.slot_minutes, [job.duration for job in self.jobs])
 
     @property
     def capacity(self) -> int:

@@ -23,6 +23,11 @@ from instances.fields import (
 from instances.measure import Measure
 
 
+def mean_jct(slot_minutes: float, durations: Sequence[int]) -> Measure:
+    """Mean JCT in minutes of an objective that is the delay of all jobs in slots."""
+    return Measure(name="mean JCT", part="delay a job, min", scale=slot_minutes / len(durations), fixed=sum(durations))
+
+
 class Pool(Frozen):
     """A pool (queue) i, the owner of c_i GPUs."""
 
@@ -69,12 +74,7 @@ class SiaOracle(ProblemData):
         """Mean JCT in minutes: delay, which is the objective where fairness has no weight, and running time."""
         if self.fairness_weight:
             return None
-        return Measure(
-            name="mean JCT",
-            part="delay a job, min",
-            scale=self.slot_minutes / len(self.jobs),
-            fixed=sum(job.duration for job in self.jobs),
-        )
+        return mean_jct(self.slot_minutes, [job.duration for job in self.jobs])
 
     @property
     def capacity(self) -> int:

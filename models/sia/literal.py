@@ -5,6 +5,7 @@ X and Y exist only where job j can start or be running: constraint (10) needs no
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from instances import Answer, Options, Report
@@ -129,24 +130,7 @@ def literal(data: SiaOracle, options: Options, report: Report) -> Answer:
     """Solve the model of Figure 19 as printed, with HiGHS."""
     from models.literal import solve_literal
 
-    def safe(bound: float | None) -> float | None:
-        return None if bound is None else proven_bound(data, bound)
-
-    def tell(solution: Any, bound: float | None) -> None:
-        report(solution, safe(bound))
-
-    listen = ignore if report is ignore else tell
-    solved = solve_literal(data, build_literal, _read, solver_options(data, options), listen)
-    return Answer(
-        solution=solved.solution,
-        bound=safe(solved.bound),
-        termination=solved.termination,
-        reason=solved.reason,
-        build_s=solved.build_s,
-        solve_s=solved.solve_s,
-        trace=[(when, found, safe(bound)) for when, found, bound in solved.trace],
-        info=solved.info,
-    )
+    return solve_literal(data, build_literal, _read, solver_options(data, options), report, partial(proven_bound, data))
 
 
 @method("heuristic", OPTION_NAMES)

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 
 from instances import Answer, Options, Report
 from instances.method import method
-from instances.options import ignore
 from instances.sia import SiaLocalOracle
 from instances.sia.cells import SERVER_GPUS
 from models.bounds import whole_bound
@@ -68,21 +67,6 @@ def local_literal(data: SiaLocalOracle, options: Options, report: Report) -> Ans
     """Solve the model of Figure 19 with servers, with HiGHS."""
     from models.literal import solve_literal
 
-    def safe(bound: float | None) -> float | None:
-        return None if bound is None else float(max(0, whole_bound(bound)))
-
-    def tell(solution: Any, bound: float | None) -> None:
-        report(solution, safe(bound))
-
-    listen = ignore if report is ignore else tell
-    solved = solve_literal(data, build_local_literal, _read, options, listen)
-    return Answer(
-        solution=solved.solution,
-        bound=safe(solved.bound),
-        termination=solved.termination,
-        reason=solved.reason,
-        build_s=solved.build_s,
-        solve_s=solved.solve_s,
-        trace=[(when, found, safe(bound)) for when, found, bound in solved.trace],
-        info=solved.info,
+    return solve_literal(
+        data, build_local_literal, _read, options, report, lambda bound: float(max(0, whole_bound(bound)))
     )
