@@ -16,6 +16,7 @@ from experiments.harness.entry import Entry
 from experiments.harness.plan import methods_for, plan
 from experiments.harness.runner import as_finished, run_all
 from experiments.harness.store import Store
+from experiments.harness.task import Digests
 from experiments.papers import METHODS
 from instances import Answer, InputError, Options, Result, load
 from instances.eva import table_3, table_7
@@ -368,3 +369,14 @@ def test_a_store_that_is_none_is_refused(tmp_path: Path):
 
 def test_methods_are_compared_by_what_they_are():
     assert Entry("a", "b:c") == Entry("a", "b:c", lambda data: "no")
+
+
+def test_an_instance_of_many_runs_is_put_into_words_once_for_all_their_keys(monkeypatch):
+    instance, dumped = table_3(), []
+    dump = type(instance).model_dump_json
+    monkeypatch.setattr(
+        type(instance), "model_dump_json", lambda self, **options: (dumped.append(1), dump(self, **options))[1]
+    )
+    digests = Digests()
+    assert len({digests.instance(instance) for _ in range(5)}) == 1
+    assert len(dumped) == 1
