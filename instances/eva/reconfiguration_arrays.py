@@ -77,21 +77,18 @@ class Group:
 
 
 @dataclass(frozen=True)
-class ReconfigurationArrays:
-    """An `eva-reconfiguration` instance in arrays.
+class SavingArrays:
+    """What is saved by the contents of instances, in arrays.
 
     - `packing`: tasks and types; tasks of a job of which several are on existing instances are classes of their own.
     - `groups`: the existing instances.
-    - `unit_usd`: the unit of all money here but the prices of `packing`, a power of two.
     - `scale`: what a price unit is worth over the horizon.
     - `new` (K,): what a new instance of each type costs over the horizon and to start.
     - `spread` (J,): what it costs to move each job that is on several existing instances.
     """
 
-    data: EvaReconfiguration
     packing: PackingArrays
     groups: tuple[Group, ...]
-    unit_usd: float
     scale: float
     new: FloatArray
     spread: FloatArray
@@ -106,14 +103,16 @@ class ReconfigurationArrays:
         """What the moves cost where every task on an existing instance moves, without jobs on several instances."""
         return sum(len(g.ids) * float(g.staying(g.on_it[None])[0]) for g in self.groups)
 
-    def net_new(self, kind: IntArray, on_it: IntArray) -> FloatArray:
-        """The worth (P,) of new instances of types `kind` (P,) with tasks `on_it` (P, N)."""
-        return np.asarray(self.scale * self.packing.value(on_it) - self.new[kind])
 
-    def net_kept(self, group: int, on_it: IntArray) -> FloatArray:
-        """The worth (P,) of an existing instance with tasks `on_it` (P, N), what is not paid for moves included."""
-        g = self.groups[group]
-        return np.asarray(self.scale * (self.packing.value(on_it) - int(self.packing.price[g.kind])) + g.staying(on_it))
+@dataclass(frozen=True)
+class ReconfigurationArrays(SavingArrays):
+    """An `eva-reconfiguration` instance in arrays.
+
+    `unit_usd`: the unit of all money here but the prices of `packing`, a power of two.
+    """
+
+    data: EvaReconfiguration
+    unit_usd: float
 
     def worth_usd(self, placed: Iterable[Placed]) -> float:
         """The worth of a solution by classes, USD."""

@@ -145,6 +145,7 @@ class CountTree:
             bound = min(math.nextafter(bound + _added(by_kind, low, high), math.inf), -above)
             counts = self.counting @ x
             apart = np.abs(counts - np.rint(counts))
+            apart[(counts < low) | (counts > high)] = 0.0  # A row that is broken is no number to branch on.
             if bound <= self._cutoff():
                 closed = max(closed, bound)
             elif apart.max() > WHOLE:

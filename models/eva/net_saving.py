@@ -20,12 +20,14 @@ import numpy as np
 from instances import Answer, Options, Report, Stopwatch
 from instances.arrays import FloatArray, IntArray
 from instances.eva.arrays import Group, PackingArrays
+from instances.eva.reconfiguration_arrays import NEW, Placed
 from instances.options import ignore
 from models.eva.covering_master import in_usd
 from models.eva.parameters import DEFAULTS, ExactParameters
 from models.eva.partition import Partition, solve_partition
 from models.eva.patterns import CELLS, Patterns, feasible_patterns
 from models.eva.saving.exact_net import COUNTED_TASKS, NOISE, exact_net
+from models.eva.saving.greedy import pack_greedily
 from models.eva.saving.suits import suits
 
 LEAST_S = 1e-3  # Seconds that a step has in any case.
@@ -145,24 +147,28 @@ def _generated(
     parameters: ExactParameters,
 ) -> Answer:
     """Solve by column generation, for `solve_net_saving`; `building` has run since the time limit does."""
-    from models.eva.saving.solve import SavingSearch  # slow to load, for numba
+    from models.eva.saving.packing import PackingMaster  # slow to load, for numba
+    from models.eva.saving.search import SavingSearch
 
-    def usd(units: float) -> float:
-        return units * float(arrays.price_unit)
+    unit = float(arrays.price_unit)
 
-    def told(groups: Sequence[Group] | None, bound: float | None) -> None:
-        report(None if groups is None else arrays.solution(groups), None if bound is None else usd(bound))
+    def groups(placed: Sequence[Placed]) -> list[Group]:
+        return [(kind, on_it, copies) for _, kind, on_it, copies in placed]
+
+    def told(placed: list[Placed] | None, bound: float | None) -> None:
+        report(None if placed is None else arrays.solution(groups(placed)), None if bound is None else bound * unit)
 
     def ceiling(seconds: float | None) -> float | None:
         found = _ceiling(arrays, least_cost(seconds))
-        return None if found is None else found / float(arrays.price_unit)
+        return None if found is None else found / unit
 
     with Stopwatch(building.remaining_s if options.time_limit is not None else None) as clock:
-        search = SavingSearch(arrays, start, ceiling, options, clock, told, parameters.saving)
+        first = [(NEW, kind, on_it, copies) for kind, on_it, copies in start or pack_greedily(arrays)]
+        search = SavingSearch(PackingMaster(arrays), first, options, clock, told, parameters.saving, ceiling)
         search.run()
     return Answer(
-        solution=arrays.solution(search.groups),
-        bound=usd(search.bound),
+        solution=arrays.solution(groups(search.placed)),
+        bound=search.bound * unit,
         termination=search.termination,
         reason=search.reason,
         build_s=building.cpu_s - clock.cpu_s,
@@ -171,7 +177,7 @@ def _generated(
             "method": "column generation",
             "rounds": search.rounds,
             "patterns": search.listed,
-            "lp_bound": usd(search.lp_bound),
+            "lp_bound": search.lp_bound * unit,
         },
     )
 

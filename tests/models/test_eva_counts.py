@@ -11,9 +11,9 @@ from instances import Options, Stopwatch
 from instances.eva import random_round
 from instances.eva.reconfiguration_arrays import reconfiguration_arrays
 from models.eva.counts import CountParameters, CountTree
-from models.eva.reconfiguration.columns import Columns, Master
-from models.eva.reconfiguration.parameters import DEFAULTS
-from models.eva.reconfiguration.pricing import Pricer
+from models.eva.saving.columns import Columns, Master
+from models.eva.saving.parameters import DEFAULTS
+from models.eva.saving.pricing import Pricer
 from models.highs import solve_arrays
 from tests.eva_rounds import small_round
 
@@ -55,6 +55,16 @@ def test_few_nodes_leave_a_bound_that_holds():
     short = CountTree(program, value, TIGHT, Stopwatch(None), CountParameters(nodes=1)).search()
     assert short.bound >= best
     assert not short.finished or short.value == best
+
+
+def test_rows_that_are_broken_are_not_branched_on():
+    for seed in range(3):
+        program, value = listed(random_round(18, seed).data, 0.3)
+        best = CountTree(program, value, TIGHT, Stopwatch(None), CountParameters()).search().value
+        cheap = replace(program, dear=1e-3 * float(np.abs(program.net).max()))
+        found = CountTree(cheap, value, TIGHT, Stopwatch(None), CountParameters()).search()
+        assert found.value == pytest.approx(best, rel=1e-7)
+        assert found.bound >= best
 
 
 def test_a_list_is_probed_first_where_it_is_long():

@@ -15,7 +15,9 @@ from models.eva import exact
 from models.eva.net_saving import few_patterns
 from models.eva.parameters import ExactParameters
 from models.eva.patterns import feasible_patterns
-from models.eva.saving.generation import dual_bound, generate
+from models.eva.saving.columns import Columns, Duals
+from models.eva.saving.generation import generate
+from models.eva.saving.packing import PackingMaster
 from models.eva.saving.parameters import SavingParameters
 from models.eva.saving.pricing import Pricer
 
@@ -46,6 +48,17 @@ def every_pattern(arrays: PackingArrays) -> tuple[IntArray, FloatArray]:
     return np.array([r for r, _ in rows.values()]), np.array([v for _, v in rows.values()])
 
 
+def prepared(data: EvaPacking) -> tuple[PackingMaster, Pricer]:
+    """The program over columns of a packing, and its pricer."""
+    master = PackingMaster(packing_arrays(data))
+    return master, Pricer(master, SavingParameters(), Stopwatch())
+
+
+def of_tasks(duals: FloatArray) -> Duals:
+    """Duals where no instance exists."""
+    return Duals(duals, np.zeros(0), np.zeros(0))
+
+
 @pytest.mark.parametrize("seed", range(12))
 def test_generated_columns_and_listed_patterns_agree(seed: int):
     data = small(seed)
@@ -59,41 +72,43 @@ def test_generated_columns_and_listed_patterns_agree(seed: int):
 
 @pytest.mark.parametrize("seed", range(6))
 def test_a_search_finds_every_pattern_above_its_threshold(seed: int):
-    arrays = packing_arrays(small(seed))
-    pricer, draw = Pricer(arrays, SavingParameters()), np.random.default_rng(seed)
+    master, pricer = prepared(small(seed))
+    arrays, draw = master.arrays.packing, np.random.default_rng(seed)
     on_it, net = every_pattern(arrays)
     for _ in range(6):
-        duals = arrays.reservation_price * draw.uniform(0, 0.8, arrays.classes)
-        reduced = net - on_it @ duals
-        best, complete = pricer.improving(duals, 1e-6, 10**6)
-        assert complete
+        duals = of_tasks(arrays.reservation_price * draw.uniform(0, 0.8, arrays.classes))
+        reduced = net - on_it @ duals.task
+        best = pricer.improving(duals, 1e-6, 10**6)
+        assert best.complete
         assert best.bound >= reduced.max() - pricer.noise(duals)
         for delta in (0.0, float(np.abs(reduced).min() * 2), float(np.quantile(np.abs(reduced), 0.3))):
-            listed = pricer.within(duals, delta)
+            listed = pricer.within(duals, delta, 10**5)
             wanted = {row.tobytes() for row in on_it[reduced >= -delta]}
-            assert wanted <= {row.tobytes() for row in listed}
-            assert len(listed) == len({row.tobytes() for row in listed})
+            assert wanted <= {row.tobytes() for row in listed.on_it}
+            assert len(listed.names) == len(set(listed.names))
+            assert pricer.within(duals, delta, len(listed.names) - 1) is None
 
 
 @pytest.mark.parametrize("seed", range(6))
 def test_any_duals_give_a_bound_that_no_configuration_beats(seed: int):
     data = small(seed)
-    arrays, draw = packing_arrays(data), np.random.default_rng(seed)
+    master, pricer = prepared(data)
+    arrays, draw = master.arrays.packing, np.random.default_rng(seed)
     optimum = exact(data, TIGHT, parameters=LISTED).objective / float(arrays.price_unit)
-    pricer = Pricer(arrays, SavingParameters())
     for scale in (0.05, 0.3, 1.0):
-        duals = arrays.reservation_price * draw.uniform(0, scale, arrays.classes)
-        reduced = pricer.improving(duals, 1e-6, 5)[0].bound + pricer.noise(duals)
-        assert dual_bound(arrays, duals, reduced) >= optimum * (1 - 1e-9)
+        duals = of_tasks(arrays.reservation_price * draw.uniform(0, scale, arrays.classes))
+        reduced = pricer.improving(duals, 1e-6, 5).bound + pricer.noise(duals)
+        assert master.bound(duals, reduced, master.priced_instances) >= optimum * (1 - 1e-9)
 
 
 @pytest.mark.parametrize("rounds", [1, 2, 4])
 def test_the_bound_of_an_unfinished_linear_program_holds(rounds: int):
     data = small(1)
-    arrays, parameters = packing_arrays(data), SavingParameters()
-    none = np.zeros((0, arrays.classes), dtype=np.int64)
-    made = generate(arrays, Pricer(arrays, parameters), none, Options(effort=rounds), Stopwatch(), parameters)
-    assert made.bound * float(arrays.price_unit) >= exact(data, TIGHT, parameters=LISTED).objective - 1e-9
+    master, pricer = prepared(data)
+    alone = Columns.of(-1, np.eye(master.arrays.packing.classes, dtype=np.int64))
+    made = generate(master, pricer, alone, Options(effort=rounds), Stopwatch(), pricer.parameters)
+    unit = float(master.arrays.packing.price_unit)
+    assert made.bound * unit >= exact(data, TIGHT, parameters=LISTED).objective - 1e-9
 
 
 def test_few_tasks_on_an_instance_still_give_a_valid_bound():

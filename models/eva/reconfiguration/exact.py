@@ -6,7 +6,7 @@ from instances import Answer, Options, Report, Solution, Stopwatch
 from instances.eva import EvaReconfiguration
 from instances.eva.reconfiguration_arrays import Placed, reconfiguration_arrays
 from instances.method import method
-from models.eva.reconfiguration.parameters import DEFAULTS, SHORT, RoundParameters
+from models.eva.saving.parameters import DEFAULTS, SHORT, SavingParameters
 
 
 @method("exact", name="short-list")
@@ -25,7 +25,7 @@ def exact_reconfiguration(
     report: Report,
     start: Solution | None = None,
     *,
-    parameters: RoundParameters = DEFAULTS,
+    parameters: SavingParameters = DEFAULTS,
 ) -> Answer:
     """Solve an `eva-reconfiguration` instance by column generation, as far as the limits allow.
 
@@ -39,9 +39,10 @@ def exact_reconfiguration(
 
 
 def _solved(
-    data: EvaReconfiguration, options: Options, report: Report, start: Solution | None, parameters: RoundParameters
+    data: EvaReconfiguration, options: Options, report: Report, start: Solution | None, parameters: SavingParameters
 ) -> Answer:
-    from models.eva.reconfiguration.solve import RoundSearch  # slow to load, for numba
+    from models.eva.saving.columns import Master  # slow to load, for numba
+    from models.eva.saving.search import SavingSearch
 
     with Stopwatch(options.time_limit) as clock:
         with Stopwatch() as building:
@@ -52,7 +53,8 @@ def _solved(
                 None if placed is None else arrays.solution(placed), None if bound is None else bound * arrays.unit_usd
             )
 
-        search = RoundSearch(arrays, None if start is None else arrays.placed(start), options, clock, told, parameters)
+        first = [] if start is None else arrays.placed(start)
+        search = SavingSearch(Master(arrays), first, options, clock, told, parameters)
         search.run()
     return Answer(
         solution=arrays.solution(search.placed),

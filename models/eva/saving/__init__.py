@@ -1,1 +1,1 @@
-"""Column generation for Eva's net saving, where the patterns are too many to list."""
+"""Column generation for what Eva saves, by a packing or in a round, where the contents of an instance are too many."""

@@ -1,15 +1,23 @@
-"""Pricing for the net saving: on each type the pattern of most reduced net, by branch and bound."""
+"""Pricing: the columns of most reduced net, of each type and of each existing instance, by branch and bound.
+
+What an existing instance already has may be taken a second way, as tasks that stay: these are worth more, by the cost
+of a move. Of a job of several tasks each task that stays is given its share of that, though nothing is saved unless all
+of them stay, so that the search never values too little.
+"""
 
 from __future__ import annotations
 
 import math
+from collections import Counter
 from dataclasses import dataclass
 
 import numpy as np
 
 from instances import Stopwatch
-from instances.eva.arrays import FloatArray, IntArray, PackingArrays
-from models.eva.saving.kernels import Tasks, search
+from instances.arrays import FloatArray, IntArray
+from instances.eva.reconfiguration_arrays import NEW
+from models.eva.saving.columns import Columns, Duals, Master
+from models.eva.saving.kernels import search_in_order
 from models.eva.saving.parameters import SavingParameters
 
 MOST_DECAY = 40.0  # A greater -ln of a throughput counts as this: a bound may take a loss to be smaller.
@@ -18,99 +26,167 @@ ROUNDING = 2.0**-40  # A net in floating point is off by less than this share of
 
 @dataclass(frozen=True)
 class Found:
-    """Patterns (P, N), and a bound on the reduced net of every pattern of two tasks and more that is not among them."""
+    """Columns, and a bound on the reduced net of every column that is not among them."""
 
-    on_it: IntArray
+    columns: Columns
     bound: float
+    complete: bool
+
+
+@dataclass(frozen=True)
+class Searched:
+    """A type, or a group of existing instances of it, and what a search may take, as items of classes.
+
+    `loose`: the search values some of the tasks that stay too high. `item` (n,) the class of each item, `extra` (n,)
+    what a task is worth beside its price; `bundle` (n,) the row of the spread job that it is part of, or -1, and
+    `share` (n,) its share of it; `price`: of the instance; `every`: see `search_in_order`. Of a class those that stay
+    come first: they are worth no less than the others.
+    """
+
+    group: int
+    kind: int
+    loose: bool
+    item: IntArray
+    extra: FloatArray
+    bundle: IntArray
+    share: FloatArray
+    price: float
+    every: tuple[IntArray, IntArray, IntArray, FloatArray, FloatArray, FloatArray, IntArray]
 
 
 class Pricer:
-    """Searches for patterns of an instance whose types hold `most_tasks` tasks at most, while the clock runs."""
+    """Searches for columns whose instances hold `most_tasks` tasks at most, while the clock runs."""
 
-    def __init__(self, arrays: PackingArrays, parameters: SavingParameters, clock: Stopwatch | None = None) -> None:
-        self.arrays, self.parameters, self.clock = arrays, parameters, clock or Stopwatch()
-        self.kinds = [int(k) for k in np.argsort(arrays.price, kind="stable") if arrays.fits[k].any()]
+    def __init__(self, master: Master, parameters: SavingParameters, clock: Stopwatch) -> None:
+        self.master, self.parameters, self.clock = master, parameters, clock
+        self.arrays = master.arrays
+        packing = self.arrays.packing
         with np.errstate(divide="ignore"):
-            self.decay = np.minimum(-np.log1p(-arrays.pair_loss), MOST_DECAY)
+            self.decay = np.minimum(-np.log1p(-packing.pair_loss), MOST_DECAY)
+        self.loss, self.fixed = master.loss, master.fixed
+        self.searched = [self._of_type(k) for k in master.kinds]
+        self.searched += [self._of_group(g) for g in range(len(self.arrays.groups))]
 
-    def noise(self, duals: FloatArray) -> float:
-        """More than all rounding of floats can amount to in the reduced net of a pattern, or in its bound.
+    def noise(self, duals: Duals) -> float:
+        """More than all rounding of floats can amount to in the reduced net of a column, or in its bound.
 
-        A pattern has 256 tasks at most. A throughput is a product of as many rounded numbers, and net and bound are
+        A column has 256 tasks at most. A throughput is a product of as many rounded numbers, and net and bound are
         sums of a few times as many terms, so that they are off by less than 2^13 roundings of 2^-53 of these.
         """
-        a = self.arrays
-        term = np.abs(a.reservation_price - a.job_price - duals) + a.job_price + np.abs(duals)
-        return ROUNDING * (float(a.price.max()) + self.parameters.most_tasks * float(term.max()))
+        extra = max((float(s.extra.max(initial=0.0)) for s in self.searched), default=0.0)
+        term = np.abs(self.fixed - duals.task) + self.loss + np.abs(duals.task)
+        once = float(self.arrays.new.max()) + float(duals.group.max(initial=0.0)) + float(duals.spread.sum())
+        most = min(self.arrays.tasks, self.parameters.most_tasks)
+        return ROUNDING * (once + most * (float(term.max()) + extra))
 
-    def improving(self, duals: FloatArray, least: float, nodes: int) -> tuple[Found, bool]:
-        """Patterns of reduced net above `least` at these duals, some of the best of each type, and whether all is seen.
+    def improving(self, duals: Duals, least: float, nodes: int) -> Found:
+        """Columns of reduced net above `least` at these duals, some of the best of each search."""
+        return self._all(duals, least, self.parameters.share, self.parameters.found, nodes)
 
-        `nodes`: most patterns to look at on a type.
-        """
-        return self._searched(duals, least, self.parameters.share, self.parameters.found, nodes)
+    def within(self, duals: Duals, delta: float, most: int) -> Columns | None:
+        """All columns with a reduced net of -`delta` and more; `None` where they are more than `most`, or too many."""
+        found = self._all(duals, -delta - self.noise(duals), 0.0, most, self.parameters.listing_nodes)
+        return found.columns if found.complete and len(found.columns.group) <= most else None
 
-    def within(self, duals: FloatArray, delta: float) -> IntArray | None:
-        """All patterns (P, N) of two tasks and more with a reduced net of -`delta` and more; `None` where too many."""
-        found, complete = self._searched(
-            duals, -delta - self.noise(duals), 0.0, self.parameters.listed, self.parameters.listing_nodes
-        )
-        return found.on_it if complete and len(found.on_it) <= self.parameters.listed else None
+    def reduced(self, columns: Columns, net: FloatArray, duals: Duals) -> FloatArray:
+        """The reduced nets (P,) of columns."""
+        own = np.append(duals.group, 0.0)[columns.group]  # NEW is the last place
+        return np.asarray(net - columns.on_it @ duals.task - own + duals.spread @ self.master.kept(columns))
 
-    def kind_of(self, on_it: IntArray) -> IntArray:
-        """The cheapest type (P,) that holds each pattern (P, N)."""
-        kind = np.full(len(on_it), -1)
-        for k in reversed(self.kinds):
-            kind[self._holds(k, on_it)] = k
-        return kind
+    def _all(self, duals: Duals, threshold: float, share: float, most: int, most_nodes: int) -> Found:
+        classes = self.arrays.packing.classes
+        parts = [Columns.of(NEW, np.zeros((0, classes), dtype=np.int64))]
+        bound, complete, listed = threshold, True, 0
+        for searched in self.searched:
+            if self.clock.expired:
+                return Found(parts[0], math.inf, False)
+            order, fixed, price = self._order(searched, duals, threshold)
+            every = share == 0.0 or searched.loose
+            limits = (0.0, self.parameters.listed if share else most + 1) if every else (share, most)
+            number, items, nets, limit, nodes = search_in_order(
+                order, fixed, searched.every, price, threshold, *limits, most_nodes
+            )
+            cut = nodes >= most_nodes or (every and number >= limits[1])
+            complete = complete and not cut
+            found = Columns.of(searched.group, self._classes(searched.item[order], items.astype(np.int64)))
+            if share == 0.0 and searched.group == NEW:  # A list counts contents that several types hold once.
+                found = found.chosen(np.flatnonzero(self.master.kind_of(found) == searched.kind))
+            listed += len(found.group)
+            if share == 0.0 and (cut or listed > most):
+                return Found(parts[0], math.inf, False)
+            if len(found.group):
+                if searched.loose:
+                    nets = self.reduced(found, self.master.net(found), duals)
+                    found = found.chosen(np.argsort(-nets, kind="stable")[:most])
+                parts.append(found)
+            bound = max(bound, limit, float(nets.max(initial=threshold)))
+        return Found(Columns.joined(parts), bound, complete)
 
-    def _holds(self, kind: int, on_it: IntArray) -> IntArray:
-        return np.asarray((on_it @ self.arrays.demand_of_type[kind] <= self.arrays.capacity[kind]).all(axis=1))
+    def _order(self, searched: Searched, duals: Duals, threshold: float) -> tuple[IntArray, FloatArray, float]:
+        """The items that a search may take, those worth most alone first, their worth less that, and the price."""
+        extra = searched.extra
+        if len(duals.spread):
+            extra = extra + np.where(searched.bundle >= 0, duals.spread[searched.bundle] * searched.share, 0.0)
+        fixed = self.fixed[searched.item] - duals.task[searched.item] + extra
+        alone = fixed + self.loss[searched.item]
+        order = np.argsort(-alone, kind="stable")
+        if threshold >= 0:
+            order = order[alone[order] > 0]
+        price = searched.price
+        if searched.group != NEW:
+            price += float(duals.group[searched.group])
+        return order, fixed, price
+
+    def _classes(self, item: IntArray, found: IntArray) -> IntArray:
+        """Tasks of each class (P, N) of patterns (P, n) of items, whose classes are `item` (n,)."""
+        sums = np.zeros((len(item), self.arrays.packing.classes), dtype=np.int64)
+        sums[np.arange(len(item)), item] = 1
+        return np.asarray(found @ sums)
+
+    def _of_type(self, kind: int) -> Searched:
+        classes = np.flatnonzero(self.arrays.packing.fits[kind])
+        return self._searched(NEW, kind, [(int(c), int(self.arrays.packing.count[c]), 0.0, -1, 0.0) for c in classes])
+
+    def _of_group(self, g: int) -> Searched:
+        packing, group = self.arrays.packing, self.arrays.groups[g]
+        row = {i: s for s, (h, i, _) in enumerate(self.master.rows) if h == g}
+        items: list[tuple[int, int, float, int, float]] = []
+        for i, bundle in enumerate(group.together):
+            share = 1.0 / sum(k for _, k in bundle.tasks)
+            extra = bundle.migration * share if bundle.spread is None else 0.0
+            items += [(c, k, extra, row.get(i, -1), share) for c, k in bundle.tasks]
+        for c, worth in enumerate(group.stay):
+            items += [(c, k, usd, -1, 0.0) for usd, k in Counter(worth).items()]
+        for c in np.flatnonzero(packing.fits[group.kind]).tolist():
+            more = int(packing.count[c] - group.on_it[c])
+            if more:
+                items.append((c, more, 0.0, -1, 0.0))
+        loose = any(sum(k for _, k in bundle.tasks) > 1 for bundle in group.together)
+        return self._searched(g, group.kind, items, loose)
 
     def _searched(
-        self, duals: FloatArray, threshold: float, share: float, most: int, most_nodes: int
-    ) -> tuple[Found, bool]:
-        """The patterns found on all types, each on the cheapest that holds it, and whether no search was cut short."""
-        every, bound, complete = [np.zeros((0, self.arrays.classes), dtype=np.int64)], threshold, True
-        for place, k in enumerate(self.kinds):
-            if self.clock.expired:
-                return Found(np.concatenate(every), math.inf), False
-            classes, tasks = self._tasks(k, duals, threshold)
-            if not len(classes):
-                continue
-            number, found, nets, limit, nodes = search(tasks, threshold, share, most, most_nodes)
-            bound = max(bound, limit, float(nets.max(initial=threshold)))
-            complete = complete and nodes < most_nodes
-            if share == 0.0 and (number >= most or not complete):
-                return Found(every[0], bound), False
-            if not number:
-                continue
-            on_it = np.zeros((number, self.arrays.classes), dtype=np.int64)
-            on_it[:, classes] = found
-            keep = on_it.sum(axis=1) > 1
-            for cheaper in self.kinds[:place]:
-                keep &= ~self._holds(cheaper, on_it)
-            every.append(on_it[keep])
-        return Found(np.concatenate(every), bound), complete
-
-    def _tasks(self, kind: int, duals: FloatArray, threshold: float) -> tuple[IntArray, Tasks]:
-        """The classes that a search on a type may take, those worth most at the duals first, and what it knows of them.
-
-        A class that is worth nothing alone is in no pattern of most reduced net.
-        """
-        a = self.arrays
-        alone = a.reservation_price - duals
-        classes = np.flatnonzero(a.fits[kind] & ((alone > 0) | (threshold < 0)))
-        classes = classes[np.argsort(-alone[classes], kind="stable")]
-        pairs = np.ix_(classes, classes)
-        return classes, Tasks(
-            np.ascontiguousarray(a.demand_of_type[kind][classes]),
-            a.capacity[kind],
-            a.count[classes],
-            (a.reservation_price - a.job_price - duals)[classes],
-            a.job_price[classes].astype(float),
-            np.ascontiguousarray(a.pair[pairs]),
-            np.ascontiguousarray(self.decay[pairs]),
-            float(a.price[kind]),
-            np.full(len(classes), -1, dtype=np.int64),
+        self, group: int, kind: int, items: list[tuple[int, int, float, int, float]], loose: bool = False
+    ) -> Searched:
+        packing = self.arrays.packing
+        item = np.array([c for c, *_ in items], dtype=np.int64)
+        most = np.array([k for _, k, *_ in items], dtype=np.int64)
+        pairs = np.ix_(item, item)
+        return Searched(
+            group=group,
+            kind=kind,
+            loose=loose,
+            item=item,
+            extra=np.array([extra for *_, extra, _, _ in items], dtype=float),
+            bundle=np.array([row for *_, row, _ in items], dtype=np.int64),
+            share=np.array([share for *_, share in items], dtype=float),
+            price=float(self.arrays.new[kind] if group == NEW else self.arrays.scale * packing.price[kind]),
+            every=(
+                packing.demand_of_type[kind][item],
+                packing.capacity[kind],
+                most,
+                self.loss[item],
+                packing.pair[pairs],
+                self.decay[pairs],
+                item,
+            ),
         )

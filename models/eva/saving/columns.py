@@ -1,4 +1,4 @@
-"""Columns of a round: what an existing instance holds next, or a new one, and the linear program over them."""
+"""Columns: what an existing instance holds next, or a new one, and the linear program over them."""
 
 from __future__ import annotations
 
@@ -8,12 +8,16 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 import numpy as np
+from numpy.typing import NDArray
 
 from instances.arrays import FloatArray, IntArray
-from instances.eva.reconfiguration_arrays import NEW, Placed, ReconfigurationArrays, spread_rows
+from instances.eva.reconfiguration_arrays import NEW, Placed, SavingArrays, spread_rows
 from models.eva.counts import Listed
+from models.eva.saving.exact_net import NOISE
 from models.eva.saving.kernels import values
 from models.highs import LinearModel
+
+BoolArray = NDArray[np.bool_]
 
 
 @dataclass(frozen=True)
@@ -43,6 +47,13 @@ class Columns:
         """Some of the columns."""
         return Columns(self.group[which], self.on_it[which])
 
+    def copies_of(self, some: Columns, copies: IntArray) -> IntArray:
+        """How many (P,) of each column `copies` of `some` of them are."""
+        place = {name: p for p, name in enumerate(self.names)}
+        found = np.zeros(len(self.group), dtype=np.int64)
+        np.add.at(found, [place[name] for name in some.names], copies)
+        return found
+
     @property
     def names(self) -> list[bytes]:
         """What tells columns apart."""
@@ -70,7 +81,10 @@ class Master:
     z plus the columns that keep them all at least 1.
     """
 
-    def __init__(self, arrays: ReconfigurationArrays) -> None:
+    exact_signs = False
+    """Whether the sign of a net is beyond doubt."""
+
+    def __init__(self, arrays: SavingArrays) -> None:
         self.arrays = arrays
         self.rows = spread_rows(arrays.groups)
         self.job_of_row = np.array([job for _, _, job in self.rows], dtype=np.int64)
@@ -78,6 +92,17 @@ class Master:
         self.fixed: FloatArray = arrays.scale * arrays.packing.reservation_price - self.loss
         self.pair: FloatArray = np.ascontiguousarray(arrays.packing.pair)
         self.kinds = [int(k) for k in np.argsort(arrays.new, kind="stable") if arrays.packing.fits[k].any()]
+
+    @property
+    def priced_instances(self) -> int:
+        """The most instances in use that can have a reduced net above 0: each holds a task."""
+        return self.arrays.tasks
+
+    def noise(self) -> float:
+        """More than all rounding of floats can amount to in what a solution saves."""
+        a, packing = self.arrays, self.arrays.packing
+        terms = float(packing.count @ (packing.reservation_price + packing.job_price).astype(float)) * a.scale
+        return NOISE * (terms + a.moving_all + float(a.new.max()) * a.tasks + float(a.spread.sum()))
 
     def kind_of(self, columns: Columns) -> IntArray:
         """The type (P,) of each column: of a new instance the cheapest that holds the tasks."""
@@ -107,6 +132,12 @@ class Master:
             own = np.flatnonzero(columns.group == g)
             net[own] += a.groups[g].staying(columns.on_it[own])
         return kind, np.asarray(net)
+
+    def pays(self, columns: Columns) -> BoolArray:
+        """Whether (P,) a column is of use: not a new instance of several tasks that are no worse off each alone."""
+        alone = self.net(Columns.of(NEW, np.eye(columns.on_it.shape[1], dtype=np.int64)))
+        worth = self.net(columns) > columns.on_it @ alone
+        return np.asarray(worth | (columns.group != NEW) | (columns.on_it.sum(axis=1) == 1))
 
     def entries(self, columns: Columns) -> FloatArray:
         """The entries (rows, P) of columns."""
@@ -150,6 +181,10 @@ class Master:
             np.maximum(-row_dual[classes + groups :], 0.0),
         )
 
+    def priced(self, row_dual: FloatArray) -> Duals:
+        """The duals of a solved linear program over all columns, at which columns are priced."""
+        return self.duals(row_dual)
+
     def listed(self, columns: Columns, noise: Callable[[Duals], float]) -> Listed:
         """The program over a list of columns; `noise(duals)` is more than all rounding in a reduced net."""
         arrays = self.arrays
@@ -175,15 +210,14 @@ class Master:
             dear=2.0 * (terms + 1.0),
             noise=lambda row_dual: noise(self.duals(row_dual)),
             reduced=reduced,
-            bound=lambda row_dual, most: self.bound(self.duals(row_dual), most),
+            bound=lambda row_dual, most: self.bound(self.duals(row_dual), most, arrays.tasks),
             worth=worth,
         )
 
-    def bound(self, duals: Duals, reduced: float) -> float:
-        """The bound of duals on the worth of a round, where no column has a reduced net above `reduced`.
+    def bound(self, duals: Duals, reduced: float, instances: int) -> float:
+        """The bound of duals on what is saved, where `instances` have a reduced net above 0, none above `reduced`.
 
-        Each instance holds a task, so that there are no more columns than tasks. Duals of groups and of rows of spread
-        jobs are at least 0, those of tasks any numbers.
+        Duals of groups and of rows of spread jobs are at least 0, those of tasks any numbers.
         """
         arrays = self.arrays
 
@@ -197,14 +231,18 @@ class Master:
             given = sum((d for d, of in zip(rows, self.job_of_row, strict=True) if of == job), Fraction(0))
             bound += max(Fraction(0), given - Fraction(migration))
         bound -= sum(rows, Fraction(0))
-        return math.nextafter(float(bound + arrays.tasks * Fraction(max(0.0, reduced))), math.inf)
+        return math.nextafter(float(bound + instances * Fraction(max(0.0, reduced))), math.inf)
 
-    def moves(self, columns: Columns, x: IntArray) -> float:
-        """What the moves of spread jobs cost in a solution `x` (P,) over columns."""
+    def moved(self, columns: Columns, x: IntArray) -> BoolArray:
+        """The spread jobs (J,) that a solution `x` (P,) over columns moves."""
         stays = (self.kept(columns) @ x) > 0
         moved = np.zeros(len(self.arrays.spread), dtype=bool)
         moved[self.job_of_row[~stays]] = True
-        return float(self.arrays.spread @ moved)
+        return moved
+
+    def moves(self, columns: Columns, x: IntArray) -> float:
+        """What the moves of spread jobs cost in a solution `x` (P,) over columns."""
+        return float(self.arrays.spread @ self.moved(columns, x))
 
     def columns_of(self, placed: Iterable[Placed]) -> tuple[Columns, IntArray]:
         """The columns of a solution by classes, and how many (P,) of each."""

@@ -1,0 +1,270 @@
+"""The most that can be saved, by a packing or in a round: column generation, then all columns that still matter.
+
+Let U be the bound of the duals. A solution that uses a column of reduced net below -δ saves less than U - δ. So once
+all columns above that are listed, and the best solution over them is found, nothing better than the greater of this
+solution and U - δ can have been missed. A list that is short is searched by the numbers of instances, at first with a
+small share of U as δ, then with the distance of U from the incumbent. A longer one is an integer program, at growing δ.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import replace
+
+import numpy as np
+
+from instances import Options, Stopwatch
+from instances.arrays import IntArray
+from instances.eva.reconfiguration_arrays import NEW, Placed
+from instances.result import Termination
+from models.bounds import real_bound
+from models.eva.counts import Best, CountTree
+from models.eva.saving.columns import Columns, Master
+from models.eva.saving.generation import Generated, generate
+from models.eva.saving.parameters import DEFAULTS, SavingParameters
+from models.eva.saving.pricing import Pricer
+from models.eva.saving.suits import suits
+from models.highs import Solved, solve_arrays
+
+LEAST_S = 0.05  # Seconds that an integer program has in any case.
+GENERATING = 0.5  # The share of the time limit that column generation has.
+PROBE_SHARE = 0.3  # The share of the time left that an integer program has which cannot prove the optimum.
+WHOLE = 1e-7  # A solution of the linear program this close to whole numbers is one.
+
+Improved = Callable[[list[Placed] | None, float | None], None]
+"""`improved(placed, bound)` is called with a better solution, or a better bound in the unit of the arrays."""
+
+
+class SavingSearch:
+    """The search for the best contents of all instances: incumbent and bound, in the unit of the arrays.
+
+    It begins from existing instances as they are and a new one for each task that waits, or from `start` where that is
+    better. `ceiling(seconds)` is another bound, found within so many seconds; it is asked for where the linear program
+    is not solved to the end.
+
+    - `columns`, `copies`: the columns of the incumbent, and how many of each.
+    - `value`, `bound`: what the incumbent saves, and the bound.
+    - `lp_bound`: the bound of the linear program, and `converged` whether that was solved to the end.
+    - `rounds`, `listed`: rounds of pricing, and columns of the last list.
+    - `termination`, `reason`: how and why the search ended.
+    """
+
+    def __init__(
+        self,
+        master: Master,
+        start: Iterable[Placed],
+        options: Options,
+        clock: Stopwatch,
+        improved: Improved,
+        parameters: SavingParameters = DEFAULTS,
+        ceiling: Callable[[float | None], float | None] | None = None,
+    ) -> None:
+        self.master, self.options, self.clock = master, options, clock
+        self.improved, self.parameters, self.ceiling = improved, parameters, ceiling
+        arrays = master.arrays
+        classes = arrays.packing.classes
+        self.moving_all, self.noise = arrays.moving_all, master.noise()
+        self.alone = Columns.of(NEW, np.eye(classes, dtype=np.int64))
+        self.stay = Columns(
+            np.arange(len(arrays.groups), dtype=np.int64),
+            np.array([group.on_it for group in arrays.groups], dtype=np.int64).reshape(-1, classes),
+        )
+        self.many = np.array([len(group.ids) for group in arrays.groups], dtype=np.int64)
+        self.columns = Columns.joined([self.stay, self.alone])
+        self.copies = np.concatenate([self.many, arrays.packing.count - self.many @ self.stay.on_it])
+        self.value = self._value(self.columns, self.copies)
+        self._begin(start)
+        self.bound = self.lp_bound = arrays.scale * float(arrays.packing.price_alone)
+        self.rounds, self.listed, self.converged = 0, 0, False
+        self.termination: Termination = "finished"
+        self.reason: str | None = None
+
+    @property
+    def placed(self) -> list[Placed]:
+        """The incumbent."""
+        rows = zip(
+            self.columns.group.tolist(),
+            self.master.kind_of(self.columns).tolist(),
+            self.columns.on_it,
+            self.copies.tolist(),
+            strict=True,
+        )
+        return [(g, k, {int(c): int(on[c]) for c in np.flatnonzero(on)}, n) for g, k, on, n in rows if n]
+
+    @property
+    def closed(self) -> bool:
+        """Whether the bound is as close to the incumbent as asked for."""
+        return self.bound - self.value <= self.options.gap * abs(self.value)
+
+    def run(self) -> None:
+        """Raise the incumbent and lower the bound until both meet, or a limit is reached."""
+        if not suits(self.master.arrays.packing, self.parameters):
+            self._stop(f"an instance can hold more than {self.parameters.most_tasks} tasks")
+            return
+        generating = Stopwatch(None if self.options.time_limit is None else GENERATING * self.clock.remaining_s)
+        pricer = Pricer(self.master, self.parameters, generating)
+        first = Columns.joined([self.alone, self.stay, self.columns])
+        made = generate(self.master, pricer, first, self.options, generating, self.parameters)
+        pricer.clock = self.clock
+        self.rounds, self.converged, self.lp_bound = made.rounds, made.converged, made.bound - self.moving_all
+        self._lower(self.lp_bound)
+        if made.converged:
+            self._close(made, pricer)
+        else:
+            self._lower_otherwise()
+            self._integer(made.columns, final=self.options.time_limit is not None)
+        if not self.closed and self.reason is None:
+            self.termination = "time_limit" if self.clock.expired else "effort_limit"
+            self.reason = "time limit" if self.clock.expired else "the linear program was not solved to the end"
+
+    def offer(self, columns: Columns, copies: IntArray, told: bool = True) -> None:
+        """Make a solution the incumbent where that is better."""
+        used = [int(copies[columns.group == g].sum()) for g in range(len(self.many))]
+        if (copies < 0).any() or (copies @ columns.on_it != self.master.arrays.packing.count).any():
+            return
+        if (np.array(used) > self.many).any():
+            return
+        value = self._value(columns, copies)
+        if value > self.value + self.noise:
+            chosen = np.flatnonzero(copies)
+            self.columns, self.copies, self.value = columns.chosen(chosen), copies[chosen], value
+            if told:
+                self.improved(self.placed, None)
+
+    def _begin(self, start: Iterable[Placed]) -> None:
+        """Offer a start, with the tasks of new instances that do not pay each alone."""
+        columns, copies = self.master.columns_of(start)
+        pays = self.master.pays(columns)
+        kept, left = columns.chosen(np.flatnonzero(pays)), copies[~pays] @ columns.on_it[~pays]
+        both = Columns.joined([self.alone, kept])
+        self.offer(both, both.copies_of(self.alone, left) + both.copies_of(kept, copies[pays]), told=False)
+
+    def _value(self, columns: Columns, copies: IntArray) -> float:
+        used = columns.chosen(np.flatnonzero(copies))
+        times = copies[copies > 0]
+        return float(self.master.net(used) @ times) - self.master.moves(used, times) - self.moving_all
+
+    def _close(self, made: Generated, pricer: Pricer) -> None:
+        """Find the best solution over all columns that may still matter."""
+        x = np.rint(made.x)
+        if np.abs(made.x - x).max(initial=0.0) < WHOLE:
+            self.offer(made.columns.chosen(np.arange(len(x))), x.astype(np.int64))
+        if not self.closed:
+            self._count(made, pricer)
+        if self.closed or self.reason is not None:
+            return
+        self._integer(made.columns, final=False)
+        self._list(made, pricer)
+
+    def _needed(self) -> float:
+        """How far below the bound of the linear program a column matters."""
+        return self.lp_bound - self.value + self.noise
+
+    def _count(self, made: Generated, pricer: Pricer) -> None:
+        """Branch on how many instances of each type are in use, over lists of columns as long as they are short."""
+        delta, lists = min(self._needed(), self.parameters.count_share * abs(made.bound)), self.parameters.lists
+        for _ in range(lists):
+            listed = pricer.within(made.duals, delta, self.parameters.counted)
+            while listed is None and lists == 1 and not self.clock.expired:  # Nothing else is tried.
+                delta /= 2
+                listed = pricer.within(made.duals, delta, self.parameters.counted)
+            if listed is None or self.clock.expired:
+                break
+            found = self._over(listed, pricer)
+            self._lower(max(found.bound - self.moving_all, self.lp_bound - delta))
+            if self.closed or not found.finished:
+                break
+            needed = self._needed()
+            if delta >= needed:
+                break
+            delta = needed
+        if lists == 1 and not self.closed:
+            self._stop("a longer list of columns was not asked for")
+
+    def _over(self, listed: Columns, pricer: Pricer) -> Best:
+        """The best solution over a list and the columns of the incumbent, and a bound beyond rounding."""
+        columns = self._with_known(listed)
+        self.listed = len(columns.group)
+        value = self.value + self.moving_all
+        if self._none_pays(columns):
+            return Best(None, value, 0.0, True)
+        program = self.master.listed(columns, pricer.noise)
+        found = CountTree(program, value, self.options, self.clock, self.parameters.counts).search()
+        if found.x is not None:
+            self.offer(columns, found.x)
+        return replace(found, bound=found.bound + self.noise)
+
+    def _list(self, made: Generated, pricer: Pricer) -> None:
+        """List the columns that may still matter at growing δ, and find the best solution over them."""
+        delta, growth = max(self.parameters.first_share * abs(made.bound), self.noise), self.parameters.growth
+        last, limited = made.columns, self.options.time_limit is not None
+        while not self.closed and not self.clock.expired:
+            gap = self.lp_bound - self.value
+            final = delta * growth >= gap or delta == 0
+            tried = gap + self.noise if final else delta
+            listed = pricer.within(made.duals, tried, self.parameters.listed)
+            if listed is None and growth > self.parameters.least_growth:
+                delta /= growth
+                growth **= 0.5
+                delta *= growth
+                continue
+            if listed is None:
+                if limited:
+                    self._integer(last, final=True)
+                self._stop(f"more than {self.parameters.listed:,} columns may still matter")
+                return
+            solved, last = self._integer(listed, final), listed
+            if solved.termination == "finished" and solved.bound is not None:
+                self._lower(max(solved.bound - self.moving_all, self.lp_bound - tried))
+            if final:
+                self.termination, self.reason = solved.termination, solved.reason
+                return
+            delta *= growth
+
+    def _integer(self, listed: Columns, final: bool) -> Solved:
+        """The integer program over a list and the columns of the incumbent, with a bound beyond rounding."""
+        columns = self._with_known(listed)
+        self.listed = len(columns.group)
+        if self._none_pays(columns):
+            return Solved("finished", bound=0.0)
+        start = columns.copies_of(self.columns, self.copies)
+        moved = self.master.moved(columns, start).astype(float)
+        left = self.clock.remaining_s * (1.0 if final else PROBE_SHARE)
+        limit = None if self.options.time_limit is None else max(LEAST_S, left)
+        solved = solve_arrays(
+            self.master.model(columns, self.master.net(columns), integer=True),
+            replace(self.options, time_limit=limit),
+            start=np.concatenate([start, moved]),
+            extra=None if final else {"mip_max_nodes": self.parameters.probe_nodes},
+        )
+        if solved.x is not None:
+            self.offer(columns, np.rint(solved.x[: len(start)]).astype(np.int64))
+        if solved.bound is None:
+            return solved
+        least = max(solved.bound, self.value + self.moving_all)
+        return replace(solved, bound=real_bound(least + self.noise, "maximize"))
+
+    def _with_known(self, listed: Columns) -> Columns:
+        """The columns of a list that are needed, tasks alone, instances as they are, and the incumbent."""
+        kept = listed.chosen(np.flatnonzero(self.master.pays(listed)))
+        return Columns.joined([self.alone, self.stay, self.columns, kept])
+
+    def _none_pays(self, columns: Columns) -> bool:
+        """Whether it is beyond doubt that no column saves anything."""
+        return self.master.exact_signs and not (self.master.net(columns) > 0).any()
+
+    def _lower_otherwise(self) -> None:
+        """Lower the bound by the ceiling, where the linear program is not solved to the end."""
+        if self.ceiling is not None:
+            limited = self.options.time_limit is not None
+            found = self.ceiling(max(LEAST_S, self.clock.remaining_s / 2) if limited else None)
+            self._lower(self.bound if found is None else found)
+
+    def _lower(self, bound: float) -> None:
+        """Keep a lower bound."""
+        if bound < self.bound:
+            self.bound = bound
+            self.improved(None, bound)
+
+    def _stop(self, reason: str) -> None:
+        self.termination, self.reason = "effort_limit", reason
