@@ -96,19 +96,15 @@ def holds(arrays: PackingArrays, column: Column) -> bool:
     return column.type in holders(arrays, column)
 
 
-def most_copies(arrays: PackingArrays, kind: int, c: int) -> int:
-    """Most tasks of class `c` on an instance of a type, never more than there are."""
-    demand, count = arrays.demand[arrays.family[kind], c], int(arrays.count[c])
-    used = demand > 0
-    return min(count, int((arrays.capacity[kind][used] // demand[used]).min())) if used.any() else count
+def most_copies(arrays: PackingArrays) -> IntArray:
+    """Most tasks (K, N) of each class alone on an instance of each type, never more than there are."""
+    demand = arrays.demand_of_type
+    room = np.where(demand > 0, arrays.capacity[:, None, :] // np.maximum(demand, 1), np.iinfo(np.int64).max)
+    return np.asarray(np.minimum(room.min(axis=2), arrays.count))
 
 
 def single_class_columns(arrays: PackingArrays) -> list[Column]:
     """For each class, the column of tasks of the class alone with the least price per task."""
-    columns = []
-    prices = arrays.price.tolist()
-    for c in range(arrays.classes):
-        copies = {int(k): most_copies(arrays, int(k), c) for k in np.flatnonzero(arrays.fits[:, c])}
-        best = min(copies, key=lambda k: (prices[k] / copies[k], k))
-        columns.append(Column(best, ((c, copies[best]),)))
-    return columns
+    copies = most_copies(arrays)
+    each = np.where(copies > 0, arrays.price[:, None] / np.maximum(copies, 1), np.inf)
+    return [Column(int(k), ((c, int(copies[k, c])),)) for c, k in enumerate(each.argmin(axis=0))]

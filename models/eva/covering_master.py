@@ -22,6 +22,8 @@ from models.eva.patterns import Patterns
 from models.eva.trimming import trim
 from models.highs import LinearModel, Solved, solve_arrays
 
+AT_THE_ROOT = ("mip_heuristic_run_root_reduced_cost", "mip_heuristic_run_feasibility_jump")  # heuristics of HiGHS
+
 
 @dataclass(frozen=True)
 class Covered:
@@ -51,6 +53,8 @@ def solve_covering(
     options: Options,
     report: Report = ignore,
     start: Sequence[Group] | None = None,
+    *,
+    few: bool = False,
 ) -> Covered:
     """Solve the master in HiGHS; the start is returned unless a cheaper solution is found.
 
@@ -62,6 +66,7 @@ def solve_covering(
     - `options`: limits, gap, threads and seed.
     - `report`: called with each new incumbent and each better bound.
     - `start`: instances to begin from.
+    - `few`: whether patterns are few, so that heuristics at the root take longer than the tree that they are to spare.
     """
     alone = dearest(arrays) if arrays.limited else arrays.price_alone
     ceiling = alone if start is None else min(alone, arrays.cost(start))
@@ -81,7 +86,7 @@ def solve_covering(
         options,
         start=x,
         watch=None if report is ignore else watch,
-        extra={"mip_abs_gap": 0.5},
+        extra={"mip_abs_gap": 0.5, **(dict.fromkeys(AT_THE_ROOT, False) if few else {})},
     )
     bound = None if solved.bound is None else whole_bound(solved.bound)
     found = (None if solved.x is None else packing(arrays, patterns, solved.x)) or []

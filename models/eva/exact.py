@@ -247,7 +247,7 @@ def _solve_listed(
     start: Sequence[Group] | None,
 ) -> Answer:
     """Solve the integer master over listed patterns, in at most so many nodes of HiGHS."""
-    covered = solve_covering(arrays, patterns, _within(options, nodes), report, start)
+    covered = solve_covering(arrays, patterns, _within(options, nodes), report, start, few=nodes is not None)
     solved = covered.solved
     return Answer(
         solution=arrays.solution(covered.groups) if covered.groups else None,

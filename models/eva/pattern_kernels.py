@@ -95,6 +95,47 @@ def maximal_patterns(
 
 
 @numba.njit(cache=True)
+def more_patterns_than(
+    limit: int, capacity: IntArray, demand: IntArray, most: IntArray
+) -> bool:  # pragma: no cover - compiled
+    """Whether more than `limit` patterns fit in `capacity` (R,), at most `most` (N,) tasks of a class.
+
+    `demand` is (N, R). The patterns are counted by depth-first search, those of the last class all at once.
+    """
+    classes, resources = demand.shape
+    left = np.zeros((classes + 1, resources), dtype=np.int64)
+    left[0] = capacity
+    pattern = np.zeros(classes, dtype=np.int64)
+    number, at, down = 0, 0, True
+    while at >= 0:
+        if down:
+            room = most[at]
+            for r in range(resources):
+                if demand[at, r] > 0:
+                    room = min(room, left[at, r] // demand[at, r])
+            if at == classes - 1:
+                number += room + 1
+                if number > limit:
+                    return True
+                at -= 1
+                down = False
+                continue
+            pattern[at] = room
+            for r in range(resources):
+                left[at + 1, r] = left[at, r] - room * demand[at, r]
+            at += 1
+        elif pattern[at] == 0:
+            at -= 1
+        else:
+            pattern[at] -= 1
+            for r in range(resources):
+                left[at + 1, r] += demand[at, r]
+            at += 1
+            down = True
+    return number > limit
+
+
+@numba.njit(cache=True)
 def worth_of(
     held: IntArray, value: FloatArray, begin: int, end: int, worth: FloatArray
 ) -> None:  # pragma: no cover - compiled

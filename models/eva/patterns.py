@@ -94,17 +94,20 @@ def covering_patterns(arrays: PackingArrays, limit: int) -> Patterns | None:
 def _covering_patterns(
     demand: bytes, capacity: bytes, price: tuple[int, ...], most: bytes, limit: int
 ) -> Patterns | None:
+    from models.eva.pattern_kernels import more_patterns_than  # compiled at first use, which takes seconds
+
     capacities = np.frombuffer(capacity, dtype=np.int64).reshape(len(price), -1)
     bounds = np.frombuffer(most, dtype=np.int64)
     demands = np.frombuffer(demand, dtype=np.int64).reshape(len(price), len(bounds), -1)
-    listed: dict[int, IntArray] = {}
-    for k in np.argsort(-(capacities / np.maximum(capacities.max(axis=0), 1)).sum(axis=1), kind="stable").tolist():
-        fitting = np.where((demands[k] <= capacities[k]).all(axis=1), bounds, 0)
-        found = feasible_patterns(capacities[k], demands[k], fitting, limit)
-        if found is None:  # the largest types come first, which have most patterns
+    fitting = np.where((demands <= capacities[:, None]).all(axis=2), bounds, 0)
+    for room, needs, most_on_it in zip(capacities, demands, fitting, strict=True):
+        if more_patterns_than(limit, room, needs, most_on_it):
             return None
-        listed[k] = maximal(found, capacities[k], demands[k], fitting)
-    full = [listed[k] for k in range(len(price))]
+    full: list[IntArray] = []
+    for k in range(len(price)):
+        found = feasible_patterns(capacities[k], demands[k], fitting[k], limit)
+        assert found is not None
+        full.append(maximal(found, capacities[k], demands[k], fitting[k]))
     outdone = _outdone(capacities, demands)
     kept = [_irreplaceable(k, full, capacities, demands, price, outdone) for k in range(len(price))]
     return Patterns(np.repeat(np.arange(len(price)), [len(p) for p in kept]), np.concatenate(kept))

@@ -199,12 +199,15 @@ def strong_branching(
         if candidate.aggregate[0] in PAIRS or costs.known(candidate) >= parameters.reliable:
             values = [value + costs.guess(candidate, side) for side in (0, 1)]
         else:
-            values = []
-            for side, child in enumerate(candidate.children):
-                program.set((*decisions, child))
+            values = [value, value]
+            for side in sorted((0, 1), key=lambda side: costs.guess(candidate, side)):
+                program.set((*decisions, candidate.children[side]))
                 program.restore(basis)
-                values.append(max(value, program.value()))
-                costs.learn(candidate, side, min(values[-1] - value, gap))
+                values[side] = max(value, program.value())
+                gain = min(values[side] - value, gap)
+                costs.learn(candidate, side, gain)
+                if best is not None and product((gain, gap)) <= best[0]:
+                    break  # Whatever the other child gains, a candidate before this one is as good.
         score = product([v - value for v in values])
         if best is None or score > best[0]:
             best = score, Choice(candidate, (values[0], values[1]))

@@ -12,8 +12,6 @@ from models.eva.branch_and_price.node_program import NodeProgram, Relaxed
 from models.eva.configuration import Configuration, missing
 from models.highs import SolveFailed
 
-ROUNDS = 2  # of pricing after each fixing
-
 
 def dive(
     arrays: PackingArrays,
@@ -25,7 +23,7 @@ def dive(
 ) -> Configuration | None:
     """A cover below the ceiling, or `None`. Column `discrepancy`, in the order of fractions, is fixed first.
 
-    `generate` adds columns to the program at the duals of a linear solution, and gives their number.
+    `generate` adds columns to the program at the duals of a linear solution, and gives their number: once a fixing.
 
     The program is left as it was, but for its basis.
     """
@@ -50,9 +48,7 @@ def dive(
             many = sum(fixed.values())
             program.fix(fixed)
             relaxed = program.solve()
-            for _ in range(ROUNDS):
-                if not generate(relaxed):
-                    break
+            if generate(relaxed):
                 relaxed = program.solve()
             if relaxed.short > 1e-6 or floor(relaxed.value + 0.5) >= ceiling:
                 return None

@@ -37,12 +37,12 @@ class BranchAndPriceParameters:
     columns_each_type: int = 10
 
     candidates_each_kind: int = 4
-    reliable: int = 4
+    reliable: int = 2
     least_gain: float = 1e-3
     restart_nodes: int = 200
     restarts: int = 3
 
-    dives: int = 3
+    dives: int = 2
     dive_every: int = 4
 
 
