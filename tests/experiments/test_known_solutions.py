@@ -14,7 +14,7 @@ from experiments.harness.starts import Start
 from instances import Options, save
 from instances.eva import table_3
 from models.eva import exact
-from tests.commands import call
+from tests.commands import call, workers_copied
 
 INSTANCE = table_3()
 

@@ -16,6 +16,7 @@ from experiments.papers import METHODS
 from heuristics.eva import full_reconfiguration, no_packing
 from instances import Answer, CheckFailed, Options, conclude
 from instances.eva import table_3
+from tests.commands import workers_copied
 from tests.user_heuristics import one_each, overfull
 
 TABLE_3 = table_3()
