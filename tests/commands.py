@@ -20,7 +20,7 @@ from experiments.entry import run_app
 from experiments.harness import pool
 
 ROOT = Path(__file__).parents[1]
-READY = ["pytest", "experiments.harness.run", "experiments.simulator.simulation", "models.literal"]
+READY = ["pytest", "tests.warm", "experiments.harness.run", "experiments.simulator.simulation", "models.literal"]
 READY += [f"{layer}.{paper}" for layer in ("models", "heuristics") for paper in ("eva", "boa", "aryl", "sia")]
 """What most methods load; the workers of a command that is called are copies of one process that has it."""
 

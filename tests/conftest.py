@@ -1,7 +1,10 @@
-"""Shared fixtures."""
+"""Shared fixtures, and what the processes of the suite have in common."""
 
 from __future__ import annotations
 
+import gc
+import os
+import sys
 from pathlib import Path
 
 import pytest
@@ -12,6 +15,16 @@ from instances.eva import table_3
 
 settings.register_profile("gapwise", deadline=None)  # a solver takes its time, and the machine may be busy
 settings.load_profile("gapwise")
+
+# where bytecode is not kept, each of the suite's many processes compiles the whole project
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+sys.dont_write_bytecode = False
+
+
+def pytest_collection_finish() -> None:
+    """What is imported and collected stays: no collection of garbage during the tests has to look through it."""
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.fixture

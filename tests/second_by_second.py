@@ -6,7 +6,9 @@ Delays are of a second at least.
 from __future__ import annotations
 
 import math
+from collections import defaultdict
 from dataclasses import dataclass, field
+from functools import cache
 
 from instances.eva import EvaCloud, Throughput
 from instances.eva.learned import LearnedThroughput, Observation
@@ -73,6 +75,7 @@ class SecondBySecond:
         self.bill = 0.0
         self.queue: list[str] = []
         self.learned = LearnedThroughput(data.believed_throughput)
+        self.rate = cache(self.rate)  # asked every second
 
     def run(self, policy) -> None:
         waiting = sorted(self.data.jobs, key=lambda job: job.arrival_seconds)
@@ -248,17 +251,17 @@ class SecondBySecond:
         return all(sum(amounts[r] for amounts in of_family) <= kind.capacity[r] for r in self.data.resources)
 
     def speeds(self) -> None:
+        active = {name: task for name, task in self.tasks.items() if task.active}
+        there: dict[str | None, list[str]] = defaultdict(list)
+        for task in active.values():
+            there[task.host].append(self.classes[task.kind].workload)
+        together = {host: tuple(sorted(workloads)) for host, workloads in there.items()}
         for job in self.jobs.values():
-            rates = []
-            for name in job.tasks:
-                task = self.tasks[name]
-                if task.active:
-                    there = [o for o in self.tasks.values() if o.active and o.host == task.host]
-                    together = sorted(self.classes[other.kind].workload for other in there)
-                    rates.append(self.rate(self.classes[task.kind].workload, together))
+            tasks = [active[name] for name in job.tasks if name in active]
+            rates = [self.rate(self.classes[task.kind].workload, together[task.host]) for task in tasks]
             job.speed = min(rates) if rates else None
 
-    def rate(self, own: str, together: list[str]) -> float:
+    def rate(self, own: str, together: tuple[str, ...]) -> float:
         """Throughput of a workload on an instance with these, itself among them."""
         larger = self.data.larger_sets
         if larger is None or len(together) < 3 or len(together) > larger.most_tasks:
@@ -269,7 +272,7 @@ class SecondBySecond:
         return product(givers[last], together, larger.throughput)
 
 
-def product(own: str, together: list[str], throughput: Throughput) -> float:
+def product(own: str, together: tuple[str, ...], throughput: Throughput) -> float:
     pairs = {(a, b): value for a, b, value in throughput.pairwise}
     beside = list(together)
     beside.remove(own)

@@ -160,7 +160,10 @@ def test_nobody_beats_a_proof(instance: Instance):
 @cases
 def test_a_limit_is_never_an_error_and_the_options_are_those_honoured(case: Case):
     honoured = ASKED.only(case.method.honours)
-    for result in (case.direct(ASKED), case.harness(ASKED)):
+    results = [case.direct(ASKED)]
+    if case is SMALLEST[case.instance.problem, case.entry.name]:  # what the harness adds is the same on every instance
+        results.append(case.harness(ASKED))
+    for result in results:
         assert result.options == honoured
         assert result.status in ("optimal", "feasible", "violates", "no_solution")
         assert result.termination in ("finished", "time_limit", "effort_limit")
@@ -175,7 +178,9 @@ def test_an_option_that_is_not_honoured_changes_nothing(case: Case):
 
 @cases
 def test_the_same_seed_gives_the_same_answer(case: Case):
-    assert said(case.harness(Options())) == said(case.result)
+    """A call of the function is the second run, but where the commands hand a start over."""
+    again = case.harness(Options()) if case.entry.starts else case.plain
+    assert said(again) == said(case.result)
 
 
 @cases

@@ -8,6 +8,7 @@ import os
 import signal
 import time
 from collections.abc import Iterator
+from importlib.util import find_spec
 from pathlib import Path
 from threading import Thread
 from typing import Any
@@ -16,6 +17,7 @@ import pytest
 
 from experiments import reproduce
 from experiments.harness.apply import apply
+from experiments.harness.cluster import as_finished_on
 from experiments.harness.experiment import Claim, Context, Experiment, compared
 from experiments.harness.plan import plan
 from experiments.simulator.simulation import Simulation
@@ -24,13 +26,13 @@ from instances.eva import table_3, table_7
 from instances.sia import five_jobs
 from tests.commands import call
 
-distributed = pytest.importorskip("distributed")
-
-from experiments.harness.cluster import as_finished_on  # noqa: E402
+pytestmark = pytest.mark.skipif(find_spec("distributed") is None, reason="distributed is not installed")
 
 
 @pytest.fixture(scope="module")
 def cluster() -> Iterator[Any]:
+    import distributed
+
     with distributed.LocalCluster(
         n_workers=2, threads_per_worker=1, silence_logs=logging.CRITICAL, dashboard_address=None, host="127.0.0.1"
     ) as made:
@@ -54,6 +56,8 @@ def test_results_are_those_of_this_machine_and_killed_runs_keep_what_they_found(
 
 
 def test_a_worker_that_dies_has_its_run_done_again_elsewhere_and_is_named(cluster: Any, tmp_path: Path):
+    import distributed
+
     runs = plan([table_3()], ["tests.user_heuristics:waits_for_a_file"], Options())
     os.environ["GAPWISE_TEST_FILE"] = str(tmp_path / "go")
     said: list[str] = []

@@ -14,7 +14,7 @@ from experiments.harness.starts import Start
 from instances import Options, save
 from instances.eva import table_3
 from models.eva import exact
-from tests.commands import call
+from tests.commands import call, workers_copied
 
 INSTANCE = table_3()
 
@@ -53,7 +53,8 @@ def test_methods_start_from_the_best_result_of_a_folder_and_say_so(cluster: Path
 def test_a_method_that_finds_nothing_returns_the_start():
     start = Start("a file", alone(), 16.2)
     run = Run(INSTANCE, Entry("exact", "tests.exact_methods:gives_up"), Options(), start=start)
-    ((_, result),) = run_all([run])
+    with workers_copied():
+        ((_, result),) = run_all([run])
     assert (result.status, result.objective, result.options["start"]) == ("feasible", 16.2, 16.2)
     assert result.info["start"] == {"method": "a file", "objective": 16.2}
 

@@ -55,7 +55,8 @@ def test_a_broken_constraint_is_said_and_has_no_gap():
 
 def test_a_user_s_heuristic_gets_the_seed_if_it_takes_it():
     (run,) = plan([table_3()], ["tests.user_heuristics:seeded"], Options(seed=3))
-    ((_, result),) = run_all([run])
+    with workers_copied():
+        ((_, result),) = run_all([run])
     assert result.objective == 48 + 3 * 12  # as many idle instances as the seed says
     assert result.options["seed"] == 3
     (other,) = plan([table_3()], ["tests.user_heuristics:one_each"], Options(seed=3))
@@ -176,7 +177,8 @@ def test_what_was_reported_last_survives_the_end(tmp_path: Path):
 
 def test_results_come_in_the_order_of_the_runs():
     runs = plan([table_7(60, seed) for seed in range(4)], ["exact", "no-packing"], Options())
-    found = list(run_all(runs, jobs=2))
+    with workers_copied():
+        found = list(run_all(runs, jobs=2))
     assert [run for run, _ in found] == runs
     assert [(r.instance, r.method) for _, r in found] == [(run.instance.name, run.entry.name) for run in runs]
     assert {r.status for _, r in found} == {"optimal", "feasible"}
@@ -249,7 +251,8 @@ def test_options_out_of_range(wrong: dict):
 def test_the_store_keeps_results_apart_by_what_they_depend_on(tmp_path: Path, table_3_file: Path):
     instance = load(table_3_file)
     (run,) = plan([instance], ["exact"], Options())
-    ((_, result),) = run_all([run])
+    with workers_copied():
+        ((_, result),) = run_all([run])
     with Store(tmp_path / "s.sqlite", resume=True) as store:
         assert store.get(run) is None
         store.put(run, result)
@@ -355,7 +358,8 @@ def test_a_heuristic_that_has_been_edited_is_run_again(tmp_path: Path, monkeypat
 
 def test_failed_runs_are_not_kept(tmp_path: Path):
     (run,) = plan([table_3()], ["tests.user_heuristics:raises"], Options())
-    ((_, result),) = run_all([run])
+    with workers_copied():
+        ((_, result),) = run_all([run])
     with Store(tmp_path / "s.sqlite", resume=False) as store:
         store.put(run, result)
         assert store.get(run) is None

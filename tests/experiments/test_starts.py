@@ -16,6 +16,7 @@ from experiments.papers import METHODS
 from heuristics.eva import full_reconfiguration, no_packing
 from instances import Answer, CheckFailed, Options, conclude
 from instances.eva import table_3
+from tests.commands import workers_copied
 from tests.user_heuristics import one_each, overfull
 
 TABLE_3 = table_3()
@@ -57,7 +58,8 @@ def test_what_the_start_refutes_is_an_error(name: str):
 
 def test_a_process_that_is_ended_leaves_the_start():
     run = Run(TABLE_3, method("hangs"), Options(time_limit=3.0))
-    ((_, result),) = run_all([run])
+    with workers_copied():
+        ((_, result),) = run_all([run])
     assert (result.status, result.termination, result.objective, result.bound) == ("feasible", "killed", 12.8, 1.0)
 
 
