@@ -246,6 +246,8 @@ class Relaxation:
                 delete(len(dropped), dropped.astype(np.int32))
         self.inside[self.chosen[~column_kept]] = False
         self.chosen = self.chosen[column_kept]
+        self._x = self._x[column_kept[: len(self._x)]]  # a limit may end the next linear program
+        self._activity = np.concatenate([self._activity[: self.jobs], activity[row_kept[: len(activity)]]])
         self.rows.keep(row_kept)
         left = highspy.HighsBasis()
         left.col_status = list(compress(basis.col_status, column_kept))

@@ -145,6 +145,23 @@ def test_starts_drawn_from_the_relaxation_are_starts_of_the_job():
     assert (drawn != drawn[0]).any()
 
 
+def test_the_solution_stays_at_hand_when_cuts_drop_columns():
+    """A limit may end the next linear program, and the tree and the search go on from the last solution."""
+    data = synthetic("base", 0, days=1, slot_minutes=5.0).data
+    arrays, best = oracle_arrays(data), exact(data)
+    columns, dropped = Columns(arrays), 0
+    relaxation = Relaxation(columns, _starts(best, data, arrays))
+    while relaxation.converge(arrays.delay(_starts(best, data, arrays)), Stopwatch()):
+        before = len(relaxation.chosen), relaxation.undecided(), relaxation.sample(np.random.default_rng(0)).tolist()
+        if not relaxation.cut():
+            break
+        dropped += before[0] - len(relaxation.chosen)
+        assert (relaxation.undecided(), relaxation.sample(np.random.default_rng(0)).tolist()) == before[1:]
+        assert not relaxation.converge(arrays.most, Stopwatch(0.0))
+        assert relaxation.undecided() == before[1]
+    assert dropped > 0
+
+
 @given(gpus=st.lists(st.integers(1, 10**9), min_size=2, max_size=7), share=st.floats(0.1, 0.9))
 def test_a_cover_cuts_off_the_jobs_that_are_too_wide_together_and_no_set_that_fits(gpus, share):
     capacity = max(max(gpus), int(sum(gpus) * share))
