@@ -14,7 +14,7 @@ from experiments.output.benchmark import Measured, measure, proofs, show
 from experiments.output.terminal import percent
 from heuristics.boa import one_width, width_calculator, width_calculator_nearest, width_calculator_whole_job
 from instances import Options, Result, Stopwatch, conclude
-from instances.boa import BoaAllocation, Epoch, GpuType, JobClass, Speedup, figure_1, least_budget, newtrace
+from instances.boa import BoaAllocation, Epoch, GpuType, JobClass, Speedup, figure_1, granted, least_budget, newtrace
 from instances.boa import random_allocation as random_instance
 from models.boa import exact, literal, randomised
 from models.boa.convex.convex_dual import ConvexDual
@@ -35,10 +35,12 @@ def main(quick: Annotated[bool, typer.Option("--quick", help="Fewer seeds and ra
 
 
 def _rows(quick: bool) -> Iterator[Callable[[], Measured]]:
-    figure = [figure_1(b) for b in (1.0, 1.5, 2.0, 3.0)]
+    _compile()
+    budgets = (1.0, 1.5, 2.0, 3.0)
+    references = [i.reference.objective or 0.0 for i in (figure_1(granted(b)) for b in budgets) if i.reference]
     for name, method in (("exact", exact), ("literal", literal), ("randomised", randomised)):
-        references = [i.reference.objective or 0.0 for i in figure if i.reference is not None]
-        yield partial(measure, f"Figure 1, {name}", _calls(method, [i.data for i in figure]), _off(references))
+        calls = _calls(method, [figure_1(b).data for b in budgets])
+        yield partial(measure, f"Figure 1, {name}", calls, _off(references))
     for tables in (False, True):
         kind = f"tables of {WIDTHS}" if tables else "analytic"
         large, small = convex(10_000, tables), convex(1_000, tables)
@@ -75,6 +77,17 @@ def _rows(quick: bool) -> Iterator[Callable[[], Measured]]:
             yield partial(measure, f"3 GPU types, {epochs} epochs, {kind}, cone", [partial(_cone, data)], _beside(data))
             if tables:
                 yield partial(measure, f"3 GPU types, {epochs} epochs, {kind}, LP", [partial(_lp, data)], _beside(data))
+
+
+def _compile() -> None:
+    """Solve something small of each kind: what is compiled at first use takes seconds, which are not the method's."""
+    data = random_instance(3, 20, 16, seed=0).data
+    for made in (data, data.model_copy(update={"widths": "continuous"})):
+        solved = frontier(made)
+        for over in (0.25, 0.5, 0.75):
+            solved.at(solved.least + over * (made.budget - solved.least))
+        exact(made)
+    exact(newtrace(LOADS[0]).data)
 
 
 HEURISTICS: dict[str, Solve] = {
@@ -145,7 +158,7 @@ def _frontier(results: list[Result]) -> str:
 def _off(references: Sequence[float]) -> Callable[[list[Result]], str]:
     def note(results: list[Result]) -> str:
         off = [abs((r.objective or 0.0) - known) for r, known in zip(results, references, strict=True)]
-        return f"at most {max(off):.1e} h from the closed form"
+        return f"at most {max(off):.1e} h from the closed form at the budget that is granted"
 
     return note
 
