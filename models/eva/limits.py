@@ -148,7 +148,8 @@ def solve_limited_saving(
         return None if units is None else units * float(arrays.price_unit)
 
     def proven(bound: float | None) -> float | None:
-        units = None if bound is None else real_bound(bound + noise, "maximize")
+        # The worth of tasks and the prices are terms of their own, of which what is saved may be a small difference.
+        units = None if bound is None else real_bound(bound + noise, "maximize", largest=float(arrays.price_alone))
         return usd(min(units, 0.0) if none_pays and units is not None else units)
 
     def read(x: FloatArray) -> Solution | None:
