@@ -25,7 +25,7 @@ from models.eva.configuration import dearest
 from models.eva.covering_master import solve_covering
 from models.eva.parameters import ExactParameters
 from models.eva.patterns import Patterns, feasible_patterns
-from models.eva.saving.exact_net import NOISE
+from models.eva.saving.exact_net import NOISE, exact_signs
 from models.highs import LinearModel, solve_arrays
 
 SHARE = 0.6  # of the time limit is for the tree whose patterns are priced, the rest for an integer program over them
@@ -140,6 +140,7 @@ def solve_limited_saving(
             many = f"more than {parameters.saving_patterns:,}"
             raise InputError(f"data: net-saving with limits of instances needs all patterns, {many}")
         model = _saving_model(arrays, patterns)
+        none_pays = _none_pays(arrays, patterns)
         first = None if start is None else _as_variables(arrays, patterns, arrays.groups(start))
     noise = NOISE * arrays.price_alone
 
@@ -147,7 +148,9 @@ def solve_limited_saving(
         return None if units is None else units * float(arrays.price_unit)
 
     def proven(bound: float | None) -> float | None:
-        return None if bound is None else usd(real_bound(bound + noise, "maximize"))
+        # The worth of tasks and the prices are terms of their own, of which what is saved may be a small difference.
+        units = None if bound is None else real_bound(bound + noise, "maximize", largest=float(arrays.price_alone))
+        return usd(min(units, 0.0) if none_pays and units is not None else units)
 
     def read(x: FloatArray) -> Solution | None:
         return arrays.solution(patterns.groups(x[: len(patterns.kind)]))
@@ -172,6 +175,15 @@ def solve_limited_saving(
         trace=[(t, usd(v), proven(b)) for t, v, b in solved.trace],
         info={**solved.info, "method": "set partitioning", "patterns": len(patterns.kind), "all_patterns": True},
     )
+
+
+def _none_pays(arrays: PackingArrays, patterns: Patterns) -> bool:
+    """Whether it is beyond doubt that no pattern saves anything, not on the cheapest offer of its type either."""
+    net = arrays.value(patterns.on_it) - arrays.price[patterns.kind]
+    largest = NOISE * float((patterns.on_it @ (arrays.reservation_price + arrays.job_price)).max(initial=0))
+    if (net > largest).any():
+        return False
+    return not (exact_signs(arrays, patterns.kind, patterns.on_it, net) > 0).any()
 
 
 def _saving_model(arrays: PackingArrays, patterns: Patterns) -> LinearModel:

@@ -26,7 +26,7 @@ from models.eva.covering_master import in_usd
 from models.eva.parameters import DEFAULTS, ExactParameters
 from models.eva.partition import Partition, solve_partition
 from models.eva.patterns import CELLS, Patterns, feasible_patterns
-from models.eva.saving.exact_net import COUNTED_TASKS, NOISE, exact_net
+from models.eva.saving.exact_net import COUNTED_TASKS, NOISE, exact_signs
 from models.eva.saving.greedy import pack_greedily
 from models.eva.saving.suits import suits
 
@@ -233,9 +233,9 @@ def _listed(
     value = np.concatenate(values)
     net = value - arrays.price[kind]
     tasks, noise = every.sum(axis=1), NOISE * (every.astype(float) @ arrays.reservation_price)
-    for p in np.flatnonzero((np.abs(net) <= noise) & (tasks > 1) & (tasks <= COUNTED_TASKS)):
-        net[p] = exact_net(arrays, int(kind[p]), every[p])
-    keep = (net > np.where(tasks <= COUNTED_TASKS, 0.0, -noise)) & (tasks > 1) | (tasks == 1)
+    few = tasks <= COUNTED_TASKS
+    net[few] = exact_signs(arrays, kind[few], every[few], net[few])
+    keep = (net > np.where(few, 0.0, -noise)) & (tasks > 1) | (tasks == 1)
     return Patterns(kind[keep], every[keep]), net[keep]
 
 

@@ -126,7 +126,8 @@ def _sift(
             raise RuntimeError(f"the linear program over patterns ended as {h.modelStatusToString(h.getModelStatus())}")
         duals = np.array(h.getSolution().row_dual)
         reduced: FloatArray = partition.net - partition.columns @ duals
-        entering = np.flatnonzero(reduced > scale)
+        # A column that is there and gains less than the solver's tolerance would come back for ever.
+        entering = np.setdiff1d(np.flatnonzero(reduced > scale), chosen)
         if not len(entering) or rounds == options.effort:
             # This bound holds for any duals: no column is used more often than the tasks of its classes allow.
             often = np.min(

@@ -266,6 +266,32 @@ def test_what_makes_no_sense_is_one_line(change: dict[str, Any], line: str):
     assert "\n" not in str(refused.value)
 
 
+@pytest.mark.parametrize("limited", [False, True])
+@pytest.mark.parametrize(("throughput", "saved"), [(0.5, 0.0), (0.8, 0.0), (0.800000001, 2e-9), (0.9, 0.2)])
+def test_a_saving_of_nothing_is_proven_to_the_last_digit_and_a_tiny_one_is_not_overlooked(
+    limited: bool, throughput: float, saved: float
+):
+    small = {**kind("small", 1.0, 1.0), **({"max_instances": 4} if limited else {})}
+    tasks = [task("a", 1, 1.0), task("b", 1, 1.0)]
+    data = packing([small, kind("large", 2.0, 1.6)], tasks, objective="net-saving", throughput={"default": throughput})
+    found = exact(data, Options(gap=0.0))
+    assert found.objective == pytest.approx(saved, abs=3e-9)
+    assert (
+        found.bound >= check(data, {"instances": [{"type": "large", "count": 1, "tasks": {"a": 1, "b": 1}}]}).objective
+    )
+    if saved == 0.0:
+        assert (found.status, found.objective, found.bound) == ("optimal", 0.0, 0.0)
+
+
+def test_a_bound_below_nothing_is_kept_where_limits_cost_more_than_is_saved():
+    kinds = [{**kind("small", 1.0, 1.0), "max_instances": 1}, kind("large", 2.0, 1.6)]
+    tasks = [task("a", 1, 1.0), task("b", 1, 1.0)]
+    found = exact(packing(kinds, tasks, objective="net-saving", throughput={"default": 0.5}))
+    assert found.status == "optimal"
+    assert found.objective == pytest.approx(-0.6)
+    assert found.bound == pytest.approx(-0.6, rel=1e-6)
+
+
 def test_what_no_method_can_do_is_refused_in_one_line():
     data = random_constrained(0, ("max_instances",), "net-saving")
     few = replace(DEFAULTS, saving_patterns=1)

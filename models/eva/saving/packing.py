@@ -8,7 +8,7 @@ from instances.arrays import FloatArray, IntArray
 from instances.eva.arrays import PackingArrays
 from instances.eva.reconfiguration_arrays import SavingArrays
 from models.eva.saving.columns import Columns, Duals, Master
-from models.eva.saving.exact_net import NOISE, exact_net
+from models.eva.saving.exact_net import exact_signs
 
 
 class PackingMaster(Master):
@@ -27,12 +27,8 @@ class PackingMaster(Master):
     def kinds_and_nets(self, columns: Columns) -> tuple[IntArray, FloatArray]:
         """The types (P,) of columns, and their nets (P,), in rational numbers where floats leave the sign in doubt."""
         kind, net = super().kinds_and_nets(columns)
-        packing, tasks = self.arrays.packing, columns.on_it.sum(axis=1)
-        net[tasks == 1] = 0.0
-        terms = columns.on_it @ (packing.reservation_price + packing.job_price).astype(float)
-        for p in np.flatnonzero((np.abs(net) <= NOISE * terms) & (tasks > 1)):
-            net[p] = exact_net(packing, int(kind[p]), columns.on_it[p])
-        return kind, net
+        net[columns.on_it.sum(axis=1) == 1] = 0.0
+        return kind, exact_signs(self.arrays.packing, kind, columns.on_it, net)
 
     def priced(self, row_dual: FloatArray) -> Duals:
         """The duals at which columns are priced, none below 0."""
