@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numba
 import numpy as np
+from numpy.typing import NDArray
 
 from instances.eva.arrays import FloatArray, IntArray
 
@@ -153,6 +154,33 @@ def worth_of(
                 tasks = held[c, first:last]
                 for p in range(len(block)):
                     block[p] += each * tasks[p]
+
+
+@numba.njit(cache=True)
+def best_places(
+    worth: FloatArray, begin: int, end: int, target: float, limit: int, state: NDArray[np.int8], left_out: int
+) -> tuple[float, IntArray]:  # pragma: no cover - compiled
+    """The most worth from `begin` to `end`, and the best places of those worth more than the target.
+
+    At most `limit` places, the best first, and of equals the first. Places of state `left_out` count for the most worth
+    alone.
+    """
+    most, number = worth[begin], 0
+    places = np.zeros(limit, dtype=np.int64)
+    for p in range(begin, end):
+        w = worth[p]
+        most = max(most, w)
+        if w <= target or state[p] == left_out:
+            continue
+        if number == limit and w <= worth[places[limit - 1]]:
+            continue
+        number = min(number + 1, limit)
+        i = number - 1
+        while i > 0 and worth[places[i - 1]] < w:
+            places[i] = places[i - 1]
+            i -= 1
+        places[i] = p
+    return most, places[:number]
 
 
 @numba.njit(cache=True)

@@ -16,7 +16,7 @@ from math import ceil, floor
 import numpy as np
 
 from instances.eva.arrays import FloatArray, IntArray, PackingArrays
-from models.eva.branch_and_price.node_program import Aggregate, NodeProgram, spent_on
+from models.eva.branch_and_price.node_program import Aggregate, NodeProgram
 from models.eva.branch_and_price.parameters import BranchAndPriceParameters
 from models.eva.branch_and_price.proof import Decision, Kind
 
@@ -58,25 +58,22 @@ def aggregates(arrays: PackingArrays, program: NodeProgram, columns: Columns) ->
     price, family = arrays.price, arrays.family
     instances = np.bincount(columns.kind, columns.x, len(price))
     found += [_range("instances", (k,), float(v), 1) for k, v in enumerate(instances) if _fractional(v)]
+    spent = instances * price
+    for (f, least), kinds, unit in program.spends:
+        amount = float(spent[kinds].sum()) / unit
+        if _fractional(amount):
+            found.append(_range("spend", (f, least), amount, unit))
     families = range(len(arrays.demand))
-    for f in families:
-        for least in np.unique(price[family == f]).tolist():
-            kinds = spent_on(arrays, (f, least))
-            unit = program.per_unit(("spend", (f, least)))
-            spent = float(instances[kinds] @ price[kinds]) / unit
-            if kinds.sum() > 1 and _fractional(spent):  # of one type the number says as much
-                found.append(_range("spend", (f, least), spent, unit))
     if len(families) == 1:
         return found
-    on = np.array([columns.x[family[columns.kind] == f] @ columns.on_it[family[columns.kind] == f] for f in families])
-    for f in families:
-        others = tuple(g for g in families if g != f)
-        for c in np.flatnonzero(arrays.count):
-            amount, n = float(on[f, c]), int(arrays.count[c])
-            if _fractional(amount) and amount < n:
-                few = Decision("placed", (int(c), *others), "at least", n - floor(amount))
-                many = Decision("placed", (int(c), f), "at least", ceil(amount))
-                found.append(Candidate(("placed", (int(c), f)), amount, (few, many)))
+    on = np.zeros((len(families), arrays.classes))
+    np.add.at(on, family[columns.kind], columns.x[:, None] * columns.on_it)
+    part = (np.abs(on - np.round(on)) > WHOLE) & (on < arrays.count)
+    for f, c in zip(*(places.tolist() for places in np.nonzero(part)), strict=True):
+        amount, n = float(on[f, c]), int(arrays.count[c])
+        few = Decision("placed", (c, *(g for g in families if g != f)), "at least", n - floor(amount))
+        many = Decision("placed", (c, f), "at least", ceil(amount))
+        found.append(Candidate(("placed", (c, f)), amount, (few, many)))
     return found
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from operator import mul
 
 import numpy as np
 
@@ -54,11 +55,12 @@ def prove(
     unit = pricer.scale(rough_value, rough_price)
     cover = np.floor(relaxed.cover * unit).astype(np.int64)
     duals = [int(y * unit) for y in floats]
-    value: IntArray = np.tile(cover, (families, 1))
+    value: IntArray = np.repeat(cover[None], families, axis=0)
     prices = arrays.price.tolist()
     mu = [0] * types
     bonuses: list[tuple[Holding, int]] = []
-    proven = sum(y * n for y, n in zip(cover.tolist(), arrays.count.tolist(), strict=True))
+    whole = cover.tolist()
+    proven = sum(map(mul, whole, arrays.count.tolist()))
     for d, y in zip(decisions, duals, strict=True):
         if not y:
             continue
@@ -93,7 +95,7 @@ def prove(
                 proven -= (worth - asked.target[k]) * few
             else:
                 scale = max(scale, -(-(worth + mu[k]) // prices[k]))
-    return Proven(Duals(scale, proven, tuple(cover.tolist()), tuple(duals)), asked, unit, priced)
+    return Proven(Duals(scale, proven, tuple(whole), tuple(duals)), asked, unit, priced)
 
 
 def _duals(program: NodeProgram, relaxed: Relaxed, decisions: Sequence[Decision]) -> list[float]:

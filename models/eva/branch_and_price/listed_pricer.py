@@ -38,6 +38,7 @@ class ListedPricer:
         order = np.lexsort((np.arange(len(arrays.price)), arrays.price))
         limited = np.array([most is not None for most in arrays.most], dtype=bool)
         self._order, self._limited = order, limited[order]
+        self._others: dict[int, tuple[IntArray, IntArray, IntArray, int, int]] = {}
         self._lazily = False
         self._name = np.arange(len(kind))
         self._given: dict[Column, int] = {}  # the names of the patterns that were given as columns
@@ -88,33 +89,28 @@ class ListedPricer:
         """Price all types; see `Pricer`."""
         worth = self.worth(prices)
         bound = [0] * len(self.arrays.price)
-        columns: list[Column] = []
-        if len(worth):
-            best = np.maximum.reduceat(worth, self._begin)
-            blocks = zip(self._types.tolist(), best.tolist(), self._begin.tolist(), self._end.tolist(), strict=True)
-            for k, most, begin, end in blocks:
-                if most > prices.target[k]:
-                    places = self._best(worth, begin, end, prices.target[k], columns_each)
-                    most = float(worth[places[0]]) if len(places) else min(most, prices.target[k])
-                    columns += self.columns(places)
-                bound[k] = int(max(0.0, most))
-        return Priced(tuple(bound), columns)
+        chosen: list[IntArray] = []
+        for k, begin, end in zip(self._types.tolist(), self._begin.tolist(), self._end.tolist(), strict=True):
+            target = float(prices.target[k])
+            most, places = self._best(worth, begin, end, target, columns_each)
+            if most > target:
+                most = float(worth[places[0]]) if len(places) else target
+                chosen.append(places)
+            bound[k] = int(max(0.0, most))
+        return Priced(tuple(bound), self.columns(np.concatenate(chosen)) if chosen else [])
 
-    def _best(self, worth: FloatArray, begin: int, end: int, target: int, limit: int) -> IntArray:
-        """The places, from `begin` to `end`, of patterns worth more than the target, the best first."""
-        above = begin + (worth[begin:end] > target).nonzero()[0]
-        if not self._lazily:
-            if len(above) > limit:
-                above = above[np.argpartition(-worth[above], limit)[:limit]]
-            return above[np.argsort(-worth[above], kind="stable")]
-        above = above[self._state[above] != REPLACEABLE]
-        above = above[np.argsort(-worth[above], kind="stable")]
-        for first in range(0, len(above), limit):
-            places = above[first : first + limit]
+    def _best(self, worth: FloatArray, begin: int, end: int, target: float, limit: int) -> tuple[float, IntArray]:
+        """The most worth from `begin` to `end`, and the places of patterns worth more than the target, best first."""
+        from models.eva.pattern_kernels import best_places  # compiled at first use, which takes seconds
+
+        while True:
+            left_out = REPLACEABLE if self._lazily else -1
+            most, places = best_places(worth, begin, end, target, limit, self._state, left_out)
+            if not self._lazily or not len(places):
+                return most, places
             staying = places[self._irreplaceable(places)]
             if len(staying):
-                return staying
-        return above[:0]
+                return most, staying
 
     def every(self, prices: Prices, least: tuple[int, ...], limit: int) -> list[Column] | None:
         """All listed patterns of each type k worth at least `least[k]`."""
@@ -165,30 +161,27 @@ class ListedPricer:
         """Which of the patterns at these places, all of one type, nothing can stand in for."""
         from models.eva.pattern_kernels import replaceable  # compiled at first use, which takes seconds
 
-        new = places[self._state[places] == UNKNOWN]
-        if len(new):
-            family, capacity, price, i = self._stand_ins(int(self.kind[new[0]]))
-            replaced = replaceable(
-                np.ascontiguousarray(self.held[:, new].T, dtype=np.int64),
-                i,
-                family,
-                self.arrays.demand,
-                capacity,
-                price,
-                int((price < price[i]).sum()),
-                self.parameters.splits,
-            )
-            self._state[new] = np.where(replaced, REPLACEABLE, IRREPLACEABLE)
-        return self._state[places] == IRREPLACEABLE
+        state = self._state[places]
+        new = places[state == UNKNOWN]
+        if not len(new):
+            return np.asarray(state == IRREPLACEABLE)
+        family, capacity, price, i, cheaper = self._stand_ins(int(self.kind[new[0]]))
+        held = np.ascontiguousarray(self.held[:, new].T, dtype=np.int64)
+        replaced = replaceable(held, i, family, self.arrays.demand, capacity, price, cheaper, self.parameters.splits)
+        self._state[new] = np.where(replaced, REPLACEABLE, IRREPLACEABLE)
+        return np.asarray(self._state[places] == IRREPLACEABLE)
 
-    def _stand_ins(self, own: int) -> tuple[IntArray, IntArray, IntArray, int]:
-        """Families, capacities and prices of type `own` and of those without a limit, by price, and its place there.
+    def _stand_ins(self, own: int) -> tuple[IntArray, IntArray, IntArray, int, int]:
+        """Families, capacities and prices of type `own` and of those without a limit, by price.
 
-        No pattern moves to another type that has a limit.
+        With them its place there, and how many are cheaper. No pattern moves to another type that has a limit.
         """
-        order = self._order[~self._limited | (self._order == own)]
-        arrays = self.arrays
-        return arrays.family[order], arrays.capacity[order], arrays.price[order], int((order == own).argmax())
+        if own not in self._others:
+            arrays, order = self.arrays, self._order[~self._limited | (self._order == own)]
+            price, place = arrays.price[order], int((order == own).argmax())
+            cheaper = int((price < price[place]).sum())
+            self._others[own] = arrays.family[order], arrays.capacity[order], price, place, cheaper
+        return self._others[own]
 
     def _worth(self, value: FloatArray) -> FloatArray:
         from models.eva.pattern_kernels import worth_of  # compiled at first use, which takes seconds

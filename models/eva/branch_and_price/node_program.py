@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from math import gcd, inf
 
 import highspy
@@ -128,6 +129,17 @@ class NodeProgram:
             if i not in self._forbidden and not stays(column):
                 self._forbidden.add(i)
                 self._highs.changeColBounds(self._places[i], 0.0, 0.0)
+
+    @cached_property
+    def spends(self) -> list[tuple[tuple[int, int], IntArray, int]]:
+        """What is spent on a family from some price up, of more than one type: its types, and the unit of its row."""
+        price, found = self.arrays.price, []
+        for f in range(len(self.arrays.demand)):
+            for least in np.unique(price[self.arrays.family == f]).tolist():
+                kinds = np.flatnonzero(spent_on(self.arrays, (f, least)))
+                if len(kinds) > 1:  # of one type the number says as much
+                    found.append(((f, least), kinds, self.per_unit(("spend", (f, least)))))
+        return found
 
     def per_unit(self, aggregate: Aggregate) -> int:
         """What one unit of an aggregate's row is in a decision: price units of spending, otherwise 1."""
