@@ -15,6 +15,7 @@ from pathlib import Path
 from unittest import mock
 
 import typer
+from pebble import CONSTS
 
 from experiments.entry import run_app
 from experiments.harness import pool
@@ -83,5 +84,8 @@ def workers_copied() -> Iterator[None]:
     """Run tasks in copies of a process that has loaded what they need: as killable, and a tenth of the cost."""
     context = multiprocessing.get_context("forkserver")
     context.set_forkserver_preload(READY)
-    with mock.patch.object(pool, "start_method", return_value=context):
+    with (
+        mock.patch.object(pool, "start_method", return_value=context),
+        mock.patch.object(CONSTS, "sleep_unit", 0.02),  # seconds between two looks of a pool at its processes
+    ):
         yield

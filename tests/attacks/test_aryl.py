@@ -10,8 +10,9 @@ from heuristics.aryl import afs, equal_split, gandiva, reclaim_greedy, reclaim_s
 from instances import better, check
 from instances.aryl import ArylElastic, ArylReclaim, ElasticJob, LoanedJob
 from models.aryl import exact, literal
+from tests.sampling import sample
 
-ANSWERS = 1_000
+ANSWERS = sample(400, 1_000)
 HUGE, TINY = 10**9, 1e-9
 
 

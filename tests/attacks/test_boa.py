@@ -11,6 +11,7 @@ from heuristics import boa as heuristics
 from instances import Options, check
 from instances.boa import BoaAllocation, least_budget, on_grid_from, width_arrays
 from models import boa as models
+from tests.sampling import sample
 
 ANSWERS = 150
 EXTREMES = (1e-9, 1e-3, 0.5, 1.0, 7.0, 1e3, 1e9)
@@ -147,5 +148,5 @@ def attack(seed: int, kind: tuple[int, str, bool], *, wild: bool, count: int = A
 @pytest.mark.parametrize("kind", KINDS, ids=str)
 @pytest.mark.parametrize("wild", [False, True], ids=["usual", "extreme"])
 def test_no_answer_that_passes_beats_a_bound(kind: tuple[int, str, bool], wild: bool) -> None:
-    for seed in range(20):
+    for seed in range(sample(8, 20)):
         assert attack(seed, kind, wild=wild) is None

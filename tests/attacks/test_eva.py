@@ -14,8 +14,9 @@ from instances import InputError, Options, check
 from instances.eva import EvaPacking
 from instances.gaps import agree, better
 from models.eva import exact, literal
+from tests.sampling import sample
 
-ANSWERS = 1_000
+ANSWERS = sample(250, 1_000)
 AMOUNTS = (0.0, 1e-9, 2e-9, 0.333333333, 0.333333334, 1.0, 1.000000001, 3.0, 1e9 - 1, 1e9)
 PRICES = (1e-9, 2e-9, 0.00015, 1.0, 1.000000001, 3.06, 1e9)
 SHARES = (0.0, 0.5, 0.95, 0.999999999, 1.0)
@@ -138,4 +139,4 @@ def test_no_answer_beats_a_claimed_bound(objective):
     cases = instances(objective, range(24))
     assert len(cases) >= 8
     passed = [attack(data, seed) for seed, data in enumerate(cases)]
-    assert sum(passed) > 100 * len(cases)
+    assert sum(passed) > ANSWERS // 10 * len(cases)

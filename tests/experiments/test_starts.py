@@ -57,7 +57,7 @@ def test_what_the_start_refutes_is_an_error(name: str):
 
 
 def test_a_process_that_is_ended_leaves_the_start():
-    run = Run(TABLE_3, method("hangs"), Options(time_limit=3.0))
+    run = Run(TABLE_3, method("hangs"), Options(time_limit=1.0))
     with workers_copied():
         ((_, result),) = run_all([run])
     assert (result.status, result.termination, result.objective, result.bound) == ("feasible", "killed", 12.8, 1.0)

@@ -12,9 +12,10 @@ from instances import Options, check
 from instances.boa import BoaAllocation, Curve, least_budget
 from models.boa import exact, literal, randomised
 from models.boa.convex.linear_program import literal_lp
+from tests.sampling import sample
 
 WIDE = 400  # entries of the table
-CASES = 200
+CASES = sample(60, 200)
 
 
 def drawn(seed: int, types: int, rescale: bool) -> tuple[BoaAllocation, BoaAllocation]:
