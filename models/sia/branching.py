@@ -1,4 +1,4 @@
-"""Branching of a proof: the tree over starts, with schedules in the order of the relaxations of its nodes."""
+"""Branching of a proof: trees over starts, with schedules in the order of the relaxations of their nodes."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import numpy as np
 
 from instances.arrays import IntArray
 from instances.result import Termination
+from models.sia.group_trees import branch_apart
 from models.sia.neighbourhood_search import advance, improve, in_order
 from models.sia.proof import Proof
 from models.sia.relaxation import Relaxation
@@ -13,14 +14,19 @@ from models.sia.start_tree import StartTree
 
 
 def branch(proof: Proof, relaxation: Relaxation) -> Termination | None:
-    """Grow the tree until schedule and bound meet or a limit is reached.
+    """Grow a tree for each group of jobs, and one for all where that is not enough, until schedule and bound meet.
 
-    `None` where the tree has too many nodes, or where no leaf can be branched on, because rows are coarser than the
-    problem: a schedule that keeps them may be too wide.
+    `None` where no limit is reached, and the tree has too many nodes, or no leaf can be branched on, because rows are
+    coarser than the problem: a schedule that keeps them may be too wide.
     """
     p = proof.parameters
     if relaxation.undecided() is None and not relaxation.converge(proof.delay, proof.clock):
         return proof.limit()
+    branch_apart(proof, relaxation)
+    if proof.closed or proof.limit() is not None:
+        return "finished" if proof.closed else proof.limit()
+    relaxation.exclude(proof.delay)
+    before = int(proof.info.get("nodes", 0))
     opened, kept = proof.columns.open.copy(), relaxation.kept
     tree = StartTree(relaxation, proof.delay, p)
     grown = True
@@ -28,7 +34,7 @@ def branch(proof: Proof, relaxation: Relaxation) -> Termination | None:
         proof.nodes += 1
         grown = tree.expand(proof.delay, proof.delay, proof.clock, lambda: _draw(proof, relaxation))
         proof.raise_bound(min(tree.bound, proof.delay))
-        proof.info |= {"nodes": len(tree.nodes)}
+        proof.info |= {"nodes": before + len(tree.nodes)}
         if proof.nodes % p.searched_nodes == 0 and proof.distance >= p.worth_searching:
             starts = in_order(proof.arrays, relaxation.sample(proof.rng), p)
             if starts is not None:

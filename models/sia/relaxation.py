@@ -76,10 +76,20 @@ class Relaxation:
             if complete:
                 return True
 
+    def take(self, rows: list[Row], columns: IntArray) -> None:
+        """Add rows and columns that are known to matter, where they are not there."""
+        self._add_rows([row for row in rows if row.key not in self.keys])
+        self._add_columns(columns)
+
     @property
     def proven(self) -> int:
         """The bound of the prices when nothing was missing last, SCALE times, with the columns open before that."""
         return self._proof[0]
+
+    @property
+    def support(self) -> IntArray:
+        """The columns that are positive in the last solution."""
+        return self.chosen[: len(self._x)][self._x > self.parameters.tolerance]
 
     @property
     def kept(self) -> tuple[tuple[int, IntArray], list[tuple[Row, int]]]:

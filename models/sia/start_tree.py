@@ -13,7 +13,7 @@ from heapq import heappop, heappush
 import numpy as np
 
 from instances import Stopwatch
-from instances.arrays import BoolArray
+from instances.arrays import BoolArray, IntArray
 from models.sia.columns import SCALE, ceiling
 from models.sia.parameters import DEFAULTS, ExactParameters
 from models.sia.relaxation import Relaxation
@@ -25,13 +25,15 @@ class Node:
     """A node: the rows of a positive price with their prices, SCALE times, and the `bound` they prove, SCALE times.
 
     `undecided`: a job to branch on, and the delay at which; `children`: their places, once it is branched on.
-    `without`: a job that has no start left. `packed`: the starts that are open below the node, as bits.
+    `without`: a job that has no start left. `packed`: the starts that are open below the node, as bits. `support`: the
+    columns of the solution.
     """
 
     priced: list[tuple[Row, int]]
     bound: int
     undecided: tuple[int, int] | None
     packed: bytes
+    support: IntArray
     without: int | None = None
     children: tuple[int, int] | None = None
 
@@ -41,7 +43,7 @@ class StartTree:
 
     def __init__(self, relaxation: Relaxation, delay: int, parameters: ExactParameters = DEFAULTS) -> None:
         self.relaxation, self.columns, self.parameters = relaxation, relaxation.columns, parameters
-        root = Node(relaxation.priced, relaxation.proven, relaxation.undecided(), _packed(self.columns.open))
+        root = self._node()
         if not self.columns.every_job_open():
             root = self._without(delay)
         self.nodes = [root]
@@ -52,6 +54,11 @@ class StartTree:
     def bound(self) -> int:
         """The least bound of the leaves, in steps."""
         return ceiling(min([bound for bound, _ in self._waiting[:1]] + self._fathomed))
+
+    @property
+    def settled(self) -> bool:
+        """Whether the leaf of the least bound is one that cannot be branched on."""
+        return bool(self._fathomed) and (not self._waiting or min(self._fathomed) <= self._waiting[0][0])
 
     def expand(self, delay: int, target: int, clock: Stopwatch, seen: Callable[[], None] = lambda: None) -> bool:
         """Branch on the leaf of the least bound; whether more can be done before the time is over.
@@ -72,6 +79,7 @@ class StartTree:
                 children.append(child)
         if len(children) == 2:
             node.children, node.packed = (len(self.nodes), len(self.nodes) + 1), b""
+            node.support = np.zeros(0, dtype=np.int64)
             for child in children:
                 heappush(self._waiting, (max(bound, child.bound), len(self.nodes)))
                 self.nodes.append(child)
@@ -95,6 +103,7 @@ class StartTree:
         columns.open = left.copy()
         if not columns.every_job_open():
             return self._without(delay)
+        relaxation.take([row for row, _ in node.priced], node.support)
         found: Node | None = None
         accuracy, cuts = p.bound_accuracy, 0
         while True:
@@ -104,7 +113,7 @@ class StartTree:
                 return found
             seen()
             if found is None or found.undecided is None or relaxation.proven > found.bound:
-                found = Node(relaxation.priced, relaxation.proven, relaxation.undecided(), _packed(columns.open))
+                found = self._node()
             columns.open = left.copy()
             if ceiling(found.bound) >= target:
                 return found
@@ -115,10 +124,15 @@ class StartTree:
             else:
                 cuts += 1
 
+    def _node(self) -> Node:
+        """The node of the relaxation as it is."""
+        r = self.relaxation
+        return Node(r.priced, r.proven, r.undecided(), _packed(self.columns.open), r.support)
+
     def _without(self, delay: int) -> Node:
         """A node in which a job has no start left: no schedule there is better than the best one."""
         open_ = np.logical_or.reduceat(self.columns.open, self.columns.offset[:-1])
-        return Node([], delay * SCALE, None, b"", int(open_.argmin()))
+        return Node([], delay * SCALE, None, b"", np.zeros(0, dtype=np.int64), int(open_.argmin()))
 
 
 def _packed(open_: BoolArray) -> bytes:
