@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from fractions import Fraction
+from types import MappingProxyType
 
 from instances import Options, ProblemData
 from instances.certificates import Certificate, Derived, Program, Reason, Vipr, digest, write_vipr
@@ -14,12 +15,17 @@ SHORT = Fraction(1, 10**10)  # relative: what a proof may be short of the bound 
 
 
 def certified(
-    data: ProblemData, program: Program, point: Mapping[int, Fraction] | None, bound: Fraction, options: Options
+    data: ProblemData,
+    program: Program,
+    point: Mapping[int, Fraction] | None,
+    bound: Fraction,
+    options: Options,
+    header: Mapping[str, str] = MappingProxyType({}),
 ) -> Certificate:
     """A certificate that the optimum of `program`, which is that of `data`, is no better than `bound`.
 
     Where a limit ends the search first it proves less. A real `bound` is rounded: the proof may be short of it by
-    `SHORT` (relative). `point`: a solution to be verified with it.
+    `SHORT` (relative). `point`: a solution to be verified with it; `header`: what else the file says of the program.
     """
     least = program.sense == "min"
     whole = all(i in program.integers and c.denominator == 1 for i, c in program.objective.items())
@@ -28,7 +34,7 @@ def certified(
     tree = search.search()
     value = None if point is None else program.value(point)
     file = Vipr(
-        {"gapwise": str(VERSION), "problem": data.problem, "instance": digest(data)},
+        {"gapwise": str(VERSION), "problem": data.problem, "instance": digest(data), **header},
         program,
         tree.bound if least else value,
         value if least else tree.bound,

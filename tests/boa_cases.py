@@ -7,6 +7,7 @@ from fractions import Fraction
 from itertools import product
 from typing import Any
 
+import numpy as np
 from hypothesis import strategies as st
 
 from instances import check
@@ -111,3 +112,40 @@ def exact_mean_jct(data: BoaAllocation, solution: dict[str, Any]) -> tuple[Fract
             cost += Fraction(c.arrivals_per_hour) * hours * width * Fraction(data.gpu_types[0].price)
             before = width
     return time, cost
+
+
+def real_widths(seed: int, types: int = 1, most_classes: int = 2, most_epochs: int = 3) -> BoaAllocation:
+    """Formulas and uneven tables, some classes that change at no cost, budgets from the least on."""
+    rng = np.random.default_rng(seed)
+    names = [f"t{h}" for h in range(types)]
+
+    def curve() -> dict[str, Any]:
+        kind = rng.random()
+        if kind < 0.35:
+            return {"amdahl": float(rng.choice([0, 0.5, 0.99, rng.uniform()]))}
+        if kind < 0.6:
+            return {"power": float(rng.choice([0, 0.9, rng.uniform()]))}
+        gpus = [1, *sorted(rng.choice(np.arange(2, 20), 5, replace=False).tolist())]
+        speedup = np.maximum(0.1, np.cumsum([1.0, *rng.uniform(-0.4, 1.6, 5)]))
+        return {"table": {"gpus": gpus, "speedup": speedup.tolist()}}
+
+    def epoch() -> Epoch:
+        content = curve() if types == 1 else {name: curve() for name in names}
+        return Epoch(size_hours=float(rng.uniform(0.05, 2)), speedup=Speedup.model_validate(content))
+
+    classes = tuple(
+        JobClass(
+            name=f"c{i}",
+            arrivals_per_hour=float(rng.uniform(0.2, 3)),
+            weight=float(rng.choice([1, 2.5])),
+            rescale_hours=float(rng.choice([1e-9, 0.01, 0.05, 0.4] if i == 0 else [0, 0.05, 0.4])),
+            epochs=tuple(epoch() for _ in range(rng.integers(1, most_epochs + 1))),
+        )
+        for i in range(rng.integers(1, most_classes + 1))
+    )
+    gpu_types = tuple(GpuType(name=name, price=float(rng.choice([0.5, 1, 3]))) for name in names)
+    cap = None if rng.random() < 0.5 else int(rng.integers(2, 30))
+    data = BoaAllocation(budget=1e8, gpu_types=gpu_types, classes=classes, widths="continuous", max_width=cap)
+    least = least_budget(data)
+    budget = max(on_grid_from(least), least * float(rng.choice([1.0001, 1.05, 1.3, 2, 4])))
+    return BoaAllocation.model_validate(data.model_dump() | {"budget": budget})

@@ -1,17 +1,23 @@
 """The programs that certificates of Aryl's problems rest on, written down from the data alone.
 
+That of the mean JCT is in `instances/aryl/event_intervals.py`.
+
 A certificate is a VIPR file of the program; whoever verifies it builds the program anew and compares every number.
 """
 
 from __future__ import annotations
 
+import re
 from fractions import Fraction
 
 from instances.aryl.elastic import ArylElastic
+from instances.aryl.event_intervals import EventProgram
 from instances.aryl.reclaim import ArylReclaim
 from instances.certificates.certificate import NoCertificate, Proven
 from instances.certificates.derivation import proven_of
 from instances.certificates.program import Program, Row, box
+from instances.certificates.vipr import read_vipr
+from instances.errors import InputError
 from instances.options import Solution
 
 MOST = 200_000  # variables of a program that is written down
@@ -19,23 +25,33 @@ ONE = Fraction(1)
 
 
 def prove_elastic(data: ArylElastic, text: str) -> Proven:
-    """What the VIPR file `text` proves of the knapsack. Raises InputError, or CheckFailed where it does not hold."""
-    return proven_of(data, knapsack_program(data), text)
+    """What the VIPR file `text` proves of elastic jobs. Raises InputError, or CheckFailed where it does not hold."""
+    file = read_vipr(text)
+    if data.objective == "jct-reduction":
+        return proven_of(data, knapsack_program(data), file)
+    reach = _reach(file.header.get("reach", ""))
+    proven = proven_of(data, EventProgram(data, reach).program(), file)
+    return Proven(min(proven.bound, reach), proven.how)
+
+
+def _reach(text: str) -> Fraction:
+    """The mean JCT up to which the program of a certificate holds. Raises InputError."""
+    if not re.fullmatch(r"[1-9]\d{0,99}(/[1-9]\d{0,99})?", text, re.ASCII):
+        raise InputError(f"reach: must be a rational number > 0, got {text[:40]!r}")
+    return Fraction(text)
 
 
 def prove_reclaim(data: ArylReclaim, text: str) -> Proven:
     """What the VIPR file `text` proves of the reclaiming. Raises InputError, or CheckFailed where it does not hold."""
-    return proven_of(data, reclaim_program(data), text)
+    return proven_of(data, reclaim_program(data), read_vipr(text))
 
 
 def knapsack_program(data: ArylElastic) -> Program:
     """The multiple-choice knapsack: x_j_w is 1 where job j (by its place) runs on w workers, w^min_j included.
 
     Maximise the seconds that the workers save over the base demand; one number of workers a job; the GPUs of all are
-    at most those that there are. Raises NoCertificate for a mean JCT, and where the numbers are too many to list.
+    at most those that there are. Raises NoCertificate where the numbers are too many to list.
     """
-    if data.objective != "jct-reduction":
-        raise NoCertificate("the bound of a mean JCT rests on a search whose steps are not written down")
     choices = data.choices()
     if (count := sum(len(workers) for workers in choices)) > MOST:
         raise NoCertificate(f"{count:,} numbers of workers to choose from, more than {MOST:,}")

@@ -1,29 +1,26 @@
 """Certificates of `boa-allocation`: a price of the budget, and what it proves.
 
 Convex problems: the Lagrangian at the price. Whole widths: the Lagrangian in whole units, or where the gap is closed
-the optimum in units, found by exact search.
+the optimum in units, found by exact search. Real widths with rescaling times: Lagrangians of runs, in a tree.
 """
 
 from __future__ import annotations
 
-import re
 from fractions import Fraction
 from typing import Annotated, Literal
 
 from pydantic import Field
 
 from instances.boa.allocation import BoaAllocation
-from instances.boa.rational import budget, exact, least_length, share
+from instances.boa.rational import budget, exact, least_length, price_of, share
+from instances.boa.run_proof import RunProof, prove_runs
 from instances.boa.unit_network import Units, unit_network
 from instances.boa.unit_optimum import fastest, shortest
 from instances.certificates.certificate import Proven
 from instances.certificates.header import content_of
-from instances.errors import CheckFailed, InputError
+from instances.errors import CheckFailed
 from instances.fields import Frozen
-from instances.validation import show, validated
-
-WHOLE = re.compile(r"-?\d{1,2000}")
-RATIONAL = re.compile(r"\d{1,2000}(/\d{1,2000})?")
+from instances.validation import validated
 
 
 class ConvexProof(Frozen):
@@ -55,14 +52,14 @@ def prove_allocation(data: BoaAllocation, text: str) -> Proven:
     """What the certificate `text` proves. Raises InputError, NoCertificate, or CheckFailed where it does not hold."""
     content = content_of(data, text)
     if data.real:
-        raise InputError("continuous widths with rescaling times have no certificate")
+        return prove_runs(data, validated(RunProof, content, root=""))
     if data.convex:
         return _convex(data, validated(ConvexProof, content, root=""))
     return _units(data, validated(UnitProof, content, root=""))
 
 
 def _convex(data: BoaAllocation, proof: ConvexProof) -> Proven:
-    bound, price = _number(proof.bound, "bound"), _number(proof.price, "price")
+    bound, price = price_of(proof.bound, "bound"), price_of(proof.price, "price")
     try:
         found = lagrangian(data, price)
     except ValueError as error:
@@ -70,15 +67,6 @@ def _convex(data: BoaAllocation, proof: ConvexProof) -> Proven:
     if found != bound:
         raise CheckFailed(f"bound: {float(bound)!r} is claimed, the price proves {float(found)!r}")
     return Proven(bound, "Lagrangian at a rational price of the budget")
-
-
-def _number(text: str, name: str) -> Fraction:
-    if not RATIONAL.fullmatch(text) or text.endswith("/0"):
-        raise InputError(f"{name}: must be a rational number p/q >= 0, got {show(text)}")
-    try:
-        return Fraction(text)
-    except ZeroDivisionError:
-        raise InputError(f"{name}: must be a rational number p/q >= 0, got {show(text)}") from None
 
 
 def _units(data: BoaAllocation, proof: UnitProof) -> Proven:

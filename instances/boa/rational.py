@@ -5,7 +5,9 @@ Formulas of Amdahl are rational. Powers are not: what they take is rounded down,
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
+from contextlib import suppress
 from decimal import ROUND_FLOOR, Context, Decimal
 from fractions import Fraction
 from itertools import pairwise
@@ -14,7 +16,10 @@ from math import isqrt, lcm
 from instances.boa.allocation import BoaAllocation, JobClass
 from instances.boa.budget import proven
 from instances.boa.speedup import Curve
+from instances.errors import InputError
+from instances.validation import show
 
+RATIONAL = re.compile(r"\d{1,2000}(/\d{1,2000})?", re.ASCII)
 DIGITS = 50
 NOISE = Fraction(1, 10 ** (DIGITS - 5))  # relative: more than Decimal's rounding of a power amounts to
 Corner = tuple[int, Fraction]
@@ -28,6 +33,14 @@ def exact(number: float) -> Fraction:
 def budget(data: BoaAllocation) -> Fraction:
     """The most that a policy may cost for the checker to pass it, rounding of the checker's sum included."""
     return Fraction(proven(data.budget))
+
+
+def price_of(text: str, name: str) -> Fraction:
+    """The rational number >= 0 that a certificate states. Raises InputError."""
+    if RATIONAL.fullmatch(text):
+        with suppress(ZeroDivisionError):
+            return Fraction(text)
+    raise InputError(f"{name}: must be a rational number p/q >= 0, got {show(text)}")
 
 
 def share(data: BoaAllocation, job_class: JobClass) -> Fraction:

@@ -10,7 +10,7 @@ from fractions import Fraction
 from instances.certificates.certificate import Proven
 from instances.certificates.header import see_instance, see_version
 from instances.certificates.program import Coefficients, Direction, Program
-from instances.certificates.vipr import Derived, Reason, Vipr, read_vipr
+from instances.certificates.vipr import Derived, Reason, Vipr
 from instances.errors import CheckFailed
 from instances.fields import ProblemData
 
@@ -46,13 +46,12 @@ class _Known:
         return self.right >= other.right if other.direction == "G" else self.right <= other.right
 
 
-def proven_of(data: ProblemData, program: Program, text: str) -> Proven:
-    """What the VIPR file `text` proves of `data`, whose program is `program`.
+def proven_of(data: ProblemData, program: Program, file: Vipr) -> Proven:
+    """What a VIPR file proves of `data`, whose program is `program`.
 
-    Raises InputError for a file that is none, or is of another instance or version, and CheckFailed where its program
-    is not that of the instance, or something in it does not follow.
+    Raises InputError for a file of another instance or version, and CheckFailed where its program is not that of the
+    instance, or something in it does not follow.
     """
-    file = read_vipr(text)
     version = file.header.get("gapwise", "")
     see_version(int(version) if version.isascii() and version.isdigit() and len(version) < 10 else version)
     see_instance(data, file.header.get("problem"), file.header.get("instance"))

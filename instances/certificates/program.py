@@ -49,11 +49,11 @@ class Program:
         return sum((c * point.get(i, 0) for i, c in self.objective.items()), Fraction(0))
 
 
-def box(variables: Sequence[str], lower: int = 0, upper: int = 1) -> tuple[Row, ...]:
-    """The bounds lower <= x_i <= upper of every variable, in the order of the variables."""
-    low, high, one = Fraction(lower), Fraction(upper), Fraction(1)
+def box(variables: Sequence[str], upper: Sequence[Fraction] | None = None) -> tuple[Row, ...]:
+    """The bounds 0 <= x_i <= upper_i of every variable, in the order of the variables; all 1 where none are given."""
+    low, one = Fraction(0), Fraction(1)
     rows = []
     for i, name in enumerate(variables):
         rows.append(Row(f"{name}_lower", "G", low, {i: one}))
-        rows.append(Row(f"{name}_upper", "L", high, {i: one}))
+        rows.append(Row(f"{name}_upper", "L", one if upper is None else upper[i], {i: one}))
     return tuple(rows)

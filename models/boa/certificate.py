@@ -1,4 +1,4 @@
-"""Certificates of BOA's allocation: the price that the fast method ends with, and what that proves."""
+"""Certificates of BOA's allocation: the prices that the fast method ends with, and what they prove."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from typing import Any
 from instances import CheckFailed, Options, Solution, check
 from instances.boa import BoaAllocation, planned, proven
 from instances.boa.certificate import lagrangian
+from instances.boa.run_proof import RunProof
 from instances.boa.unit_network import UnitNetwork, Units, unit_network
 from instances.boa.unit_optimum import fastest, shortest
 from instances.certificates import Certificate, NoCertificate, digest
@@ -18,6 +19,7 @@ from instances.certificates.header import VERSION
 from models.boa.convex.convex_dual import ConvexDual
 from models.boa.convex.curves import curves
 from models.boa.convex.multiplier_search import solve_convex
+from models.boa.real_widths.proof import RunTree
 from models.boa.rescaling.micp import prepare
 
 BITS = 46  # the objective and the budget have about so many bits in units
@@ -28,7 +30,7 @@ PRICE = 60  # bits of the price of a convex problem behind its point
 def certificate(data: BoaAllocation, solution: Solution | None, bound: float, options: Options) -> Certificate:
     """A proof of `bound`, or of the best bound that is in reach. Raises NoCertificate where there is none."""
     if data.real:
-        raise NoCertificate("continuous widths with rescaling times: their bound is by floats, none in whole numbers")
+        return _runs(data, bound, options)
     objective = None if solution is None else check(data, solution).objective
     return _convex(data) if data.convex else _units(data, bound if objective is None else objective)
 
@@ -44,6 +46,14 @@ def _convex(data: BoaAllocation) -> Certificate:
     best = max((lagrangian(data, price), price) for price in map(_rounded, {mix.dear.mu, mix.cheap.mu}))
     content = {"kind": "lagrangian", "price": str(best[1]), "bound": str(best[0])}
     return _written(data, content, best[0], "Lagrangian at a rational price of the budget")
+
+
+def _runs(data: BoaAllocation, bound: float, options: Options) -> Certificate:
+    """The tree over where the widths change, grown until it proves `bound` or time is out."""
+    tree = RunTree(data, bound, options)
+    proof = RunProof(kind="runs", bound=str(tree.bound), nodes=tuple(tree.stated()))
+    how = f"Lagrangians of runs, {tree.leaves} {'leaf' if tree.leaves == 1 else 'leaves'}"
+    return _written(data, proof.model_dump(exclude_none=True), tree.bound, how)
 
 
 def _rounded(price: float) -> Fraction:

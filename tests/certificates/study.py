@@ -1,7 +1,8 @@
 """Certificates of the reference study, and 200 that are tampered with: `python -m tests.certificates.study [TAMPERED]`.
 
-Every instance of Eva's cost, of BOA and of Aryl's knapsack and reclaiming is solved and certified; its result and its
-certificate are written to files, and verified from there. Prints a row a set, in CPU seconds, and every one refused.
+Every instance of Eva's cost, of BOA and of Aryl's elastic jobs and reclaiming is solved and certified, and newTrace
+with real widths besides. Result and certificate are written to files and verified from there. Prints a row a set in CPU
+seconds, and every one refused.
 """
 
 from __future__ import annotations
@@ -12,12 +13,15 @@ import time
 from collections import defaultdict
 from pathlib import Path
 
+from experiments.boa.reference import NEWTRACE_BUDGETS
 from experiments.harness.certification import Certification, Certified
 from experiments.harness.diary import Diary
+from experiments.harness.instance_set import InstanceSet
 from experiments.harness.plan import plan
 from experiments.output.folder import result_file, write_certified
 from experiments.papers import CERTIFIERS, reference_sets
 from instances import CheckFailed, InputError, Instance, Options
+from instances.boa import newtrace
 from instances.certificates import NoCertificate
 from instances.files import read_json
 from instances.verify import Verified, read_result, see_bound, see_result
@@ -53,14 +57,21 @@ def verified(instance: Instance, found: Certified, folder: Path) -> tuple[float,
     return time.process_time() - begin, seen
 
 
+def real_widths() -> InstanceSet:
+    """newTrace with real widths, which is not in the reference study."""
+    made = [newtrace(budget) for budget in NEWTRACE_BUDGETS]
+    real = [Instance.of(i.data.model_copy(update={"widths": "continuous"}), f"{i.name}-real") for i in made]
+    return InstanceSet("newTrace, real widths", real, ("exact",))
+
+
 def main(tampered: int) -> int:
     """Print the rows. Returns the number of certificates that are missing, refused, or tampered with and accepted."""
     wrong, kept = 0, []
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        for s in reference_sets():
+        for s in [*reference_sets(), real_widths()]:
             datas = [i for i in s.instances if i.problem in CERTIFIERS]
-            if not datas or getattr(datas[0].data, "objective", "cost") in ("mean-jct", "net-saving"):
+            if not datas or getattr(datas[0].data, "objective", "cost") == "net-saving":
                 continue
             seconds: dict[str, float] = defaultdict(float)
             widest, done = 0.0, 0

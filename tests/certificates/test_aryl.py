@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 
 from instances import CheckFailed, InputError, Options, check
-from instances.aryl import elastic_jobs, spread_jobs, table_2
+from instances.aryl import elastic_jobs, spread_jobs
 from instances.aryl.certificate import (
     knapsack_point,
     knapsack_program,
@@ -18,7 +18,7 @@ from instances.aryl.certificate import (
     reclaim_point,
     reclaim_program,
 )
-from instances.certificates import NoCertificate, read_vipr
+from instances.certificates import read_vipr
 from models.aryl import exact
 from models.aryl.certificate import certificate
 from tests.aryl_cases import elastic, losses, reclaims
@@ -155,8 +155,3 @@ def test_the_file_of_a_proof_is_vipr(proofs):
     assert file.lower is not None
     assert file.upper is not None
     assert file.lower <= file.upper
-
-
-def test_a_mean_jct_has_no_certificate():
-    with pytest.raises(NoCertificate, match="mean JCT"):
-        certificate(table_2().data, None, 1.0, Options())

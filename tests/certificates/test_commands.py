@@ -15,11 +15,13 @@ from instances import InputError, save
 from instances.aryl import figure_5, table_2
 from instances.boa import figure_1
 from instances.eva import table_3
+from instances.sia import six_jobs
 from tests.commands import call
 
 MADE = {
     "reclaim": (figure_5(), "aryl-figure-5.exact", "vipr"),
     "knapsack": (table_2("jct-reduction"), "aryl-table-2-knapsack.exact", "vipr"),
+    "mean JCT": (table_2(), "aryl-table-2.exact", "vipr"),
     "boa": (figure_1(1.5), "figure-1-budget-1.5.exact", "certificate.json"),
     "eva": (table_3(), "eva-table-3.exact", "certificate.json"),
 }
@@ -31,13 +33,13 @@ def folder(tmp_path_factory) -> Path:
     path = tmp_path_factory.mktemp("certificates")
     for name, (instance, _, _) in MADE.items():
         save(instance, path / f"{name}.json")
-    save(table_2(), path / "mean.json")
-    given = [path / f"{name}.json" for name in (*MADE, "mean")]
+    save(six_jobs(), path / "local.json")
+    given = [path / f"{name}.json" for name in (*MADE, "local")]
     done = call("solve", *given, "--certificate", path / "proofs", "--format", "json", "--quiet")
     assert done.returncode == 0, done.stderr
     assert done.stderr == (
-        "aryl-table-2 exact optimal 41.6667 seconds gap 0.00%; no certificate: "
-        "the bound of a mean JCT rests on a search whose steps are not written down\n"
+        "sia-six-jobs exact optimal 6 slots gap 0.00%; no certificate: "
+        "no certificates are written for sia-local-oracle\n"
     )
     (path / "solve.json").write_text(done.stdout)
     return path
@@ -68,8 +70,7 @@ def test_what_solve_certifies_is_verified(folder: Path, name: str, capsys):
 def test_a_result_says_how_its_bound_is_proved(folder: Path):
     rows = [json.loads(line) for line in (folder / "solve.json").read_text().splitlines()]
     assert [row["info"].get("certificate") for row in rows] == [
-        "branch and bound with rational duals, 1 leaf",
-        "branch and bound with rational duals, 1 leaf",
+        *["branch and bound with rational duals, 1 leaf"] * 3,
         "Lagrangian at a rational price of the budget",
         "tree with whole-number duals, 1 leaf",
         None,

@@ -3,53 +3,16 @@
 from __future__ import annotations
 
 from itertools import product
-from typing import Any
 
 import numpy as np
 import pytest
 
 from instances import InputError, Options, check
-from instances.boa import BoaAllocation, Epoch, GpuType, JobClass, Speedup, least_budget, newtrace, on_grid_from
+from instances.boa import BoaAllocation, Epoch, JobClass, Speedup, newtrace
 from models.boa import exact
 from models.boa.frontier import fastest_budget, frontier
 from models.boa.real_widths.runs import all_runs, lengths
-
-
-def instance(seed: int, types: int = 1, most_classes: int = 2, most_epochs: int = 3) -> BoaAllocation:
-    """Formulas and uneven tables, some classes that change at no cost, budgets from the least on."""
-    rng = np.random.default_rng(seed)
-    names = [f"t{h}" for h in range(types)]
-
-    def curve() -> dict[str, Any]:
-        kind = rng.random()
-        if kind < 0.35:
-            return {"amdahl": float(rng.choice([0, 0.5, 0.99, rng.uniform()]))}
-        if kind < 0.6:
-            return {"power": float(rng.choice([0, 0.9, rng.uniform()]))}
-        gpus = [1, *sorted(rng.choice(np.arange(2, 20), 5, replace=False).tolist())]
-        speedup = np.maximum(0.1, np.cumsum([1.0, *rng.uniform(-0.4, 1.6, 5)]))
-        return {"table": {"gpus": gpus, "speedup": speedup.tolist()}}
-
-    def epoch() -> Epoch:
-        content = curve() if types == 1 else {name: curve() for name in names}
-        return Epoch(size_hours=float(rng.uniform(0.05, 2)), speedup=Speedup.model_validate(content))
-
-    classes = tuple(
-        JobClass(
-            name=f"c{i}",
-            arrivals_per_hour=float(rng.uniform(0.2, 3)),
-            weight=float(rng.choice([1, 2.5])),
-            rescale_hours=float(rng.choice([1e-9, 0.01, 0.05, 0.4] if i == 0 else [0, 0.05, 0.4])),
-            epochs=tuple(epoch() for _ in range(rng.integers(1, most_epochs + 1))),
-        )
-        for i in range(rng.integers(1, most_classes + 1))
-    )
-    gpu_types = tuple(GpuType(name=name, price=float(rng.choice([0.5, 1, 3]))) for name in names)
-    cap = None if rng.random() < 0.5 else int(rng.integers(2, 30))
-    data = BoaAllocation(budget=1e8, gpu_types=gpu_types, classes=classes, widths="continuous", max_width=cap)
-    least = least_budget(data)
-    budget = max(on_grid_from(least), least * float(rng.choice([1.0001, 1.05, 1.3, 2, 4])))
-    return BoaAllocation.model_validate(data.model_dump() | {"budget": budget})
+from tests.boa_cases import real_widths
 
 
 def neighbours(data: BoaAllocation, widths: dict[str, list[float]], rng: np.random.Generator) -> dict[str, list[float]]:
@@ -69,7 +32,7 @@ def neighbours(data: BoaAllocation, widths: dict[str, list[float]], rng: np.rand
 
 @pytest.mark.parametrize("seed", range(16))
 def test_no_fractional_plan_beats_the_bound(seed: int):
-    data, rng = instance(seed), np.random.default_rng(seed)
+    data, rng = real_widths(seed), np.random.default_rng(seed)
     result = exact(data)
     assert result.status == "optimal"
     kept = 0
@@ -84,7 +47,7 @@ def test_no_fractional_plan_beats_the_bound(seed: int):
 @pytest.mark.parametrize("seed", range(5))
 def test_exact_is_no_worse_than_any_path_on_a_grid_and_not_much_better(seed: int):
     """All plans on widths in quarters, judged by the checker alone."""
-    data = instance(seed + 100, most_classes=1).model_copy(update={"max_width": 3})
+    data = real_widths(seed + 100, most_classes=1).model_copy(update={"max_width": 3})
     grid = np.arange(1, 3.01, 0.25)
     best = np.inf
     for row in product(grid.tolist(), repeat=len(data.classes[0].epochs)):
@@ -99,7 +62,7 @@ def test_exact_is_no_worse_than_any_path_on_a_grid_and_not_much_better(seed: int
 @pytest.mark.parametrize("seed", range(6))
 @pytest.mark.parametrize("types", [1, 2])
 def test_whole_widths_are_no_better(seed: int, types: int):
-    data = instance(seed + 30, types).model_copy(update={"max_width": 8})
+    data = real_widths(seed + 30, types).model_copy(update={"max_width": 8})
     result = exact(data)
     assert (result.status, result.violations) == ("optimal", ())
     assert result.bound <= exact(data.model_copy(update={"widths": "integer"})).objective
@@ -107,7 +70,7 @@ def test_whole_widths_are_no_better(seed: int, types: int):
 
 @pytest.mark.parametrize("seed", range(4))
 def test_the_optimum_does_not_jump_as_rescaling_goes_to_nothing(seed: int):
-    data = instance(seed + 60)
+    data = real_widths(seed + 60)
     optima = []
     for hours in (0.0, 1e-9):
         classes = tuple(c.model_copy(update={"rescale_hours": hours}) for c in data.classes)
@@ -130,7 +93,7 @@ def test_one_run_in_closed_form():
 @pytest.mark.parametrize("mu", [0.01, 0.3, 5.0])
 def test_the_bound_on_a_run_holds_at_every_width_and_is_tight(mu: float):
     for seed in range(8):
-        runs = all_runs(instance(seed + 200))
+        runs = all_runs(real_widths(seed + 200))
         found = lengths(runs, mu)
         own = (runs.value + mu * runs.price * found.width) * found.hours
         assert (found.least <= own).all()
@@ -141,7 +104,7 @@ def test_the_bound_on_a_run_holds_at_every_width_and_is_tight(mu: float):
 
 
 def test_the_bound_holds_where_the_widths_are_sought_in_the_wrong_place():
-    runs = all_runs(instance(3))
+    runs = all_runs(real_widths(3))
     wide = np.full(len(runs), 9.0)
     misled = lengths(runs, 0.5, wide, wide)
     assert (misled.least <= lengths(runs, 0.5).least * (1 + 1e-9)).all()
@@ -155,7 +118,7 @@ def test_newtrace_with_real_widths_is_proven_and_a_little_faster():
 
 
 def test_limits_and_size():
-    data = instance(4)
+    data = real_widths(4)
     stopped = exact(data, Options(time_limit=1e-6))
     assert stopped.bound <= exact(data).objective <= stopped.objective
     long = data.classes[0].model_copy(update={"epochs": data.classes[0].epochs[:1] * 600})

@@ -91,11 +91,11 @@ class _Search:
             if self.clock.expired:
                 return False
             heapq.heappop(self.open)
-            halves = _halves(self.dual.runs, node.dear.runs, node.cheap.runs)
-            if halves is None:
+            branch = difference(self.dual.runs, node.dear.runs, node.cheap.runs)
+            if branch is None:
                 self.solved = min(self.solved, bound)
                 continue
-            for half in halves:
+            for half in branch.halves(self.dual.runs):
                 self._enter(node.allowed & half, node.cheap.mu, bound)
         self.incumbent.raise_bound(max(0.0, min(self.solved, self._best())))
         return True
@@ -111,7 +111,7 @@ class _Search:
     def _enter(self, allowed: BoolArray, near: float | None, least: float) -> float:
         """Open the node of `allowed` runs, whose bound is `least` at least; its bound."""
         self.nodes += 1
-        if not self._complete(allowed):
+        if not self.dual.complete(allowed):
             return np.inf
         dear, cheap, bound = self.dual.maximise(self.data.budget, self.clock, allowed, near, self._enough())
         bound = max(bound, least)
@@ -120,19 +120,6 @@ class _Search:
                 self._offer(side)
         heapq.heappush(self.open, (bound, self.nodes, _Node(allowed, dear, cheap)))
         return bound
-
-    def _complete(self, allowed: BoolArray) -> bool:
-        """Whether the allowed runs make a partition of every class."""
-        runs = self.dual.runs
-        for i, n in enumerate(self.dual.epochs):
-            own = np.flatnonzero(allowed & (runs.job_class == i))
-            reached = {0}
-            for run in own[np.argsort(runs.first[own], kind="stable")]:
-                if int(runs.first[run]) in reached:
-                    reached.add(int(runs.after[run]))
-            if n not in reached:
-                return False
-        return True
 
     def _offer(self, side: Partition) -> None:
         """Make the best policy of a partition the incumbent where that is faster."""
@@ -147,26 +134,34 @@ class _Search:
             self.incumbent.offer(time, policy(self.data, runs, width.tolist()))
 
 
-def _halves(runs: Runs, one: IntArray, other: IntArray) -> tuple[BoolArray, BoolArray] | None:
-    """The runs (R,) of two halves of all policies, by the first difference of two partitions; `None` without one.
+@dataclass(frozen=True)
+class Branch:
+    """What halves all policies: a change of width before an `epoch` of a class, or that epoch on GPU `type`."""
 
-    A change of width before an epoch, or none there. Otherwise an epoch on one GPU type, or on the others.
-    """
-    for i in np.unique(runs.job_class):
-        mine, theirs = (side[runs.job_class[side] == i] for side in (one, other))
-        own = runs.job_class == i
-        starts = set(runs.first[mine].tolist()) ^ set(runs.first[theirs].tolist())
-        if starts:
-            at = _middle(sorted(starts))
+    job_class: int
+    epoch: int
+    type: int | None = None
+
+    def halves(self, runs: Runs) -> tuple[BoolArray, BoolArray]:
+        """The runs (R,) of the policies for which it holds, and of the others."""
+        own, at = runs.job_class == self.job_class, self.epoch
+        if self.type is None:
             over, beside = (runs.first < at) & (runs.after > at), (runs.first == at) | (runs.after == at)
             return np.asarray(~(own & over)), np.asarray(~(own & beside))
+        covers, here = own & (runs.first <= at) & (runs.after > at), runs.type == self.type
+        return np.asarray(~covers | here), np.asarray(~covers | ~here)
+
+
+def difference(runs: Runs, one: IntArray, other: IntArray) -> Branch | None:
+    """The first difference of two partitions, changes of width before GPU types; `None` without one."""
+    for i in np.unique(runs.job_class):
+        mine, theirs = (side[runs.job_class[side] == i] for side in (one, other))
+        starts = set(runs.first[mine].tolist()) ^ set(runs.first[theirs].tolist())
+        if starts:
+            return Branch(int(i), _middle(sorted(starts)))
     for a, b in zip(one, other, strict=True):
         if runs.type[a] != runs.type[b]:
-            covers = (
-                (runs.job_class == runs.job_class[a]) & (runs.first <= runs.first[a]) & (runs.after > runs.first[a])
-            )
-            here = runs.type == runs.type[a]
-            return np.asarray(~covers | here), np.asarray(~covers | ~here)
+            return Branch(int(runs.job_class[a]), int(runs.first[a]), int(runs.type[a]))
     return None
 
 

@@ -59,6 +59,19 @@ class RunDual:
         """The cost of the fastest policy, infinite where nothing ends a formula."""
         return self.at(0.0, 1.0).cost if self.bounded else math.inf
 
+    def complete(self, allowed: BoolArray) -> bool:
+        """Whether runs that are `allowed` (R,) make a partition of every class."""
+        runs = self.runs
+        for i, n in enumerate(self.epochs):
+            own = np.flatnonzero(allowed & (runs.job_class == i))
+            reached = {0}
+            for run in own[np.argsort(runs.first[own], kind="stable")]:
+                if int(runs.first[run]) in reached:
+                    reached.add(int(runs.after[run]))
+            if n not in reached:
+                return False
+        return True
+
     def lengths(self, mu: float) -> Lengths:
         """The runs at `mu`. Best widths fall as the multiplier rises, so they lie between those found already."""
         if mu not in self._found:
