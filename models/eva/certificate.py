@@ -12,7 +12,6 @@ import json
 import math
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from itertools import count
 
 from instances import Options, Solution, Stopwatch
 from instances.certificates import Certificate, digest
@@ -74,12 +73,13 @@ class ProofTree:
 
     def __init__(self, data: EvaPacking, bound: float, options: Options) -> None:
         self.packing, self.options = Packing(data), options
-        self.target = math.ceil(Fraction(bound) * STEPS / self.packing.unit - Fraction(1, 1000))
+        self.target = self._units(bound)
         self.clock = Stopwatch(options.time_limit)
         self.program = BranchingProgram(self.packing, options)
         self.start = 1 << max(0, BITS - max(self.packing.price).bit_length())
         limits = self.packing.limits
         self.nodes = [_Node(limits, _Duals(1, (0,) * len(self.packing.count), (0,) * len(limits)), 0)]
+        self._open = [(0, 0)]  # bounds and places of the nodes that are not branched on, a heap
 
     @property
     def bound(self) -> int:
@@ -87,14 +87,13 @@ class ProofTree:
         return min(node.bound for node in self.nodes if node.children is None)
 
     def grow(self) -> None:
-        """Branch, worst bound first, until every leaf reaches the target or a limit ends it."""
-        ticket = count()
-        heap = [(0, next(ticket), 0)]
-        while heap and heap[0][0] < self.target and not self.over:
-            place = heapq.heappop(heap)[2]
+        """Branch, worst bound first, until every leaf reaches the target or a limit ends it; from where it ended."""
+        while self._open and self._open[0][0] < self.target and not self.over:
+            place = heapq.heappop(self._open)[1]
             node = self.nodes[place]
             relaxed = self._relax(node)
             if node.bound >= self.target or self.over:
+                heapq.heappush(self._open, (node.bound, place))
                 continue
             branch = self._branch(node, relaxed)
             if branch is None:
@@ -102,8 +101,16 @@ class ProofTree:
             node.branch, node.children = branch, (len(self.nodes), len(self.nodes) + 1)
             for side in self.packing.sides(branch):
                 duals = replace(node.duals, decisions=(*node.duals.decisions, 0))
-                heapq.heappush(heap, (node.bound, next(ticket), len(self.nodes)))
+                heapq.heappush(self._open, (node.bound, len(self.nodes)))
                 self.nodes.append(_Node((*node.decisions, side), duals, node.bound))
+
+    def go_on(self, bound: float, seconds: float) -> None:
+        """Grow on towards another bound, for so many seconds."""
+        self.target, self.clock = self._units(bound), Stopwatch(seconds)
+        self.grow()
+
+    def _units(self, bound: float) -> int:
+        return math.ceil(Fraction(bound) * STEPS / self.packing.unit - Fraction(1, 1000))
 
     @property
     def over(self) -> bool:

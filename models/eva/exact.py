@@ -1,7 +1,7 @@
 """The fast exact method for Eva's packing: listed patterns, branch-and-price, or column generation.
 
 Few patterns are given to an integer program. Patterns that can be listed are those of a branch-and-price tree. What
-cannot be listed is generated.
+cannot be listed is generated, and where classes are many but not too many a tree that prices its patterns follows.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from instances.eva.arrays import Group
 from instances.method import method
 from instances.options import ignore
 from models.eva.branch_and_price import branch_and_price, list_patterns
+from models.eva.column_generation.spread import Spread
 from models.eva.columns import solve_columns
 from models.eva.configuration import Configuration, configuration, groups
 from models.eva.covering_master import in_usd, solve_covering
@@ -81,13 +82,11 @@ def _solve_cost(
     if patterns is not None:
         methods.append(partial(_solve_listed, arrays, patterns, report, None))
     else:
-        methods.append(lambda o, s: solve_columns(arrays, o, report, s, parameters.column_generation))
+        methods += _unlisted(arrays, report, parameters)
     answer: Answer | None = None
     for solve in methods:
-        if answer is not None and (answer.termination in ("finished", "infeasible") or clock.expired):
+        if answer is not None and (_final(answer, listed=patterns is not None) or clock.expired):
             break
-        if answer is not None and patterns is None and answer.termination != "error":
-            break  # column generation is for patterns that cannot be listed
         limit = None if options.time_limit is None else max(clock.remaining_s, 1e-3)
         known = start if answer is None or answer.solution is None else arrays.groups(answer.solution)
         answer = _later(answer, solve(replace(options, time_limit=limit), known))
@@ -99,6 +98,31 @@ def _solve_cost(
         limit = None if options.time_limit is None else clock.remaining_s
         return _proved(arrays, answer, replace(options, time_limit=limit), parameters)
     return answer
+
+
+def _unlisted(
+    arrays: PackingArrays, report: Report, parameters: ExactParameters
+) -> list[Callable[[Options, Sequence[Group] | None], Answer]]:
+    """The methods for patterns that cannot be listed: column generation, then a tree where classes are not too many."""
+    columns = parameters.column_generation
+    spread = Spread.of(arrays, columns).many and arrays.classes <= parameters.tree_classes
+    share = parameters.first_share if spread else 1.0
+
+    def generate(options: Options, start: Sequence[Group] | None) -> Answer:
+        limit = None if options.time_limit is None else share * options.time_limit
+        return solve_columns(arrays, replace(options, time_limit=limit), report, start, columns)
+
+    def branch(options: Options, start: Sequence[Group] | None) -> Answer:
+        return solve_unlisted(arrays, _within(options, parameters.unlisted_nodes), report, start)
+
+    return [generate, branch] if spread else [generate]
+
+
+def _final(answer: Answer, listed: bool) -> bool:
+    """Whether no other method has a turn: the gap is closed, or a tree has listed what the others think unlisted."""
+    if answer.termination == "infeasible" or (answer.termination == "finished" and answer.reason is None):
+        return True
+    return not listed and answer.info["method"] == "branch-and-price" and answer.termination != "error"
 
 
 def _solve_limited(
@@ -153,6 +177,7 @@ def _later(first: Answer | None, second: Answer | None) -> Answer | None:
     if first is None or second is None:
         return first or second
     bounds = [b for b in (first.bound, second.bound) if b is not None]
+    better = first if first.bound is not None and (second.bound is None or first.bound > second.bound) else second
     shift = first.trace[-1][0] if first.trace else 0.0
     return replace(
         second,
@@ -160,6 +185,7 @@ def _later(first: Answer | None, second: Answer | None) -> Answer | None:
         build_s=(first.build_s or 0.0) + (second.build_s or 0.0),
         solve_s=(first.solve_s or 0.0) + (second.solve_s or 0.0),
         trace=[*first.trace, *((t + shift, v, b) for t, v, b in second.trace)],
+        info={**second.info, "bound_by": better.info["bound_by"]},
     )
 
 

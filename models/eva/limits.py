@@ -1,4 +1,4 @@
-"""Packing where types have limits: what the methods without limits leave to be done otherwise.
+"""Packing where types have limits, or patterns are too many to list: what other methods leave to be done otherwise.
 
 A pattern of a limited type has no stand-in on another limited one, and a task alone may find no instance, so patterns
 that do not pay by themselves may be needed: all of them are listed here, or priced one by one.
@@ -47,7 +47,7 @@ def solve_unlisted(
     """Solve for the cost where patterns are too many to list: a tree proves a bound, its patterns make a packing.
 
     The tree prices patterns by exact search, and its bound rests on whole-number duals. The packing is the best one of
-    an integer program over the patterns that the tree has found.
+    an integer program over the patterns that the tree has found. The tree has what is left of the time after that.
 
     - `arrays`: the instance.
     - `options`: limits, gap, threads and seed.
@@ -66,6 +66,10 @@ def solve_unlisted(
     covered = solve_covering(arrays, patterns, replace(options, time_limit=seconds), report, start)
     found, solved = covered.groups, covered.solved
     cost = arrays.cost(found) * arrays.price_unit if found else None
+    if cost is not None and bound < cost and not clock.expired and options.time_limit is not None:
+        tree.go_on(float(cost), clock.remaining_s)
+        bound = Fraction(tree.bound * tree.packing.unit, STEPS)
+        report(None, float(bound))
     termination, reason = solved.termination, solved.reason
     if cost is None and bound >= ceiling * arrays.price_unit:
         termination, reason = "infeasible", OUT_OF_INSTANCES

@@ -18,6 +18,8 @@ class ExactParameters:
     - `first_patterns`: patterns up to which it is tried before branch-and-price, within `first_nodes` nodes.
     - `tree_nodes`: nodes of branch-and-price after which the integer program has its turn, where there is one.
     - `proof_nodes`: most nodes of the tree that proves anew what the integer program has solved; 0 for no tree.
+    - `tree_classes`: classes up to which a tree that prices its patterns follows column generation, where tasks are
+      spread over many classes; that has `first_share` of the time then, and the tree at most `unlisted_nodes` nodes.
     - `first_saving_patterns`: feasible patterns of one type up to which `net-saving` is first solved over all patterns.
     - `saving_patterns`: the same for where column generation has ended without a proof.
     - `entering_columns`: most columns that a round of sifting adds to the linear program.
@@ -31,6 +33,9 @@ class ExactParameters:
     first_nodes: int = 500
     tree_nodes: int = 2_000
     proof_nodes: int = 100
+    tree_classes: int = 150
+    first_share: float = 0.25
+    unlisted_nodes: int = 2_000
     first_saving_patterns: int = 5_000
     saving_patterns: int = 100_000
     entering_columns: int = 400

@@ -51,7 +51,7 @@ class ListedPricer:
         changes = np.flatnonzero(np.diff(self.kind)) + 1
         self._begin = np.concatenate([[0], changes]).astype(np.int64) if len(self.kind) else np.zeros(0, np.int64)
         self._types = self.kind[self._begin]
-        self._end = np.append(self._begin[1:], len(self.kind))
+        self._end = np.append(self._begin, len(self.kind))[1:]
         family = self.arrays.family[self.kind]
         self._family = [
             (f, int(np.searchsorted(family, f)), int(np.searchsorted(family, f, side="right")))
