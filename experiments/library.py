@@ -13,7 +13,7 @@ import typer
 
 from experiments.entry import FAILED, run
 from experiments.harness.instance_set import SUFFIXES
-from experiments.harness.records import TABLE, differing, library_sets, read_records, recorded, write_records
+from experiments.harness.records import TABLE, differing, read_records, recorded, with_records, write_records
 from experiments.harness.store import read_outcomes
 from experiments.output.folder import part, ready_folder
 from experiments.papers import reference_sets
@@ -61,7 +61,7 @@ def _list(results: list[Path], out: Path | None) -> None:
 def _write(results: list[Path], out: Path | None) -> None:
     if out is None:
         raise InputError("--out: needed, the folder for the instances")
-    for s in library_sets():
+    for s in with_records(reference_sets()):
         folder = ready_folder(out / s.instances[0].problem / part(s.name, dots=True))
         for instance in s.instances:
             save(instance, folder / f"{part(instance.name, dots=True)}.json.gz")

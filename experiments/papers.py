@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+from functools import cache
 
 from experiments.aryl import draw as aryl_draw
 from experiments.aryl import methods as aryl
@@ -46,9 +47,10 @@ DRAWINGS: dict[str, str] = eva_draw.DRAWINGS | boa_draw.DRAWINGS | aryl_draw.DRA
 REFERENCES = (eva_reference, boa_reference, aryl_reference, sia_reference)
 
 
-def reference_sets(quick: bool = False) -> list[InstanceSet]:
+@cache
+def reference_sets(quick: bool = False) -> tuple[InstanceSet, ...]:
     """The instance sets that `gap_study` runs when it is given none; `quick`: fewer instances, for a smoke test."""
-    return [made for reference in REFERENCES for made in reference.instance_sets(quick)]
+    return tuple(made for reference in REFERENCES for made in reference.instance_sets(quick))
 
 
 def reproduced() -> list[str]:

@@ -14,12 +14,12 @@ from experiments.entry import exit_status, run
 from experiments.harness.gaps import score as gaps_of
 from experiments.harness.gaps import summarise
 from experiments.harness.plan import chosen_sets, plan
-from experiments.harness.records import library_sets
+from experiments.harness.records import with_records
 from experiments.output.folder import files_first
 from experiments.output.report import write_study
 from experiments.output.scorecard import Score, scorecard
 from experiments.output.terminal import err, line, out, percent, print_line, print_rich
-from experiments.papers import METHODS
+from experiments.papers import METHODS, reference_sets
 from experiments.session import Session
 from instances import InputError
 from instances.text import shown
@@ -41,7 +41,7 @@ def score(
     """Run a heuristic of your own over the reference library, beside the papers' heuristics, and print a scorecard."""
     if ":" not in function:
         raise InputError(f"function: must be package.module:function, got {function!r}")
-    sets = chosen_sets(library_sets(quick), (problem,), instance_set or ())
+    sets = with_records(chosen_sets(reference_sets(quick), (problem,), instance_set or ()))
     runs = []
     for s in sets:
         papers = [name for name in s.methods if name not in (*PROVERS, "all")]

@@ -73,7 +73,7 @@ def sets_at(
     return chosen_sets(from_paths(paths, ("all",)) if paths else reference_sets(quick), problems, names)
 
 
-def chosen_sets(sets: list[InstanceSet], problems: Sequence[str], names: Sequence[str]) -> list[InstanceSet]:
+def chosen_sets(sets: Sequence[InstanceSet], problems: Sequence[str], names: Sequence[str]) -> list[InstanceSet]:
     """The sets of `problems` and with `names`, where some are said. Raises InputError where none is left."""
     for problem in problems:
         if problem not in PROBLEMS:

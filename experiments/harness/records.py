@@ -16,7 +16,7 @@ from importlib import resources
 from pathlib import Path
 
 from experiments.harness.instance_set import InstanceSet
-from experiments.papers import METHODS, reference_sets
+from experiments.papers import METHODS
 from instances import InputError, Instance, Reference, Result, agree, better, check, dump
 from instances.files import write_whole
 from instances.gaps import ahead
@@ -79,13 +79,10 @@ def write_records(records: Iterable[Record], path: Path) -> None:
     write_whole(path, text.getvalue().encode())
 
 
-def library_sets(quick: bool = False) -> list[InstanceSet]:
-    """The reference sets, with what the records know. Raises InputError for an instance that is not as it was."""
+def with_records(sets: Sequence[InstanceSet]) -> list[InstanceSet]:
+    """Reference sets with what the records know. Raises InputError for an instance that is not as it was."""
     records = read_records()
-    return [
-        replace(s, instances=[_known(i, records.get((i.problem, i.name))) for i in s.instances])
-        for s in reference_sets(quick)
-    ]
+    return [replace(s, instances=[_known(i, records.get((i.problem, i.name))) for i in s.instances]) for s in sets]
 
 
 def _known(instance: Instance, record: Record | None) -> Instance:

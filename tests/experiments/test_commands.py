@@ -15,6 +15,7 @@ from pathlib import Path
 
 import pytest
 
+from experiments import cli
 from experiments.harness.export import export
 from experiments.harness.gaps import score, summarise
 from experiments.output.folder import files_first
@@ -24,7 +25,7 @@ from instances.aryl import figure_5, five_servers, table_2
 from instances.eva import table_3, table_7
 from instances.files import write_whole
 from instances.sia import five_jobs
-from tests.commands import ROOT, call, interruptible, run
+from tests.commands import ROOT, call, interruptible
 
 
 def test_solve_prints_one_json_object_a_result(table_3_file: Path):
@@ -93,27 +94,39 @@ def test_a_failing_method_is_status_1(table_3_file: Path):
     assert "Traceback" not in done.stderr
 
 
-def test_standard_output_is_for_results(table_3_file: Path):
-    done = run("solve", table_3_file, "--method", "tests.user_heuristics:chatty", "--format", "json")
-    assert len(done.stdout.splitlines()) == 1
-    assert json.loads(done.stdout)["status"] == "feasible"
-    assert "said by Python" in done.stderr
+@pytest.fixture(scope="module")
+def piped(tmp_path_factory: pytest.TempPathFactory) -> subprocess.CompletedProcess[str]:
+    """The console script in a process of its own: what it solves comes from a pipe, and one of its methods prints."""
+    file = tmp_path_factory.mktemp("piped") / "table-3.json"
+    save(table_3(), file)
+    methods = "--method no-packing --method tests.user_heuristics:chatty"
+    line = f"cat {file} | {sys.executable} -m experiments.cli solve - {methods} --format json"
+    return subprocess.run(line, shell=True, capture_output=True, text=True, cwd=ROOT, check=True)
 
 
-def test_solve_takes_folders_pipes_and_standard_input(tmp_path: Path, table_3_file: Path):
+def test_standard_output_is_for_results(piped: subprocess.CompletedProcess[str]):
+    assert [json.loads(line)["status"] for line in piped.stdout.splitlines()] == ["feasible", "feasible"]
+    assert "said by Python" in piped.stderr
+
+
+def test_solve_takes_folders_pipes_and_standard_input(piped: subprocess.CompletedProcess[str], table_3_file: Path):
     assert "16.2" in call("solve", table_3_file.parent, "--method", "no-packing").stdout
-    line = f"cat {table_3_file} | {sys.executable} -m experiments.solve - --method no-packing --quiet --format json"
-    piped = subprocess.run(line, shell=True, capture_output=True, text=True, cwd=ROOT, check=True)
-    assert json.loads(piped.stdout)["objective"] == 16.2
+    assert json.loads(piped.stdout.splitlines()[0])["objective"] == 16.2
+
+
+def kept(file: Path) -> list[str]:
+    """The line that prints a result again from the folder where it is kept, so that a process has only to print."""
+    out = file.parent / "kept"
+    given = [str(file), "--method", "no-packing", "--out", str(out)]
+    assert call("solve", *given, "--quiet").returncode == 0
+    return [sys.executable, "-m", "experiments.solve", *given, "--resume", "--quiet", "--format"]
 
 
 @pytest.mark.parametrize("form", ["table", "json"])
 def test_an_output_that_takes_no_more_is_one_line_and_status_1(table_3_file: Path, form: str):
-    line = [sys.executable, "-m", "experiments.solve", str(table_3_file), "--method", "no-packing"]
+    line = [*kept(table_3_file), form]
     with Path("/dev/full").open("w") as full:
-        done = subprocess.run(
-            [*line, "--quiet", "--format", form], stdout=full, stderr=subprocess.PIPE, text=True, cwd=ROOT, check=False
-        )
+        done = subprocess.run(line, stdout=full, stderr=subprocess.PIPE, text=True, cwd=ROOT, check=False)
     assert (done.returncode, done.stderr) == (1, "gapwise: standard output: No space left on device\n")
 
 
@@ -131,7 +144,7 @@ def test_neither_a_closed_pipe_nor_a_full_disk_costs_the_other(tmp_path: Path, c
 
 def test_an_output_without_the_characters_of_a_name_shows_their_codes(tmp_path: Path):
     save(table_3().model_copy(update={"name": "é好"}), tmp_path / "i.json")
-    line = [sys.executable, "-m", "experiments.solve", str(tmp_path / "i.json"), "--method", "no-packing", "--format"]
+    line = kept(tmp_path / "i.json")
     plain = os.environ | {"PYTHONIOENCODING": "ascii"}
     for form, shown in (("table", "\\xe9\\u597d"), ("json", '"\\u00e9\\u597d"')):
         done = subprocess.run([*line, form], capture_output=True, text=True, cwd=ROOT, check=True, env=plain)
@@ -223,10 +236,16 @@ def test_bad_input_is_one_line_and_status_2(tmp_path: Path, table_3_file: Path, 
     assert [p for p in sorted(tmp_path.rglob("*")) if p.name != "o"] == before  # nothing half-written
 
 
-def test_the_console_script_has_the_same_commands(table_3_file: Path):
-    done = run("cli", "solve", table_3_file, "--method", "no-packing", "--format", "json", "--quiet")
-    assert json.loads(done.stdout)["objective"] == 16.2
-    assert "gap_study" in run("cli", "--help").stdout
+def test_the_console_script_has_the_same_commands(
+    piped: subprocess.CompletedProcess[str], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+):
+    assert piped.args.count("experiments.cli solve") == 1
+    assert json.loads(piped.stdout.splitlines()[0])["objective"] == 16.2
+    monkeypatch.setattr("sys.argv", ["gapwise", "--help"])
+    with pytest.raises(SystemExit) as end:
+        cli.main()
+    assert end.value.code == 0
+    assert "gap_study" in capsys.readouterr().out
 
 
 def test_the_study_of_a_folder(tmp_path: Path):
@@ -251,10 +270,11 @@ def test_an_interrupted_study_loses_nothing_and_resumes(tmp_path: Path):
     folder.mkdir()
     for seed in range(6):
         save(table_7(40, seed), folder / f"{seed}.json")
-    line = [sys.executable, "-m", "experiments.gap_study", str(folder), "--out", str(out), "--method", "exact"]
-    slow = [*line, "--method", "tests.user_heuristics:sleeps", "--time-limit", "600"]
+    arguments = [str(folder), "--out", str(out), "--method", "exact", "--time-limit", "600"]
+    slow = [*arguments, "--method", "tests.user_heuristics:sleeps"]
+    line = [sys.executable, "-m", "experiments.gap_study", *slow]
     study = subprocess.Popen(
-        slow, cwd=ROOT, stderr=subprocess.PIPE, text=True, start_new_session=True, preexec_fn=interruptible
+        line, cwd=ROOT, stderr=subprocess.PIPE, text=True, start_new_session=True, preexec_fn=interruptible
     )
     assert study.stderr is not None
     first = study.stderr.readline()
@@ -265,9 +285,7 @@ def test_an_interrupted_study_loses_nothing_and_resumes(tmp_path: Path):
     assert "go on with --resume" in rest
     assert "Traceback" not in rest
     started = time.monotonic()
-    again = subprocess.run(
-        [*line, "--resume", "--time-limit", "600"], cwd=ROOT, capture_output=True, text=True, check=False
-    )
+    again = call("gap_study", *arguments, "--resume")
     assert again.returncode == 0
     assert time.monotonic() - started < 300
     assert len(list(csv.DictReader((out / "results.csv").open()))) == 6
