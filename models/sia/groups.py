@@ -67,13 +67,13 @@ class Group:
 def groups(columns: Columns, rows: list[Row], best: IntArray) -> list[Group]:
     """The groups that the open columns fall into, by the `rows` with a price.
 
-    A row ties the jobs of which some open starts count and others do not. What all of a job's rows say it says at
-    one stretch of time, and stretches that overlap are one. All other jobs go with the stretch that ends after they may
-    start first. `best` (J,): a feasible schedule, which every group's problem has to allow.
+    A row ties the jobs of which some open starts count and others do not, and that may not have started before it. All
+    rows of a job are in one stretch of time, and stretches that overlap are one. The other jobs go with the stretch
+    that ends after they may start first. `best` (J,): a feasible schedule, which every group's problem has to allow.
     """
     arrays = columns.arrays
     first, last = _windows(columns, best)
-    group = np.searchsorted(_ends(columns, rows), first)
+    group = np.searchsorted(_ends(columns, rows, last), first)
     held = arrays.duration - (last - first)  # steps that a job runs wherever it starts, from its last start on
     found = []
     for name in np.unique(group):
@@ -108,13 +108,14 @@ def _windows(columns: Columns, best: IntArray) -> tuple[IntArray, IntArray]:
     return np.minimum(first, best), np.maximum(last, best)
 
 
-def _ends(columns: Columns, rows: list[Row]) -> IntArray:
-    """The last step of each stretch but the last, in order."""
+def _ends(columns: Columns, rows: list[Row], latest: IntArray) -> IntArray:
+    """The last step of each stretch but the last, in order; `latest` (J,): the last start of each job."""
     table, begin = Rows(columns, rows), columns.offset[:-1] - columns.arrays.submit
     low, behind = table.low, np.maximum(table.high, columns.arrays.submit - 1) + 1
     opened = np.concatenate([[0], np.cumsum(columns.open)])
     counted = opened[begin + behind] - opened[begin + np.minimum(low, behind)]
     tied = (table.weight > 0) & (counted > 0) & (counted < np.diff(opened[columns.offset]))
+    tied &= np.array([row.first for row in rows], dtype=np.int64).reshape(-1, 1) <= latest
     stretches = [
         (min(rows[i].first for i in here), max(rows[i].last for i in here))
         for here in (np.flatnonzero(tied[:, j]).tolist() for j in range(len(begin)))
