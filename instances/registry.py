@@ -15,6 +15,7 @@ from instances.aryl import (
     check_placement,
     check_reclaim,
     prove_elastic,
+    prove_placement,
     prove_reclaim,
 )
 from instances.boa import BoaAllocation, BoaRenting, check_allocation, prove_allocation
@@ -52,7 +53,7 @@ PROBLEMS: dict[str, Problem] = {
     "boa-allocation": Problem(BoaAllocation, check_allocation, prove_allocation),
     "aryl-elastic": Problem(ArylElastic, check_elastic, prove_elastic),
     "aryl-reclaim": Problem(ArylReclaim, check_reclaim, prove_reclaim),
-    "aryl-placement": Problem(ArylPlacement, check_placement),
+    "aryl-placement": Problem(ArylPlacement, check_placement, prove_placement),
     "sia-oracle": Problem(SiaOracle, check_oracle, prove_delay),
     "sia-local-oracle": Problem(SiaLocalOracle, check_local_oracle),
 }

@@ -88,10 +88,20 @@ class Tree:
 
 
 class BranchAndBound:
-    """The search for a proof that the objective of `program` is no better than `target`."""
+    """The search for a proof that the objective of `program` is no better than `target`.
 
-    def __init__(self, program: Program, target: Fraction, options: Options, parameters: Parameters = DEFAULTS) -> None:
-        self.program, self.options, self.parameters = program, options, parameters
+    The variables `ahead` are branched on before all others.
+    """
+
+    def __init__(
+        self,
+        program: Program,
+        target: Fraction,
+        options: Options,
+        ahead: frozenset[int] = frozenset(),
+        parameters: Parameters = DEFAULTS,
+    ) -> None:
+        self.program, self.options, self.parameters, self.ahead = program, options, parameters, ahead
         self.sign = 1 if program.sense == "min" else -1
         self.cost: Vector = {i: self.sign * c for i, c in program.objective.items()}
         self.whole = all(i in program.integers and c.denominator == 1 for i, c in self.cost.items())
@@ -253,12 +263,12 @@ class BranchAndBound:
         return node.children
 
     def _candidates(self, node: Node, x: FloatArray) -> list[int]:
-        """Variables to branch on: fractional ones with a cost, else any fractional one, else any that is not fixed."""
+        """Variables to branch on, fractional ones if there are any: those ahead, else with a cost, else any."""
         low, high = self.box(node.added)
         free = [i for i in sorted(self.program.integers) if low.get(i, self.low[i]) < high.get(i, self.high[i])]
         split = {i: min(x[i] - math.floor(x[i]), math.ceil(x[i]) - x[i]) for i in free}
         open_ones = [i for i in free if split[i] > self.parameters.whole]
-        costly = [i for i in open_ones if i in self.cost]
+        costly = [i for i in open_ones if i in self.ahead] or [i for i in open_ones if i in self.cost]
         found = sorted(costly or open_ones, key=lambda i: (-split[i], i))[: self.parameters.candidates]
         return found or free[:1]
 

@@ -21,16 +21,18 @@ def certified(
     bound: Fraction,
     options: Options,
     header: Mapping[str, str] = MappingProxyType({}),
+    ahead: frozenset[int] = frozenset(),
 ) -> Certificate:
     """A certificate that the optimum of `program`, which is that of `data`, is no better than `bound`.
 
     Where a limit ends the search first it proves less. A real `bound` is rounded: the proof may be short of it by
-    `SHORT` (relative). `point`: a solution to be verified with it; `header`: what else the file says of the program.
+    `SHORT` (relative). `point`: a solution to be verified with it; `header`: what else the file says of the program;
+    `ahead`: variables that are branched on before the others.
     """
     least = program.sense == "min"
     whole = all(i in program.integers and c.denominator == 1 for i, c in program.objective.items())
     room = Fraction(0) if whole else abs(bound) * SHORT
-    search = BranchAndBound(program, bound - room if least else bound + room, options)
+    search = BranchAndBound(program, bound - room if least else bound + room, options, ahead)
     tree = search.search()
     value = None if point is None else program.value(point)
     file = Vipr(

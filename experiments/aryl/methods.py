@@ -101,7 +101,7 @@ BUILDERS = {
     "aryl-reclaim": "models.aryl:build_reclaim",
     "aryl-placement": "models.aryl:build_placement",
 }
-CERTIFIERS = dict.fromkeys(("aryl-elastic", "aryl-reclaim"), "models.aryl.certificate:certificate")
+CERTIFIERS = dict.fromkeys(("aryl-elastic", "aryl-reclaim", "aryl-placement"), "models.aryl.certificate:certificate")
 FRONTS = {"aryl-reclaim": "experiments.aryl.front:print_front"}
 METHODS: dict[str, tuple[Entry, ...]] = {
     "aryl-elastic": (

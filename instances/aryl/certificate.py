@@ -1,6 +1,6 @@
 """The programs that certificates of Aryl's problems rest on, written down from the data alone.
 
-That of the mean JCT is in `instances/aryl/event_intervals.py`.
+That of the mean JCT is in `instances/aryl/event_intervals.py`, that of placement in `filling_program.py`.
 
 A certificate is a VIPR file of the program; whoever verifies it builds the program anew and compares every number.
 """
@@ -12,6 +12,8 @@ from fractions import Fraction
 
 from instances.aryl.elastic import ArylElastic
 from instances.aryl.event_intervals import EventProgram
+from instances.aryl.filling_program import FillingProgram
+from instances.aryl.placement import ArylPlacement
 from instances.aryl.reclaim import ArylReclaim
 from instances.certificates.certificate import NoCertificate, Proven
 from instances.certificates.derivation import proven_of
@@ -44,6 +46,11 @@ def _reach(text: str) -> Fraction:
 def prove_reclaim(data: ArylReclaim, text: str) -> Proven:
     """What the VIPR file `text` proves of the reclaiming. Raises InputError, or CheckFailed where it does not hold."""
     return proven_of(data, reclaim_program(data), read_vipr(text))
+
+
+def prove_placement(data: ArylPlacement, text: str) -> Proven:
+    """What the VIPR file `text` proves of a placement. Raises InputError, or CheckFailed where it does not hold."""
+    return proven_of(data, FillingProgram(data).program(), read_vipr(text))
 
 
 def knapsack_program(data: ArylElastic) -> Program:

@@ -1,4 +1,4 @@
-"""Certificates of Aryl's elastic jobs and reclaiming: branch and bound over the whole program, written in VIPR."""
+"""Certificates of Aryl's problems: branch and bound over the whole program, written in VIPR."""
 
 from __future__ import annotations
 
@@ -7,20 +7,26 @@ from dataclasses import replace
 from fractions import Fraction
 
 from instances import Options, Solution, check
-from instances.aryl import ArylElastic, ArylReclaim
+from instances.aryl import ArylElastic, ArylPlacement, ArylReclaim
 from instances.aryl.certificate import knapsack_point, knapsack_program, reclaim_point, reclaim_program
 from instances.aryl.event_intervals import EventProgram
+from instances.aryl.filling_program import FillingProgram
 from instances.certificates import Certificate, NoCertificate
 from models.derivation import certified
 
 
 def certificate(
-    data: ArylElastic | ArylReclaim, solution: Solution | None, bound: float, options: Options
+    data: ArylElastic | ArylReclaim | ArylPlacement, solution: Solution | None, bound: float, options: Options
 ) -> Certificate:
     """A proof of `bound`, or of the best bound that the time limit allows. Raises NoCertificate where there is none."""
     if isinstance(data, ArylReclaim):
         point = None if solution is None else reclaim_point(data, solution)
         return certified(data, reclaim_program(data), point, Fraction(bound), options)
+    if isinstance(data, ArylPlacement):
+        filling = FillingProgram(data)
+        point = None if solution is None else filling.point(solution)
+        jobs = frozenset(i for name, i in filling.place.items() if name.startswith(("on_", "missing_")))
+        return certified(data, filling.program(), point, Fraction(bound), options, ahead=jobs)
     if data.objective == "mean-jct":
         return _mean_jct(data, solution, bound, options)
     program = knapsack_program(data)

@@ -1,8 +1,7 @@
 """Certificates of the reference study, and 200 that are tampered with: `python -m tests.certificates.study [TAMPERED]`.
 
-Every instance of Eva's cost, of BOA and of Aryl's elastic jobs and reclaiming is solved and certified, and newTrace
-with real widths besides. Result and certificate are written to files and verified from there. Prints a row a set in CPU
-seconds, and every one refused.
+Every instance of Eva's cost, of BOA and of Aryl is solved and certified, and newTrace with real widths besides. Result
+and certificate are written to files and verified from there. Prints a row a set in CPU seconds, and every one refused.
 """
 
 from __future__ import annotations

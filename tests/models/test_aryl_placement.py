@@ -2,76 +2,15 @@
 
 from __future__ import annotations
 
-import itertools
-from collections.abc import Iterator
-
 import pytest
 from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from heuristics.aryl import best_fit_decreasing
 from instances import MalformedSolution, Options, check
 from instances.aryl import ArylPlacement, HostServer, PlacedJob, five_servers, placement_moment
 from models.aryl import exact, literal
 from models.aryl.placement import too_many_patterns
-
-
-@st.composite
-def placements(draw: st.DrawFn, most_servers: int = 3, most_jobs: int = 2) -> ArylPlacement:
-    """A few servers of either kind, some in use, and jobs of up to two base and two flexible workers."""
-    servers = []
-    for i in range(draw(st.integers(1, most_servers))):
-        kind, gpus = draw(st.sampled_from(["training", "loaned"])), draw(st.integers(2, 8))
-        free = draw(st.integers(0, gpus))
-        group = draw(st.sampled_from([None, "base", "flexible"])) if kind == "loaned" and free < gpus else None
-        servers.append(HostServer(id=f"s{i}", kind=kind, gpus=gpus, free_gpus=free, group=group))
-    jobs = []
-    for i in range(draw(st.integers(1, most_jobs))):
-        base, elastic = draw(st.integers(0, 2)), draw(st.booleans())
-        flexible = draw(st.integers(0, 2)) if elastic else 0
-        kinds = draw(st.sampled_from([("training",), ("loaned",), ("training", "loaned"), ("loaned", "training")]))
-        jobs.append(
-            PlacedJob(
-                id=f"j{i}",
-                gpus_per_worker=draw(st.integers(1, 5)),
-                loaned_gpus_per_worker=draw(st.sampled_from([None, 1, 6])),
-                base_workers=base or int(not flexible),
-                flexible_workers=flexible,
-                elastic=elastic,
-                kinds=kinds,
-                heterogeneous=len(kinds) == 2 and draw(st.booleans()),
-            )
-        )
-    costs = draw(st.sampled_from([(10, 100), (0, 1), (3, 2)]))
-    return ArylPlacement(
-        servers=tuple(servers),
-        jobs=tuple(jobs),
-        misplaced_cost=costs[0],
-        unplaced_cost=costs[1],
-        grouped=draw(st.booleans()),
-    )
-
-
-def least_cost(data: ArylPlacement) -> float:
-    """The least cost over every way to place the workers, each judged by the checker alone."""
-    names = [server.id for server in data.servers]
-
-    def choices(job: PlacedJob) -> Iterator[tuple[dict[str, int], dict[str, int]]]:
-        for base in (0, job.base_workers):
-            for flexible in range(job.flexible_workers + 1):
-                for at in itertools.combinations_with_replacement(names, base):
-                    for more in itertools.combinations_with_replacement(names, flexible):
-                        yield {s: at.count(s) for s in set(at)}, {s: more.count(s) for s in set(more)}
-
-    best = float("inf")
-    for picked in itertools.product(*(list(choices(job)) for job in data.jobs)):
-        chosen = list(zip((job.id for job in data.jobs), picked, strict=True))
-        solution = {"base": {n: b for n, (b, _) in chosen if b}, "flexible": {n: f for n, (_, f) in chosen if f}}
-        verdict = check(data, solution)
-        if not verdict.violations:
-            assert verdict.objective is not None
-            best = min(best, verdict.objective)
-    return best
+from tests.aryl_cases import least_cost, placements
 
 
 @settings(max_examples=40, deadline=None)
