@@ -6,7 +6,7 @@ from instances import Answer, Options, Report, Solution, Stopwatch
 from instances.eva import EvaReconfiguration
 from instances.eva.reconfiguration_arrays import Placed, reconfiguration_arrays
 from instances.method import method
-from models.eva.saving.parameters import DEFAULTS, SHORT, SavingParameters
+from models.eva.saving.parameters import ROUND, SHORT, SavingParameters
 
 
 @method("exact", name="short-list")
@@ -15,7 +15,7 @@ def short_list(data: EvaReconfiguration, options: Options, report: Report, start
 
     That is for a round of a simulation: a good solution and a bound in a fraction of a second, not always a proof.
     """
-    return _solved(data, options, report, start, DEFAULTS if options.effort is None else SHORT)
+    return _solved(data, options, report, start, ROUND if options.effort is None else SHORT)
 
 
 @method("exact", name="exact")
@@ -25,7 +25,7 @@ def exact_reconfiguration(
     report: Report,
     start: Solution | None = None,
     *,
-    parameters: SavingParameters = DEFAULTS,
+    parameters: SavingParameters = ROUND,
 ) -> Answer:
     """Solve an `eva-reconfiguration` instance by column generation, as far as the limits allow.
 

@@ -20,7 +20,8 @@ class SavingParameters:
     - `rounds`: most rounds of pricing.
     - `count_share`: the reduced net that columns are first listed to for a search over the numbers of instances, as a
       share of the bound; `counted`: most columns in such a list; `counts`: the constants of that search.
-    - `lists`: such lists; where there is but one, nothing else is tried after it.
+    - `lists`: such lists. `programs`: whether a list that is too long for that search is left to integer programs, or
+      else the first one is made as short as it has to be, and nothing is tried after the last.
     - `first_share`: the first reduced net that columns are listed to for an integer program, as a share of the bound.
     - `growth`: factor by which that grows; its root is taken where a list is too long, unless it is `least_growth`.
     - `listed`: most columns in a list.
@@ -38,6 +39,7 @@ class SavingParameters:
     counted: int = 5_000
     counts: CountParameters = field(default_factory=CountParameters)
     lists: int = 2
+    programs: bool = True
     first_share: float = 5e-4
     growth: float = 2.0
     least_growth: float = 1.1
@@ -46,5 +48,7 @@ class SavingParameters:
 
 
 DEFAULTS = SavingParameters()
-SHORT = SavingParameters(nodes=5_000, listing_nodes=20_000, lists=1)
+ROUND = SavingParameters(counted=20_000, programs=False)
+"""For a round: integer programs over long lists take minutes there, and seldom prove anything."""
+SHORT = SavingParameters(nodes=5_000, listing_nodes=20_000, lists=1, programs=False)
 """For a round of a simulation: a good solution and a bound in a fraction of a second, not always a proof."""

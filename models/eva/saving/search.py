@@ -3,7 +3,8 @@
 Let U be the bound of the duals. A solution that uses a column of reduced net below -δ saves less than U - δ. So once
 all columns above that are listed, and the best solution over them is found, nothing better than the greater of this
 solution and U - δ can have been missed. A list that is short is searched by the numbers of instances, at first with a
-small share of U as δ, then with the distance of U from the incumbent. A longer one is an integer program, at growing δ.
+small share of U as δ, then with the distance of U from the incumbent. For a packing a longer one is an integer program,
+at growing δ.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from models.bounds import real_bound
 from models.eva.counts import Best, CountTree
 from models.eva.saving.columns import Columns, Master
 from models.eva.saving.generation import Generated, generate
-from models.eva.saving.parameters import DEFAULTS, SavingParameters
+from models.eva.saving.parameters import SavingParameters
 from models.eva.saving.pricing import Pricer
 from models.eva.saving.suits import suits
 from models.highs import Solved, solve_arrays
@@ -56,7 +57,7 @@ class SavingSearch:
         options: Options,
         clock: Stopwatch,
         improved: Improved,
-        parameters: SavingParameters = DEFAULTS,
+        parameters: SavingParameters,
         ceiling: Callable[[float | None], float | None] | None = None,
     ) -> None:
         self.master, self.options, self.clock = master, options, clock
@@ -151,7 +152,7 @@ class SavingSearch:
             self.offer(made.columns.chosen(np.arange(len(x))), x.astype(np.int64))
         if not self.closed:
             self._count(made, pricer)
-        if self.closed or self.reason is not None:
+        if self.closed or not self.parameters.programs:
             return
         self._integer(made.columns, final=False)
         self._list(made, pricer)
@@ -162,24 +163,28 @@ class SavingSearch:
 
     def _count(self, made: Generated, pricer: Pricer) -> None:
         """Branch on how many instances of each type are in use, over lists of columns as long as they are short."""
-        delta, lists = min(self._needed(), self.parameters.count_share * abs(made.bound)), self.parameters.lists
-        for _ in range(lists):
-            listed = pricer.within(made.duals, delta, self.parameters.counted)
-            while listed is None and lists == 1 and not self.clock.expired:  # Nothing else is tried.
+        p = self.parameters
+        delta, reason = (
+            min(self._needed(), p.count_share * abs(made.bound)),
+            "a longer list of columns was not asked for",
+        )
+        for number in range(p.lists):
+            listed = pricer.within(made.duals, delta, p.counted)
+            while listed is None and number == 0 and not p.programs and not self.clock.expired:
                 delta /= 2
-                listed = pricer.within(made.duals, delta, self.parameters.counted)
+                listed = pricer.within(made.duals, delta, p.counted)
             if listed is None or self.clock.expired:
+                reason = f"more than {p.counted:,} columns may still matter"
                 break
             found = self._over(listed, pricer)
             self._lower(max(found.bound - self.moving_all, self.lp_bound - delta))
-            if self.closed or not found.finished:
-                break
             needed = self._needed()
-            if delta >= needed:
+            if self.closed or not found.finished or delta >= needed:
+                reason = "effort limit"
                 break
             delta = needed
-        if lists == 1 and not self.closed:
-            self._stop("a longer list of columns was not asked for")
+        if not p.programs and not self.closed and not self.clock.expired:
+            self._stop(reason)
 
     def _over(self, listed: Columns, pricer: Pricer) -> Best:
         """The best solution over a list and the columns of the incumbent, and a bound beyond rounding."""
