@@ -54,7 +54,7 @@ def most_worth(room: Room, value: list[int], target: int, steps: int = STEPS) ->
     bits.
     """
     demand = np.array(room.demand, dtype=object).reshape(len(value), len(room.capacity))  # numbers of any size
-    fits = np.asarray(demand <= np.array(room.capacity, dtype=object)).all(axis=1)
+    fits = np.logical_and.reduce(demand <= np.array(room.capacity, dtype=object), axis=1)
     usable = [i for i, (fit, v) in enumerate(zip(fits, value, strict=True)) if fit and v > 0 and room.count[i]]
     if target < 0:
         raise ValueError("the empty pattern is worth more than a target below 0")
