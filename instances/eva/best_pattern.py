@@ -8,9 +8,10 @@ Resources of many steps are rounded down to few for the bounds, never for what f
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from fractions import Fraction
-from itertools import product
+from itertools import pairwise, product
 
 import numpy as np
 from numba import njit
@@ -52,26 +53,26 @@ def most_worth(room: Room, value: list[int], target: int, steps: int = STEPS) ->
     `value`: what a task of each class is worth, at least 0. Raises NoCertificate where numbers are too large for 64
     bits.
     """
-    usable = [
-        i
-        for i, (d, v) in enumerate(zip(room.demand, value, strict=True))
-        if v > 0 and room.count[i] and all(a <= b for a, b in zip(d, room.capacity, strict=True))
-    ]
+    demand = np.array(room.demand, dtype=object).reshape(len(value), len(room.capacity))  # numbers of any size
+    fits = np.logical_and.reduce(demand <= np.array(room.capacity, dtype=object), axis=1)
+    usable = [i for i, (fit, v) in enumerate(zip(fits, value, strict=True)) if fit and v > 0 and room.count[i]]
     if target < 0:
         raise ValueError("the empty pattern is worth more than a target below 0")
     if not usable:
         return Best(target, [])
     coarse = [max(1, -(-q // COARSE)) for q in room.capacity]
-    small = [[d // g for d, g in zip(room.demand[i], coarse, strict=True)] for i in usable]
+    small = (demand[usable] // np.array(coarse, dtype=object)).tolist()
     rooms = [q // g for q, g in zip(room.capacity, coarse, strict=True)]
     worth = [value[i] for i in usable]
     copies = [
         min([room.count[i], *(q // d for d, q in zip(room.demand[i], room.capacity, strict=True) if d)]) for i in usable
     ]
     weight = _mix(small, rooms, worth, copies)
-    mixed = [sum(w * d for w, d in zip(weight, needs, strict=True)) for needs in small]
+    mixed = (np.array(small, dtype=object) @ np.array(weight, dtype=object)).tolist()
     mix = sum(w * q for w, q in zip(weight, rooms, strict=True))
-    order = sorted(range(len(usable)), key=lambda k: Fraction(-worth[k], mixed[k]) if mixed[k] else -LARGEST)
+    order = sorted(range(len(usable)), key=lambda k: -worth[k] / mixed[k] if mixed[k] else -math.inf)
+    if any(worth[a] * mixed[b] < worth[b] * mixed[a] for a, b in pairwise(order)):  # a quotient was rounded
+        order.sort(key=lambda k: Fraction(-worth[k], mixed[k]) if mixed[k] else -LARGEST)
     exact = np.array([room.demand[usable[k]] for k in order], dtype=np.int64)
     bounding = np.array([[*small[k], mixed[k]] for k in order], dtype=np.int64)
     count = np.array([copies[k] for k in order], dtype=np.int64)
@@ -103,20 +104,16 @@ def _mix(demand: list[list[int]], rooms: list[int], worth: list[int], count: lis
     """Weights of the resources, of a few mixes those under which the classes, filled in order, are worth least."""
     needs, values, copies = np.array(demand, dtype=float), np.array(worth, dtype=float), np.array(count, dtype=float)
     shares = [c for c in product(range(PARTS + 1), repeat=len(rooms)) if sum(c) == PARTS] if len(rooms) <= 4 else []
-    best: tuple[float, list[int]] | None = None
-    for share in [*shares, (1,) * len(rooms)]:
-        weight = [a * (COARSE // q) if q else 0 for a, q in zip(share, rooms, strict=True)]
-        mixed = needs @ np.array(weight, dtype=float)
-        order = np.argsort(-values / np.maximum(mixed, 0.5), kind="stable")
-        full = np.cumsum(mixed[order] * copies[order])
-        left = float(np.dot(weight, rooms))
-        before = full - mixed[order] * copies[order]
-        taken = np.clip((left - before) / np.maximum(mixed[order], 0.5), 0, copies[order])
-        total = float(np.where(mixed[order] > 0, taken, copies[order]) @ values[order])
-        if best is None or total < best[0]:
-            best = total, weight
-    assert best is not None
-    return best[1]
+    shares.append((1,) * len(rooms))
+    mixes = [[a * (COARSE // q) if q else 0 for a, q in zip(share, rooms, strict=True)] for share in shares]
+    weights = np.array(mixes, dtype=float)
+    mixed = needs @ weights.T
+    order = np.argsort(-values[:, None] / np.maximum(mixed, 0.5), axis=0, kind="stable")
+    mixed, copies, values = np.take_along_axis(mixed, order, axis=0), copies[order], values[order]
+    before = np.cumsum(mixed * copies, axis=0) - mixed * copies
+    taken = np.clip((weights @ np.array(rooms, dtype=float) - before) / np.maximum(mixed, 0.5), 0, copies)
+    total = (np.where(mixed > 0, taken, copies) * values).sum(axis=0)
+    return mixes[int(total.argmin())]
 
 
 @njit(cache=True)

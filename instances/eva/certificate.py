@@ -20,6 +20,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import cached_property
 from math import gcd
 from typing import TYPE_CHECKING, Annotated, Literal
 
@@ -129,6 +130,12 @@ class Packing:
                 for amounts in needs:
                     amounts[r] //= unit
 
+    @cached_property
+    def _first_alike(self) -> list[list[int]]:
+        """For each family and entry the first entry of the same demand."""
+        first: dict[tuple[int, ...], int] = {}
+        return [[first.setdefault((f, *d), t) for t, d in enumerate(needs)] for f, needs in enumerate(self.demand)]
+
     def sides(self, branch: Branch) -> tuple[Decision, Decision]:
         """The two decisions of a branch, which together leave no packing out. Raises CheckFailed where it is none."""
         for what, places, end in (("types", branch.of, len(self.price)), ("tasks", branch.tasks, len(self.count))):
@@ -184,14 +191,14 @@ class Packing:
         """
         from instances.eva.best_pattern import STEPS, Best, Room, most_worth  # its compiler takes a while to load
 
-        alike: dict[tuple[int, ...], list[int]] = {}
-        for t, (needs, worth) in enumerate(zip(self.demand[self.family[k]], value, strict=True)):
-            alike.setdefault((worth, *needs), []).append(t)
+        alike: dict[tuple[int, int], list[int]] = {}
+        for t, key in enumerate(zip(value, self._first_alike[self.family[k]], strict=True)):
+            alike.setdefault(key, []).append(t)
         groups = list(alike.values())
         room = Room(
             [self.demand[self.family[k]][g[0]] for g in groups],
             self.capacity[k],
-            [sum(self.count[t] for t in g) for g in groups],
+            [sum(map(self.count.__getitem__, g)) for g in groups],
         )
         found = most_worth(room, [value[g[0]] for g in groups], target, STEPS if steps is None else steps)
         if not found.pattern:

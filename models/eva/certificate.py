@@ -163,9 +163,9 @@ class ProofTree:
                 weighed[i] = weighed[i][0], weighed[i][1] + best.worth - target
             complete &= best.complete
         value = packing.value(tasks, weighed)
-        bound = packing.bound(raised, value)
-        if complete and bound > node.bound:
-            node.bound, node.duals = bound, _Duals(raised, tuple(tasks), tuple(y for _, y in weighed))
+        if complete and value > raised * node.bound:  # or else no sum of prices above the bound is proven
+            node.bound = packing.bound(raised, value)
+            node.duals = _Duals(raised, tuple(tasks), tuple(y for _, y in weighed))
         return grown, complete
 
     def _branch(self, node: _Node, relaxed: Relaxed) -> Branch | None:

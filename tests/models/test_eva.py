@@ -15,6 +15,7 @@ from models.eva import build_literal, exact, literal
 from models.eva.branch_and_price import BranchAndPriceParameters
 from models.eva.exact import solve_columns, solve_patterns
 from models.eva.parameters import ExactParameters
+from models.eva.pattern_kernels import more_patterns_than
 from models.eva.patterns import covering_patterns, feasible_patterns, maximal
 
 
@@ -138,6 +139,16 @@ def test_patterns_of_one_resource_by_hand():
 
 def test_too_many_patterns_are_not_listed():
     assert feasible_patterns(np.array([5]), np.array([[2], [3]]), np.array([9, 9]), 4) is None
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_patterns_are_counted_as_they_are_listed(seed):
+    draw = np.random.default_rng(seed)
+    capacity, demand = draw.integers(0, 9, 2), draw.integers(0, 4, (3, 2))
+    most = draw.integers(0, 4, 3)
+    number = len(feasible_patterns(capacity, demand, most, 10**6))
+    assert more_patterns_than(number - 1, capacity, demand, most)
+    assert not more_patterns_than(number, capacity, demand, most)
 
 
 def test_replaceable_patterns_are_dropped_without_loss():

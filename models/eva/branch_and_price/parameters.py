@@ -42,7 +42,7 @@ class BranchAndPriceParameters:
     restart_nodes: int = 200
     restarts: int = 3
 
-    dives: int = 2
+    dives: int = 3
     dive_every: int = 4
 
 

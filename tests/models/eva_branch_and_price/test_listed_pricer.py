@@ -8,6 +8,7 @@ import pytest
 from models.eva.branch_and_price import BranchAndPriceParameters, list_patterns
 from models.eva.branch_and_price.pricer import Holding, Prices
 from models.eva.branch_and_price.sums_of_prices import SumsOfPrices
+from models.eva.pattern_kernels import best_places
 from models.eva.patterns import maximal
 from tests.branch_and_price_cases import every_pattern, linear_prices, stood_in_for, sums
 from tests.eva_cases import random_packing
@@ -67,3 +68,13 @@ def test_sums_of_prices_are_those_of_a_table(seed):
         found = table.at_least(bound)
         assert bound <= found <= least
         assert found == least or least > 100
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_the_best_places_are_the_first_of_all_places_sorted_by_worth(seed):
+    draw = np.random.default_rng(seed)
+    worth, state = draw.integers(0, 10, 30).astype(float), draw.integers(0, 3, 30).astype(np.int8)
+    most, places = best_places(worth, 5, 25, 4.0, 6, state, 2)
+    assert most == worth[5:25].max()
+    allowed = [p for p in range(5, 25) if worth[p] > 4.0 and state[p] != 2]
+    assert places.tolist() == sorted(allowed, key=lambda p: (-worth[p], p))[:6]

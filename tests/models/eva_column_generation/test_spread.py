@@ -2,13 +2,30 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from fractions import Fraction
+
+import pytest
+
 from heuristics.eva import full_reconfiguration
 from instances import Options, Stopwatch
 from instances.eva import packing_arrays, pod_requests, table_7
+from instances.fields import STEPS
+from models.eva import exact
+from models.eva.certificate import ProofTree
 from models.eva.column_generation import ColumnGenerationParameters
 from models.eva.column_generation.ruin_phases import ruin_alone
 from models.eva.column_generation.search import Search
 from models.eva.column_generation.spread import Spread
+from models.eva.parameters import DEFAULTS
+
+UNLISTED = replace(
+    DEFAULTS,
+    covering_patterns=0,
+    first_share=1e-9,
+    branch_and_price=replace(DEFAULTS.branch_and_price, listed_patterns=0),
+    column_generation=replace(DEFAULTS.column_generation, spread_classes=8),
+)
 
 
 def test_distinct_pods_are_spread_and_many_equal_tasks_are_not():
@@ -32,3 +49,31 @@ def test_a_little_ruin_and_recreate_packs_distinct_pods_better_than_the_heuristi
     assert search.generator.iterations == 0
     assert packing.usd(found[0][0]) < full_reconfiguration(data).objective
     assert found[0] == found[1]
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_a_tree_that_prices_its_patterns_closes_what_column_generation_leaves_open(seed):
+    data = pod_requests(10, seed).data
+    listed = exact(data, Options(gap=0.0))
+    priced = exact(data, Options(gap=0.0, time_limit=600.0), parameters=UNLISTED)
+    assert listed.status == priced.status == "optimal"
+    assert priced.objective == pytest.approx(listed.objective, rel=1e-12)
+    assert "whole-number duals" not in listed.info["method"]
+    assert priced.info["bound_by"] == priced.info["method"] == "tree with whole-number duals"
+
+
+def test_too_many_classes_are_left_to_column_generation():
+    data = pod_requests(10, 0).data
+    result = exact(data, Options(effort=1, gap=0.0), parameters=replace(UNLISTED, tree_classes=9))
+    assert result.info["method"] == "column generation"
+
+
+def test_a_tree_that_a_limit_ended_grows_on_from_where_it_was():
+    data = pod_requests(10, 0).data
+    least = exact(data, Options(gap=0.0)).objective
+    tree = ProofTree(data, least, Options(time_limit=1e-9))
+    tree.grow()
+    assert tree.bound == 0
+    tree.go_on(least, 600.0)
+    assert tree.bound == tree.target
+    assert Fraction(least) == pytest.approx(Fraction(tree.bound * tree.packing.unit, STEPS))
