@@ -25,6 +25,7 @@ class ExactParameters:
       schedule and bound, or the turn's cuts end.
     - `turn_gain`: share of that distance that a turn has to gain to be followed by another.
     - `worth_searching`: distance, in steps, from which schedules are sought.
+    - `draws`: starts drawn from the relaxation, of which the best are searched from.
     - `failures_many`, `failures_few`: searches in a row without a better schedule that end a turn's search, with more
       and with fewer candidate starts than `moderate_candidates`.
 
@@ -110,6 +111,7 @@ class ExactParameters:
     patience_gain: float = 0.005
     turn_gain: float = 0.1
     worth_searching: int = 20
+    draws: int = 24
     failures_many: int = 4
     failures_few: int = 1
 

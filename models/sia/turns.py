@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 
 from instances import Stopwatch
-from instances.arrays import IntArray
+from instances.arrays import FloatArray, IntArray
 from instances.result import Termination
 from models.sia.components import components
 from models.sia.neighbourhood_search import construct, improve, in_order
@@ -84,13 +84,25 @@ class CuttingTurns:
         most_failures = p.failures_many if many else p.failures_few
         while failures < most_failures and not clock.expired and not proof.closed:
             before = proof.delay
-            order = self.relaxation.sample(proof.rng)
-            starts = in_order(proof.arrays, order, self.parameters)
+            order, starts = self._drawn(clock)
             if starts is not None:
-                self._improve(starts, clock, self.parameters.tries)
+                self._improve(starts, clock, p.tries)
             if many:
                 self._settle(order.astype(np.int64), clock, p.penalty_tries << failures)
             failures = failures + 1 if proof.delay == before else 0
+
+    def _drawn(self, clock: Stopwatch) -> tuple[FloatArray, IntArray | None]:
+        """Starts (J,) drawn from the relaxation, of some those in whose order the best schedule is made, and that one.
+
+        Draws differ a lot, and what annealing makes of them differs likewise.
+        """
+        proof, found = self.proof, list[tuple[int, FloatArray, IntArray | None]]()
+        while not found or (len(found) < self.parameters.draws and not clock.expired):
+            order = self.relaxation.sample(proof.rng)
+            made = in_order(proof.arrays, order, self.parameters)
+            found.append((proof.arrays.most + 1 if made is None else proof.arrays.delay(made), order, made))
+        _, order, made = min(found, key=lambda draw: draw[0])
+        return order, made
 
     def _settle(self, starts: IntArray, clock: Stopwatch, tries: int) -> None:
         """Anneal with penalties from starts that may be too wide together, and improve what comes out.
