@@ -47,7 +47,7 @@ class _Known:
 
 
 def proven_of(data: ProblemData, program: Program, file: Vipr) -> Proven:
-    """What a VIPR file proves of `data`, whose program is `program`.
+    """What a VIPR file proves of `data`, whose program is `program`; every constraint must say all that follows.
 
     Raises InputError for a file of another instance or version, and CheckFailed where its program is not that of the
     instance, or something in it does not follow.
@@ -63,7 +63,7 @@ def proven_of(data: ProblemData, program: Program, file: Vipr) -> Proven:
     for row, own in zip(file.program.rows, program.rows, strict=True):
         if row != own:
             raise CheckFailed(f"CON {row.name}: not the constraint {own.name} of the instance")
-    bound = proven_by(file)
+    bound = proven_by(file, all_that_follows=True)
     values = [program.value(solution) for solution in file.solutions]
     reached = file.upper if program.sense == "min" else file.lower
     if reached not in values and (values or reached is not None):
@@ -72,10 +72,11 @@ def proven_of(data: ProblemData, program: Program, file: Vipr) -> Proven:
     return Proven(bound, f"VIPR derivation, {leaves} {'leaf' if leaves == 1 else 'leaves'}")
 
 
-def proven_by(file: Vipr) -> Fraction:
+def proven_by(file: Vipr, all_that_follows: bool = False) -> Fraction:
     """The bound on the optimum that a file proves: the lower one of a minimisation, the upper one of a maximisation.
 
-    Its solutions are checked as well. Raises CheckFailed, one line, where something in it does not follow.
+    `all_that_follows`: no derived constraint may say less than it could. The solutions of the file are checked as well.
+    Raises CheckFailed, one line, where something in it does not follow.
     """
     program = file.program
     least = program.sense == "min"
@@ -91,7 +92,7 @@ def proven_by(file: Vipr) -> Fraction:
         raise CheckFailed("RTP: nothing is claimed of the bound")
     known = [_Known(row.direction, row.right, row.coefficients) for row in program.rows]
     for derived in file.derivations:
-        known.append(_derived(program, known, derived, best))
+        known.append(_derived(program, known, derived, best, all_that_follows))
     if known[-1].assumed:
         raise CheckFailed(f"DER {file.derivations[-1].name}: the last constraint rests on assumptions")
     if not known[-1].dominates(_Known("G" if least else "L", bound, program.objective)):
@@ -110,7 +111,9 @@ def _see_solution(program: Program, k: int, solution: Coefficients) -> None:
             raise CheckFailed(f"SOL {k}: breaks {row.name}")
 
 
-def _derived(program: Program, known: Sequence[_Known], derived: Derived, best: Fraction | None) -> _Known:
+def _derived(
+    program: Program, known: Sequence[_Known], derived: Derived, best: Fraction | None, all_that_follows: bool
+) -> _Known:
     coefficients = program.objective if derived.coefficients is None else derived.coefficients
     claim = _Known(derived.direction, derived.right, coefficients)
     reason, where = derived.reason, f"DER {derived.name}"
@@ -121,12 +124,17 @@ def _derived(program: Program, known: Sequence[_Known], derived: Derived, best: 
         return claim
     if reason.kind == "uns":
         assumed = _unsplit(program, known, claim, reason, where)
+        sides = [known[side] for side in (reason.sides or ())[::2] if not known[side].absurd]
+        if all_that_follows and not claim.absurd and all(side.right != claim.right for side in sides):
+            raise CheckFailed(f"{where}: more follows than it says")
         return _Known(claim.direction, claim.right, claim.coefficients, assumed)
     found = _combined(known, reason.multipliers or {}, where)
     if reason.kind == "rnd":
         found = _rounded(program, found, where)
     if not found.dominates(claim):
         raise CheckFailed(f"{where}: does not follow from the constraints that it names")
+    if all_that_follows and (found.right, found.coefficients) != (claim.right, claim.coefficients):
+        raise CheckFailed(f"{where}: more follows than it says")
     return _Known(claim.direction, claim.right, claim.coefficients, found.assumed)
 
 

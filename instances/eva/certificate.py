@@ -1,4 +1,6 @@
-"""Certificates of `eva-packing` with the objective `cost`: a tree of decisions, and whole-number duals in each leaf.
+"""Certificates of `eva-packing`: under `cost` a tree of decisions, and whole-number duals in each leaf.
+
+Under `net-saving` it is a VIPR file of the program in `instances/eva/saving_program.py`; the following is on `cost`.
 
 Let y_t be the duals of the tasks, d_i those of the decisions on the way to a leaf, S the scale, all whole numbers >= 0,
 C_k the price of type k in price units and n_t the number of tasks. A decision counts, over some types, the instances,
@@ -27,11 +29,14 @@ from typing import TYPE_CHECKING, Annotated, Literal
 from pydantic import Field
 
 from instances.certificates.certificate import NoCertificate, Proven
+from instances.certificates.derivation import proven_of
 from instances.certificates.header import content_of
+from instances.certificates.vipr import read_vipr
 from instances.errors import CheckFailed
 from instances.eva.constraints import offers, own_resources
 from instances.eva.packing import EvaPacking
 from instances.eva.price_sums import least_sum
+from instances.eva.saving_program import SavingProgram
 from instances.fields import STEPS, Frozen, steps
 from instances.validation import validated
 
@@ -102,8 +107,6 @@ class Packing:
     """
 
     def __init__(self, data: EvaPacking) -> None:
-        if data.objective != "cost":
-            raise NoCertificate("the bound of a net saving rests on HiGHS, whose search is not written down")
         families = data.families
         offered = offers(data)
         kinds = [data.instance_types[offer.type] for offer in offered]
@@ -213,6 +216,8 @@ class Packing:
 
 def prove_packing(data: EvaPacking, text: str) -> Proven:
     """What the certificate `text` proves. Raises InputError, NoCertificate, or CheckFailed where it does not hold."""
+    if data.objective == "net-saving":
+        return proven_of(data, SavingProgram(data).program(), read_vipr(text))
     proof, packing = validated(PackingProof, content_of(data, text), root=""), Packing(data)
     if proof.unit != packing.unit:
         raise CheckFailed(f"unit: {proof.unit} is claimed, prices are multiples of {packing.unit}")

@@ -1,5 +1,7 @@
 """Certificates of Eva's packing: a tree over linear programs of patterns, each leaf with its duals in whole numbers.
 
+That of a net saving is of the program of all patterns that save, in VIPR; the following is on the cost.
+
 Patterns come by pricing (Gilmore and Gomory, 1961), by the exact search that whoever verifies the tree uses as well.
 Branching is on what is counted over types: instances, spending, tasks placed; of the candidates the one whose children
 gain most in the linear program of the patterns so far (strong branching).
@@ -18,7 +20,9 @@ from instances.certificates import Certificate, digest
 from instances.certificates.header import VERSION
 from instances.eva import EvaPacking
 from instances.eva.certificate import Branch, Decision, Leaf, Packing
+from instances.eva.saving_program import SavingProgram
 from instances.fields import STEPS
+from models.derivation import certified
 from models.eva.branching_program import BranchingProgram, Relaxed
 
 BITS = 40  # a dual has about so many bits at most, for the exact search to hold
@@ -31,6 +35,10 @@ DEARER = 16  # factor by which what is left out becomes dearer where it is worth
 
 def certificate(data: EvaPacking, solution: Solution | None, bound: float, options: Options) -> Certificate:
     """A proof of `bound`, or of the best bound that the limits allow. Raises NoCertificate where there is none."""
+    if data.objective == "net-saving":
+        saving = SavingProgram(data)
+        point = None if solution is None else saving.point(solution)
+        return certified(data, saving.program(), point, Fraction(bound), options)
     tree = ProofTree(data, bound, options)
     tree.grow()
     nodes = tree.written()

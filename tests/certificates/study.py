@@ -1,7 +1,8 @@
 """Certificates of the reference study, and 200 that are tampered with: `python -m tests.certificates.study [TAMPERED]`.
 
-Every instance of Eva's cost, of BOA and of Aryl is solved and certified, and newTrace with real widths besides. Result
-and certificate are written to files and verified from there. Prints a row a set in CPU seconds, and every one refused.
+Every instance of Eva's packing, of BOA and of Aryl is solved and certified, and newTrace with real widths besides.
+Result and certificate are written to files and verified from there. Prints a row a set in CPU seconds, and every
+tampered certificate that is accepted.
 """
 
 from __future__ import annotations
@@ -70,7 +71,7 @@ def main(tampered: int) -> int:
         folder = Path(name)
         for s in [*reference_sets(), real_widths()]:
             datas = [i for i in s.instances if i.problem in CERTIFIERS]
-            if not datas or getattr(datas[0].data, "objective", "cost") == "net-saving":
+            if not datas:
                 continue
             seconds: dict[str, float] = defaultdict(float)
             widest, done = 0.0, 0

@@ -11,8 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from instances import CheckFailed, InputError, Options
-from instances.certificates import NoCertificate
-from instances.eva import table_3, table_7
+from instances.eva import table_7
 from instances.eva.best_pattern import Room, most_worth
 from instances.eva.certificate import Branch, Packing, prove_packing
 from instances.eva.price_sums import least_sum
@@ -147,11 +146,6 @@ def test_distinct_requests_whose_patterns_nobody_lists_are_proved():
     data = requests(40, 1)
     made = certificate(data, None, 483.48, Options(effort=20))
     assert float(prove_packing(data, made.text).bound) == 483.48
-
-
-def test_a_net_saving_has_no_certificate():
-    with pytest.raises(NoCertificate, match="net saving"):
-        certificate(table_3("net-saving").data, None, 1.0, Options())
 
 
 @pytest.mark.parametrize("seed", [0])

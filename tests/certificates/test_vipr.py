@@ -125,3 +125,10 @@ def test_what_is_no_such_file_is_refused_in_one_line(old: str, new: str, said: s
 def test_numbers_are_exact():
     file = read_vipr(ROUNDED.replace("G 1/4", "G 0.25"))
     assert file.derivations[2].right == Fraction(1, 4)
+
+
+def test_a_derived_constraint_that_says_less_than_follows_is_refused_where_all_is_asked_for():
+    weaker = ROUNDED.replace("C5 G 1/4   OBJ", "C5 G 1/5   OBJ")
+    assert proven_by(read_vipr(weaker)) == proven_by(read_vipr(ROUNDED), all_that_follows=True) == 1
+    with pytest.raises(CheckFailed, match="DER C5: more follows than it says"):
+        proven_by(read_vipr(weaker), all_that_follows=True)

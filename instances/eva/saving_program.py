@@ -1,0 +1,150 @@
+"""The program of the net saving that a certificate rests on, from the data alone: all patterns that save.
+
+A pattern is what an instance holds. Its net is the normalised reservation prices of its tasks less the price of the
+cheapest type that holds it. That of a task alone is 0 at most, and so are those of all patterns that are left out.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from fractions import Fraction
+
+from instances.certificates.certificate import NoCertificate
+from instances.certificates.program import Program, Row, box
+from instances.eva.checker import Book, exact
+from instances.eva.packing import EvaPacking, InstanceType
+from instances.fields import steps
+from instances.options import Solution
+
+MOST = 20_000  # patterns that are written down
+STEPS = 400_000  # patterns that are looked at
+MARGIN = 1e-6  # of the dearest price: sums of floats that bound what a pattern can still save are off by far less
+MOST_TASKS = 500  # of a pattern
+
+Pattern = tuple[int, ...]
+"""Tasks by the places of their entries, each as often as the instance holds it."""
+
+
+class SavingProgram:
+    """The program of `data`; entries of tasks and patterns go by their places.
+
+    Whole `p_i` is how many instances hold pattern i. Maximise the net of all; `tasks_t`: no more tasks of entry t are
+    on them than there are, and the others are alone. Raises NoCertificate where there are limits on types, running
+    instances or spreading, and where there are too many patterns.
+    """
+
+    def __init__(self, data: EvaPacking) -> None:
+        limited = data.running or data.spread or any(k.max_instances is not None for k in data.instance_types)
+        if limited or any(t.max_per_instance is not None for t in data.tasks):
+            raise NoCertificate("of a net saving with limits there is no certificate")
+        self.data, self.book = data, Book(data)
+        self.keys = [t.key for t in data.tasks]
+        self.nets: dict[Pattern, Fraction] = {}
+        self._seen = 0
+        for kind in sorted(data.instance_types, key=lambda k: exact(k.usd_per_hour)):
+            _Kind(self, kind).grow()
+
+    def program(self) -> Program:
+        """The program."""
+        held = [Counter(pattern) for pattern in self.nets]
+        count = [t.count for t in self.data.tasks]
+        names = tuple(f"p_{i}" for i in range(len(held)))
+        bounds = box(names, [Fraction(min(count[t] // n for t, n in on_it.items())) for on_it in held])
+        rows = []
+        for t, n in enumerate(count):
+            row = {i: Fraction(on_it[t]) for i, on_it in enumerate(held) if t in on_it}
+            if row:
+                rows.append(Row(f"tasks_{t}", "L", Fraction(n), row))
+        objective = dict(enumerate(self.nets.values()))
+        return Program(names, frozenset(objective), "max", objective, (*bounds, *rows), len(bounds))
+
+    def point(self, solution: Solution) -> dict[int, Fraction]:
+        """A packing as a point; what does not save is left out."""
+        place = {pattern: i for i, pattern in enumerate(self.nets)}
+        point = Counter[int]()
+        for group in solution["instances"]:
+            pattern = tuple(t for t, key in enumerate(self.keys) for _ in range(group["tasks"].get(key, 0)))
+            if pattern in place:
+                point[place[pattern]] += group["count"]
+        return {i: Fraction(n) for i, n in point.items()}
+
+    def seen(self) -> None:
+        """Count a pattern that is looked at."""
+        self._seen += 1
+        if self._seen > STEPS:
+            raise NoCertificate(f"more than {STEPS:,} patterns to look at")
+
+    def keep(self, pattern: Pattern, kind: InstanceType) -> None:
+        """Keep a pattern that saves on the cheapest type that holds it; types come by their price."""
+        if pattern in self.nets:
+            return
+        on_it = {self.keys[t]: n for t, n in Counter(pattern).items()}
+        worth = sum((n * self.book.normalised_price(key, on_it) for key, n in on_it.items()), Fraction(0))
+        net = worth - exact(kind.usd_per_hour)
+        if net > 0:
+            self.nets[pattern] = net
+            if len(self.nets) > MOST:
+                raise NoCertificate(f"more than {MOST:,} patterns that save")
+
+
+class _Kind:
+    """The patterns of a type, depth first: what one can save is bounded by what its tasks are worth beside one another.
+
+    Throughputs only fall as tasks are added, so a task in the pattern, or one that is to come, is worth no more than
+    now. What comes is bounded by the room in each resource, filled with what is worth most for it.
+    """
+
+    def __init__(self, program: SavingProgram, kind: InstanceType) -> None:
+        data, book = program.data, program.book
+        self.program, self.kind = program, kind
+        self.price = float(kind.usd_per_hour)
+        self.capacity = [steps(kind.capacity[r]) for r in data.resources]
+        fitting = [t for t, task in enumerate(data.tasks) if data.fits(task, kind)]
+        alone = {t: float(book.price(program.keys[t])) for t in fitting}
+        self.entries = sorted(fitting, key=lambda t: (-alone[t], t))
+        self.alone = [alone[t] for t in self.entries]
+        self.job = [float(book.job_price(program.keys[t])) for t in self.entries]
+        self.count = [data.tasks[t].count for t in self.entries]
+        self.need = [[steps(data.tasks[t].demand_on(kind.family)[r]) for r in data.resources] for t in self.entries]
+        workloads = [data.tasks[t].workload for t in self.entries]
+        self.pair = [[float(book.pairwise.get((a, b), book.default)) for b in workloads] for a in workloads]
+        self.margin = MARGIN * max(float(k.usd_per_hour) for k in data.instance_types)
+        self.held = [0] * len(self.entries)
+
+    def grow(self) -> None:
+        """Look at all patterns that may save."""
+        self._grow(0, list(self.capacity), 0)
+
+    def _grow(self, first: int, room: list[int], tasks: int) -> None:
+        self.program.seen()
+        if tasks > 1:
+            pattern = sorted(t for t, n in zip(self.entries, self.held, strict=True) for _ in range(n))
+            self.program.keep(tuple(pattern), self.kind)
+        if tasks == MOST_TASKS:
+            raise NoCertificate(f"patterns of more than {MOST_TASKS} tasks")
+        for i in range(first, len(self.entries)):
+            left = [a - b for a, b in zip(room, self.need[i], strict=True)]
+            if self.held[i] == self.count[i] or min(left, default=0) < 0:
+                continue
+            self.held[i] += 1
+            if self._most(i, left) > self.price - self.margin:
+                self._grow(i, left, tasks + 1)
+            self.held[i] -= 1
+
+    def _most(self, first: int, room: list[int]) -> float:
+        """No less than what the pattern and more tasks of the entries from `first` on can be worth."""
+        on_it = [i for i, n in enumerate(self.held) if n]
+        worth = sum(self.held[i] * self._worth(i, on_it, beside=False) for i in on_it)
+        coming = [(i, w) for i in range(first, len(self.entries)) if (w := self._worth(i, on_it, beside=True)) > 0]
+        gains = [sum(w * (self.count[i] - self.held[i]) for i, w in coming)]
+        for r, amount in enumerate(room):
+            if all(self.need[i][r] for i, _ in coming):
+                gains.append(amount * max((w / self.need[i][r] for i, w in coming), default=0.0))
+        return worth + min(gains)
+
+    def _worth(self, i: int, on_it: list[int], beside: bool) -> float:
+        """What a task of an entry is worth: of one on the instance, or of one more `beside` those."""
+        rate = 1.0
+        for j in on_it:
+            rate *= self.pair[i][j] ** (self.held[j] - (i == j and not beside))
+        return self.alone[i] - (1 - rate) * self.job[i]

@@ -1,0 +1,93 @@
+"""Certificates of Eva's net saving: the patterns and the program against enumeration, proofs, and tampered proofs."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from itertools import product
+
+import pytest
+from hypothesis import given, settings
+
+from instances import CheckFailed, InputError, Options, check
+from instances.certificates import NoCertificate
+from instances.eva import EvaPacking, prove_packing, table_3, table_7
+from instances.eva.checker import Book
+from instances.eva.checker import exact as decimal
+from instances.eva.saving_program import SavingProgram
+from models.eva import exact
+from models.eva.certificate import certificate
+from tests.certificates.tampering import tampered_vipr
+from tests.eva_cases import best_packing, packings, requests
+
+FEW = Options(effort=200)
+
+
+@settings(max_examples=30, deadline=None)
+@given(packings("net-saving"))
+def test_the_patterns_are_all_that_save(data: EvaPacking):
+    program, book = SavingProgram(data), Book(data)
+    for counts in product(*(range(t.count + 1) for t in data.tasks)):
+        on_it = {t.key: n for t, n in zip(data.tasks, counts, strict=True) if n}
+        holding = [
+            decimal(kind.usd_per_hour)
+            for kind in data.instance_types
+            if not book.overfull(kind, on_it) and all(book.allowed(key, kind) for key in on_it)
+        ]
+        pattern = tuple(t for t, n in enumerate(counts) for _ in range(n))
+        worth = sum((n * book.normalised_price(key, on_it) for key, n in on_it.items()), Fraction(0))
+        net = worth - min(holding) if on_it and holding else Fraction(0)
+        assert program.nets.get(pattern, Fraction(0)) == max(net, Fraction(0))
+
+
+@settings(max_examples=25, deadline=None)
+@given(packings("net-saving"))
+def test_every_net_saving_is_proved_and_is_that_of_enumeration(data: EvaPacking):
+    result, best = exact(data), best_packing(data)
+    made = certificate(data, result.solution, result.bound, FEW)
+    assert prove_packing(data, made.text).bound == made.bound
+    assert float(made.bound) == pytest.approx(best, rel=1e-6, abs=1e-9)
+    assert made.bound >= Fraction(best) * (1 - Fraction(1, 10**12)) - Fraction(1, 10**12)
+
+
+@pytest.fixture(scope="module")
+def proof():
+    """200 tasks of Table 7 beside one another, and a proof of several leaves."""
+    data = table_7(200, 3, objective="net-saving").data
+    result = exact(data)
+    return data, result, certificate(data, result.solution, result.bound, Options())
+
+
+def test_a_tree_of_several_leaves_proves_the_net_saving_of_200_tasks(proof):
+    data, result, made = proof
+    assert "1 leaf" not in made.how
+    assert prove_packing(data, made.text).bound == made.bound
+    assert result.objective <= float(made.bound) * (1 + 1e-15) <= result.bound * (1 + 1e-9)
+
+
+def test_a_packing_is_a_point_of_the_program_at_its_net_saving(proof):
+    data, result, _ = proof
+    program = SavingProgram(data)
+    point = program.point(result.solution)
+    assert all(row.holds(point) for row in program.program().rows)
+    assert float(program.program().value(point)) == check(data, result.solution).objective
+
+
+@pytest.mark.parametrize("seed", range(24))
+def test_a_tampered_proof_is_refused(seed: int, proof):
+    data, _, made = proof
+    with pytest.raises((CheckFailed, InputError)):
+        prove_packing(data, tampered_vipr(made.text, seed))
+
+
+def test_limits_running_instances_and_too_many_patterns_have_no_certificate():
+    data = table_3("net-saving").data
+    limited = data.instance_types[0].model_copy(update={"max_instances": 1})
+    for change in (
+        {"instance_types": (limited, *data.instance_types[1:])},
+        {"running": ("any",)},
+        {"spread": ("any",)},
+    ):
+        with pytest.raises(NoCertificate, match="net saving with limits"):
+            SavingProgram(data.model_copy(update=change))
+    with pytest.raises(NoCertificate, match="patterns"):
+        SavingProgram(requests(60, 0, "net-saving"))
