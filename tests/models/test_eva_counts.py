@@ -8,10 +8,12 @@ import numpy as np
 import pytest
 
 from instances import Options, Stopwatch
-from instances.eva import random_round
+from instances.eva import packing_arrays, random_round, table_7
 from instances.eva.reconfiguration_arrays import reconfiguration_arrays
 from models.eva.counts import CountParameters, CountTree
 from models.eva.saving.columns import Columns, Master
+from models.eva.saving.generation import generate
+from models.eva.saving.packing import PackingMaster
 from models.eva.saving.parameters import DEFAULTS
 from models.eva.saving.pricing import Pricer
 from models.highs import solve_arrays
@@ -57,14 +59,16 @@ def test_few_nodes_leave_a_bound_that_holds():
     assert not short.finished or short.value == best
 
 
-def test_rows_that_are_broken_are_not_branched_on():
-    for seed in range(3):
-        program, value = listed(random_round(18, seed).data, 0.3)
-        best = CountTree(program, value, TIGHT, Stopwatch(None), CountParameters()).search().value
-        cheap = replace(program, dear=1e-3 * float(np.abs(program.net).max()))
-        found = CountTree(cheap, value, TIGHT, Stopwatch(None), CountParameters()).search()
-        assert found.value == pytest.approx(best, rel=1e-7)
-        assert found.bound >= best
+def test_a_number_of_instances_that_breaks_its_limits_is_not_branched_on():
+    master = PackingMaster(packing_arrays(table_7(60, 0, objective="net-saving").data))
+    pricer = Pricer(master, DEFAULTS, Stopwatch())
+    alone = Columns.of(-1, np.eye(master.arrays.packing.classes, dtype=np.int64))
+    made = generate(master, pricer, alone, Options(), Stopwatch(), DEFAULTS)
+    program = master.listed(made.columns, pricer.noise)
+    best = CountTree(program, 0.0, TIGHT, Stopwatch(None), CountParameters()).search()
+    never = replace(program, bound=lambda duals, most: 2 * program.dear)  # no node is closed by its bound
+    found = CountTree(never, 0.0, TIGHT, Stopwatch(None), CountParameters(nodes=150)).search()
+    assert found.value == pytest.approx(best.value, rel=1e-7)
 
 
 def test_a_list_is_probed_first_where_it_is_long():
