@@ -35,7 +35,7 @@ class ExactParameters:
     proof_nodes: int = 100
     tree_classes: int = 150
     first_share: float = 0.25
-    unlisted_nodes: int = 2_000
+    unlisted_nodes: int = 500
     first_saving_patterns: int = 5_000
     saving_patterns: int = 100_000
     entering_columns: int = 400

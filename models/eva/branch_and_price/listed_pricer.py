@@ -144,17 +144,15 @@ class ListedPricer:
     def staying(self) -> set[Column]:
         """The columns given so far whose patterns are neither left out nor replaceable."""
         columns = list(self._given)
-        name = np.array([self._given[c] for c in columns], dtype=np.int64)
-        order = np.argsort(self._name)
-        place = np.searchsorted(self._name[order], name)
-        here = place < len(order)
-        here[here] = self._name[order[place[here]]] == name[here]
+        name = np.array(list(self._given.values()), dtype=np.int64)
+        place = np.minimum(np.searchsorted(self._name, name), len(self._name) - 1)  # names only rise
+        here = np.flatnonzero(self._name[place] == name) if len(self._name) else np.zeros(0, dtype=np.int64)
         staying = set()
-        for k in range(len(self.arrays.price)):
-            own = [i for i in np.flatnonzero(here) if columns[i].type == k]
-            places = order[place[own]] if own else np.zeros(0, dtype=np.int64)
-            if own:
-                staying |= {columns[i] for i, stays in zip(own, self._irreplaceable(places), strict=True) if stays}
+        kind = self.kind[place[here]] if len(here) else here
+        for k in np.unique(kind).tolist():
+            own = here[kind == k]
+            stays = self._irreplaceable(place[own])
+            staying |= {columns[i] for i in own[stays].tolist()}
         return staying
 
     def _irreplaceable(self, places: IntArray) -> NDArray[np.bool_]:
