@@ -15,7 +15,7 @@ from instances import InputError, save
 from instances.aryl import figure_5, table_2
 from instances.boa import figure_1
 from instances.eva import table_3
-from tests.commands import call
+from tests.commands import run
 
 MADE = {
     "reclaim": (figure_5(), "aryl-figure-5.exact", "vipr"),
@@ -33,7 +33,7 @@ def folder(tmp_path_factory) -> Path:
         save(instance, path / f"{name}.json")
     save(table_2(), path / "mean.json")
     given = [path / f"{name}.json" for name in (*MADE, "mean")]
-    done = call("solve", *given, "--certificate", path / "proofs", "--format", "json", "--quiet")
+    done = run("solve", *given, "--certificate", path / "proofs", "--format", "json", "--quiet")
     assert done.returncode == 0, done.stderr
     assert done.stderr == (
         "aryl-table-2 exact optimal 41.6667 seconds gap 0.00%; no certificate: "
@@ -131,7 +131,7 @@ def test_other_bad_input_is_one_line(folder: Path, tmp_path: Path):
 
 
 def test_bad_input_ends_the_command_with_status_2(folder: Path, tmp_path: Path):
-    done = call("verify", *files(folder, "eva", certificate=tmp_path / "none"))
+    done = run("verify", *files(folder, "eva", certificate=tmp_path / "none"))
     assert (done.returncode, done.stdout, done.stderr.count("\n")) == (2, "", 1)
 
 
