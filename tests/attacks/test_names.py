@@ -186,7 +186,7 @@ def turns(reading: str) -> list[tuple[int, Instance]]:
 @pytest.mark.parametrize("method", ["exact", "literal"])
 def test_the_optimum_does_not_depend_on_names(reading: str, method: str):
     plain: dict[str, float | None] = {}
-    for start, instance in turns(reading):
+    for start, instance in turns(reading)[:: 3 if method == "exact" else 1]:  # whose arrays have no names
         if instance.name not in plain:
             plain[instance.name] = solved(instance, method)
         found = solved(renamed(instance, awkward(start)), method)
