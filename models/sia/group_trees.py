@@ -6,7 +6,7 @@ import numpy as np
 
 from instances.arrays import IntArray
 from models.sia.columns import ceiling
-from models.sia.groups import Group, groups
+from models.sia.groups import Group, groups, parted
 from models.sia.neighbourhood_search import advance, improve, in_order
 from models.sia.proof import Proof
 from models.sia.relaxation import Relaxation
@@ -48,6 +48,15 @@ class GroupTree:
             if not self.group.columns.every_job_open() or not self.relaxation.cut():
                 return
         self.settled = True  # the time is over
+
+    def close(self, most: int) -> None:
+        """Close the whole's columns that no schedule of less than `most` delay in this group contains."""
+        columns = self.group.columns
+        if self.tree is not None:
+            columns.open = self.tree.open_below(most)
+        else:
+            self.relaxation.close(most)
+        self.proof.columns.open[self.group.numbers] &= columns.open[: len(self.group.numbers)]
 
     def expand(self, most: int) -> None:
         """Branch once; a better schedule has less than `most` delay in this group."""
@@ -96,32 +105,50 @@ class GroupTree:
 
 
 def branch_apart(proof: Proof, relaxation: Relaxation) -> None:
-    """Grow the trees of groups, the one with the least work next, until their bounds prove what they can.
+    """Grow the trees of groups, until their bounds prove what they can, as long as that closes many starts.
 
-    Nothing is done where all jobs are one group.
+    With fewer starts open, others hold more in a group's problem. Nothing is done where all jobs are one group.
     """
-    apart, p = groups(proof.columns, relaxation.tight, proof.best), proof.parameters
-    if len(apart) == 1:
+    columns, before = proof.columns, len(proof.columns.open)
+    group = parted(columns, relaxation.tight, proof.best)
+    if (group == group[0]).all():
         return
-    trees = [GroupTree(group, relaxation, proof) for group in apart]
+    while columns.every_job_open() and columns.open.sum() <= (1 - proof.parameters.regroup_gain) * before:
+        before = int(columns.open.sum())
+        if not _grow(proof, relaxation, groups(columns, group, proof.best)):
+            return
+    if not columns.every_job_open():
+        proof.raise_bound(proof.delay)
+
+
+def _grow(proof: Proof, relaxation: Relaxation, apart: list[Group]) -> bool:
+    """Grow the trees of groups, the one with the least work next; whether all are settled, and closed what they can."""
+    trees, before = [GroupTree(group, relaxation, proof) for group in apart], int(proof.info.get("nodes", 0))
+    p = proof.parameters
 
     def most(tree: GroupTree) -> int:
         """The delay that is left to a group when the best schedule's is shared with the bounds of the others."""
         return proof.delay - sum(other.bound for other in trees if other is not tree)
 
     def ended() -> bool:
-        nodes = sum(tree.nodes for tree in trees)
+        nodes = before + sum(tree.nodes for tree in trees)
         proof.raise_bound(min(sum(tree.bound for tree in trees), proof.delay))
         proof.info |= {"groups": len(apart)} | ({"nodes": nodes} if nodes else {})
         return proof.closed or proof.limit() is not None or nodes >= p.tree_nodes
 
     for tree in trees:
         if ended():
-            return
+            return False
         tree.root(most(tree))
-    while not ended() and (waiting := [tree for tree in trees if not tree.settled and tree.bound < tree.delay]):
+    while not ended():
+        waiting = [tree for tree in trees if not tree.settled and tree.bound < tree.delay]
+        if not waiting:
+            for tree in trees:
+                tree.close(most(tree))
+            return True
         tree = min(waiting, key=lambda tree: tree.work)
         proof.nodes += 1
         tree.expand(most(tree))
         if proof.nodes % p.searched_nodes == 0 and proof.distance >= p.worth_searching:
             tree.search()
+    return False

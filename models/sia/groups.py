@@ -19,7 +19,7 @@ from models.sia.rows import NOBODY, Row, Rows
 
 @dataclass(frozen=True)
 class Group:
-    """The `jobs` (G,) of a group, and the columns of its problem.
+    """The `jobs` (G,) of a group, and the columns of its problem, which begin with those of `numbers` in the whole's.
 
     Behind the group's jobs the problem has what others hold wherever they start, as jobs with a single start.
     `place` (J,) is the number of each job in the problem, NOBODY without one.
@@ -28,6 +28,7 @@ class Group:
     jobs: IntArray
     place: IntArray
     columns: Columns
+    numbers: IntArray
 
     def starts(self, starts: IntArray) -> IntArray:
         """The starts of the problem's jobs when the group's start as in `starts` (J,)."""
@@ -64,16 +65,24 @@ class Group:
         return np.unique(found[self.columns.open[found]])
 
 
-def groups(columns: Columns, rows: list[Row], best: IntArray) -> list[Group]:
-    """The groups that the open columns fall into, by the `rows` with a price.
+def parted(columns: Columns, rows: list[Row], best: IntArray) -> IntArray:
+    """The group of each job (J,), by the open columns and the `rows` with a price; any groups prove a bound.
 
     A row ties the jobs of which some open starts count and others do not, and that may not have started before it. All
     rows of a job are in one stretch of time, and stretches that overlap are one. The other jobs go with the stretch
-    that ends after they may start first. `best` (J,): a feasible schedule, which every group's problem has to allow.
+    that ends after they may start first. `best` (J,): a feasible schedule.
+    """
+    first, last = _windows(columns, best)
+    return np.searchsorted(_ends(columns, rows, last), first)
+
+
+def groups(columns: Columns, group: IntArray, best: IntArray) -> list[Group]:
+    """The problems of groups, with the starts that are open; `group` (J,): that of each job.
+
+    `best` (J,): a feasible schedule, which every group's problem has to allow.
     """
     arrays = columns.arrays
     first, last = _windows(columns, best)
-    group = np.searchsorted(_ends(columns, rows, last), first)
     held = arrays.duration - (last - first)  # steps that a job runs wherever it starts, from its last start on
     found = []
     for name in np.unique(group):
@@ -96,7 +105,7 @@ def groups(columns: Columns, rows: list[Row], best: IntArray) -> list[Group]:
             [np.arange(columns.offset[j], columns.offset[j] + last[j] - arrays.submit[j] + 1) for j in mine]
         )
         problem.open[: len(whole)] = columns.open[whole]
-        found.append(Group(mine, place, problem))
+        found.append(Group(mine, place, problem, whole))
     return found
 
 

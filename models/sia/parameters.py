@@ -61,6 +61,7 @@ class ExactParameters:
     - `tree_nodes`: most nodes, before HiGHS is given the components.
     - `node_cuts`: most rounds of cuts at a node.
     - `searched_nodes`: nodes between two searches for schedules in the order of a node's relaxation.
+    - `regroup_gain`: share of the open starts that trees of groups have to close for jobs to be grouped anew.
     - `proof_nodes`: most nodes of a certificate.
 
     Neighbourhood search:
@@ -139,6 +140,7 @@ class ExactParameters:
     tree_nodes: int = 100_000
     node_cuts: int = 2
     searched_nodes: int = 10
+    regroup_gain: float = 0.1
     proof_nodes: int = 4_000
 
     first_tries: int = 200

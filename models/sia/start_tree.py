@@ -60,6 +60,14 @@ class StartTree:
         """Whether the leaf of the least bound is one that cannot be branched on."""
         return bool(self._fathomed) and (not self._waiting or min(self._fathomed) <= self._waiting[0][0])
 
+    def open_below(self, delay: int) -> BoolArray:
+        """The starts that are open in some leaf that may contain a schedule of less `delay`, in steps."""
+        found = np.zeros(len(self.columns.open), dtype=bool)
+        for node in self.nodes:
+            if node.children is None and node.without is None and node.bound <= (delay - 1) * SCALE:
+                found |= _unpacked(node.packed, len(found))
+        return found
+
     def expand(self, delay: int, target: int, clock: Stopwatch, seen: Callable[[], None] = lambda: None) -> bool:
         """Branch on the leaf of the least bound; whether more can be done before the time is over.
 

@@ -14,7 +14,7 @@ from instances.sia import SiaOracle, synthetic
 from instances.sia.arrays import oracle_arrays
 from models.sia import exact
 from models.sia.columns import Columns
-from models.sia.groups import groups
+from models.sia.groups import groups, parted
 from models.sia.neighbourhood_search import improve
 from models.sia.parameters import DEFAULTS
 from models.sia.relaxation import Relaxation
@@ -37,7 +37,7 @@ def _apart(data: SiaOracle):
     arrays = oracle_arrays(data)
     columns = Columns(arrays)
     rows = [capacity_row(arrays, int(t)) for t in np.flatnonzero(arrays.use(arrays.submit) > arrays.capacity)]
-    return columns, groups(columns, rows, arrays.cutoff)
+    return columns, groups(columns, parted(columns, rows, arrays.cutoff), arrays.cutoff)
 
 
 def _optimum(group) -> int:
@@ -101,7 +101,7 @@ def test_no_better_schedule_breaks_a_row_of_a_group():
         assert relaxation.converge(far, Stopwatch())
         relaxation.cut()
     assert relaxation.converge(far, Stopwatch())
-    apart = groups(columns, relaxation.tight, begin)
+    apart = groups(columns, parted(columns, relaxation.tight, begin), begin)
     assert len(apart) > 1
     assert any(len(group.columns.arrays.submit) > len(group.jobs) for group in apart)
     for group in apart:
