@@ -116,6 +116,11 @@ class Counted:
         """How many starts the row counts."""
         return int((self.high - self.low + 1).sum())
 
+    def equals(self, other: Counted) -> bool:
+        """Whether both rows say the same of the same starts."""
+        mine, theirs = (self.jobs, self.weight, self.low, self.high), (other.jobs, other.weight, other.low, other.high)
+        return self.limit == other.limit and all(map(np.array_equal, mine, theirs))
+
 
 class Delays:
     """An instance in steps and units: `submit`, `duration`, `gpus` and `window` (J,), and the `capacity`."""
@@ -155,6 +160,14 @@ class Delays:
         if max(weight) >= EXCLUDED:
             raise CheckFailed("a row of weights beyond 62 bits")
         return Counted(limit, jobs, np.array(weight, dtype=np.int64)[jobs], low[jobs], high[jobs])
+
+    def narrower(self, row: Shape) -> Shape | None:
+        """The same row at one step less, or None where that counts other starts: a row is written in one way alone."""
+        if row.first == row.last:
+            return None
+        counted = self.counted(row)
+        less = (row.model_copy(update={"last": row.last - 1}), row.model_copy(update={"first": row.first + 1}))
+        return next((shape for shape in less if self.counted(shape).equals(counted)), None)
 
     def _rounded(self, row: Shape) -> tuple[list[int], int]:
         """Weights and limit of a rounded row."""
@@ -221,6 +234,8 @@ def prove_delay(data: SiaOracle, text: str) -> Proven:
                 f"a row of limit {row.limit} that counts {row.starts} starts is claimed, "
                 f"where the limit is {counted.limit} and {counted.starts} starts count"
             )
+        if delays.narrower(row) is not None:
+            raise CheckFailed(f"a row at steps {row.first} to {row.last}, though fewer steps count the same starts")
         charges.rows.append(counted)
     open_ = np.ones(len(charges.delay), dtype=bool)
     for stage in proof.stages:

@@ -145,7 +145,11 @@ class _Writer:
                 content["touching"] = row.touching
             if row.divisor:
                 content |= {"divisor": row.divisor, "jobs": row.members}
-            counted = self.delays.counted(Shape(**content))
+            shape = Shape(**content)
+            while (narrower := self.delays.narrower(shape)) is not None:
+                shape = narrower
+            counted = self.delays.counted(shape)
             self.charges.rows.append(counted)
-            self.rows.append(content | {"limit": counted.limit, "starts": counted.starts})
+            steps = {"first": shape.first, "last": shape.last}
+            self.rows.append(content | steps | {"limit": counted.limit, "starts": counted.starts})
         return place

@@ -14,7 +14,7 @@ from instances import CheckFailed, InputError, Options
 from instances.certificates import NoCertificate
 from instances.sia import Job, Pool, SiaOracle, five_jobs, prove_delay, synthetic
 from instances.sia.arrays import slot_arrays
-from instances.sia.certificate import SCALE
+from instances.sia.certificate import SCALE, Delays, Shape
 from models.sia import exact
 from models.sia.certificate import certificate
 from tests.certificates.tampering import tampered_json
@@ -120,6 +120,20 @@ def test_what_does_not_follow_is_refused_with_the_place(proofs, change, said: st
     content = json.loads(found.text)
     change(content)
     with pytest.raises(CheckFailed, match=said):
+        prove_delay(data, json.dumps(content))
+
+
+def test_a_row_is_written_at_no_more_steps_than_it_takes(proofs):
+    data, _, found = proofs[1]
+    delays, content = Delays(data), json.loads(found.text)
+    for row in content["rows"]:
+        assert delays.narrower(Shape(**{name: row[name] for name in row if name in Shape.model_fields})) is None
+    # the first job alone is there at the first two steps
+    longer, shorter = Shape(first=0, last=1), Shape(first=0, last=0)
+    assert delays.narrower(longer) == shorter
+    counted = delays.counted(longer)
+    content["rows"][0] = longer.model_dump() | {"limit": counted.limit, "starts": counted.starts}
+    with pytest.raises(CheckFailed, match="0 to 1, though fewer steps"):
         prove_delay(data, json.dumps(content))
 
 
