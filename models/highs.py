@@ -204,6 +204,10 @@ class SolveFailed(RuntimeError):
     """Failure of HiGHS to solve a linear program, for numbers too far apart."""
 
 
+class OutOfTime(SolveFailed):
+    """End of the time before HiGHS has solved a linear program."""
+
+
 def rerun(h: highspy.Highs) -> highspy.HighsModelStatus:
     """Solve the linear program that a HiGHS holds, once more after a change, from its last basis; how that ended."""
     highspy.Highs.resetGlobalScheduler(True)  # see `run`
@@ -211,15 +215,20 @@ def rerun(h: highspy.Highs) -> highspy.HighsModelStatus:
     return h.getModelStatus()
 
 
-def reoptimize(h: highspy.Highs) -> None:
+def reoptimize(h: highspy.Highs, seconds: float = math.inf) -> None:
     """Solve the linear program that a HiGHS holds to its optimum, from the last basis, or where that fails from none.
 
-    Raises SolveFailed where there is no optimum, or HiGHS does not find it.
+    Raises OutOfTime where that takes more than `seconds`, SolveFailed where there is no optimum, or HiGHS does not
+    find it.
     """
+    if seconds < math.inf:  # HiGHS counts the time of all its runs together
+        set_options(h, {"time_limit": h.getRunTime() + seconds})
     status = rerun(h)
-    if status != highspy.HighsModelStatus.kOptimal:
+    if status not in (highspy.HighsModelStatus.kOptimal, highspy.HighsModelStatus.kTimeLimit):
         h.clearSolver()
         status = rerun(h)
+    if status == highspy.HighsModelStatus.kTimeLimit:
+        raise OutOfTime("the linear program ran out of time")
     if status != highspy.HighsModelStatus.kOptimal:
         raise SolveFailed(f"the linear program ended as {h.modelStatusToString(status)}")
 

@@ -8,7 +8,7 @@ import pytest
 from scipy import sparse
 
 from instances import InputError, Options
-from models.highs import LinearModel, add_columns, rerun, run, solve_arrays, solver
+from models.highs import LinearModel, OutOfTime, add_columns, reoptimize, rerun, run, solve_arrays, solver
 
 
 def market_split(seed: int = 0) -> LinearModel:
@@ -89,3 +89,15 @@ def test_a_model_without_variables_has_the_empty_solution():
     model = LinearModel(cost=np.zeros(0), matrix=sparse.csr_array((1, 0)), row_lower=-np.inf, row_upper=0.0, offset=3.0)
     solved = solve_arrays(model, Options())
     assert (solved.termination, solved.x.tolist(), solved.objective, solved.bound) == ("finished", [], 3.0, 3.0)
+
+
+def test_a_linear_program_that_is_out_of_time_says_so_and_may_go_on():
+    model = market_split()
+    h = solver(Options())
+    h.passModel(LinearModel(model.cost, model.matrix, model.row_lower, model.row_upper, upper=model.upper).lp())
+    with pytest.raises(OutOfTime, match="out of time"):
+        reoptimize(h, 0.0)
+    reoptimize(h, 60.0)
+    value = h.getInfo().objective_function_value
+    reoptimize(h, 60.0)  # the times of earlier runs do not count
+    assert h.getInfo().objective_function_value == value

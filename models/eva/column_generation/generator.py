@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from instances import Options
+from instances import Options, Stopwatch
 from instances.arrays import FloatArray
 from instances.eva.arrays import PackingArrays
 from models.eva.column_generation.price_groups import PriceGroups
@@ -27,12 +27,20 @@ class ColumnGenerator:
     - `pricer`: exact pricing.
     - `cuts`: a list that each new cut is added to.
     - `options`: threads, and the effort, which limits the calls of pricing in one `run` or `can_spend`.
+    - `clock`: the time of the whole search; a linear program that would go beyond it raises OutOfTime.
     """
 
     def __init__(
-        self, arrays: PackingArrays, groups: PriceGroups, pricer: Pricer, cuts: list[TypeCut], options: Options
+        self,
+        arrays: PackingArrays,
+        groups: PriceGroups,
+        pricer: Pricer,
+        cuts: list[TypeCut],
+        options: Options,
+        clock: Stopwatch,
     ) -> None:
         self.arrays, self.groups, self.pricer, self.cuts, self.options = arrays, groups, pricer, cuts, options
+        self.clock = clock
         self.master = RestrictedMaster(arrays, groups, options)
         self.iterations = 0
 
@@ -50,7 +58,7 @@ class ColumnGenerator:
         self.master.set_free_budget(spend)
         last = self._last_iteration()
         while True:
-            relaxed = self.master.solve()
+            relaxed = self.master.solve(self.clock.remaining_s)
             if relaxed.value <= 1e-6:
                 return True
             self.iterations += 1
@@ -68,7 +76,7 @@ class ColumnGenerator:
         best = -np.inf
         last = self._last_iteration()
         while True:
-            relaxed = self.master.solve()
+            relaxed = self.master.solve(self.clock.remaining_s)
             for share in (self.pricer.parameters.smoothing, 0.0):
                 self.iterations += 1
                 duals = share * center + (1 - share) * relaxed.duals

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
@@ -79,9 +80,9 @@ class RestrictedMaster:
         left = cut.rhs - sum(w * most for w, most in zip(scale, self._budget, strict=True))
         return min((left * u / w for w, u in zip(scale, unit, strict=True) if w), default=0.0)
 
-    def solve(self) -> Relaxed:
-        """Solve the linear program from the last basis. Raises SolveFailed where HiGHS cannot."""
-        reoptimize(self._highs)
+    def solve(self, seconds: float = math.inf) -> Relaxed:
+        """Solve the linear program from the last basis. Raises SolveFailed where HiGHS cannot in so many `seconds`."""
+        reoptimize(self._highs, seconds)
         solution = self._highs.getSolution()
         duals = np.maximum(np.asarray(solution.row_dual), 0.0)
         scaled = zip(duals[self._classes :], self._scale, self.groups.unit, strict=True)

@@ -49,7 +49,7 @@ class Search:
             "minimize", self.clock, report, gap=options.gap, bound=0
         )
         self.families = PriceGroups.by_family(arrays)
-        self.generator = ColumnGenerator(arrays, self.families, Pricer(arrays, parameters), [], options)
+        self.generator = ColumnGenerator(arrays, self.families, Pricer(arrays, parameters), [], options, self.clock)
         self.spread = Spread.of(arrays, parameters)
         self.random = np.random.default_rng(options.seed)
         self.complete: int | None = None
@@ -250,7 +250,8 @@ class Search:
 
     def _aggregate_bound(self, groups: PriceGroups, clock: Stopwatch) -> Spend | None:
         """Raise the bound to the cheapest whole-number spend at which the linear master is feasible; give the spend."""
-        generator = ColumnGenerator(self.arrays, groups, self.generator.pricer, self.generator.cuts, self.options)
+        first = self.generator
+        generator = ColumnGenerator(self.arrays, groups, first.pricer, first.cuts, self.options, self.clock)
         generator.master.add(self.generator.master.columns)
         bound = AggregateBound(self.arrays, groups, self.options)
         known, rounds, seconds = 0, 0, self.parameters.bound_seconds

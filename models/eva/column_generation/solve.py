@@ -15,7 +15,7 @@ from models.eva.column_generation.parameters import DEFAULTS, ColumnGenerationPa
 from models.eva.column_generation.ruin_phases import ruin, ruin_alone, ruin_at_length
 from models.eva.column_generation.search import Report, Search
 from models.eva.configuration import Column, Configuration, missing, price
-from models.highs import SolveFailed
+from models.highs import OutOfTime, SolveFailed
 
 
 @dataclass(frozen=True)
@@ -113,6 +113,8 @@ def column_generation(
         for phase in [*START, *FIRST_ROUND, *(rounds - 1) * ROUND]:
             if phase.always or not search.over:
                 phase.take(search, phase.clock(search))
+    except OutOfTime:
+        pass
     except SolveFailed as error:  # after the first packing: there is an incumbent and a bound
         failure = str(error)
     return search.outcome(failure)
