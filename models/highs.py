@@ -208,8 +208,13 @@ class OutOfTime(SolveFailed):
     """End of the time before HiGHS has solved a linear program."""
 
 
-def rerun(h: highspy.Highs) -> highspy.HighsModelStatus:
-    """Solve the linear program that a HiGHS holds, once more after a change, from its last basis; how that ended."""
+def rerun(h: highspy.Highs, seconds: float = math.inf) -> highspy.HighsModelStatus:
+    """Solve the linear program that a HiGHS holds, once more after a change, from its last basis; how that ended.
+
+    A limit of `seconds` from now holds for later runs too, until another is given.
+    """
+    if seconds < math.inf:  # HiGHS counts the time of all its runs together
+        set_options(h, {"time_limit": h.getRunTime() + seconds})
     highspy.Highs.resetGlobalScheduler(True)  # see `run`
     h.run()
     return h.getModelStatus()
@@ -221,9 +226,7 @@ def reoptimize(h: highspy.Highs, seconds: float = math.inf) -> None:
     Raises OutOfTime where that takes more than `seconds`, SolveFailed where there is no optimum, or HiGHS does not
     find it.
     """
-    if seconds < math.inf:  # HiGHS counts the time of all its runs together
-        set_options(h, {"time_limit": h.getRunTime() + seconds})
-    status = rerun(h)
+    status = rerun(h, seconds)
     if status not in (highspy.HighsModelStatus.kOptimal, highspy.HighsModelStatus.kTimeLimit):
         h.clearSolver()
         status = rerun(h)

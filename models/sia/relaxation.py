@@ -15,7 +15,7 @@ from scipy import sparse
 
 from instances import Options, Stopwatch
 from instances.arrays import FloatArray, IntArray
-from models.highs import add_columns, rerun, set_options, solver
+from models.highs import add_columns, rerun, solver
 from models.sia.columns import SCALE, Columns, ceiling, whole
 from models.sia.cuts import separate
 from models.sia.parameters import DEFAULTS, ExactParameters
@@ -165,9 +165,7 @@ class Relaxation:
         """Whether the linear program is solved, in no more than `limit_s` wall seconds."""
         if limit_s <= 0:
             return False
-        limit = float(min(limit_s, MOST_SECONDS)) + self.highs.getRunTime()
-        set_options(self.highs, {"time_limit": limit})
-        status = rerun(self.highs)
+        status = rerun(self.highs, float(min(limit_s, MOST_SECONDS)))
         if status == highspy.HighsModelStatus.kInfeasible:
             self._add_columns(self._feasible)  # some of them had been closed and dropped
             status = rerun(self.highs)
