@@ -10,6 +10,7 @@ import numpy as np
 from instances.arrays import IntArray
 
 VALUE_LIMIT = 2**52  # No packing may have a larger value: sums of a few table entries must fit 64-bit integers.
+THIN = 100  # states of a slab, below which a call for each slab takes longer than a few passes over all states
 
 
 @dataclass(frozen=True)
@@ -54,10 +55,10 @@ class KnapsackTable:
                 continue
             if self._fits[j] < 0:
                 layer += np.int64(value * self._limits[j])
-            elif self._limits[j] >= self._fits[j]:
+            elif self._limits[j] >= self._fits[j] and self._fits[j] * THIN < layer.size:
                 self._use_freely(layer, self._sizes[j], np.int64(value))
             else:
-                self._use_within(layer, self._sizes[j], int(value), self._limits[j])
+                self._use_within(layer, self._sizes[j], int(value), min(self._limits[j], self._fits[j]))
 
     def _use_freely(self, layer: IntArray, size: tuple[int, ...], value: np.int64) -> None:
         """Any number of copies: slabs as thick as the item, each from the slab before: each state is visited once."""

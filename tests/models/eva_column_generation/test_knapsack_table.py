@@ -42,6 +42,21 @@ def test_every_capacity_is_exact(seed):
         assert (copies <= limit).all()
 
 
+@pytest.mark.parametrize("axes", [1, 2])
+def test_large_and_tiny_items_in_any_number_agree_with_the_recursion(axes):
+    """Large items go slab by slab and tiny ones in bundles; a state after the other is the definition."""
+    capacity, values = [1_200 // axes**4] * axes, np.array([7, 3, 911])
+    size = np.array([[w] * axes for w in (3, 1, capacity[0] // 3 - 1)])
+    table = KnapsackTable(size, capacity)
+    table.limit(np.full(3, 10**6))
+    table.fill(values)
+    best = np.zeros([c + 1 for c in capacity], dtype=np.int64)
+    for w, value in zip(size, values, strict=True):
+        for state in product(*(range(int(a), c + 1) for a, c in zip(w, capacity, strict=True))):
+            best[state] = max(best[state], best[tuple(np.array(state) - w)] + value)
+    assert all(table.best(state) == best[state] for state in np.ndindex(*best.shape))
+
+
 @pytest.mark.parametrize("seed", range(40))
 @pytest.mark.parametrize("charge", [0, 1, 2])
 def test_search_finds_the_best_packing_when_a_resource_is_charged(seed, charge):
