@@ -28,6 +28,7 @@ Kind = Literal["exact", "heuristic"]
 TracePoint = tuple[float, float | None, float | None]
 
 SHOWN = 20  # rows of a solution that are shown at most
+UNMET = "the search ended by itself and its bound is not met: what is left may be rounding"
 UNSOLVED: dict[Termination, Status] = {"infeasible": "infeasible", "error": "error"}
 
 
@@ -36,7 +37,7 @@ class Answer:
     """What an algorithm hands over, not yet checked by anybody.
 
     `bound` holds for every feasible solution; `termination` says why the algorithm stopped, `reason` why there is
-    nothing to show; `build_s` and `solve_s` are CPU seconds, `None` where nobody measured them; `trace` holds (wall
+    no more to show; `build_s` and `solve_s` are CPU seconds, `None` where nobody measured them; `trace` holds (wall
     seconds, incumbent, bound).
     """
 
@@ -189,6 +190,7 @@ def conclude(
             status = UNSOLVED.get(answer.termination, "no_solution")
         else:
             status = "optimal" if closed is not None and closed <= options.gap * (1 + 1e-9) else "feasible"
+    unmet = status == "feasible" and closed is not None and answer.termination == "finished" and kind == "exact"
     return Result(
         problem=data.problem,
         method=method,
@@ -204,7 +206,7 @@ def conclude(
         trace=tuple(answer.trace),
         options=options.only(honours),
         versions=versions(),
-        reason=answer.reason,
+        reason=answer.reason or (UNMET if unmet else None),
         violations=violations,
         info=dict(answer.info),
         solution=dict(answer.solution) if answer.solution is not None else None,

@@ -47,6 +47,14 @@ def test_statuses():
     assert result(OVERFULL, kind="heuristic").status == "violates"
 
 
+def test_an_exact_method_that_ended_without_a_proof_says_so():
+    assert "not met" in (result(BEST, 12.0).reason or "")
+    assert result(BEST, 12.0, reason="why").reason == "why"
+    assert result(BEST, 12.0, kind="heuristic").reason is None
+    assert result(BEST, 12.0, termination="time_limit").reason is None
+    assert result(BEST, 12.8).reason is result(BEST).reason is None
+
+
 def test_a_bound_a_solver_s_tolerance_too_high_counts_as_met():
     met = result(BEST, 12.8 + 1e-6)
     assert (met.status, met.bound, met.gap) == ("optimal", 12.8, 0.0)
