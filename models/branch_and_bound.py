@@ -21,7 +21,7 @@ from scipy import sparse
 
 from instances import Options, Stopwatch
 from instances.certificates import Program
-from models.highs import LinearModel, rerun, solver
+from models.highs import LinearModel, OutOfTime, rerun, solver
 
 FloatArray = NDArray[np.float64]
 Vector = dict[int, Fraction]
@@ -140,10 +140,17 @@ class BranchAndBound:
 
     def search(self) -> Tree:
         """Branch, best bound first, until every leaf reaches the target or a limit ends the search."""
-        root = self._node(())
+        try:
+            root = self._node(())
+        except OutOfTime:
+            root = Node((), self.proved({}, self.cost, {}, {}))
         heap = [] if self._done(root) else [(root.bound, 0, root)]
         while heap and not self._out_of_time():
-            for child in self._branched(heapq.heappop(heap)[2]):
+            try:
+                children = self._branched(heapq.heappop(heap)[2])
+            except OutOfTime:
+                break
+            for child in children:
                 self.count += 1
                 if not self._done(child):
                     heapq.heappush(heap, (child.bound, self.count, child))
@@ -168,9 +175,11 @@ class BranchAndBound:
         self.changed = wanted
 
     def _solve(self, added: Added) -> Solved:
-        """The linear program with the bounds `added`, as HiGHS solves it."""
+        """The linear program with the bounds `added`, as HiGHS solves it; raises OutOfTime where it has no time to."""
         self._set(added)
-        status = rerun(self.highs)
+        status = rerun(self.highs, self.clock.remaining_s)
+        if status == highspy.HighsModelStatus.kTimeLimit:
+            raise OutOfTime("the linear program ran out of time")
         ray = None
         if status == highspy.HighsModelStatus.kInfeasible:
             _, known, values = self.highs.getDualRay()

@@ -7,12 +7,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from math import gcd
 
+import highspy
 import numpy as np
 from numpy.typing import NDArray
 
 from instances import Options
 from instances.eva.certificate import Branch, Decision, Kind, Packing
-from models.highs import rerun, solver
+from models.highs import OutOfTime, rerun, solver
 
 FloatArray = NDArray[np.float64]
 WHOLE = 1e-6  # an amount this near to a whole number counts as one
@@ -143,9 +144,10 @@ class BranchingProgram:
         for row in self._rows.values():
             self.highs.changeRowBounds(row, *wanted.get(row, (-math.inf, math.inf)))
 
-    def solve(self) -> Relaxed:
-        """Solve the linear program under the decisions."""
-        rerun(self.highs)
+    def solve(self, seconds: float = math.inf) -> Relaxed:
+        """Solve the linear program under the decisions. Raises OutOfTime where that takes more than `seconds`."""
+        if rerun(self.highs, seconds) == highspy.HighsModelStatus.kTimeLimit:
+            raise OutOfTime("the linear program ran out of time")
         found, value = self.highs.getSolution(), self.highs.getObjectiveValue()
         all_x, duals = np.array(found.col_value), np.array(found.row_dual)
         tasks = [0.0] * len(self.packing.count)

@@ -24,6 +24,7 @@ from instances.eva.saving_program import SavingProgram
 from instances.fields import STEPS
 from models.derivation import certified
 from models.eva.branching_program import BranchingProgram, Relaxed
+from models.highs import OutOfTime
 
 BITS = 40  # a dual has about so many bits at most, for the exact search to hold
 ROUNDS = 400  # of pricing in one node
@@ -99,11 +100,15 @@ class ProofTree:
         while self._open and self._open[0][0] < self.target and not self.over:
             place = heapq.heappop(self._open)[1]
             node = self.nodes[place]
-            relaxed = self._relax(node)
-            if node.bound >= self.target or self.over:
+            try:
+                relaxed = self._relax(node)
+                done = node.bound >= self.target or self.over
+                branch = None if done else self._branch(node, relaxed)
+            except OutOfTime:
+                done = True
+            if done:
                 heapq.heappush(self._open, (node.bound, place))
                 continue
-            branch = self._branch(node, relaxed)
             if branch is None:
                 continue
             node.branch, node.children = branch, (len(self.nodes), len(self.nodes) + 1)
@@ -130,7 +135,7 @@ class ProofTree:
         self.program.set(node.decisions)
         steps = FEW_STEPS
         for _ in range(ROUNDS):
-            relaxed = self.program.solve()
+            relaxed = self.program.solve(self.clock.remaining_s)
             grown, complete = self._price(node, relaxed, steps)
             if node.bound >= self.target or self.clock.expired:
                 break
@@ -184,7 +189,7 @@ class ProofTree:
             gains = []
             for side in self.packing.sides(branch):
                 self.program.set((*node.decisions, side))
-                gains.append(max(self.program.solve().value - relaxed.value, 1e-3))
+                gains.append(max(self.program.solve(self.clock.remaining_s).value - relaxed.value, 1e-3))
             score = math.prod(min(gain, self.target) for gain in gains)
             if best is None or score > best[0]:
                 best = score, branch

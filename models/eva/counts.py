@@ -21,7 +21,7 @@ from scipy import sparse
 from instances import Options, Stopwatch
 from instances.arrays import FloatArray, IntArray
 from models.bounds import real_bound
-from models.highs import LinearModel, reoptimize, solve_arrays, solver
+from models.highs import LinearModel, OutOfTime, reoptimize, solve_arrays, solver
 
 LEAST_S = 0.05  # Seconds that an integer program has in any case.
 WHOLE = 1e-6  # A number this close to a whole one is whole.
@@ -138,7 +138,11 @@ class CountTree:
                 closed = max(closed, -above)
                 continue
             nodes += 1
-            x, duals, by_kind = self._relaxed(low, high)
+            try:
+                x, duals, by_kind = self._relaxed(low, high)
+            except OutOfTime:
+                heappush(open_, (above, 2 * nodes, low, high))
+                break
             reduced = self.listed.reduced(duals) - self.counting.T @ by_kind
             noise = self.listed.noise(duals) + ROUNDING * float(np.abs(by_kind).max(initial=0.0))
             bound = self.listed.bound(duals, float(reduced.max(initial=0.0)) + noise)
@@ -166,7 +170,7 @@ class CountTree:
     def _relaxed(self, low: FloatArray, high: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
         """The solution of the linear program with so many instances of each type, and its duals."""
         self.lp.changeRowsBounds(len(self.rows), self.rows, low, high)
-        reoptimize(self.lp)
+        reoptimize(self.lp, self.clock.remaining_s)
         solution = self.lp.getSolution()
         dual = np.array(solution.row_dual)
         by_kind = dual[self.rows]

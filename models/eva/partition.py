@@ -12,14 +12,13 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, replace
 
-import highspy
 import numpy as np
 
 from instances import Options, Stopwatch
 from instances.arrays import FloatArray, IntArray
 from models.bounds import real_bound
 from models.eva.parameters import DEFAULTS, ExactParameters
-from models.highs import LinearModel, Solved, Watch, add_columns, rerun, solve_arrays, solver
+from models.highs import LinearModel, OutOfTime, Solved, Watch, add_columns, reoptimize, solve_arrays, solver
 
 ROUNDING = 1e-9  # A column whose reduced net is below this share of the largest net need not enter the linear program.
 
@@ -122,8 +121,10 @@ def _sift(
     rounds = 0
     while not clock.expired:
         rounds += 1
-        if rerun(h) != highspy.HighsModelStatus.kOptimal:
-            raise RuntimeError(f"the linear program over patterns ended as {h.modelStatusToString(h.getModelStatus())}")
+        try:
+            reoptimize(h, clock.remaining_s)
+        except OutOfTime:
+            return None
         duals = np.array(h.getSolution().row_dual)
         reduced: FloatArray = partition.net - partition.columns @ duals
         # A column that is there and gains less than the solver's tolerance would come back for ever.

@@ -14,7 +14,7 @@ from models.eva.branch_and_price.pricer import Pricer
 from models.eva.branch_and_price.proof import Proof
 from models.eva.branch_and_price.tree import Tree
 from models.eva.configuration import Configuration, alone, price
-from models.highs import SolveFailed
+from models.highs import OutOfTime, SolveFailed
 from models.incumbent import Incumbent
 
 Report = Callable[[Configuration | None, int | None], None]
@@ -65,14 +65,16 @@ def branch_and_price(
         if packing is not None:
             incumbent.offer(price(arrays, packing), packing)
     tree = Tree(arrays, pricer, options, incumbent, clock, parameters)
-    failure = None
+    failure, out_of_time = None, False
     try:
         tree.run()
+    except OutOfTime:
+        out_of_time = True
     except SolveFailed as error:
         failure = str(error)
     if incumbent.solution is None and not arrays.limited:
         raise RuntimeError("every task alone is a packing")
-    termination, reason = _ending(incumbent.closed, failure, clock, options)
+    termination, reason = _ending(incumbent.closed, failure, out_of_time or clock.expired, options)
     if incumbent.solution is None and (incumbent.bound or 0) >= tree.ceiling:
         termination, reason = "infeasible", "the limits of instances leave tasks without a place"
     info = {
@@ -93,12 +95,12 @@ def branch_and_price(
     )
 
 
-def _ending(closed: bool, failure: str | None, clock: Stopwatch, options: Options) -> tuple[Termination, str | None]:
+def _ending(closed: bool, failure: str | None, late: bool, options: Options) -> tuple[Termination, str | None]:
     if closed:
         return "finished", None
     if failure is not None:
         return "error", failure
-    if clock.expired:
+    if late:
         return "time_limit", "time limit"
     if options.effort is not None:
         return "effort_limit", "effort limit"

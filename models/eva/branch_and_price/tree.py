@@ -21,6 +21,7 @@ from models.eva.branch_and_price.proof import Decision, Duals, Leaf, Proof
 from models.eva.branch_and_price.sums_of_prices import SumsOfPrices
 from models.eva.configuration import Configuration, dearest, missing, price, single_class_columns, within_limits
 from models.eva.trimming import trim
+from models.highs import OutOfTime, SolveFailed
 from models.incumbent import Incumbent
 
 TOO_DEAR = 1e-6  # what is left out, in a linear program below the ceiling, before its price is raised
@@ -60,7 +61,7 @@ class Tree:
         self.incumbent, self.clock, self.parameters = incumbent, clock, parameters
         self._dearest = dearest(arrays)
         self.sums = SumsOfPrices(arrays.price.tolist(), self.ceiling)
-        self.program = NodeProgram(arrays, options, self.ceiling)
+        self.program = NodeProgram(arrays, options, self.ceiling, clock)
         self.standing = tuple(
             Decision("instances", (k,), "at most", most) for k, most in enumerate(arrays.most) if most is not None
         )
@@ -73,6 +74,7 @@ class Tree:
         self._branching = parameters
         self._ticket = count()
         self._root: Proven | None = None
+        self._present: Node
         self._least_leaf, self._counted = self.ceiling, 0
 
     @property
@@ -105,7 +107,7 @@ class Tree:
         root = Node(self.standing, self.sums.at_least(proven.bound), relaxed.value, proven.duals)
         self.lp_value = relaxed.value
         self._root = proven
-        heapq.heappush(self.open, (root.bound, root.guess, next(self._ticket), root))
+        self._push(root)
         self._raise_bound()
         for discrepancy in range(self.parameters.dives):
             if self.over:
@@ -117,13 +119,22 @@ class Tree:
             if restarts and self.nodes >= limit:
                 restarts, limit = restarts - 1, self.nodes + RESTART_GROWTH * limit
                 self._begin_anew(root)
-            node = heapq.heappop(self.open)[3]
-            self._expand(node)
-            self._raise_bound()
+            self._present = heapq.heappop(self.open)[3]
+            try:
+                self._expand(self._present)
+            except SolveFailed:
+                self._push(self._present)
+                raise
+            finally:
+                self._raise_bound()
+
+    def _push(self, node: Node) -> None:
+        heapq.heappush(self.open, (node.bound, node.guess, next(self._ticket), node))
 
     def _begin_anew(self, root: Node) -> None:
         """Begin the tree again: search trees have heavy tails, and most are small (Gomes, Selman and Kautz, 1998)."""
-        self.open = [(root.bound, root.guess, next(self._ticket), root)]
+        self.open = []
+        self._push(root)
         self.leaves, self._least_leaf, self._counted = [], self.ceiling, 0
         self.costs = PseudoCosts()
         self._branching = replace(
@@ -138,7 +149,7 @@ class Tree:
         proven, relaxed = self._relax(node.decisions)
         bound = self.sums.at_least(proven.bound)
         if bound > node.bound or node.duals is None:
-            node = replace(node, bound=bound, duals=proven.duals)
+            node = self._present = replace(node, bound=bound, duals=proven.duals)
         if self._close(node):
             return
         columns = Columns(self.program, relaxed.x)
@@ -180,7 +191,12 @@ class Tree:
         self.program.set(decisions)
         best: Proven | None = None
         while True:
-            relaxed = self.program.solve()
+            try:
+                relaxed = self.program.solve()
+            except OutOfTime:
+                if best is None:
+                    raise
+                return best, relaxed
             self.pricings += 1
             proven = prove(
                 self.arrays,

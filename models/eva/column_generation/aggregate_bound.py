@@ -12,7 +12,7 @@ from math import floor, inf
 import highspy
 import numpy as np
 
-from instances import Options
+from instances import Options, Stopwatch
 from instances.arrays import FloatArray
 from instances.eva.arrays import PackingArrays
 from models.eva.column_generation.price_groups import PriceGroups
@@ -69,12 +69,15 @@ class AggregateBound:
         """The price of a spend."""
         return sum(u * z for u, z in zip(self.groups.unit, spend, strict=True))
 
-    def solve(self, ceiling: int, node_limit: int, seconds: float | None) -> AggregateOptimum:
+    def solve(
+        self, ceiling: int, node_limit: int, seconds: float | None, clock: Stopwatch | None = None
+    ) -> AggregateOptimum:
         """The least cost of a spend, or `ceiling` (the price of a known configuration) if the ceiling is less.
 
-        HiGHS proposes a spend and the search proves it; past `node_limit` nodes the least bound of the open nodes is
-        returned.
+        HiGHS proposes a spend, in so many seconds, and the search proves it; past `node_limit` nodes, or where the
+        clock is over, the least bound of the open nodes is returned. The first node is solved whatever the time.
         """
+        clock = clock or Stopwatch()
         root = self._box(ceiling)
         proposal = self.propose(ceiling, seconds)
         if proposal is not None:
@@ -86,13 +89,15 @@ class AggregateBound:
         for _ in range(node_limit):
             if not open_nodes or open_nodes[0][0] >= ceiling:
                 return AggregateOptimum(ceiling, proposal)
+            if clock.expired:
+                break
             bound, _, box, point = heapq.heappop(open_nodes)
             children = self._split(box, point)
             if not children:  # A spend by itself, which HiGHS did not propose, for its time was up.
                 ceiling, spend = bound, tuple(low for low, _ in box)
                 proposal = spend if all(_meets(spend, *row) for row in self._rows) else proposal
             for child in children:
-                child_bound, child_point = relaxation.solve(child)
+                child_bound, child_point = relaxation.solve(child, clock.remaining_s)
                 if child_bound < ceiling:
                     heapq.heappush(open_nodes, (max(bound, child_bound), next(ticket), child, child_point))
         return AggregateOptimum(min([ceiling] + [n[0] for n in open_nodes[:1]]), proposal)
@@ -167,14 +172,17 @@ class _Relaxation:
             ).lp()
         )
 
-    def solve(self, box: Box) -> tuple[int, list[float]]:
-        """An exact bound of a box, rounded up to an integer, and the point of the linear program."""
+    def solve(self, box: Box, seconds: float = inf) -> tuple[int, list[float]]:
+        """An exact bound of a box, rounded up to an integer, and the point of the linear program.
+
+        Without an optimum in so many seconds the bound is that of the box alone.
+        """
         weights = [Fraction(0)] * len(self.rows)
         point = [float(low) for low, _ in box]
         if self.rows:
             low, high = (np.array(side, dtype=float) for side in zip(*box, strict=True))
             self._highs.changeColsBounds(len(box), np.arange(len(box), dtype=np.int32), low, high)
-            if rerun(self._highs) == highspy.HighsModelStatus.kOptimal:
+            if rerun(self._highs, seconds) == highspy.HighsModelStatus.kOptimal:
                 found = self._highs.getSolution()
                 point = [float(v) for v in found.col_value[: len(box)]]
                 duals = np.maximum(0.0, found.row_dual)

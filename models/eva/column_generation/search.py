@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import replace
 from math import floor, inf
 from typing import TYPE_CHECKING
@@ -26,6 +27,7 @@ from models.eva.column_generation.start_duals import ResourcePrices, resource_cu
 from models.eva.column_generation.type_cuts import TypeCut
 from models.eva.configuration import Column, Configuration, alone, holds, missing, price
 from models.eva.trimming import on_cheapest_type, trim
+from models.highs import OutOfTime
 from models.incumbent import Incumbent
 
 if TYPE_CHECKING:
@@ -117,7 +119,7 @@ class Search:
         self.generator.cuts += [cut for cut in known if cut.rhs]
         nodes = self.at_most(self.parameters.bound_nodes)
         seconds = self.within(clock, self.parameters.bound_seconds).time_limit
-        self.incumbent.raise_bound(bound.solve(self.ceiling, nodes, seconds).cost)
+        self.incumbent.raise_bound(bound.solve(self.ceiling, nodes, seconds, self.clock).cost)
 
     def pack(self, clock: Stopwatch) -> None:
         """Greedy packings by the start duals, for each bias in turn; fewer where ruin and recreate do the work."""
@@ -267,13 +269,14 @@ class Search:
             def enough(cut: TypeCut, spend: Spend = spend) -> bool:
                 return self.over or bound.violates(spend, cut)
 
-            generator.can_spend(spend, enough)
+            with suppress(OutOfTime):  # the cuts so far prove a bound all the same
+                generator.can_spend(spend, enough)
             if not any(bound.violates(spend, cut) for cut in generator.cuts[known:]):
                 break
         self.aggregate_rounds += rounds
         self.generator.master.add(generator.master.columns)
         nodes = self.at_most(self.parameters.bound_nodes)
-        proven = bound.solve(self.ceiling, nodes, self.within(clock, seconds).time_limit)
+        proven = bound.solve(self.ceiling, nodes, self.within(clock, seconds).time_limit, self.clock)
         self.incumbent.raise_bound(proven.cost)
         return proven.spend
 

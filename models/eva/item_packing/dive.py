@@ -46,7 +46,7 @@ class Dive:
             return None
         self.nodes += 1
         bounded = self.relaxation.run(node, self.goal, self.clock)
-        if not bounded.reached:
+        if not bounded.reached or bounded.relaxed is None:
             return None
         amounts = bounded.relaxed.amounts
         covered = np.zeros(self.arrays.classes, dtype=bool) if node.covered is None else node.covered.copy()

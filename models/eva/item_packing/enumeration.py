@@ -14,6 +14,7 @@ from models.eva.configuration import Column, Configuration
 from models.eva.item_packing.master import ItemMaster, Mask
 from models.eva.item_packing.pricing import ItemPricer
 from models.eva.item_packing.relaxation import SLACK
+from models.highs import OutOfTime
 
 NEAR = Fraction(1, 10**6)  # Duals whose sums are nearer than this share of the goal count as equal.
 
@@ -120,7 +121,10 @@ class PoolDive:
         master.cover(covered)
         master.limit(left)
         master.forbid(np.asarray((master.member & covered).any(axis=1)))
-        relaxed = master.solve()
+        try:
+            relaxed = master.solve(self._clock.remaining_s)
+        except OutOfTime:
+            return None
         if spent + relaxed.value > self.goal + SLACK or relaxed.short > SLACK:
             return None
         chosen, covered = dict(chosen), covered.copy()

@@ -124,9 +124,9 @@ class ItemMaster:
             )
         self._forbidden = forbidden
 
-    def solve(self) -> Relaxed:
-        """Solve from the last basis. Raises SolveFailed where HiGHS cannot."""
-        reoptimize(self._highs)
+    def solve(self, seconds: float = np.inf) -> Relaxed:
+        """Solve from the last basis. Raises SolveFailed where HiGHS cannot in so many `seconds`."""
+        reoptimize(self._highs, seconds)
         solution = self._highs.getSolution()
         duals, values = np.asarray(solution.row_dual) * self._unit, np.asarray(solution.col_value)
         return Relaxed(

@@ -16,6 +16,7 @@ from models.eva.column_generation.type_cuts import TypeCut
 from models.eva.item_packing.master import ItemMaster, Mask, Relaxed
 from models.eva.item_packing.parameters import ItemParameters
 from models.eva.item_packing.pricing import ItemPricer
+from models.highs import OutOfTime
 
 FINE = 1e-5  # Duals are optimal where they prove as much as the linear program is worth, less this share.
 WHOLE = 10**6  # A value to be proved is a multiple of the reciprocal.
@@ -47,14 +48,14 @@ class Node:
 class Bounded:
     """What column generation found at a node.
 
-    - `relaxed`: the last optimum of the restricted master.
+    - `relaxed`: the last optimum of the restricted master, `None` where time ran out before there was one.
     - `bound`: a lower bound on the cost of every packing at the node, in price units, proved by `leaf`.
     - `center`: the duals that proved most.
     - `reached`: whether the linear program reaches the goal.
     - `settled`: whether no more columns are needed: the goal is reached, or proved out of reach.
     """
 
-    relaxed: Relaxed
+    relaxed: Relaxed | None
     bound: int
     leaf: Leaf | None
     center: FloatArray
@@ -92,20 +93,25 @@ class Relaxation:
         first = self.calls  # Without a goal there is one call of pricing, and so a bound, whatever the time.
         last = None if self.options.effort is None else self.calls + 100 * self.options.effort
         best, top = -1.0, np.zeros(self.arrays.classes)
+        relaxed: Relaxed | None = None
 
         def ended(reached: bool, settled: bool) -> Bounded:
             return Bounded(relaxed, bound, leaf, top, reached, settled)
 
         while True:
             master.restrict(node.together, node.apart)
-            relaxed = master.solve()
+            sure = goal is None and self.calls == first
+            try:
+                relaxed = master.solve(inf if sure else clock.remaining_s)
+            except OutOfTime:
+                return ended(False, False)
             value = node.spent + relaxed.value
             if goal is not None and value <= goal + SLACK and relaxed.short <= SLACK:
                 return ended(True, True)
             aim = ceil(value - SLACK) - 1 if goal is None else goal
             if (best >= (1 - FINE) * relaxed.value) if polish else bound > aim:
                 return ended(False, True)
-            stopped = clock.expired and (goal is not None or self.calls > first)
+            stopped = clock.expired and not sure
             if stopped or (last is not None and self.calls >= last):
                 return ended(False, False)
             duals = np.where(covered, 0.0, relaxed.duals)

@@ -104,7 +104,7 @@ class ItemSearch:
             return
         bounded = self.relaxation.run(Node(), None, self.clock, start_duals(self.items, self.options))
         self._center = bounded.center
-        self.info["lp_value"] = bounded.relaxed.value
+        self.info["lp_value"] = None if bounded.relaxed is None else bounded.relaxed.value
         self.info["lp_converged"] = bounded.settled
         self._raise(bounded.bound, (bounded.leaf,) if bounded.leaf else ())
         if len(self.items.price) > 1 and not self.over:
@@ -112,7 +112,7 @@ class ItemSearch:
             for cut in self.relaxation.cuts:
                 bound.add(cut)
             nodes = self.parameters.aggregate_nodes
-            proven = bound.solve(self.cost, nodes, self._within(0.1).time_limit)
+            proven = bound.solve(self.cost, nodes, self._within(0.1).time_limit, self.clock)
             self._raise(proven.cost, None)
 
     def step(self) -> bool:

@@ -41,7 +41,7 @@ class PairTree:
             node = self._open[-1]
             self.nodes += 1
             bounded = self.relaxation.run(node, self.goal, self.clock)
-            if self.clock.expired and not bounded.settled:
+            if bounded.relaxed is None or (self.clock.expired and not bounded.settled):
                 return
             if bounded.bound > self.goal:
                 self._open.pop()

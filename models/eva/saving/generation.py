@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-import highspy
 import numpy as np
 
 from instances import Options, Stopwatch
@@ -13,7 +12,7 @@ from instances.arrays import FloatArray
 from models.eva.saving.columns import Columns, Duals, Master
 from models.eva.saving.parameters import SavingParameters
 from models.eva.saving.pricing import Pricer
-from models.highs import add_columns, rerun, solver
+from models.highs import OutOfTime, add_columns, reoptimize, solver
 
 CONVERGED = 1e-9  # A reduced net below this share of the dearest instance is none.
 
@@ -59,8 +58,10 @@ def generate(
     for rounds in range(1, most + 1):
         if clock.expired:
             break
-        if rerun(h) != highspy.HighsModelStatus.kOptimal:
-            raise RuntimeError(f"the linear program over columns ended as {h.modelStatusToString(h.getModelStatus())}")
+        try:
+            reoptimize(h, clock.remaining_s)
+        except OutOfTime:
+            break
         solution = h.getSolution()
         duals = master.priced(np.array(solution.row_dual))
         found = pricer.improving(duals, least, nodes)
