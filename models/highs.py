@@ -20,6 +20,8 @@ from instances import Options, Stopwatch
 from instances.arrays import FloatArray
 from instances.result import Termination, TracePoint
 
+COMPARISON_S = 3e-8  # what presolve takes to compare two integer columns of a row, which no limit of time ends
+COMPARING = 0.25  # the share of the time limit that these comparisons may take
 MOST_NODES = 2**31 - 1  # the largest limit on nodes that HiGHS takes, which it takes for none
 Watch = Callable[[FloatArray | None, float | None], None]
 """`watch(x, bound)`: told each new incumbent and each better bound."""
@@ -136,6 +138,14 @@ def _zero_fits(h: highspy.Highs) -> bool:
     return bool(np.all(np.asarray(lp.row_lower_) <= slack) and np.all(np.asarray(lp.row_upper_) >= -slack))
 
 
+def _comparisons(lp: highspy.HighsLp) -> float:
+    """Pairs of columns that presolve compares to find dominated ones: each with all others of its shortest row."""
+    begin, row = np.asarray(lp.a_matrix_.start_), np.asarray(lp.a_matrix_.index_)
+    length = np.bincount(row, minlength=lp.num_row_)[row]
+    filled = begin[:-1][np.diff(begin) > 0]
+    return float(np.minimum.reduceat(length, filled).sum()) if len(filled) else 0.0
+
+
 def solve_arrays(
     model: LinearModel,
     options: Options,
@@ -159,6 +169,9 @@ def run(h: highspy.Highs, *, start: ArrayLike | None = None, watch: Watch | None
     """Run a HiGHS that holds a model; see `solve_arrays`."""
     lp = h.getLp()
     mixed = any(kind != highspy.HighsVarType.kContinuous for kind in lp.integrality_)
+    limit = h.getOptionValue("time_limit")[1]
+    if mixed and _comparisons(lp) * COMPARISON_S > COMPARING * limit:
+        set_options(h, {"presolve": "off"})
     highspy.Highs.resetGlobalScheduler(True)  # or else the number of threads of the first solve stays in force
     if start is not None:
         guess = highspy.HighsSolution()

@@ -101,3 +101,23 @@ def test_a_linear_program_that_is_out_of_time_says_so_and_may_go_on():
     value = h.getInfo().objective_function_value
     reoptimize(h, 60.0)  # the times of earlier runs do not count
     assert h.getInfo().objective_function_value == value
+
+
+@pytest.mark.parametrize(
+    ("columns", "limit", "presolve"), [(30_000, 0.5, "off"), (300, 0.5, "choose"), (300, None, "choose")]
+)
+def test_presolve_is_left_out_where_its_comparisons_alone_would_outlast_the_time(columns, limit, presolve):
+    """It compares each column with all others of a row, and looks at no clock there: 30,000 took twenty seconds."""
+    random = np.random.default_rng(0)
+    h = solver(Options(time_limit=limit))
+    model = LinearModel(
+        cost=random.integers(1, 1_000, columns),
+        matrix=random.integers(1, 9, (4, columns)),
+        row_lower=np.full(4, 20),
+        row_upper=np.full(4, 20),
+        upper=20.0,
+        integer=True,
+    )
+    h.passModel(model.lp())
+    run(h)
+    assert h.getOptionValue("presolve")[1] == presolve
