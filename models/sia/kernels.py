@@ -153,7 +153,7 @@ def insert(
     - `new`: starts found, (count,); changed.
     """
     submit, duration, gpus, cutoff = jobs.submit, jobs.duration, jobs.gpus, jobs.cutoff
-    least = 0
+    least, limitless = 0, float(len(use))
     for q in range(count):
         least += submit[chosen[q]]
     for _ in range(repairs + 1):
@@ -161,12 +161,13 @@ def insert(
         total, done, late = least, 0, -1
         for q in order:
             i = chosen[q]
-            t = _earliest(use, submit[i], duration[i], jobs.capacity - gpus[i], cutoff[i])
+            last = min(cutoff[i], int(min(most - total, limitless)) + submit[i])
+            t = _earliest(use, submit[i], duration[i], jobs.capacity - gpus[i], last)
             total += t - submit[i]
             if t > cutoff[i]:
                 late = q
                 break
-            if total > most:
+            if t > last:
                 break
             _hold(use, t, duration[i], gpus[i])
             new[q] = t
