@@ -1,10 +1,10 @@
 """Search for better schedules among those of the relaxation, and among the best ones found, on heavy workloads.
 
-A schedule to begin with is drawn from the relaxation, or is one of the best ones: as it is, with the starts of another
-one in some stretch of time, or with starts drawn from the relaxation there. Such starts may be too wide together. They
-are annealed with penalties, from a lower temperature than a search from nothing begins with, made feasible, and
-improved for a moment. Many short searches find better schedules than a few long ones: what comes out depends on where
-a search begins far more than on how long it lasts.
+A search begins with a schedule drawn from the relaxation, or with one of the best ones. Of such a one the jobs in some
+stretch of time are scheduled anew: from the starts that they have, from those of another of the best, or from some
+drawn from the relaxation. Starts may be too wide together. They are annealed with penalties, from a lower temperature
+than a search from nothing begins with, made feasible, and improved for a moment. Many short searches find better
+schedules than a few long ones: what comes out depends on where a search begins far more than on how long it lasts.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from dataclasses import replace
 import numpy as np
 
 from instances import Stopwatch
-from instances.arrays import FloatArray, IntArray
+from instances.arrays import BoolArray, FloatArray, IntArray
 from models.sia.neighbourhood_search import improve, in_order
 from models.sia.penalty_search import settle
 from models.sia.proof import Proof
@@ -22,7 +22,7 @@ from models.sia.relaxation import Relaxation
 
 
 class EliteSearch:
-    """The search of a proof with its `elite`: the best schedules found, of different delays, the best first."""
+    """The search of a proof with its `elite`: the best schedules found, no two of them alike, the best first."""
 
     def __init__(self, proof: Proof, relaxation: Relaxation) -> None:
         self.proof, self.relaxation, self.parameters = proof, relaxation, proof.parameters
@@ -53,28 +53,41 @@ class EliteSearch:
         _, order, made = min(found, key=lambda draw: draw[0])
         return order, made
 
-    def _begin(self, clock: Stopwatch) -> tuple[IntArray, float]:
-        """Starts (J,) to begin with, and the share of the temperatures that is left out."""
-        rng, p, best = self.proof.rng, self.parameters, self.elite[0]
-        way = rng.integers(4)
-        if way == 0 or self._drawn < p.first_draws:
+    def _begin(self, clock: Stopwatch) -> tuple[IntArray, float, IntArray]:
+        """Starts (J,) to begin with, the share of the temperatures that is left out, and the jobs that move."""
+        rng, p, arrays = self.proof.rng, self.parameters, self.proof.arrays
+        everybody = np.arange(len(arrays.submit))
+        if self._drawn < p.first_draws or rng.random() < p.drawn:
             self._drawn += 1
-            return self.draw(clock)[0].astype(np.int64), p.settled_begin[0]
-        begin = rng.uniform(*p.settled_begin)
-        if way == 1:
-            return self._mixed(best, self.relaxation.sample(rng).astype(np.int64)), begin
-        if way == 2 and len(self.elite) > 1:
-            return self._mixed(best, self.elite[rng.integers(1, len(self.elite))]), begin
-        return best, begin
+            return self.draw(clock)[0].astype(np.int64), p.settled_begin[0], everybody
+        half = 0.5 * float(arrays.duration.mean()) * np.exp(rng.uniform(*np.log(p.stretch)))
+        one = self.elite[rng.integers(len(self.elite), size=2).min()]
+        chosen, way = self._stretch(one, half), rng.integers(3)
+        if way == 0:
+            one = self._drawn_within(one, chosen, clock)
+        elif way == 1:
+            one = np.where(chosen, self.elite[rng.integers(len(self.elite))], one)
+        return one, rng.uniform(*p.settled_begin), np.flatnonzero(chosen)
 
-    def _mixed(self, one: IntArray, other: IntArray) -> IntArray:
-        """The starts of `one` (J,), with those of `other` for the jobs that start in some stretch of time in `one`."""
-        rng, arrays, p = self.proof.rng, self.proof.arrays, self.parameters
-        half = 0.5 * float(arrays.duration.mean()) * np.exp(rng.uniform(*np.log(p.mixed_stretch)))
-        middle = rng.uniform(arrays.submit.min() - half, arrays.submit.max() + half)
-        return np.where(np.abs(one - middle) <= half, other, one)
+    def _drawn_within(self, starts: IntArray, chosen: BoolArray, clock: Stopwatch) -> IntArray:
+        """The `starts` (J,) with drawn ones for the `chosen` jobs (J,): of some draws the one that orders jobs best."""
+        found = list[tuple[int, IntArray]]()
+        while not found or (len(found) < self.parameters.draws and not clock.expired):
+            mixed = np.where(chosen, self.relaxation.sample(self.proof.rng), starts)
+            made = in_order(self.proof.arrays, mixed, self.parameters)
+            delay = self.proof.arrays.most + 1 if made is None else self.proof.arrays.delay(made)
+            found.append((delay, mixed.astype(np.int64)))
+        return min(found, key=lambda draw: draw[0])[1]
 
-    def _settled(self, starts: IntArray, begin: float, clock: Stopwatch) -> IntArray | None:
+    def _stretch(self, starts: IntArray, half: float) -> BoolArray:
+        """The jobs (J,) that start no more than `half` from the start of a job that waits, one that is drawn."""
+        waiting = np.flatnonzero(starts > self.proof.arrays.submit)
+        if not len(waiting):
+            return np.ones(len(starts), dtype=bool)
+        middle = starts[self.proof.rng.choice(waiting)] + half * self.proof.rng.uniform(-1.0, 1.0)
+        return np.abs(starts - middle) <= half
+
+    def _settled(self, starts: IntArray, begin: float, among: IntArray, clock: Stopwatch) -> IntArray | None:
         """A schedule that annealing with penalties, order and improvement make of `starts`, if there is one.
 
         What the annealing ends with is mostly a GPU too wide somewhere, and better for that than all feasible schedules
@@ -82,15 +95,18 @@ class EliteSearch:
         """
         proof, p = self.proof, self.parameters
         seed = int(proof.rng.integers(2**31))
-        _, last = settle(proof.arrays, starts, clock, seed=seed, tries=p.penalty_tries, begin=begin, parameters=p)
-        found = in_order(proof.arrays, last.astype(float), p)
+        arrays, tries = proof.arrays, p.penalty_tries
+        _, last = settle(arrays, starts, clock, seed=seed, tries=tries, begin=begin, among=among, parameters=p)
+        found = in_order(arrays, last.astype(float), p)
         if found is None:
             return None
-        seed, brief = int(proof.rng.integers(2**31)), replace(p, warm=p.settled_warm, batches=1)
-        return improve(proof.arrays, found, clock, seed=seed, tries=p.settled_tries, stop=proof.bound, parameters=brief)
+        seed, brief, tries = int(proof.rng.integers(2**31)), replace(p, warm=p.settled_warm, batches=1), p.settled_tries
+        return improve(arrays, found, clock, seed=seed, tries=tries, stop=proof.bound, among=among, parameters=brief)
 
     def _keep(self, found: IntArray) -> None:
-        """Take a schedule into the elite where it is good enough and no other has the same delay."""
-        arrays = self.proof.arrays
-        if all(arrays.delay(found) != arrays.delay(kept) for kept in self.elite):
-            self.elite = sorted([*self.elite, found], key=arrays.delay)[: self.parameters.elite]
+        """Take a schedule into the elite, where it is good enough and the better one of those that are much like it."""
+        delay, p = self.proof.arrays.delay, self.parameters
+        like = [kept for kept in self.elite if np.abs(kept - found).sum() < p.alike * delay(found)]
+        if all(delay(found) < delay(kept) for kept in like):
+            others = [kept for kept in self.elite if not any(kept is other for other in like)]
+            self.elite = sorted([*others, found], key=delay)[: p.elite]

@@ -98,7 +98,9 @@ class ExactParameters:
     - `settled_begin`: least and most share of the temperatures that the annealing with penalties leaves out.
     - `settled_warm`, `settled_tries`: temperature at the start of the neighbourhood search that follows, in mean
       durations, and its tries for each job.
-    - `mixed_stretch`: least and most length, in mean durations, of a stretch of time whose starts are replaced.
+    - `drawn`: share of the later searches that begin so all the same.
+    - `stretch`: least and most length, in mean durations, of a stretch of time that a search begins anew.
+    - `alike`: schedules whose starts differ by less than this share of the delay are alike: the better one is kept.
 
     Lagrangian prices, with fairness in the objective:
 
@@ -190,7 +192,9 @@ class ExactParameters:
     settled_begin: tuple[float, float] = (0.4, 0.9)
     settled_warm: float = 0.07
     settled_tries: int = 200
-    mixed_stretch: tuple[float, float] = (1.2, 15.0)
+    drawn: float = 0.1
+    stretch: tuple[float, float] = (1.2, 30.0)
+    alike: float = 0.1
 
     few_starts: int = 1_000
     most_priced_steps: int = 1_000_000

@@ -22,6 +22,7 @@ def settle(
     seed: int = 0,
     tries: int,
     begin: float = 0.0,
+    among: IntArray | None = None,
     shares: Shares | None = None,
     parameters: ExactParameters = DEFAULTS,
 ) -> tuple[IntArray | None, IntArray]:
@@ -38,6 +39,7 @@ def settle(
     - `seed`: seed of all that is random.
     - `tries`: tries for each job.
     - `begin`: share of the way from the first temperature to the last that is left out.
+    - `among`: the jobs that move, where not all do.
     - `shares`: fairness, if it is in the objective.
     - `parameters`: temperatures, in mean durations, and penalties, in steps of delay.
     """
@@ -54,7 +56,8 @@ def settle(
         np.add.at(use, (shares.pool, starts), arrays.gpus)
         np.add.at(use, (shares.pool, starts + arrays.duration), -arrays.gpus)
         line = Timeline(np.cumsum(use, axis=1), total)
-    movable = np.flatnonzero(arrays.cutoff > arrays.submit)
+    movable = np.arange(len(starts)) if among is None else among
+    movable = movable[arrays.cutoff[movable] > arrays.submit[movable]]
     over = int(np.maximum(total - arrays.capacity, 0).sum())
     start, best, lead = starts.copy(), starts.copy(), 0.0 if over == 0 else -np.inf
     if not len(movable):

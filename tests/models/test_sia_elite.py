@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import combinations
 
 import numpy as np
 import pytest
@@ -38,13 +39,15 @@ def _search(seed: int) -> EliteSearch:
     return EliteSearch(proof, relaxation)
 
 
-def test_the_search_gains_and_keeps_feasible_schedules_of_different_delays_the_best_first():
+def test_the_search_gains_and_keeps_feasible_schedules_that_are_not_alike_the_best_first():
     search = _search(1)
     arrays, before = search.proof.arrays, search.proof.delay
     search.run(Stopwatch(), 12)
     delays = [arrays.delay(kept) for kept in search.elite]
     assert all(arrays.feasible(kept) for kept in search.elite)
-    assert delays == sorted(set(delays))
+    assert delays == sorted(delays)
+    for one, other in combinations(search.elite, 2):
+        assert np.abs(one - other).sum() >= BRIEF.alike * min(arrays.delay(one), arrays.delay(other))
     assert 1 < len(delays) <= DEFAULTS.elite
     assert delays[0] == search.proof.delay < before
 
