@@ -7,22 +7,49 @@ hundredths of a second.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import Protocol
 
 import numpy as np
 
-from instances import Stopwatch
+from instances import Options, Stopwatch
 from instances.arrays import IntArray
+from instances.eva.arrays import PackingArrays
 from instances.eva.reconfiguration_arrays import NEW, Placed
-from models.eva.saving.columns import Columns
-from models.eva.saving.packing import PackingMaster
-
-if TYPE_CHECKING:
-    from models.eva.saving.search import SavingSearch
+from models.eva.saving.columns import Columns, Master
+from models.eva.saving.parameters import SavingParameters
 
 
-def repack(search: SavingSearch, clock: Stopwatch, patience: int) -> None:
+class Packer(Protocol):
+    """A search for a packing: its limits, and `columns` and `copies` of its incumbent, which is worth `value`."""
+
+    master: Master
+    options: Options
+    parameters: SavingParameters
+    random: np.random.Generator
+    columns: Columns
+    copies: IntArray
+    value: float
+    noise: float
+
+    @property
+    def closed(self) -> bool:
+        """Whether the incumbent is good enough."""
+        ...
+
+    def offer(self, columns: Columns, copies: IntArray) -> None:
+        """Make a packing the incumbent where that is better."""
+        ...
+
+    def part(self, packing: PackingArrays, start: Sequence[Placed], seconds: float | None) -> Packer:
+        """A search of the same kind, from a start, for a part of the tasks."""
+        ...
+
+    def run(self) -> None:
+        """Search."""
+        ...
+
+
+def repack(search: Packer, clock: Stopwatch, patience: int) -> None:
     """Improve the incumbent of a search until it is good enough, a limit is reached or nothing is found any more.
 
     For a packing alone: no instance exists. `patience`: how often in a row nothing better may be found.
@@ -42,7 +69,7 @@ def repack(search: SavingSearch, clock: Stopwatch, patience: int) -> None:
         idle = 0 if search.value > before else idle + 1
 
 
-def _repack_some(search: SavingSearch, held: IntArray, kinds: IntArray, chosen: IntArray, clock: Stopwatch) -> None:
+def _repack_some(search: Packer, held: IntArray, kinds: IntArray, chosen: IntArray, clock: Stopwatch) -> None:
     """Pack the tasks of some instances anew, of all instances that hold `held` (I, N) and are of types `kinds` (I,)."""
     packing = search.master.arrays.packing
     count = held[chosen].sum(axis=0)
@@ -53,14 +80,7 @@ def _repack_some(search: SavingSearch, held: IntArray, kinds: IntArray, chosen: 
     ]
     limited = search.options.time_limit is not None
     seconds = min(search.parameters.repack_seconds, clock.remaining_s) if limited else None
-    part = type(search)(
-        PackingMaster(packing.only(classes, count[classes])),
-        start,
-        replace(search.options, time_limit=seconds, gap=0.0),
-        Stopwatch(seconds),
-        lambda placed, bound: None,
-        search.parameters.of_part(),
-    )
+    part = search.part(packing.only(classes, count[classes]), start, seconds)
     before = part.value
     part.run()
     if part.value <= before + part.noise:

@@ -9,19 +9,21 @@ at growing δ.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 
 import numpy as np
 
 from instances import Options, Stopwatch
 from instances.arrays import IntArray
+from instances.eva.arrays import PackingArrays
 from instances.eva.reconfiguration_arrays import NEW, Placed
 from instances.result import Termination
 from models.bounds import real_bound
 from models.eva.counts import Best, CountTree
 from models.eva.saving.columns import Columns, Master
 from models.eva.saving.generation import Generated, generate
+from models.eva.saving.packing import PackingMaster
 from models.eva.saving.parameters import SavingParameters
 from models.eva.saving.pricing import Pricer
 from models.eva.saving.repacking import repack
@@ -133,6 +135,12 @@ class SavingSearch:
             self.columns, self.copies, self.value = columns.chosen(chosen), copies[chosen], value
             if told:
                 self.improved(self.placed, None)
+
+    def part(self, packing: PackingArrays, start: Sequence[Placed], seconds: float | None) -> SavingSearch:
+        """A search for a packing of a part of the tasks."""
+        options = replace(self.options, time_limit=seconds, gap=0.0)
+        master, clock = PackingMaster(packing), Stopwatch(seconds)
+        return SavingSearch(master, start, options, clock, lambda placed, bound: None, self.parameters.of_part())
 
     def _share_of_time(self, share: float) -> Stopwatch:
         """A clock that has a share of the time left."""
