@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Annotated
@@ -25,6 +26,7 @@ from models.eva import exact
 STRETCH_S = 60.0
 PERTURBED_S = 120.0
 THROUGHPUTS = (0.5, 0.8)
+WEAKER, NEAR = (0.5, 0.6, 0.8, 0.95), 0.01  # more seeds from these throughputs on, until the gap is at most that
 MOMENT_S = 60.0
 
 
@@ -84,12 +86,22 @@ def _rows(pods: Path | None, quick: bool) -> Iterator[Callable[[], Measured]]:
 
 
 def _workload_rows(quick: bool) -> Iterator[Callable[[], Measured]]:
-    """Random throughput matrices, from each of `THROUGHPUTS` to 1."""
+    """Random throughput matrices, from each of `THROUGHPUTS` to 1, and more of them until they are near the bound."""
     limit = Options(time_limit=STRETCH_S)
     for least in THROUGHPUTS:
         made = [random_workloads(200, 60, seed, least_throughput=least).data for seed in range(2 if quick else 5)]
         what = f"200 tasks of 60 workloads, throughput {least:g} to 1"
         yield partial(measure, what, [partial(exact, d, limit) for d in made], _kept(made))
+    near = replace(limit, gap=NEAR)
+    for least in WEAKER:
+        made = [random_workloads(200, 60, seed, least_throughput=least).data for seed in range(2 if quick else 20)]
+        what = f"the same, {least:g} to 1, until within {percent(NEAR)}"
+        yield partial(measure, what, [partial(exact, d, near) for d in made], _near)
+
+
+def _near(results: list[Result]) -> str:
+    gaps = [1.0 if r.gap is None else r.gap for r in results]
+    return f"{sum(g <= NEAR for g in gaps)}/{len(gaps)} within {percent(NEAR)}, largest gap {percent(max(gaps))}"
 
 
 def _moments(trace: Path, number: int) -> Callable[[], Measured]:

@@ -34,9 +34,9 @@ from instances.certificates.header import content_of
 from instances.certificates.vipr import read_vipr
 from instances.errors import CheckFailed
 from instances.eva.constraints import offers, own_resources
+from instances.eva.limited_saving_program import saving_program
 from instances.eva.packing import EvaPacking
 from instances.eva.price_sums import least_sum
-from instances.eva.saving_program import SavingProgram
 from instances.fields import STEPS, Frozen, steps
 from instances.validation import validated
 
@@ -217,7 +217,7 @@ class Packing:
 def prove_packing(data: EvaPacking, text: str) -> Proven:
     """What the certificate `text` proves. Raises InputError, NoCertificate, or CheckFailed where it does not hold."""
     if data.objective == "net-saving":
-        return proven_of(data, SavingProgram(data).program(), read_vipr(text))
+        return proven_of(data, saving_program(data).program(), read_vipr(text))
     proof, packing = validated(PackingProof, content_of(data, text), root=""), Packing(data)
     if proof.unit != packing.unit:
         raise CheckFailed(f"unit: {proof.unit} is claimed, prices are multiples of {packing.unit}")

@@ -12,6 +12,7 @@ from fractions import Fraction
 from instances.certificates.certificate import NoCertificate
 from instances.certificates.program import Program, Row, box
 from instances.eva.checker import Book, exact
+from instances.eva.constraints import own_resources
 from instances.eva.packing import EvaPacking, InstanceType
 from instances.fields import steps
 from instances.options import Solution
@@ -29,20 +30,17 @@ class SavingProgram:
     """The program of `data`; entries of tasks and patterns go by their places.
 
     Whole `p_i` is how many instances hold pattern i. Maximise the net of all; `tasks_t`: no more tasks of entry t are
-    on them than there are, and the others are alone. Raises NoCertificate where there are limits on types, running
-    instances or spreading, and where there are too many patterns.
+    on them than there are, and the others are alone. No type has a limit and no instance runs already (see
+    `limited_saving_program`). Raises NoCertificate where there are too many patterns.
     """
 
     def __init__(self, data: EvaPacking) -> None:
-        limited = data.running or data.spread or any(k.max_instances is not None for k in data.instance_types)
-        if limited or any(t.max_per_instance is not None for t in data.tasks):
-            raise NoCertificate("of a net saving with limits there is no certificate")
         self.data, self.book = data, Book(data)
         self.keys = [t.key for t in data.tasks]
         self.nets: dict[Pattern, Fraction] = {}
         self._seen = 0
-        for kind in sorted(data.instance_types, key=lambda k: exact(k.usd_per_hour)):
-            _Kind(self, kind).grow()
+        for k in sorted(range(len(data.instance_types)), key=lambda k: exact(data.instance_types[k].usd_per_hour)):
+            _Kind(self, k).grow()
 
     def program(self) -> Program:
         """The program."""
@@ -94,18 +92,22 @@ class _Kind:
     now. What comes is bounded by the room in each resource, filled with what is worth most for it.
     """
 
-    def __init__(self, program: SavingProgram, kind: InstanceType) -> None:
+    def __init__(self, program: SavingProgram, place: int) -> None:
         data, book = program.data, program.book
+        own, kind = own_resources(data), data.instance_types[place]
         self.program, self.kind = program, kind
         self.price = float(kind.usd_per_hour)
-        self.capacity = [steps(kind.capacity[r]) for r in data.resources]
+        self.capacity = [*(steps(kind.capacity[r]) for r in data.resources), *(o.capacity[place] for o in own)]
         fitting = [t for t, task in enumerate(data.tasks) if data.fits(task, kind)]
         alone = {t: float(book.price(program.keys[t])) for t in fitting}
         self.entries = sorted(fitting, key=lambda t: (-alone[t], t))
         self.alone = [alone[t] for t in self.entries]
         self.job = [float(book.job_price(program.keys[t])) for t in self.entries]
         self.count = [data.tasks[t].count for t in self.entries]
-        self.need = [[steps(data.tasks[t].demand_on(kind.family)[r]) for r in data.resources] for t in self.entries]
+        self.need = [
+            [*(steps(data.tasks[t].demand_on(kind.family)[r]) for r in data.resources), *(o.demand[t] for o in own)]
+            for t in self.entries
+        ]
         workloads = [data.tasks[t].workload for t in self.entries]
         self.pair = [[float(book.pairwise.get((a, b), book.default)) for b in workloads] for a in workloads]
         self.margin = MARGIN * max(float(k.usd_per_hour) for k in data.instance_types)

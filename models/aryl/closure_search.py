@@ -10,23 +10,9 @@ from typing import NamedTuple
 import numba
 import numpy as np
 
-from models.aryl.closure_kernels import (
-    BOUND,
-    DEPTH,
-    FAR,
-    FEWEST,
-    NODES,
-    PRICE,
-    TRAIL,
-    UNIT,
-    IntArray,
-    Network,
-    Search,
-    copy,
-    evaluate,
-    fix,
-    fix_by_reduced_costs,
-)
+from instances.arrays import IntArray
+from models.aryl.closure_flow import BOUND, DEPTH, FAR, FEWEST, NODES, PRICE, SAVED, TRAIL, UNIT, Network, Search, copy
+from models.aryl.closure_kernels import evaluate, fix, fix_by_reduced_costs
 
 
 class Choice(NamedTuple):
@@ -104,7 +90,8 @@ def _branch(net: Network, s: Search, bound: int, price: int, choice: Choice) -> 
             hoped = choice.hope * s.gain[value, j] / max(1, s.tried[value, j])
             if s.tried[value, j] < choice.reliable or bound + hoped * UNIT > (s.state[FEWEST] - 1) * UNIT:
                 s.fixed[j] = value
-                low[value], low_price[value] = evaluate(net, s, price, choice.rounds)
+                cutting = s.tried[value, j] >= choice.reliable
+                low[value], low_price[value] = evaluate(net, s, price, choice.rounds, cutting)
                 s.fixed[j] = -1
                 copy(flow, s.flow)
                 copy(left, s.left)
@@ -112,14 +99,20 @@ def _branch(net: Network, s: Search, bound: int, price: int, choice: Choice) -> 
                 if low[value] > (s.state[FEWEST] - 1) * UNIT:
                     fix(s, j, 1 - value)
                     return False
-                gain = (low[value] - bound) / UNIT
-                _note(s, j, value, gain)
-                score *= max(gain, 0.001)
-            else:
-                score *= s.gain[value, j] / s.tried[value, j]
+                if low[value] > -FAR:
+                    gain = (low[value] - bound) / UNIT
+                    _note(s, j, value, gain)
+                    score *= max(gain, 0.001)
+                    continue
+                low[value] = bound
+            score *= s.gain[value, j] / s.tried[value, j]
         if score > best:
             chosen, best, lows, prices = j, score, low, low_price
     depth, value = s.state[DEPTH], 0 if lows[0] <= lows[1] else 1
+    if depth < SAVED:
+        copy(s.flow, s.flows[depth])
+        copy(s.left, s.sides[depth, 0])
+        copy(s.right, s.sides[depth, 1])
     s.mark[depth], s.branch[depth], s.other[depth] = s.state[TRAIL], chosen, 1 - value
     s.price[depth], s.low[depth] = prices[1 - value], max(bound, lows[1 - value])
     s.state[DEPTH] += 1
@@ -138,6 +131,10 @@ def _backtrack(s: Search) -> bool:
             s.fixed[s.trail[s.state[TRAIL]]] = -1
         if s.other[depth] >= 0 and s.low[depth] <= (s.state[FEWEST] - 1) * UNIT:
             s.state[PRICE], s.state[BOUND] = s.price[depth], s.low[depth]
+            if depth < SAVED:
+                copy(s.flows[depth], s.flow)
+                copy(s.sides[depth, 0], s.left)
+                copy(s.sides[depth, 1], s.right)
             fix(s, s.branch[depth], s.other[depth])
             s.other[depth] = -1
             return True
@@ -155,15 +152,14 @@ def search(net: Network, s: Search, nodes: int, rounds: int, choice: Choice) -> 
     for _ in range(nodes):
         s.state[NODES] += 1
         while True:
-            bound, price = evaluate(net, s, s.state[PRICE], rounds)
+            bound, price = evaluate(net, s, s.state[PRICE], rounds, False)
             s.state[BOUND] = max(s.state[BOUND], min(bound, FAR))
             if s.state[BOUND] > (s.state[FEWEST] - 1) * UNIT:
                 if not _backtrack(s):
                     return True
                 break
             s.state[PRICE] = price
-            if fix_by_reduced_costs(net, s, bound, price):
-                continue
+            fix_by_reduced_costs(net, s, bound, price)
             if _branch(net, s, bound, price, choice):
                 break
     return False

@@ -30,7 +30,7 @@ class ClosureTree:
     def __init__(
         self, groups: ServerGroups, need: int, best: set[int], parameters: ClosureParameters = DEFAULTS.reclaim.closures
     ) -> None:
-        from models.aryl.closure_kernels import FEWEST, NEED, PRICE, UNIT, Network, Search
+        from models.aryl.closure_flow import FEWEST, NEED, PRICE, SAVED, UNIT, Network, Search
 
         self.parameters = parameters
         sizes = [len(jobs) for jobs in groups.jobs]
@@ -71,9 +71,12 @@ class ClosureTree:
             arc=whole(both),
             queue=whole(both),
             path=whole(both),
+            on_level=whole(both + 2),
             left=flags(n_jobs),
             right=flags(n_jobs),
             reached=flags(n_jobs),
+            flows=np.zeros((SAVED, n_pairs), dtype=np.int64),
+            sides=np.zeros((SAVED, 2, n_jobs), dtype=np.bool_),
             gain=np.zeros((2, n_jobs)),
             tried=np.zeros((2, n_jobs), dtype=np.int64),
         )
@@ -85,7 +88,7 @@ class ClosureTree:
 
     def offer(self, jobs: set[int]) -> None:
         """Take `jobs` that free the servers, if they are fewer than the best."""
-        from models.aryl.closure_kernels import FEWEST
+        from models.aryl.closure_flow import FEWEST
 
         if len(jobs) < self.fewest:
             self.memory.state[FEWEST] = len(jobs)
@@ -95,7 +98,7 @@ class ClosureTree:
     @property
     def fewest(self) -> int:
         """How many jobs `best` are."""
-        from models.aryl.closure_kernels import FEWEST
+        from models.aryl.closure_flow import FEWEST
 
         return int(self.memory.state[FEWEST])
 
@@ -107,14 +110,14 @@ class ClosureTree:
     @property
     def nodes(self) -> int:
         """Nodes so far."""
-        from models.aryl.closure_kernels import NODES
+        from models.aryl.closure_flow import NODES
 
         return int(self.memory.state[NODES])
 
     @property
     def bound(self) -> int:
         """The fewest jobs that the nodes left open allow; those of `best` where none is."""
-        from models.aryl.closure_kernels import BOUND, DEPTH, UNIT
+        from models.aryl.closure_flow import BOUND, DEPTH, UNIT
 
         s = self.memory
         if self.done:

@@ -20,7 +20,7 @@ from instances.certificates import Certificate, digest
 from instances.certificates.header import VERSION
 from instances.eva import EvaPacking
 from instances.eva.certificate import Branch, Decision, Leaf, Packing
-from instances.eva.saving_program import SavingProgram
+from instances.eva.limited_saving_program import LimitedSavingProgram, saving_program
 from instances.fields import STEPS
 from models.derivation import certified
 from models.eva.branching_program import BranchingProgram, Relaxed
@@ -37,9 +37,10 @@ DEARER = 16  # factor by which what is left out becomes dearer where it is worth
 def certificate(data: EvaPacking, solution: Solution | None, bound: float, options: Options) -> Certificate:
     """A proof of `bound`, or of the best bound that the limits allow. Raises NoCertificate where there is none."""
     if data.objective == "net-saving":
-        saving = SavingProgram(data)
+        saving = saving_program(data)
         point = None if solution is None else saving.point(solution)
-        return certified(data, saving.program(), point, Fraction(bound), options)
+        ahead = saving.numbers if isinstance(saving, LimitedSavingProgram) else frozenset[int]()
+        return certified(data, saving.program(), point, Fraction(bound), options, ahead=ahead)
     tree = ProofTree(data, bound, options)
     tree.grow()
     nodes = tree.written()

@@ -43,16 +43,19 @@ def _hold(use: IntArray, start: int, length: int, gpus: int) -> None:
 
 @numba.njit(cache=True)
 def _earliest(use: IntArray, begin: int, length: int, limit: int, last: int) -> int:
-    """The earliest start in begin..last with no more than `limit` in use for `length` steps; past `last` if none."""
-    start = slot = begin
+    """The earliest start in begin..last with no more than `limit` in use for `length` steps; past `last` if none.
+
+    Steps are looked at from the last one of a place backwards, so that a full step there rules out all places before.
+    """
+    start = clear = begin
     while start <= last:
-        while slot < start + length and use[slot] <= limit:
-            slot += 1
-        if slot == start + length:
+        slot = start + length - 1
+        while slot >= clear and use[slot] <= limit:
+            slot -= 1
+        if slot < clear:
             return start
-        while slot < len(use) and use[slot] > limit:
-            slot += 1
-        start = slot
+        clear = start + length  # The steps between the full one and this one are not full.
+        start = slot + 1
     return last + 1
 
 
@@ -153,7 +156,7 @@ def insert(
     - `new`: starts found, (count,); changed.
     """
     submit, duration, gpus, cutoff = jobs.submit, jobs.duration, jobs.gpus, jobs.cutoff
-    least = 0
+    least, limitless = 0, float(len(use))
     for q in range(count):
         least += submit[chosen[q]]
     for _ in range(repairs + 1):
@@ -161,12 +164,13 @@ def insert(
         total, done, late = least, 0, -1
         for q in order:
             i = chosen[q]
-            t = _earliest(use, submit[i], duration[i], jobs.capacity - gpus[i], cutoff[i])
+            last = min(cutoff[i], int(min(most - total, limitless)) + submit[i])
+            t = _earliest(use, submit[i], duration[i], jobs.capacity - gpus[i], last)
             total += t - submit[i]
             if t > cutoff[i]:
                 late = q
                 break
-            if total > most:
+            if t > last:
                 break
             _hold(use, t, duration[i], gpus[i])
             new[q] = t
@@ -186,6 +190,7 @@ def anneal(
     rng: Random,
     jobs: Jobs,
     moves: Moves,
+    among: IntArray,
     start: IntArray,
     best: IntArray,
     lead: int,
@@ -204,6 +209,7 @@ def anneal(
     - `rng`: source of all that is random.
     - `jobs`: all jobs.
     - `moves`: how jobs are chosen.
+    - `among`: the jobs that tries begin with; others are taken out beside them.
     - `start`: feasible schedule, (J,); changed.
     - `best`: best schedule met, (J,); changed.
     - `lead`: delay of `start` less that of `best`, in steps.
@@ -216,19 +222,19 @@ def anneal(
     use = np.zeros((jobs.cutoff + duration).max() + 1, dtype=np.int64)
     for i in range(count):
         _hold(use, start[i], duration[i], gpus[i])
-    work = np.cumsum((duration * gpus).astype(np.float64))
+    work = np.cumsum((duration[among] * gpus[among]).astype(np.float64))
     chosen, old, new = np.empty(count, np.int64), np.empty(count, np.int64), np.empty(count, np.int64)
     key = np.empty(count, np.float64)
     for k in range(tries):
         if rng.random() < moves.elsewhere:
-            job = min(count - 1, int(np.searchsorted(work, rng.random() * work[-1])))
+            job = among[min(len(among) - 1, int(np.searchsorted(work, rng.random() * work[-1])))]
             size = _elsewhere(rng, pace, job, jobs, moves.most_between, start, chosen, key)
         else:
-            job = int(rng.integers(0, count))
+            job = among[rng.integers(0, len(among))]
             for _ in range(50):
                 if start[job] > submit[job]:
                     break
-                job = int(rng.integers(0, count))
+                job = among[rng.integers(0, len(among))]
             if start[job] == submit[job]:
                 continue
             size = _near(rng, pace, job, jobs, moves.sizes, start, chosen)

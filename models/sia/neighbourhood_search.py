@@ -31,6 +31,7 @@ def improve(
     seed: int = 0,
     tries: int,
     stop: int = 0,
+    among: IntArray | None = None,
     parameters: ExactParameters = DEFAULTS,
 ) -> IntArray:
     """A schedule no worse than the feasible `starts`, by annealed large-neighbourhood search.
@@ -44,6 +45,7 @@ def improve(
     - `clock`: ends the search when the time is over.
     - `seed`: seed of all that is random.
     - `tries`: tries for each job in a batch.
+    - `among`: the jobs that tries begin with, where not with all; there are as many tries for each of these.
     - `stop`: delay in steps at which the search ends, a known bound.
     - `parameters`: number of batches, temperatures and moves.
     """
@@ -53,10 +55,11 @@ def improve(
     best = advance(arrays, starts)
     jobs = Jobs(arrays.submit, arrays.duration, arrays.gpus, arrays.cutoff, arrays.capacity)
     moves = Moves(p.sizes, p.elsewhere, p.most_between, p.try_repairs)
+    among = np.arange(len(best)) if among is None else among
     rng, pace, stale = np.random.default_rng(seed), float(arrays.duration.mean()), 0
     steps = p.moved_jobs * float((arrays.duration + arrays.cutoff - arrays.submit).mean())
     size = max(1, min(p.slice_tries, int(p.slice_steps / steps)))
-    slices = -(-tries * len(best) // size)
+    slices = max(1, -(-tries * len(among) // size))
     heat = pace * p.warm * (p.cold / p.warm) ** (np.arange(slices + 1) / slices)
     for _ in range(p.batches):
         if stale == p.stale_batches or arrays.delay(best) <= stop:
@@ -65,7 +68,7 @@ def improve(
         for warm, cold in pairwise(heat):
             if clock.expired:
                 return best
-            lead = anneal(rng, jobs, moves, start, best, lead, size, pace, warm, cold)
+            lead = anneal(rng, jobs, moves, among, start, best, lead, size, pace, warm, cold)
         stale = stale + 1 if arrays.delay(best) == before else 0
     return best
 

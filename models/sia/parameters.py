@@ -26,8 +26,10 @@ class ExactParameters:
     - `turn_gain`: share of that distance that a turn has to gain to be followed by another.
     - `worth_searching`: distance, in steps, from which schedules are sought.
     - `draws`: starts drawn from the relaxation, of which the best are searched from.
-    - `failures_many`, `failures_few`: searches in a row without a better schedule that end a turn's search, with more
-      and with fewer candidate starts than `moderate_candidates`.
+    - `failures_few`: searches in a row without a better schedule that end a turn's search.
+    - `failures_first`, `failures_many`, `failures_last`: the same where there are more candidate starts than
+      `moderate_candidates`: in the search before the cuts, in that of a turn, and in that behind the turns.
+    - `last_share`: most share of the time left for the search behind the turns.
 
     Relaxation:
 
@@ -80,7 +82,7 @@ class ExactParameters:
 
     Annealing with penalties:
 
-    - `penalty_tries`: tries for each job in a first search.
+    - `penalty_tries`: tries for each job.
     - `penalty_slices`, `penalty_steps`: temperatures, between which the clock is looked at, and most steps of time that
       the tries at one look at.
     - `penalty_warm`, `penalty_cold`: temperatures at the start and the end, in mean durations.
@@ -88,7 +90,17 @@ class ExactParameters:
     - `penalty_pace`: scale of the moves of a job to a start near by, in mean durations.
     - `fair_warm`, `fair_cold`, `fair_tries`, `fair_penalty`: with fairness, temperatures at the start of one search
       each, at the end of all, tries for each job, and the penalty throughout.
-    - `settled_warm`: temperature at the start of the neighbourhood search that follows, in mean durations.
+
+    Search among the best schedules:
+
+    - `elite`: most schedules that are kept.
+    - `first_draws`: searches that begin with starts drawn from the relaxation before others begin with schedules.
+    - `settled_begin`: least and most share of the temperatures that the annealing with penalties leaves out.
+    - `settled_warm`, `settled_tries`: temperature at the start of the neighbourhood search that follows, in mean
+      durations, and its tries for each job.
+    - `drawn`: share of the later searches that begin so all the same.
+    - `stretch`: least and most length, in mean durations, of a stretch of time that a search begins anew.
+    - `alike`: schedules whose starts differ by less than this share of the delay are alike: the better one is kept.
 
     Lagrangian prices, with fairness in the objective:
 
@@ -113,8 +125,11 @@ class ExactParameters:
     turn_gain: float = 0.1
     worth_searching: int = 20
     draws: int = 24
-    failures_many: int = 4
     failures_few: int = 1
+    failures_first: int = 6
+    failures_many: int = 16
+    failures_last: int = 80
+    last_share: float = 0.95
 
     bound_accuracy: float = 0.002
     missing_rows: float = 0.02
@@ -159,7 +174,7 @@ class ExactParameters:
     most_between: int = 150
     try_repairs: int = 3
 
-    penalty_tries: int = 20_000
+    penalty_tries: int = 5_000
     penalty_slices: int = 200
     penalty_steps: float = 1e8
     penalty_warm: float = 2.0
@@ -168,10 +183,18 @@ class ExactParameters:
     penalty_hard: float = 200.0
     fair_penalty: float = 40.0
     penalty_pace: float = 0.4
-    settled_warm: float = 0.07
     fair_warm: tuple[float, ...] = (0.6, 0.3, 0.15, 0.08, 0.04)
     fair_cold: float = 1e-3
     fair_tries: int = 10_000
+
+    elite: int = 8
+    first_draws: int = 8
+    settled_begin: tuple[float, float] = (0.4, 0.9)
+    settled_warm: float = 0.07
+    settled_tries: int = 200
+    drawn: float = 0.1
+    stretch: tuple[float, float] = (1.2, 30.0)
+    alike: float = 0.1
 
     few_starts: int = 1_000
     most_priced_steps: int = 1_000_000

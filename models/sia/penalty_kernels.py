@@ -67,7 +67,7 @@ def _over(line: Timeline, begin: int, end: int, capacity: int) -> int:
 
 
 @numba.njit(cache=True)
-def _target(rng: Random, jobs: Jobs, start: IntArray, job: int, pace: float) -> int:
+def target(rng: Random, jobs: Jobs, start: IntArray, job: int, pace: float) -> int:
     """Another start of a job: anywhere in its window, near by, or flush with a start or an end of another job."""
     begin, length = jobs.submit[job], jobs.duration[job]
     way = rng.random()
@@ -124,7 +124,7 @@ def anneal_with_penalties(
     """
     for _ in range(tries):
         j = movable[rng.integers(0, len(movable))]
-        old, new, length = start[j], _target(rng, jobs, start, j, pace), jobs.duration[j]
+        old, new, length = start[j], target(rng, jobs, start, j, pace), jobs.duration[j]
         if new < jobs.submit[j] or new > jobs.cutoff[j] or new == old:
             continue
         if new < old:  # the steps that the job enters, and those that it leaves

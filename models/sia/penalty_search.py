@@ -21,6 +21,8 @@ def settle(
     *,
     seed: int = 0,
     tries: int,
+    begin: float = 0.0,
+    among: IntArray | None = None,
     shares: Shares | None = None,
     parameters: ExactParameters = DEFAULTS,
 ) -> tuple[IntArray | None, IntArray]:
@@ -36,34 +38,41 @@ def settle(
     - `clock`: ends the search when the time is over.
     - `seed`: seed of all that is random.
     - `tries`: tries for each job.
+    - `begin`: share of the way from the first temperature to the last that is left out.
+    - `among`: the jobs that move, where not all do.
     - `shares`: fairness, if it is in the objective.
     - `parameters`: temperatures, in mean durations, and penalties, in steps of delay.
     """
     from models.sia.kernels import Jobs
-    from models.sia.penalty_kernels import Shares, Timeline, anneal_with_penalties  # compiled at first use
+    from models.sia.penalty_kernels import Timeline, anneal_with_penalties  # compiled at first use
+    from models.sia.width_kernels import anneal_widths
 
-    p, count = parameters, len(starts)
+    p = parameters
     jobs = Jobs(arrays.submit, arrays.duration, arrays.gpus, arrays.cutoff, arrays.capacity)
-    if shares is None:
-        shares = Shares(np.zeros(count, dtype=np.int64), np.zeros(0), 0.0, np.zeros(0))
-    use = np.zeros((max(1, len(shares.inverse)), arrays.horizon + 1), dtype=np.int64)
-    np.add.at(use, (shares.pool, starts), arrays.gpus)
-    np.add.at(use, (shares.pool, starts + arrays.duration), -arrays.gpus)
-    line = Timeline(np.cumsum(use, axis=1), arrays.use(starts))
-    movable = np.flatnonzero(arrays.cutoff > arrays.submit)
-    over = int(np.maximum(line.total - arrays.capacity, 0).sum())
+    total = arrays.use(starts)
+    line = None
+    if shares is not None:
+        use = np.zeros((max(1, len(shares.inverse)), arrays.horizon + 1), dtype=np.int64)
+        np.add.at(use, (shares.pool, starts), arrays.gpus)
+        np.add.at(use, (shares.pool, starts + arrays.duration), -arrays.gpus)
+        line = Timeline(np.cumsum(use, axis=1), total)
+    movable = np.arange(len(starts)) if among is None else among
+    movable = movable[arrays.cutoff[movable] > arrays.submit[movable]]
+    over = int(np.maximum(total - arrays.capacity, 0).sum())
     start, best, lead = starts.copy(), starts.copy(), 0.0 if over == 0 else -np.inf
     if not len(movable):
         return (best if over == 0 else None), start
     rng, pace = np.random.default_rng(seed), float(arrays.duration.mean())
-    longest = int(p.penalty_steps / float(arrays.duration.mean()))  # a try looks at as many steps as a job runs
+    longest = int(p.penalty_steps / pace)  # a try looks at as many steps as a job runs
     each = max(1, min(longest, tries * len(movable) // p.penalty_slices))
-    for share in np.linspace(0.0, 1.0, p.penalty_slices):
+    for share in np.linspace(begin, 1.0, p.penalty_slices):
         if clock.expired:
             break
         heat = pace * p.penalty_warm * (p.penalty_cold / p.penalty_warm) ** share
         penalty = p.penalty_soft * (p.penalty_hard / p.penalty_soft) ** share
-        lead, over = anneal_with_penalties(
-            rng, jobs, shares, line, movable, start, best, lead, over, each, p.penalty_pace * pace, heat, penalty
-        )
+        how = lead, over, each, p.penalty_pace * pace, heat, penalty
+        if shares is None or line is None:
+            lead, over = anneal_widths(rng, jobs, total, movable, start, best, *how)
+        else:
+            lead, over = anneal_with_penalties(rng, jobs, shares, line, movable, start, best, *how)
     return (best if np.isfinite(lead) else None), start

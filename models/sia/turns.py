@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
-import numpy as np
-
 from instances import Stopwatch
-from instances.arrays import FloatArray, IntArray
+from instances.arrays import IntArray
 from instances.result import Termination
 from models.sia.components import components
-from models.sia.neighbourhood_search import construct, improve, in_order
-from models.sia.penalty_search import settle
+from models.sia.elite_search import EliteSearch
+from models.sia.neighbourhood_search import construct, improve
 from models.sia.proof import Proof
 from models.sia.relaxation import Relaxation
 
@@ -23,6 +19,7 @@ class CuttingTurns:
         self.proof, self.parameters = proof, proof.parameters
         proof.offer(construct(proof.arrays, proof.reserved, proof.clock))
         self.relaxation = Relaxation(proof.columns, proof.best, proof.parameters)
+        self.search = EliteSearch(proof, self.relaxation)
 
     def run(self) -> Termination | None:
         """Cut and search as long as a turn gains enough; the limit that ended the turns, if any."""
@@ -36,20 +33,23 @@ class CuttingTurns:
             before = proof.distance
             self._cut()
             if proof.distance >= p.worth_searching:
-                self._search(many=self._candidates() > p.moderate_candidates)
-            gained = before - proof.distance > p.turn_gain * before and self._candidates() > p.moderate_candidates
-        return None
+                self._search()
+            gained = before - proof.distance > p.turn_gain * before and self._heavy()
+        self._last_search()
+        return "time_limit" if proof.clock.expired else None
 
     def _first_bound(self) -> None:
         """The relaxation's bound without cuts, and a first search."""
         proof, p = self.proof, self.parameters
-        self.relaxation.converge(proof.delay, proof.clock, p.bound_accuracy)
+        clock = Stopwatch(p.cutting_share * proof.clock.remaining_s)
+        self.relaxation.converge(proof.delay, clock, p.bound_accuracy)
         proof.info |= {"relaxation": self.relaxation.value, "columns": len(proof.columns.job)}
         proof.raise_bound(self.relaxation.bound)
         if proof.distance >= p.worth_searching:
-            self._improve(proof.best, self._searching(), p.first_tries)
-            if self._candidates() > p.moderate_candidates:
-                self._settle(proof.best, self._searching(), p.penalty_tries)
+            if self._heavy():
+                self.search.run(self._searching(), p.failures_first)
+            else:
+                self._improve(proof.best, self._searching(), p.first_tries)
 
     def _candidates(self) -> int:
         """Number of candidate starts that the integer programs would have."""
@@ -74,58 +74,36 @@ class CuttingTurns:
         rounds = int(proof.info.get("cut_rounds", 0)) + len(values)
         proof.info |= {"relaxation_with_cuts": relaxation.value, "cut_rounds": rounds}
 
-    def _search(self, *, many: bool) -> None:
+    def _search(self) -> None:
         """Improve schedules in the order of starts drawn from the relaxation, until searches fail in a row.
 
-        With `many` candidate starts left, the starts drawn are also annealed with penalties, and more may fail: after
-        each failure with twice as many tries.
+        With many candidate starts left, the search is that of `elite_search`.
         """
         proof, clock, failures, p = self.proof, self._searching(), 0, self.parameters
-        most_failures = p.failures_many if many else p.failures_few
-        while failures < most_failures and not clock.expired and not proof.closed:
+        if self._heavy():
+            return self.search.run(clock, p.failures_many)
+        while failures < p.failures_few and not clock.expired and not proof.closed:
             before = proof.delay
-            order, starts = self._drawn(clock)
+            _, starts = self.search.draw(clock)
             if starts is not None:
                 self._improve(starts, clock, p.tries)
-            if many:
-                self._settle(order.astype(np.int64), clock, p.penalty_tries << failures)
             failures = failures + 1 if proof.delay == before else 0
 
-    def _drawn(self, clock: Stopwatch) -> tuple[FloatArray, IntArray | None]:
-        """Starts (J,) drawn from the relaxation, of some those in whose order the best schedule is made, and that one.
-
-        Draws differ a lot, and what annealing makes of them differs likewise.
-        """
-        proof, found = self.proof, list[tuple[int, FloatArray, IntArray | None]]()
-        while not found or (len(found) < self.parameters.draws and not clock.expired):
-            order = self.relaxation.sample(proof.rng)
-            made = in_order(proof.arrays, order, self.parameters)
-            found.append((proof.arrays.most + 1 if made is None else proof.arrays.delay(made), order, made))
-        _, order, made = min(found, key=lambda draw: draw[0])
-        return order, made
-
-    def _settle(self, starts: IntArray, clock: Stopwatch, tries: int) -> None:
-        """Anneal with penalties from starts that may be too wide together, and improve what comes out.
-
-        What the annealing ends with is mostly a GPU too wide somewhere, and better for that than all feasible schedules
-        on its way: jobs put in this order make a feasible one.
-        """
+    def _last_search(self) -> None:
+        """Search where cuts gain no more, and there are too many candidate starts for a tree to be worth its time."""
         proof, p = self.proof, self.parameters
-        seed = int(proof.rng.integers(2**31))
-        met, last = settle(proof.arrays, starts, clock, seed=seed, tries=tries, parameters=p)
-        if met is not None:
-            proof.offer(met)
-        for found in (met, in_order(proof.arrays, last.astype(float), p)):
-            if found is not None and not np.array_equal(found, starts):
-                proof.offer(found)
-                self._improve(found, clock, p.tries, p.settled_warm)
+        if not proof.closed and proof.distance >= p.worth_searching and self._heavy():
+            self.search.run(Stopwatch(p.last_share * proof.clock.remaining_s), p.failures_last)
+
+    def _heavy(self) -> bool:
+        """Whether the integer programs would have many candidate starts."""
+        return self._candidates() > self.parameters.moderate_candidates
 
     def _searching(self) -> Stopwatch:
         """The clock of one turn's search."""
         return Stopwatch(self.parameters.searching_share * self.proof.clock.remaining_s)
 
-    def _improve(self, starts: IntArray, clock: Stopwatch, tries: int, warm: float | None = None) -> None:
+    def _improve(self, starts: IntArray, clock: Stopwatch, tries: int) -> None:
         proof, p = self.proof, self.parameters
-        p = p if warm is None else replace(p, warm=warm)
         seed = int(proof.rng.integers(2**31))
         proof.offer(improve(proof.arrays, starts, clock, seed=seed, tries=tries, stop=proof.bound, parameters=p))

@@ -10,14 +10,16 @@ from hypothesis import given, settings
 
 from instances import CheckFailed, InputError, Options, check
 from instances.certificates import NoCertificate
-from instances.eva import EvaPacking, prove_packing, table_3, table_7
+from instances.eva import EvaPacking, prove_packing, table_7
 from instances.eva.checker import Book
 from instances.eva.checker import exact as decimal
+from instances.eva.limited_saving_program import LimitedSavingProgram, saving_program
 from instances.eva.saving_program import SavingProgram
 from models.eva import exact
 from models.eva.certificate import certificate
 from tests.certificates.tampering import tampered_vipr
 from tests.eva_cases import best_packing, packings, requests
+from tests.eva_constrained_cases import FIELDS, best_by_enumeration, random_constrained
 
 FEW = Options(effort=200)
 
@@ -79,15 +81,65 @@ def test_a_tampered_proof_is_refused(seed: int, proof):
         prove_packing(data, tampered_vipr(made.text, seed))
 
 
-def test_limits_running_instances_and_too_many_patterns_have_no_certificate():
-    data = table_3("net-saving").data
-    limited = data.instance_types[0].model_copy(update={"max_instances": 1})
-    for change in (
-        {"instance_types": (limited, *data.instance_types[1:])},
-        {"running": ("any",)},
-        {"spread": ("any",)},
-    ):
-        with pytest.raises(NoCertificate, match="net saving with limits"):
-            SavingProgram(data.model_copy(update=change))
+@pytest.mark.parametrize("fields", [FIELDS, *((field,) for field in FIELDS)], ids="-".join)
+def test_every_net_saving_with_constraints_is_proved_and_is_that_of_enumeration(fields: tuple[str, ...]):
+    for seed in range(25):
+        data = random_constrained(seed, fields, "net-saving")
+        best = best_by_enumeration(data)
+        if best is None:
+            continue
+        result = exact(data)
+        made = certificate(data, result.solution, result.bound, FEW)
+        proven = prove_packing(data, made.text)
+        assert proven.bound == made.bound
+        assert float(made.bound) == pytest.approx(best, rel=1e-6, abs=1e-6)
+        assert made.bound >= Fraction(best) - (1 + abs(Fraction(best))) / 10**12
+
+
+@pytest.fixture(scope="module")
+def limited():
+    """Tasks of Table 7 on limited types, some of which run already, and a proof of what they save."""
+    full = table_7(10, 3, objective="net-saving").data
+    kinds = [k.model_copy(update={"max_instances": 2}) for k in full.instance_types if k.capacity["cpu"] <= 16]
+    kinds += [k for k in full.instance_types if k.family == "p3" and k.capacity["cpu"] > 16]
+    running = [{"type": kinds[0].name, "count": 2, "usd_per_hour": 0.0}]
+    data = EvaPacking.model_validate({**full.model_dump(), "instance_types": kinds, "running": running})
+    result = exact(data)
+    return data, result, certificate(data, result.solution, result.bound, Options())
+
+
+def test_a_packing_with_limits_is_a_point_of_the_program_at_its_net_saving(limited):
+    data, result, _ = limited
+    program = saving_program(data)
+    assert isinstance(program, LimitedSavingProgram)
+    point = program.point(result.solution)
+    assert all(row.holds(point) for row in program.program().rows)
+    assert float(program.program().value(point)) == check(data, result.solution).objective
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_a_tampered_proof_of_a_net_saving_with_limits_is_refused(seed: int, limited):
+    data, _, made = limited
+    with pytest.raises((CheckFailed, InputError)):
+        prove_packing(data, tampered_vipr(made.text, seed))
+
+
+@pytest.mark.parametrize("change", ["limit", "running"])
+def test_a_proof_for_other_limits_is_refused(change: str, limited):
+    data, _, made = limited
+    raw = data.model_dump()
+    if change == "limit":
+        raw["instance_types"][0]["max_instances"] = 3
+    else:
+        raw["running"][0]["count"] = 1
+    with pytest.raises((CheckFailed, InputError)):
+        prove_packing(EvaPacking.model_validate(raw), made.text)
+
+
+def test_too_many_patterns_have_no_certificate():
     with pytest.raises(NoCertificate, match="patterns"):
         SavingProgram(requests(60, 0, "net-saving"))
+    raw = requests(60, 0, "net-saving").model_dump()
+    raw["instance_types"][0]["max_instances"] = 1
+    with pytest.raises(NoCertificate, match="patterns, all of which count"):
+        saving_program(EvaPacking.model_validate(raw))

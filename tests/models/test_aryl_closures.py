@@ -6,6 +6,7 @@ import itertools
 import math
 import random
 
+import networkx as nx
 import numpy as np
 import pytest
 from scipy.optimize import linprog
@@ -57,13 +58,14 @@ def test_the_tree_finds_what_enumeration_finds_and_no_bound_on_the_way_is_beaten
 
 @pytest.mark.parametrize("seed", range(6))
 def test_the_bound_of_the_root_is_that_of_the_linear_relaxation(seed: int):
-    from models.aryl.closure_kernels import PRICE, UNIT, evaluate
+    from models.aryl.closure_flow import PRICE, UNIT
+    from models.aryl.closure_kernels import evaluate
 
     data = spread_jobs(40, 40, seed, 0, most=6).data
     groups, need = ServerGroups.of(data), 12
     n, kinds = groups.n_jobs, len(groups.jobs)
     tree = ClosureTree(groups, need, set(range(n)))
-    bound, _ = evaluate(tree.network, tree.memory, tree.memory.state[PRICE], 100)
+    bound, _ = evaluate(tree.network, tree.memory, tree.memory.state[PRICE], 100, False)
     rows = []
     for g, jobs in enumerate(groups.jobs):
         for j in jobs:
@@ -74,6 +76,37 @@ def test_the_bound_of_the_root_is_that_of_the_linear_relaxation(seed: int):
     limits = np.concatenate([np.zeros(len(rows) - 1), [-need]])
     relaxed = linprog(np.concatenate([np.ones(n), np.zeros(kinds)]), np.array(rows), limits, bounds=(0, 1)).fun
     assert relaxed - 0.001 <= bound / UNIT <= relaxed + 1e-7
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_a_flow_that_goes_on_from_another_price_is_the_maximum_flow_and_its_cut_a_minimum_cut(seed: int):
+    from models.aryl.closure_flow import UNIT, maximum_flow, restrict
+
+    groups = ServerGroups.of(spread_jobs(40, 40, seed, 0, most=6).data)
+    tree, rng = ClosureTree(groups, 12, set(range(groups.n_jobs))), random.Random(seed)
+    net, memory = tree.network, tree.memory
+    for _ in range(20):
+        memory.fixed[:] = [rng.choice([-1, -1, -1, 0, 1]) for _ in memory.fixed]
+        price = rng.randrange(UNIT)
+        graph, ends = nx.DiGraph([("from", "to", {"capacity": 0})]), range(len(groups.jobs))
+        for g in ends:
+            free = [j for j in groups.jobs[g] if memory.fixed[j] < 0]
+            memory.alive[g] = bool(free) and all(memory.fixed[j] for j in groups.jobs[g])
+            if memory.alive[g]:
+                graph.add_edge("from", ("group", g), capacity=price * int(groups.count[g]))
+                graph.add_edges_from((("group", g), ("job", j)) for j in free)
+                graph.add_edges_from((("job", j), "to", {"capacity": UNIT}) for j in free)
+        restrict(net, memory, price)
+        maximum_flow(net, memory)
+        sent = sum(price * int(groups.count[g]) - int(memory.spare[g]) for g in ends if memory.alive[g])
+        assert sent == nx.maximum_flow_value(graph, "from", "to")
+        cut = [price * int(groups.count[g]) for g in ends if memory.alive[g] and not _inside(groups, memory, g)]
+        assert sent == sum(cut) + UNIT * int(memory.reached.sum())
+
+
+def _inside(groups: ServerGroups, memory, g: int) -> bool:
+    """Whether all jobs of group `g` that are not fixed are on the side of the groups."""
+    return all(memory.reached[j] for j in groups.jobs[g] if memory.fixed[j] < 0)
 
 
 @pytest.mark.parametrize("seed", range(4))

@@ -18,6 +18,7 @@ from models.eva.branch_and_price.proof import Decision, Kind
 from models.eva.configuration import Column
 from models.highs import LinearModel, reoptimize, solver
 
+WHOLE = 1e-6  # an amount this far past a decision still meets it
 DEAR = 10.0  # A task, or a unit of a decision, that is left out costs so many times the ceiling at first.
 DEARER = 1e3  # and so many times that where a linear program leaves something out all the same
 Aggregate = tuple[Kind, tuple[int, ...]]
@@ -169,6 +170,11 @@ class NodeProgram:
             if self._bounds.get(aggregate) != bounds:
                 self._highs.changeRowBounds(self.row(aggregate), *bounds)
                 self._bounds[aggregate] = bounds
+
+    def meets(self, aggregate: Aggregate, amount: float) -> bool:
+        """Whether an amount keeps the decisions that are set: a linear solution that leaves something out may not."""
+        low, high = self._bounds.get(aggregate, (-inf, inf))
+        return low - WHOLE <= amount <= high + WHOLE
 
     def _keep_pairs(self, decisions: Sequence[Decision]) -> None:
         """Let no column be used that holds one of a pair kept together, or both of a pair kept apart."""

@@ -163,7 +163,9 @@ class Tree:
                 self.program.value()
         if self._close(node):
             return
-        candidates = aggregates(self.arrays, self.program, columns)
+        candidates = [
+            c for c in aggregates(self.arrays, self.program, columns) if self.program.meets(c.aggregate, c.amount)
+        ]
         if not candidates and self.pricer.holdings:
             candidates = holdings(self.arrays, columns)
         if not candidates and self.pricer.pairs:

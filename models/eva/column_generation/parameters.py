@@ -55,6 +55,9 @@ class ColumnGenerationParameters:
 
     - `bound_nodes`: nodes of its branch and bound.
     - `resource_rounds`: cuts of resource prices.
+    - `pooled_classes`, `pooled_units`: classes, and numbers of units of a family, up to which families are pooled.
+    - `pooled_patterns`, `pooled_steps`: patterns of a problem with a pooled family, and steps of the search for those
+      of a type, up to which it is solved; `pooled_nodes`: most nodes of its tree.
     - `bound_seconds`: limit of the integer program by which HiGHS proposes a spend, where effort is not limited.
     """
 
@@ -98,6 +101,11 @@ class ColumnGenerationParameters:
     integer_seconds: float = 30.0
 
     bound_nodes: int = 2_000
+    pooled_classes: int = 60
+    pooled_units: int = 40
+    pooled_patterns: int = 100_000
+    pooled_steps: int = 1_000_000
+    pooled_nodes: int = 1_000
     resource_rounds: int = 60
     bound_seconds: float = 10.0
 

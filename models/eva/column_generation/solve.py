@@ -12,6 +12,7 @@ from instances import Options, Stopwatch
 from instances.eva.arrays import PackingArrays
 from models.eva.column_generation.outcome import Outcome
 from models.eva.column_generation.parameters import DEFAULTS, ColumnGenerationParameters
+from models.eva.column_generation.pooling import bound_by_pooling
 from models.eva.column_generation.ruin_phases import ruin, ruin_alone, ruin_at_length
 from models.eva.column_generation.search import Report, Search
 from models.eva.configuration import Column, Configuration, missing, price
@@ -69,6 +70,7 @@ START = (
     Phase(Search.pack, until=0.2, always=True),
     Phase(ruin_alone, until=0.2, always=True),
     Phase(Search.bound_by_resources, until=0.3),
+    Phase(bound_by_pooling, until=0.4, share=0.15),
     Phase(ruin_at_length, until=0.6),
     Phase(ruin, until=0.5, share=0.25),
     Phase(repack, until=0.65),

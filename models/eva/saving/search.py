@@ -9,21 +9,24 @@ at growing δ.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 
 import numpy as np
 
 from instances import Options, Stopwatch
 from instances.arrays import IntArray
+from instances.eva.arrays import PackingArrays
 from instances.eva.reconfiguration_arrays import NEW, Placed
 from instances.result import Termination
 from models.bounds import real_bound
 from models.eva.counts import Best, CountTree
 from models.eva.saving.columns import Columns, Master
 from models.eva.saving.generation import Generated, generate
+from models.eva.saving.packing import PackingMaster
 from models.eva.saving.parameters import SavingParameters
 from models.eva.saving.pricing import Pricer
+from models.eva.saving.repacking import repack
 from models.eva.saving.suits import suits
 from models.highs import Solved, solve_arrays
 
@@ -77,6 +80,7 @@ class SavingSearch:
         self._begin(start)
         self.bound = self.lp_bound = arrays.scale * float(arrays.packing.price_alone)
         self.rounds, self.listed, self.converged = 0, 0, False
+        self.random = np.random.default_rng(options.seed)
         self.termination: Termination = "finished"
         self.reason: str | None = None
 
@@ -102,7 +106,7 @@ class SavingSearch:
         if not suits(self.master.arrays.packing, self.parameters):
             self._stop(f"an instance can hold more than {self.parameters.most_tasks} tasks")
             return
-        generating = Stopwatch(None if self.options.time_limit is None else GENERATING * self.clock.remaining_s)
+        generating = self._share_of_time(GENERATING)
         pricer = Pricer(self.master, self.parameters, generating)
         first = Columns.joined([self.alone, self.stay, self.columns])
         made = generate(self.master, pricer, first, self.options, generating, self.parameters)
@@ -131,6 +135,16 @@ class SavingSearch:
             self.columns, self.copies, self.value = columns.chosen(chosen), copies[chosen], value
             if told:
                 self.improved(self.placed, None)
+
+    def part(self, packing: PackingArrays, start: Sequence[Placed], seconds: float | None) -> SavingSearch:
+        """A search for a packing of a part of the tasks."""
+        options = replace(self.options, time_limit=seconds, gap=0.0)
+        master, clock = PackingMaster(packing), Stopwatch(seconds)
+        return SavingSearch(master, start, options, clock, lambda placed, bound: None, self.parameters.of_part())
+
+    def _share_of_time(self, share: float) -> Stopwatch:
+        """A clock that has a share of the time left."""
+        return Stopwatch(None if self.options.time_limit is None else share * self.clock.remaining_s)
 
     def _begin(self, start: Iterable[Placed]) -> None:
         """Offer a start, with the tasks of new instances that do not pay each alone."""
@@ -201,13 +215,20 @@ class SavingSearch:
 
     def _list(self, made: Generated, pricer: Pricer) -> None:
         """List the columns that may still matter at growing δ, and find the best solution over them."""
-        delta, growth = max(self.parameters.first_share * abs(made.bound), self.noise), self.parameters.growth
-        last, limited = made.columns, self.options.time_limit is not None
+        p = self.parameters
+        delta, growth = max(p.first_share * abs(made.bound), self.noise), p.growth
+        last, limited, repacked = made.columns, self.options.time_limit is not None, False
         while not self.closed and not self.clock.expired:
             gap = self.lp_bound - self.value
             final = delta * growth >= gap or delta == 0
             tried = gap + self.noise if final else delta
             listed = pricer.within(made.duals, tried, self.parameters.listed)
+            if not repacked and (listed is None or len(listed.group) > p.repack_above):
+                repacked = True
+                repack(self, self._share_of_time(p.repack_share), p.patience)
+                if not self.closed:
+                    self._count(made, pricer)
+                continue
             if listed is None and growth > self.parameters.least_growth:
                 delta /= growth
                 growth **= 0.5
@@ -216,6 +237,7 @@ class SavingSearch:
             if listed is None:
                 if limited:
                     self._integer(last, final=True)
+                    repack(self, self.clock, p.last_patience)
                 self._stop(f"more than {self.parameters.listed:,} columns may still matter")
                 return
             solved, last = self._integer(listed, final), listed

@@ -1,0 +1,113 @@
+"""The program of the net saving where types have limits or instances run already, from the data alone: all patterns.
+
+A task may find no instance of its own then, so patterns that do not pay by themselves may be needed: none is left out.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from fractions import Fraction
+
+from instances.certificates.certificate import NoCertificate
+from instances.certificates.program import Program, Row, box
+from instances.eva.checker import Book
+from instances.eva.constraints import offers, own_resources
+from instances.eva.packing import EvaPacking
+from instances.eva.saving_program import MOST, Pattern, SavingProgram
+from instances.fields import STEPS, steps
+from instances.options import Solution
+
+
+def saving_program(data: EvaPacking) -> SavingProgram | LimitedSavingProgram:
+    """The program of the net saving of `data`. Raises NoCertificate where there are too many patterns."""
+    limited = data.running or any(k.max_instances is not None for k in data.instance_types)
+    return LimitedSavingProgram(data) if limited else SavingProgram(data)
+
+
+class LimitedSavingProgram:
+    """The program of `data`; types, entries of tasks, offers and patterns go by their places.
+
+    Whole `p_k_i` is how many instances of type k hold its pattern i, whole `offer_o` how many are had at the price of
+    offer o: those of a type that run already, the cheapest first, and new ones. Maximise the normalised reservation
+    prices of all tasks less the prices; `tasks_t`: all tasks of entry t are on instances; `type_k`: as many instances
+    of type k hold patterns as are had. `numbers`: the variables of the offers. Raises NoCertificate where there are too
+    many patterns.
+    """
+
+    def __init__(self, data: EvaPacking) -> None:
+        self.data = data
+        self.keys = [t.key for t in data.tasks]
+        self.patterns: dict[tuple[int, Pattern], Fraction] = {}
+        book = Book(data)
+        for k in range(len(data.instance_types)):
+            for pattern in self._patterns(k):
+                on_it = {self.keys[t]: n for t, n in Counter(pattern).items()}
+                worth = sum((n * book.normalised_price(key, on_it) for key, n in on_it.items()), Fraction(0))
+                self.patterns[k, pattern] = worth
+                if len(self.patterns) > MOST:
+                    raise NoCertificate(f"more than {MOST:,} patterns, all of which count where types have limits")
+        types = {k for k, _ in self.patterns}
+        self.offers = [offer for offer in offers(data) if offer.type in types]
+        self.numbers = frozenset(range(len(self.patterns), len(self.patterns) + len(self.offers)))
+
+    def program(self) -> Program:
+        """The program."""
+        held = [(k, Counter(pattern)) for k, pattern in self.patterns]
+        count, first = [t.count for t in self.data.tasks], len(held)
+        places: Counter[int] = Counter()
+        names = []
+        for k, _ in held:
+            names.append(f"p_{k}_{places[k]}")
+            places[k] += 1
+        names += [f"offer_{o}" for o in range(len(self.offers))]
+        upper = [min(count[t] // n for t, n in on_it.items()) for _, on_it in held]
+        upper += [sum(count) if offer.most is None else min(offer.most, sum(count)) for offer in self.offers]
+        bounds = box(names, [Fraction(n) for n in upper])
+        rows = [
+            Row(f"tasks_{t}", "E", Fraction(n), {i: Fraction(on[t]) for i, (_, on) in enumerate(held) if t in on})
+            for t, n in enumerate(count)
+        ]
+        for k in sorted(places):
+            had = {first + o: Fraction(-1) for o, offer in enumerate(self.offers) if offer.type == k}
+            used = {i: Fraction(1) for i, (of, _) in enumerate(held) if of == k}
+            rows.append(Row(f"type_{k}", "E", Fraction(0), used | had))
+        prices = [Fraction(-offer.price, STEPS) for offer in self.offers]
+        objective = {i: c for i, c in enumerate([*self.patterns.values(), *prices]) if c}
+        integers = frozenset(range(len(names)))
+        return Program(tuple(names), integers, "max", objective, (*bounds, *rows), len(bounds))
+
+    def point(self, solution: Solution) -> dict[int, Fraction]:
+        """A packing as a point."""
+        kinds = {kind.name: k for k, kind in enumerate(self.data.instance_types)}
+        place = {pattern: i for i, pattern in enumerate(self.patterns)}
+        point, used = Counter[int](), Counter[int]()
+        for group in solution["instances"]:
+            pattern = tuple(t for t, key in enumerate(self.keys) for _ in range(group["tasks"].get(key, 0)))
+            if pattern:
+                point[place[kinds[group["type"]], pattern]] += group["count"]
+                used[kinds[group["type"]]] += group["count"]
+        for o, offer in enumerate(self.offers, start=len(place)):
+            taken = used[offer.type] if offer.most is None else min(offer.most, used[offer.type])
+            used[offer.type] -= taken
+            point[o] = taken
+        return {i: Fraction(n) for i, n in point.items() if n}
+
+    def _patterns(self, k: int) -> Iterator[Pattern]:
+        """All patterns of a type, depth first."""
+        data, kind = self.data, self.data.instance_types[k]
+        own = own_resources(data)
+        capacity = [*(steps(kind.capacity[r]) for r in data.resources), *(o.capacity[k] for o in own)]
+        needs = [
+            [*(steps(task.demand_on(kind.family)[r]) for r in data.resources), *(o.demand[t] for o in own)]
+            for t, task in enumerate(data.tasks)
+        ]
+        left = [((), capacity)]  # type: list[tuple[Pattern, list[int]]]
+        while left:
+            pattern, room = left.pop()
+            if pattern:
+                yield pattern
+            for t in range(pattern[-1] if pattern else 0, len(needs)):
+                after = [a - b for a, b in zip(room, needs[t], strict=True)]
+                if min(after, default=0) >= 0 and pattern.count(t) < data.tasks[t].count:
+                    left.append(((*pattern, t), after))

@@ -1,0 +1,104 @@
+"""The search among the best schedules of sia-oracle, and its annealing with penalties."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from itertools import combinations
+
+import numpy as np
+import pytest
+
+from instances import Options, Stopwatch
+from instances.options import ignore
+from instances.sia import synthetic
+from instances.sia.arrays import oracle_arrays
+from models.sia import exact
+from models.sia.elite_search import EliteSearch
+from models.sia.kernels import Jobs
+from models.sia.neighbourhood_search import construct
+from models.sia.parameters import DEFAULTS
+from models.sia.penalty_search import settle
+from models.sia.proof import Proof
+from models.sia.relaxation import Relaxation
+from models.sia.width_kernels import anneal_widths
+
+ALWAYS = replace(DEFAULTS, moderate_candidates=0, worth_searching=1)
+"""Constants with which the search runs on small workloads too."""
+BRIEF = replace(DEFAULTS, penalty_tries=300, settled_tries=10, draws=4)
+"""Constants of a search that leaves much to the next one."""
+
+
+def _search(seed: int) -> EliteSearch:
+    """The search of a workload of a day, at the relaxation without cuts."""
+    data = synthetic("base", 11, days=1).data
+    arrays, clock = oracle_arrays(data), Stopwatch()
+    first = construct(arrays, arrays.cutoff, clock)
+    proof = Proof(data, arrays, Options(seed=seed), ignore, clock, first, arrays.cutoff, BRIEF)
+    relaxation = Relaxation(proof.columns, proof.best)
+    relaxation.converge(proof.delay, clock)
+    return EliteSearch(proof, relaxation)
+
+
+def test_the_search_gains_and_keeps_feasible_schedules_that_are_not_alike_the_best_first():
+    search = _search(1)
+    arrays, before = search.proof.arrays, search.proof.delay
+    search.run(Stopwatch(), 12)
+    delays = [arrays.delay(kept) for kept in search.elite]
+    assert all(arrays.feasible(kept) for kept in search.elite)
+    assert delays == sorted(delays)
+    for one, other in combinations(search.elite, 2):
+        assert np.abs(one - other).sum() >= BRIEF.alike * min(arrays.delay(one), arrays.delay(other))
+    assert 1 < len(delays) <= DEFAULTS.elite
+    assert delays[0] == search.proof.delay < before
+
+
+def test_the_search_is_deterministic_for_a_seed():
+    runs = [_search(seed) for seed in (1, 1, 2)]
+    for search in runs:
+        search.run(Stopwatch(), 3)
+    kept = [np.stack(search.elite).tolist() for search in runs]
+    assert kept[0] == kept[1] != kept[2]
+
+
+def test_the_search_ends_with_the_clock():
+    search = _search(1)
+    before = search.proof.delay
+    search.run(Stopwatch(0.0), 10**9)
+    assert search.proof.delay == before
+
+
+@pytest.mark.parametrize("seed", [3, 4])
+def test_the_optimum_is_the_same_with_the_search(seed):
+    data = synthetic("base", seed, days=0.5, slot_minutes=5.0).data
+    one, other = exact(data, parameters=ALWAYS), exact(data)
+    assert one.status == other.status == "optimal"
+    assert one.objective == other.objective
+
+
+@pytest.mark.parametrize(("heat", "penalty"), [(30.0, 8.0), (1.0, 200.0), (1e-6, 1e6)])
+def test_annealing_of_widths_keeps_account_of_use_delay_and_excess(heat, penalty):
+    arrays = oracle_arrays(synthetic("base", 5, days=1, slot_minutes=5.0).data)
+    jobs = Jobs(arrays.submit, arrays.duration, arrays.gpus, arrays.cutoff, arrays.capacity)
+    movable = np.flatnonzero(arrays.cutoff > arrays.submit)
+    start, use = arrays.submit.copy(), arrays.use(arrays.submit)
+    best, over = arrays.cutoff.copy(), int(np.maximum(use - arrays.capacity, 0).sum())
+    lead = float(arrays.delay(start) - arrays.delay(best))
+    rng = np.random.default_rng(7)
+    for _ in range(5):
+        lead, over = anneal_widths(rng, jobs, use, movable, start, best, lead, over, 2_000, 10.0, heat, penalty)
+    assert (start != arrays.submit).any()
+    assert ((arrays.submit <= start) & (start <= arrays.cutoff)).all()
+    assert (use == arrays.use(start)).all()
+    assert over == np.maximum(use - arrays.capacity, 0).sum()
+    assert lead == arrays.delay(start) - arrays.delay(best)
+    assert arrays.feasible(best)
+
+
+def test_annealing_with_little_heat_gives_up_neither_delay_nor_width():
+    arrays = oracle_arrays(synthetic("base", 5, days=1, slot_minutes=5.0).data)
+    first = construct(arrays, arrays.cutoff, Stopwatch())
+    cold = replace(DEFAULTS, penalty_warm=1e-9, penalty_cold=1e-9)
+    found, last = settle(arrays, first, Stopwatch(), tries=200, parameters=cold)
+    assert found is not None
+    assert arrays.feasible(last)
+    assert arrays.delay(last) == arrays.delay(found) <= arrays.delay(first)
