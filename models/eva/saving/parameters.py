@@ -27,7 +27,8 @@ class SavingParameters:
     - `listed`: most columns in a list.
     - `probe_nodes`: most nodes of an integer program over a list that cannot prove the optimum.
     - `repack_above`: columns in a list above which the incumbent is first improved by packing parts of it anew.
-    - `repacked`: most tasks that are packed anew at a time; `repackings`: how often at most, in `repack_share` of the
+    - `repacked`: most tasks that are packed anew at a time, at first: `more` times as many where the best for them was
+      the same, `fewer` times where it was not found; `repackings`: how often at most, in `repack_share` of the
       time left, `patience`: how often in a row without a better packing, `last_patience` where nothing else is left
       to be done within a time limit; `repack_seconds`: most seconds of one.
     """
@@ -51,6 +52,8 @@ class SavingParameters:
     probe_nodes: int = 300
     repack_above: int = 20_000
     repacked: int = 50
+    more: float = 1.02
+    fewer: float = 0.9
     repackings: int = 1_000
     repack_share: float = 0.3
     patience: int = 60
