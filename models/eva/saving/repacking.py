@@ -67,7 +67,10 @@ def repack(search: Packer, clock: Stopwatch, patience: int) -> None:
         before = search.value
         proven = _repack_some(search, held, kinds, chosen, clock)
         idle = 0 if search.value > before else idle + 1
-        tasks = max(tasks * p.fewer, p.repacked / 2) if not proven else tasks * p.more if idle else tasks
+        if not proven:
+            tasks = max(tasks * p.fewer, p.repacked / 2)
+        elif idle:
+            tasks = min(tasks * p.more, p.most_repacked)
 
 
 def _repack_some(search: Packer, held: IntArray, kinds: IntArray, chosen: IntArray, clock: Stopwatch) -> bool:
