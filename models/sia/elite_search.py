@@ -40,14 +40,19 @@ class EliteSearch:
                 self._keep(found)
             failures = failures + 1 if proof.delay == before else 0
 
-    def draw(self, clock: Stopwatch) -> tuple[FloatArray, IntArray | None]:
+    def draw(
+        self, clock: Stopwatch, starts: IntArray | None = None, chosen: BoolArray | None = None
+    ) -> tuple[FloatArray, IntArray | None]:
         """Starts (J,) drawn from the relaxation, of some those in whose order the best schedule is made, and that one.
 
-        Draws differ a lot, and what annealing makes of them differs likewise.
+        Draws differ a lot, and what annealing makes of them differs likewise. Given `starts` (J,), only those of the
+        `chosen` jobs (J,) are drawn anew.
         """
         proof, found = self.proof, list[tuple[int, FloatArray, IntArray | None]]()
         while not found or (len(found) < self.parameters.draws and not clock.expired):
             order = self.relaxation.sample(proof.rng)
+            if starts is not None and chosen is not None:
+                order = np.where(chosen, order, starts)
             made = in_order(proof.arrays, order, self.parameters)
             found.append((proof.arrays.most + 1 if made is None else proof.arrays.delay(made), order, made))
         _, order, made = min(found, key=lambda draw: draw[0])
@@ -64,28 +69,20 @@ class EliteSearch:
         one = self.elite[rng.integers(len(self.elite), size=2).min()]
         chosen, way = self._stretch(one, half), rng.integers(3)
         if way == 0:
-            one = self._drawn_within(one, chosen, clock)
+            one = self.draw(clock, one, chosen)[0].astype(np.int64)
         elif way == 1:
             one = np.where(chosen, self.elite[rng.integers(len(self.elite))], one)
         return one, rng.uniform(*p.settled_begin), np.flatnonzero(chosen)
-
-    def _drawn_within(self, starts: IntArray, chosen: BoolArray, clock: Stopwatch) -> IntArray:
-        """The `starts` (J,) with drawn ones for the `chosen` jobs (J,): of some draws the one that orders jobs best."""
-        found = list[tuple[int, IntArray]]()
-        while not found or (len(found) < self.parameters.draws and not clock.expired):
-            mixed = np.where(chosen, self.relaxation.sample(self.proof.rng), starts)
-            made = in_order(self.proof.arrays, mixed, self.parameters)
-            delay = self.proof.arrays.most + 1 if made is None else self.proof.arrays.delay(made)
-            found.append((delay, mixed.astype(np.int64)))
-        return min(found, key=lambda draw: draw[0])[1]
 
     def _stretch(self, starts: IntArray, half: float) -> BoolArray:
         """The jobs (J,) that start no more than `half` from the start of a job that waits, one that is drawn."""
         waiting = np.flatnonzero(starts > self.proof.arrays.submit)
         if not len(waiting):
             return np.ones(len(starts), dtype=bool)
-        middle = starts[self.proof.rng.choice(waiting)] + half * self.proof.rng.uniform(-1.0, 1.0)
-        return np.abs(starts - middle) <= half
+        job = self.proof.rng.choice(waiting)
+        chosen: BoolArray = np.abs(starts - starts[job] + half * self.proof.rng.uniform(-1.0, 1.0)) <= half
+        chosen[job] = True
+        return chosen
 
     def _settled(self, starts: IntArray, begin: float, among: IntArray, clock: Stopwatch) -> IntArray | None:
         """A schedule that annealing with penalties, order and improvement make of `starts`, if there is one.

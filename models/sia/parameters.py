@@ -23,6 +23,7 @@ class ExactParameters:
     - `cutting_share`, `searching_share`: most shares of the time left for the cuts and for the search of one turn.
     - `patience`, `patience_gain`: in so many rounds of cuts the bound has to gain this share of the distance between
       schedule and bound, or the turn's cuts end.
+    - `patience_gain_many`: the same with more candidate starts than `moderate_candidates`, where the search gains more.
     - `turn_gain`: share of that distance that a turn has to gain to be followed by another.
     - `worth_searching`: distance, in steps, from which schedules are sought.
     - `draws`: starts drawn from the relaxation, of which the best are searched from.
@@ -122,12 +123,13 @@ class ExactParameters:
     searching_share: float = 0.4
     patience: int = 5
     patience_gain: float = 0.005
+    patience_gain_many: float = 0.02
     turn_gain: float = 0.1
     worth_searching: int = 20
     draws: int = 24
     failures_few: int = 1
     failures_first: int = 6
-    failures_many: int = 16
+    failures_many: int = 40
     failures_last: int = 80
     last_share: float = 0.95
 

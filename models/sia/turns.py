@@ -61,12 +61,13 @@ class CuttingTurns:
         """Rounds of cuts, as long as the bound gains enough."""
         proof, p, relaxation = self.proof, self.parameters, self.relaxation
         clock = Stopwatch(p.cutting_share * proof.clock.remaining_s)
+        least_gain = p.patience_gain_many if self._heavy() else p.patience_gain
         values: list[float] = []
         while relaxation.converge(proof.delay, clock, p.bound_accuracy):
             proof.raise_bound(relaxation.bound)
             values.append(relaxation.value)
             gained = values[-1] - values[-1 - p.patience] if len(values) > p.patience else float("inf")
-            if gained < p.patience_gain * (proof.delay - values[-1]) or proof.closed:
+            if gained < least_gain * (proof.delay - values[-1]) or proof.closed:
                 break
             if not proof.columns.every_job_open() or not relaxation.cut():
                 break

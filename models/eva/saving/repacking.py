@@ -56,21 +56,28 @@ def repack(search: Packer, clock: Stopwatch, patience: int) -> None:
     """
     p, effort = search.parameters, search.options.effort
     most = p.repackings if effort is None else min(p.repackings, effort)
-    idle = 0
+    idle, tasks = 0, float(p.repacked)
     for _ in range(most):
         if search.closed or clock.expired or idle >= patience:
             return
         held = np.repeat(search.columns.on_it, search.copies, axis=0)
         kinds = np.repeat(search.master.kind_of(search.columns), search.copies)
         order = search.random.permutation(len(held))
-        chosen = order[np.cumsum(held[order].sum(axis=1)) <= p.repacked]
+        chosen = order[np.cumsum(held[order].sum(axis=1)) <= tasks]
         before = search.value
-        _repack_some(search, held, kinds, chosen, clock)
+        proven = _repack_some(search, held, kinds, chosen, clock)
         idle = 0 if search.value > before else idle + 1
+        if not proven:
+            tasks = max(tasks * p.fewer, p.repacked / 2)
+        elif idle:
+            tasks = min(tasks * p.more, p.most_repacked)
 
 
-def _repack_some(search: Packer, held: IntArray, kinds: IntArray, chosen: IntArray, clock: Stopwatch) -> None:
-    """Pack the tasks of some instances anew, of all instances that hold `held` (I, N) and are of types `kinds` (I,)."""
+def _repack_some(search: Packer, held: IntArray, kinds: IntArray, chosen: IntArray, clock: Stopwatch) -> bool:
+    """Pack the tasks of some instances anew, of all instances that hold `held` (I, N) and are of types `kinds` (I,).
+
+    Whether the best for these tasks was proven.
+    """
     packing = search.master.arrays.packing
     count = held[chosen].sum(axis=0)
     classes = np.flatnonzero(count)
@@ -84,10 +91,11 @@ def _repack_some(search: Packer, held: IntArray, kinds: IntArray, chosen: IntArr
     before = part.value
     part.run()
     if part.value <= before + part.noise:
-        return
+        return part.closed
     fresh = np.zeros((len(part.columns.group), packing.classes), dtype=np.int64)
     fresh[:, classes] = part.columns.on_it
     kept = np.delete(held, chosen, axis=0)
     rows = np.vstack([kept, np.repeat(fresh, part.copies, axis=0)])
     columns = Columns.joined([Columns.of(NEW, rows)])
     search.offer(columns, columns.copies_of(Columns.of(NEW, rows), np.ones(len(rows), dtype=np.int64)))
+    return part.closed

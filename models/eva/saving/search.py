@@ -33,6 +33,8 @@ from models.highs import Solved, solve_arrays
 LEAST_S = 0.05  # Seconds that an integer program has in any case.
 GENERATING = 0.5  # The share of the time limit that column generation has.
 PROBE_SHARE = 0.3  # The share of the time left that an integer program has which cannot prove the optimum.
+PART_GAP = 1e-6  # The gap at which a part that is packed anew is done.
+LIST_GAP = 1e-3  # The gap of an integer program that cannot prove the optimum, or that asked for where it is less.
 WHOLE = 1e-7  # A solution of the linear program this close to whole numbers is one.
 
 Improved = Callable[[list[Placed] | None, float | None], None]
@@ -138,7 +140,7 @@ class SavingSearch:
 
     def part(self, packing: PackingArrays, start: Sequence[Placed], seconds: float | None) -> SavingSearch:
         """A search for a packing of a part of the tasks."""
-        options = replace(self.options, time_limit=seconds, gap=0.0)
+        options = replace(self.options, time_limit=seconds, gap=PART_GAP)
         master, clock = PackingMaster(packing), Stopwatch(seconds)
         return SavingSearch(master, start, options, clock, lambda placed, bound: None, self.parameters.of_part())
 
@@ -223,7 +225,8 @@ class SavingSearch:
             final = delta * growth >= gap or delta == 0
             tried = gap + self.noise if final else delta
             listed = pricer.within(made.duals, tried, self.parameters.listed)
-            if not repacked and (listed is None or len(listed.group) > p.repack_above):
+            long = growth <= p.least_growth if listed is None else len(listed.group) > p.repack_above
+            if long and not repacked:
                 repacked = True
                 repack(self, self._share_of_time(p.repack_share), p.patience)
                 if not self.closed:
@@ -240,7 +243,7 @@ class SavingSearch:
                     repack(self, self.clock, p.last_patience)
                 self._stop(f"more than {self.parameters.listed:,} columns may still matter")
                 return
-            solved, last = self._integer(listed, final), listed
+            solved, last = self._integer(listed, final, self.options.gap if final else None), listed
             if solved.termination == "finished" and solved.bound is not None:
                 self._lower(max(solved.bound - self.moving_all, self.lp_bound - tried))
             if final:
@@ -248,8 +251,11 @@ class SavingSearch:
                 return
             delta *= growth
 
-    def _integer(self, listed: Columns, final: bool) -> Solved:
-        """The integer program over a list and the columns of the incumbent, with a bound beyond rounding."""
+    def _integer(self, listed: Columns, final: bool, gap: float | None = None) -> Solved:
+        """The integer program over a list and the columns of the incumbent, with a bound beyond rounding.
+
+        Where the list does not settle the matter, the best over it counts, whatever gap is asked for.
+        """
         columns = self._with_known(listed)
         self.listed = len(columns.group)
         if self._none_pays(columns):
@@ -260,7 +266,7 @@ class SavingSearch:
         limit = None if self.options.time_limit is None else max(LEAST_S, left)
         solved = solve_arrays(
             self.master.model(columns, self.master.net(columns), integer=True),
-            replace(self.options, time_limit=limit),
+            replace(self.options, time_limit=limit, gap=min(self.options.gap, LIST_GAP) if gap is None else gap),
             start=np.concatenate([start, moved]),
             extra=None if final else {"mip_max_nodes": self.parameters.probe_nodes},
         )
