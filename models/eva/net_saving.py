@@ -42,14 +42,14 @@ def solve_net_saving(
     start: Sequence[Group] | None = None,
     parameters: ExactParameters = DEFAULTS,
 ) -> Answer:
-    """Solve the set partitioning over patterns; the start is returned unless a better solution is found.
+    """Solve the set partitioning over patterns; the start, or Algorithm 1's, is returned unless a better one is found.
 
     - `arrays`: the instance.
     - `least_cost`: gives a lower bound on the cost of a packing, USD/h, within so many seconds (`None`: any number);
       called only where the patterns are too many to list.
     - `options`: limits, gap, threads and seed.
     - `report`: called with each new incumbent and each better bound.
-    - `start`: instances to begin from.
+    - `start`: instances to begin from, else those of Algorithm 1.
     - `parameters`: the constants of the method.
     """
     listing = Stopwatch(None if options.time_limit is None else LISTING * options.time_limit)
@@ -65,35 +65,33 @@ def solve_net_saving(
             start = None if answer.solution is None else arrays.groups(answer.solution)
         elif listed is None:
             listed = _listed(arrays, parameters.saving_patterns, None, listing)
+        if start is None:
+            start = pack_greedily(arrays)
+            report(arrays.solution(start), None)
         patterns, net = listed or few_patterns(arrays, parameters.saving_patterns, listing)
         complete = listed is not None
         alone = np.flatnonzero(patterns.on_it.sum(axis=1) == 1)
         alone = alone[np.argsort(patterns.on_it[alone].argmax(axis=1))]
-        x = np.zeros(len(net))
-        x[alone] = arrays.count
-        if start is not None:
-            patterns, net, x = _with_start(arrays, patterns, net, alone, start)
+        patterns, net, x, known = _with_start(arrays, patterns, net, alone, start)
         noise = NOISE * arrays.price_alone if len(net) > len(alone) else 0.0  # The net of a task alone is exactly 0.
         partition = Partition(net, patterns.on_it, arrays.count, alone, noise)
     unit = float(arrays.price_unit)
     seconds = None if options.time_limit is None else max(building.remaining_s / 2, LEAST_S)
     ceiling = None if complete else _ceiling(arrays, least_cost(seconds))
-    known = None if start is None else partition.value(x)
 
     def bounded(bound: float | None) -> float | None:
         return (None if bound is None else bound * unit) if complete else ceiling
 
     def watch(x: FloatArray | None, bound: float | None) -> None:
-        if x is not None and known is not None and partition.value(x) <= known + partition.noise:
+        if x is not None and partition.value(x) <= known + partition.noise:
             x = None
         report(None if x is None else arrays.solution(patterns.groups(x)), bounded(bound))
 
     left = options if options.time_limit is None else replace(options, time_limit=max(building.remaining_s, LEAST_S))
     solved = solve_partition(partition, x, left, None if report is ignore else watch, parameters)
-    better = known is None or solved.x is None or partition.value(solved.x) > known + partition.noise
-    groups = start if start is not None and not better else None if solved.x is None else patterns.groups(solved.x)
+    better = solved.x is not None and partition.value(solved.x) > known + partition.noise
     return Answer(
-        solution=None if groups is None else arrays.solution(groups),
+        solution=arrays.solution(patterns.groups(solved.x) if better and solved.x is not None else start),
         bound=bounded(solved.bound),
         termination=solved.termination,
         reason=solved.reason,
@@ -106,20 +104,23 @@ def solve_net_saving(
 
 def _with_start(
     arrays: PackingArrays, patterns: Patterns, net: FloatArray, alone: IntArray, start: Sequence[Group]
-) -> tuple[Patterns, FloatArray, FloatArray]:
-    """The patterns and nets, joined by patterns of the start that are not listed, and the start as a solution (P,).
+) -> tuple[Patterns, FloatArray, FloatArray, float]:
+    """The patterns and nets, joined by those of the start that are not listed, the start as a solution (P,), its value.
 
-    An instance of the start that does not pay is no column: the tasks there are better off alone.
+    The solution may be worth more: tasks on an instance that does not pay are alone there, those on a dearer one than
+    they need on the cheapest.
     """
     listed = {row.tobytes(): p for p, row in enumerate(patterns.on_it)}
     used: dict[int, int] = {}
     kinds: list[int] = []
     rows: list[IntArray] = []
     nets: list[float] = []
+    worth = 0.0
     for kind, pattern, copies in start:
         on_it = np.zeros(arrays.classes, dtype=np.int64)
         on_it[list(pattern)] = list(pattern.values())
         saved = float(arrays.value(on_it)) - int(arrays.price[kind])
+        worth += saved * copies
         p = listed.get(on_it.tobytes())
         if p is None and saved > 0:
             p = listed[on_it.tobytes()] = len(net) + len(rows)
@@ -134,7 +135,7 @@ def _with_start(
         net = np.append(net, nets)
     x = np.zeros(len(net))
     x[list(used)] = list(used.values())
-    return patterns, net, x
+    return patterns, net, x, worth
 
 
 def _generated(

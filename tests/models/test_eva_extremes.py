@@ -185,3 +185,12 @@ def test_the_optimum_as_a_start_comes_back():
     first = exact(data)
     again = exact(data, start=first.solution)
     assert (again.status, again.solution) == (first.status, first.solution) or again.objective >= first.objective
+
+
+def test_a_start_on_a_type_dearer_than_it_needs_is_improved():
+    """It once counted as worth what it is on the cheapest type, so that nothing seemed better."""
+    data = packing([kind("dear", 6, 4.5), kind("cheap", 5, 2)], [task("w", 3, 1.5)], objective="net-saving")
+    start = {"instances": [{"type": "dear", "count": 1, "tasks": {"w": 3}}]}
+    assert check(data, start).objective == 1.5
+    result = exact(data, start=start)
+    assert (result.status, result.objective) == ("optimal", 4)

@@ -45,6 +45,15 @@ def test_packing_parts_anew_saves_more_and_keeps_every_task(seed: int):
     assert again.placed == search.placed
 
 
+def test_instances_of_more_tasks_than_are_packed_anew_stay_as_they_are():
+    """They once were a part of no tasks, which is no packing problem."""
+    search, told = search_of(Options())
+    search.parameters = replace(search.parameters, repacked=1, most_repacked=1)
+    repack(search, Stopwatch(), PATIENCE)
+    assert (search.columns.on_it[search.copies > 0].sum(axis=1) > 1).any()
+    assert not told
+
+
 def test_it_ends_with_the_effort_the_time_and_a_small_gap():
     one, told = search_of(Options(effort=1))
     repack(one, Stopwatch(), PATIENCE)

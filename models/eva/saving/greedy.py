@@ -39,7 +39,9 @@ def _filled(arrays: PackingArrays, kind: int, left: IntArray) -> tuple[IntArray,
         open_ = np.flatnonzero((demand <= free).all(axis=1) & (left > on_it))
         if not len(open_):
             return on_it, value
-        then = on_it @ fixed + (on_it * inside * scaled) @ arrays.pair[:, open_]
+        there = np.flatnonzero(on_it)
+        worth = on_it[there] * inside[there] * scaled[there]
+        then = on_it @ fixed + worth @ arrays.pair[np.ix_(there, open_)]
         then = then + fixed[open_] + outside[open_] * scaled[open_]
         most = float(then.max())
         if most < value - EQUAL * abs(value):

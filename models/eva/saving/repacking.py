@@ -63,9 +63,10 @@ def repack(search: Packer, clock: Stopwatch, patience: int) -> None:
         held = np.repeat(search.columns.on_it, search.copies, axis=0)
         kinds = np.repeat(search.master.kind_of(search.columns), search.copies)
         order = search.random.permutation(len(held))
+        order = order[held[order].sum(axis=1) <= tasks]
         chosen = order[np.cumsum(held[order].sum(axis=1)) <= tasks]
         before = search.value
-        proven = _repack_some(search, held, kinds, chosen, clock)
+        proven = not len(chosen) or _repack_some(search, held, kinds, chosen, clock)
         idle = 0 if search.value > before else idle + 1
         if not proven:
             tasks = max(tasks * p.fewer, p.repacked / 2)
