@@ -10,6 +10,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
 
+import numpy as np
+
 from instances import Answer, Options, Report, Solution, Stopwatch
 from instances.eva import EvaPacking, PackingArrays, packing_arrays
 from instances.eva.arrays import Group
@@ -25,6 +27,7 @@ from models.eva.limits import every_maximal_pattern, solve_limited_saving, solve
 from models.eva.net_saving import solve_net_saving
 from models.eva.parameters import DEFAULTS, ExactParameters
 from models.eva.patterns import Patterns, covering_patterns
+from models.eva.saving.greedy import pack_greedily
 
 
 @method("exact")
@@ -56,7 +59,21 @@ def exact(
         return solve_net_saving(
             arrays, partial(_least_cost, data, options, parameters), options, report, groups, parameters
         )
-    return _solve_cost(arrays, options, report, groups, parameters)
+    answer = _solve_cost(arrays, options, report, groups, parameters)
+    early = start is None and answer.termination in ("time_limit", "effort_limit") and not arrays.limited
+    return _no_dearer_than_greedy(arrays, answer, report) if early else answer
+
+
+def _no_dearer_than_greedy(arrays: PackingArrays, answer: Answer, report: Report) -> Answer:
+    """The answer, with Algorithm 1's packing for its own where a limit came before one as cheap.
+
+    Not the start of the search: what the search begins with is mostly better, and ready as soon.
+    """
+    found = pack_greedily(replace(arrays, pair=np.ones_like(arrays.pair)))
+    if answer.solution is not None and arrays.cost(arrays.groups(answer.solution)) <= arrays.cost(found):
+        return answer
+    report(arrays.solution(found), None)
+    return replace(answer, solution=arrays.solution(found))
 
 
 def _solve_cost(

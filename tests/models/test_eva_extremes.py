@@ -194,3 +194,10 @@ def test_a_start_on_a_type_dearer_than_it_needs_is_improved():
     assert check(data, start).objective == 1.5
     result = exact(data, start=start)
     assert (result.status, result.objective) == ("optimal", 4)
+
+
+def test_a_limit_leaves_no_packing_dearer_than_a_greedy_one():
+    data = requests(60, 0)
+    result = exact(data, Options(time_limit=1e-3))
+    assert result.status == "feasible"
+    assert result.objective <= full_reconfiguration(data).objective * (1 + 1e-9)
