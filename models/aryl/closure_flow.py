@@ -94,8 +94,11 @@ def copy(source: IntArray | BoolArray, target: IntArray | BoolArray) -> None:
 
 
 @numba.njit(cache=True)
-def _distances(net: Network, s: Search) -> None:
-    """Levels of groups and jobs: arcs to the nearest job with room; more than there are nodes where none is reached."""
+def _distances(net: Network, s: Search) -> int:
+    """Levels of groups and jobs: arcs to the nearest job with room; more than there are nodes where none is reached.
+
+    Those that reach one are the first of `queue`, by level; how many there are.
+    """
     groups, head, tail = len(net.servers), 0, 0
     far = groups + len(s.fixed) + 1
     s.on_level[:] = 0
@@ -126,19 +129,23 @@ def _distances(net: Network, s: Search) -> None:
                     s.level[v] = s.level[u] + 1
                     s.queue[tail] = v
                     tail += 1
+    return tail
 
 
 @numba.njit(cache=True)
-def maximum_flow(net: Network, s: Search) -> None:
+def maximum_flow(net: Network, s: Search, enough: int) -> None:
     """Augment the flow to a maximum along shortest paths, by levels that only rise (Ahuja and Orlin, 1991).
 
+    It ends early, and without a cut, once less than `enough` of the prices is spare.
     One loop, for a call that hands over a `Search` costs more than a step of it.
     """
     first, job, begin, pair, group = net.first, net.job, net.begin, net.pair, net.group
     level, arc, path, on_level, flow, room, spare = s.level, s.arc, s.path, s.on_level, s.flow, s.room, s.spare
     groups, far = len(net.servers), len(level) + 1
-    _distances(net, s)
-    for source in range(groups):
+    reach, left = _distances(net, s), spare.sum()
+    for source in s.queue[:reach]:
+        if source >= groups:
+            continue
         u, depth = source, 0
         while spare[source] > 0 and level[source] < far:
             if u >= groups and room[u - groups] > 0:
@@ -153,6 +160,9 @@ def maximum_flow(net: Network, s: Search) -> None:
                 for k in range(0, depth, 2):
                     flow[path[k]] += amount
                 spare[source] -= amount
+                left -= amount
+                if left < enough:
+                    return
                 room[u - groups] -= amount
                 depth = full
             else:

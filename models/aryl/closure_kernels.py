@@ -86,7 +86,7 @@ def evaluate(net: Network, s: Search, price: int, rounds: int, cutting: bool) ->
         if cutting and ones * UNIT + above <= most:
             break
         restrict(net, s, price)
-        maximum_flow(net, s)
+        maximum_flow(net, s, ones * UNIT + price * need - most)
         bound = ones * UNIT + price * need - s.spare.sum()
         if bound > best:
             best, best_price = bound, price

@@ -102,7 +102,7 @@ class ReclaimParameters:
     long_runs: int = 2
     weak: float = 0.2
     few_servers: int = 100
-    few_nodes: int = 12_000
+    few_nodes: int = 15_000
     open: float = 0.05
     spectral_jobs: int = 700
     spectral_share: float = 0.8

@@ -20,7 +20,7 @@ from models.aryl.closure_tree import ClosureTree
 from models.aryl.parameters import DEFAULTS, AnnealingParameters, ReclaimParameters
 from models.aryl.reclaim_program import ReclaimProgram
 from models.aryl.server_groups import ServerGroups, combine, is_small, small_trade_off
-from models.aryl.spectral import SMOOTHING, SpectralBound
+from models.aryl.spectral import FINE, FINE_STEPS, SMOOTHING, SpectralBound
 from models.bounds import whole_bound
 from models.highs import solve_arrays
 from models.incumbent import Incumbent
@@ -184,14 +184,20 @@ class _Search:
         spectral = SpectralBound(self.sets, self.groups.n_jobs, lambda: self.clock.wall_s > until_s)
         low, high = max(self.bound, 1), len(self.best)  # Of `low` jobs nothing is known yet; `high` jobs do.
         smoothing: Sequence[float] = SMOOTHING
+        jobs = (low + high) // 2
         while low < high and self.clock.wall_s <= until_s:
-            middle = (low + high) // 2
-            if spectral.most_freed(middle, smoothing) < self.need:
-                low = middle + 1
+            freed = spectral.most_freed(jobs, smoothing)
+            if freed < self.need:
+                low = jobs + 1
                 self.incumbent.raise_bound(low)
             else:
-                high = middle
-            smoothing = SMOOTHING[-2:]
+                high = jobs
+            if freed < math.inf:  # The servers that a job frees hardly change with the number of jobs.
+                jobs = math.ceil(jobs * self.need / max(freed, 1.0))
+            jobs, smoothing = max(low, min(jobs, high - 1)), SMOOTHING[-2:]
+        while low < len(self.best) and spectral.most_freed(low, FINE, FINE_STEPS) < self.need:
+            low += 1
+            self.incumbent.raise_bound(low)
         self.info["spectral_bound"] = low
 
     def _anneal(self, parameters: AnnealingParameters) -> None:

@@ -23,8 +23,11 @@ from threadpoolctl import threadpool_limits
 from instances.arrays import FloatArray
 from models.bounds import real_bound
 
-SMOOTHING = (0.3, 0.1, 0.03, 0.01, 0.005)
+SMOOTHING = (0.1, 0.03, 0.01)
 """The eigenvalue is smoothed by these parameters mu, one after the other."""
+FINE = (0.01, 0.005)
+"""Those for the last digit of a bound; they take `FINE_STEPS` steps each."""
+FINE_STEPS = 150
 
 
 class SpectralBound:
@@ -38,7 +41,7 @@ class SpectralBound:
         self.parameters = np.concatenate([np.zeros(len(triples)), np.ones(n_jobs)])
         self.best = np.inf
 
-    def most_freed(self, jobs: int, smoothing: Sequence[float] = SMOOTHING, steps: int = 150) -> float:
+    def most_freed(self, jobs: int, smoothing: Sequence[float] = SMOOTHING, steps: int = 60) -> float:
         """An upper bound on the servers that `jobs` preempted jobs free, from the weights of the last call on."""
         self.best = np.inf
         for mu in smoothing:

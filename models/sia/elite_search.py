@@ -27,11 +27,14 @@ class EliteSearch:
     def __init__(self, proof: Proof, relaxation: Relaxation) -> None:
         self.proof, self.relaxation, self.parameters = proof, relaxation, proof.parameters
         self.elite: list[IntArray] = []
-        self._drawn = 0
+        self._draws = 0
 
-    def run(self, clock: Stopwatch, most_failures: int) -> None:
-        """Search until so many searches in a row find no better schedule, or until the time of `clock` is over."""
-        proof, failures = self.proof, 0
+    def run(self, clock: Stopwatch, most_failures: int, draws: int = 0) -> None:
+        """Search until so many searches in a row find no better schedule, or until the time of `clock` is over.
+
+        The first ones begin with `draws` from the relaxation, as is of use when it is new.
+        """
+        proof, failures, self._draws = self.proof, 0, draws
         self._keep(proof.best)
         while failures < most_failures and not clock.expired and not proof.closed:
             before = proof.delay
@@ -62,8 +65,8 @@ class EliteSearch:
         """Starts (J,) to begin with, the share of the temperatures that is left out, and the jobs that move."""
         rng, p, arrays = self.proof.rng, self.parameters, self.proof.arrays
         everybody = np.arange(len(arrays.submit))
-        if self._drawn < p.first_draws or rng.random() < p.drawn:
-            self._drawn += 1
+        if self._draws > 0 or rng.random() < p.drawn:
+            self._draws -= 1
             return self.draw(clock)[0].astype(np.int64), p.settled_begin[0], everybody
         half = 0.5 * float(arrays.duration.mean()) * np.exp(rng.uniform(*np.log(p.stretch)))
         one = self.elite[rng.integers(len(self.elite), size=2).min()]

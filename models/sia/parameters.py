@@ -95,7 +95,8 @@ class ExactParameters:
     Search among the best schedules:
 
     - `elite`: most schedules that are kept.
-    - `first_draws`: searches that begin with starts drawn from the relaxation before others begin with schedules.
+    - `first_draws`: searches of a turn that begin with starts drawn from the relaxation, before others begin with
+      schedules.
     - `settled_begin`: least and most share of the temperatures that the annealing with penalties leaves out.
     - `settled_warm`, `settled_tries`: temperature at the start of the neighbourhood search that follows, in mean
       durations, and its tries for each job.

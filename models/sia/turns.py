@@ -47,7 +47,7 @@ class CuttingTurns:
         proof.raise_bound(self.relaxation.bound)
         if proof.distance >= p.worth_searching:
             if self._heavy():
-                self.search.run(self._searching(), p.failures_first)
+                self.search.run(self._searching(), p.failures_first, p.first_draws)
             else:
                 self._improve(proof.best, self._searching(), p.first_tries)
 
@@ -82,7 +82,7 @@ class CuttingTurns:
         """
         proof, clock, failures, p = self.proof, self._searching(), 0, self.parameters
         if self._heavy():
-            return self.search.run(clock, p.failures_many)
+            return self.search.run(clock, p.failures_many, p.first_draws)
         while failures < p.failures_few and not clock.expired and not proof.closed:
             before = proof.delay
             _, starts = self.search.draw(clock)

@@ -97,7 +97,7 @@ def test_a_flow_that_goes_on_from_another_price_is_the_maximum_flow_and_its_cut_
                 graph.add_edges_from((("group", g), ("job", j)) for j in free)
                 graph.add_edges_from((("job", j), "to", {"capacity": UNIT}) for j in free)
         restrict(net, memory, price)
-        maximum_flow(net, memory)
+        maximum_flow(net, memory, 0)
         sent = sum(price * int(groups.count[g]) - int(memory.spare[g]) for g in ends if memory.alive[g])
         assert sent == nx.maximum_flow_value(graph, "from", "to")
         cut = [price * int(groups.count[g]) for g in ends if memory.alive[g] and not _inside(groups, memory, g)]

@@ -42,7 +42,7 @@ def _search(seed: int) -> EliteSearch:
 def test_the_search_gains_and_keeps_feasible_schedules_that_are_not_alike_the_best_first():
     search = _search(1)
     arrays, before = search.proof.arrays, search.proof.delay
-    search.run(Stopwatch(), 12)
+    search.run(Stopwatch(), 12, 8)
     delays = [arrays.delay(kept) for kept in search.elite]
     assert all(arrays.feasible(kept) for kept in search.elite)
     assert delays == sorted(delays)
@@ -55,7 +55,7 @@ def test_the_search_gains_and_keeps_feasible_schedules_that_are_not_alike_the_be
 def test_the_search_is_deterministic_for_a_seed():
     runs = [_search(seed) for seed in (1, 1, 2)]
     for search in runs:
-        search.run(Stopwatch(), 3)
+        search.run(Stopwatch(), 3, 2)
     kept = [np.stack(search.elite).tolist() for search in runs]
     assert kept[0] == kept[1] != kept[2]
 
