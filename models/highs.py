@@ -140,7 +140,7 @@ def _zero_fits(h: highspy.Highs) -> bool:
 
 def _comparisons(lp: highspy.HighsLp) -> float:
     """Pairs of columns that presolve compares to find dominated ones: each with all others of its shortest row."""
-    begin, row = np.asarray(lp.a_matrix_.start_), np.asarray(lp.a_matrix_.index_)
+    begin, row = (np.asarray(part, dtype=np.int64) for part in (lp.a_matrix_.start_, lp.a_matrix_.index_))
     length = np.bincount(row, minlength=lp.num_row_)[row]
     filled = begin[:-1][np.diff(begin) > 0]
     return float(np.minimum.reduceat(length, filled).sum()) if len(filled) else 0.0

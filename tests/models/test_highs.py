@@ -121,3 +121,11 @@ def test_presolve_is_left_out_where_its_comparisons_alone_would_outlast_the_time
     h.passModel(model.lp())
     run(h)
     assert h.getOptionValue("presolve")[1] == presolve
+
+
+def test_columns_without_entries_are_no_comparisons():
+    solved = solve_arrays(
+        LinearModel(cost=[1.0, -1.0], matrix=np.zeros((1, 2)), row_lower=-1.0, row_upper=1.0, upper=3.0, integer=True),
+        Options(time_limit=5.0),
+    )
+    assert solved.objective == -3
