@@ -2,7 +2,7 @@
 
 1. A good schedule (`neighbourhood_search`) and the bound of the linear relaxation with cuts (`relaxation`, `cuts`).
 2. Starts whose reduced cost exceeds the distance between the two are excluded, and better schedules sought in the
-   order of starts drawn from the relaxation (`turns`).
+   order of starts drawn from the relaxation (`turns`), and on heavy workloads near the best ones (`elite_search`).
 3. A tree over the starts of jobs, with rows, columns and cuts generated at every node (`start_tree`, `branching`).
 4. Where rows are coarser than the problem, integer programs: the rows of a positive price make components of jobs,
    whose optima add up to a bound (`components`). The schedule that goes with this bound breaks capacity at some slots:

@@ -102,6 +102,11 @@ def test_a_flow_that_goes_on_from_another_price_is_the_maximum_flow_and_its_cut_
         assert sent == nx.maximum_flow_value(graph, "from", "to")
         cut = [price * int(groups.count[g]) for g in ends if memory.alive[g] and not _inside(groups, memory, g)]
         assert sent == sum(cut) + UNIT * int(memory.reached.sum())
+        least = int(memory.spare.sum())
+        memory.flow[:] = 0
+        restrict(net, memory, price)
+        maximum_flow(net, memory, least + UNIT)
+        assert least <= memory.spare.sum() < least + UNIT
 
 
 def _inside(groups: ServerGroups, memory, g: int) -> bool:

@@ -58,7 +58,7 @@ class SavingParameters:
     repackings: int = 1_000
     repack_share: float = 0.3
     patience: int = 60
-    last_patience: int = 300
+    last_patience: int = 100
     repack_seconds: float = 1.0
 
     def of_part(self) -> SavingParameters:
