@@ -169,8 +169,8 @@ def run(h: highspy.Highs, *, start: ArrayLike | None = None, watch: Watch | None
     """Run a HiGHS that holds a model; see `solve_arrays`."""
     lp = h.getLp()
     mixed = any(kind != highspy.HighsVarType.kContinuous for kind in lp.integrality_)
-    limit = h.getOptionValue("time_limit")[1]
-    if mixed and _comparisons(lp) * COMPARISON_S > COMPARING * limit:
+    most = COMPARING * h.getOptionValue("time_limit")[1] / COMPARISON_S
+    if mixed and lp.num_col_**2 > most and _comparisons(lp) > most:  # all pairs are many before any are counted
         set_options(h, {"presolve": "off"})
     highspy.Highs.resetGlobalScheduler(True)  # or else the number of threads of the first solve stays in force
     if start is not None:

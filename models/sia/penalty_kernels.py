@@ -90,6 +90,14 @@ def target(rng: Random, jobs: Jobs, start: IntArray, job: int, pace: float) -> i
 
 
 @numba.njit(cache=True)
+def exchanged(old: int, new: int, length: int) -> tuple[int, int, int, int]:
+    """Begin and end of the steps that a job enters when it moves from one start to another, and of those it leaves."""
+    if new < old:
+        return new, min(old, new + length), max(old, new + length), old + length
+    return max(new, old + length), new + length, old, min(new, old + length)
+
+
+@numba.njit(cache=True)
 def anneal_with_penalties(
     rng: Random,
     jobs: Jobs,
@@ -127,12 +135,7 @@ def anneal_with_penalties(
         old, new, length = start[j], target(rng, jobs, start, j, pace), jobs.duration[j]
         if new < jobs.submit[j] or new > jobs.cutoff[j] or new == old:
             continue
-        if new < old:  # the steps that the job enters, and those that it leaves
-            gain_begin, gain_end = new, min(old, new + length)
-            loss_begin, loss_end = max(old, new + length), old + length
-        else:
-            gain_begin, gain_end = max(new, old + length), new + length
-            loss_begin, loss_end = old, min(new, old + length)
+        gain_begin, gain_end, loss_begin, loss_end = exchanged(old, new, length)
         capacity, pool, gpus = jobs.capacity, shares.pool[j], jobs.gpus[j]
         before = _cost(line, gain_begin, gain_end, capacity, penalty, shares)
         before += _cost(line, loss_begin, loss_end, capacity, penalty, shares)

@@ -11,7 +11,7 @@ import numpy as np
 
 from instances.arrays import IntArray
 from models.sia.kernels import Jobs, Random
-from models.sia.penalty_kernels import target
+from models.sia.penalty_kernels import exchanged, target
 
 BLOCK = 64  # Steps between two looks at the costs so far.
 
@@ -80,12 +80,7 @@ def anneal_widths(
         most = (old - new - heat * np.log(1.0 - rng.random())) / penalty  # that is accepted, in GPUs too many
         if most < -over:
             continue
-        if new < old:  # the steps that the job enters, and those that it leaves
-            gain_begin, gain_end = new, min(old, new + length)
-            loss_begin, loss_end = max(old, new + length), old + length
-        else:
-            gain_begin, gain_end = max(new, old + length), new + length
-            loss_begin, loss_end = old, min(new, old + length)
+        gain_begin, gain_end, loss_begin, loss_end = exchanged(old, new, length)
         allowed = int(np.floor(most)) + min(over, gpus * (loss_end - loss_begin))
         excess = _added(use, gain_begin, gain_end, gpus, capacity, allowed)
         if excess > allowed:
