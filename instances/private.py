@@ -1,0 +1,32 @@
+"""The folder for what a program of this user needs for a while: nobody else can enter it or has put anything there."""
+
+from __future__ import annotations
+
+import os
+import stat
+import tempfile
+from contextlib import suppress
+from pathlib import Path
+
+
+def private_folder() -> Path | None:
+    """`gapwise-<user>` in the temporary folder, made where there is none.
+
+    `None` where it cannot be made, or where what has that name is a link, no folder, another user's, or open to others.
+    """
+    folder = Path(tempfile.gettempdir()) / f"gapwise-{_user()}"
+    try:
+        with suppress(FileExistsError):
+            folder.mkdir(mode=0o700)
+        found = os.lstat(folder)  # not what a link points to
+    except OSError:
+        return None
+    return folder if stat.S_ISDIR(found.st_mode) and _ours(found) else None
+
+
+def _user() -> str:
+    return str(os.getuid()) if hasattr(os, "getuid") else "user"  # Windows: each user has a temporary folder
+
+
+def _ours(found: os.stat_result) -> bool:
+    return not hasattr(os, "getuid") or (found.st_uid == os.getuid() and not found.st_mode & 0o077)
