@@ -15,10 +15,9 @@ from pathlib import Path
 from unittest import mock
 
 import typer
-from pebble import CONSTS
 
 from experiments.entry import run_app
-from experiments.harness import pool
+from experiments.harness import host
 
 ROOT = Path(__file__).parents[1]
 READY = ["pytest", "tests.warm", "experiments.harness.run", "experiments.simulator.simulation", "models.literal"]
@@ -84,8 +83,5 @@ def workers_copied() -> Iterator[None]:
     """Run tasks in copies of a process that has loaded what they need: as killable, and a tenth of the cost."""
     context = multiprocessing.get_context("forkserver")
     context.set_forkserver_preload(READY)
-    with (
-        mock.patch.object(pool, "start_method", return_value=context),
-        mock.patch.object(CONSTS, "sleep_unit", 0.02),  # seconds between two looks of a pool at its processes
-    ):
+    with mock.patch.object(host, "start_method", return_value=context):
         yield

@@ -10,17 +10,17 @@ except ImportError:  # Windows
 CAN_LOCK = fcntl is not None
 
 
-def locked(handle: int) -> bool:
-    """Lock what is open as `handle` until it is closed, or the process ends; whether nobody else holds it.
+def locked(handle: int) -> bool | None:
+    """Lock what is open as `handle` until it is closed, or the process ends; `False` where somebody else holds it.
 
-    On a file system without locks nobody ever does.
+    `None` where there are no locks, as on some network file systems: nobody can tell.
     """
     if fcntl is None:
-        return True
+        return None
     try:
         fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
         return False
     except OSError:
-        return True
+        return None
     return True

@@ -1,34 +1,26 @@
-"""Processes that work on tasks one after the other, and can be ended without losing what a task had told of."""
+"""Runs tasks in processes of their own, which can be ended without losing what a task had told of."""
 
 from __future__ import annotations
 
-import gc
-import importlib
-import multiprocessing
+import atexit
+import io
 import os
-import shutil
-import signal
-import sys
-import tempfile
+import pickle
+import queue
 import threading
-import time
-from collections.abc import Iterator, Sequence
-from concurrent.futures import TimeoutError as Expired
-from contextlib import contextmanager, suppress
+from collections.abc import Sequence
+from concurrent.futures import Future
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from pebble import ProcessExpired, ProcessPool
-
 from experiments.harness.diary import Diary, Told
-from experiments.harness.lock import CAN_LOCK, locked
-from experiments.harness.processes import start_method
+from experiments.harness.host import Ended, Host
 from experiments.harness.task import Failure, R, Task
+from experiments.harness.temporary import TemporaryFolder
 from instances.result import Termination
 
 GRACE = 1.5, 2.0  # a process is ended at the time limit times the first plus the second, seconds
-FOLDERS = "gapwise-"  # how the temporary folders of diaries begin
 
 
 @dataclass(frozen=True)
@@ -48,43 +40,62 @@ class Handed:
 
 
 class Pool:
-    """`jobs` processes, which import `modules` first, and work in the folder `place` where there is such a folder."""
+    """`jobs` hosts, which import `modules` first, and work in the folder `place` where there is such a folder."""
 
     def __init__(self, jobs: int, modules: Sequence[str], place: str | None = None) -> None:
-        # pebble leaves a semaphore to the interpreter's exit (its issue 160), of which Python's tracker may complain
-        os.environ.setdefault("PYTHONWARNINGS", "ignore:resource_tracker:UserWarning")
-        remove_abandoned()
-        self.folder, self._lock = _held_folder()
-        self._pool = ProcessPool(
-            max_workers=jobs,
-            initializer=_prepare,
-            initargs=(tuple(modules), str(self.folder), place),
-            context=start_method(),
-        )
+        self._temporary = TemporaryFolder()
+        self.folder = self._temporary.path
+        self._left: queue.SimpleQueue[tuple[int, Task[Any], Future[Ended]] | None] = queue.SimpleQueue()
+        self._running: dict[int, Host] = {}
+        self._stopped = False
+        self._hosts = [Host(_work, modules, str(self.folder), place) for _ in range(jobs)]
+        # no thread of these keeps the interpreter from its end, where `stop` ends the processes
+        self._threads = [threading.Thread(target=self._keep_busy, args=(host,), daemon=True) for host in self._hosts]
+        atexit.register(self.stop)
+        for thread in self._threads:
+            thread.start()
 
     def diary(self, i: int) -> Path:
         """Where the task at place `i` tells of what it finds."""
         return self.folder / f"{i}.pickle"
 
-    def schedule(self, i: int, task: Task[Any]) -> Any:
+    def schedule(self, i: int, task: Task[Any]) -> Future[Ended]:
         """The future of a task."""
-        with _interrupts_blocked():
-            return self._pool.schedule(_work, args=(task, self.diary(i)), timeout=_end(task.time_limit))
+        future: Future[Ended] = Future()
+        self._left.put((i, task, future))
+        return future
 
-    def handed(self, i: int, task: Task[Any], future: Any) -> Handed:
+    def _keep_busy(self, host: Host) -> None:
+        """Let a host run one task after the other until none is left."""
+        while (next_one := self._left.get()) is not None and not self._stopped:
+            i, task, future = next_one
+            if not future.set_running_or_notify_cancel():
+                continue
+            self._running[i] = host
+            try:
+                future.set_result(host.run(pickle.dumps((self.diary(i), pickle.dumps(task))), _end(task.time_limit)))
+            except BaseException as error:  # a task that cannot be passed on, or no process to be had
+                future.set_exception(error)
+            finally:
+                del self._running[i]
+        host.close()
+
+    def handed(self, i: int, task: Task[Any], future: Future[Ended]) -> Handed:
         """What is handed over of a task whose future is done."""
         try:
-            found = future.result()
-        except Expired:
-            reason = f"ended from outside: overran the time limit of {task.time_limit:g} s"
-            return Handed(told=Told.read(self.diary(i)), termination="killed", reason=reason)
-        except ProcessExpired as error:
-            return Handed(told=Told.read(self.diary(i)), reason=f"the process died with exit code {error.exitcode}")
-        except Exception as error:  # what was handed back cannot be read
+            ended = future.result()
+            found = _found(self.diary(i))
+        except Exception as error:  # what was handed over cannot be read
             found = Failure.of(error, Told())
         if isinstance(found, Failure):
             return Handed(told=found.told, reason=found.reason)
-        return Handed(found)
+        if found is not None:
+            return Handed(found[0])
+        told = Told.read(self.diary(i))
+        if ended.at_limit:
+            reason = f"ended from outside: overran the time limit of {task.time_limit:g} s"
+            return Handed(told=told, termination="killed", reason=reason)
+        return Handed(told=told, reason=f"the process died with exit code {ended.exitcode}")
 
     def interrupted(self, i: int) -> Handed | None:
         """What a task that is cut short had told of; `None` of one that had not begun."""
@@ -92,53 +103,32 @@ class Pool:
             return None
         return Handed(told=Told.read(self.diary(i)), termination="interrupted", reason="interrupted")
 
+    def cancel(self, i: int, future: Future[Ended]) -> None:
+        """End a task, or do not begin it."""
+        if not future.cancel() and (host := self._running.get(i)) is not None:
+            host.end_run()
+
     def close(self) -> None:
         """Let the processes end once all is done."""
-        self._pool.close()
+        for _ in self._hosts:
+            self._left.put(None)
 
     def stop(self) -> None:
         """End the processes now."""
-        self._pool.stop()
+        self._stopped = True
+        self.close()
+        for host in self._hosts:
+            host.stop()
 
     def join(self) -> None:
         """Wait until all processes have ended."""
-        self._pool.join()
+        for thread in self._threads:
+            thread.join()
+        atexit.unregister(self.stop)
 
     def clear(self) -> None:
         """Remove the diaries."""
-        if self._lock is not None:
-            os.close(self._lock)
-        shutil.rmtree(self.folder, ignore_errors=True)
-
-
-def _held_folder() -> tuple[Path, int | None]:
-    """A new temporary folder, and a handle that holds a lock of it."""
-    while True:
-        folder = Path(tempfile.mkdtemp(prefix=FOLDERS))
-        if not CAN_LOCK:
-            return folder, None
-        try:
-            handle = os.open(folder, os.O_RDONLY)
-        except FileNotFoundError:  # another command has taken it for abandoned before it was held
-            continue
-        if not locked(handle):  # the same, a moment later
-            os.close(handle)
-            continue
-        return folder, handle
-
-
-def remove_abandoned() -> None:
-    """Remove the folders of commands that were killed: nobody holds them any more."""
-    if not CAN_LOCK:
-        return
-    for folder in Path(tempfile.gettempdir()).glob(f"{FOLDERS}*"):
-        with suppress(OSError):
-            handle = os.open(folder, os.O_RDONLY)
-            try:
-                if locked(handle):
-                    shutil.rmtree(folder, ignore_errors=True)
-            finally:
-                os.close(handle)
+        self._temporary.remove()
 
 
 def _end(limit: float | None) -> float | None:
@@ -147,48 +137,35 @@ def _end(limit: float | None) -> float | None:
     return None if end is None or end > threading.TIMEOUT_MAX else end
 
 
-@contextmanager
-def _interrupts_blocked() -> Iterator[None]:
-    """The pool's threads, started in here, and the processes these start never see an interrupt: it is for us alone."""
-    if not hasattr(signal, "pthread_sigmask"):  # Windows
-        yield
-        return
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
-    try:
-        yield
-    finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, before)
-
-
-def _prepare(modules: Sequence[str], folder: str, place: str | None) -> None:
-    """What each process does first: imports, which no task's time limit should pay for, are part of it.
-
-    Standard output is for results: Python's prints go to standard error, those of solver libraries nowhere. A process
-    whose parent is gone ends itself, and removes the folder that the parent cannot remove any more.
-    """
-    sys.stdout = sys.stderr
-    with open(os.devnull, "w") as nowhere:
-        os.dup2(nowhere.fileno(), 1)
-    threading.Thread(target=_outlive_no_parent, args=(os.getppid(), folder), daemon=True).start()
-    if place is not None and os.path.isdir(place):
-        os.chdir(place)
-    for module in modules:
-        with suppress(Exception):  # the task that needs it will say so
-            importlib.import_module(module)
-    gc.freeze()  # what is imported stays, and need not be looked through at every collection
-
-
-def _outlive_no_parent(parent: int, folder: str) -> None:
-    process = multiprocessing.parent_process()
-    while os.getppid() == parent and (process is None or process.is_alive()):  # Windows keeps the first for ever
-        time.sleep(1.0)
-    shutil.rmtree(folder, ignore_errors=True)
-    os._exit(1)
-
-
-def _work(task: Task[Any], path: Path) -> Any:
+def _work(order: bytes) -> None:
+    """Do a task, and leave what it finds beside its diary."""
+    path, packed = pickle.loads(order)
     diary = Diary(path)
     try:
-        return task.work(diary)
+        content = pickle.dumps((pickle.loads(packed).work(diary),))
     except BaseException as error:  # a user's function may raise SystemExit, or what it has made up itself
-        return Failure.of(error, Told(about=diary.told.about))
+        content = pickle.dumps(Failure.of(error, Told(about=diary.told.about)))
+    _hand_over(content, _handed_over(diary.path))
+
+
+def _hand_over(content: bytes, path: Path) -> None:
+    """A file that is there whole or not at all."""
+    beside = path.with_suffix(".part")
+    path.parent.mkdir(mode=0o700, exist_ok=True)  # a task may have removed it
+    with io.open(beside, "wb") as file:
+        file.write(content)
+    os.replace(beside, path)
+
+
+def _handed_over(diary: Path) -> Path:
+    return diary.with_suffix(".found")
+
+
+def _found(diary: Path) -> Any:
+    """What was handed over: a Failure, or what was found as a single one; `None` of a process that did not get there."""
+    path = _handed_over(diary)
+    if not path.exists():
+        return None
+    content = path.read_bytes()
+    path.unlink()
+    return pickle.loads(content)

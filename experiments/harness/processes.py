@@ -7,8 +7,10 @@ one that takes a minute to load costs that minute once.
 
 from __future__ import annotations
 
+import os
+import signal
 import threading
-from multiprocessing import context, process, spawn
+from multiprocessing import context, process, resource_tracker, spawn
 from typing import Any
 
 SCRIPT = ("init_main_from_name", "init_main_from_path")
@@ -51,3 +53,19 @@ class _Spawn(context.SpawnContext):
 def start_method() -> context.BaseContext:
     """The context in which the processes of tasks are started."""
     return _Spawn()
+
+
+def started(made: Any) -> Any:
+    """Start the process `made`, which never sees an interrupt: that is for us alone."""
+    if not hasattr(signal, "pthread_sigmask"):  # Windows
+        made.start()
+        return made
+    # a run that is ended leaves to the tracker what semaphores it had made, which is no matter to tell of
+    os.environ.setdefault("PYTHONWARNINGS", "ignore:resource_tracker:UserWarning")
+    resource_tracker.ensure_running()  # it would unblock the interrupt where it is begun on the way
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        made.start()
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+    return made

@@ -79,7 +79,7 @@ def as_finished(
 
 def modules_of(tasks: Sequence[Task[Any]]) -> list[str]:
     """What the tasks want imported before their clocks start."""
-    return sorted({module for task in tasks for module in task.modules})
+    return sorted({module for task in tasks for module in (type(task).__module__, *task.modules)})
 
 
 def _finish(done: queue.SimpleQueue[int], i: int, future: Any) -> None:

@@ -138,7 +138,7 @@ def _locked(folder: Path) -> int | None:
         handle = os.open(folder, os.O_RDONLY)
     except OSError as error:
         raise InputError(f"{folder}: {error.strerror}") from error
-    if not locked(handle):
+    if locked(handle) is False:
         os.close(handle)
         raise InputError(f"{folder}: another command is writing its results there")
     for half_written in folder.glob(f"{HALF_WRITTEN}*"):  # by a command that was killed

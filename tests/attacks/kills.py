@@ -85,7 +85,7 @@ def attacked(command: str, work: Path, kills: int, rng: random.Random) -> Tally:
     process.wait()
     seen(work, kept, tally)
     tally.processes += left_processes(work)
-    tally.folders += len(list((work / "temporary").glob("gapwise-*")))
+    tally.folders += len(list((work / "temporary").glob("gapwise-*/run-*")))
     return tally
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import random
+import stat
 import tempfile
 import time
 from dataclasses import dataclass
@@ -13,14 +14,14 @@ from typing import Any
 import pytest
 
 from experiments.harness.plan import plan
-from experiments.harness.pool import FOLDERS, _held_folder, remove_abandoned
 from experiments.harness.run import Run
 from experiments.harness.runner import as_finished
+from experiments.harness.temporary import MARK, SIGNED, TemporaryFolder
 from experiments.session import Interrupted, Session
 from instances import Options, Result
 from instances.eva import table_3
 from tests.attacks.kills import attacked, prepare
-from tests.commands import call, workers_copied
+from tests.commands import call, run, workers_copied
 
 PLAN = {"instances": [{"type": "it1", "count": 4, "tasks": {"t1": 1}}]}
 ALONE = {"instances": [{"type": "it1", "count": 1, "tasks": {task: 1}} for task in ("t1", "t2", "t3", "t4")]}
@@ -42,7 +43,7 @@ def _slow_and_fast() -> list[Run]:
 
 
 def _told_of(folder: Path) -> bool:
-    return any(b"it1" in path.read_bytes() for path in folder.glob(f"{FOLDERS}*/0.pickle"))
+    return any(b"it1" in path.read_bytes() for path in folder.glob("gapwise-*/run-*/0.pickle"))
 
 
 def test_what_an_interrupt_cuts_short_keeps_its_incumbent(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
@@ -56,7 +57,7 @@ def test_what_an_interrupt_cuts_short_keeps_its_incumbent(tmp_path: Path, monkey
         found.close()
     (result,) = short.values()
     assert (result.status, result.termination, result.objective, result.bound) == ("feasible", "interrupted", 48, 12)
-    assert list(tmp_path.glob(f"{FOLDERS}*")) == []
+    assert list(tmp_path.glob("gapwise-*/*")) == []
 
 
 def test_a_session_tells_of_it_and_writes_it(
@@ -103,17 +104,83 @@ def as_finished_here(runs: list[Run]) -> list[tuple[Run, Result]]:
     return [(run, apply(run.entry, run.instance, run.options)) for run in runs]
 
 
-def test_folders_that_nobody_holds_are_removed_and_others_not(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+def test_folders_of_dead_commands_are_removed_and_no_others(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
-    held, handle = _held_folder()
-    assert handle is not None
-    (tmp_path / f"{FOLDERS}abandoned").mkdir()
-    (tmp_path / "else").mkdir()
-    remove_abandoned()
-    assert sorted(p.name for p in tmp_path.iterdir()) == sorted([held.name, "else"])
-    os.close(handle)
-    remove_abandoned()
-    assert [p.name for p in tmp_path.iterdir()] == ["else"]
+    held = TemporaryFolder()
+    home = held.path.parent
+    for name, mark in (("run-abandone", SIGNED), ("run-unsigned", None), ("run-2forged0", b"x"), ("mine", SIGNED)):
+        (home / name).mkdir()
+        (home / name / "what").write_text("precious")
+        if mark is not None:
+            (home / name / MARK).write_bytes(mark)
+    another = TemporaryFolder()
+    left = {held.path.name, another.path.name, "run-unsigned", "run-2forged0", "mine"}
+    assert {path.name for path in home.iterdir()} == left
+    held.remove()
+    another.remove()
+    assert {path.name for path in home.iterdir()} == left - {held.path.name, another.path.name}
+    assert home.stat().st_mode & 0o777 == 0o700
+
+
+def test_strangers_things_in_the_temporary_folder_stay_as_they_are(tmp_path: Path, table_3_file: Path):
+    """Also inside the folder that is ours, and whatever they are: nothing is changed, and no pipe is waited for."""
+    kept, place = tmp_path / "kept", tmp_path / "temporary"
+    home = place / f"gapwise-{os.getuid()}"
+    for folder in (kept, place):
+        folder.mkdir()
+    home.mkdir(mode=0o700)
+    (kept / "thesis.tex").write_text("precious")
+    for around, names in ((place, ("gapwise-", "run-")), (home, ("run-", "gapwise-"))):
+        for name in names:
+            (around / f"{name}abcdefg0" / ".git").mkdir(parents=True)
+            (around / f"{name}abcdefg0" / ".git" / "HEAD").write_text("ref: refs/heads/main")
+            (around / f"{name}abcdefg1").symlink_to(kept)
+            (around / f"{name}abcdefg2").symlink_to(around / "nowhere")
+            os.mkfifo(around / f"{name}abcdefg3")
+            (around / f"{name}abcdefg4").write_text("a file")
+            os.mknod(around / f"{name}abcdefg5", stat.S_IFSOCK | 0o600)
+            (around / f"{name}abcdefg6").mkdir()
+            os.mkfifo(around / f"{name}abcdefg6" / MARK)
+            (around / f"{name}abcdefg7").mkdir()
+            (around / f"{name}abcdefg7" / MARK).symlink_to(_signed(kept))
+    before = _all_in(tmp_path)
+    done = run("solve", table_3_file, "--method", "no-packing", TMPDIR=str(place))
+    assert (done.returncode, done.stderr.count("Traceback")) == (0, 0)
+    assert _all_in(tmp_path) == before
+
+
+def _signed(folder: Path) -> Path:
+    (folder / "signed").write_bytes(SIGNED)
+    return folder / "signed"
+
+
+def _all_in(folder: Path) -> dict[str, tuple[int, int, bytes]]:
+    found = {str(path): path.lstat() for path in folder.rglob("*")}
+    regular = {name for name, about in found.items() if stat.S_ISREG(about.st_mode)}
+    return {n: (a.st_mode, a.st_ino, Path(n).read_bytes() if n in regular else b"") for n, a in found.items()}
+
+
+@pytest.mark.parametrize("taken", ["a link", "a file", "open to others"])
+def test_where_our_name_is_taken_only_what_is_one_s_own_is_removed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, taken: str
+):
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    home = tmp_path / f"gapwise-{os.getuid()}"
+    other = tmp_path / "other"
+    (other / "run-abandone").mkdir(parents=True)
+    (other / "run-abandone" / MARK).write_bytes(SIGNED)
+    if taken == "a link":
+        home.symlink_to(other)
+    elif taken == "a file":
+        home.write_text("")
+    else:
+        other.rename(home)
+        home.chmod(0o777)
+    before = set(tmp_path.rglob("*"))
+    folder = TemporaryFolder()
+    assert folder.path.parent == tmp_path
+    folder.remove()
+    assert set(tmp_path.rglob("*")) == before
 
 
 def test_a_killed_command_loses_repeats_and_leaves_nothing(tmp_path: Path):

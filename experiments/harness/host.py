@@ -1,0 +1,278 @@
+"""A host: a process that has imported what runs need, and of which each run is a copy that ends with all it began.
+
+What a run does to its process (folder, environment, limits, modules) ends with it, and what it finds goes into a file:
+over the pipe between command and host go orders and numbers alone, so that a process may die at any moment. Where
+processes cannot be copied, a host works on one order itself, and the next order gets a new host.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import gc
+import importlib
+import math
+import multiprocessing
+import os
+import shutil
+import signal
+import sys
+import threading
+import time
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from io import TextIOWrapper
+from multiprocessing.connection import Connection, wait
+from pathlib import Path
+from typing import Any
+
+from experiments.harness.processes import start_method, started
+from experiments.harness.users_modules import NAMES
+
+CAN_COPY = sys.platform == "linux"  # what macOS brings along does not bear it
+LOOK_S = 0.5  # how often it is looked whether a process that says nothing is alive
+ANSWER_S = 5.0  # a host that does not answer within so long is ended, too
+END = b""
+DIE_WITH_PARENT = 1  # PR_SET_PDEATHSIG of prctl
+PROJECT = Path(__file__).parents[2]
+MOST_TOLD = 4000  # characters, which go through a pipe in one piece
+
+Work = Callable[[bytes], None]
+
+
+@dataclass(frozen=True)
+class Ended:
+    """How a run ended: with an exit code, or less than zero by a signal; and whether it was ended at its time limit."""
+
+    exitcode: int | None
+    at_limit: bool = False
+
+
+class Host:
+    """Runs `work(order)` for one order after the other, with `modules` imported, in the folder `place`.
+
+    Where this process is killed, the host ends what runs and removes `folder`.
+    """
+
+    def __init__(self, work: Work, modules: Sequence[str], folder: str, place: str | None) -> None:
+        self._about = work, tuple(modules), folder, place
+        self._process: Any = None
+        self._orders: Any = None
+        self._running: int | None = None  # the process of the run that is under way
+        self._gone_by = math.inf  # when the host has to have answered
+        self._stopped = False
+        self._lock = threading.Lock()
+
+    def run(self, order: bytes, limit: float | None) -> Ended:
+        """Work on `order`, for so many seconds at most."""
+        at_limit = threading.Event()
+        try:
+            self._send(order)
+            self._running = self._heard()
+            code = self._heard(limit, at_limit)
+        except (EOFError, OSError):
+            code = self._end_processes(ANSWER_S)
+        self._running, self._gone_by = None, math.inf
+        return Ended(code, at_limit.is_set())
+
+    def end_run(self) -> None:
+        """End the run that is under way; any thread may say so."""
+        with self._lock:
+            self._gone_by = time.monotonic() + ANSWER_S
+            if self._process is None:
+                return
+            if self._running is None or not CAN_COPY:  # it is busy, and would not hear
+                self._process.kill()
+            else:
+                with suppress(OSError):
+                    self._orders.send_bytes(END)
+
+    def stop(self) -> None:
+        """The same, and let none begin."""
+        self._stopped = True
+        self.end_run()
+
+    def close(self) -> None:
+        """End the process."""
+        self._end_processes(0.0)
+
+    def _send(self, order: bytes) -> None:
+        """Hand over an order, to a new host where there is none, or where it was killed while it had nothing to do."""
+        for again in (False, True):
+            with self._lock:
+                if self._stopped:
+                    raise EOFError
+                if self._process is None:
+                    self._orders, theirs = multiprocessing.Pipe()
+                    with theirs:
+                        self._process = started(start_method().Process(target=_serve, args=(theirs, *self._about)))
+            try:
+                return self._orders.send_bytes(order)
+            except OSError:
+                if again:
+                    raise
+                self._end_processes(0.0)
+
+    def _heard(self, limit: float | None = None, at_limit: threading.Event | None = None) -> int:
+        """The next number that the host tells of. Raises EOFError where it is dead."""
+        until = math.inf if limit is None else time.monotonic() + limit
+        while not self._orders.poll(max(0.0, min(LOOK_S, until - time.monotonic()))):
+            if time.monotonic() >= until and at_limit is not None:
+                until = math.inf
+                at_limit.set()
+                self.end_run()
+            if time.monotonic() > self._gone_by or not (self._process.is_alive() or self._orders.poll()):
+                raise EOFError
+        return int(self._orders.recv_bytes())
+
+    def _end_processes(self, wait_s: float) -> int | None:
+        """End the host and what it runs; the exit code of a host that ends by itself within so many seconds."""
+        with self._lock:
+            process, self._process = self._process, None
+            if process is None:
+                return None
+            process.join(wait_s)
+            code: int | None = process.exitcode
+            process.kill()
+            process.join()
+            for group in {process.pid, self._running} - {None}:
+                _end_group(group)
+            self._orders.close()
+            return code
+
+
+def _end_group(group: int) -> None:
+    """End all processes of a group, of which the first one may be gone."""
+    if hasattr(os, "killpg"):
+        with suppress(ProcessLookupError, PermissionError):
+            os.killpg(group, signal.SIGKILL)
+
+
+def _serve(orders: Connection, work: Work, modules: Sequence[str], folder: str, place: str | None) -> None:
+    """What a host does until the command ends it, or is gone."""
+    if hasattr(os, "setsid"):
+        os.setsid()  # an interrupt at the terminal is for the command alone
+    _prepare(modules, place)
+    try:
+        while True:
+            order = orders.recv_bytes()
+            if order == END:  # of a run that has ended by itself meanwhile
+                continue
+            if CAN_COPY:
+                orders.send_bytes(b"%d" % _copied(orders, work, order))
+            else:
+                threading.Thread(target=_outlive_no_parent, args=(os.getppid(), folder), daemon=True).start()
+                orders.send_bytes(b"%d" % os.getpid())
+                _run(work, order)
+    except (EOFError, ConnectionError):
+        shutil.rmtree(folder, ignore_errors=True)
+    except OSError:  # no further process is to be had
+        os._exit(1)
+
+
+def _prepare(modules: Sequence[str], place: str | None) -> None:
+    """What a host does first: imports, for which no run's time limit should pay, are part of it.
+
+    Standard output is for results: Python's prints go to standard error, those of solver libraries nowhere.
+    """
+    sys.stdout = sys.stderr
+    with open(os.devnull, "w") as nowhere:
+        os.dup2(nowhere.fileno(), 1)
+    if place is not None and os.path.isdir(place):
+        os.chdir(place)
+    _import(modules)
+
+
+def _import(modules: Sequence[str]) -> None:
+    for module in modules:
+        with suppress(Exception):  # the run that needs it will say so
+            importlib.import_module(module)
+    gc.freeze()  # what is imported stays, and need not be looked through, or copied, at every collection
+
+
+def _copied(orders: Connection, work: Work, order: bytes) -> int:
+    """The exit code of a copy of this process that works on `order`, all whose processes are ended with it.
+
+    What modules of this project the copy has found wanting are imported here, so that the next one has them.
+    """
+    wanting, tell = multiprocessing.Pipe(duplex=False)
+    begin = work, order, tell, orders, os.getpid()
+    copy = multiprocessing.get_context("fork").Process(target=_run_copy, args=begin)
+    copy.start()
+    tell.close()
+    assert copy.pid is not None
+    with suppress(OSError):
+        os.setpgid(copy.pid, copy.pid)  # here and there: whoever comes first
+    try:
+        orders.send_bytes(b"%d" % copy.pid)
+        while copy.is_alive():
+            # a process that the run has begun may keep the sentinel open, hence the time
+            if orders in wait([orders, copy.sentinel], LOOK_S):
+                orders.recv_bytes()
+                break
+    finally:
+        _end_group(copy.pid)
+        copy.join()
+    with wanting, suppress(EOFError, OSError):
+        _import(wanting.recv_bytes().decode().split())
+    return copy.exitcode or 0
+
+
+def _run_copy(work: Work, order: bytes, tell: Connection, orders: Connection, host: int) -> None:
+    orders.close()
+    with suppress(OSError):
+        os.setpgid(0, 0)
+    ctypes.CDLL(None).prctl(DIE_WITH_PARENT, signal.SIGKILL)
+    if os.getppid() != host:
+        os._exit(1)
+    if "numpy.random" in sys.modules:
+        sys.modules["numpy.random"].seed()  # else each copy would draw what the one before it has drawn
+    _run(work, order, tell)
+
+
+def _run(work: Work, order: bytes, tell: Connection | None = None) -> None:
+    """Work, and leave without waiting for any thread that the work may have begun."""
+    me, code, before = os.getpid(), 1, set(sys.modules)
+    sys.stderr = sys.stdout = prints = _Prints(2)
+    try:
+        work(order)
+        code = 0
+        if tell is not None:
+            tell.send_bytes(" ".join(filter(_ours, set(sys.modules) - before))[:MOST_TOLD].encode())
+    finally:
+        if os.getpid() == me:  # not what the work has forked
+            with suppress(Exception):
+                prints.end_line()
+        os._exit(code)
+
+
+def _ours(module: str) -> bool:
+    """Whether a module is this project's, and not the user's of the same name."""
+    file = getattr(sys.modules[module], "__file__", None)
+    return module.partition(".")[0] in NAMES and str(file).startswith(str(PROJECT))
+
+
+class _Prints(TextIOWrapper):
+    """Standard error for what a run prints, whose last line is ended for the sake of what others print after it."""
+
+    def __init__(self, handle: int) -> None:
+        super().__init__(open(handle, "wb", closefd=False), errors="backslashreplace", line_buffering=True)
+        self._within_line = False
+
+    def write(self, text: str) -> int:
+        self._within_line = not text.endswith("\n") if text else self._within_line
+        return super().write(text)
+
+    def end_line(self) -> None:
+        """End the line that was begun last."""
+        if self._within_line:
+            self.write("\n")
+        self.flush()
+
+
+def _outlive_no_parent(parent: int, folder: str) -> None:
+    process = multiprocessing.parent_process()
+    while os.getppid() == parent and (process is None or process.is_alive()):  # Windows keeps the first for ever
+        time.sleep(1.0)
+    shutil.rmtree(folder, ignore_errors=True)
+    os._exit(1)

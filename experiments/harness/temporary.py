@@ -1,0 +1,77 @@
+"""The temporary folder of a command: signed, locked while the command lives, and removed by the next one at the latest.
+
+What is removed has the form of our names, our mark inside, and no living command that holds it; and all of it is in a
+folder that nobody but this user can enter. Nothing else is ever touched.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import tempfile
+from contextlib import suppress
+from pathlib import Path
+
+from experiments.harness.lock import CAN_LOCK, locked
+from instances.private import private_folder
+
+PREFIX = "run-"
+NAME = re.compile(PREFIX + "[a-z0-9_]{8}")  # as `tempfile` makes them
+MARK = "made-by-gapwise"
+SIGNED = b"Gapwise keeps here what its runs have found. The folder is removed once its command has ended.\n"
+AS_IT_IS = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)  # no link, and no wait for a pipe
+
+
+class TemporaryFolder:
+    """A new folder of this command alone, at `path`, after those of dead commands have been removed."""
+
+    def __init__(self) -> None:
+        place = private_folder()
+        remove_abandoned(place)
+        self._lock: int | None = None
+        while True:
+            # where somebody else's folder has our name, a folder of no family: nobody will ever remove it but we
+            self.path = Path(tempfile.mkdtemp(prefix="gapwise-" if place is None else PREFIX, dir=place))
+            if place is None or not CAN_LOCK:
+                return
+            with suppress(FileNotFoundError):  # another command has just removed it: signed, and not yet held
+                self._lock = os.open(self.path, AS_IT_IS | os.O_DIRECTORY)
+                if locked(self._lock) is not False:
+                    (self.path / MARK).write_bytes(SIGNED)
+                    return
+                os.close(self._lock)
+
+    def remove(self) -> None:
+        """Remove it, with all that is in it."""
+        shutil.rmtree(self.path, ignore_errors=True)
+        if self._lock is not None:
+            os.close(self._lock)
+            self._lock = None
+
+
+def remove_abandoned(place: Path | None) -> None:
+    """Remove from `place` the folders of commands that were killed: they carry our mark, and nobody holds them."""
+    if place is None or not CAN_LOCK:
+        return
+    with suppress(OSError):
+        for name in filter(NAME.fullmatch, os.listdir(place)):
+            with suppress(OSError):  # what is no folder, or somebody else's
+                _remove_where_abandoned(place / name)
+
+
+def _remove_where_abandoned(folder: Path) -> None:
+    handle = os.open(folder, AS_IT_IS | os.O_DIRECTORY)
+    try:
+        if _signed(handle) and locked(handle):
+            shutil.rmtree(folder, ignore_errors=True)
+    finally:
+        os.close(handle)
+
+
+def _signed(folder: int) -> bool:
+    mark = os.open(MARK, AS_IT_IS, dir_fd=folder)
+    try:
+        return os.read(mark, 2 * len(SIGNED)) == SIGNED
+    finally:
+        os.close(mark)
