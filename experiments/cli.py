@@ -1,4 +1,4 @@
-"""The console script `gapwise` and its commands."""
+"""The commands of the console script `gapwise`."""
 
 from __future__ import annotations
 
@@ -38,10 +38,10 @@ def _print_version(asked: bool) -> None:
 def main() -> None:
     """Run `gapwise`."""
     arguments = sys.argv[1:]
-    run_app(_app(arguments), arguments)
+    run_app(app_of(arguments), arguments)
 
 
-def _app(arguments: list[str]) -> typer.Typer:
+def app_of(arguments: list[str]) -> typer.Typer:
     """The commands; where one is called, that alone, for others take longer to load than it may take to run."""
     app = typer.Typer(help="True optimality gaps for GPU-cluster scheduling.", no_args_is_help=True)
     app.callback()(_common)  # so that a single command, too, is called by its name

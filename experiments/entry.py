@@ -11,6 +11,7 @@ from typing import Any
 import typer
 from typer.main import get_command
 
+from experiments.harness.runner import Lost
 from experiments.harness.store import Store
 from instances import InputError, OutputError, Result
 from instances.text import shown
@@ -37,7 +38,7 @@ def run_app(app: typer.Typer, arguments: list[str], name: str = "gapwise") -> No
     try:
         status = get_command(app).main(arguments, prog_name=name, standalone_mode=False)
         sys.stdout.flush()
-    except OutputError as error:
+    except (OutputError, Lost) as error:
         _exit(f"gapwise: {error}", FAILED)
     except InputError as error:
         _exit(f"gapwise: {error}", REFUSED)

@@ -9,9 +9,10 @@ from pathlib import Path
 from typing import Any, Literal
 
 from experiments.harness.resume import finished
+from experiments.harness.runner import Lost
 from experiments.harness.store import Store
 from experiments.harness.task import R, Task
-from experiments.output.folder import ready_folder, write_result_files
+from experiments.output.folder import ready_folder, remove_interrupted, write_result_files
 from experiments.output.terminal import err, follow, print_line
 from instances import Options, Result
 
@@ -51,7 +52,7 @@ class Session:
 
         As each is finished, `told(outcome)` is shown as progress and, where JSON is asked for, its `line(place,
         outcome)` is printed. An interrupt says how many are kept, and of the runs that it cuts short what they had
-        found, which goes to the folder, too. Raises Interrupted.
+        found, which is in the folder, too, until they are finished. Raises Interrupted, and Lost.
         """
         found: dict[int, R] = {}
         short: dict[int, R] = {}
@@ -59,17 +60,22 @@ class Session:
         try:
             for i, outcome in follow(runs, len(tasks), told, self.quiet):
                 found[i] = outcome
+                if self.folder is not None and isinstance(outcome, Result):
+                    remove_interrupted(self.folder, outcome)
                 if line is not None and self.format == "json":
                     print_line(line(i, outcome))
-        except (KeyboardInterrupt, SystemExit) as error:
+        except (KeyboardInterrupt, SystemExit, Lost) as error:
             runs.close()  # where the interrupt came between two runs
             short = {i: outcome for i, outcome in short.items() if isinstance(outcome, Result) and outcome.solved}
             for outcome in short.values():
                 err.print(told(outcome))
             if self.folder is not None:
                 write_result_files(self.folder, [o for o in short.values() if isinstance(o, Result)])
-            if store is not None:
-                err.print(f"{store.held} of {len(tasks)} runs are kept in {self.folder}; go on with --resume")
+            kept = store and f"{store.held(tasks)} of {len(tasks)} runs are kept in {self.folder}; go on with --resume"
+            if isinstance(error, Lost):
+                raise Lost(f"{error}; {kept}" if kept else str(error)) from None
+            if kept:
+                err.print(kept)
             if isinstance(error, SystemExit):
                 raise
             raise Interrupted(found | short) from None

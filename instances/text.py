@@ -13,5 +13,13 @@ def shown(text: str) -> str:
     return "".join(c if not _steers(c) else c.encode("unicode_escape").decode() for c in text)
 
 
+def said_by(error: BaseException) -> str:
+    """The text of an exception, which may be one that a user has made up."""
+    try:
+        return str(error)
+    except BaseException:  # SystemExit, say
+        return "whose text cannot be had"
+
+
 def _steers(character: str) -> bool:
     return unicodedata.category(character) in STEERING or character in TURNING

@@ -6,6 +6,7 @@ import os
 import pickle
 import queue
 import uuid
+import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from functools import partial
@@ -13,12 +14,14 @@ from typing import Any
 
 from experiments.harness.diary import Told
 from experiments.harness.pool import Handed
-from experiments.harness.runner import Ended, Keep, modules_of
+from experiments.harness.runner import Ended, Keep, Lost, modules_of
 from experiments.harness.task import R, Task
 from instances import InputError
 from instances.result import versions
+from instances.text import said_by
 
 CONNECT_S = 10.0
+CLOSE_S = 2.0
 ATTEMPTS = 2  # a run is begun so often: once more where the worker dies
 
 
@@ -32,7 +35,7 @@ def as_finished_on(
     """Like `as_finished`, on the workers of the scheduler at `address`.
 
     A worker that dies has its run done again elsewhere, once, and `lost` is told of it. Raises InputError where there
-    is no scheduler, no worker, or one of other versions.
+    is no scheduler, no worker, or one of other versions, and Lost where the scheduler is gone.
     """
     remote = _remote()
     client = _client(address)
@@ -41,6 +44,7 @@ def as_finished_on(
     done: queue.SimpleQueue[int] = queue.SimpleQueue()
     told: set[int] = set()
     futures: list[Any] = []
+    given_up: set[int] = set()
 
     def began(event: tuple[float, dict[str, Any]]) -> None:
         """A run has begun on a worker: not for the first time where another one has died under it."""
@@ -50,11 +54,14 @@ def as_finished_on(
         if len(before) > 1:
             name = " ".join(tasks[i].label())
             if len(before) > ATTEMPTS:
+                given_up.add(i)
                 futures[i].cancel()
             else:
                 lost(f"worker {before[-2]} was lost; {name} is run again on {worker}")
 
     def tell(i: int) -> R:
+        if futures[i].status == "cancelled" and i not in given_up:  # by the client, where its scheduler is gone
+            raise Lost(f"the scheduler at {address} was lost")
         outcome = _handed(futures[i], begun.get(i, [])).judged(tasks[i])
         if keep is not None:
             keep(tasks[i], outcome)
@@ -71,18 +78,22 @@ def as_finished_on(
         for _ in tasks:
             i = done.get()
             yield i, tell(i)
+    except Lost:
+        raise
     except BaseException:
-        for i, future in enumerate(futures):
-            if future.status == "finished" and i not in told:
-                tell(i)
-        for handed in client.run(remote.end_here, session).values():
-            short |= handed
-        client.cancel([future for i, future in enumerate(futures) if i not in told])
+        with suppress(Exception):  # the scheduler may be gone
+            for i, future in enumerate(futures):
+                if future.status == "finished" and i not in told:
+                    tell(i)
+            for handed in client.run(remote.end_here, session).values():
+                short |= handed
+            client.cancel([future for i, future in enumerate(futures) if i not in told])
         raise
     finally:
-        with suppress(Exception):  # the scheduler may be gone
-            client.run(remote.end_here, session)
-        client.close()
+        with suppress(Exception):
+            if client.status == "running":
+                client.run(remote.end_here, session)
+            client.close(CLOSE_S)
         for i, cut in short.items():
             if ended is not None and i not in told:
                 ended(i, cut.judged(tasks[i]))
@@ -112,19 +123,28 @@ def _remote() -> Any:
 def _client(address: str) -> Any:
     """A client of the scheduler, all of whose workers have the versions of this process. Raises InputError."""
     from distributed import Client
+    from distributed.versions import VersionMismatchWarning
 
     try:
-        client = Client(address, timeout=CONNECT_S, set_as_default=False)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", VersionMismatchWarning)  # what matters of it is said below
+            client = Client(address, timeout=CONNECT_S, set_as_default=False)
     except (OSError, ValueError) as error:
         raise InputError(f"--cluster: {address}: no scheduler answers: {error}") from error
     here = versions()
-    found = client.run(_remote().versions_here)
-    if not found:
-        client.close()
-        raise InputError(f"--cluster: {address}: the scheduler has no workers")
-    for worker, there in found.items():
-        for name in dict.fromkeys([*here, *there]):
-            if here.get(name) != there.get(name):
-                client.close()
-                raise InputError(f"--cluster: {worker} has {name} {there.get(name)}, here it is {here.get(name)}")
+    try:
+        found = client.run(_remote().versions_here, on_error="return")
+        if not found:
+            raise InputError(f"--cluster: {address}: the scheduler has no workers")
+        for worker, there in found.items():
+            if isinstance(there, ModuleNotFoundError):
+                raise InputError(f"--cluster: {worker} has no {there.name or 'Gapwise'}: it wants Gapwise installed, too")
+            if isinstance(there, Exception):
+                raise InputError(f"--cluster: {worker}: {type(there).__name__}: {said_by(there)}")
+            for name in dict.fromkeys([*here, *there]):
+                if here.get(name) != there.get(name):
+                    raise InputError(f"--cluster: {worker} has {name} {there.get(name)}, here it is {here.get(name)}")
+    except InputError:
+        client.close(CLOSE_S)
+        raise
     return client

@@ -24,9 +24,11 @@ from instances import Answer, InputError, Options, ProblemData, Result, Stopwatc
 from instances.method import ANY, Method
 from instances.options import OPTION_NAMES
 from instances.result import Termination
+from instances.text import said_by
 
 TARGET = re.compile(r"[^\W\d]\w*(\.[^\W\d]\w*)*:[^\W\d]\w*")
 CLAIMED = "claimed_bound"
+LARGEST = 1 << 64
 MOST_SOURCES = 1000  # files beside a module that are read for its digest
 
 
@@ -99,6 +101,8 @@ def plain(value: Any, path: str) -> Any:
     if isinstance(value, str):
         return str(value)
     if isinstance(value, numbers.Integral):
+        if abs(int(value)) >= LARGEST:
+            raise InputError(f"{path}: must be less than 2^64, got a number of {int(value).bit_length()} bits")
         return int(value)
     if isinstance(value, numbers.Real):
         return float(value)
@@ -122,7 +126,7 @@ def own_function(target: str, code: bytes | None = None, what: str = "method") -
         try:
             function: Callable[..., Any] = pickle.loads(code)
         except Exception as error:  # whatever the user's modules do when they are imported
-            raise InputError(f"{what}: {target}: {type(error).__name__}: {error}") from error
+            raise InputError(f"{what}: {target}: {type(error).__name__}: {said_by(error)}") from error
         return function
 
 
@@ -133,7 +137,7 @@ def pickled(function: Callable[..., Any], what: str = "method") -> bytes:
     try:
         code: bytes = cloudpickle.dumps(function)
     except Exception as error:
-        raise InputError(f"{what}: {_named(function)}: cannot be passed to another process: {error}") from error
+        raise InputError(f"{what}: {_named(function)}: cannot be passed to another process: {said_by(error)}") from error
     return code
 
 
@@ -154,7 +158,7 @@ def resolve(target: str, what: str = "method") -> Callable[..., Any]:
     except KeyboardInterrupt:
         raise
     except BaseException as error:  # whatever the user's module does when it is imported
-        said = f"{error}" if isinstance(error, ImportError) else f"{type(error).__name__}: {error}"
+        said = said_by(error) if isinstance(error, ImportError) else f"{type(error).__name__}: {said_by(error)}"
         raise InputError(f"{what}: {target}: {said}") from error
     function = getattr(found, name, None)
     if not callable(function):

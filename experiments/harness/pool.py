@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import atexit
 import io
 import os
 import pickle
@@ -11,6 +10,7 @@ import threading
 from collections.abc import Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass
+from multiprocessing.util import Finalize
 from pathlib import Path
 from typing import Any
 
@@ -51,7 +51,7 @@ class Pool:
         self._hosts = [Host(_work, modules, str(self.folder), place) for _ in range(jobs)]
         # no thread of these keeps the interpreter from its end, where `stop` ends the processes
         self._threads = [threading.Thread(target=self._keep_busy, args=(host,), daemon=True) for host in self._hosts]
-        atexit.register(self.stop)
+        self._at_exit = Finalize(None, self.stop, exitpriority=1)  # before the interpreter waits for its processes
         for thread in self._threads:
             thread.start()
 
@@ -124,7 +124,7 @@ class Pool:
         """Wait until all processes have ended."""
         for thread in self._threads:
             thread.join()
-        atexit.unregister(self.stop)
+        self._at_exit.cancel()
 
     def clear(self) -> None:
         """Remove the diaries."""

@@ -56,7 +56,8 @@ def start_method() -> context.BaseContext:
 
 
 def started(made: Any) -> Any:
-    """Start the process `made`, which never sees an interrupt: that is for us alone."""
+    """Start the process `made`, which never sees an interrupt, that is for us alone, and may start others."""
+    made.daemon = False
     if not hasattr(signal, "pthread_sigmask"):  # Windows
         made.start()
         return made

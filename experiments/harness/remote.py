@@ -56,15 +56,17 @@ def work_here(session: Session, i: int, packed: bytes) -> Handed | None:
     worker.log_event(session.topic, {"i": i, "worker": worker.address})
     task = pickle.loads(packed)
     desk, future = _begun(session, worker.state.nthreads, i, task)
+    given_up = False
     while not wait([future], GIVEN_UP_S).done:
         waiting = worker.state.tasks.get(key)
         if waiting is None or waiting.state == "cancelled":  # the scheduler has lost the command that asked for it
-            future.cancel()
+            desk.pool.cancel(i, future)
+            given_up = True
             break
     with _lock:
         desk.futures.pop(i, None)
         desk.used = time.monotonic()
-    return None if future.cancelled() else desk.pool.handed(i, task, future)
+    return None if given_up else desk.pool.handed(i, task, future)
 
 
 def _begun(session: Session, processes: int, i: int, task: Any) -> tuple[_Desk, Any]:
@@ -92,8 +94,6 @@ def end_here(session: Session) -> dict[int, Handed]:
 
 
 def _cleared(desk: _Desk) -> None:
-    for future in desk.futures.values():
-        future.cancel()
     desk.pool.stop()
     desk.pool.join()
     desk.pool.clear()

@@ -19,6 +19,10 @@ Keep = Callable[[Task[R], R], None]
 Ended = Callable[[int, R], None]
 
 
+class Lost(RuntimeError):
+    """What runs the tasks is gone, and those that are left are not run."""
+
+
 def run_all(tasks: Sequence[Task[R]], jobs: int = 1) -> Iterator[tuple[Task[R], R]]:
     """Run everything, `jobs` at a time, and yield tasks and outcomes in the order of `tasks`."""
     found: dict[int, R] = {}

@@ -5,8 +5,10 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import re
 import sqlite3
 import sys
+from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
@@ -23,6 +25,7 @@ SCHEMA = (
     "CREATE TABLE IF NOT EXISTS runs (key TEXT, options TEXT, what TEXT, how TEXT, outcome TEXT NOT NULL, "
     "PRIMARY KEY (key, options))"
 )
+HALF_WRITTEN_NAME = re.compile(re.escape(HALF_WRITTEN) + "[a-z0-9_]{8}")  # as `tempfile` makes them
 COLUMNS = "key, options, what, how, outcome"
 
 
@@ -109,10 +112,9 @@ class Store:
             self.fault = str(error)
             print(f"{shown(self.fault)}; from here on results are not kept", file=sys.stderr)
 
-    @property
-    def held(self) -> int:
-        """How many of the runs that were asked for or put are in the store."""
-        return len(self._held)
+    def held(self, tasks: Sequence[Task[Any]]) -> int:
+        """How many of `tasks` were found in the store or put there."""
+        return sum(self.key(task) in self._held for task in tasks)
 
     def _useless(self, error: Exception) -> InputError:
         return InputError(f"{self.path}: cannot be used as a store of results: {error}")
@@ -120,8 +122,11 @@ class Store:
 
 def read_outcomes(path: Path) -> list[str]:
     """The outcomes in the store at `path`, as they were written. Raises InputError where it is none."""
+    if not path.is_file():
+        raise InputError(f"{path}: not a regular file")
     try:
-        database = sqlite3.connect(f"file:{quote(str(path))}?mode=ro", uri=True)
+        # to be written, for a command that was killed may have left a write to be undone
+        database = sqlite3.connect(f"file:{quote(str(path))}?mode=rw", uri=True)
         try:
             return [text for (text,) in database.execute("SELECT outcome FROM runs ORDER BY what, how, options")]
         finally:
@@ -141,6 +146,7 @@ def _locked(folder: Path) -> int | None:
     if locked(handle) is False:
         os.close(handle)
         raise InputError(f"{folder}: another command is writing its results there")
-    for half_written in folder.glob(f"{HALF_WRITTEN}*"):  # by a command that was killed
-        half_written.unlink(missing_ok=True)
+    for entry in os.scandir(folder):
+        if HALF_WRITTEN_NAME.fullmatch(entry.name) and entry.is_file(follow_symlinks=False):  # by a killed command
+            Path(entry.path).unlink(missing_ok=True)
     return handle

@@ -10,6 +10,7 @@ from experiments.harness.own import source_digest
 from instances import CheckFailed, InputError, Instance
 from instances.online import RuleBroken
 from instances.result import Termination
+from instances.text import said_by
 
 
 class Outcome(Protocol):
@@ -90,10 +91,7 @@ class Failure:
     @classmethod
     def of(cls, error: BaseException, told: Told) -> Self:
         name = type(error).__name__
-        try:
-            said = str(error)
-        except Exception:
-            said = "whose text cannot be had"
+        said = said_by(error)
         if not isinstance(error, InputError | CheckFailed | RuleBroken):
             said = f"{name}: {said}" if said else name
         return cls(" ".join(said.split()), told)

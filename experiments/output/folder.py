@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import hashlib
 import re
+import stat
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from experiments.output.csv import csv_text
@@ -70,6 +71,16 @@ def write_result_files(folder: Path, results: Iterable[Result]) -> None:
     for result in results:
         content = result.model_dump_json(indent=1) + "\n"
         write_whole(folder / result_file(result.instance, result.method), content.encode())
+
+
+def remove_interrupted(folder: Path, result: Result) -> None:
+    """Remove what an interrupt has left of a run that is finished now."""
+    path = folder / result_file(result.instance, result.method)
+    with suppress(OSError, ValueError):
+        if stat.S_ISREG(path.lstat().st_mode):
+            left = Result.model_validate_json(path.read_bytes())
+            if (left.instance, left.method, left.termination) == (result.instance, result.method, "interrupted"):
+                path.unlink()
 
 
 def result_file(instance: str, method: str, ending: str = "json") -> str:

@@ -331,7 +331,7 @@ def test_a_full_disk_is_told_once_and_ends_nothing(tmp_path: Path, capsys: pytes
         store.keep(run, result)
         store.keep(run, result)
         assert exit_status([result], store) == 1
-        assert store.held == 0
+        assert store.held([run]) == 0
     said = capsys.readouterr().err
     assert said.count("cannot be written") == said.count("results are not kept") == 1
 

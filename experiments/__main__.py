@@ -1,0 +1,30 @@
+"""The console script `gapwise`, also as `python -m experiments`: nothing is loaded before an interrupt is provided for."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+from typing import Any
+
+
+def main() -> None:
+    """Run `gapwise`."""
+    before = signal.getsignal(signal.SIGINT)
+    if before is signal.default_int_handler:  # and not ignored, as in the background of a shell
+        signal.signal(signal.SIGINT, _leave)
+    from experiments.cli import app_of, run_app  # seconds
+
+    app = app_of(sys.argv[1:])
+    signal.signal(signal.SIGINT, before)
+    run_app(app, sys.argv[1:])
+
+
+def _leave(*_: Any) -> None:
+    """Nothing has been begun, and what is half loaded may do anything when it is torn down."""
+    os.write(2, b"gapwise: interrupted\n")
+    os._exit(130)
+
+
+if __name__ == "__main__":
+    main()
