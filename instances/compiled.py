@@ -17,9 +17,11 @@ from typing import Any, TypeVar
 
 import numba
 import numpy as np
-from numba.core import caching
+from numba.core import caching, event
 from numba.core.dispatcher import Dispatcher
 
+from instances.clock import charge_to_nobody, cpu_seconds
+from instances.deadline import resume_end, suspend_end
 from instances.private import private_folder
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -160,3 +162,26 @@ def _value(name: str, value: Any, seen: set[FunctionType]) -> Iterator[str]:
         yield f"{name} {value.dtype} {value.shape} {value.tobytes().hex()}"
     else:
         yield f"{name} {value!r}"
+
+
+class _Uncounted(event.Listener):
+    """Stops all clocks while numba compiles a function or loads it."""
+
+    def __init__(self) -> None:
+        self._depth, self._began = 0, 0.0
+
+    def on_start(self, event: event.Event) -> None:
+        if self._depth == 0:
+            self._began = cpu_seconds()
+            suspend_end()
+        self._depth += 1
+
+    def on_end(self, event: event.Event) -> None:
+        self._depth -= 1
+        if self._depth == 0:
+            spent = cpu_seconds() - self._began
+            charge_to_nobody(spent)
+            resume_end(spent)
+
+
+event.register("numba:compiler_lock", _Uncounted())

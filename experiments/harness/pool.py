@@ -25,9 +25,11 @@ from experiments.harness.diary import Diary, Told
 from experiments.harness.lock import CAN_LOCK, locked
 from experiments.harness.processes import start_method
 from experiments.harness.task import Failure, R, Task
+from instances.deadline import OVERRUN, ended_after
 from instances.result import Termination
 
-GRACE = 1.5, 2.0  # a process is ended at the time limit times the first plus the second, seconds
+GRACE = 1.5, 2.0  # a process is ended at the time limit times the first plus the second, CPU seconds
+WAIT = 5.0, 2.0  # the same in wall seconds, the last resort: a process may wait for a core, sleep, or for another one
 FOLDERS = "gapwise-"  # how the temporary folders of diaries begin
 
 
@@ -69,16 +71,17 @@ class Pool:
     def schedule(self, i: int, task: Task[Any]) -> Any:
         """The future of a task."""
         with _interrupts_blocked():
-            return self._pool.schedule(_work, args=(task, self.diary(i)), timeout=_end(task.time_limit))
+            return self._pool.schedule(_work, args=(task, self.diary(i)), timeout=_end(task.time_limit, WAIT))
 
     def handed(self, i: int, task: Task[Any], future: Any) -> Handed:
         """What is handed over of a task whose future is done."""
         try:
             found = future.result()
         except Expired:
-            reason = f"ended from outside: overran the time limit of {task.time_limit:g} s"
-            return Handed(told=Told.read(self.diary(i)), termination="killed", reason=reason)
+            return Handed(told=Told.read(self.diary(i)), termination="killed", reason=_overran(task))
         except ProcessExpired as error:
+            if task.time_limit is not None and error.exitcode == OVERRUN:
+                return Handed(told=Told.read(self.diary(i)), termination="killed", reason=_overran(task))
             return Handed(told=Told.read(self.diary(i)), reason=f"the process died with exit code {error.exitcode}")
         except Exception as error:  # what was handed back cannot be read
             found = Failure.of(error, Told())
@@ -141,9 +144,13 @@ def remove_abandoned() -> None:
                 os.close(handle)
 
 
-def _end(limit: float | None) -> float | None:
+def _overran(task: Task[Any]) -> str:
+    return f"ended from outside: overran the time limit of {task.time_limit:g} s"
+
+
+def _end(limit: float | None, grace: tuple[float, float]) -> float | None:
     """Seconds after which a process is ended from outside."""
-    end = None if limit is None else limit * GRACE[0] + GRACE[1]
+    end = None if limit is None else limit * grace[0] + grace[1]
     return None if end is None or end > threading.TIMEOUT_MAX else end
 
 
@@ -189,6 +196,7 @@ def _outlive_no_parent(parent: int, folder: str) -> None:
 def _work(task: Task[Any], path: Path) -> Any:
     diary = Diary(path)
     try:
-        return task.work(diary)
+        with ended_after(_end(task.time_limit, GRACE)):
+            return task.work(diary)
     except BaseException as error:  # a user's function may raise SystemExit, or what it has made up itself
         return Failure.of(error, Told(about=diary.told.about))
