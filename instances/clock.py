@@ -1,4 +1,4 @@
-"""CPU time, the measure of every figure in this project."""
+"""CPU time, the measure of every figure and of every limit in this project."""
 
 from __future__ import annotations
 
@@ -10,6 +10,8 @@ try:
 except ImportError:  # Windows
     resource = None  # type: ignore[assignment]
 
+_uncounted_s = 0.0  # what has been spent so far and no clock counts
+
 
 def cpu_seconds() -> float:
     """CPU seconds of this process and of its finished children; without those where the system does not count them."""
@@ -19,40 +21,55 @@ def cpu_seconds() -> float:
     return own.ru_utime + own.ru_stime + children.ru_utime + children.ru_stime
 
 
-class Stopwatch:
-    """Measures a block: `with Stopwatch() as watch: ...`, then `watch.cpu_s`; tells elapsed and remaining wall time.
+def charge_to_nobody(seconds: float) -> None:
+    """Take so many CPU seconds that were spent just now, as on compilation, from all figures and limits."""
+    global _uncounted_s
+    _uncounted_s += seconds
 
-    A wall-time limit is what a user waits for; CPU time is what a figure can be compared by.
+
+class Stopwatch:
+    """Measures a block: `with Stopwatch() as watch: ...`, then `watch.cpu_s`; tells what is left of a limit.
+
+    Limit and figure are CPU seconds of the process, of all its threads together and without compilation: what else
+    runs on the machine touches neither.
     """
 
     def __init__(self, limit_s: float | None = None) -> None:
         self.limit_s = limit_s
-        self._cpu, self._wall = cpu_seconds(), time.monotonic()
+        self._begin()
+
+    def _begin(self) -> None:
+        self._cpu, self._wall = cpu_seconds() - _uncounted_s, time.monotonic()
         self._stopped: float | None = None
 
     def __enter__(self) -> Stopwatch:
-        self._cpu, self._wall = cpu_seconds(), time.monotonic()
+        self._begin()
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self._stopped = cpu_seconds() - self._cpu
+        self._stopped = self.spent_s
 
     @property
     def cpu_s(self) -> float:
         """CPU seconds of the block so far, or of the whole block once it is left."""
-        return self._stopped if self._stopped is not None else cpu_seconds() - self._cpu
+        return self._stopped if self._stopped is not None else self.spent_s
+
+    @property
+    def spent_s(self) -> float:
+        """CPU seconds since the start, also after the block: what counts against a limit."""
+        return cpu_seconds() - _uncounted_s - self._cpu
 
     @property
     def wall_s(self) -> float:
-        """Wall seconds since the start."""
+        """Wall seconds since the start, for a trace that somebody looks at."""
         return time.monotonic() - self._wall
 
     @property
     def remaining_s(self) -> float:
-        """Wall seconds left of the limit; infinite where there is none."""
-        return float("inf") if self.limit_s is None else max(0.0, self.limit_s - self.wall_s)
+        """CPU seconds left of the limit; infinite where there is none."""
+        return float("inf") if self.limit_s is None else max(0.0, self.limit_s - self.spent_s)
 
     @property
     def expired(self) -> bool:

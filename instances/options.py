@@ -25,8 +25,9 @@ def ignore(solution: Solution | None, bound: float | None) -> None:
 class Options:
     """Options of a solve.
 
-    `time_limit`: wall seconds, `None` for no limit. `gap`: relative gap at which a solve counts as optimal.
-    `threads`: solver threads. `seed`: seed of whatever is random.
+    `time_limit`: CPU seconds of the process, of all its threads together and without compilation; `None` for no limit.
+    `gap`: relative gap at which a solve counts as optimal. `threads`: solver threads. `seed`: seed of whatever is
+    random.
 
     `effort`: how many branch-and-bound nodes each integer program, and how many rounds each own search, may take;
     `None` for no limit. Unlike seconds it makes the same answer on every machine.

@@ -7,6 +7,7 @@ its answer is looked at: here the gap is always set and every option is checked.
 from __future__ import annotations
 
 import math
+import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
@@ -22,6 +23,7 @@ from instances.result import Termination, TracePoint
 
 COMPARISON_S = 3e-8  # what presolve takes to compare two integer columns of a row, which no limit of time ends
 COMPARING = 0.25  # the share of the time limit that these comparisons may take
+LATE = 1.5  # where HiGHS's own limit stands, as a multiple of the one in CPU seconds
 MOST_NODES = 2**31 - 1  # the largest limit on nodes that HiGHS takes, which it takes for none
 Watch = Callable[[FloatArray | None, float | None], None]
 """`watch(x, bound)`: told each new incumbent and each better bound."""
@@ -94,7 +96,7 @@ def solver(options: Options, extra: Mapping[str, Any] | None = None) -> highspy.
         "mip_abs_gap": 1e-9,
     }
     if options.time_limit is not None:
-        wanted["time_limit"] = float(options.time_limit)
+        wanted["time_limit"] = float(options.time_limit)  # `run` has it kept in CPU seconds
     wanted |= extra or {}
     if options.effort is not None:
         wanted["mip_max_nodes"] = min(options.effort, wanted.get("mip_max_nodes", MOST_NODES))
@@ -167,9 +169,9 @@ def solve_arrays(
 
 def run(h: highspy.Highs, *, start: ArrayLike | None = None, watch: Watch | None = None) -> Solved:
     """Run a HiGHS that holds a model; see `solve_arrays`."""
-    lp = h.getLp()
+    lp, limit_s = h.getLp(), h.getOptionValue("time_limit")[1]
     mixed = any(kind != highspy.HighsVarType.kContinuous for kind in lp.integrality_)
-    most = COMPARING * h.getOptionValue("time_limit")[1] / COMPARISON_S
+    most = COMPARING * limit_s / COMPARISON_S
     if mixed and lp.num_col_**2 > most and _comparisons(lp) > most:  # all pairs are many before any are counted
         set_options(h, {"presolve": "off"})
     highspy.Highs.resetGlobalScheduler(True)  # or else the number of threads of the first solve stays in force
@@ -178,10 +180,14 @@ def run(h: highspy.Highs, *, start: ArrayLike | None = None, watch: Watch | None
         guess.col_value = list(np.asarray(start, dtype=float))
         h.setSolution(guess)
     trace: list[TracePoint] = []
-    if mixed:
-        _listen(h, trace, watch)
-    with Stopwatch() as clock:
-        h.run()
+    with Stopwatch(limit_s) as clock:
+        if mixed:
+            _listen(h, trace, watch)
+            _keep_limit(h, clock)
+            h.run()
+            set_options(h, {"time_limit": limit_s})
+        else:
+            _run_linear(h, limit_s)
     wall = clock.wall_s
     status, info = h.getModelStatus(), h.getInfo()
     termination, reason = _termination(h, status)
@@ -224,13 +230,22 @@ class OutOfTime(SolveFailed):
 def rerun(h: highspy.Highs, seconds: float = math.inf) -> highspy.HighsModelStatus:
     """Solve the linear program that a HiGHS holds, once more after a change, from its last basis; how that ended.
 
-    A limit of `seconds` from now holds for later runs too, until another is given.
+    The limit is in CPU seconds. Without one, that of the last run in wall seconds is still in force.
     """
-    if seconds < math.inf:  # HiGHS counts the time of all its runs together
-        set_options(h, {"time_limit": h.getRunTime() + seconds})
-    highspy.Highs.resetGlobalScheduler(True)  # see `run`
-    h.run()
-    return h.getModelStatus()
+    return _run_linear(h, seconds)
+
+
+def _run_linear(h: highspy.Highs, seconds: float) -> highspy.HighsModelStatus:
+    """Solve a linear program: where HiGHS ends it for the wall seconds, and CPU seconds are left, it goes on."""
+    clock = Stopwatch(seconds)
+    while True:
+        if seconds < math.inf:  # HiGHS counts the wall time of all its runs together
+            set_options(h, {"time_limit": h.getRunTime() + clock.remaining_s})
+        highspy.Highs.resetGlobalScheduler(True)  # see `run`
+        h.run()
+        status = h.getModelStatus()
+        if status != highspy.HighsModelStatus.kTimeLimit or seconds == math.inf or clock.expired:
+            return status
 
 
 def reoptimize(h: highspy.Highs, seconds: float = math.inf) -> None:
@@ -247,6 +262,24 @@ def reoptimize(h: highspy.Highs, seconds: float = math.inf) -> None:
         raise OutOfTime("the linear program ran out of time")
     if status != highspy.HighsModelStatus.kOptimal:
         raise SolveFailed(f"the linear program ended as {h.modelStatusToString(status)}")
+
+
+def _keep_limit(h: highspy.Highs, clock: Stopwatch) -> None:
+    """End an integer program when its clock does.
+
+    HiGHS's own limit counts wall seconds, which are more where others use the machine, too; it is for the linear
+    program at the root, in which HiGHS does not ask.
+    """
+    if clock.limit_s is None or math.isinf(clock.limit_s):
+        return
+
+    def asked(event: Any) -> None:
+        if clock.expired:
+            event.interrupt()
+
+    load = os.getloadavg()[0] / (os.cpu_count() or 1) if hasattr(os, "getloadavg") else 1.0
+    set_options(h, {"time_limit": LATE * max(1.0, load) * clock.limit_s})
+    h.cbMipInterrupt.subscribe(asked)
 
 
 def _listen(h: highspy.Highs, trace: list[TracePoint], watch: Watch | None) -> None:
@@ -272,7 +305,7 @@ def _listen(h: highspy.Highs, trace: list[TracePoint], watch: Watch | None) -> N
 def _termination(h: highspy.Highs, status: highspy.HighsModelStatus) -> tuple[Termination, str | None]:
     if status in (highspy.HighsModelStatus.kOptimal, highspy.HighsModelStatus.kModelEmpty):
         return "finished", None
-    if status == highspy.HighsModelStatus.kTimeLimit:
+    if status in (highspy.HighsModelStatus.kTimeLimit, highspy.HighsModelStatus.kInterrupt):
         return "time_limit", "time limit"
     if status == highspy.HighsModelStatus.kSolutionLimit:
         return "effort_limit", "effort limit"

@@ -18,9 +18,11 @@ from experiments.harness.diary import Diary, Told
 from experiments.harness.host import Ended, Host
 from experiments.harness.task import Failure, R, Task
 from experiments.harness.temporary import TemporaryFolder
+from instances.deadline import OVERRUN, ended_after
 from instances.result import Termination
 
-GRACE = 1.5, 2.0  # a process is ended at the time limit times the first plus the second, seconds
+GRACE = 1.5, 2.0  # a process is ended at the time limit times the first plus the second, CPU seconds
+WAIT = 5.0, 2.0  # the same in wall seconds, the last resort: a process may wait for a core, sleep, or for another one
 
 
 @dataclass(frozen=True)
@@ -73,7 +75,8 @@ class Pool:
                 continue
             self._running[i] = host
             try:
-                future.set_result(host.run(pickle.dumps((self.diary(i), pickle.dumps(task))), _end(task.time_limit)))
+                order = pickle.dumps((self.diary(i), pickle.dumps(task)))
+                future.set_result(host.run(order, _end(task.time_limit, WAIT)))
             except BaseException as error:  # a task that cannot be passed on, or no process to be had
                 future.set_exception(error)
             finally:
@@ -92,7 +95,7 @@ class Pool:
         if found is not None:
             return Handed(found[0])
         told = Told.read(self.diary(i))
-        if ended.at_limit:
+        if ended.at_limit or (task.time_limit is not None and ended.exitcode == OVERRUN):
             reason = f"ended from outside: overran the time limit of {task.time_limit:g} s"
             return Handed(told=told, termination="killed", reason=reason)
         return Handed(told=told, reason=f"the process died with exit code {ended.exitcode}")
@@ -131,9 +134,9 @@ class Pool:
         self._temporary.remove()
 
 
-def _end(limit: float | None) -> float | None:
+def _end(limit: float | None, grace: tuple[float, float]) -> float | None:
     """Seconds after which a process is ended from outside."""
-    end = None if limit is None else limit * GRACE[0] + GRACE[1]
+    end = None if limit is None else limit * grace[0] + grace[1]
     return None if end is None or end > threading.TIMEOUT_MAX else end
 
 
@@ -142,7 +145,9 @@ def _work(order: bytes) -> None:
     path, packed = pickle.loads(order)
     diary = Diary(path)
     try:
-        content = pickle.dumps((pickle.loads(packed).work(diary),))
+        task = pickle.loads(packed)
+        with ended_after(_end(task.time_limit, GRACE)):
+            content = pickle.dumps((task.work(diary),))
     except BaseException as error:  # a user's function may raise SystemExit, or what it has made up itself
         content = pickle.dumps(Failure.of(error, Told(about=diary.told.about)))
     _hand_over(content, _handed_over(diary.path))

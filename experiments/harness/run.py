@@ -83,6 +83,7 @@ class Run:
             "method": self.entry.target,
             "starts": self.entry.starts,
             "versions": versions(),
+            "limit": "CPU",  # results of the time when limits counted waiting and compilation are not taken up again
             "source": digests.source(self.entry.target, self.entry.code) if self.entry.own else None,
         }
 

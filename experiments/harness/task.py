@@ -50,7 +50,7 @@ class Digests:
 class Task(Protocol[R]):
     """A task runs in a process of its own, `work`; what it hands back, or leaves behind, is judged in this one.
 
-    `time_limit`: wall seconds, after which and some grace the process is ended. `modules`: what a process imports
+    `time_limit`: CPU seconds, after which and some grace the process is ended. `modules`: what a process imports
     before the clock starts.
     """
 

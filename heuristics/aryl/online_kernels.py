@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import numba
 import numpy as np
 
 from instances.arrays import BoolArray, FloatArray, IntArray
+from instances.compiled import compiled
 
 
-@numba.njit(cache=True)
+@compiled
 def admit(
     order: IntArray,
     least: IntArray,
@@ -53,13 +53,13 @@ def admit(
     return found[:n], kinds[:n]
 
 
-@numba.njit(cache=True)
+@compiled
 def speed(workers: int, midpoint: int, loss: float) -> float:
     """Throughput on so many workers (section 7.2)."""
     return workers * max(0.0, 1.0 - loss * max(0, workers - midpoint))
 
 
-@numba.njit(cache=True)
+@compiled
 def knapsack(least: IntArray, most: IntArray, gpus: IntArray, left: FloatArray, loss: float, capacity: int) -> IntArray:
     """Workers of each job under which the running times on the base demands are shortened the most (section 5.2).
 
@@ -97,7 +97,7 @@ def knapsack(least: IntArray, most: IntArray, gpus: IntArray, left: FloatArray, 
     return workers
 
 
-@numba.njit(cache=True)
+@compiled
 def largest_gain(
     least: IntArray, most: IntArray, gpus: IntArray, left: FloatArray, loss: float, capacity: int, relative: bool
 ) -> IntArray:
@@ -121,7 +121,7 @@ def largest_gain(
         capacity -= gpus[best]
 
 
-@numba.njit(cache=True)
+@compiled
 def grow(least: IntArray, most: IntArray, gpus: IntArray, left: FloatArray, loss: float, capacity: int) -> IntArray:
     """Gandiva: jobs in order take all that is there, as far as it makes them faster."""
     workers = least.copy()

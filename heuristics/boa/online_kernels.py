@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import numba
 import numpy as np
 
 from instances.arrays import FloatArray as Float
 from instances.arrays import IntArray as Int
+from instances.compiled import compiled
 
 
-@numba.njit(cache=True)
+@compiled
 def splits(gain: Float, most: int) -> Int:
     """The width of each job in the best splits of 0 to `most` GPUs: choices (n, most + 1), to be read with `split`.
 
@@ -43,7 +43,7 @@ def splits(gain: Float, most: int) -> Int:
     return choice
 
 
-@numba.njit(cache=True)
+@compiled
 def split(choice: Int, gpus: int) -> Int:
     """The widths (n,) of the jobs in the best split of so many GPUs."""
     jobs = choice.shape[0]
@@ -55,7 +55,7 @@ def split(choice: Int, gpus: int) -> Int:
     return width
 
 
-@numba.njit(cache=True)
+@compiled
 def efficiencies(choice: Int, speed: Float, gpus_per_node: int) -> Float:
     """Sum of speedups over GPUs in the best split of 1, 2, ... nodes; `speed` (n, K + 1)."""
     nodes = (choice.shape[1] - 1) // gpus_per_node

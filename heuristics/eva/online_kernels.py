@@ -8,13 +8,13 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-import numba
 import numpy as np
 from numpy.typing import NDArray
 
 from instances.arrays import BoolArray as Bool
 from instances.arrays import FloatArray as Float
 from instances.arrays import IntArray as Int
+from instances.compiled import compiled
 
 Hash = NDArray[np.uint64]
 
@@ -57,7 +57,7 @@ class Tasks(NamedTuple):
     cheapest: Int
 
 
-@numba.njit(cache=True)
+@compiled
 def key_of(weight: Hash, kind: int, others: np.uint64) -> np.uint64:
     """The key of a class beside others whose weights add up to `others`."""
     x = weight[kind] * np.uint64(0x9E3779B97F4A7C15) + others
@@ -67,7 +67,7 @@ def key_of(weight: Hash, kind: int, others: np.uint64) -> np.uint64:
     return x if x != np.uint64(0) else np.uint64(1)
 
 
-@numba.njit(cache=True)
+@compiled
 def slot_of(keys: Hash, key: np.uint64) -> np.uint64:
     """The slot of a key in the hash table, or the free one where it belongs."""
     mask = np.uint64(len(keys) - 1)
@@ -77,7 +77,7 @@ def slot_of(keys: Hash, key: np.uint64) -> np.uint64:
     return slot
 
 
-@numba.njit(cache=True)
+@compiled
 def store(table: Table, kind: int, beside: Int, mean: float) -> bool:
     """Enter what is known of a class beside a set of others; whether the set is new."""
     others = np.uint64(0)
@@ -90,7 +90,7 @@ def store(table: Table, kind: int, beside: Int, mean: float) -> bool:
     return new
 
 
-@numba.njit(cache=True)
+@compiled
 def copy_sets(old: Table, new: Table) -> None:
     """Enter all sets of one table in another."""
     for i in range(len(old.keys)):
@@ -99,7 +99,7 @@ def copy_sets(old: Table, new: Table) -> None:
             new.keys[slot], new.values[slot] = old.keys[i], old.values[i]
 
 
-@numba.njit(cache=True)
+@compiled
 def _rate(table: Table, classes: Int, length: int, kind: int, total: np.uint64) -> float:
     """What is believed of a class in a set: `classes` in order, with weights adding up to `total`."""
     if length == 1:
@@ -120,7 +120,7 @@ def _rate(table: Table, classes: Int, length: int, kind: int, total: np.uint64) 
     return rate
 
 
-@numba.njit(cache=True)
+@compiled
 def worth(tasks: Tasks, table: Table, members: Int, count: int, extra: int, whole_jobs: bool) -> float:
     """TNRP of some tasks on one instance, and of `extra` unless NOBODY.
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-import numba
 import numpy as np
 
 from heuristics.eva.online_kernels import NOBODY, Table, Tasks, Types, worth
 from instances.arrays import BoolArray as Bool
 from instances.arrays import IntArray as Int
+from instances.compiled import compiled
 
 
 class Plan(NamedTuple):
@@ -25,7 +25,7 @@ class Plan(NamedTuple):
     used: Bool
 
 
-@numba.njit(cache=True)
+@compiled
 def saving(tasks: Tasks, table: Table, plan: Plan) -> float:
     """TNRP of all instances of a plan."""
     value = 0.0
@@ -34,7 +34,7 @@ def saving(tasks: Tasks, table: Table, plan: Plan) -> float:
     return value
 
 
-@numba.njit(cache=True)
+@compiled
 def _fits(need: Int, free: Int) -> bool:
     fits = True
     for r in range(len(free)):
@@ -42,7 +42,7 @@ def _fits(need: Int, free: Int) -> bool:
     return fits
 
 
-@numba.njit(cache=True)
+@compiled
 def _alignment(need: Int, free: Int, size: Int) -> float:
     score = 0.0
     for r in range(len(size)):
@@ -51,7 +51,7 @@ def _alignment(need: Int, free: Int, size: Int) -> float:
     return score
 
 
-@numba.njit(cache=True)
+@compiled
 def add(plan: Plan, types: Types, kind: int, rented: int) -> int:
     """Add an instance to a plan."""
     p = plan.length[0]
@@ -63,7 +63,7 @@ def add(plan: Plan, types: Types, kind: int, rented: int) -> int:
     return p
 
 
-@numba.njit(cache=True)
+@compiled
 def put(plan: Plan, types: Types, tasks: Tasks, p: int, task: int) -> None:
     """Put a task on an instance of a plan."""
     plan.members[p, plan.held[p]] = task
@@ -72,7 +72,7 @@ def put(plan: Plan, types: Types, tasks: Tasks, p: int, task: int) -> None:
         plan.free[p, r] -= types.demand[plan.type[p], tasks.kind[task], r]
 
 
-@numba.njit(cache=True)
+@compiled
 def keep(plan: Plan, types: Types, tasks: Tasks, kept: Int, instance_type: Int) -> None:
     """Put tasks where they are, instances in the order in which they come up."""
     place = np.full(len(instance_type), NOBODY)
@@ -86,7 +86,7 @@ def keep(plan: Plan, types: Types, tasks: Tasks, kept: Int, instance_type: Int) 
         put(plan, types, tasks, place[instance], task)
 
 
-@numba.njit(cache=True)
+@compiled
 def pack(plan: Plan, types: Types, tasks: Tasks, table: Table, waiting: Int) -> Int:
     """Put tasks on the instances of a plan as long as any fits anywhere; those that are left.
 
@@ -124,7 +124,7 @@ def pack(plan: Plan, types: Types, tasks: Tasks, table: Table, waiting: Int) -> 
     return left[:n].copy()
 
 
-@numba.njit(cache=True)
+@compiled
 def _fill(
     types: Types, tasks: Tasks, table: Table, left: Int, n: int, kind: int, rented: int, chosen: Int
 ) -> tuple[int, float]:
@@ -163,7 +163,7 @@ def _fill(
             free[r] -= types.demand[kind, tasks.kind[left[best]], r]
 
 
-@numba.njit(cache=True)
+@compiled
 def _most_tasks(plan: Plan, kind: int, instance_type: Int, ready: Bool, held: Int) -> int:
     """The rented instance of a type, set up and not in the plan, that has the most tasks; NOBODY if there is none."""
     best = NOBODY
@@ -173,7 +173,7 @@ def _most_tasks(plan: Plan, kind: int, instance_type: Int, ready: Bool, held: In
     return best
 
 
-@numba.njit(cache=True)
+@compiled
 def _cheapest_holding(types: Types, tasks: Tasks, kind: int, chosen: Int, count: int) -> int:
     """The cheapest type that holds what the tasks need on the type tried, and what they need on itself."""
     resources = types.capacity.shape[1]
@@ -192,7 +192,7 @@ def _cheapest_holding(types: Types, tasks: Tasks, kind: int, chosen: Int, count:
     return kind
 
 
-@numba.njit(cache=True)
+@compiled
 def provision(
     plan: Plan, types: Types, tasks: Tasks, table: Table, waiting: Int, instance_type: Int, ready: Bool, held: Int
 ) -> None:
@@ -228,7 +228,7 @@ def provision(
             break
 
 
-@numba.njit(cache=True)
+@compiled
 def _without(left: Int, n: int, chosen: Int, count: int) -> int:
     """Take some tasks out of the first `n` of `left`; how many are left."""
     kept = 0

@@ -14,10 +14,10 @@ from fractions import Fraction
 from itertools import pairwise, product
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from instances.certificates.certificate import NoCertificate
+from instances.compiled import compiled
 
 IntArray = NDArray[np.int64]
 COARSE = 1 << 16  # steps of a resource in a bound
@@ -116,7 +116,7 @@ def _mix(demand: list[list[int]], rooms: list[int], worth: list[int], count: lis
     return mixes[int(total.argmin())]
 
 
-@njit(cache=True)
+@compiled
 def _search(
     demand: IntArray,
     capacity: IntArray,

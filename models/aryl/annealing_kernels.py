@@ -7,9 +7,10 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-import numba
 import numpy as np
 from numpy.typing import NDArray
+
+from instances.compiled import compiled
 
 Int = NDArray[np.int64]
 Bool = NDArray[np.bool_]
@@ -29,7 +30,7 @@ class Pairs(NamedTuple):
     sets: Int
 
 
-@numba.njit(cache=True)
+@compiled
 def swap_sets(rng: Random, pairs: Pairs, chosen: Int, others: Int, moves: int, warm: float, cold: float) -> Int:
     """The `chosen` sets with the smallest union seen while they are swapped for `others`."""
     hits = np.zeros(len(pairs.begin) - 1, np.int64)
@@ -64,7 +65,7 @@ def swap_sets(rng: Random, pairs: Pairs, chosen: Int, others: Int, moves: int, w
     return kept
 
 
-@numba.njit(cache=True)
+@compiled
 def _hit(pairs: Pairs, size: Int, missing: Int, job: int, step: int) -> int:
     """Take `job` out of what its sets miss (`step` -1) or put it back (1); the change in sets that miss nothing."""
     change = 0
@@ -78,7 +79,7 @@ def _hit(pairs: Pairs, size: Int, missing: Int, job: int, step: int) -> int:
     return change
 
 
-@numba.njit(cache=True)
+@compiled
 def swap_jobs(rng: Random, pairs: Pairs, size: Int, hit: Bool, need: int, moves: int, warm: float, cold: float) -> Bool:
     """The fewest jobs seen that free `need` servers, while jobs `hit` (jobs,) are swapped for others.
 

@@ -11,11 +11,11 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-import numba
 import numpy as np
 from numpy.typing import NDArray
 
 from instances.arrays import BoolArray, FloatArray, IntArray
+from instances.compiled import compiled
 
 UNIT = 1 << 20
 FAR = 1 << 60
@@ -86,14 +86,14 @@ class Search(NamedTuple):
     tried: IntArray
 
 
-@numba.njit(cache=True)
+@compiled
 def copy(source: IntArray | BoolArray, target: IntArray | BoolArray) -> None:
     """Copy an array into another; slices of one assigned to the other take seconds to compile."""
     for i in range(len(source)):
         target[i] = source[i]
 
 
-@numba.njit(cache=True)
+@compiled
 def _distances(net: Network, s: Search) -> int:
     """Levels of groups and jobs: arcs to the nearest job with room; more than there are nodes where none is reached.
 
@@ -132,7 +132,7 @@ def _distances(net: Network, s: Search) -> int:
     return tail
 
 
-@numba.njit(cache=True)
+@compiled
 def maximum_flow(net: Network, s: Search, enough: int) -> None:
     """Augment the flow to a maximum along shortest paths, by levels that only rise (Ahuja and Orlin, 1991).
 
@@ -209,7 +209,7 @@ def maximum_flow(net: Network, s: Search, enough: int) -> None:
     _cut(net, s)
 
 
-@numba.njit(cache=True)
+@compiled
 def _cut(net: Network, s: Search) -> None:
     """`reached` become the jobs that groups with a spare price reach, on their side of a minimum cut."""
     head, tail = 0, 0
@@ -236,7 +236,7 @@ def _cut(net: Network, s: Search) -> None:
                     tail += 1
 
 
-@numba.njit(cache=True)
+@compiled
 def restrict(net: Network, s: Search, price: int) -> None:
     """Cut the flow down to the price of each group alive, which sets `spare` and `room`."""
     s.room[:] = UNIT

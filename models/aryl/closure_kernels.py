@@ -5,13 +5,12 @@ See `models/aryl/closure_tree.py` for the mathematics and `models/aryl/closure_f
 
 from __future__ import annotations
 
-import numba
-
 from instances.arrays import BoolArray
+from instances.compiled import compiled
 from models.aryl.closure_flow import FAR, FEWEST, NEED, TRAIL, UNIT, Network, Search, copy, maximum_flow, restrict
 
 
-@numba.njit(cache=True)
+@compiled
 def _line(net: Network, s: Search, chosen: BoolArray) -> tuple[int, int]:
     """Jobs of `chosen` that are not fixed, and the servers of groups alive that they free."""
     cost, freed = 0, 0
@@ -30,7 +29,7 @@ def _line(net: Network, s: Search, chosen: BoolArray) -> tuple[int, int]:
     return cost, freed
 
 
-@numba.njit(cache=True)
+@compiled
 def _offer(s: Search, size: int, chosen: BoolArray) -> None:
     """Take the jobs that are preempted and the `chosen` ones, `size` in all, if they are fewer than the best."""
     if size < s.state[FEWEST]:
@@ -39,14 +38,14 @@ def _offer(s: Search, size: int, chosen: BoolArray) -> None:
             s.best[j] = chosen[j] or s.fixed[j] == 1
 
 
-@numba.njit(cache=True)
+@compiled
 def _crossing(left_cost: int, left_freed: int, right_cost: int, right_freed: int, need: int) -> tuple[int, int]:
     """The price at which the lines of two closures cross, rounded down, and their height there, rounded up."""
     cost, freed = (right_cost - left_cost) * UNIT, right_freed - left_freed
     return max(0, cost // freed), left_cost * UNIT - (left_freed - need) * cost // freed + 1
 
 
-@numba.njit(cache=True)
+@compiled
 def evaluate(net: Network, s: Search, price: int, rounds: int, cutting: bool) -> tuple[int, int]:
     """The largest Lagrangian bound that `rounds` prices of a server give, with its price; at best that of the LP.
 
@@ -110,7 +109,7 @@ def evaluate(net: Network, s: Search, price: int, rounds: int, cutting: bool) ->
     return best, best_price
 
 
-@numba.njit(cache=True)
+@compiled
 def fix_by_reduced_costs(net: Network, s: Search, bound: int, price: int) -> None:
     """Fix jobs of which the other value costs more than the best solution allows; `flow` is that of `bound`.
 
@@ -130,7 +129,7 @@ def fix_by_reduced_costs(net: Network, s: Search, bound: int, price: int) -> Non
             fix(s, j, 1)
 
 
-@numba.njit(cache=True)
+@compiled
 def fix(s: Search, job: int, value: int) -> None:
     """Fix a job."""
     s.fixed[job] = value

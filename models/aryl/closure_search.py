@@ -7,10 +7,10 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-import numba
 import numpy as np
 
 from instances.arrays import IntArray
+from instances.compiled import compiled
 from models.aryl.closure_flow import BOUND, DEPTH, FAR, FEWEST, NODES, PRICE, SAVED, TRAIL, UNIT, Network, Search, copy
 from models.aryl.closure_kernels import evaluate, fix, fix_by_reduced_costs
 
@@ -24,7 +24,7 @@ class Choice(NamedTuple):
     hope: float
 
 
-@numba.njit(cache=True)
+@compiled
 def _score(net: Network, s: Search, job: int, mean: float) -> float:
     """The product of what the two values of `job` are expected to raise the bound by.
 
@@ -40,7 +40,7 @@ def _score(net: Network, s: Search, job: int, mean: float) -> float:
     return score + 1e-9 * alive
 
 
-@numba.njit(cache=True)
+@compiled
 def _candidates(net: Network, s: Search, most: int) -> IntArray:
     """At most `most` jobs that are not fixed, by score, but first those on which the two closures differ."""
     gain, servers = 1e-6, 1.0
@@ -68,14 +68,14 @@ def _candidates(net: Network, s: Search, most: int) -> IntArray:
     return found[:n]
 
 
-@numba.njit(cache=True)
+@compiled
 def _note(s: Search, job: int, value: int, gain: float) -> None:
     """Remember by how many jobs a value raised the bound."""
     s.gain[value, job] += max(gain, 0.001)
     s.tried[value, job] += 1
 
 
-@numba.njit(cache=True)
+@compiled
 def _branch(net: Network, s: Search, bound: int, price: int, choice: Choice) -> bool:
     """Branch on the candidate of which both values raise the bound most (product); `False` where one rules itself out.
 
@@ -121,7 +121,7 @@ def _branch(net: Network, s: Search, bound: int, price: int, choice: Choice) -> 
     return True
 
 
-@numba.njit(cache=True)
+@compiled
 def _backtrack(s: Search) -> bool:
     """Go on to the deepest value that has not been tried; `False` where there is none."""
     while s.state[DEPTH] > 0:
@@ -142,7 +142,7 @@ def _backtrack(s: Search) -> bool:
     return False
 
 
-@numba.njit(cache=True)
+@compiled
 def search(net: Network, s: Search, nodes: int, rounds: int, choice: Choice) -> bool:
     """Go on for `nodes` nodes; whether the tree is done, so that `best` is proved.
 

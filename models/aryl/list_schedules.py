@@ -92,12 +92,12 @@ class ListSearch:
         self.starts = list(itertools.product(orders, (True, False)))
 
     def first(self, late_s: float = 0.0) -> Schedule[int]:
-        """The list schedule of the shortest job first. Raises TimeoutError `late_s` wall seconds past the limit."""
+        """The list schedule of the shortest job first. Raises TimeoutError `late_s` CPU seconds past the limit."""
         order, start_first = self.starts[0]
         rule, limit_s = list_rule(self.jobs, order, start_first), self.clock.limit_s
 
         def timed(left: Mapping[int, Any], held: Workers) -> Workers:
-            if limit_s is not None and self.clock.wall_s > limit_s + late_s:
+            if limit_s is not None and self.clock.spent_s > limit_s + late_s:
                 raise TimeoutError
             return rule(left, held)
 

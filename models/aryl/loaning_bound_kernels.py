@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import numba
 import numpy as np
 
 from instances.arrays import FloatArray
+from instances.compiled import compiled
 
 
-@numba.njit(cache=True)
+@compiled
 def priced(
     release: FloatArray, size: FloatArray, seconds: FloatArray, grid: FloatArray, price: FloatArray
 ) -> tuple[FloatArray, FloatArray]:

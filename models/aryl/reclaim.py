@@ -131,7 +131,7 @@ class _Search:
             return "finished"
         for phase in self.phases():
             if phase.above < self.gap <= phase.up_to:
-                phase.run(self.clock.wall_s + phase.share * self.clock.remaining_s)
+                phase.run(self.clock.spent_s + phase.share * self.clock.remaining_s)
             if self.gap <= self.options.gap:
                 return "finished"
             if self.clock.expired:
@@ -155,7 +155,7 @@ class _Search:
     def _relax(self, until_s: float) -> None:
         """Solve the linear relaxation of the integer program."""
         assert self.program is not None
-        left = None if until_s == math.inf else max(until_s - self.clock.wall_s, 1e-3)
+        left = None if until_s == math.inf else max(until_s - self.clock.spent_s, 1e-3)
         solved = solve_arrays(self.program.model(), replace(self.options, time_limit=left, gap=0.0))
         if solved.bound is not None:
             self.incumbent.raise_bound(whole_bound(solved.bound))
@@ -168,7 +168,7 @@ class _Search:
         tree, effort = self.tree, self.options.effort
         most = min(n for n in (nodes, effort, math.inf) if n is not None)
         tree.offer(self.best)
-        while not tree.done and tree.nodes < most and self.clock.wall_s < until_s and self.gap > self.options.gap:
+        while not tree.done and tree.nodes < most and self.clock.spent_s < until_s and self.gap > self.options.gap:
             tree.run(1)
             if tree.fewest < len(self.best):
                 self._improve(tree.best)
@@ -181,11 +181,11 @@ class _Search:
         """Rule out numbers of jobs from below by the spectral bound, on all servers at once."""
         if self.groups.n_jobs > self.parameters.spectral_jobs:
             return
-        spectral = SpectralBound(self.sets, self.groups.n_jobs, lambda: self.clock.wall_s > until_s)
+        spectral = SpectralBound(self.sets, self.groups.n_jobs, lambda: self.clock.spent_s > until_s)
         low, high = max(self.bound, 1), len(self.best)  # Of `low` jobs nothing is known yet; `high` jobs do.
         smoothing: Sequence[float] = SMOOTHING
         jobs = (low + high) // 2
-        while low < high and self.clock.wall_s <= until_s:
+        while low < high and self.clock.spent_s <= until_s:
             freed = spectral.most_freed(jobs, smoothing)
             if freed < self.need:
                 low = jobs + 1

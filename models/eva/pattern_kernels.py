@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import numba
 import numpy as np
 from numpy.typing import NDArray
 
+from instances.compiled import compiled
 from instances.eva.arrays import FloatArray, IntArray
 
 BLOCK = 1024
 
 
-@numba.njit(cache=True)
+@compiled
 def maximal_patterns(
     capacity: IntArray, demand: IntArray, most: IntArray, order: IntArray, limit: int, steps: int, kept_as: IntArray
 ) -> tuple[bool, IntArray]:  # pragma: no cover - compiled
@@ -95,7 +95,7 @@ def maximal_patterns(
     return True, found[:, :number]
 
 
-@numba.njit(cache=True)
+@compiled
 def more_patterns_than(
     limit: int, capacity: IntArray, demand: IntArray, most: IntArray
 ) -> bool:  # pragma: no cover - compiled
@@ -136,7 +136,7 @@ def more_patterns_than(
     return number > limit
 
 
-@numba.njit(cache=True)
+@compiled
 def worth_of(
     held: IntArray, value: FloatArray, begin: int, end: int, worth: FloatArray
 ) -> None:  # pragma: no cover - compiled
@@ -156,7 +156,7 @@ def worth_of(
                     block[p] += each * tasks[p]
 
 
-@numba.njit(cache=True)
+@compiled
 def best_places(
     worth: FloatArray, begin: int, end: int, target: float, limit: int, state: NDArray[np.int8], left_out: int
 ) -> tuple[float, IntArray]:  # pragma: no cover - compiled
@@ -183,7 +183,7 @@ def best_places(
     return most, places[:number]
 
 
-@numba.njit(cache=True)
+@compiled
 def cheapest_price(
     load: IntArray, family: IntArray, capacity: IntArray, price: IntArray, upto: int
 ) -> int:  # pragma: no cover - compiled
@@ -199,7 +199,7 @@ def cheapest_price(
     return -1
 
 
-@numba.njit(cache=True)
+@compiled
 def replaceable(
     patterns: IntArray,
     kind: int,

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-import numba
 import numpy as np
 
 from instances.arrays import FloatArray, IntArray
+from instances.compiled import compiled
 
 Random = np.random.Generator
 
@@ -35,13 +35,13 @@ class Moves(NamedTuple):
     repairs: int
 
 
-@numba.njit(cache=True)
+@compiled
 def _hold(use: IntArray, start: int, length: int, gpus: int) -> None:
     for t in range(start, start + length):
         use[t] += gpus
 
 
-@numba.njit(cache=True)
+@compiled
 def _earliest(use: IntArray, begin: int, length: int, limit: int, last: int) -> int:
     """The earliest start in begin..last with no more than `limit` in use for `length` steps; past `last` if none.
 
@@ -59,7 +59,7 @@ def _earliest(use: IntArray, begin: int, length: int, limit: int, last: int) -> 
     return last + 1
 
 
-@numba.njit(cache=True)
+@compiled
 def _near(
     rng: Random, pace: float, job: int, jobs: Jobs, sizes: tuple[int, ...], start: IntArray, chosen: IntArray
 ) -> int:
@@ -79,7 +79,7 @@ def _near(
     return size + 1
 
 
-@numba.njit(cache=True)
+@compiled
 def _order(
     rng: Random, pace: float, jobs: Jobs, start: IntArray, chosen: IntArray, count: int, key: FloatArray
 ) -> None:
@@ -99,7 +99,7 @@ def _order(
         key[count - 1] = jobs.submit[chosen[count - 1]] - 1
 
 
-@numba.njit(cache=True)
+@compiled
 def _elsewhere(
     rng: Random, pace: float, job: int, jobs: Jobs, most: int, start: IntArray, chosen: IntArray, key: FloatArray
 ) -> int:
@@ -129,7 +129,7 @@ def _elsewhere(
     return count + 1
 
 
-@numba.njit(cache=True)
+@compiled
 def insert(
     use: IntArray,
     jobs: Jobs,
@@ -185,7 +185,7 @@ def insert(
     return False
 
 
-@numba.njit(cache=True)
+@compiled
 def anneal(
     rng: Random,
     jobs: Jobs,

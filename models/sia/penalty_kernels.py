@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-import numba
 import numpy as np
 
 from instances.arrays import FloatArray, IntArray
+from instances.compiled import compiled
 from models.sia.kernels import Jobs, Random
 
 LEAST_GAIN = 1e-7  # Gains below this one, in steps, are rounding errors.
@@ -36,7 +36,7 @@ class Timeline(NamedTuple):
     total: IntArray
 
 
-@numba.njit(cache=True)
+@compiled
 def _cost(line: Timeline, begin: int, end: int, capacity: int, penalty: float, shares: Shares) -> float:
     """Penalties and fairness of the steps begin..end-1."""
     over, fair = 0, 0.0
@@ -51,14 +51,14 @@ def _cost(line: Timeline, begin: int, end: int, capacity: int, penalty: float, s
     return penalty * over + fair
 
 
-@numba.njit(cache=True)
+@compiled
 def _hold(line: Timeline, pool: int, begin: int, end: int, gpus: int) -> None:
     for t in range(begin, end):
         line.use[pool, t] += gpus
         line.total[t] += gpus
 
 
-@numba.njit(cache=True)
+@compiled
 def _over(line: Timeline, begin: int, end: int, capacity: int) -> int:
     over = 0
     for t in range(begin, end):
@@ -66,7 +66,7 @@ def _over(line: Timeline, begin: int, end: int, capacity: int) -> int:
     return over
 
 
-@numba.njit(cache=True)
+@compiled
 def target(rng: Random, jobs: Jobs, start: IntArray, job: int, pace: float) -> int:
     """Another start of a job: anywhere in its window, near by, or flush with a start or an end of another job."""
     begin, length = jobs.submit[job], jobs.duration[job]
@@ -89,7 +89,7 @@ def target(rng: Random, jobs: Jobs, start: IntArray, job: int, pace: float) -> i
     return start[other] + jobs.duration[other] - length
 
 
-@numba.njit(cache=True)
+@compiled
 def exchanged(old: int, new: int, length: int) -> tuple[int, int, int, int]:
     """Begin and end of the steps that a job enters when it moves from one start to another, and of those it leaves."""
     if new < old:
@@ -97,7 +97,7 @@ def exchanged(old: int, new: int, length: int) -> tuple[int, int, int, int]:
     return max(new, old + length), new + length, old, min(new, old + length)
 
 
-@numba.njit(cache=True)
+@compiled
 def anneal_with_penalties(
     rng: Random,
     jobs: Jobs,

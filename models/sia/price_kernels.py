@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import numba
 import numpy as np
 
 from instances.arrays import FloatArray, IntArray
+from instances.compiled import compiled
 from models.sia.kernels import Jobs
 
 
-@numba.njit(cache=True)
+@compiled
 def least_charges(jobs: Jobs, pool: IntArray, prices: FloatArray, use: FloatArray) -> float:
     """Σ_j min_t (delay of j at t + price of the GPUs that it holds from t on); `use` (P, T) is that of these starts."""
     pools, horizon = prices.shape
@@ -32,7 +32,7 @@ def least_charges(jobs: Jobs, pool: IntArray, prices: FloatArray, use: FloatArra
     return found
 
 
-@numba.njit(cache=True)
+@compiled
 def project(prices: FloatArray, most: FloatArray) -> None:
     """Put each column of `prices` (P, T) to the nearest point with prices >= 0 that add up to `most` (T,) or less."""
     pools = len(prices)

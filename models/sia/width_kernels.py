@@ -6,17 +6,17 @@ job is refused as soon as the steps looked at so far cost more than that.
 
 from __future__ import annotations
 
-import numba
 import numpy as np
 
 from instances.arrays import IntArray
+from instances.compiled import compiled
 from models.sia.kernels import Jobs, Random
 from models.sia.penalty_kernels import exchanged, target
 
 BLOCK = 64  # Steps between two looks at the costs so far.
 
 
-@numba.njit(cache=True)
+@compiled
 def _added(use: IntArray, begin: int, end: int, gpus: int, capacity: int, most: int) -> int:
     """GPUs too many that a job of `gpus` adds in the steps begin..end-1; or some figure past `most`."""
     found = 0
@@ -29,7 +29,7 @@ def _added(use: IntArray, begin: int, end: int, gpus: int, capacity: int, most: 
     return found
 
 
-@numba.njit(cache=True)
+@compiled
 def _taken(use: IntArray, begin: int, end: int, gpus: int, capacity: int) -> int:
     """GPUs too many that go with a job of `gpus` when it leaves the steps begin..end-1."""
     found = 0
@@ -39,7 +39,7 @@ def _taken(use: IntArray, begin: int, end: int, gpus: int, capacity: int) -> int
     return found
 
 
-@numba.njit(cache=True)
+@compiled
 def anneal_widths(
     rng: Random,
     jobs: Jobs,

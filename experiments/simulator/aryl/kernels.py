@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import numba
-
 from instances.arrays import BoolArray, IntArray
+from instances.compiled import compiled
 
 NOBODY, BASE, FLEXIBLE = 0, 1, 2
 """Groups of loaned servers, by what they host."""
 
 
-@numba.njit(cache=True)
+@compiled
 def best_fit(
     free: IntArray,
     flexible: IntArray,

@@ -9,11 +9,11 @@ from __future__ import annotations
 
 from typing import Any
 
-import numba
 import numpy as np
 from numpy.typing import NDArray
 
 from instances.boa.arrays import FloatArray, IntArray
+from instances.compiled import compiled
 from models.boa.rescaling.labels import ClassPaths, Trail
 from models.boa.rescaling.limits import Limits
 from models.boa.rescaling.nondominated import ParetoSet, nondominated
@@ -57,7 +57,7 @@ def class_paths_compiled(
     return ClassPaths(ends, trail, number, complete)
 
 
-@numba.njit(cache=True)
+@compiled
 def _merged(
     positions: IntArray, starts: IntArray, runs: int, cost: IntArray, time: IntArray, spare: tuple[IntArray, IntArray]
 ) -> IntArray:
@@ -85,7 +85,7 @@ def _merged(
     return found[:n]
 
 
-@numba.njit(cache=True)
+@compiled
 def _extended(
     stay: FloatArray,
     leave: FloatArray,
@@ -199,7 +199,7 @@ def _extended(
     return j, live, trail_before[:held].copy(), trail_choice[:held].copy(), counts[:done].copy(), whole
 
 
-@numba.njit(cache=True)
+@compiled
 def _longer(values: Array, room: int) -> Array:
     """A copy with more room."""
     longer = np.empty(room, dtype=values.dtype)
@@ -207,7 +207,7 @@ def _longer(values: Array, room: int) -> Array:
     return longer
 
 
-@numba.njit(cache=True)
+@compiled
 def _truncate(
     reduced_cost: FloatArray, n: int, most: int, choice: IntArray, before: IntArray, cost: IntArray, time: IntArray
 ) -> int:
@@ -226,7 +226,7 @@ def _truncate(
     return kept
 
 
-@numba.njit(cache=True)
+@compiled
 def _smallest(values: FloatArray, k: int) -> float:
     """The value at place `k` in order, by Hoare's quickselect; `values` are moved about."""
     low, high = 0, len(values) - 1

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-import numba
 import numpy as np
 from numpy.typing import NDArray
+
+from instances.compiled import compiled
 
 Int = NDArray[np.int64]
 Float = NDArray[np.float64]
@@ -55,14 +56,14 @@ class Packing(NamedTuple):
     used: Int
 
 
-@numba.njit(cache=True)
+@compiled
 def uniform(state: State) -> float:
     """A random number in [0, 1), by a linear congruential generator of 64 bits with the multiplier of Knuth's MMIX."""
     state[0] = state[0] * np.uint64(6364136223846793005) + np.uint64(1442695040888963407)
     return float(state[0] >> np.uint64(11)) * 2.0**-53
 
 
-@numba.njit(cache=True)
+@compiled
 def shuffled(state: State, items: Int) -> Int:
     """The items in random order."""
     key = np.empty(len(items))
@@ -71,7 +72,7 @@ def shuffled(state: State, items: Int) -> Int:
     return items[np.argsort(key)]
 
 
-@numba.njit(cache=True)
+@compiled
 def fill(guide: Guide, kind: int, task: Int, free: NDArray[np.bool_], forced: bool, chosen: NDArray[np.bool_]) -> float:
     """Choose free tasks of most value for a type, by depth-first search in the order of `task`; the value, or -1.
 
@@ -134,7 +135,7 @@ def fill(guide: Guide, kind: int, task: Int, free: NDArray[np.bool_], forced: bo
         j += 1
 
 
-@numba.njit(cache=True)
+@compiled
 def cheapest(guide: Guide, task: Int, chosen: NDArray[np.bool_], kind: int) -> int:
     """The cheapest type that holds the chosen tasks; `kind` is one that does."""
     families, resources = guide.size.shape[0], guide.size.shape[2]
@@ -157,7 +158,7 @@ def cheapest(guide: Guide, task: Int, chosen: NDArray[np.bool_], kind: int) -> i
     return best
 
 
-@numba.njit(cache=True)
+@compiled
 def recreate(guide: Guide, state: State, task: Int, kinds: Int, ceiling: int, piece: Int, made: Int) -> int:
     """Pack tasks at a price of `ceiling` at most, on types drawn from `kinds` or at random: how many instances, or -1.
 
@@ -202,7 +203,7 @@ def recreate(guide: Guide, state: State, task: Int, kinds: Int, ceiling: int, pi
     return count
 
 
-@numba.njit(cache=True)
+@compiled
 def draw(guide: Guide, state: State, packing: Packing, first: int) -> int:
     """An instance: one of much waste, or any; mostly of the same family as `first`, if that is an instance."""
     best, n = -1, packing.used[0]
@@ -220,7 +221,7 @@ def draw(guide: Guide, state: State, packing: Packing, first: int) -> int:
     return best
 
 
-@numba.njit(cache=True)
+@compiled
 def ruin_and_recreate(guide: Guide, packing: Packing, iterations: int, state: State, tolerance: float) -> int:
     """Empty a few instances and pack their tasks anew, so many times; what is saved.
 

@@ -247,7 +247,7 @@ class Search:
             added = pack_greedily(
                 self.arrays, self.generator.pricer, duals * (1 + bias * task_sizes(self.arrays)), left
             )
-        self._longest_packing = max(self._longest_packing, packing.wall_s)
+        self._longest_packing = max(self._longest_packing, packing.cpu_s)
         self.offer({column: part.get(column, 0) + added.get(column, 0) for column in [*part, *added]})
 
     def _aggregate_bound(self, groups: PriceGroups, clock: Stopwatch) -> Spend | None:

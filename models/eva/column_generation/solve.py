@@ -39,7 +39,7 @@ class Phase:
         limit = search.options.time_limit
         if limit is None:
             return Stopwatch()
-        return Stopwatch(max(0.0, min(self.until * limit - search.clock.wall_s, self.share * limit)))
+        return Stopwatch(max(0.0, min(self.until * limit - search.clock.spent_s, self.share * limit)))
 
 
 def repack(search: Search, clock: Stopwatch) -> None:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import numba
 import numpy as np
 from numpy.typing import NDArray
 
+from instances.compiled import compiled
 from instances.eva.arrays import IntArray, PackingArrays
 from models.eva.configuration import Column, Configuration
 from models.eva.trimming import trim
@@ -49,7 +49,7 @@ def _mixes(resources: int) -> NDArray[np.float64]:
     return np.array(mixes)
 
 
-@numba.njit(cache=True)
+@compiled
 def _fill(size: IntArray, room: IntArray, weight: NDArray[np.float64]) -> IntArray:
     """The bin of each item, in the order given: the fullest bin that holds the item."""
     n, resources = size.shape

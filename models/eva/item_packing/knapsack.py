@@ -8,9 +8,10 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-import numba
 import numpy as np
 from numpy.typing import NDArray
+
+from instances.compiled import compiled
 
 Int = NDArray[np.int64]
 Float = NDArray[np.float64]
@@ -44,7 +45,7 @@ class Items(NamedTuple):
     divisor: Int
 
 
-@numba.njit(cache=True)
+@compiled
 def complete(weight: Int, value: Int, room: int, table: Int) -> None:
     """Fill a completion table (m + 1, G): most value of the items from the j-th on at each room up to `room`."""
     m = len(value)
@@ -59,7 +60,7 @@ def complete(weight: Int, value: Int, room: int, table: Int) -> None:
             table[j, s] = max(table[j + 1, s], v + table[j + 1, s - w])
 
 
-@numba.njit(cache=True)
+@compiled
 def fractional(value: Float, share: Float, multiplier: Float) -> float:
     """The value of the fractional knapsack (Dantzig, 1957) under the surrogate weight `share` (m, R) @ multiplier."""
     m = len(value)
@@ -80,7 +81,7 @@ def fractional(value: Float, share: Float, multiplier: Float) -> float:
     return total
 
 
-@numba.njit(cache=True)
+@compiled
 def multipliers(value: Float, share: Float, rounds: int) -> Float:
     """Multipliers (R,), of sum 1, that make the fractional surrogate knapsack small: a line search a pair at a time."""
     resources = share.shape[1]
@@ -106,7 +107,7 @@ def multipliers(value: Float, share: Float, rounds: int) -> Float:
     return best
 
 
-@numba.njit(cache=True)
+@compiled
 def search(
     items: Items, first: int, threshold: int, raising: bool, nodes: int, packed: Int, length: Int, values: Int
 ) -> tuple[int, bool, int]:
@@ -207,7 +208,7 @@ def search(
         j += 1
 
 
-@numba.njit(cache=True)
+@compiled
 def search_each(items: Items, threshold: int, nodes: int, packed: Int, length: Int, values: Int) -> None:
     """For each item the best packing found with the item in so many nodes, of value above the threshold.
 

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-import numba
 import numpy as np
 from numpy.typing import NDArray
+
+from instances.compiled import compiled
 
 Int = NDArray[np.int64]
 Float = NDArray[np.float64]
@@ -33,7 +34,7 @@ class Tasks(NamedTuple):
     after: Int
 
 
-@numba.njit(cache=True)
+@compiled
 def _knapsack(gain: Float, need: Int, room: float, copies: Int, first: int, spent: Float) -> float:
     """The fractional knapsack over the classes from `first` on: most gain within `room` of one resource.
 
@@ -61,7 +62,7 @@ def _knapsack(gain: Float, need: Int, room: float, copies: Int, first: int, spen
     return total
 
 
-@numba.njit(cache=True)
+@compiled
 def _bound(
     t: Tasks,
     net: float,
@@ -125,7 +126,7 @@ def _bound(
     return bound
 
 
-@numba.njit(cache=True)
+@compiled
 def search(
     t: Tasks, threshold: float, share: float, most_found: int, most_nodes: int
 ) -> tuple[int, NDArray[np.int16], Float, float, int]:
@@ -229,7 +230,7 @@ def search(
     return number, found[:number], nets[:number], bound, nodes
 
 
-@numba.njit(cache=True)
+@compiled
 def search_in_order(
     order: Int,
     fixed: Float,
@@ -262,7 +263,7 @@ def search_in_order(
     return search(tasks, threshold, share, most_found, most_nodes)
 
 
-@numba.njit(cache=True)
+@compiled
 def values(on_it: Int, fixed: Float, scaled: Float, pair: Float) -> Float:
     """What the tasks `on_it` (P, N) of patterns are worth together, (P,): fixed + throughput * scaled for each."""
     found = np.zeros(len(on_it))

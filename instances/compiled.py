@@ -1,0 +1,187 @@
+"""Compiled functions: numba's, whose code is kept from run to run wherever there is a place to keep it.
+
+numba itself looks for changes in the file of a function alone, and gives up where it finds no folder. Here what is kept
+is of the function with all that it calls and all constants that it reads, from whatever file, and a folder that is
+missing, full or read-only costs time and never a run.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from functools import cached_property
+from types import CodeType, FunctionType, ModuleType
+from typing import Any, TypeVar
+
+import numba
+import numpy as np
+from numba.core import caching, event
+from numba.core.dispatcher import Dispatcher
+
+from instances.clock import charge_to_nobody, cpu_seconds
+from instances.deadline import resume_end, suspend_end
+from instances.private import private_folder
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+def compiled(function: F) -> F:
+    """The function, compiled at its first call with arguments of these types, or loaded where that was done before."""
+    made: Any = numba.njit(function)
+    if hasattr(made, "py_func"):  # not where NUMBA_DISABLE_JIT says so
+        made._cache = _Kept(made.py_func)
+    return made
+
+
+class _Kept(caching.NullCache):
+    """numba's cache of a function, looked for at the first call, which may never come. It fails no run."""
+
+    def __init__(self, function: FunctionType) -> None:
+        self._function = function
+
+    @cached_property
+    def _cache(self) -> caching._Cache:
+        try:
+            return _Cache(self._function)
+        except (RuntimeError, OSError):  # there is no folder that can be written
+            return caching.NullCache()
+
+    @property
+    def cache_path(self) -> str | None:
+        return self._cache.cache_path
+
+    def load_overload(self, sig: Any, target_context: Any) -> Any:
+        try:
+            return self._cache.load_overload(sig, target_context)
+        except Exception:  # whatever a damaged file makes of itself
+            return None
+
+    def save_overload(self, sig: Any, data: Any) -> None:
+        with suppress(OSError):
+            self._cache.save_overload(sig, data)
+
+    def flush(self) -> None:
+        with suppress(OSError):
+            self._cache.flush()
+
+
+class _Somewhere(caching._CacheLocator):
+    """A folder that is made where it can be, but never one called `~` for want of a home."""
+
+    def ensure_cache_path(self) -> None:
+        if self.get_cache_path().startswith("~"):
+            raise FileNotFoundError("there is no home folder")
+        super().ensure_cache_path()
+
+
+class _Said(_Somewhere, caching.UserProvidedCacheLocator):
+    """The folder that NUMBA_CACHE_DIR names."""
+
+
+class _Home(_Somewhere, caching.UserWideCacheLocator):
+    """The user's folder for caches."""
+
+
+class _Private(caching.InTreeCacheLocator):
+    """A folder of this user's alone, where neither that of the source nor a home can be written."""
+
+    def __init__(self, py_func: FunctionType, py_file: str) -> None:
+        super().__init__(py_func, py_file)
+        folder = private_folder()
+        if folder is None:
+            raise FileNotFoundError("there is no private folder")
+        self._cache_path = os.path.join(folder, "numba", self.get_suitable_cache_subpath(py_file))
+
+    @classmethod
+    def from_function(cls, py_func: FunctionType, py_file: str) -> Any:
+        with suppress(FileNotFoundError):
+            return super().from_function(py_func, py_file)
+
+
+class _Code(caching.CompileResultCacheImpl):
+    _locator_classes = [_Said, caching.InTreeCacheLocator, _Home, _Private]  # noqa: RUF012
+
+
+class _Cache(caching.FunctionCache):
+    _impl_class = _Code
+
+    def __init__(self, function: FunctionType) -> None:
+        super().__init__(function)
+        stamp = self._impl.locator.get_source_stamp(), _digest(function)
+        self._cache_file = _Files(self._cache_path, self._impl.filename_base, stamp)
+
+
+class _Files(caching.IndexDataCacheFile):
+    """The index of a function and the code of each signature, which says itself what it is of.
+
+    Two processes may give one number to two signatures, and one that dies leaves an index whose code is another's.
+    """
+
+    def save(self, key: Any, data: Any) -> None:
+        super().save(key, (self._source_stamp, key, data))
+
+    def load(self, key: Any) -> Any:
+        found = super().load(key)
+        return found[2] if found is not None and found[:2] == (self._source_stamp, key) else None
+
+
+def _digest(function: FunctionType) -> str:
+    """A digest of a function with all that it depends on, from whatever file."""
+    return hashlib.sha256("\n".join(_said(function, set())).encode()).hexdigest()
+
+
+def _said(function: FunctionType, seen: set[FunctionType]) -> Iterator[str]:
+    if function in seen:
+        return
+    seen.add(function)
+    yield f"{function.__module__}.{function.__qualname__} {function.__defaults__}"
+    for code in _codes(function.__code__):
+        constants = [c for c in code.co_consts if not isinstance(c, CodeType)]
+        yield f"{code.co_code.hex()} {constants!r} {code.co_names} {code.co_varnames}"
+        for name in code.co_names:
+            if name in function.__globals__:
+                yield from _value(name, function.__globals__[name], seen)
+
+
+def _codes(code: CodeType) -> Iterator[CodeType]:
+    """A function's code, and that of the functions within it."""
+    yield code
+    for constant in code.co_consts:
+        if isinstance(constant, CodeType):
+            yield from _codes(constant)
+
+
+def _value(name: str, value: Any, seen: set[FunctionType]) -> Iterator[str]:
+    if isinstance(value, Dispatcher):
+        yield from _said(value.py_func, seen)
+    elif isinstance(value, ModuleType):
+        yield f"{name} {value.__name__} {getattr(value, '__version__', '')}"
+    elif isinstance(value, np.ndarray):
+        yield f"{name} {value.dtype} {value.shape} {value.tobytes().hex()}"
+    else:
+        yield f"{name} {value!r}"
+
+
+class _Uncounted(event.Listener):
+    """Stops all clocks while numba compiles a function or loads it."""
+
+    def __init__(self) -> None:
+        self._depth, self._began = 0, 0.0
+
+    def on_start(self, event: event.Event) -> None:
+        if self._depth == 0:
+            self._began = cpu_seconds()
+            suspend_end()
+        self._depth += 1
+
+    def on_end(self, event: event.Event) -> None:
+        self._depth -= 1
+        if self._depth == 0:
+            spent = cpu_seconds() - self._began
+            charge_to_nobody(spent)
+            resume_end(spent)
+
+
+event.register("numba:compiler_lock", _Uncounted())
