@@ -13,5 +13,12 @@ def shown(text: str) -> str:
     return "".join(c if not _steers(c) else c.encode("unicode_escape").decode() for c in text)
 
 
+def brief(text: str, most: int) -> str:
+    """`text`, of which no more than `most` characters are shown: its beginning and its end."""
+    if len(text) <= most:
+        return text
+    return f"{text[: most // 2 - 3]} ... {text[len(text) - most // 2 + 2 :]}"
+
+
 def _steers(character: str) -> bool:
     return unicodedata.category(character) in STEERING or character in TURNING

@@ -17,6 +17,7 @@ from experiments.harness.lock import CAN_LOCK, locked
 from experiments.harness.task import Digests, R, Task
 from instances import InputError, OutputError
 from instances.files import HALF_WRITTEN
+from instances.reading import refuse_irregular
 from instances.text import shown
 
 SCHEMA = (
@@ -120,6 +121,7 @@ class Store:
 
 def read_outcomes(path: Path) -> list[str]:
     """The outcomes in the store at `path`, as they were written. Raises InputError where it is none."""
+    refuse_irregular(path)
     try:
         database = sqlite3.connect(f"file:{quote(str(path))}?mode=ro", uri=True)
         try:
