@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import signal
 import sys
@@ -14,9 +15,10 @@ from typer.main import get_command
 from experiments.harness.runner import Lost
 from experiments.harness.store import Store
 from instances import InputError, OutputError, Result
-from instances.text import shown
+from instances.text import brief, shown
 
 USAGE_ERROR: Any = typer.BadParameter.__mro__[2]  # click's ClickException, which newer releases of typer carry along
+LONGEST_LINE = 800  # characters of an error: a path may be of any length
 FAILED, REFUSED, UNSOLVED, INTERRUPTED, ENDED, UNREAD = 1, 2, 3, 130, 143, 141
 
 
@@ -38,8 +40,10 @@ def run_app(app: typer.Typer, arguments: list[str], name: str = "gapwise") -> No
     try:
         status = get_command(app).main(arguments, prog_name=name, standalone_mode=False)
         sys.stdout.flush()
-    except (OutputError, Lost) as error:
+    except Lost as error:
         _exit(f"gapwise: {error}", FAILED)
+    except OutputError as error:
+        _exit(f"gapwise: {error}", _status(error.__cause__))
     except InputError as error:
         _exit(f"gapwise: {error}", REFUSED)
     except USAGE_ERROR as error:
@@ -77,10 +81,15 @@ def _give_up(error: OSError) -> None:
     if isinstance(error, BrokenPipeError):
         sys.exit(UNREAD)
     place = "standard output" if error.filename is None else error.filename
-    _exit(f"gapwise: {place}: {error.strerror or error}", FAILED)
+    _exit(f"gapwise: {place}: {error.strerror or error}", _status(error))
+
+
+def _status(error: BaseException | None) -> int:
+    """That of a file which could not be read or written: a name that no file can have is bad input."""
+    return REFUSED if isinstance(error, OSError) and error.errno == errno.ENAMETOOLONG else FAILED
 
 
 def _exit(message: str, status: int) -> None:
     if message:
-        print(shown(" ".join(message.split())), file=sys.stderr)
+        print(brief(shown(" ".join(message.split())), LONGEST_LINE), file=sys.stderr)
     sys.exit(status)

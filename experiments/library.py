@@ -19,6 +19,7 @@ from experiments.output.folder import part, ready_folder
 from experiments.papers import reference_sets
 from instances import InputError, Result, save
 from instances.files import read_json
+from instances.reading import is_folder
 from instances.text import shown
 
 STORE = ".sqlite"
@@ -90,7 +91,7 @@ def _record(results: list[Path], out: Path | None) -> None:
 
 def _results_at(path: Path) -> Iterator[Result]:
     """The results in a file, a store, or all those in a folder. Raises InputError for anything else."""
-    if path.is_dir():
+    if is_folder(path):
         for file in sorted(p for p in path.rglob("*") if p.name.endswith((*SUFFIXES, STORE))):
             yield from _results_at(file)
         return

@@ -12,7 +12,8 @@ import typer
 from experiments.entry import FAILED, run
 from experiments.output.terminal import err
 from instances import CheckFailed, InputError, load
-from instances.files import read_bytes, read_json
+from instances.files import read_json
+from instances.reading import read_bytes
 from instances.text import shown
 from instances.verify import read_result, see_bound, see_result
 

@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-import errno
 import gzip
-import io
 import json
 import os
-import stat
 import tempfile
-import zlib
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -17,14 +13,12 @@ from typing import Any
 from instances.envelope import VERSION, Instance
 from instances.errors import InputError, OutputError
 from instances.fields import ProblemData
+from instances.reading import read_bytes
 from instances.registry import FORMATS
 from instances.validation import show, validated
 
 ENVELOPE = ("gapwise", "problem", "name", "data")
-LARGEST_FILE = 1 << 28  # bytes, of a file and of what it unpacks to
-STDIN = "-"
 HALF_WRITTEN = ".gapwise-"  # how the names of files begin while they are being written
-GZIP = b"\x1f\x8b"
 
 
 def load(path: str | Path) -> Instance[Any]:
@@ -43,49 +37,11 @@ def read_json(path: str | Path) -> Any:
     """The parsed JSON of the file `path`, as `load` reads it. Raises InputError."""
     raw = read_bytes(path)
     try:
-        if Path(path).suffix == ".gz" or (_is_stream(Path(path)) and raw.startswith(GZIP)):
-            with gzip.GzipFile(fileobj=io.BytesIO(raw)) as packed:
-                raw = packed.read(LARGEST_FILE + 1)
-            _refuse_large(path, raw)
         return json.loads(raw.decode("utf-8"), object_pairs_hook=_without_duplicates)
-    except (OSError, EOFError, zlib.error) as error:
-        reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
-        raise InputError(f"{path}: {reason}") from error
+    except InputError as error:
+        raise InputError(f"{path}: {error}") from None
     except (ValueError, RecursionError) as error:
-        if isinstance(error, InputError):
-            raise InputError(f"{path}: {error}") from None
         raise InputError(f"{path}: not valid JSON: {error}") from error
-
-
-def read_bytes(path: str | Path) -> bytes:
-    """The content of a regular file, or of a stream: the standard input (`-`), or a pipe that the shell has opened.
-
-    Raises InputError for a file that cannot be read, for a device, for a named pipe, which may never end, and for one
-    that is too large.
-    """
-    path = Path(path)
-    try:
-        if not _is_stream(path) and not stat.S_ISREG(mode := path.stat().st_mode):
-            kind = os.strerror(errno.EISDIR) if stat.S_ISDIR(mode) else "not a regular file"
-            raise InputError(f"{path}: {kind}")
-        with open(0, "rb", closefd=False) if str(path) == STDIN else path.open("rb") as file:
-            raw = file.read(LARGEST_FILE + 1)
-    except (OSError, ValueError) as error:
-        if isinstance(error, InputError):
-            raise
-        hint = ": only files are read" if str(path).startswith(("http:", "https:")) else ""
-        raise InputError(f"{path}: {getattr(error, 'strerror', None) or error}{hint}") from error
-    _refuse_large(path, raw)
-    return raw
-
-
-def _is_stream(path: Path) -> bool:
-    return str(path) == STDIN or str(path).startswith(("/dev/stdin", "/dev/fd/", "/proc/self/fd/"))
-
-
-def _refuse_large(path: str | Path, raw: bytes) -> None:
-    if len(raw) > LARGEST_FILE:
-        raise InputError(f"{path}: must be at most {LARGEST_FILE >> 20} MiB")
 
 
 def parse(content: Any) -> Instance[Any]:

@@ -6,6 +6,7 @@ The latter are read, or refused in one line that names file, line, column and va
 from __future__ import annotations
 
 import csv
+import io
 import math
 from collections.abc import Iterable
 from functools import cache
@@ -17,6 +18,7 @@ import pandas as pd
 
 from instances.arrays import FloatArray
 from instances.errors import InputError
+from instances.reading import read_bytes
 
 MOST = 1e15  # up to which whole numbers are exact in floating point
 
@@ -31,14 +33,13 @@ def packaged(package: str, name: str) -> pd.DataFrame:
 def read_rows(path: str | Path, columns: Iterable[str], text: Iterable[str] = ()) -> pd.DataFrame:
     """The table at `path`, which must have `columns`; those of `text` are read as text.
 
-    Raises InputError for a file that cannot be read, that is no CSV table, that lacks a column or has a row with more
-    cells than there are columns.
+    Raises InputError for a file that cannot be read (see `read_bytes`), that is no CSV table, that lacks a column or
+    has a row with more cells than there are columns.
     """
+    raw = read_bytes(path)
     try:
-        _refuse_cells_too_many(path)
-        rows = pd.read_csv(path, dtype=dict.fromkeys(text, str), index_col=False)
-    except OSError as error:
-        raise InputError(f"{path}: {error.strerror or error}") from error
+        _refuse_cells_too_many(path, raw)
+        rows = pd.read_csv(io.BytesIO(raw), dtype=dict.fromkeys(text, str), index_col=False)
     except InputError:
         raise
     except (ValueError, csv.Error) as error:  # also what pandas' parser and the decoding raise
@@ -49,14 +50,13 @@ def read_rows(path: str | Path, columns: Iterable[str], text: Iterable[str] = ()
     return rows
 
 
-def _refuse_cells_too_many(path: str | Path) -> None:
+def _refuse_cells_too_many(path: str | Path, raw: bytes) -> None:
     """Raise InputError where a row has more cells than the header: pandas would drop them, or shift the columns."""
-    with open(path, newline="", encoding="utf-8") as file:
-        reader = csv.reader(file)
-        columns = len(next(reader, []))
-        for row in reader:
-            if len(row) > columns:
-                raise InputError(f"{path}: line {reader.line_num}: {len(row)} cells, but there are {columns} columns")
+    reader = csv.reader(io.TextIOWrapper(io.BytesIO(raw), encoding="utf-8", newline=""))
+    columns = len(next(reader, []))
+    for row in reader:
+        if len(row) > columns:
+            raise InputError(f"{path}: line {reader.line_num}: {len(row)} cells, but there are {columns} columns")
 
 
 def read_numbers(

@@ -21,5 +21,12 @@ def said_by(error: BaseException) -> str:
         return "whose text cannot be had"
 
 
+def brief(text: str, most: int) -> str:
+    """`text`, of which no more than `most` characters are shown: its beginning and its end."""
+    if len(text) <= most:
+        return text
+    return f"{text[: most // 2 - 3]} ... {text[len(text) - most // 2 + 2 :]}"
+
+
 def _steers(character: str) -> bool:
     return unicodedata.category(character) in STEERING or character in TURNING

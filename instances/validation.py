@@ -10,9 +10,10 @@ from typing import Any, TypeVar
 from pydantic import BaseModel, ValidationError
 
 from instances.errors import InputError
-from instances.text import shown
+from instances.text import brief, shown
 
 M = TypeVar("M", bound=BaseModel)
+LONGEST_NAME = 200  # characters of a field that an error shows, as of the names in a file
 
 
 def validated(model: type[M], content: Any, root: str = "data") -> M:
@@ -88,7 +89,8 @@ def _first_line(error: ValidationError, root: str) -> str:
 def _path(root: str, location: tuple[int | str, ...]) -> str:
     path = root
     for step in location:
-        path += f"[{step}]" if isinstance(step, int) else f".{step}" if path else step
+        name = f"[{step}]" if isinstance(step, int) else brief(step, LONGEST_NAME)
+        path += f".{name}" if path and isinstance(step, str) else name
     return path
 
 

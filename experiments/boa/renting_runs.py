@@ -15,8 +15,9 @@ from experiments.simulator.simulated import Simulated
 from experiments.simulator.simulation import Simulation
 from heuristics.boa.online import EFFICIENCIES
 from instances import Instance
-from instances.boa import BoaRenting, trace_renting
+from instances.boa import BoaRenting, TwoRates, trace_renting
 
+NEW = "boa/newtrace.csv"
 OVER_LOAD = (1.15, 1.3, 1.5, 1.75, 2.1, 2.6)
 """Budgets, as multiples of the load."""
 FIXED = (1.3, 1.75)
@@ -134,8 +135,12 @@ def ratio(over: float | None, under: float | None) -> float | None:
 
 
 def bursts_of(context: Context) -> list[tuple[float, int]]:
-    """The C² and seeds of the bursts that are run."""
-    return [(c2, seed) for c2 in few(context, BURSTS) for seed in (SEEDS[:1] if context.quick else SEEDS)]
+    """The C² and seeds of the bursts that are run: those that newTrace's rate of jobs can have."""
+    data = _workload(context, context.trace(NEW)).data
+    assert isinstance(data, BoaRenting)
+    greatest = TwoRates.greatest_c2(sum(c.arrivals_per_hour for c in data.classes))
+    reached = [c2 for c2 in BURSTS if c2 <= greatest]
+    return [(c2, seed) for c2 in few(context, reached) for seed in (SEEDS[:1] if context.quick else SEEDS)]
 
 
 def burst_factors(context: Context, curves: Sequence[Curve]) -> dict[str, dict[float, list[float]]]:

@@ -18,6 +18,7 @@ from experiments.boa.plan_study import NEWTRACE_LOAD, SAMPLES, sampled
 from experiments.boa.renting_runs import (
     AIMS_AT_120,
     FIXED,
+    NEW,
     OBJECTIVES,
     OVER_LOAD,
     SEEDS,
@@ -36,7 +37,7 @@ from experiments.harness.experiment import Claim, Context, Experiment, Verdict, 
 from experiments.harness.task import Task
 from heuristics.boa.online import EFFICIENCIES
 
-SMALL, FILTERED, NEW = "boa/workload_1_filtered.csv", "boa/filtertrace.csv", "boa/newtrace.csv"
+SMALL, FILTERED = "boa/workload_1_filtered.csv", "boa/filtertrace.csv"
 DETAIL = "boa/speedups_detail.csv"
 CURVES_8 = 7
 """Of each sample in Figure 8."""

@@ -50,13 +50,17 @@ class Context:
     quick: bool = False
 
     def trace(self, name: str) -> Path:
-        """The file of a trace. Raises InputError where it is not there."""
+        """The file of a trace, in the folder of its paper's data or in that of the traces itself.
+
+        Raises InputError where it is in neither.
+        """
         if self.traces is None:
             raise InputError(f"--traces: needed, for {name}")
         path = self.traces / name
-        if not path.is_file():
-            raise InputError(f"{path}: No such file or directory")
-        return path
+        for place in (path, self.traces / path.name):
+            if place.is_file():
+                return place
+        raise InputError(f"{path}: No such file or directory")
 
 
 @dataclass(frozen=True)

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from instances import InputError, Instance, load, parse
 from instances.files import read_json
+from instances.reading import is_folder
 from instances.text import shown
 
 SUFFIXES = (".json", ".json.gz")
@@ -44,7 +45,7 @@ def instances_at(paths: Iterable[Path]) -> dict[Path, Instance]:
     """
     found: dict[Path, Instance] = {}
     for path in paths:
-        if path.is_dir():
+        if is_folder(path):
             found |= _instances_in(path)
         else:
             found[path] = load(path)

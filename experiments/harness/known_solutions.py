@@ -10,6 +10,7 @@ from experiments.harness.starts import Start
 from instances import InputError, Instance, MalformedSolution, check
 from instances.files import read_json
 from instances.gaps import ahead
+from instances.reading import is_folder
 from instances.text import shown
 
 
@@ -22,12 +23,13 @@ def starts_at(path: Path, instances: Sequence[Instance]) -> dict[str, Start]:
     the instance, and where no instance gets a start.
     """
     found: dict[str, Start] = {}
-    files = sorted(path.rglob("*.json")) if path.is_dir() else [path]
+    folder = is_folder(path)
+    files = sorted(path.rglob("*.json")) if folder else [path]
     for file in files:
         content = read_json(file)
-        if path.is_dir() and not _solved(content):
+        if folder and not _solved(content):
             continue
-        instance = _instance_of(content, instances, alone=not path.is_dir() and len(instances) == 1)
+        instance = _instance_of(content, instances, alone=not folder and len(instances) == 1)
         if instance is not None:
             start = _checked(file, content, instance)
             best = found.get(instance.name)

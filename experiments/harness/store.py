@@ -19,6 +19,7 @@ from experiments.harness.lock import CAN_LOCK, locked
 from experiments.harness.task import Digests, R, Task
 from instances import InputError, OutputError
 from instances.files import HALF_WRITTEN
+from instances.reading import refuse_irregular
 from instances.text import shown
 
 SCHEMA = (
@@ -122,8 +123,7 @@ class Store:
 
 def read_outcomes(path: Path) -> list[str]:
     """The outcomes in the store at `path`, as they were written. Raises InputError where it is none."""
-    if not path.is_file():
-        raise InputError(f"{path}: not a regular file")
+    refuse_irregular(path)
     try:
         # to be written, for a command that was killed may have left a write to be undone
         database = sqlite3.connect(f"file:{quote(str(path))}?mode=rw", uri=True)

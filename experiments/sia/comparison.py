@@ -28,11 +28,13 @@ from instances.result import versions
 from instances.sia import SiaOracle, synthetic, trace_instance
 from instances.sia.cells import SERVER_GPUS
 from instances.sia.generators import four_queues
+from instances.tables import read_numbers
 
 START_DAYS = (49.0, 94.0)
 """Samples start within these days, none of which is learnt from, and end before the trace does."""
 DAYS, WARM_UP_DAYS = 14.0, 2.0
 LEAST_JOBS = 20
+POOL_NODES = "philly_pool_nodes.csv"  # beside the trace
 QUANTILES = tuple(k / 100 for k in range(101))
 
 
@@ -46,11 +48,11 @@ def philly_sample(trace: Path, pools: int, seed: int) -> Instance[SiaOracle]:
 
 def philly_pools(trace: Path, per_mille: int, seed: int) -> Instance[SiaOracle]:
     """All pools at a share of their own sizes, 30 days from day 49 + `seed` on."""
-    nodes = pd.read_csv(trace.parent / "philly_pool_nodes.csv")
-    widest = jobs_of(trace).groupby("pool")["gpus"].max()
-    owned = zip(nodes["pool"], nodes["nodes"], strict=True)
-    gpus = {pool: max(int(widest[pool]), round(8 * count * per_mille / 1000)) for pool, count in owned}
+    nodes = read_numbers(trace.parent / POOL_NODES, ("nodes",), text=("pool",), least=0)
     jobs = jobs_of(trace)
+    widest = jobs.groupby("pool")["gpus"].max()
+    owned = {pool: count for pool, count in zip(nodes["pool"], nodes["nodes"], strict=True) if pool in widest}
+    gpus = {pool: max(int(widest[pool]), round(8 * count * per_mille / 1000)) for pool, count in owned.items()}
     return trace_instance(
         jobs[jobs["pool"].isin(list(gpus))], gpus, pools=None, start_day=TRAINING_DAYS[1] + seed, days=30, name="philly"
     )

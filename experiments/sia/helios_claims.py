@@ -11,7 +11,7 @@ from experiments.sia.accuracy import Accurate, shown
 from experiments.sia.accuracy_claims import TABLE_20
 from instances.sia.helios import helios_demand
 
-DEMAND, OWNED = "helios_earth_vc_demand_10min.csv", "helios_earth_vc_gpus.csv"
+DEMAND, OWNED = "traces/helios_earth_vc_demand_10min.csv", "traces/helios_earth_vc_gpus.csv"
 QUANTA = (60.0, 720.0)
 """Of Table 20; jobs are counted every 10 minutes, so that 5 minutes are out of reach."""
 TRAIN, TEST = (0.0, 21.0), (21.0, 31.0)

@@ -11,14 +11,14 @@ from experiments.sia import claims
 from experiments.sia.accuracy import Accuracy
 from experiments.sia.accuracy_claims import predictions
 from experiments.sia.claims import ABLATION, BASELINES, ORACLE, SECTION_6, SMALL
-from experiments.sia.comparison import WARM_UP_DAYS, Compared, Comparison
+from experiments.sia.comparison import POOL_NODES, WARM_UP_DAYS, Compared, Comparison
 from experiments.sia.helios_claims import DEMAND, OWNED, QUANTA, helios
 from experiments.sia.helios_claims import TEST as HELIOS_TEST
 from experiments.sia.helios_claims import TRAIN as HELIOS_TRAIN
 from experiments.sia.pictures_of_section_6 import letter_values, metric_cdfs, oracle_gains, speedup_quantiles
 from experiments.sia.policies import PREEMPTION, preemptive_name
 
-PHILLY = "philly.csv"
+PHILLY = "traces/philly.csv"
 VALUE = (
     "sia-sliding",
     "sia-persistence",
@@ -131,7 +131,7 @@ def _valued(context: Context) -> list[Comparison]:
     return [replace(task, policies=VALUE) for task in simulations(context, 4, BY_QUEUES[4])]
 
 
-BOTH = (PHILLY, "philly_pool_nodes.csv")
+BOTH = (PHILLY, f"traces/{POOL_NODES}")
 EXPERIMENTS: tuple[Experiment, ...] = (
     Experiment("figure-11", "Figure 11: per-job speed-ups", _four_queues, claims.figure_11, draw=_draw_11),
     Experiment("table-12", "Table 12: four queues", _four_queues, claims.table_12),

@@ -12,6 +12,7 @@ from instances.arrays import BoolArray, FloatArray
 from instances.aryl.inference_load import inference_load
 from instances.aryl.loaning import ArylLoaning
 from instances.aryl.populations import HOUR, Moments, Pool
+from instances.drawing import LONGEST_DAYS, refuse_outside, refuse_seed, refuse_too_many, refuse_unless_positive
 from instances.envelope import Instance
 from instances.errors import InputError
 from instances.validation import validated
@@ -73,9 +74,10 @@ def loaning_days(
 
     Raises InputError for a number out of range, a trace that cannot be read, or where no job arrives.
     """
-    for name, value in (("days", days), ("training_servers", training_servers), ("load", load)):
-        if not math.isfinite(value) or value <= 0:
-            raise InputError(f"{name}: must be a number > 0, got {value}")
+    refuse_seed(seed)
+    refuse_unless_positive("days", days, LONGEST_DAYS)
+    refuse_unless_positive("training_servers", training_servers)
+    refuse_unless_positive("load", load)
     shares = {
         "elastic_share": elastic_share,
         "any_gpu_share": any_gpu_share,
@@ -86,13 +88,14 @@ def loaning_days(
     for name, value in shares.items():
         if not 0 <= value <= 1:
             raise InputError(f"{name}: must be in [0, 1], got {value}")
-    if scaling_range < 1:
-        raise InputError(f"scaling_range: must be >= 1, got {scaling_range}")
+    refuse_outside("scaling_range", scaling_range, 1)
     moments = Moments()
+    expected = load * training_servers * GPUS * days * 24 * HOUR / moments.gpu_seconds
+    refuse_too_many("load", expected)
     pool = Pool.drawn() if trace is None else Pool.of_trace(trace)
     pool = pool.up_to(max(LEAST_WIDTH, training_servers * GPUS // 4))
     rng = np.random.default_rng(seed)
-    n = round(load * training_servers * GPUS * days * 24 * HOUR / moments.gpu_seconds)
+    n = round(expected)
     if n < 1:
         raise InputError(f"load: no job arrives in {days:g} days at a load of {load:g}")
     seconds, gpus, long = _drawn(pool, moments, n, rng)

@@ -6,6 +6,7 @@ The problem `boa-allocation` and the workload `boa-renting`: data, examples, gen
 from instances.boa.allocation import BoaAllocation, Epoch, GpuType, JobClass, hull_deviation, least_budget, least_cost
 from instances.boa.arrays import WidthArrays, affordable_width, oversize, shares, width_arrays
 from instances.boa.budget import enough, granted, on_grid_from, planned, proven, within_budget
+from instances.boa.bursts import TwoRates
 from instances.boa.certificate import prove_allocation
 from instances.boa.checker import check_allocation
 from instances.boa.examples import figure_1, newtrace
@@ -31,6 +32,7 @@ __all__ = [
     "RentingJob",
     "Segments",
     "Speedup",
+    "TwoRates",
     "WidthArrays",
     "affordable_width",
     "check_allocation",

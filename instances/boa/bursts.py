@@ -9,6 +9,8 @@ import numpy as np
 from instances.arrays import FloatArray
 from instances.errors import InputError
 
+SHORTEST = 2.0**-60  # share of the time in a burst, beside which the rest of a sum is beyond the precision
+
 
 @dataclass(frozen=True)
 class BurstParameters:
@@ -43,6 +45,8 @@ class TwoRates:
         """
         if not np.isfinite(c2) or c2 < 1:
             raise InputError(f"c2: must be a number >= 1, got {c2}")
+        if c2 > (greatest := cls.greatest_c2(rate, parameters)):
+            raise InputError(f"c2: must be <= {greatest:.4g} at {rate:g} arrivals an hour, got {c2}")
         least, most = 0.0, 1.0  # share of the time in a burst
         for _ in range(200):
             share = (least + most) / 2
@@ -50,10 +54,12 @@ class TwoRates:
                 least = share
             else:
                 most = share
-        found = _of_share(rate, most, parameters)
-        if abs(found.c2 - c2) > 1e-6 * c2:
-            raise InputError(f"c2: must be <= {found.c2:.4g} at {rate:g} arrivals an hour, got {c2}")
-        return found
+        return _of_share(rate, most, parameters)
+
+    @staticmethod
+    def greatest_c2(rate: float, parameters: BurstParameters = BurstParameters()) -> float:
+        """The C² of a mean rate that no process exceeds: that of bursts which take no time."""
+        return _of_share(rate, SHORTEST, parameters).c2
 
     def path(self, hours: float, rng: np.random.Generator) -> RatePath:
         """The rates over a time, as they happen to follow each other."""

@@ -11,6 +11,7 @@ from instances.boa.examples import newtrace
 from instances.boa.renting import BoaRenting, RentingClass, RentingEpoch, RentingJob
 from instances.boa.speedup import Points, Speedup
 from instances.boa.tables import table
+from instances.drawing import LONGEST_DAYS, refuse_seed, refuse_too_many, refuse_unless_positive
 from instances.envelope import Instance
 from instances.errors import InputError
 from instances.validation import validated
@@ -93,9 +94,10 @@ def poisson_renting(
 
     Raises InputError for an argument out of range, or where no job arrives.
     """
-    for name, value in (("hours", hours), ("rate", rate)):
-        if not np.isfinite(value) or value <= 0:
-            raise InputError(f"{name}: must be a number > 0, got {value}")
+    refuse_seed(seed)
+    refuse_unless_positive("hours", hours, 24 * LONGEST_DAYS)
+    refuse_unless_positive("rate", rate)
+    refuse_too_many("hours", hours * rate * sum(c.arrivals_per_hour for c in newtrace().data.classes))
     pause = table("applications").set_index("app")["rescale_seconds_sia"].to_dict()
     classes = tuple(
         RentingClass(

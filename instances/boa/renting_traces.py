@@ -12,6 +12,7 @@ from instances.boa.bursts import TwoRates
 from instances.boa.renting import BoaRenting, RentingClass, RentingEpoch
 from instances.boa.tables import table
 from instances.boa.traces import HOUR, epochs_of, jobs_of
+from instances.drawing import refuse_outside, refuse_seed
 from instances.envelope import Instance
 from instances.errors import InputError
 from instances.tables import as_numbers, one_line
@@ -63,7 +64,9 @@ def trace_renting(
         raise InputError(
             f"{trace}: line {int(rows.index.to_numpy()[early[0]]) + 2}: time: must be >= 0, got {time[early[0]]:g}"
         )
+    refuse_seed(seed)
     hours = float(time.max()) / HOUR
+    refuse_outside(f"{trace}: time", float(time.max()), 0)
     if hours <= 0:
         raise InputError(f"{trace}: all jobs arrive at once, at 0: there is no rate of arrival")
     if c2 is not None:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import math
 import random
 from pathlib import Path
 from typing import Literal
 
 import pandas as pd
 
+from instances.drawing import refuse_outside, refuse_seed, refuse_unless_positive
 from instances.envelope import Instance
 from instances.errors import InputError
 from instances.eva.cloud import CloudJob, EvaCloud, LargerSets, TaskClass
@@ -68,10 +68,11 @@ def trace_cloud(
     """
     if durations not in DURATIONS:
         raise InputError(f"durations: must be one of {', '.join(DURATIONS)}, got {durations!r}")
-    if not (math.isfinite(delay_factor) and delay_factor >= 0):
-        raise InputError(f"delay_factor: must be a number >= 0, got {delay_factor}")
-    if not (math.isfinite(arrival_rate) and arrival_rate > 0):
-        raise InputError(f"arrival_rate: must be a number > 0, got {arrival_rate}")
+    refuse_outside("delay_factor", delay_factor, 0)
+    for seeds, value in (("seed", seed), ("shuffle", shuffle), ("hash_order", hash_order)):
+        if value is not None:
+            refuse_seed(value, seeds)
+    refuse_unless_positive("arrival_rate", arrival_rate)
     if not 0 <= multi_task <= 1:
         raise InputError(f"multi_task: must be in [0, 1], got {multi_task}")
     if multi_gpu is not None and not 0 <= multi_gpu <= 1:

@@ -9,8 +9,8 @@ from typing import Any, Literal
 
 import numpy as np
 
+from instances.drawing import MOST_DRAWN, refuse_outside, refuse_seed
 from instances.envelope import Instance
-from instances.errors import InputError
 from instances.eva.cloud import CloudJob, EvaCloud, TaskClass
 from instances.eva.packing import DEFAULT, Demands, EvaPacking, Objective, Task, Throughput
 from instances.eva.tables import GPU_FAMILY, RESOURCES, cloud_types, ec2_types, interference, table
@@ -81,15 +81,16 @@ def synthetic_cloud(
     Raises InputError for a number out of range.
     """
     shortest, longest = hours
-    limits = [("n", n, 1), ("gap_minutes", gap_minutes, 0), ("hours", shortest, 1e-3), ("hours", longest, shortest)]
+    refuse_seed(seed)
+    refuse_outside("n", n, 1, MOST_DRAWN)
+    limits = [("gap_minutes", gap_minutes, 0), ("hours", shortest, 1e-3), ("hours", longest, shortest)]
     limits += [("delay_factor", delay_factor, 0), ("tasks_per_job", 1 if tasks_per_job is None else tasks_per_job, 1)]
     for name, value, least in limits:
-        if not np.isfinite(value) or value < least:
-            raise InputError(f"{name}: must be a number >= {least:g}, got {value}")
+        refuse_outside(name, value, least)
     rng = np.random.default_rng(seed)
     rows = table("workloads").to_dict("records")
     drawn = [rows[i] for i in rng.integers(len(rows), size=n)]
-    arrivals = np.round(np.cumsum(rng.exponential(60 * gap_minutes, n))).tolist()
+    arrivals = np.round(np.cumsum(rng.exponential(60 * abs(gap_minutes), n))).tolist()
     if log_uniform:
         of_jobs = np.exp(rng.uniform(np.log(shortest), np.log(longest), n))
     else:

@@ -10,6 +10,7 @@ from typing import Literal
 
 import numpy as np
 
+from instances.drawing import LONGEST_DAYS, refuse_seed, refuse_too_many, refuse_unless_positive
 from instances.envelope import Instance
 from instances.errors import InputError
 from instances.sia.oracle import SiaOracle
@@ -43,6 +44,12 @@ class Workload:
         if self.spread == "uniform":
             return sum(p * (low + high) / 2 for p, low, high in self.durations)
         return sum(p * (high - low) / math.log(high / low) for p, low, high in self.durations)
+
+    @property
+    def most_jobs_a_minute(self) -> float:
+        """Jobs a minute that all queues expect at the highest load."""
+        width = sum(p * w for w, p in self.widths.items())
+        return self.queues * self.gpus * self.load[1] * self.load_factor / (width * self.mean_duration)
 
     @property
     def mean_burst(self) -> float:
@@ -93,12 +100,11 @@ def synthetic(
     """
     if isinstance(variant, str) and variant not in VARIANTS:
         raise InputError(f"variant: must be one of {', '.join(VARIANTS)}, got {variant!r}")
-    for name, value in (("days", days), ("slot_minutes", slot_minutes)):
-        if not (math.isfinite(value) and value > 0):
-            raise InputError(f"{name}: must be > 0, got {value}")
-    if seed < 0:
-        raise InputError(f"seed: must be >= 0, got {seed}")
+    refuse_seed(seed)
+    refuse_unless_positive("days", days, LONGEST_DAYS)
+    refuse_unless_positive("slot_minutes", slot_minutes)
     workload = VARIANTS[variant] if isinstance(variant, str) else variant
+    refuse_too_many("days", days * 1440 * workload.most_jobs_a_minute)
     drawn: list[tuple[float, int, int, float, int]] = []
     for queue, stream in enumerate(np.random.SeedSequence(seed).spawn(workload.queues)):
         drawn += [(t, queue, k, d, w) for k, (t, d, w) in enumerate(_queue(workload, days * 1440.0, stream))]

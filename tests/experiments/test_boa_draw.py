@@ -152,6 +152,16 @@ def test_two_rates_have_the_variation_asked_for_and_the_mean_rate(c2: float):
     assert gaps.var() / gaps.mean() ** 2 == pytest.approx(c2, rel=0.1)
 
 
+@pytest.mark.parametrize("rate", [0.01, 1.0, 9.0, 15.2935, 1e4])
+def test_two_rates_have_every_variation_up_to_the_greatest_of_their_rate(rate: float):
+    greatest = TwoRates.greatest_c2(rate)
+    for share in (0.0, 0.5, 0.9, 1.0):
+        c2 = 1 + share * (greatest - 1)
+        assert TwoRates.of(rate, c2).c2 == pytest.approx(c2, rel=1e-6)
+    with pytest.raises(InputError, match=f"c2: must be <= {greatest:.4g} at {rate:g} arrivals an hour"):
+        TwoRates.of(rate, 1.001 * greatest)
+
+
 def test_the_jobs_of_a_trace_in_bursts_are_the_same_jobs_in_the_same_order(trace):
     plain, bursts = trace_renting(trace).data, trace_renting(trace, c2=2.0, seed=5).data
     assert [job.id for job in bursts.jobs] == [job.id for job in plain.jobs]

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
 import pandas as pd
 import pytest
 
 from experiments import reproduce as command
 from experiments.harness.experiment import Claim, Context, Experiment, Shared, compared
+from experiments.papers import experiments_of, reproduced
 from experiments.simulator.simulation import Simulation
 from instances import InputError, Instance, Options
 from instances.sia import Job, Pool, SiaOracle, five_jobs
@@ -44,6 +46,17 @@ WIDE = Instance.of(
     "wide",
 )
 BROKEN = Experiment("broken", "A job that no policy can start", lambda context: [Simulation(WIDE, "fcfs")], claimed)
+
+
+def test_one_folder_holds_the_traces_of_every_paper(tmp_path):
+    names = {name for paper in reproduced() for one in experiments_of(paper) for name in one.traces}
+    assert len({Path(name).name for name in names}) == len(names) > 10
+    for name in names:
+        assert "/" in name, "in the folder of its data"
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).touch()
+        for folder in (tmp_path, (tmp_path / name).parent):
+            assert Context(folder).trace(name) == tmp_path / name
 
 
 @pytest.fixture

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -13,12 +14,12 @@ from experiments.harness.experiment import Context
 from experiments.sia import claims
 from experiments.sia.accuracy import Accuracy, scores
 from experiments.sia.accuracy_claims import TABLE_10, predictions
-from experiments.sia.comparison import Compared, Comparison
+from experiments.sia.comparison import POOL_NODES, Compared, Comparison, philly_pools
 from experiments.sia.helios_claims import DEMAND, OWNED
 from experiments.sia.policies import PREEMPTIVE
 from experiments.sia.reproduce import EXPERIMENTS, PHILLY
 from experiments.sia.statistics import gain_shares, interval, no_less
-from instances import Options
+from instances import InputError, Options
 from tests.commands import call
 from tests.sia_traces import write_philly
 
@@ -27,7 +28,7 @@ NAMED = {one.name: one for one in EXPERIMENTS}
 
 @pytest.fixture(scope="module")
 def trace(tmp_path_factory):
-    return write_philly(tmp_path_factory.mktemp("traces") / PHILLY, days=81, a_day=4, pools=3)
+    return write_philly(tmp_path_factory.mktemp("data") / Path(PHILLY).name, days=81, a_day=4, pools=3)
 
 
 @pytest.fixture(scope="module")
@@ -66,6 +67,16 @@ def test_claims_of_simulations(simulated, tmp_path):
     for name in ("figure-13", "figure-14", "figure-15a"):
         NAMED[name].draw(tmp_path / f"{name}.svg", context, simulated)
         assert (tmp_path / f"{name}.svg").stat().st_size > 1000
+
+
+def test_pools_have_the_nodes_of_the_table_beside_the_trace(trace):
+    path = trace.with_name(POOL_NODES)
+    path.write_text("pool,nodes\np0,2\np1,1\nelsewhere,5\n")
+    data = philly_pools(trace, 1000, 0).data
+    assert {pool.name: pool.gpus for pool in data.pools} == {"p0": 16, "p1": 8}
+    path.write_text("pool,nodes\np0,many\n")
+    with pytest.raises(InputError, match=f"{POOL_NODES}: line 2: nodes: must be a number >= 0, got many"):
+        philly_pools(trace, 1000, 0)
 
 
 def test_predictions_are_scored_beside_persistence_and_always_one(trace):
@@ -153,9 +164,11 @@ def test_claims_of_helios_demand(tmp_path):
     rng = np.random.default_rng(0)
     jobs = {f"{pool}_jobs": rng.integers(0, 4, len(times)) for pool in "ab"}
     gpus = {f"{pool}_demand_gpus": 4 * jobs[f"{pool}_jobs"] for pool in "ab"}
-    pd.DataFrame({"time": times} | jobs | gpus).to_csv(tmp_path / DEMAND, index=False)
+    pd.DataFrame({"time": times} | jobs | gpus).to_csv(tmp_path / Path(DEMAND).name, index=False)
     days = sorted({f"{time:%Y-%m-%d}" for time in times})
-    pd.DataFrame({"date": days, "a": [8] * len(days), "b": [8] * len(days)}).to_csv(tmp_path / OWNED, index=False)
+    pd.DataFrame({"date": days, "a": [8] * len(days), "b": [8] * len(days)}).to_csv(
+        tmp_path / Path(OWNED).name, index=False
+    )
     context = Context(tmp_path, quick=True)
     (task,) = NAMED["helios"].tasks(context)
     made = NAMED["helios"].claims(context, [task.work(Diary(tmp_path / "d"))])

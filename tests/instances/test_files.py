@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from instances import InputError, Instance, dump, files, json_schema, load, parse, save
+from instances import InputError, Instance, dump, json_schema, load, parse, reading, save
 from instances.eva import table_3, table_7
 from tests.contents import changed
 
@@ -122,7 +122,7 @@ def test_another_version_is_told_before_anything_else():
 
 
 def test_a_file_that_is_or_unpacks_to_too_much_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(files, "LARGEST_FILE", 1 << 20)
+    monkeypatch.setattr(reading, "LARGEST_FILE", 1 << 20)
     (tmp_path / "a.json").write_bytes(b" " * ((1 << 20) + 1))
     (tmp_path / "a.json.gz").write_bytes(gzip.compress(b" " * (1 << 22)))
     for name in ("a.json", "a.json.gz"):

@@ -1,0 +1,77 @@
+"""What a file that the user names holds: the one way in, for JSON, tables, results and certificates."""
+
+from __future__ import annotations
+
+import errno
+import gzip
+import io
+import os
+import stat
+import zlib
+from pathlib import Path
+
+from instances.errors import InputError
+
+LARGEST_FILE = 1 << 28  # bytes, of a file and of what it unpacks to
+STDIN = "-"
+GZIP = b"\x1f\x8b"
+
+
+def read_bytes(path: str | Path) -> bytes:
+    """The content of a regular file, or of a stream: the standard input (`-`), or a pipe that the shell has opened.
+
+    What is packed (.gz, or a stream that begins so) is unpacked. Raises InputError for a file that cannot be read, for
+    a device, for a named pipe, which may never end, and for one that is, or unpacks to, too much.
+    """
+    path = Path(path)
+    try:
+        if not _is_stream(path):
+            refuse_irregular(path)
+        with open(0, "rb", closefd=False) if str(path) == STDIN else path.open("rb") as file:
+            raw = file.read(LARGEST_FILE + 1)
+    except (OSError, ValueError) as error:
+        if isinstance(error, InputError):
+            raise
+        raise _unreadable(path, error) from error
+    _refuse_large(path, raw)
+    if path.suffix != ".gz" and not (_is_stream(path) and raw.startswith(GZIP)):
+        return raw
+    try:
+        with gzip.GzipFile(fileobj=io.BytesIO(raw)) as packed:
+            raw = packed.read(LARGEST_FILE + 1)
+    except (OSError, EOFError, zlib.error) as error:
+        raise _unreadable(path, error) from error
+    _refuse_large(path, raw)
+    return raw
+
+
+def refuse_irregular(path: Path) -> None:
+    """Raise InputError for what is there and no regular file, or is not there; without opening it."""
+    try:
+        mode = path.stat().st_mode
+    except (OSError, ValueError) as error:
+        raise _unreadable(path, error) from error
+    if not stat.S_ISREG(mode):
+        raise InputError(f"{path}: {os.strerror(errno.EISDIR) if stat.S_ISDIR(mode) else 'not a regular file'}")
+
+
+def is_folder(path: Path) -> bool:
+    """Whether there is a folder at `path`; where that cannot be told, reading it as a file says why."""
+    try:
+        return path.is_dir()
+    except OSError:
+        return False
+
+
+def _unreadable(path: Path, error: Exception) -> InputError:
+    hint = ": only files are read" if str(path).startswith(("http:", "https:")) else ""
+    return InputError(f"{path}: {getattr(error, 'strerror', None) or error}{hint}")
+
+
+def _is_stream(path: Path) -> bool:
+    return str(path) == STDIN or str(path).startswith(("/dev/stdin", "/dev/fd/", "/proc/self/fd/"))
+
+
+def _refuse_large(path: Path, raw: bytes) -> None:
+    if len(raw) > LARGEST_FILE:
+        raise InputError(f"{path}: must be at most {LARGEST_FILE >> 20} MiB")
