@@ -69,10 +69,14 @@ def test_means_in_one_list_are_over_the_same_instances(scored: list[Scored]):
 def test_a_gap_to_a_bound_is_in_no_figure_with_one_to_an_optimum(scored: list[Scored]):
     """One instance of four is not proven: each of its gaps is drawn, in figures of their own, and in no profile."""
     opened = [s.result.model_copy(update={"bound": s.result.bound and 0.9 * s.result.bound}) for s in scored[:3]]
-    mixed = score([*((s.run, r) for s, r in zip(scored, opened, strict=False)), *((s.run, s.result) for s in scored[3:])])
+    mixed = score(
+        [*((s.run, r) for s, r in zip(scored, opened, strict=False)), *((s.run, s.result) for s in scored[3:])]
+    )
     figures = {name: figure for name, _, figure in figures_of(mixed)}
     assert list(figures) == ["gaps", "instances", "profile", "bounds", "instances-to-bound"]
-    drawn = {name: [text for trace in figure["data"] for text in trace.get("text", ())] for name, figure in figures.items()}
+    drawn = {
+        name: [text for trace in figure["data"] for text in trace.get("text", ())] for name, figure in figures.items()
+    }
     assert len(drawn["gaps"]) == len(drawn["instances"]) == 9
     assert len(drawn["bounds"]) == len(drawn["instances-to-bound"]) == 3
     assert all("% to the optimum" in text for text in drawn["gaps"] + drawn["instances"])
