@@ -11,6 +11,7 @@ from experiments import flags
 from experiments.entry import FAILED, exit_status, run
 from experiments.harness.gaps import false_references, score, summarise
 from experiments.harness.plan import sets_at, study_runs
+from experiments.harness.records import compared, unlike
 from experiments.output.csv import results_csv
 from experiments.output.folder import files_first
 from experiments.output.report import write_study
@@ -52,13 +53,15 @@ def gap_study(
     quick: Annotated[bool, typer.Option("--quick", help="Fewer instances of each reference set.")] = False,
 ) -> None:
     """Solve instances exactly, run the heuristics on them, and print the true gaps."""
-    runs = study_runs(sets_at(paths or (), problem or (), quick, instance_set or ()), method, session.options)
+    sets = sets_at(paths or (), problem or (), quick, instance_set or ())
+    runs = study_runs(sets, method, session.options)
     folder = session.folder
     assert folder is not None
     with session.store() as store:
         done = list(zip(runs, session.outcomes(runs, store, line, as_json), strict=True))
-        scored, faults = score(done), false_references(done)
+        scored, records = score(done), compared(done)
         rows = summarise(scored)
+        faults = [*false_references(done), *records.refuted]
         faults += [f"{s.result.instance} {s.result.method}: {s.result.reason}" for s in scored if s.failed]
         with files_first(lambda: write_study(folder, rows, scored)):
             for fault in faults:
@@ -68,6 +71,11 @@ def gap_study(
             elif session.format == "csv":
                 print(results_csv(scored), end="")
         if not session.quiet:
+            other = unlike(instance for s in sets for instance in s.instances)
+            if other is not None:
+                err.print(f"not compared: {shown(other)}")
+            for better in records.bettered:
+                err.print(shown(f"better than the record: {better}: gapwise library record {folder}"))
             err.print(f"wrote {folder / 'results.csv'}, {folder / 'summary.csv'} and {folder / 'report.html'}")
     raise typer.Exit(FAILED if faults else exit_status((s.result for s in scored), store))
 

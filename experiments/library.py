@@ -13,11 +13,23 @@ import typer
 
 from experiments.entry import FAILED, run
 from experiments.harness.instance_set import SUFFIXES
-from experiments.harness.records import TABLE, differing, read_records, recorded, with_records, write_records
+from experiments.harness.plan import study_runs
+from experiments.harness.records import (
+    TABLE,
+    compared,
+    differing,
+    read_records,
+    recorded,
+    unlike,
+    with_records,
+    write_records,
+)
 from experiments.harness.store import read_outcomes
 from experiments.output.folder import part, ready_folder
+from experiments.output.terminal import line
 from experiments.papers import reference_sets
-from instances import InputError, Result, save
+from experiments.session import Session
+from instances import InputError, Options, Result, save
 from instances.files import read_json
 from instances.reading import is_folder
 from instances.text import shown
@@ -44,35 +56,58 @@ def library(
         Path | None,
         typer.Option(help="write: the folder. record: the table.", show_default="record: the library's own"),
     ] = None,
+    solve: Annotated[bool, typer.Option("--solve", help="check: prove every instance again, too.")] = False,
+    time_limit: Annotated[float, typer.Option(help="check --solve: wall seconds for each instance.")] = 60.0,
+    jobs: Annotated[int, typer.Option(help="check --solve: runs at a time.", min=1)] = 2,
 ) -> None:
     """The reference library: instances by set, with a checksum each, the best known solution and the best bound."""
     if results and action is not Action.RECORD:
         raise InputError(f"library {action.value}: takes no results, got {results[0]}")
-    {Action.LIST: _list, Action.WRITE: _write, Action.CHECK: _check, Action.RECORD: _record}[action](results or [], out)
+    if solve and action is not Action.CHECK:
+        raise InputError(f"library {action.value}: takes no --solve")
+    if action is Action.CHECK:
+        _check(Session(Options(time_limit=time_limit), jobs, quiet=False) if solve else None)
+    else:
+        {Action.LIST: _list, Action.WRITE: _write, Action.RECORD: _record}[action](results or [], out)
 
 
 def _list(results: list[Path], out: Path | None) -> None:
     records = read_records()
     for s in reference_sets():
-        found = [records.get((i.problem, i.name)) for i in s.instances]
-        proven = sum(record is not None and record.proven for record in found)
+        found = [(i, records.get((i.problem, i.name))) for i in s.instances]
+        proven = sum(record is not None and record.proven and record.of(i) for i, record in found)
         print(f"{s.instances[0].problem}: {shown(s.name)}: {len(found)} instances, {proven} with a proven optimum")
 
 
 def _write(results: list[Path], out: Path | None) -> None:
     if out is None:
         raise InputError("--out: needed, the folder for the instances")
+    other = unlike(instance for s in reference_sets() for instance in s.instances)
+    if other is not None:
+        raise InputError(other)
     for s in with_records(reference_sets()):
         folder = ready_folder(out / s.instances[0].problem / part(s.name, dots=True))
         for instance in s.instances:
             save(instance, folder / f"{part(instance.name, dots=True)}.json.gz")
 
 
-def _check(results: list[Path], out: Path | None) -> None:
-    lines = list(differing(reference_sets()))
-    for line in lines:
-        print(shown(line))
-    if lines:
+def _check(session: Session | None) -> None:
+    """The instances are what their records say and, with a session to solve them in, so are their optima."""
+    sets = reference_sets()
+    faults = list(differing(sets))
+    if session is not None:
+        runs = study_runs(sets, ["exact"], session.options)
+        done = list(zip(runs, session.outcomes(runs, None, line), strict=True))
+        records = compared(done)
+        faults += [*records.refuted, *(f"better than the record: {better}" for better in records.bettered)]
+        left = [result for _, result in done if result.status != "optimal"]
+        faults += [f"{result.instance}: {result.reason}" for result in left if result.status == "error"]
+        for result in left:
+            print(f"not proven again: {line(result)}")
+        print(f"{len(done) - len(left)} of {len(done)} optima are proven again")
+    for fault in faults:
+        print(shown(fault))
+    if faults:
         raise typer.Exit(FAILED)
     print(f"{len(read_records())} instances are as they were")
 
@@ -82,8 +117,8 @@ def _record(results: list[Path], out: Path | None) -> None:
     if not found:
         raise InputError("library record: needs results, as `solve --out` or a study writes them")
     records, news = recorded(found, reference_sets())
-    for line in news:
-        print(shown(line))
+    for new in news:
+        print(shown(new))
     if news:
         with importlib.resources.as_file(importlib.resources.files("experiments.harness") / TABLE) as own:
             write_records(records, own if out is None else out)

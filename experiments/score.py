@@ -10,14 +10,14 @@ import typer
 from rich.table import Table
 
 from experiments import flags
-from experiments.entry import exit_status, run
+from experiments.entry import FAILED, exit_status, run
+from experiments.harness.gaps import false_references, summarise
 from experiments.harness.gaps import score as gaps_of
-from experiments.harness.gaps import summarise
 from experiments.harness.plan import chosen_sets, plan
-from experiments.harness.records import with_records
+from experiments.harness.records import unlike, with_records
 from experiments.output.folder import files_first
 from experiments.output.report import write_study
-from experiments.output.scorecard import Score, scorecard
+from experiments.output.scorecard import Scorecard, scorecards
 from experiments.output.terminal import err, line, out, percent, print_line, print_rich
 from experiments.papers import METHODS, reference_sets
 from experiments.session import Session
@@ -42,6 +42,9 @@ def score(
     if ":" not in function:
         raise InputError(f"function: must be package.module:function, got {function!r}")
     sets = with_records(chosen_sets(reference_sets(quick), (problem,), instance_set or ()))
+    other = unlike(instance for s in sets for instance in s.instances)
+    if other is not None:
+        err.print(f"not compared: {shown(other)}")
     runs = []
     for s in sets:
         papers = [name for name in s.methods if name not in (*PROVERS, "all")]
@@ -50,46 +53,66 @@ def score(
         runs += [run for run in here if run.entry.name in papers]
         runs += plan(s.instances, [function], session.options, s.name)
     with session.store() as store:
-        scored = gaps_of(list(zip(runs, session.outcomes(runs, store, line), strict=True)))
-        scores = scorecard(scored)
+        done = list(zip(runs, session.outcomes(runs, store, line), strict=True))
+        scored, faults = gaps_of(done), false_references(done)
+        cards = scorecards(scored, function)
 
         def write() -> None:
             if session.folder is not None:
                 write_study(session.folder, summarise(scored), scored)
 
         with files_first(write):
+            for fault in faults:
+                err.print(f"error: {shown(fault)}")
             if session.format == "table":
-                print_scores(scores, function)
+                print_scores(cards, function)
             else:
-                _print_rows(scores, session.format)
+                _print_rows(cards, session.format)
         if session.folder is not None and not session.quiet:
             err.print(f"wrote {session.folder / 'report.html'}")
-    raise typer.Exit(exit_status((s.result for s in scored if s.result.method == function), store))
+    status = exit_status((s.result for s in scored if s.result.method == function), store)
+    raise typer.Exit(FAILED if faults else status)
 
 
-def print_scores(scores: list[Score], own: str) -> None:
-    """One row a heuristic, the user's own marked."""
+def print_scores(cards: list[Scorecard], own: str) -> None:
+    """A table for each card, one row a heuristic, the user's own marked."""
+    for card in cards:
+        out.print(card.heading, style="bold")
+        _print_scores(card, own)
+        out.print()
+    mine = next(s for card in cards for s in card.scores if s.method == own)
+    if mine.worst_on:
+        out.print(f"* is worst on {shown(mine.worst_on)}: {percent(mine.worst)} from the optimum")
+    if mine.nothing:
+        out.print(f"* has no gap on {mine.nothing}: of an optimum or an objective of 0 there is no share")
+    if mine.unsolved:
+        more = ", ..." if len(mine.unsolved) > 3 else ""
+        out.print(f"* has no solution of {len(mine.unsolved)}: {shown(', '.join(mine.unsolved[:3]))}{more}")
+    out.print(
+        "mean, worst: gap to the optimum; wins: no other heuristic is better; broken: a constraint; CPU s: mean a run; "
+        "broken, failed and CPU s are of all runs"
+    )
+
+
+def _print_scores(card: Scorecard, own: str) -> None:
+    to_bound = any(s.to_bound is not None for s in card.scores)
     table = Table(box=None, pad_edge=False, header_style="bold", padding=(0, 1, 0, 0))
     table.add_column("heuristic", no_wrap=True)
-    for name in ("mean", "worst", "over", "wins", "broken", "failed", "CPU s"):
+    for name in ("mean", "worst", *(["to bound"] if to_bound else []), "wins", "broken", "failed", "CPU s"):
         table.add_column(name, justify="right", no_wrap=True)
-    for s in scores:
-        known, seconds = f"{len(s.gaps)}/{s.runs}", "-" if s.cpu_s is None else f"{s.cpu_s:.3f}"
+    for s in card.scores:
         name = f"{shown(s.method)}{' *' if s.method == own else ''}"
-        numbers = percent(s.mean), percent(s.worst), known, str(s.wins), str(s.violating), str(s.failed)
-        table.add_row(name, *numbers, seconds)
+        gaps = percent(s.mean), percent(s.worst), *([percent(s.to_bound)] if to_bound else [])
+        seconds = "-" if s.cpu_s is None else f"{s.cpu_s:.3f}"
+        table.add_row(name, *gaps, str(s.wins), str(s.violating), str(len(s.unsolved)), seconds)
     print_rich(table)
-    for s in scores:
-        if s.method == own and s.worst_on:
-            out.print(f"* is worst on {shown(s.worst_on)}: {percent(s.worst)} from the optimum or the best bound")
-    out.print("wins: instances on which no other heuristic is better; broken: a constraint; CPU s: mean a run")
 
 
-def _print_rows(scores: list[Score], form: str) -> None:
+def _print_rows(cards: list[Scorecard], form: str) -> None:
     rows = [
-        {"method": s.method, "mean": s.mean, "worst": s.worst, "known": len(s.gaps)}
-        | {name: value for name, value in asdict(s).items() if name not in ("method", "gaps")}
-        for s in scores
+        {**asdict(s), "mean": s.mean, "card": i, "over": card.over, "instances": card.instances}
+        for i, card in enumerate(cards, 1)
+        for s in card.scores
     ]
     if form == "csv":
         import pandas as pd

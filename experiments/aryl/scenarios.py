@@ -22,10 +22,7 @@ TRACE = "traces/philly.csv"
 
 @dataclass(frozen=True)
 class Scale:
-    """Size of the runs: `servers` of the training cluster, an eighth of the paper's, `days`, and `seeds` of the draws.
-
-    At `load` strict FIFO waits about as long as the paper's baseline.
-    """
+    """Size of the runs: `servers` of the training cluster, an eighth of the paper's, `days`, `seeds` and `load`."""
 
     servers: int = 56
     days: float = 15.0

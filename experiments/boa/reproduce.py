@@ -42,6 +42,8 @@ DETAIL = "boa/speedups_detail.csv"
 CURVES_8 = 7
 """Of each sample in Figure 8."""
 QUARTER = 900.0  # seconds between two runs of the Width Calculator (section 5.2)
+UNLIKE = "Pollux here averages no efficiency over time and keeps no limit of profiled widths"
+"""What its runs leave out of the paper's, so that their factors tell nothing of those."""
 GROWS = 0.05  # share from which on a factor is said to grow, which the seeds can tell
 UP_TO = {"within": 0.05, "near": 0.2}  # the paper's factors have two digits, and stand for the best of a picture
 
@@ -68,12 +70,12 @@ def figure_4_claims(context: Context, outcomes: Sequence[Any]) -> list[Claim]:
     for objective, pollux in zip(OBJECTIVES, rest, strict=False):
         who = f"Pollux with autoscaling ({objective})"
         at_40 = ratio(pollux.at(40), boa.at(40))
-        claims.append(_factor("Figure 4", f"mean JCT of {who} over BOA's at 40 GPUs", 1.6, at_40))
+        claims.append(_factor("Figure 4", f"mean JCT of {who} over BOA's at 40 GPUs", 1.6, at_40, UNLIKE))
         most = max(factors(pollux, boa), default=None)
-        claims.append(_factor("Figure 4", f"mean JCT of {who} over BOA's, at most", 1.6, most))
+        claims.append(_factor("Figure 4", f"mean JCT of {who} over BOA's, at most", 1.6, most, UNLIKE))
         budget = ratio(pollux.rented_at(2100 / 3600), boa.rented_at(2100 / 3600))
         most_gpus = max(budget_factors(pollux, boa), default=0.0)
-        note = f"at equal mean JCT at most {most_gpus:.2f}"
+        note = f"at equal mean JCT at most {most_gpus:.2f}. {UNLIKE}"
         claims.append(_factor("Figure 4", f"GPUs of {who} over BOA's at a mean JCT of 2100 s", 2.2, budget, note))
     return claims
 
@@ -113,7 +115,7 @@ def figure_6_claims(context: Context, outcomes: Sequence[Any]) -> list[Claim]:
                 mosts = [max(factors(found[1 + k], found[0], label), default=0.0) for found in samples]
                 rented = [p.rented for found in samples for p in found[1 + k].points]
                 note = f"{len(samples)} sample(s): {min(mosts):.2f} to {max(mosts):.2f}; median. "
-                note += f"Pollux rents {min(rented):.0f} to {max(rented):.0f} GPUs"
+                note += f"Pollux rents {min(rented):.0f} to {max(rented):.0f} GPUs. {UNLIKE}"
                 who = f"{title}: {what} of Pollux with autoscaling ({objective}) over BOA's, at most"
                 claims.append(_factor("Figure 6", who, paper, median(mosts), note))
                 fixed = [max(factors(found[3 + k], found[0], label), default=0.0) for found in samples]
@@ -184,6 +186,7 @@ def figure_8_claims(context: Context, outcomes: Sequence[Any]) -> list[Claim]:
         found = [values for curve, other in pairs if (values := factors(curve, other))]
         least = min((min(values) for values in found), default=0.0)
         note = f"at equal bill; median of the samples, least {least:.2f}, {_spread([max(values) for values in found])}"
+        note += f". {UNLIKE}" if label.startswith("Pollux") else ""
         what = f"{label}: mean JCT over that with perfect speedups, at most"
         claims.append(_factor("Figure 8", what, paper, median(map(max, found)) if found else None, note))
     return claims
@@ -208,7 +211,8 @@ def figure_9_claims(context: Context, outcomes: Sequence[Any]) -> list[Claim]:
         ours = ", ".join(f"{value:.2f} (±{errors.get(c2, 0.0):.2f}) at {c2:g}" for c2, value in means.items()) or None
         grows = len(means) > 1 and means[max(means)] > (1 + GROWS) * means[min(means)]
         note = f"mean of {len(SEEDS)} seeds and its standard error, Pollux aims at {AIMS_AT_120[objective][0]}; "
-        note += "bursts every hour on average, between them a 25th of the mean rate"
+        note += "bursts every hour on average, between them a 25th of the mean rate. "
+        note += UNLIKE
         verdict: Verdict = "not run" if len(means) < 2 else "reproduced" if grows else "differs"
         claims.append(Claim("Figure 9", what, "grows", ours, verdict, note))
     return claims

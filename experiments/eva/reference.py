@@ -5,7 +5,12 @@ from __future__ import annotations
 from experiments.harness.instance_set import InstanceSet
 from instances.eva import random_round, table_3, table_3_round, table_7
 
-HEURISTICS = ("no-packing", "full-reconfiguration", "full-reconfiguration-first")
+HEURISTICS = (
+    "no-packing",
+    "full-reconfiguration",
+    "full-reconfiguration-artifact",
+    "full-reconfiguration-first",
+)
 CHOICES = ("stay", "full", "partial", "eva-choice")
 
 

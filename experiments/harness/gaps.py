@@ -23,10 +23,13 @@ from statistics import fmean, median
 from experiments.harness.run import Run
 from instances import Reference, Result, agree, better, gap
 from instances.fields import Sense
-from instances.gaps import of_nothing
+from instances.gaps import ahead, of_nothing
 from instances.measure import Measure
 
 THE_REFERENCE = "the reference"
+
+Key = tuple[str, str]
+"""Instance set and name of an instance."""
 
 
 @dataclass(frozen=True)
@@ -37,6 +40,7 @@ class Known:
     """
 
     objective: float | None
+    found_by: str
     bound: float | None
     bound_by: str
     refuted: dict[str, str]
@@ -70,6 +74,11 @@ class Scored:
     best_part: float | None = None
 
     @property
+    def key(self) -> Key:
+        """The instance, of those of one problem."""
+        return self.run.instance_set, self.run.instance.name
+
+    @property
     def measure(self) -> Measure | None:
         """The measure of the run's problem."""
         return self.run.instance.data.measure
@@ -93,6 +102,11 @@ class Scored:
     def failed(self) -> bool:
         """Whether the run ended in an error, or is in error."""
         return self.result.status == "error"
+
+    @property
+    def unsolved(self) -> bool:
+        """Whether the run ended without a solution."""
+        return self.result.status in ("error", "no_solution", "infeasible")
 
 
 @dataclass(frozen=True)
@@ -140,14 +154,14 @@ def score(finished: Sequence[tuple[Run, Result]]) -> list[Scored]:
 
     A result whose bound a solution of another refutes becomes an error.
     """
-    known = {key: _known(group) for key, group in _by_instance(finished).items()}
+    known = {key: _known(group) for key, group in by_instance(finished).items()}
     return [_score(run, result, known[_key(run)]) for run, result in finished]
 
 
 def false_references(finished: Sequence[tuple[Run, Result]]) -> list[str]:
     """A line for each instance whose reference the runs refute."""
     lines = []
-    for (_, _, name), group in _by_instance(finished).items():
+    for (_, _, name), group in by_instance(finished).items():
         reason = _known(group).refuted.get(THE_REFERENCE)
         if reason is not None:
             lines.append(f"{name}: {reason}")
@@ -158,9 +172,10 @@ def _key(run: Run) -> tuple[str, str, str]:
     return run.instance.problem, run.instance_set, run.instance.name
 
 
-def _by_instance(
+def by_instance(
     finished: Sequence[tuple[Run, Result]],
 ) -> dict[tuple[str, str, str], list[tuple[Run, Result]]]:
+    """The runs of each instance, by problem, instance set and name."""
     instances: dict[tuple[str, str, str], list[tuple[Run, Result]]] = {}
     for run, result in finished:
         instances.setdefault(_key(run), []).append((run, result))
@@ -168,7 +183,11 @@ def _by_instance(
 
 
 def _known(group: Sequence[tuple[Run, Result]]) -> Known:
-    results, reference = [r for _, r in group], group[0][0].instance.reference
+    return known_of([result for _, result in group], group[0][0].instance.reference)
+
+
+def known_of(results: Sequence[Result], reference: Reference | None = None) -> Known:
+    """What results of one instance know of it, and its reference where there is one."""
     sense = results[0].sense
     best = min if sense == "minimize" else max
     solved = [(r.objective, r.method) for r in results if r.solved and r.objective is not None]
@@ -184,29 +203,30 @@ def _known(group: Sequence[tuple[Run, Result]]) -> Known:
             )
     tightest = max if sense == "minimize" else min
     bound, bound_by = tightest(((b, by) for b, by in bounds if by not in refuted), default=(None, ""))
-    if reference is not None and THE_REFERENCE not in refuted:
-        objective = _with_reference(reference, objective, bound, bound_by, sense, refuted)
-    return Known(objective, bound, bound_by, refuted)
+    if reference is not None and _adds(reference, objective, bound, bound_by, sense, refuted):
+        objective, found_by = reference.objective, THE_REFERENCE
+    return Known(objective, found_by, bound, bound_by, refuted)
 
 
-def _with_reference(
+def _adds(
     reference: Reference,
     objective: float | None,
     bound: float | None,
     bound_by: str,
     sense: Sense,
     refuted: dict[str, str],
-) -> float | None:
-    """The best objective, that of the reference included where its own bound proves it."""
+) -> bool:
+    """Whether the objective of the reference, not refuted, is the best there is, and its own bound proves it."""
     said = reference.objective
-    if said is not None and bound is not None and better(said, bound, sense):
+    if said is None or THE_REFERENCE in refuted:
+        return False
+    if bound is not None and better(said, bound, sense):
         refuted[THE_REFERENCE] = (
             f"objective {said!r} of {THE_REFERENCE} is better than the bound {bound!r} of {bound_by}"
         )
-        return objective
-    if said is None or reference.bound is None or not agree(said, reference.bound):
-        return objective
-    return said if objective is None else min(objective, said) if sense == "minimize" else max(objective, said)
+        return False
+    proven = reference.bound is not None and agree(said, reference.bound)
+    return proven and ahead(said, objective, sense)
 
 
 def _score(run: Run, result: Result, known: Known) -> Scored:
@@ -263,7 +283,7 @@ def summarise(scored: Iterable[Scored]) -> list[Row]:
             gaps_to_bound=tuple(s.gap_to_bound for s in group if s.gap_to_bound is not None),
             proven=sum(s.proven for s in group),
             violating=sum(s.result.status == "violates" for s in group),
-            failed=sum(s.result.status in ("error", "no_solution", "infeasible") for s in group),
+            failed=sum(s.unsolved for s in group),
             cpu_s=tuple(s.result.cpu_s for s in group if s.result.cpu_s is not None),
             nothing=tuple(s.nothing for s in group if s.nothing and s.measure is None),
             measure=next((s.measure.name for s in group if s.measure is not None), ""),

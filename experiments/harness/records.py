@@ -7,17 +7,19 @@ the best bound that anybody has found, with who found and proved them.
 from __future__ import annotations
 
 import csv
-import hashlib
 import io
-import json
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, fields, replace
 from importlib import resources
 from pathlib import Path
 
+from experiments.harness.gaps import Known, by_instance, known_of
 from experiments.harness.instance_set import InstanceSet
+from experiments.harness.run import Run
 from experiments.papers import METHODS
-from instances import InputError, Instance, Reference, Result, agree, better, check, dump
+from instances import InputError, Instance, Reference, Result, agree, better, check
+from instances.certificates.header import digest
+from instances.fields import Sense
 from instances.files import write_whole
 from instances.gaps import ahead
 from instances.result import versions
@@ -43,15 +45,18 @@ class Record:
         """Whether the objective is the optimum."""
         return self.objective is not None and self.bound is not None and agree(self.objective, self.bound)
 
+    def of(self, instance: Instance) -> bool:
+        """Whether it is of the same data, read in the same way."""
+        return self.checksum == checksum(instance)
+
 
 Key = tuple[str, str]
 """Problem and name of an instance."""
 
 
 def checksum(instance: Instance) -> str:
-    """Digest of the data of an instance, whatever is said around it."""
-    content = json.dumps(dump(instance)["data"], sort_keys=True, ensure_ascii=False)
-    return hashlib.sha256(content.encode()).hexdigest()[:16]
+    """Digest of the data of an instance, whatever is said around it; another default makes it another instance."""
+    return digest(instance.data)[:16]
 
 
 def read_records() -> dict[Key, Record]:
@@ -80,19 +85,74 @@ def write_records(records: Iterable[Record], path: Path) -> None:
 
 
 def with_records(sets: Sequence[InstanceSet]) -> list[InstanceSet]:
-    """Reference sets with what the records know. Raises InputError for an instance that is not as it was."""
+    """Reference sets with what the records know of them; a record of another reading knows nothing (see `unlike`)."""
     records = read_records()
     return [replace(s, instances=[_known(i, records.get((i.problem, i.name))) for i in s.instances]) for s in sets]
 
 
 def _known(instance: Instance, record: Record | None) -> Instance:
-    if record is None:
+    if record is None or not record.of(instance):
         return instance
-    if record.checksum != checksum(instance):
-        raise InputError(f"{instance.name}: its checksum must be {record.checksum}, got {checksum(instance)}")
     by = " and ".join(dict.fromkeys(name for name in (record.found_by, record.proved_by) if name))
     known = Reference(objective=record.objective, bound=record.bound, proved_by=by or None)
     return instance.model_copy(update={"reference": known})
+
+
+def unlike(instances: Iterable[Instance]) -> str | None:
+    """What instances have records that are of other data or of another reading, in one line; `None` without any."""
+    records = read_records()
+    pairs = ((i, records.get((i.problem, i.name))) for i in instances)
+    names = [i.name for i, record in pairs if record is not None and not record.of(i)]
+    if not names:
+        return None
+    more = f" and {len(names) - 1} more" if len(names) > 1 else ""
+    return f"{names[0]}{more}: of other data, or of another reading, than the record"
+
+
+@dataclass(frozen=True)
+class Compared:
+    """What runs say of the records, a line each: the records that they refute, and those that they better."""
+
+    refuted: tuple[str, ...]
+    bettered: tuple[str, ...]
+
+
+def compared(finished: Sequence[tuple[Run, Result]]) -> Compared:
+    """Runs against the records of their instances, as far as there are any, and of the same reading.
+
+    A false record that an instance has as its reference is left to `false_references`.
+    """
+    records, refuted, bettered = read_records(), [], []
+    for group in by_instance(finished).values():
+        instance = group[0][0].instance
+        record = records.get((instance.problem, instance.name))
+        if record is None or not record.of(instance):
+            continue
+        runs, said = known_of([result for _, result in group]), instance.reference
+        false = _refuted(record, runs, instance.data.sense)
+        if false is None and _bettered(record, runs, instance.data.sense):
+            ours = f"objective {runs.objective!r}, bound {runs.bound!r}"
+            bettered.append(f"{instance.name}: {ours}; recorded {record.objective!r}, {record.bound!r}")
+        elif false is not None and (said is None or (said.objective, said.bound) != (record.objective, record.bound)):
+            refuted.append(f"{instance.name}: {false}")
+    return Compared(tuple(refuted), tuple(bettered))
+
+
+def _refuted(record: Record, runs: Known, sense: Sense) -> str | None:
+    if runs.objective is not None and record.bound is not None and better(runs.objective, record.bound, sense):
+        return f"objective {runs.objective!r} of {runs.found_by} is better than the recorded bound {record.bound!r}"
+    if record.objective is not None and runs.bound is not None and better(record.objective, runs.bound, sense):
+        return f"the recorded objective {record.objective!r} is better than the bound {runs.bound!r} of {runs.bound_by}"
+    return None
+
+
+def _bettered(record: Record, runs: Known, sense: Sense) -> bool:
+    found = runs.objective is not None and (record.objective is None or better(runs.objective, record.objective, sense))
+    return found or _tighter(runs.bound, record.bound, sense)
+
+
+def _tighter(bound: float | None, than: float | None, sense: Sense) -> bool:
+    return bound is not None and (than is None or better(than, bound, sense))
 
 
 def differing(sets: Sequence[InstanceSet]) -> Iterator[str]:
@@ -103,7 +163,7 @@ def differing(sets: Sequence[InstanceSet]) -> Iterator[str]:
             record = records.pop((instance.problem, instance.name), None)
             if record is None:
                 yield f"{instance.problem} {instance.name}: no record"
-            elif record.checksum != checksum(instance):
+            elif not record.of(instance):
                 yield f"{instance.problem} {instance.name}: checksum {checksum(instance)}, recorded {record.checksum}"
     yield from (f"{problem} {name}: a record without an instance" for problem, name in records)
 
@@ -112,7 +172,8 @@ def recorded(results: Sequence[Result], sets: Sequence[InstanceSet]) -> tuple[li
     """All records with what `results` know better, and a line for each that is new.
 
     A solution counts where the checker passes it, and with the checker's objective; a bound where it is of a method of
-    this project. Raises InputError for a result of another instance, and for one that the records refute.
+    this project, and one that agrees with it is a second proof. A record of another reading makes room. Raises
+    InputError for a result of another instance, and for one that the records refute.
     """
     known, news = read_records(), []
     places = {(i.problem, i.name): (s, i) for s in sets for i in s.instances}
@@ -123,8 +184,10 @@ def recorded(results: Sequence[Result], sets: Sequence[InstanceSet]) -> tuple[li
         if key not in places:
             raise InputError(f"{result.instance}: no instance of the library is called so")
         instance, record = places[key][1], known[key]
+        if not record.of(instance):
+            record = Record(record.problem, record.instance_set, record.instance, checksum(instance))
         new = _improved(result, instance, record)
-        if new != record:
+        if new != known[key]:
             known[key] = new
             news.append(f"{result.instance}: objective {new.objective!r}, bound {new.bound!r}, by {result.method}")
     return list(known.values()), news
@@ -141,9 +204,11 @@ def _improved(result: Result, instance: Instance, record: Record) -> Record:
         ):
             record = replace(record, objective=verdict.objective, found_by=by)
     if result.bound is not None and result.method in {entry.name for entry in METHODS[result.problem]}:
-        tighter = record.bound is None or ahead(record.bound, result.bound, sense)
-        if tighter:
+        provers = record.proved_by.split(" and ")
+        if _tighter(result.bound, record.bound, sense):
             record = replace(record, bound=result.bound, proved_by=by)
+        elif record.bound is not None and agree(result.bound, record.bound) and by not in provers:
+            record = replace(record, proved_by=" and ".join([*provers, by]))
     if record.objective is not None and record.bound is not None and better(record.objective, record.bound, sense):
         found = f"objective {record.objective!r} of {record.found_by}"
         raise InputError(f"{result.instance}: {found} refutes the bound {record.bound!r} of {record.proved_by}")

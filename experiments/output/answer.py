@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from statistics import fmean
 
-from experiments.harness.gaps import Scored
+from experiments.harness.gaps import Key, Scored
 from experiments.output.terminal import percent
 from instances.gaps import TOLERANCE
 from instances.text import shown
@@ -14,11 +14,9 @@ from instances.text import shown
 
 @dataclass(frozen=True)
 class Finding:
-    """What a study finds of one method on a problem: mean and worst gap over `known` of its `runs`."""
+    """What a study finds of one method on a problem: mean and worst gap, and of which of its runs there is none."""
 
     method: str
-    runs: int
-    known: int
     mean: float | None
     worst: float | None
     worst_on: str
@@ -26,34 +24,54 @@ class Finding:
     side: str
     measure: str = ""
     nothing: tuple[str, ...] = ()
+    violating: int = 0
+    failed: int = 0
 
     def __str__(self) -> str:
         if self.mean is None or self.worst is None:
-            return f"{shown(self.method)}: no gap is known, of {self.runs} runs{self._without}"
+            return f"{shown(self.method)}: no gap is known{self._without}"
         to = "the best bound" if self.to_bound else "the optimum"
         to += f" in {self.measure}" if self.measure else ""
-        over = f"over {self.known} of {self.runs}"
         if self.worst <= TOLERANCE:
-            return f"{shown(self.method)}: at {to}, {over}{self._without}"
+            return f"{shown(self.method)}: at {to}{self._without}"
         worst = f"at worst {percent(self.worst, 1)} on {shown(self.worst_on)}"
-        mean = f"{percent(self.mean, 1)} {self.side} {to} on average {over}"
-        return f"{shown(self.method)}: {mean}, {worst}{self._without}"
+        return f"{shown(self.method)}: {percent(self.mean, 1)} {self.side} {to} on average, {worst}{self._without}"
 
     @property
     def _without(self) -> str:
-        """Of which runs there is no gap, since of 0 there is no share."""
-        kinds = dict.fromkeys(self.nothing)
-        return "".join(f"; without one on {self.nothing.count(of)}, where the {of} is 0" for of in kinds)
+        """Of which runs there is no gap: of 0 there is no share, and of what is no solution neither."""
+        said = [f"; without one on {self.nothing.count(of)}, where the {of} is 0" for of in dict.fromkeys(self.nothing)]
+        said += [f"; {self.violating} break a constraint"] if self.violating else []
+        said += [f"; {self.failed} without a solution"] if self.failed else []
+        return "".join(said)
+
+
+@dataclass(frozen=True)
+class Findings:
+    """What a study finds of methods over the same instances, `over` of the `instances` of a problem."""
+
+    over: int
+    instances: int
+    methods: tuple[Finding, ...]
+
+    @property
+    def heading(self) -> str:
+        if not self.over:
+            return "without a gap:"
+        return f"over {'all' if self.over == self.instances else f'{self.over} of'} {self.instances}:"
 
 
 @dataclass(frozen=True)
 class Answer:
-    """What a study finds of a problem: how many optima are proven, and how far each method is."""
+    """What a study finds of a problem: how many optima are proven, and how far each method is.
+
+    Means in one list are over the same instances; the list of the most instances is first.
+    """
 
     problem: str
     instances: int
     proven: int
-    findings: tuple[Finding, ...]
+    lists: tuple[Findings, ...]
 
     @property
     def headline(self) -> str:
@@ -69,25 +87,41 @@ def answers(scored: Sequence[Scored]) -> list[Answer]:
 
 
 def _answer(problem: str, here: list[Scored]) -> Answer:
-    instances = {(s.run.instance_set, s.result.instance): False for s in here}
+    instances = {s.key: False for s in here}
     for s in here:
         if s.optimum_known:
-            instances[s.run.instance_set, s.result.instance] = True
+            instances[s.key] = True
     methods = dict.fromkeys(s.result.method for s in here)
-    findings = tuple(_finding(name, [s for s in here if s.result.method == name]) for name in methods)
-    return Answer(problem, len(instances), sum(instances.values()), findings)
+    lists: dict[frozenset[Key], list[Finding]] = {}
+    bare = {s.key for s in here if s.nothing == "optimum"}
+    for name in methods:
+        over, finding = _finding(name, [s for s in here if s.result.method == name], bare)
+        lists.setdefault(over, []).append(finding)
+    found = [Findings(len(over), len(instances), tuple(of)) for over, of in lists.items()]
+    return Answer(problem, len(instances), sum(instances.values()), tuple(sorted(found, key=lambda f: -f.over)))
 
 
-def _finding(method: str, here: list[Scored]) -> Finding:
-    """Of gaps to the optimum; where none is known, of those to the best bound."""
-    gaps = [(s.shown_gap_to_optimum, s.result.instance) for s in here if s.shown_gap_to_optimum is not None]
+def _finding(method: str, here: list[Scored], bare: Collection[Key]) -> tuple[frozenset[Key], Finding]:
+    """Of gaps to the optimum, and the instances that have one; where none is known, of those to the best bound.
+
+    `bare` are instances of which the optimum is 0: as not every method has a gap there, none is counted.
+    """
+    shares = ((s.key, s.shown_gap_to_optimum, s.measure is None) for s in here)
+    gaps = {key: gap for key, gap, plain in shares if gap is not None and not (plain and key in bare)}
     to_bound = not gaps
     if to_bound:
-        gaps = [(s.shown_gap_to_bound, s.result.instance) for s in here if s.shown_gap_to_bound is not None]
-    worst, worst_on = max(gaps, key=lambda pair: pair[0], default=(None, ""))
-    mean = fmean(value for value, _ in gaps) if gaps else None
+        gaps = {s.key: s.shown_gap_to_bound for s in here if s.shown_gap_to_bound is not None}
+    worst_on = max(gaps, key=lambda key: gaps[key], default=None)
     senses = {s.result.sense for s in here}
-    side = "off" if len(senses) > 1 else "above" if senses == {"minimize"} else "below"
-    measure = next((s.measure.name for s in here if s.measure is not None), "")
-    nothing = tuple(s.nothing for s in here if s.nothing and s.measure is None)
-    return Finding(method, len(here), len(gaps), mean, worst, worst_on, to_bound, side, measure, nothing)
+    return frozenset(gaps), Finding(
+        method,
+        fmean(gaps.values()) if gaps else None,
+        None if worst_on is None else gaps[worst_on],
+        "" if worst_on is None else worst_on[1],
+        to_bound,
+        "off" if len(senses) > 1 else "above" if senses == {"minimize"} else "below",
+        next((s.measure.name for s in here if s.measure is not None), ""),
+        tuple(s.nothing for s in here if s.nothing and s.measure is None),
+        sum(s.result.status == "violates" for s in here),
+        sum(s.unsolved for s in here),
+    )

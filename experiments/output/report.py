@@ -75,7 +75,10 @@ def write_report(path: Path, rows: Sequence[Row], scored: Sequence[Scored]) -> N
 
 def _section(answer: Answer, rows: Sequence[Row], scored: Sequence[Scored], figures: dict[str, Any]) -> str:
     here = [s for s in scored if s.result.problem == answer.problem]
-    said = "".join(f"<li>{escape(str(finding))}</li>" for finding in answer.findings)
+    said = ""
+    for findings in answer.lists:
+        items = "".join(f"<li>{escape(str(finding))}</li>" for finding in findings.methods)
+        said += f"<p>{escape(findings.heading)}</p><ul>{items}</ul>"
     drawn = ""
     for name, title, figure in figures_of(here):
         key = f"{answer.problem}-{name}"
@@ -83,7 +86,7 @@ def _section(answer: Answer, rows: Sequence[Row], scored: Sequence[Scored], figu
         drawn += f"<h3>{escape(title)}</h3><div class='figure' data-figure='{escape(key)}'></div>"
     return (
         f"<section id='{escape(answer.problem)}'><h2>{escape(answer.problem)}</h2>"
-        f"<div class='answer'><p>{escape(answer.headline)}.</p><ul>{said}</ul></div>{drawn}"
+        f"<div class='answer'><p>{escape(answer.headline)}.</p>{said}</div>{drawn}"
         f"<h3>By instance set</h3>{set_table([row for row in rows if row.problem == answer.problem])}</section>"
     )
 

@@ -2,46 +2,54 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Callable, Sequence
 from html import escape
 from typing import Any
 
-from experiments.harness.gaps import Scored
+from experiments.harness.gaps import Key, Scored
 from instances.gaps import TOLERANCE
 from instances.text import shown
 
 Figure = dict[str, Any]
+Known = tuple[Scored, float]
+"""A run and the gap that is drawn of it: to the optimum, or to the best bound."""
 MOST_POINTS = 400  # of a trace; of more, evenly chosen ones
 MOST_TRACES = 200
 BOX = 5  # points from which on a box says more than they do
 LOGARITHMIC = 5.0  # from a gap of 500% on
+LEAST = 1e-2  # percent, of a logarithmic axis, which has no 0
 
 
 def figures_of(here: Sequence[Scored]) -> list[tuple[str, str, Figure]]:
-    """Name, title and content of the figures of one problem."""
-    known = [s for s in here if _gap(s) is not None]
-    if not any((_gap(s) or 0.0) > TOLERANCE for s in known):
+    """Name, title and content of the figures of one problem; gaps to a bound are not drawn with those to an optimum."""
+    figures = _figures(here, lambda s: s.shown_gap_to_optimum, "the optimum", "gaps", "instances")
+    if figures:
+        title = "Share of the instances with a proven optimum on which a method is within a gap"
+        figures.append(("profile", title, _profile(here)))
+    return figures + _figures(here, lambda s: s.shown_gap_to_bound, "the best bound", "bounds", "instances-to-bound")
+
+
+def _figures(
+    here: Sequence[Scored], gap: Callable[[Scored], float | None], to: str, boxes: str, scatter: str
+) -> list[tuple[str, str, Figure]]:
+    known = [(s, share) for s in here if (share := gap(s)) is not None]
+    if not any(share > TOLERANCE for _, share in known):
         return []
     return [
-        ("gaps", "Gaps by method: each point is an instance", _boxes(known)),
-        ("instances", "Gaps by instance", _scatter(known)),
-        ("profile", "Share of the instances on which a method is within a gap", _profile(here)),
+        (boxes, f"Gaps to {to} by method: each point is an instance", _boxes(known, to)),
+        (scatter, f"Gaps to {to} by instance", _scatter(known, to)),
     ]
-
-
-def _gap(s: Scored) -> float | None:
-    return s.shown_gap_to_optimum if s.shown_gap_to_optimum is not None else s.shown_gap_to_bound
 
 
 def _name(text: str) -> str:
     return escape(shown(text))
 
 
-def _said(s: Scored) -> str:
+def _said(s: Scored, gap: float, to: str) -> str:
     """What is shown of a run where the pointer is."""
-    to = "the optimum" if s.optimum_known else "the best bound"
     to += f" in {s.measure.name}" if s.measure is not None else ""
-    lines = [f"<b>{_name(s.result.instance)}</b>", _name(s.result.method), f"{100 * (_gap(s) or 0):.3g}% to {to}"]
+    lines = [f"<b>{_name(s.result.instance)}</b>", _name(s.result.method), f"{100 * gap:.3g}% to {to}"]
     if s.result.objective is not None:
         lines.append(f"{s.result.objective:.8g} {_name(s.result.unit)}")
     if s.result.cpu_s is not None:
@@ -49,33 +57,36 @@ def _said(s: Scored) -> str:
     return "<br>".join(lines)
 
 
-def _methods(here: Sequence[Scored]) -> dict[str, list[Scored]]:
-    found: dict[str, list[Scored]] = {}
-    for s in here:
-        found.setdefault(s.result.method, []).append(s)
+def _methods(known: Sequence[Known]) -> dict[str, list[Known]]:
+    found: dict[str, list[Known]] = {}
+    for s, gap in known:
+        found.setdefault(s.result.method, []).append((s, gap))
     return found
 
 
-def _axis(here: Sequence[Scored]) -> dict[str, Any]:
-    axis: dict[str, Any] = {"title": {"text": "gap, %"}, "rangemode": "tozero"}
-    if max((_gap(s) or 0.0) for s in here) > LOGARITHMIC:
-        axis |= {"type": "log", "rangemode": "normal"}
+def _axis(known: Sequence[Known], to: str) -> dict[str, Any]:
+    axis: dict[str, Any] = {"title": {"text": f"gap to {to}, %"}, "rangemode": "tozero"}
+    largest = 100 * max(gap for _, gap in known)
+    if largest > 100 * LOGARITHMIC:
+        ticks = [LEAST * 10**i for i in range(1, math.ceil(math.log10(largest / LEAST)) + 1)]
+        texts = [f"at most {LEAST:g}", *(f"{tick:g}" for tick in ticks)]
+        axis |= {"type": "log", "rangemode": "normal", "tickvals": [LEAST, *ticks], "ticktext": texts}
     return axis
 
 
-def _percents(here: Sequence[Scored], axis: dict[str, Any]) -> list[float]:
-    least = 1e-2 if axis.get("type") == "log" else 0.0  # a logarithmic axis has no 0
-    return [max(100 * (_gap(s) or 0.0), least) for s in here]
+def _percents(known: Sequence[Known], axis: dict[str, Any]) -> list[float]:
+    least = LEAST if axis.get("type") == "log" else 0.0
+    return [max(100 * gap, least) for _, gap in known]
 
 
-def _boxes(here: Sequence[Scored]) -> Figure:
-    axis = _axis(here)
+def _boxes(known: Sequence[Known], to: str) -> Figure:
+    axis = _axis(known, to)
     data = [
         {
             "type": "box",
             "name": _name(method),
             "x": _percents(runs, axis),
-            "text": [_said(s) for s in runs],
+            "text": [_said(s, gap, to) for s, gap in runs],
             "hovertemplate": "%{text}<extra></extra>",
             "hoveron": "points",
             "boxpoints": "all",
@@ -85,7 +96,7 @@ def _boxes(here: Sequence[Scored]) -> Figure:
             "orientation": "h",
             "marker": {"size": 5, "opacity": 0.6},
         }
-        for method, runs in _methods(here).items()
+        for method, runs in _methods(known).items()
     ]
     layout = {"xaxis": axis, "yaxis": {"autorange": "reversed"}, "showlegend": False, "height": 120 + 44 * len(data)}
     return {"data": data, "layout": layout}
@@ -96,35 +107,40 @@ def _box(runs: int) -> dict[str, Any]:
     return {} if runs >= BOX else {"line": {"width": 0}, "fillcolor": "rgba(0,0,0,0)"}
 
 
-def _scatter(here: Sequence[Scored]) -> Figure:
+def _scatter(known: Sequence[Known], to: str) -> Figure:
     """Instances from the smallest gaps to the largest, by the mean over the methods."""
-    gaps: dict[str, list[float]] = {}
-    for s in here:
-        gaps.setdefault(f"{s.run.instance_set}/{s.result.instance}", []).append(_gap(s) or 0.0)
+    gaps: dict[Key, list[float]] = {}
+    for s, gap in known:
+        gaps.setdefault(s.key, []).append(gap)
     order = {key: i for i, key in enumerate(sorted(gaps, key=lambda key: (sum(gaps[key]) / len(gaps[key]), key)), 1)}
-    axis = _axis(here)
+    axis = _axis(known, to)
     data = [
         {
-            "type": "scattergl" if len(here) > 5000 else "scatter",
+            "type": "scattergl" if len(known) > 5000 else "scatter",
             "mode": "markers",
             "name": _name(method),
-            "x": [order[f"{s.run.instance_set}/{s.result.instance}"] for s in runs],
+            "x": [order[s.key] for s, _ in runs],
             "y": _percents(runs, axis),
-            "text": [_said(s) for s in runs],
+            "text": [_said(s, gap, to) for s, gap in runs],
             "hovertemplate": "%{text}<extra></extra>",
             "marker": {"size": 7, "opacity": 0.75},
         }
-        for method, runs in _methods(here).items()
+        for method, runs in _methods(known).items()
     ]
     return {"data": data, "layout": {"xaxis": {"title": {"text": "instances, by mean gap"}}, "yaxis": axis}}
 
 
 def _profile(here: Sequence[Scored]) -> Figure:
-    """Of all runs, those without a gap among them: a method that finds nothing is never within anything."""
-    largest = max(100 * (_gap(s) or 0.0) for s in here)
+    """Of all runs on them, those without a gap among them: a method that finds nothing is never within anything."""
+    proven = {s.key for s in here if s.optimum_known}
+    runs_of: dict[str, list[Scored]] = {}
+    for s in here:
+        if s.key in proven:
+            runs_of.setdefault(s.result.method, []).append(s)
+    largest = max(100 * (s.shown_gap_to_optimum or 0.0) for s in here)
     data = []
-    for method, runs in _methods(here).items():
-        gaps = sorted(100 * gap for s in runs if (gap := _gap(s)) is not None)
+    for method, runs in runs_of.items():
+        gaps = sorted(100 * gap for s in runs if (gap := s.shown_gap_to_optimum) is not None)
         x = [0.0 if gap <= 100 * TOLERANCE else gap for gap in gaps]
         y = [100 * (i + 1) / len(runs) for i in range(len(gaps))]
         data.append(
@@ -138,7 +154,10 @@ def _profile(here: Sequence[Scored]) -> Figure:
                 "hovertemplate": f"{_name(method)}<br>%{{y:.3g}}% of the instances within %{{x:.3g}}%<extra></extra>",
             }
         )
-    axes = {"xaxis": {"title": {"text": "gap, %"}}, "yaxis": {"title": {"text": "instances, %"}, "range": [0, 104]}}
+    axes = {
+        "xaxis": {"title": {"text": "gap to the optimum, %"}},
+        "yaxis": {"title": {"text": "instances, %"}, "range": [0, 104]},
+    }
     return {"data": data, "layout": axes}
 
 

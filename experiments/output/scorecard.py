@@ -1,71 +1,107 @@
-"""A heuristic's scorecard: how far it is from the optimum, where it wins, what it breaks and how long it takes."""
+"""A heuristic's scorecards: how far it is from the optimum beside others, where it wins, what it breaks, its time.
+
+All means of a card are over the same instances: those on which all of its heuristics have a gap. A heuristic that runs
+on some sets alone, or fails somewhere, is on a card of its own, beside the user's on these instances.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import fmean
 
-from experiments.harness.gaps import Scored
+from experiments.harness.gaps import Key, Scored
 from instances.gaps import agree
 
 
 @dataclass(frozen=True)
 class Score:
-    """One heuristic over all instances that were run.
+    """One heuristic over the instances of a card.
 
-    `gaps`: to the optimum or, where none is proven, to the best bound. `wins`: instances on which no other heuristic is
-    better.
+    `mean` and `worst` are gaps to proven optima, `to_bound` is the mean of those to the best bound, where none is
+    proven. `wins`: instances on which no other heuristic is better. `violating`, `unsolved` and `cpu_s` are of all its
+    runs: how many break a constraint, those that end without a solution, and CPU seconds on average; `nothing` is how
+    many have no gap since the optimum is 0 and they are not.
     """
 
     method: str
     runs: int
-    gaps: tuple[float, ...]
+    mean: float | None
+    worst: float | None
     worst_on: str
+    to_bound: float | None
     wins: int
     violating: int
-    failed: int
+    nothing: int
+    unsolved: tuple[str, ...]
     cpu_s: float | None
 
-    @property
-    def mean(self) -> float | None:
-        return fmean(self.gaps) if self.gaps else None
+
+@dataclass(frozen=True)
+class Scorecard:
+    """Heuristics over the same instances, `over` of the `instances` that the user's ran on, the best first."""
+
+    over: int
+    instances: int
+    scores: tuple[Score, ...]
 
     @property
-    def worst(self) -> float | None:
-        return max(self.gaps, default=None)
+    def heading(self) -> str:
+        return f"over {'all' if self.over == self.instances else f'{self.over} of'} {self.instances} instances"
 
 
-def scorecard(scored: Sequence[Scored]) -> list[Score]:
-    """A score a method, the one of the smallest mean gap first; those without a gap last."""
-    best: dict[tuple[str, str], float] = {}
+def scorecards(scored: Sequence[Scored], own: str) -> list[Scorecard]:
+    """The heuristics beside the user's `own`, on as few cards as there are choices of instances, the largest first.
+
+    Where `own` has no gap at all, the others are beside it on the instances of theirs.
+    """
+    best: dict[Key, float] = {}
     for s in scored:
         if s.result.solved and s.result.objective is not None:
-            key, value = _key(s), _cost(s)
-            best[key] = min(value, best.get(key, value))
-    methods = dict.fromkeys(s.result.method for s in scored)
-    scores = [_score(name, [s for s in scored if s.result.method == name], best) for name in methods]
-    return sorted(scores, key=lambda score: (score.mean is None, score.mean))
+            best[s.key] = min(_cost(s), best.get(s.key, _cost(s)))
+    runs = {name: {s.key: s for s in scored if s.result.method == name} for name in _methods(scored, own)}
+    bare = {s.key for s in scored if s.nothing == "optimum"}  # where not every heuristic has a gap, none counts
+    known = {name: frozenset(k for k, s in here.items() if _has_gap(s)) - bare for name, here in runs.items()}
+    mine = known[own] or frozenset().union(*known.values())
+    cards: dict[frozenset[Key], list[str]] = {mine: [own]}
+    for name in runs:
+        if name != own:
+            over = known[name] & mine
+            cards.setdefault(over or mine, [own]).append(name)
+    return [
+        Scorecard(len(over), len(runs[own]), _ranked([_score(name, runs[name], over, best) for name in names]))
+        for over, names in sorted(cards.items(), key=lambda card: -len(card[0]))
+    ]
 
 
-def _score(method: str, here: Sequence[Scored], best: dict[tuple[str, str], float]) -> Score:
-    gaps = {s.result.instance: g for s in here if (g := _gap(s)) is not None}
-    seconds = [s.result.cpu_s for s in here if s.result.cpu_s is not None]
+def _methods(scored: Sequence[Scored], own: str) -> dict[str, None]:
+    return dict.fromkeys([own, *(s.result.method for s in scored)])
+
+
+def _ranked(scores: list[Score]) -> tuple[Score, ...]:
+    """By the mean gap to the optimum, or to the best bound; without a gap last."""
+    return tuple(sorted(scores, key=lambda s: (s.mean is None, s.mean or 0.0, s.to_bound is None, s.to_bound or 0.0)))
+
+
+def _score(method: str, runs: Mapping[Key, Scored], over: Collection[Key], best: Mapping[Key, float]) -> Score:
+    here = [runs[key] for key in runs if key in over]
+    gaps = {s.result.instance: s.gap_to_optimum for s in here if s.gap_to_optimum is not None}
+    to_bound = [s.gap_to_bound for s in here if s.gap_to_bound is not None]
+    seconds = [s.result.cpu_s for s in runs.values() if s.result.cpu_s is not None]
     solved = [s for s in here if s.result.solved and s.result.objective is not None]
     return Score(
         method,
-        len(here),
-        tuple(g for s in here if (g := _gap(s)) is not None),
+        len(runs),
+        fmean(gaps.values()) if gaps else None,
+        max(gaps.values(), default=None),
         max(gaps, key=lambda name: gaps[name], default=""),
-        sum(agree(_cost(s), best[_key(s)]) for s in solved),
-        sum(s.result.status == "violates" for s in here),
-        sum(s.result.status in ("error", "no_solution", "infeasible") for s in here),
+        fmean(to_bound) if to_bound else None,
+        sum(agree(_cost(s), best[s.key]) for s in solved),
+        sum(s.result.status == "violates" for s in runs.values()),
+        sum(s.nothing != "" for s in runs.values()),
+        tuple(s.result.instance for s in runs.values() if s.unsolved),
         fmean(seconds) if seconds else None,
     )
-
-
-def _key(s: Scored) -> tuple[str, str]:
-    return s.run.instance_set, s.result.instance
 
 
 def _cost(s: Scored) -> float:
@@ -74,5 +110,6 @@ def _cost(s: Scored) -> float:
     return s.result.objective if s.result.sense == "minimize" else -s.result.objective
 
 
-def _gap(s: Scored) -> float | None:
-    return s.gap_to_optimum if s.gap_to_optimum is not None else s.gap_to_bound
+def _has_gap(s: Scored) -> bool:
+    """A gap of whichever kind: of one instance it is the same kind for all heuristics."""
+    return s.gap_to_optimum is not None or s.gap_to_bound is not None

@@ -74,8 +74,10 @@ def print_tables(rows: Sequence[Row], scored: Sequence[Scored]) -> None:
     narrow = out.width < NARROW
     for answer in answers(scored):
         print_rich(answer.headline, "bold")
-        for finding in answer.findings:
-            print_rich(f"  {finding}")
+        for findings in answer.lists:
+            print_rich(f"  {findings.heading}")
+            for finding in findings.methods:
+                print_rich(f"    {finding}")
     out.print()
     for problem in dict.fromkeys(row.problem for row in rows):
         here = [row for row in rows if row.problem == problem]

@@ -14,9 +14,9 @@ VERSION = 1
 
 
 def digest(data: ProblemData) -> str:
-    """Digest of all that is in the data of an instance."""
-    content = f"{data.problem} {data.model_dump_json(exclude_defaults=True)}"
-    return hashlib.sha256(content.encode("utf-8", "surrogatepass")).hexdigest()
+    """Digest of all that is in the data of an instance, defaults written out: what one stands for is part of it."""
+    content = {"problem": data.problem, "data": data.model_dump(mode="json")}
+    return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
 
 
 def see_version(version: object) -> None:

@@ -13,7 +13,6 @@ from typer.testing import CliRunner
 
 from experiments.aryl import forced, snapshots
 from experiments.aryl.draw import loaning
-from experiments.aryl.findings import break_even
 from experiments.aryl.reproduce import TABLE_5, cannot_be
 from experiments.aryl.snapshots import Watched
 from experiments.simulator.aryl import LoaningWorld
@@ -119,12 +118,6 @@ def test_rows_of_table_5_contradict_themselves_where_loans_alone_or_few_jobs_wou
         "7 Loans, Algorithm 1",
         "11 Scaling, Aryl",
     }
-
-
-def test_the_speed_that_breaks_even_lies_between_a_loss_and_a_gain():
-    assert break_even([(0.25, 0.1), (0.5, 0.05), (1.0, -0.05)]) == "0.75"
-    assert break_even([(0.25, -0.1), (1.0, -0.2)]) == "below 0.25"
-    assert break_even([(0.25, 0.1), (1.0, 0.2)]) == "above 1.00"
 
 
 def test_a_table_is_reproduced():
