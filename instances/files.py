@@ -17,6 +17,7 @@ from typing import Any
 from instances.envelope import VERSION, Instance
 from instances.errors import InputError, OutputError
 from instances.fields import ProblemData
+from instances.json_text import parsed
 from instances.registry import FORMATS
 from instances.validation import show, validated
 
@@ -47,13 +48,13 @@ def read_json(path: str | Path) -> Any:
             with gzip.GzipFile(fileobj=io.BytesIO(raw)) as packed:
                 raw = packed.read(LARGEST_FILE + 1)
             _refuse_large(path, raw)
-        return json.loads(raw.decode("utf-8"), object_pairs_hook=_without_duplicates)
+        return parsed(raw.decode("utf-8"))
     except (OSError, EOFError, zlib.error) as error:
         reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
         raise InputError(f"{path}: {reason}") from error
-    except (ValueError, RecursionError) as error:
-        if isinstance(error, InputError):
-            raise InputError(f"{path}: {error}") from None
+    except InputError as error:
+        raise InputError(f"{path}: {error}") from None
+    except UnicodeDecodeError as error:
         raise InputError(f"{path}: not valid JSON: {error}") from error
 
 
@@ -154,12 +155,3 @@ def json_schema(problem: str) -> dict[str, Any]:
 def _envelope_first(content: dict[str, Any]) -> dict[str, Any]:
     order = ["gapwise", "problem", "name", "source", "reference", "data"]
     return {name: content[name] for name in order if name in content}
-
-
-def _without_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    content: dict[str, Any] = {}
-    for name, value in pairs:
-        if name in content:
-            raise InputError(f"duplicate field {name!r}")
-        content[name] = value
-    return content
