@@ -98,9 +98,7 @@ def _see_status(result: Result, closed: float) -> None:
         raise InputError(f"options.gap: must be a number in [0, 1), got {show(asked)}")
     own = "optimal" if reached(closed, asked) else "feasible"
     if result.status != own:
-        raise CheckFailed(
-            f"status: {result.status!r} is claimed, a gap of {closed!r} where {asked!r} is asked: {own!r}"
-        )
+        raise CheckFailed(f"status: {result.status!r} is claimed, with a gap of {closed!r} it is {own!r}")
     if result.violations:
         raise CheckFailed(f"violations: {show(result.violations[0])} is claimed, the solution has none")
     if result.termination in UNSOLVED:

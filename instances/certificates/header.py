@@ -30,9 +30,7 @@ def see_instance(data: ProblemData, problem: object, stated: object) -> None:
     if problem != data.problem:
         raise InputError(f"problem: must be {data.problem}, as in the instance, got {show(problem)}")
     if stated != digest(data):
-        raise InputError(
-            f"instance: the certificate is of another instance, of digest {stated[:16] if isinstance(stated, str) else show(stated)}"
-        )
+        raise InputError(f"instance: the certificate is of another instance, of digest {show(stated)[:18]}")
 
 
 def content_of(data: ProblemData, text: str) -> dict[str, Any]:

@@ -120,7 +120,7 @@ class _Kind:
         self._grow(0, list(self.capacity), 0, free, free)
 
     def _grow(self, first: int, room: list[int], tasks: int, beside: list[int], among: list[int]) -> None:
-        """Go on from the tasks `held`; the throughput of a task of each entry `beside` them, and of one `among` them."""
+        """Go on from the tasks `held`; throughputs of a task of each entry `beside` them, of one `among` them."""
         self.program.seen()
         if tasks > 1:
             pattern = sorted(t for t, n in zip(self.entries, self.held, strict=True) for _ in range(n))
