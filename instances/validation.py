@@ -95,20 +95,10 @@ def _path(root: str, location: tuple[int | str, ...]) -> str:
 
 def show(value: Any) -> str:
     """A value as an error shows it: in one line, and not too long. Fractions are shown as numbers near them."""
-    if isinstance(value, Fraction):
-        return _near(value)
     try:
+        value = float(value) if isinstance(value, Fraction) else value
         said = value if isinstance(value, float) else repr(value) if not isinstance(value, str) else json.dumps(value)
-    except (ValueError, RecursionError):  # Python writes no whole number of thousands of digits, nor lists so deep
-        return "what is too long to be shown"
+    except (ValueError, OverflowError, RecursionError):  # numbers of thousands of digits, lists within lists
+        return "something too long to be shown"
     text = " ".join(str(said).split())
     return text if len(text) <= 60 else text[:57] + "..."
-
-
-def _near(value: Fraction) -> str:
-    if value.denominator == 1 and abs(value) < 10**18:
-        return str(value)
-    try:
-        return repr(float(value))
-    except OverflowError:
-        return "more than 1e308" if value > 0 else "less than -1e308"

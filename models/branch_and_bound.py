@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from instances import Options, Stopwatch
-from instances.certificates import Program
+from instances.certificates import NoCertificate, Program
 from models.highs import LinearModel, OutOfTime, rerun, solver
 
 FloatArray = NDArray[np.float64]
@@ -299,7 +299,7 @@ def _value(node: Node) -> Fraction:
         elif not here.absurd and (best is None or here.bound < best):
             best = here.bound
     if best is None:
-        raise ValueError("the program has no point")
+        raise NoCertificate("the program has no point")
     return best
 
 

@@ -233,4 +233,6 @@ def _read(corners: Sequence[Point], width: float) -> float:
     if at == len(corners):
         return corners[-1][1]
     (k0, s0), (k1, s1) = corners[at - 1], corners[at]
+    if s1 < s0 and width > k0:  # a sum of positive terms, of which no digits cancel
+        return (s0 * (k1 - width) + s1 * (width - k0)) / (k1 - k0)
     return s0 + (s1 - s0) * (width - k0) / (k1 - k0)

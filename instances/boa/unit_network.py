@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from instances.boa.allocation import BoaAllocation, JobClass
-from instances.boa.rational import budget, corners, exact, last_width, power_at_most, share, times
+from instances.boa.rational import budget, corners, exact, last_width, power_at_most, serial, share, times
 from instances.boa.speedup import Curve
 from instances.certificates.certificate import NoCertificate
 from instances.errors import CheckFailed
@@ -144,8 +144,7 @@ def _affordable(curve: Curve, size: Fraction, pause: Fraction, room: Fraction) -
 
     def fits(k: int) -> bool:
         if curve.amdahl is not None:
-            p = exact(curve.amdahl)
-            return k * (size * (1 - p + p / k) + pause) <= room
+            return k * (size * (serial(curve.amdahl) + exact(curve.amdahl) / k) + pause) <= room
         return k * (size * power_at_most(Fraction(1, k), exact(curve.power or 0.0)) + pause) <= room
 
     low, high = 1, 2
