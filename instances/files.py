@@ -13,6 +13,7 @@ from typing import Any
 from instances.envelope import VERSION, Instance
 from instances.errors import InputError, OutputError
 from instances.fields import ProblemData
+from instances.json_text import parsed
 from instances.reading import read_bytes
 from instances.registry import FORMATS
 from instances.validation import show, validated
@@ -37,10 +38,10 @@ def read_json(path: str | Path) -> Any:
     """The parsed JSON of the file `path`, as `load` reads it. Raises InputError."""
     raw = read_bytes(path)
     try:
-        return json.loads(raw.decode("utf-8"), object_pairs_hook=_without_duplicates)
+        return parsed(raw.decode("utf-8"))
     except InputError as error:
         raise InputError(f"{path}: {error}") from None
-    except (ValueError, RecursionError) as error:
+    except UnicodeDecodeError as error:
         raise InputError(f"{path}: not valid JSON: {error}") from error
 
 
@@ -110,12 +111,3 @@ def json_schema(problem: str) -> dict[str, Any]:
 def _envelope_first(content: dict[str, Any]) -> dict[str, Any]:
     order = ["gapwise", "problem", "name", "source", "reference", "data"]
     return {name: content[name] for name in order if name in content}
-
-
-def _without_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    content: dict[str, Any] = {}
-    for name, value in pairs:
-        if name in content:
-            raise InputError(f"duplicate field {name!r}")
-        content[name] = value
-    return content

@@ -44,3 +44,8 @@ def gap(objective: float | None, bound: float | None, sense: Sense) -> float | N
     if better(objective, bound, sense):
         raise ValueError(f"bound {bound!r} is on the wrong side of objective {objective!r} ({sense})")
     return max(0.0, short) / max(abs(objective), FLOOR)
+
+
+def reached(closed: float, asked: float) -> bool:
+    """Whether a gap is the one that was asked for, or less."""
+    return closed <= asked * (1 + 1e-9)

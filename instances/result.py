@@ -16,7 +16,7 @@ from pydantic import Field
 
 from instances.errors import CheckFailed, MalformedSolution
 from instances.fields import Frozen, ProblemData, Sense
-from instances.gaps import agree, gap, of_nothing
+from instances.gaps import agree, gap, of_nothing, reached
 from instances.options import OPTION_NAMES, Options, Solution
 from instances.registry import check
 from instances.solution_table import solution_table
@@ -189,7 +189,7 @@ def conclude(
         if objective is None:
             status = UNSOLVED.get(answer.termination, "no_solution")
         else:
-            status = "optimal" if closed is not None and closed <= options.gap * (1 + 1e-9) else "feasible"
+            status = "optimal" if closed is not None and reached(closed, options.gap) else "feasible"
     unmet = status == "feasible" and closed is not None and answer.termination == "finished" and kind == "exact"
     return Result(
         problem=data.problem,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from contextlib import contextmanager
+from fractions import Fraction
 from typing import Any, TypeVar
 
 from pydantic import BaseModel, ValidationError
@@ -95,7 +96,11 @@ def _path(root: str, location: tuple[int | str, ...]) -> str:
 
 
 def show(value: Any) -> str:
-    """A value as an error shows it: in one line, and not too long."""
-    said = value if isinstance(value, float) else repr(value) if not isinstance(value, str) else json.dumps(value)
+    """A value as an error shows it: in one line, and not too long. Fractions are shown as numbers near them."""
+    try:
+        value = float(value) if isinstance(value, Fraction) else value
+        said = value if isinstance(value, float) else repr(value) if not isinstance(value, str) else json.dumps(value)
+    except (ValueError, OverflowError, RecursionError):  # numbers of thousands of digits, lists within lists
+        return "something too long to be shown"
     text = " ".join(str(said).split())
     return text if len(text) <= 60 else text[:57] + "..."

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
@@ -10,10 +11,13 @@ from typing import Any
 from instances.certificates.certificate import NoCertificate
 from instances.envelope import Instance
 from instances.errors import CheckFailed, InputError, MalformedSolution
-from instances.gaps import agree, gap
+from instances.gaps import agree, gap, reached
+from instances.options import Options
 from instances.registry import PROBLEMS, check
-from instances.result import Result
-from instances.validation import validated
+from instances.result import UNSOLVED, Result
+from instances.validation import show, validated
+
+FIGURES = ("objective", "bound", "gap")
 
 
 @dataclass(frozen=True)
@@ -27,14 +31,35 @@ class Verified:
 
 
 def read_result(content: Any) -> Result:
-    """The result that `content`, the parsed JSON of a result file, describes. Raises InputError."""
+    """The result that `content`, the parsed JSON of a result file, describes; all its numbers are finite.
+
+    Raises InputError.
+    """
     if not isinstance(content, Mapping):
         raise InputError("must be an object with the fields of a result")
+    for name in FIGURES:
+        value = content.get(name)
+        if value is not None and (isinstance(value, bool) or not isinstance(value, int | float)):
+            raise InputError(f"{name}: must be a number, got {show(value)}")
+    _refuse_infinite(content)
     return validated(Result, content, root="")
 
 
+def _refuse_infinite(content: Any) -> None:
+    """Raise InputError where there is a number in `content` that is none, or that a float cannot hold."""
+    waiting: list[tuple[str, Any]] = [("", content)]
+    while waiting:
+        path, value = waiting.pop()
+        if isinstance(value, Mapping):
+            waiting += [(f"{path}.{name}" if path else str(name), inner) for name, inner in value.items()]
+        elif isinstance(value, list | tuple):
+            waiting += [(f"{path}[{i}]", inner) for i, inner in enumerate(value)]
+        elif isinstance(value, int | float) and not -sys.float_info.max <= value <= sys.float_info.max:
+            raise InputError(f"{show(path)}: must be a finite number, got {show(value)}")
+
+
 def see_result(instance: Instance, result: Result) -> None:
-    """See that a result is of the instance, that the checker passes its solution, and that its figures agree.
+    """See that a result is of the instance, that the checker passes its solution, and that figures and status agree.
 
     Raises InputError for a result of another instance or without what could be verified, and CheckFailed.
     """
@@ -43,7 +68,7 @@ def see_result(instance: Instance, result: Result) -> None:
         ("instance", result.instance, instance.name),
     ):
         if stated != own:
-            raise InputError(f"{name}: must be {own!r}, as in the instance, got {stated[:60]!r}")
+            raise InputError(f"{name}: must be {own!r}, as in the instance, got {show(stated)}")
     if result.solution is None or result.bound is None or result.objective is None:
         raise InputError("must have a solution, an objective and a bound: there is nothing else to verify")
     data = instance.data
@@ -63,6 +88,21 @@ def see_result(instance: Instance, result: Result) -> None:
         raise CheckFailed(str(error)) from error
     if closed is None or result.gap is None or not agree(closed, result.gap):
         raise CheckFailed(f"gap: {result.gap!r} is claimed, objective and bound make it {closed!r}")
+    _see_status(result, closed)
+
+
+def _see_status(result: Result, closed: float) -> None:
+    """See that the status is that of a solution whose gap is `closed`, by the gap that was asked for."""
+    asked = result.options.get("gap", Options.gap)
+    if isinstance(asked, bool) or not isinstance(asked, int | float) or not 0 <= asked < 1:
+        raise InputError(f"options.gap: must be a number in [0, 1), got {show(asked)}")
+    own = "optimal" if reached(closed, asked) else "feasible"
+    if result.status != own:
+        raise CheckFailed(f"status: {result.status!r} is claimed, with a gap of {closed!r} it is {own!r}")
+    if result.violations:
+        raise CheckFailed(f"violations: {show(result.violations[0])} is claimed, the solution has none")
+    if result.termination in UNSOLVED:
+        raise CheckFailed(f"termination: {result.termination!r} is claimed, where there is a solution")
 
 
 def see_bound(instance: Instance, result: Result, certificate: str) -> Verified:
@@ -83,5 +123,5 @@ def see_bound(instance: Instance, result: Result, certificate: str) -> Verified:
     assert result.gap is not None
     claimed = Fraction(repr(result.bound))
     if claimed > proven.bound if data.sense == "minimize" else claimed < proven.bound:
-        raise CheckFailed(f"bound: {result.bound!r} is claimed, {float(proven.bound)!r} is proved")
+        raise CheckFailed(f"bound: {result.bound!r} is claimed, {show(proven.bound)} is proved")
     return Verified(result.objective, result.bound, result.gap, proven.how)

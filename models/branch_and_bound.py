@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from instances import Options, Stopwatch
-from instances.certificates import Program
+from instances.certificates import NoCertificate, Program
 from models.highs import LinearModel, OutOfTime, rerun, solver
 
 FloatArray = NDArray[np.float64]
@@ -150,6 +150,8 @@ class BranchAndBound:
                 children = self._branched(heapq.heappop(heap)[2])
             except OutOfTime:
                 break
+            if not children:  # A point there may be better than the target: no tree proves more than this node.
+                break
             for child in children:
                 self.count += 1
                 if not self._done(child):
@@ -197,7 +199,7 @@ class BranchAndBound:
                 duals = self._rational(direction * solved.ray)
                 if self.proved(duals, {}, low, high) > 0:
                     return Node(added, Fraction(0), duals, absurd=True)
-        duals = self._rational(solved.duals * float(self.unit))
+        duals = self._rational(solved.duals * float(self.unit), min(float(self.unit), 1.0))
         bound = self.proved(duals, self.cost, low, high)
         if parent is not None and (inherited := self.proved(parent.duals, self.cost, low, high)) > bound:
             duals, bound = parent.duals, inherited
@@ -214,16 +216,17 @@ class BranchAndBound:
                 high[i] = min(high.get(i, self.high[i]), Fraction(value))
         return low, high
 
-    def _rational(self, values: FloatArray) -> Vector:
-        """Duals near `values`, of the signs that they must have."""
+    def _rational(self, values: FloatArray, size: float = 1.0) -> Vector:
+        """Duals near `values`, of the signs that they must have; `size`: the least that is far from 0, at most 1."""
         p, found = self.parameters, {}
+        grid = p.grid * math.ceil(1 / size)
         for k in np.flatnonzero(values):
             value = float(values[k])
             if not math.isfinite(value) or {"L": value > 0, "G": value < 0, "E": False}[self.rows[k].direction]:
                 continue
             near = Fraction(value).limit_denominator(p.denominator)
-            if abs(float(near) - value) > p.exact * max(1.0, abs(value)):
-                near = Fraction(round(value * p.grid), p.grid)
+            if abs(float(near) - value) > p.exact * max(size, abs(value)):
+                near = Fraction(round(value * grid), grid)
             if near:
                 found[int(k)] = near
         return found
@@ -244,8 +247,11 @@ class BranchAndBound:
             total += r * end
         return total
 
-    def _branched(self, node: Node) -> tuple[Node, Node]:
-        """The children of a node: of the most promising variables, that whose children gain most."""
+    def _branched(self, node: Node) -> tuple[Node, ...]:
+        """The children of a node: of the most promising variables, that whose children gain most.
+
+        None where all whole numbers are fixed.
+        """
         here = self._solve(node.added)
         basis = self.highs.getBasis()
         most = max(float((self.target - node.bound) / self.unit), 1e-9)
@@ -262,7 +268,7 @@ class BranchAndBound:
             if chosen is None or gains[0] * gains[1] > chosen[0]:
                 chosen = gains[0] * gains[1], i, k, *sides
         if chosen is None:
-            raise ValueError("the duals of a node without free variables prove nothing")
+            return ()
         _, i, k, first, second = chosen
         node.branch = i, k
         node.children = (
@@ -293,7 +299,7 @@ def _value(node: Node) -> Fraction:
         elif not here.absurd and (best is None or here.bound < best):
             best = here.bound
     if best is None:
-        raise ValueError("the program has no point")
+        raise NoCertificate("the program has no point")
     return best
 
 

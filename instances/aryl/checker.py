@@ -12,6 +12,7 @@ from instances.aryl.reclaim import ArylReclaim, LoanedJob
 from instances.errors import MalformedSolution
 from instances.fields import LARGEST
 from instances.options import Solution
+from instances.validation import show
 from instances.verdict import Verdict
 
 CLOCK = Fraction(1, 10**9)
@@ -31,7 +32,7 @@ def check_elastic(data: ArylElastic, solution: Solution) -> Verdict:
     workers = _workers(jobs, solution.get("workers") if isinstance(solution, Mapping) else None)
     missing = [name for name in jobs if name not in workers]
     if missing:
-        raise MalformedSolution(f"no workers for job {missing[0]!r}")
+        raise MalformedSolution(f"no workers for job {missing[0]!r:.80}")
     violations = _Rates(data, jobs).allocation(workers)
     violations += [f"job {name} has no workers" for name, w in workers.items() if w == 0]
     if violations:
@@ -54,7 +55,7 @@ def check_reclaim(data: ArylReclaim, solution: Solution) -> Verdict:
     known = set(data.servers)
     for name in chosen:
         if name not in known:
-            raise MalformedSolution(f"unknown server {name!r}")
+            raise MalformedSolution(f"unknown server {name!r:.80}")
     if len(set(chosen)) != len(chosen):
         raise MalformedSolution("a server is named twice")
     violations = () if len(chosen) == data.reclaim else (f"{len(chosen)} servers are reclaimed, not {data.reclaim}",)
@@ -187,10 +188,10 @@ def _intervals(jobs: Mapping[str, ElasticJob], solution: Solution) -> list[tuple
     intervals = []
     for interval in listed:
         if not isinstance(interval, Mapping) or set(interval) != {"length", "workers"}:
-            raise MalformedSolution(f"an interval must have length and workers{_got(interval)}")
+            raise MalformedSolution(f"an interval must have length and workers, got {show(interval)}")
         length = interval["length"]
         if isinstance(length, bool) or not isinstance(length, int | float) or not 0 < length <= LONGEST:
-            raise MalformedSolution(f"length must be a number of seconds > 0, at most {LONGEST:g}{_got(length)}")
+            raise MalformedSolution(f"length must be a number of seconds > 0, at most {LONGEST:g}, got {show(length)}")
         workers = _workers(jobs, interval["workers"])
         intervals.append((Fraction(length), {name: w for name, w in workers.items() if w}))
     return intervals
@@ -201,18 +202,10 @@ def _workers(jobs: Mapping[str, ElasticJob], workers: Any) -> dict[str, int]:
         raise MalformedSolution("`workers` must be an object of numbers by job")
     for name, w in workers.items():
         if name not in jobs:
-            raise MalformedSolution(f"unknown job{_got(name)}")
+            raise MalformedSolution(f"unknown job {name!r:.80}")
         if isinstance(w, bool) or not isinstance(w, int) or not 0 <= w <= LARGEST:
-            raise MalformedSolution(f"workers of job {name} must be a whole number of 0 to {LARGEST:g}{_got(w)}")
+            raise MalformedSolution(f"workers of job {name} must be a whole number of 0 to {LARGEST:g}, got {show(w)}")
     return dict(workers)
-
-
-def _got(value: Any) -> str:
-    """What was found, where it can be shown."""
-    try:
-        return f", got {value!r:.80}"
-    except ValueError:  # Python refuses to write whole numbers of thousands of digits
-        return ""
 
 
 def _work(job: ElasticJob) -> Fraction:

@@ -18,6 +18,7 @@ from instances.certificates.program import Direction, Program, Row, box
 from instances.options import Solution
 
 MOST = 20_000  # ways to fill a server
+LOOKS = 2_000_000  # steps in listing them, and workers listed
 Room = tuple[Kind, Part, int]
 """Where a worker goes: kind of server, part that the server hosts (`base` where parts may mix), GPUs of the worker."""
 Alike = tuple[Kind, int, bool, Part | None]
@@ -142,11 +143,26 @@ class FillingProgram:
 
     def _patterns(self, rooms: list[Room], free: int) -> Iterator[dict[Room, int]]:
         """Ways to fill `free` GPUs: any number of the widest workers, the rest with others, the last as many as go."""
-        first, *others = rooms
-        most = min(self.wanted[first], free // first[2])
-        for n in range(most, -1, -1) if others else (most,):
-            for rest in self._patterns(others, free - n * first[2]) if others else ({},):
-                yield {first: n, **rest} if n else dict(rest)
+        left: list[tuple[int, int, dict[Room, int], int]] = []  # a stack, for there may be any number of rooms
+
+        def enter(i: int, room: int, held: dict[Room, int]) -> None:
+            left.append((i, room, held, min(self.wanted[rooms[i]], room // rooms[i][2])))
+
+        enter(0, free, {})
+        looks = 0
+        while left:
+            looks += 1
+            if looks > LOOKS:
+                raise NoCertificate(f"more than {LOOKS:,} steps in listing the ways to fill a server")
+            i, room, held, n = left.pop()
+            filled = {**held, rooms[i]: n} if n else held
+            if i + 1 == len(rooms):
+                looks += len(filled)
+                yield filled
+                continue
+            if n:
+                left.append((i, room, held, n - 1))
+            enter(i + 1, room - n * rooms[i][2], filled)
 
 
 def _on(j: int, job: PlacedJob, kind: Kind) -> str:

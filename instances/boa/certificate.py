@@ -20,7 +20,7 @@ from instances.certificates.certificate import Proven
 from instances.certificates.header import content_of
 from instances.errors import CheckFailed
 from instances.fields import Frozen
-from instances.validation import validated
+from instances.validation import show, validated
 
 
 class ConvexProof(Frozen):
@@ -45,7 +45,7 @@ class UnitProof(Frozen):
     price: Annotated[int, Field(strict=True, ge=0, le=1 << 60)]
     shortest: Annotated[int, Field(strict=True, ge=0, le=1 << 62)]
     bound: Annotated[int, Field(strict=True, ge=0, le=1 << 62)]
-    closed: bool
+    closed: Annotated[bool, Field(strict=True)]
 
 
 def prove_allocation(data: BoaAllocation, text: str) -> Proven:
@@ -65,7 +65,7 @@ def _convex(data: BoaAllocation, proof: ConvexProof) -> Proven:
     except ValueError as error:
         raise CheckFailed(f"price: {error}") from error
     if found != bound:
-        raise CheckFailed(f"bound: {float(bound)!r} is claimed, the price proves {float(found)!r}")
+        raise CheckFailed(f"bound: {show(bound)} is claimed, the price proves {show(found)}")
     return Proven(bound, "Lagrangian at a rational price of the budget")
 
 

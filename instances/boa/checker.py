@@ -12,6 +12,7 @@ from instances.boa.budget import granted
 from instances.boa.speedup import Curve
 from instances.errors import MalformedSolution
 from instances.options import Solution
+from instances.validation import show
 from instances.verdict import Verdict
 
 # The noise is relative: a width this close to a limit is at the limit, and shares that add up to 1 this closely are
@@ -155,7 +156,7 @@ def _assignment(book: _Book, job_class: JobClass, epochs: Any) -> None:
         for option, share in zip(records, shares, strict=True):
             kind = option["type"]
             if not isinstance(kind, str) or kind not in book.price:
-                raise MalformedSolution(f"{where}: unknown GPU type {_shown(kind)}")
+                raise MalformedSolution(f"{where}: unknown GPU type {show(kind)}")
             width, hours = book.run(job_class, j, kind, option["width"])
             changed = job_class.rescale_hours if (kind, width) != before else 0.0
             book.visit(job_class, share, kind, width, hours + changed)
@@ -175,14 +176,14 @@ def _records(entries: Any, names: set[str], where: str) -> list[Mapping[str, Any
         raise MalformedSolution(f"{where} must be a list with entries")
     for entry in entries:
         if not isinstance(entry, Mapping) or set(entry) != names:
-            raise MalformedSolution(f"{where}: an entry must have {', '.join(sorted(names))}, got {_shown(entry)}")
+            raise MalformedSolution(f"{where}: an entry must have {', '.join(sorted(names))}, got {show(entry)}")
     return list(entries)
 
 
 def _number(value: Any, where: str) -> float:
     """A value as a number. Raises MalformedSolution for a value of another kind, or too large."""
     if isinstance(value, bool) or not isinstance(value, int | float) or not -LARGE < value < LARGE:
-        raise MalformedSolution(f"{where} must be a number, got {_shown(value)}")
+        raise MalformedSolution(f"{where} must be a number, got {show(value)}")
     return float(value)
 
 
@@ -196,14 +197,6 @@ def _shares(values: Sequence[Any], where: str) -> list[float]:
     if abs(total - 1) > NOISE:
         raise MalformedSolution(f"{where} must add up to 1, got {total!r}")
     return [share / total for share in shares]
-
-
-def _shown(value: Any) -> str:
-    """A value for a message; Python refuses to print whole numbers of thousands of digits."""
-    try:
-        return f"{value!r:.80}"
-    except ValueError:
-        return "one of thousands of digits"
 
 
 def _sum(values: Sequence[float]) -> float:
@@ -240,4 +233,6 @@ def _read(corners: Sequence[Point], width: float) -> float:
     if at == len(corners):
         return corners[-1][1]
     (k0, s0), (k1, s1) = corners[at - 1], corners[at]
+    if s1 < s0 and width > k0:  # a sum of positive terms, of which no digits cancel
+        return (s0 * (k1 - width) + s1 * (width - k0)) / (k1 - k0)
     return s0 + (s1 - s0) * (width - k0) / (k1 - k0)

@@ -43,6 +43,14 @@ def price_of(text: str, name: str) -> Fraction:
     raise InputError(f"{name}: must be a rational number p/q >= 0, got {show(text)}")
 
 
+def serial(parallel: float) -> Fraction:
+    """1 - p of Amdahl's law, of the parallel share as it is written or as floats subtract it, whichever is less.
+
+    Next to p = 1 the two differ by more than rounding does elsewhere, and the checker adds up floats.
+    """
+    return min(1 - exact(parallel), Fraction(1 - parallel))
+
+
 def share(data: BoaAllocation, job_class: JobClass) -> Fraction:
     """Factor of a class's completion time in the mean, w_i λ_i / Σ w λ."""
     total = sum(exact(c.weight) * exact(c.arrivals_per_hour) for c in data.classes)
@@ -108,8 +116,8 @@ def times(curve: Curve, max_width: int | None, last: int, measured: bool = False
     """
     widths = range(1, last + 1)
     if curve.amdahl is not None:
-        p = exact(curve.amdahl)
-        return [1 - p + p / k for k in widths]
+        p, fixed = exact(curve.amdahl), serial(curve.amdahl)
+        return [fixed + p / k for k in widths]
     if curve.power is not None:
         a = exact(curve.power)
         return [power_at_most(Fraction(1, k), a) for k in widths]
@@ -142,15 +150,16 @@ def least_length(curve: Curve, value: Fraction, price: Fraction, max_width: int 
     if share_of == 0:
         return value + price
     square = curve.amdahl is not None
+    rest = 1 - share_of if curve.amdahl is None else serial(curve.amdahl)
     if share_of == 1 or price == 0:
         if end is None:
             if price == 0 and share_of < 1:
-                return value * (1 - share_of) if square else Fraction(0)
+                return value * rest if square else Fraction(0)
             raise ValueError("the length falls for ever")
         return _length(curve, value, price, end)
-    best = value * share_of / (price * (1 - share_of))  # the best width, or its square
+    best = value * share_of / (price * rest)  # the best width, or its square
     if best <= 1:
-        return value + price
+        return _length(curve, value, price, Fraction(1))
     if end is not None and best >= (end**2 if square else end):
         return _length(curve, value, price, end)
     if whole:
@@ -159,12 +168,12 @@ def least_length(curve: Curve, value: Fraction, price: Fraction, max_width: int 
         return min(_length(curve, value, price, k) for k in (low, high))
     if square:
         p = share_of
-        return value * (1 - p) + price * p + 2 * root_at_most(value * p * price * (1 - p))
-    return value * power_at_most(1 / best, share_of) / (1 - share_of)
+        return value * rest + price * p + 2 * root_at_most(value * p * price * rest)
+    return value * power_at_most(1 / best, share_of) / rest
 
 
 def _length(curve: Curve, value: Fraction, price: Fraction, width: Fraction) -> Fraction:
     if curve.amdahl is not None:
         p = exact(curve.amdahl)
-        return (value + price * width) * (1 - p + p / width)
+        return (value + price * width) * (serial(curve.amdahl) + p / width)
     return (value + price * width) * power_at_most(1 / width, exact(curve.power or 0.0))

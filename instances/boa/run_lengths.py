@@ -13,7 +13,7 @@ from fractions import Fraction
 from math import lcm
 
 from instances.boa.allocation import BoaAllocation
-from instances.boa.rational import DIGITS, corners, exact, last_width, power_at_most, share
+from instances.boa.rational import DIGITS, corners, exact, last_width, power_at_most, serial, share
 from instances.boa.speedup import Curve
 
 WIDTH = 40  # bits of a width behind its point
@@ -42,7 +42,7 @@ class Hours:
                 self._piece(s - slope * k, slope / (1 << WIDTH))
         elif curve.amdahl is not None:
             p = exact(curve.amdahl)
-            fixed, shrinks = size * (1 - p), size * p * (1 << WIDTH)
+            fixed, shrinks = size * serial(curve.amdahl), size * p * (1 << WIDTH)
             unit = fixed.denominator * shrinks.denominator
             self.pieces.append((int(fixed * unit) << HOURS, int(shrinks * unit) << HOURS, unit))
 

@@ -14,6 +14,7 @@ from instances.boa.run_lengths import LENGTH, RunLengths
 from instances.certificates.certificate import NoCertificate, Proven
 from instances.errors import CheckFailed
 from instances.fields import Frozen, refuse
+from instances.validation import show
 
 MOST = 5_000_000  # epochs of runs whose lengths are computed, over all prices
 Place = Annotated[int, Field(strict=True, ge=0, le=10**9)]
@@ -143,8 +144,8 @@ def prove_runs(data: BoaAllocation, proof: RunProof) -> Proven:
         raise CheckFailed(f"nodes: {len(proof.nodes) - len(seen)} of them are not reached")
     bound, found = price_of(proof.bound, "bound"), min(least, default=None)
     if found != bound:
-        proved = "nothing is" if found is None else f"{float(found)!r} is"
-        raise CheckFailed(f"bound: {float(bound)!r} is claimed, {proved} proved")
+        proved = "nothing is" if found is None else f"{show(found)} is"
+        raise CheckFailed(f"bound: {show(bound)} is claimed, {proved} proved")
     return Proven(bound, f"Lagrangians of runs, {leaves} {'leaf' if leaves == 1 else 'leaves'}")
 
 
@@ -159,7 +160,7 @@ def _leaf(bounds: RunBounds, node: RunNode, decisions: tuple[Decision, ...], whe
     if found is None or node.bound is None:
         return []
     if found != (stated := price_of(node.bound, f"{where}.bound")):
-        raise CheckFailed(f"{where}: {float(stated)!r} is claimed, the price proves {float(found)!r}")
+        raise CheckFailed(f"{where}: {show(stated)} is claimed, the price proves {show(found)}")
     return [found]
 
 

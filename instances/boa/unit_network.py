@@ -1,7 +1,8 @@
 """The problem over whole widths in whole units: times and costs of running and of changing, each rounded down.
 
 A policy within the budget stays within it, and none looks slower than it is: so the optimum in units bounds the true
-one. Sums of units are exact in 64 bits.
+one. Sums of units are exact in 64 bits: those of times, of costs and of lengths are seen to be less than `FAR` in
+whole numbers of any size before they are handed to numpy, whatever the weights are.
 """
 
 from __future__ import annotations
@@ -13,14 +14,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from instances.boa.allocation import BoaAllocation, JobClass
-from instances.boa.rational import budget, corners, exact, last_width, power_at_most, share, times
+from instances.boa.rational import budget, corners, exact, last_width, power_at_most, serial, share, times
 from instances.boa.speedup import Curve
 from instances.certificates.certificate import NoCertificate
 from instances.errors import CheckFailed
 
 IntArray = NDArray[np.int64]
 MOST = 1_000_000  # entries of all classes, epochs and choices
-FAR = 1 << 61  # no policy is so long
+FAR = 1 << 61  # no policy is so long, nor so dear
 WIDEST = 100_000
 
 
@@ -68,7 +69,8 @@ def unit_network(data: BoaAllocation, units: Units) -> UnitNetwork:
     hour, coin = Fraction(2) ** units.time, Fraction(2) ** units.cost
     rates = [exact(t.price) * k for t in data.gpu_types for k in range(1, last + 1)]
     cache: dict[object, list[Fraction | None]] = {}
-    classes, longest = [], 0
+    classes, limit = [], int(budget(data) * coin) + 1
+    longest, dearest = units.price * limit, limit  # more than any sum of lengths, and of costs
     for c in data.classes:
         factor, arrivals = share(data, c) * hour, exact(c.arrivals_per_hour) * coin
         rows: list[list[int | None]] = []
@@ -87,16 +89,12 @@ def unit_network(data: BoaAllocation, units: Units) -> UnitNetwork:
         pause = exact(c.rescale_hours)
         change_time, change = int(factor * pause), [int(arrivals * pause * rate) for rate in rates]
         for row, paid in zip(rows, costs, strict=True):
-            pairs = [(a, b) for a, b in zip(row, paid, strict=True) if a is not None and b is not None]
-            longest += units.scale * (max(a for a, _ in pairs) + change_time)
-            longest += units.price * (max(b for _, b in pairs) + max(change))
-        if longest >= FAR:
+            time = max(a for a in row if a is not None) + change_time
+            cost = max(b for b in paid if b is not None) + max(change)
+            longest, dearest = longest + units.scale * time + units.price * cost, dearest + cost
+        if max(longest, dearest) >= FAR:  # a unit of time weighs 1 at least, one of cost maybe nothing
             raise CheckFailed("units: sums would not be exact in 64 bits")
         classes.append(ClassNetwork(_array(rows), _array(costs), change_time, np.array(change, dtype=np.int64)))
-    limit = int(budget(data) * coin) + 1
-    longest += units.price * limit
-    if longest >= FAR:
-        raise CheckFailed("units: sums would not be exact in 64 bits")
     return UnitNetwork(tuple(classes), limit, units)
 
 
@@ -146,8 +144,7 @@ def _affordable(curve: Curve, size: Fraction, pause: Fraction, room: Fraction) -
 
     def fits(k: int) -> bool:
         if curve.amdahl is not None:
-            p = exact(curve.amdahl)
-            return k * (size * (1 - p + p / k) + pause) <= room
+            return k * (size * (serial(curve.amdahl) + exact(curve.amdahl) / k) + pause) <= room
         return k * (size * power_at_most(Fraction(1, k), exact(curve.power or 0.0)) + pause) <= room
 
     low, high = 1, 2

@@ -14,6 +14,7 @@ import numpy as np
 
 from instances.boa.unit_network import FAR, ClassNetwork, IntArray, UnitNetwork, Units
 from instances.certificates.certificate import NoCertificate
+from instances.errors import CheckFailed
 
 LABELS = 3_000_000  # partial paths, or pairs of policies, at a time
 
@@ -51,9 +52,12 @@ def shortest(network: UnitNetwork) -> int:
 def fastest(network: UnitNetwork, latest: int) -> int | None:
     """The units of time of the fastest policy within the budget, `None` where all take more than `latest`.
 
-    Raises NoCertificate where too many paths are near the shortest.
+    Raises NoCertificate where too many paths are near the shortest, and CheckFailed where what is within reach would
+    be as far as what is not allowed.
     """
     units = network.units
+    if units.scale * latest + units.price * network.budget >= FAR:
+        raise CheckFailed("units: sums would not be exact in 64 bits")
     tables = [distances(c, units) for c in network.classes]
     rest = units.scale * latest + units.price * network.budget - sum(int(d.switch[0]) for d in tables)
     if rest < 0:

@@ -13,6 +13,7 @@ from instances.certificates.program import Coefficients, Direction, Program
 from instances.certificates.vipr import Derived, Reason, Vipr
 from instances.errors import CheckFailed
 from instances.fields import ProblemData
+from instances.validation import show
 
 SIGN: dict[Direction, int] = {"E": 0, "L": -1, "G": 1}
 DIRECTION: dict[int, Direction] = {sign: direction for direction, sign in SIGN.items()}
@@ -62,12 +63,12 @@ def proven_of(data: ProblemData, program: Program, file: Vipr) -> Proven:
         raise CheckFailed(f"CON: {len(file.program.rows)} constraints, the instance has {len(program.rows)}")
     for row, own in zip(file.program.rows, program.rows, strict=True):
         if row != own:
-            raise CheckFailed(f"CON {row.name}: not the constraint {own.name} of the instance")
+            raise CheckFailed(f"CON {row.name[:40]}: not the constraint {own.name} of the instance")
     bound = proven_by(file, all_that_follows=True)
     values = [program.value(solution) for solution in file.solutions]
     reached = file.upper if program.sense == "min" else file.lower
     if reached not in values and (values or reached is not None):
-        raise CheckFailed(f"RTP: {reached} is not the objective of a solution in the file")
+        raise CheckFailed(f"RTP: {show(reached)} is not the objective of a solution in the file")
     leaves = sum(derived.reason.kind == "uns" for derived in file.derivations) + 1
     return Proven(bound, f"VIPR derivation, {leaves} {'leaf' if leaves == 1 else 'leaves'}")
 
@@ -86,29 +87,30 @@ def proven_by(file: Vipr, all_that_follows: bool = False) -> Fraction:
     best = None if not values else min(values) if least else max(values)
     claimed = file.upper if least else file.lower
     if claimed is not None and (best is None or (best > claimed if least else best < claimed)):
-        raise CheckFailed(f"SOL: no solution reaches {claimed}")
+        raise CheckFailed(f"SOL: no solution reaches {show(claimed)}")
     bound = file.lower if least else file.upper
     if bound is None or not file.derivations:
         raise CheckFailed("RTP: nothing is claimed of the bound")
     known = [_Known(row.direction, row.right, row.coefficients) for row in program.rows]
     for derived in file.derivations:
         known.append(_derived(program, known, derived, best, all_that_follows))
+    last = file.derivations[-1].name[:40]
     if known[-1].assumed:
-        raise CheckFailed(f"DER {file.derivations[-1].name}: the last constraint rests on assumptions")
+        raise CheckFailed(f"DER {last}: the last constraint rests on assumptions")
     if not known[-1].dominates(_Known("G" if least else "L", bound, program.objective)):
-        raise CheckFailed(f"DER {file.derivations[-1].name}: the last constraint does not prove the bound {bound}")
+        raise CheckFailed(f"DER {last}: the last constraint does not prove the bound {show(bound)}")
     if any(derived.reason.kind == "sol" for derived in file.derivations) and (best is None or bound > best):
-        raise CheckFailed(f"RTP: a cut-off by a solution of {best} proves no bound of {bound}")
+        raise CheckFailed(f"RTP: a cut-off by a solution of {show(best)} proves no bound of {show(bound)}")
     return bound
 
 
 def _see_solution(program: Program, k: int, solution: Coefficients) -> None:
     for i, value in solution.items():
         if i in program.integers and value.denominator != 1:
-            raise CheckFailed(f"SOL {k}: {program.variables[i]} is {value}, no whole number")
+            raise CheckFailed(f"SOL {k}: {program.variables[i][:40]} is {show(value)}, no whole number")
     for row in program.rows:
         if not row.holds(solution):
-            raise CheckFailed(f"SOL {k}: breaks {row.name}")
+            raise CheckFailed(f"SOL {k}: breaks {row.name[:40]}")
 
 
 def _derived(
@@ -116,7 +118,7 @@ def _derived(
 ) -> _Known:
     coefficients = program.objective if derived.coefficients is None else derived.coefficients
     claim = _Known(derived.direction, derived.right, coefficients)
-    reason, where = derived.reason, f"DER {derived.name}"
+    reason, where = derived.reason, f"DER {derived.name[:40]}"
     if reason.kind == "asm":
         return _Known(claim.direction, claim.right, claim.coefficients, frozenset({len(known)}))
     if reason.kind == "sol":
@@ -161,7 +163,7 @@ def _combined(known: Sequence[_Known], multipliers: Coefficients, where: str) ->
 def _rounded(program: Program, found: _Known, where: str) -> _Known:
     for i, a in found.coefficients.items():
         if i not in program.integers or a.denominator != 1:
-            raise CheckFailed(f"{where}: cannot be rounded for {a} {program.variables[i]}")
+            raise CheckFailed(f"{where}: cannot be rounded for {show(a)} {program.variables[i][:40]}")
     if found.direction == "E":
         return found
     right = Fraction(math.floor(found.right) if found.direction == "L" else math.ceil(found.right))

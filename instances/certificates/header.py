@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import hashlib
-import json
 from typing import Any
 
 from instances.errors import InputError
 from instances.fields import ProblemData
+from instances.json_text import parsed
 from instances.validation import show
 
 VERSION = 1
@@ -22,23 +22,20 @@ def digest(data: ProblemData) -> str:
 def see_version(version: object) -> None:
     """Raise InputError where a certificate is of another version of this project's."""
     if type(version) is not int or version != VERSION:
-        raise InputError(f"gapwise: must be {VERSION}, got {str(version)[:40]}")
+        raise InputError(f"gapwise: must be {VERSION}, got {show(version)}")
 
 
 def see_instance(data: ProblemData, problem: object, stated: object) -> None:
     """Raise InputError where a certificate is of another instance than `data`."""
     if problem != data.problem:
-        raise InputError(f"problem: must be {data.problem}, as in the instance, got {str(problem)[:40]}")
+        raise InputError(f"problem: must be {data.problem}, as in the instance, got {show(problem)}")
     if stated != digest(data):
-        raise InputError(f"instance: the certificate is of another instance, of digest {str(stated)[:16]}")
+        raise InputError(f"instance: the certificate is of another instance, of digest {show(stated)[:18]}")
 
 
 def content_of(data: ProblemData, text: str) -> dict[str, Any]:
     """The fields of a JSON certificate of `data` beside its header. Raises InputError where it is none."""
-    try:
-        content = json.loads(text)
-    except (ValueError, RecursionError) as error:
-        raise InputError(f"not valid JSON: {error}") from error
+    content = parsed(text)
     if not isinstance(content, dict):
         raise InputError(f"must be an object, got {show(content)}")
     see_version(content.pop("gapwise_certificate", None))

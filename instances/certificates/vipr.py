@@ -107,6 +107,8 @@ class _Reader:
         while first < len(lines) and (lines[first].startswith("%") or not lines[first].strip()):
             words = lines[first].lstrip("%").split()
             if len(words) == 2 and words[0] in HEADER:
+                if words[0] in self.header:
+                    raise InputError(f"{words[0]}: named twice in the comments")
                 self.header[words[0]] = words[1]
             first += 1
         self.words: Iterator[str] = iter("\n".join(lines[first:]).split())

@@ -70,7 +70,7 @@ class Leaf(Frozen):
     tasks: tuple[Whole, ...]
     decisions: tuple[Whole, ...]
     types: tuple[Annotated[int, Field(strict=True, gt=-(1 << 62), lt=1 << 62)], ...]
-    bound: Annotated[str, Field(pattern=r"^-?\d{1,60}(/[1-9]\d{0,60})?$")]
+    bound: Annotated[str, Field(pattern=r"^-?[0-9]{1,60}(/[1-9][0-9]{0,60})?$")]
 
 
 class Node(Frozen):
@@ -84,7 +84,7 @@ class Node(Frozen):
 class PackingProof(Frozen):
     """The `bound`, price units of which one is `unit` steps of 1e-9 USD/h, and the `nodes`, the root first."""
 
-    unit: Annotated[int, Field(strict=True, ge=1)]
+    unit: Annotated[int, Field(strict=True, ge=1, lt=1 << 62)]
     bound: Whole
     nodes: Annotated[tuple[Node, ...], Field(min_length=1)]
 

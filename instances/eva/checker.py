@@ -11,8 +11,9 @@ from typing import Any
 
 from instances.errors import MalformedSolution
 from instances.eva.packing import EvaPacking, PackedTasks, PricedType, Task, TaskEntry
-from instances.fields import STEPS, steps
+from instances.fields import LARGEST, STEPS, steps
 from instances.options import Solution
+from instances.validation import show
 from instances.verdict import Verdict
 
 MANY = 1_000  # The throughput among more tasks than these is computed to `DIGITS` and no longer as a fraction.
@@ -34,10 +35,10 @@ def check_packing(data: EvaPacking, solution: Solution) -> Verdict:
     violations: list[str] = []
     for group in groups_of(solution):
         if group["type"] not in book.kinds:
-            raise MalformedSolution(f"unknown instance type {group['type']!r}")
+            raise MalformedSolution(f"unknown instance type {group['type']!r:.80}")
         for key, k in group["tasks"].items():
             if key not in placed:
-                raise MalformedSolution(f"unknown task {key!r}")
+                raise MalformedSolution(f"unknown task {key!r:.80}")
             placed[key] += k * group["count"]
         kind, on_it = book.kinds[group["type"]], {key: k for key, k in group["tasks"].items() if k}
         violations += book.overfull(kind, on_it) + _misplaced(data, book, kind, on_it)
@@ -94,13 +95,20 @@ def groups_of(solution: Solution) -> list[dict[str, Any]]:
         raise MalformedSolution("must be an object with the list `instances`")
     for group in groups:
         if not isinstance(group, Mapping) or set(group) != {"type", "count", "tasks"}:
-            raise MalformedSolution(f"an instance must have type, count and tasks, got {group!r:.80}")
-        if not isinstance(group["tasks"], Mapping):
-            raise MalformedSolution(f"tasks of an instance must be an object, got {group['tasks']!r:.80}")
-        for number in (group["count"], *group["tasks"].values()):
-            if isinstance(number, bool) or not isinstance(number, int) or number < 0:
-                raise MalformedSolution(f"counts must be whole numbers >= 0, got {number!r:.80}")
+            raise MalformedSolution(f"an instance must have type, count and tasks, got {show(group)}")
+        if not isinstance(group["type"], str):
+            raise MalformedSolution(f"the type of an instance must be a name, got {show(group['type'])}")
+        see_tasks(group["tasks"], group["count"])
     return list(groups)
+
+
+def see_tasks(tasks: Any, *more: Any) -> None:
+    """Raise MalformedSolution unless `tasks` are an object of counts, and `more` are counts."""
+    if not isinstance(tasks, Mapping):
+        raise MalformedSolution(f"tasks of an instance must be an object, got {show(tasks)}")
+    for number in (*more, *tasks.values()):
+        if isinstance(number, bool) or not isinstance(number, int) or not 0 <= number <= LARGEST:
+            raise MalformedSolution(f"counts must be whole numbers of 0 to {LARGEST:g}, got {show(number)}")
 
 
 class Book:

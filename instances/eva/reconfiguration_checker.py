@@ -7,7 +7,7 @@ from fractions import Fraction
 from typing import Any
 
 from instances.errors import MalformedSolution
-from instances.eva.checker import Book, exact, groups_of
+from instances.eva.checker import Book, exact, groups_of, see_tasks
 from instances.eva.reconfiguration import EvaReconfiguration
 from instances.options import Solution
 from instances.verdict import Verdict
@@ -20,23 +20,25 @@ def check_reconfiguration(data: EvaReconfiguration, solution: Solution) -> Verdi
     that is left out, or has no task, is given up. Raises MalformedSolution.
     """
     book = Book(data)
-    kept = _kept(data, solution)
+    kept, groups = _kept(data, solution), groups_of(solution)
     kinds = {instance.id: book.kinds[instance.type] for instance in data.existing}
     start_usd = {kind.name: exact(kind.start_usd) for kind in data.instance_types}
     placed = dict.fromkeys(book.tasks, 0)
     saving, started = Fraction(0), Fraction(0)
     violations: list[str] = []
+    for tasks in (*kept.values(), *(group["tasks"] for group in groups)):
+        for key in tasks:
+            if key not in placed:
+                raise MalformedSolution(f"unknown task {key!r:.80}")
     rented = [(kinds[name], tasks, 1) for name, tasks in kept.items() if any(tasks.values())]
-    for group in groups_of(solution):
+    for group in groups:
         if group["type"] not in book.kinds:
-            raise MalformedSolution(f"unknown instance type {group['type']!r}")
+            raise MalformedSolution(f"unknown instance type {group['type']!r:.80}")
         rented.append((book.kinds[group["type"]], group["tasks"], group["count"]))
         started += group["count"] * start_usd[group["type"]]
     for kind, tasks, count in rented:
         on_it = {key: k for key, k in tasks.items() if k}
         for key, k in on_it.items():
-            if key not in placed:
-                raise MalformedSolution(f"unknown task {key!r}")
             placed[key] += k * count
         violations += book.overfull(kind, on_it)
         value = sum((k * book.normalised_price(key, on_it) for key, k in on_it.items()), Fraction(0))
@@ -58,12 +60,8 @@ def _kept(data: EvaReconfiguration, solution: Solution) -> Mapping[str, Mapping[
     known = {instance.id for instance in data.existing}
     for name, tasks in kept.items():
         if name not in known:
-            raise MalformedSolution(f"unknown existing instance {name!r}")
-        if not isinstance(tasks, Mapping):
-            raise MalformedSolution(f"tasks of an instance must be an object, got {tasks!r:.80}")
-        for k in tasks.values():
-            if isinstance(k, bool) or not isinstance(k, int) or k < 0:
-                raise MalformedSolution(f"counts must be whole numbers >= 0, got {k!r:.80}")
+            raise MalformedSolution(f"unknown existing instance {name!r:.80}")
+        see_tasks(tasks)
     return kept
 
 

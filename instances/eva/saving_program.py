@@ -14,12 +14,13 @@ from instances.certificates.program import Program, Row, box
 from instances.eva.checker import Book, exact
 from instances.eva.constraints import own_resources
 from instances.eva.packing import EvaPacking, InstanceType
+from instances.fields import STEPS as STEPS_OF_GRID
 from instances.fields import steps
 from instances.options import Solution
 
 MOST = 20_000  # patterns that are written down
 STEPS = 400_000  # patterns that are looked at
-MARGIN = 1e-6  # of the dearest price: sums of floats that bound what a pattern can still save are off by far less
+RATE, WORTH = 96, 32  # bits behind the point of a throughput, and of a price in steps
 MOST_TASKS = 500  # of a pattern
 
 Pattern = tuple[int, ...]
@@ -89,35 +90,37 @@ class _Kind:
     """The patterns of a type, depth first: what one can save is bounded by what its tasks are worth beside one another.
 
     Throughputs only fall as tasks are added, so a task in the pattern, or one that is to come, is worth no more than
-    now. What comes is bounded by the room in each resource, filled with what is worth most for it.
+    now. What comes is bounded by the room in each resource, filled with what is worth most for it. All of it is in
+    whole numbers, rounded up: throughputs in 2^-`RATE`, prices in 2^-`WORTH` steps of the grid.
     """
 
     def __init__(self, program: SavingProgram, place: int) -> None:
         data, book = program.data, program.book
         own, kind = own_resources(data), data.instance_types[place]
         self.program, self.kind = program, kind
-        self.price = float(kind.usd_per_hour)
+        self.price = steps(kind.usd_per_hour) << WORTH
         self.capacity = [*(steps(kind.capacity[r]) for r in data.resources), *(o.capacity[place] for o in own)]
         fitting = [t for t, task in enumerate(data.tasks) if data.fits(task, kind)]
-        alone = {t: float(book.price(program.keys[t])) for t in fitting}
+        alone = {t: _whole_steps(book.price(program.keys[t])) for t in fitting}
         self.entries = sorted(fitting, key=lambda t: (-alone[t], t))
-        self.alone = [alone[t] for t in self.entries]
-        self.job = [float(book.job_price(program.keys[t])) for t in self.entries]
+        self.job = [_whole_steps(book.job_price(program.keys[t])) for t in self.entries]
+        self.least = [(alone[t] - job) << WORTH for t, job in zip(self.entries, self.job, strict=True)]
         self.count = [data.tasks[t].count for t in self.entries]
         self.need = [
             [*(steps(data.tasks[t].demand_on(kind.family)[r]) for r in data.resources), *(o.demand[t] for o in own)]
             for t in self.entries
         ]
         workloads = [data.tasks[t].workload for t in self.entries]
-        self.pair = [[float(book.pairwise.get((a, b), book.default)) for b in workloads] for a in workloads]
-        self.margin = MARGIN * max(float(k.usd_per_hour) for k in data.instance_types)
+        self.pair = [[_up(book.pairwise.get((a, b), book.default)) for b in workloads] for a in workloads]
         self.held = [0] * len(self.entries)
 
     def grow(self) -> None:
         """Look at all patterns that may save."""
-        self._grow(0, list(self.capacity), 0)
+        free = [1 << RATE] * len(self.entries)
+        self._grow(0, list(self.capacity), 0, free, free)
 
-    def _grow(self, first: int, room: list[int], tasks: int) -> None:
+    def _grow(self, first: int, room: list[int], tasks: int, beside: list[int], among: list[int]) -> None:
+        """Go on from the tasks `held`; throughputs of a task of each entry `beside` them, of one `among` them."""
         self.program.seen()
         if tasks > 1:
             pattern = sorted(t for t, n in zip(self.entries, self.held, strict=True) for _ in range(n))
@@ -128,25 +131,34 @@ class _Kind:
             left = [a - b for a, b in zip(room, self.need[i], strict=True)]
             if self.held[i] == self.count[i] or min(left, default=0) < 0:
                 continue
+            slowed = [-(-rate * pair[i] >> RATE) for rate, pair in zip(beside, self.pair, strict=True)]
+            others = [-(-rate * pair[i] >> RATE) for rate, pair in zip(among, self.pair, strict=True)]
+            others[i] = beside[i]
             self.held[i] += 1
-            if self._most(i, left) > self.price - self.margin:
-                self._grow(i, left, tasks + 1)
+            if self._most(i, left, slowed, others) > self.price:
+                self._grow(i, left, tasks + 1, slowed, others)
             self.held[i] -= 1
 
-    def _most(self, first: int, room: list[int]) -> float:
+    def _most(self, first: int, room: list[int], beside: list[int], among: list[int]) -> int:
         """No less than what the pattern and more tasks of the entries from `first` on can be worth."""
-        on_it = [i for i, n in enumerate(self.held) if n]
-        worth = sum(self.held[i] * self._worth(i, on_it, beside=False) for i in on_it)
-        coming = [(i, w) for i in range(first, len(self.entries)) if (w := self._worth(i, on_it, beside=True)) > 0]
+        worth = sum(n * self._worth(i, among[i]) for i, n in enumerate(self.held) if n)
+        coming = [(i, w) for i in range(first, len(self.entries)) if (w := self._worth(i, beside[i])) > 0]
         gains = [sum(w * (self.count[i] - self.held[i]) for i, w in coming)]
         for r, amount in enumerate(room):
             if all(self.need[i][r] for i, _ in coming):
-                gains.append(amount * max((w / self.need[i][r] for i, w in coming), default=0.0))
+                gains.append(max((-(-amount * w // self.need[i][r]) for i, w in coming), default=0))
         return worth + min(gains)
 
-    def _worth(self, i: int, on_it: list[int], beside: bool) -> float:
-        """What a task of an entry is worth: of one on the instance, or of one more `beside` those."""
-        rate = 1.0
-        for j in on_it:
-            rate *= self.pair[i][j] ** (self.held[j] - (i == j and not beside))
-        return self.alone[i] - (1 - rate) * self.job[i]
+    def _worth(self, i: int, rate: int) -> int:
+        """What a task of an entry is worth at a throughput."""
+        return self.least[i] - (-rate * self.job[i] >> RATE - WORTH)
+
+
+def _up(rate: Fraction) -> int:
+    """A throughput in 2^-`RATE`, rounded up."""
+    return -((-rate.numerator << RATE) // rate.denominator)
+
+
+def _whole_steps(price: Fraction) -> int:
+    """A sum of prices in steps of the grid, of which it is a whole number."""
+    return int(price * STEPS_OF_GRID)

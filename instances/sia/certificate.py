@@ -93,7 +93,7 @@ class NodeProof(Frozen):
 class DelayProof(Frozen):
     """The `bound` on the delay in steps of so many `slots`; `stages` come before the `nodes`, the root first."""
 
-    slots: Annotated[int, Field(strict=True, ge=1)]
+    slots: Annotated[int, Field(strict=True, ge=1, lt=1 << 62)]
     reach: Whole
     rows: tuple[RowProof, ...]
     stages: tuple[PriceProof, ...]

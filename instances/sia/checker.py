@@ -12,7 +12,11 @@ from itertools import pairwise
 from instances.errors import MalformedSolution
 from instances.options import Solution
 from instances.sia.oracle import Job, SiaOracle
+from instances.validation import show
 from instances.verdict import Verdict
+
+LAST = 1 << 62
+"""No slot is later, in any queue of any length that fits a file."""
 
 
 def check_oracle(data: SiaOracle, solution: Solution) -> Verdict:
@@ -50,8 +54,8 @@ def _starts(data: SiaOracle, solution: Solution) -> dict[str, int]:
     for name, slot in starts.items():
         if name not in known:
             raise MalformedSolution(f"unknown job {name!r:.80}")
-        if isinstance(slot, bool) or not isinstance(slot, int):
-            raise MalformedSolution(f"job {name} must start at a whole slot, got {slot!r:.80}")
+        if isinstance(slot, bool) or not isinstance(slot, int) or abs(slot) > LAST:
+            raise MalformedSolution(f"job {name} must start at a whole slot, got {show(slot)}")
     for name in known - starts.keys():
         raise MalformedSolution(f"job {name} has no start")
     return dict(starts)

@@ -8,7 +8,9 @@ from typing import Any
 
 from instances.errors import MalformedSolution
 from instances.options import Solution
+from instances.sia.checker import LAST
 from instances.sia.local_oracle import LocalJob, SiaLocalOracle
+from instances.validation import show
 from instances.verdict import Verdict
 
 GPUS = 8
@@ -52,8 +54,8 @@ def _whole(data: SiaLocalOracle, solution: Solution, name: str) -> dict[str, int
     for job, value in found.items():
         if job not in known:
             raise MalformedSolution(f"unknown job {job!r:.80}")
-        if isinstance(value, bool) or not isinstance(value, int):
-            raise MalformedSolution(f"{name} of job {job} must be a whole number, got {value!r:.80}")
+        if isinstance(value, bool) or not isinstance(value, int) or abs(value) > LAST:
+            raise MalformedSolution(f"{name} of job {job} must be a whole number, got {show(value)}")
     for job in sorted(known - found.keys()):
         raise MalformedSolution(f"job {job} is not among the {name}")
     return dict(found)

@@ -71,7 +71,7 @@ def _units(data: BoaAllocation, latest: float) -> Certificate:
     units = network.units
     length = shortest(network)
     found = None
-    with suppress(NoCertificate):
+    with suppress(NoCertificate, CheckFailed):
         found = fastest(network, math.ceil(latest * (1 + 1e-12) * 2.0**units.time))
     closed = found is not None
     value = found if found is not None else max(0, -(-(length - units.price * network.budget) // units.scale))
