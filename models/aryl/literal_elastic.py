@@ -26,7 +26,7 @@ from instances.aryl.schedule import Schedule
 from instances.options import ignore
 from models.aryl.schedules import from_program, in_json
 from models.bounds import real_bound
-from models.highs import solve_arrays
+from models.highs import TIGHT, solve_arrays
 from models.literal import Values, compile_model
 
 
@@ -169,7 +169,7 @@ def literal_elastic(data: ArylElastic, options: Options, report: Report = ignore
 
     left = None if options.time_limit is None else max(clock.remaining_s, 1e-3)
     half = replace(options, time_limit=left, gap=options.gap / 2)  # The bound gives up the other half for tolerances.
-    solved = solve_arrays(model, half, watch=None if report is ignore else watch)
+    solved = solve_arrays(model, half, watch=None if report is ignore else watch, extra=TIGHT)
     rows, columns = model.matrix.shape
     return Answer(
         solution=None if solved.x is None else read(solved.x),

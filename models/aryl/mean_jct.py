@@ -23,10 +23,11 @@ from models.aryl.list_schedules import ListSearch, one_by_one
 from models.aryl.parameters import DEFAULTS, MeanJctParameters
 from models.aryl.schedules import from_solution, in_json
 from models.bounds import real_bound
-from models.highs import solve_arrays
+from models.highs import TIGHT, solve_arrays
 from models.incumbent import Incumbent
 
 SETTINGS = {
+    **TIGHT,  # Times are in units of the longest job, beside which others are short.
     "mip_heuristic_effort": 0.0,  # The start is better than what the heuristics of HiGHS find.
     "mip_allow_restart": False,
     "mip_allow_cut_separation_at_nodes": False,

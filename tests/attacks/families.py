@@ -25,6 +25,14 @@ OFTEN = 8  # of so many instances one is given to the slow methods
 Solve = Callable[..., Result]
 
 
+NAMES = ("a", "b", "a b", "{}", "%s", "é\u0301", "0", "-1", "x" * 200, "j\nk", "'", '"', "[0]", "None", "j,1", "@", "a@b")
+
+
+def names(rng: random.Random, count: int) -> list[str]:
+    """So many different names, plain ones or odd."""
+    return [f"n{i}" for i in range(count)] if rng.random() < 0.7 else rng.sample(NAMES, count)
+
+
 @dataclass(frozen=True)
 class Family:
     """A family: `draw(random)` gives an instance, or `None` where that is not valid; `optimum(data)` its value.
