@@ -88,8 +88,9 @@ def solve_mean_jct(
     with Stopwatch() as solving:
         while not clock.expired:
             left = None if options.time_limit is None else max(clock.remaining_s, 1e-3)
+            model = program.model(whole)
             solved = solve_arrays(
-                program.model(whole),
+                model,
                 replace(options, time_limit=left, gap=options.gap / 2),
                 start=program.values(best),
                 watch=watch,
