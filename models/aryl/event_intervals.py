@@ -27,9 +27,9 @@ from instances.aryl.schedule import Schedule
 from models.aryl.schedules import from_program
 from models.bounds import real_bound
 from models.highs import LinearModel
-from models.scaling import in_units
+from models.scaling import SLACK, in_units
 
-TOGETHER = 1e-9  # An interval shorter than this, in units of the longest job, has no length.
+TOGETHER = 10 * SLACK  # An interval shorter than this, in units of the longest job, has no length.
 SPLIT = 1e-6  # A job splits an interval where this share of it or more is spent on each of several numbers of workers.
 
 
@@ -177,13 +177,9 @@ class EventIntervals:
     def schedule(self, x: FloatArray) -> Schedule[int]:
         """The schedule with the workers of `x` and exact lengths."""
         n, x = len(self.work), x * self.unit
-        chosen: list[Workers] = [
-            {
-                j: k
-                for j in range(n)
-                for k in self.speed[j]
-                if x[self.column["t", j, m, k]] > 0.5 * x[self.column["L", m]]
-            }
-            for m in range(n)
-        ]
+        chosen: list[Workers] = []
+        for m in range(n):
+            length = x[self.column["L", m]]
+            by, least = ("t", 0.5 * length) if length > TOGETHER else ("z", 0.5)  # what is so short is lost in rounding
+            chosen.append({j: k for j in range(n) for k in self.speed[j] if x[self.column[by, j, m, k]] > least})
         return from_program(self.jobs, chosen)

@@ -78,7 +78,7 @@ def solve_mean_jct(
             return Answer(stated(best), trivial, termination, reason, building.cpu_s, trace=incumbent.trace)
         program = EventIntervals(jobs, best)
     scale = float(program.scale) / n
-    whole, nodes = set[int](), 0
+    whole, split, nodes = set[int](), set[int](), 0
     termination = "time_limit"
 
     def watch(x: FloatArray | None, found: float | None) -> None:
@@ -98,8 +98,9 @@ def solve_mean_jct(
             )
             nodes += solved.info["nodes"]
             watch(None, solved.bound)
-            split = program.split_intervals(solved.x) - whole if solved.x is not None else set()
-            if solved.x is not None and not split:
+            split = set()
+            if solved.x is not None:
+                split = program.split_intervals(solved.x) - whole
                 best = min(best, program.schedule(solved.x), key=lambda schedule: schedule.total)
                 offer(best)
             if solved.termination != "finished" or incumbent.closed or not split:
