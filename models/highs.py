@@ -25,6 +25,7 @@ COMPARISON_S = 3e-8  # what presolve takes to compare two integer columns of a r
 COMPARING = 0.25  # the share of the time limit that these comparisons may take
 LATE = 1.5  # where HiGHS's own limit stands, as a multiple of the one in CPU seconds
 MOST_NODES = 2**31 - 1  # the largest limit on nodes that HiGHS takes, which it takes for none
+TIGHT = {"mip_feasibility_tolerance": 1e-9, "primal_feasibility_tolerance": 1e-9}  # for real objectives; see `_Claim`
 Watch = Callable[[FloatArray | None, float | None], None]
 """`watch(x, bound)`: told each new incumbent and each better bound."""
 
@@ -180,9 +181,10 @@ def run(h: highspy.Highs, *, start: ArrayLike | None = None, watch: Watch | None
         guess.col_value = list(np.asarray(start, dtype=float))
         h.setSolution(guess)
     trace: list[TracePoint] = []
+    claim = _Claim(h, lp)
     with Stopwatch(limit_s) as clock:
         if mixed:
-            _listen(h, trace, watch)
+            _listen(h, claim, trace, watch)
             _keep_limit(h, clock)
             h.run()
             set_options(h, {"time_limit": limit_s})
@@ -202,7 +204,7 @@ def run(h: highspy.Highs, *, start: ArrayLike | None = None, watch: Watch | None
     if empty:
         objective = bound = lp.offset_
     elif mixed:
-        bound = float(info.mip_dual_bound) if math.isfinite(info.mip_dual_bound) else None
+        bound = claim.proven(info.mip_dual_bound, objective)
     elif status == highspy.HighsModelStatus.kOptimal:
         bound, duals = objective, np.array(h.getSolution().row_dual)
     trace.append((wall, objective, bound))
@@ -282,21 +284,45 @@ def _keep_limit(h: highspy.Highs, clock: Stopwatch) -> None:
     h.cbMipInterrupt.subscribe(asked)
 
 
-def _listen(h: highspy.Highs, trace: list[TracePoint], watch: Watch | None) -> None:
+class _Claim:
+    """What a bound of a branch and bound of HiGHS is worth.
+
+    HiGHS leaves out what is better than its solution by less than its tolerance of feasibility, and then calls the
+    solution's objective the bound. An objective of whole numbers is never better by less than 1.
+    """
+
+    def __init__(self, h: highspy.Highs, lp: highspy.HighsLp) -> None:
+        cost = np.append(lp.col_cost_, lp.offset_)
+        free = [kind == highspy.HighsVarType.kContinuous for kind in lp.integrality_]
+        self.real = bool(np.any(cost % 1)) or bool(np.any(cost[:-1][free]))
+        self.sign = 1 if lp.sense_ == highspy.ObjSense.kMinimize else -1
+        self.room = h.getOptionValue("mip_feasibility_tolerance")[1]
+
+    def proven(self, bound: float, objective: float | None) -> float | None:
+        """What `bound` proves beside a solution of this objective; `None` where nothing."""
+        if not math.isfinite(bound):
+            return None
+        if not self.real or objective is None or not math.isfinite(objective):
+            return float(bound)
+        return self.sign * min(self.sign * bound, self.sign * objective - self.room)
+
+
+def _listen(h: highspy.Highs, claim: _Claim, trace: list[TracePoint], watch: Watch | None) -> None:
     def improved(event: Any) -> None:
-        x, bound = np.array(event.data_out.mip_solution), event.data_out.mip_dual_bound
-        known = float(bound) if math.isfinite(bound) else None
-        trace.append((event.data_out.running_time, float(event.data_out.objective_function_value), known))
+        x, objective = np.array(event.data_out.mip_solution), float(event.data_out.objective_function_value)
+        known = claim.proven(event.data_out.mip_dual_bound, objective)
+        trace.append((event.data_out.running_time, objective, known))
         if watch is not None:
             watch(x, known)
 
     def logged(event: Any) -> None:
-        primal, bound = event.data_out.mip_primal_bound, event.data_out.mip_dual_bound
-        if not math.isfinite(bound):
+        primal = float(event.data_out.mip_primal_bound)
+        known = claim.proven(event.data_out.mip_dual_bound, primal)
+        if known is None:
             return
-        trace.append((event.data_out.running_time, float(primal) if math.isfinite(primal) else None, float(bound)))
+        trace.append((event.data_out.running_time, primal if math.isfinite(primal) else None, known))
         if watch is not None:
-            watch(None, float(bound))
+            watch(None, known)
 
     h.cbMipImprovingSolution.subscribe(improved)
     h.cbMipLogging.subscribe(logged)

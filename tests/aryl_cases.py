@@ -8,7 +8,6 @@ from fractions import Fraction
 
 from hypothesis import strategies as st
 
-from instances import check
 from instances.aryl import ArylElastic, ArylPlacement, ArylReclaim, ElasticJob, HostServer, LoanedJob, PlacedJob
 
 
@@ -68,30 +67,33 @@ def losses(draw: st.DrawFn, most_servers: int = 7, most_jobs: int = 6) -> ArylRe
     return ArylReclaim(servers=servers, jobs=tuple(jobs), reclaim=reclaim, objective=objective)
 
 
-def best_mean_jct(data: ArylElastic) -> float:
-    """The least mean JCT over every allocation of whole workers at time 0 and at each completion."""
-    jobs = {job.id: job for job in data.jobs}
-    choices = {n: range(j.min_workers, j.max_workers + 1) for n, j in jobs.items()}
+def speed(data: ArylElastic, job: ElasticJob, workers: int) -> Fraction:
+    """What a job does in a second, in worker-seconds."""
+    over = workers - (job.min_workers + job.max_workers) // 2
+    return workers * (1 - Fraction(repr(data.scaling_loss)) * over) if over > 0 else Fraction(workers)
 
-    def speed(name: str, w: int) -> Fraction:
-        job = jobs[name]
-        over = w - (job.min_workers + job.max_workers) // 2
-        return w * (1 - Fraction(repr(data.scaling_loss)) * over) if over > 0 else Fraction(w)
+
+def best_mean_jct(data: ArylElastic) -> Fraction:
+    """The least mean JCT over every allocation of whole workers at time 0 and at each completion."""
+    jobs, capacity = {job.id: job for job in data.jobs}, Fraction(data.capacity_gpus)
+    rates = {
+        n: {w: rate for w in range(j.min_workers, j.max_workers + 1) if (rate := speed(data, j, w)) > 0}
+        for n, j in jobs.items()
+    }
 
     def total(left: dict[str, Fraction], running: frozenset[str]) -> Fraction:
         if not left:
             return Fraction(0)
         best = None
-        options = [[*choices[name]] if name in running else [0, *choices[name]] for name in left]
+        options = [[*rates[name]] if name in running else [0, *rates[name]] for name in left]
         for picked in itertools.product(*options):
             workers = {name: w for name, w in zip(left, picked, strict=True) if w}
-            if not workers or sum(w * jobs[n].gpus_per_worker for n, w in workers.items()) > data.capacity_gpus:
+            if not workers or sum(w * jobs[n].gpus_per_worker for n, w in workers.items()) > capacity:
                 continue
-            rates = {n: speed(n, w) for n, w in workers.items()}
-            if min(rates.values()) <= 0:
+            length = min(left[n] / rates[n][w] for n, w in workers.items())
+            if best is not None and length * len(left) >= best:
                 continue
-            length = min(left[n] / rate for n, rate in rates.items())
-            after = {n: work - length * rates.get(n, 0) for n, work in left.items()}
+            after = {n: work - length * rates[n][workers[n]] if n in workers else work for n, work in left.items()}
             after = {n: work for n, work in after.items() if work > 0}
             value = length * len(left) + total(after, frozenset(n for n in workers if n in after))
             best = value if best is None else min(best, value)
@@ -99,23 +101,41 @@ def best_mean_jct(data: ArylElastic) -> float:
         return best
 
     work = {n: Fraction(j.min_running_time) * j.max_workers for n, j in jobs.items()}
-    return float(total(work, frozenset()) / len(jobs))
+    return total(work, frozenset()) / len(jobs)
 
 
-def best_reduction(data: ArylElastic) -> float:
-    """The largest reduction over every combination of numbers of workers, each judged by the checker alone."""
-    ranges = [range(job.min_workers, job.max_workers + 1) for job in data.jobs]
-    verdicts = (
-        check(data, {"workers": dict(zip((job.id for job in data.jobs), workers, strict=True))})
-        for workers in itertools.product(*ranges)
-    )
-    return max(v.objective for v in verdicts if not v.violations and v.objective is not None)
+def best_reduction(data: ArylElastic) -> Fraction:
+    """The largest reduction over every combination of numbers of workers that fits and makes progress."""
+    best = None
+    for workers in itertools.product(*(range(job.min_workers, job.max_workers + 1) for job in data.jobs)):
+        given = list(zip(data.jobs, workers, strict=True))
+        if sum(w * job.gpus_per_worker for job, w in given) > Fraction(data.capacity_gpus):
+            continue
+        speeds = [(job, speed(data, job, job.min_workers), speed(data, job, w)) for job, w in given]
+        if any(rate <= 0 for _, _, rate in speeds):
+            continue
+        work = [Fraction(job.min_running_time) * job.max_workers for job in data.jobs]
+        saved = sum((w / least - w / rate for w, (_, least, rate) in zip(work, speeds, strict=True)), Fraction(0))
+        best = saved if best is None else max(best, saved)
+    assert best is not None  # the base demands fit together
+    return best
 
 
-def fewest_preemptions(data: ArylReclaim) -> float:
-    """The fewest preempted jobs over every choice of servers, each judged by the checker alone."""
-    chosen = itertools.combinations(data.servers, data.reclaim)
-    return min(check(data, {"servers": list(servers)}).objective or 0.0 for servers in chosen)
+def fewest_preemptions(data: ArylReclaim) -> Fraction:
+    """The least loss over every choice of servers: preempted jobs, or their work."""
+    return min(_lost(data, set(chosen)) for chosen in itertools.combinations(data.servers, data.reclaim))
+
+
+def _lost(data: ArylReclaim, gone: set[str]) -> Fraction:
+    lost = Fraction(0)
+    for job in data.jobs:
+        if job.workers is None or job.min_workers is None:
+            preempted = any(server in gone for server in job.servers)
+        else:
+            preempted = sum(n for server, n in job.workers.items() if server not in gone) < job.min_workers
+        if preempted:
+            lost += Fraction(1) if data.objective == "preempted-jobs" else Fraction(repr(job.gpu_hours))
+    return lost
 
 
 @st.composite
@@ -154,23 +174,55 @@ def placements(draw: st.DrawFn, most_servers: int = 3, most_jobs: int = 2) -> Ar
     )
 
 
-def least_cost(data: ArylPlacement) -> float:
-    """The least cost over every way to place the workers, each judged by the checker alone."""
-    names = [server.id for server in data.servers]
+def least_cost(data: ArylPlacement) -> Fraction:
+    """The least cost over every way to place the workers of one job after the other."""
+    best: int | None = None
 
-    def choices(job: PlacedJob) -> Iterator[tuple[dict[str, int], dict[str, int]]]:
-        for base in (0, job.base_workers):
-            for flexible in range(job.flexible_workers + 1):
-                for at in itertools.combinations_with_replacement(names, base):
-                    for more in itertools.combinations_with_replacement(names, flexible):
-                        yield {s: at.count(s) for s in set(at)}, {s: more.count(s) for s in set(more)}
+    def place(k: int, cost: int, used: dict[str, int], parts: dict[str, frozenset[str]]) -> None:
+        nonlocal best
+        if best is not None and cost >= best:
+            return
+        if k == len(data.jobs):
+            best = cost
+            return
+        for more, gpus, held in _ways(data, data.jobs[k]):
+            now = {name: used[name] + gpus.get(name, 0) for name in used}
+            both = {name: parts[name] | held.get(name, frozenset()) for name in parts}
+            if all(now[s.id] <= s.free_gpus and _may_host(data, s, both[s.id]) for s in data.servers):
+                opened = sum(s.free_gpus == s.gpus and s.id in held and not used[s.id] for s in data.servers)
+                place(k + 1, cost + more + opened, now, both)
 
-    best = float("inf")
-    for picked in itertools.product(*(list(choices(job)) for job in data.jobs)):
-        chosen = list(zip((job.id for job in data.jobs), picked, strict=True))
-        solution = {"base": {n: b for n, (b, _) in chosen if b}, "flexible": {n: f for n, (_, f) in chosen if f}}
-        verdict = check(data, solution)
-        if not verdict.violations:
-            assert verdict.objective is not None
-            best = min(best, verdict.objective)
-    return best
+    place(0, 0, {s.id: 0 for s in data.servers}, {s.id: frozenset() for s in data.servers})
+    assert best is not None  # nobody need be placed
+    return Fraction(best)
+
+
+def _may_host(data: ArylPlacement, server: HostServer, parts: frozenset[str]) -> bool:
+    """Whether base and flexible workers stay apart where they have to."""
+    if server.kind == "training" or not data.grouped or not parts:
+        return True
+    return len(parts | ({server.group or "base"} if server.free_gpus < server.gpus else frozenset())) <= 1
+
+
+def _ways(data: ArylPlacement, job: PlacedJob) -> Iterator[tuple[int, dict[str, int], dict[str, frozenset[str]]]]:
+    """Every way to place a job: cost without servers, and GPUs and parts by server."""
+    servers = [server for server in data.servers if server.kind in job.kinds]
+    for base in {0, job.base_workers}:
+        for flexible in range(job.flexible_workers + 1 if base or not job.base_workers else 1):
+            for at in itertools.combinations_with_replacement(servers, base):
+                for more in itertools.combinations_with_replacement(servers, flexible):
+                    if len({server.kind for server in (*at, *more)}) > 1 and not job.heterogeneous:
+                        continue
+                    missing = job.base_workers - base + job.flexible_workers - flexible
+                    cost = data.unplaced_cost * job.gpus_per_worker * missing
+                    gpus, parts = dict[str, int](), dict[str, frozenset[str]]()
+                    for part, hosts in (("base", at), ("flexible", more)):
+                        on_loan = job.elastic and not (job.heterogeneous and part == "base")
+                        wanted = "loaned" if on_loan else "training"
+                        for server in hosts:
+                            loaned = server.kind == "loaned" and job.loaned_gpus_per_worker
+                            gpus[server.id] = gpus.get(server.id, 0) + (loaned or job.gpus_per_worker)
+                            parts[server.id] = parts.get(server.id, frozenset()) | {part}
+                            if server.kind != wanted and wanted in job.kinds:
+                                cost += data.misplaced_cost * job.gpus_per_worker
+                    yield cost, gpus, parts

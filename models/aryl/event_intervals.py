@@ -27,8 +27,9 @@ from instances.aryl.schedule import Schedule
 from models.aryl.schedules import from_program
 from models.bounds import real_bound
 from models.highs import LinearModel
+from models.scaling import SLACK, in_units
 
-TOGETHER = 1e-9  # An interval shorter than this, in units of the longest job, has no length.
+TOGETHER = 10 * SLACK  # An interval shorter than this, in units of the longest job, has no length.
 SPLIT = 1e-6  # A job splits an interval where this share of it or more is spent on each of several numbers of workers.
 
 
@@ -52,6 +53,7 @@ class EventIntervals:
         self.longest = [self.total / (n - m) for m in range(n)]
         self.places = [[m for m in range(n) if self._at_least(j, m) <= self.total] for j in range(n)]
         self.column: dict[tuple[Any, ...], int] = {}
+        self.unit: FloatArray = np.ones(1)  # That of each variable, in a model that has been made.
         self.cost: list[float] = []
         self.upper: list[float] = []
         self.integer: list[bool] = []
@@ -72,10 +74,12 @@ class EventIntervals:
         for name, column in self.column.items():
             if name[0] == "z":
                 integer[column] = name[2] in whole
-        return LinearModel(self.cost, matrix, lower, upper, 0.0, self.upper, integer)
+        model, self.unit = in_units(LinearModel(self.cost, matrix, lower, upper, 0.0, self.upper, integer))
+        return model
 
     def split_intervals(self, x: FloatArray) -> set[int]:
         """Intervals in which a job has several numbers of workers, one after the other, in `x`."""
+        x = x * self.unit
         return {
             name[2]
             for name, column in self.column.items()
@@ -168,18 +172,14 @@ class EventIntervals:
                     if held not in done[:i]:
                         x[self.column["q", held, m + i]] = x[self.column["z", held, m + i, k]] = 1.0
             m += len(done)
-        return x
+        return x / self.unit
 
     def schedule(self, x: FloatArray) -> Schedule[int]:
         """The schedule with the workers of `x` and exact lengths."""
-        n = len(self.work)
-        chosen: list[Workers] = [
-            {
-                j: k
-                for j in range(n)
-                for k in self.speed[j]
-                if x[self.column["t", j, m, k]] > 0.5 * x[self.column["L", m]]
-            }
-            for m in range(n)
-        ]
+        n, x = len(self.work), x * self.unit
+        chosen: list[Workers] = []
+        for m in range(n):
+            length = x[self.column["L", m]]
+            by, least = ("t", 0.5 * length) if length > TOGETHER else ("z", 0.5)  # what is so short is lost in rounding
+            chosen.append({j: k for j in range(n) for k in self.speed[j] if x[self.column[by, j, m, k]] > least})
         return from_program(self.jobs, chosen)

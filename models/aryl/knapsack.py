@@ -21,7 +21,7 @@ from instances.arrays import FloatArray, IntArray
 from instances.aryl import ArylElastic
 from models.aryl.parameters import DEFAULTS, KnapsackParameters
 from models.bounds import real_bound
-from models.highs import LinearModel, solve_arrays
+from models.highs import TIGHT, LinearModel, solve_arrays
 
 
 @dataclass(frozen=True)
@@ -277,7 +277,7 @@ def _by_highs(
         sense="maximize",
     )
     left = None if options.time_limit is None else max(clock.remaining_s, 1e-3)
-    solved = solve_arrays(model, replace(options, time_limit=left, gap=options.gap / 2))
+    solved = solve_arrays(model, replace(options, time_limit=left, gap=options.gap / 2), extra=TIGHT)
     bound = math.inf if solved.bound is None else real_bound(solved.bound, "maximize") * most
     if solved.x is None:
         return None, bound

@@ -26,8 +26,9 @@ from instances.aryl.schedule import Schedule
 from instances.options import ignore
 from models.aryl.schedules import from_program, in_json
 from models.bounds import real_bound
-from models.highs import solve_arrays
+from models.highs import TIGHT, solve_arrays
 from models.literal import Values, compile_model
+from models.scaling import in_units
 
 
 def build_knapsack(data: ArylElastic) -> ConcreteModel:
@@ -68,7 +69,7 @@ def build_mean_jct(data: ArylElastic) -> ConcreteModel:
     x_jm: job j is the m-th to complete. q_jm: it holds workers in interval m. z_jmk: it holds k workers there. L_m:
     length of interval m, t_jmk: the same where z_jmk = 1, else 0. Times are in units of the longest minimum running
     time, speeds in units of the job's fastest; the objective is in seconds. No interval is longer than S / (n + 1 - m),
-    S being the total completion time of one job after the other.
+    S being the total completion time of one job after the other, and no job needs workers longer than for all its work.
     """
     jobs = ElasticArrays.of(data)
     n = len(jobs.work)
@@ -84,9 +85,11 @@ def build_mean_jct(data: ArylElastic) -> ConcreteModel:
     model.J, model.M = RangeSet(0, n - 1), RangeSet(1, n)
     model.JMK = Set(dimen=3, initialize=[(j, m, k) for j in range(n) for m in range(1, n + 1) for k in speed[j]])
     model.x, model.q = Var(model.J, model.M, domain=Binary), Var(model.J, model.M, domain=Binary)
-    model.z, model.t = Var(model.JMK, domain=Binary), Var(model.JMK, domain=NonNegativeReals)
-    model.L = Var(model.M, domain=NonNegativeReals)
     longest = {m: total / (n + 1 - m) for m in model.M}
+    most = {(j, m, k): min(longest[m], work[j] / rate) for j in range(n) for m in model.M for k, rate in speed[j].items()}
+    model.z = Var(model.JMK, domain=Binary)
+    model.t = Var(model.JMK, domain=NonNegativeReals, bounds=lambda _, *jmk: (0, most[jmk]))
+    model.L = Var(model.M, domain=NonNegativeReals)
 
     def completes_once(m: Any, j: int) -> Any:
         return sum(m.x[j, i] for i in m.M) == 1
@@ -107,7 +110,7 @@ def build_mean_jct(data: ArylElastic) -> ConcreteModel:
         return sum(m.z[j, i, k] for k in speed[j]) == m.q[j, i]
 
     def time_of_allocation(m: Any, j: int, i: int, k: int) -> Any:
-        return m.t[j, i, k] <= longest[i] * m.z[j, i, k]
+        return m.t[j, i, k] <= most[j, i, k] * m.z[j, i, k]
 
     def at_most_the_interval(m: Any, j: int, i: int) -> Any:
         return sum(m.t[j, i, k] for k in speed[j]) <= m.L[i]
@@ -154,9 +157,10 @@ def literal_elastic(data: ArylElastic, options: Options, report: Report = ignore
         cost = np.asarray(standard.model.cost)
         unit = float(np.max(np.abs(cost), initial=0.0)) or 1.0
         model = replace(standard.model, cost=cost / unit, offset=standard.model.offset / unit)
+        model, sizes = in_units(model)
 
     def read(x: Any) -> dict[str, Any]:
-        values = standard.values(x)
+        values = standard.values(x * sizes)
         if data.objective == "mean-jct":
             return in_json(_read_schedule(jobs, values), data)
         return _read_knapsack(data, values)
@@ -169,7 +173,7 @@ def literal_elastic(data: ArylElastic, options: Options, report: Report = ignore
 
     left = None if options.time_limit is None else max(clock.remaining_s, 1e-3)
     half = replace(options, time_limit=left, gap=options.gap / 2)  # The bound gives up the other half for tolerances.
-    solved = solve_arrays(model, half, watch=None if report is ignore else watch)
+    solved = solve_arrays(model, half, watch=None if report is ignore else watch, extra=TIGHT)
     rows, columns = model.matrix.shape
     return Answer(
         solution=None if solved.x is None else read(solved.x),

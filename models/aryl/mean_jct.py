@@ -23,10 +23,11 @@ from models.aryl.list_schedules import ListSearch, one_by_one
 from models.aryl.parameters import DEFAULTS, MeanJctParameters
 from models.aryl.schedules import from_solution, in_json
 from models.bounds import real_bound
-from models.highs import solve_arrays
+from models.highs import TIGHT, solve_arrays
 from models.incumbent import Incumbent
 
 SETTINGS = {
+    **TIGHT,  # Times are in units of the longest job, beside which others are short.
     "mip_heuristic_effort": 0.0,  # The start is better than what the heuristics of HiGHS find.
     "mip_allow_restart": False,
     "mip_allow_cut_separation_at_nodes": False,
@@ -77,7 +78,7 @@ def solve_mean_jct(
             return Answer(stated(best), trivial, termination, reason, building.cpu_s, trace=incumbent.trace)
         program = EventIntervals(jobs, best)
     scale = float(program.scale) / n
-    whole, nodes = set[int](), 0
+    whole, split, nodes = set[int](), set[int](), 0
     termination = "time_limit"
 
     def watch(x: FloatArray | None, found: float | None) -> None:
@@ -87,8 +88,9 @@ def solve_mean_jct(
     with Stopwatch() as solving:
         while not clock.expired:
             left = None if options.time_limit is None else max(clock.remaining_s, 1e-3)
+            model = program.model(whole)
             solved = solve_arrays(
-                program.model(whole),
+                model,
                 replace(options, time_limit=left, gap=options.gap / 2),
                 start=program.values(best),
                 watch=watch,
@@ -96,8 +98,9 @@ def solve_mean_jct(
             )
             nodes += solved.info["nodes"]
             watch(None, solved.bound)
-            split = program.split_intervals(solved.x) - whole if solved.x is not None else set()
-            if solved.x is not None and not split:
+            split = set()
+            if solved.x is not None:
+                split = program.split_intervals(solved.x) - whole
                 best = min(best, program.schedule(solved.x), key=lambda schedule: schedule.total)
                 offer(best)
             if solved.termination != "finished" or incumbent.closed or not split:

@@ -19,11 +19,10 @@ from instances import Answer, InputError, Options, Report, Solution, Stopwatch, 
 from instances.boa import BoaAllocation, WidthArrays, granted, proven, width_arrays
 from instances.options import ignore
 from models.bounds import REAL, real_bound
-from models.highs import solve_arrays
+from models.highs import TIGHT, solve_arrays
 from models.literal import Values, compile_model
 
 MOST_BINARIES = 200_000  # A model with so many takes a minute to build, and one with more is refused.
-TIGHT = {"mip_feasibility_tolerance": 1e-9, "primal_feasibility_tolerance": 1e-9}
 
 
 def build_milp(data: BoaAllocation) -> ConcreteModel:

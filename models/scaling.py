@@ -1,0 +1,58 @@
+"""Linear models in units in which their numbers lie close together, and loosened where they lie too close.
+
+HiGHS keeps rows to absolute tolerances and takes numbers for one that differ by less, in one row and not in another, so
+that a solution may be cut off. A row that is loosened by more than that keeps every solution, and a bound stays one.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+from scipy import sparse
+
+from instances.arrays import FloatArray
+from models.highs import LinearModel
+
+SLACK = 1e-8  # what a row is loosened by, beside a largest coefficient of 1; ten times the tolerance of `TIGHT`
+NEAR, SAME = 1e-6, 1e-13  # numbers closer than NEAR may be taken for one; closer than SAME they are one, but for rounding
+
+
+def in_units(model: LinearModel) -> tuple[LinearModel, FloatArray]:
+    """A relaxation of `model`: real variables in units of their upper bounds, rows divided by their largest coefficients.
+
+    Rows are loosened by SLACK where HiGHS may take numbers for one that are not. The second is the unit of each
+    variable, 1 where it is whole or has no upper bound.
+    """
+    n = sparse.csr_array(model.matrix).shape[1]
+    whole, upper, lower = (np.broadcast_to(np.asarray(x), (n,)) for x in (model.integer, model.upper, model.lower))
+    unit = np.where(~whole.astype(bool) & np.isfinite(upper) & (upper > 0), upper, 1.0)
+    matrix = sparse.csr_array(model.matrix) @ sparse.diags_array(unit)
+    largest = abs(matrix).max(axis=1).toarray().ravel()
+    row = np.where(largest > 0, largest, 1.0)
+    matrix = sparse.csr_array(sparse.diags_array(1 / row) @ matrix)
+    low, high = np.asarray(model.row_lower) / row, np.asarray(model.row_upper) / row
+    slack = np.zeros(len(row))
+    if _alike(np.concatenate([matrix.data, low, high])):
+        uneven = abs(matrix - matrix.rint()).max(axis=1).toarray().ravel() > 0
+        slack[uneven | _uneven(low) | _uneven(high)] = SLACK
+    scaled = replace(
+        model,
+        cost=np.broadcast_to(np.asarray(model.cost, dtype=float), (n,)) * unit,
+        matrix=matrix,
+        row_lower=low - slack,
+        row_upper=high + slack,
+        lower=lower / unit,
+        upper=upper / unit,
+    )
+    return scaled, unit
+
+
+def _alike(numbers: FloatArray) -> bool:
+    """Whether two of these, 0 among them, are nearly one number and are not."""
+    apart = np.diff(np.unique(np.append(np.abs(numbers[np.isfinite(numbers)]), 0.0)))
+    return bool(np.any((apart > SAME) & (apart < NEAR)))
+
+
+def _uneven(side: FloatArray) -> FloatArray:
+    return np.isfinite(side) & (side != np.rint(side))
