@@ -1,0 +1,39 @@
+"""Every exact method against brute force, without a start: `python -m tests.attacks.brute [FAMILY...] COUNT SEED`.
+
+A FAMILY is the beginning of a family's name, `eva-packing` or `eva-packing cost`; without one all are tried. Prints a
+line for each family and for each false word, and ends with status 1 where there is one.
+"""
+
+from __future__ import annotations
+
+import sys
+
+from instances import Stopwatch
+from tests.attacks import brute_eva
+from tests.attacks.families import Family, attack
+
+FAMILIES: dict[str, Family] = {family.name: family for family in (*brute_eva.FAMILIES,)}
+
+
+def main() -> None:
+    """Try the families that the command line names."""
+    *wanted, count, seed = sys.argv[1:]
+    chosen = [family for name, family in FAMILIES.items() if not wanted or name.startswith(tuple(wanted))]
+    if not chosen:
+        sys.exit(f"no such family; there are {', '.join(FAMILIES)}")
+    wrong = 0
+    for family in chosen:
+        with Stopwatch() as clock:
+            tally = attack(family, int(count), int(seed))
+        wrong += len(tally.wrong)
+        print(*tally.wrong, *(f"open: {line}" for line in tally.unproven), sep="\n", end="\n")
+        print(
+            f"{family.name}: {tally.instances} instances, {tally.infeasible} infeasible, {tally.runs} runs, "
+            f"{tally.refused} refused, {len(tally.unproven)} unproven, {len(tally.wrong)} wrong, {clock.cpu_s:.1f} CPU s",
+            flush=True,
+        )
+    sys.exit(wrong > 0)
+
+
+if __name__ == "__main__":
+    main()

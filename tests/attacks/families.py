@@ -1,0 +1,137 @@
+"""Families of random small instances with their optima by brute force, and what is held against them.
+
+A family brings its own brute force, in fractions, which shares nothing with the project but the data classes. Methods
+are called from Python and without a start: what they say is then their own.
+"""
+
+from __future__ import annotations
+
+import itertools
+import random
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from fractions import Fraction
+from typing import Any
+
+from instances import InputError, Options, Result
+from instances.fields import ProblemData
+from instances.gaps import FLOOR, NOISE
+
+CLOSE = Fraction(1, 10**9)  # relative: what rounding may carry a printed bound or objective past the optimum
+PLAIN = Options()
+LIMITED = (Options(gap=0.05), Options(effort=1), Options(effort=7), Options(time_limit=0.01), Options(gap=0.0))
+OFTEN = 8  # of so many instances one is given to the slow methods
+
+Solve = Callable[..., Result]
+
+
+@dataclass(frozen=True)
+class Family:
+    """A family: `draw(random)` gives an instance, or `None` where that is not valid; `optimum(data)` its value.
+
+    `optimum` is `None` where there is no feasible solution. `methods` are exact and tried on every instance, plainly
+    and with one of `limited`; `slow` ones on a few; no result of `heuristics` may be better than the optimum.
+    """
+
+    name: str
+    draw: Callable[[random.Random], ProblemData | None]
+    optimum: Callable[[Any], Fraction | None]
+    methods: Mapping[str, Solve]
+    slow: Mapping[str, Solve] = field(default_factory=dict)
+    heuristics: Mapping[str, Solve] = field(default_factory=dict)
+    limited: tuple[Options, ...] = LIMITED
+
+    def instances(self, count: int, seed: int) -> Iterator[tuple[str, ProblemData]]:
+        """So many instances, each with a name by which `instance` draws it again."""
+        names = (f"{seed}-{i}" for i in itertools.count())
+        drawn = ((name, self.instance(name)) for name in names)
+        return itertools.islice(((name, data) for name, data in drawn if data is not None), count)
+
+    def instance(self, name: str) -> ProblemData | None:
+        """The instance of a name."""
+        return self.draw(random.Random(f"{self.name} {name}"))
+
+
+@dataclass
+class Tally:
+    """What came of a family: `wrong` has a line for each false word, `unproven` for each that was left open."""
+
+    instances: int = 0
+    infeasible: int = 0
+    runs: int = 0
+    refused: int = 0
+    wrong: list[str] = field(default_factory=list)
+    unproven: list[str] = field(default_factory=list)
+
+
+def attack(family: Family, count: int, seed: int) -> Tally:
+    """Hold all methods of a family against brute force on so many instances."""
+    tally = Tally()
+    for number, (name, data) in enumerate(family.instances(count, seed)):
+        optimum = family.optimum(data)
+        tally.instances += 1
+        tally.infeasible += optimum is None
+        limited = family.limited[number % len(family.limited)]
+        methods = {**family.methods, **(family.slow if number % OFTEN == 0 else {})}
+        runs = [(m, solve, options) for m, solve in methods.items() for options in (PLAIN, limited)]
+        for method, solve, options in runs:
+            said = f"{family.name} {name} {method} {options.only(_told(options))}: "
+            tally.runs += 1
+            bounds: list[float] = []
+            try:
+                result = solve(data, options, lambda _, b, bounds=bounds: None if b is None else bounds.append(b))
+            except InputError:
+                tally.refused += 1
+                continue
+            except Exception as error:  # noqa: BLE001: whatever a method raises on a valid instance is a fault
+                tally.wrong.append(f"{said}{type(error).__name__}: {error}; optimum {_shown(optimum)}")
+                continue
+            told = ", ".join(f"{x!r}" for x in (result.status, result.objective, result.bound))
+            for fault in faults(result, optimum, options, bounds):
+                tally.wrong.append(f"{said}{fault}: {told}, optimum {_shown(optimum)}")
+            if options == PLAIN and result.status not in ("optimal", "infeasible"):
+                tally.unproven.append(f"{said}{told} ({result.reason}), optimum {_shown(optimum)}")
+        for method, solve in family.heuristics.items():
+            result = solve(data)
+            if result.status == "feasible" and _past(result.objective, optimum, -1, result.sense):
+                tally.wrong.append(f"{family.name} {name} {method}: {result.objective!r} beats {_shown(optimum)}")
+    return tally
+
+
+def faults(result: Result, optimum: Fraction | None, options: Options, bounds: list[float]) -> Iterator[str]:
+    """What is false in a result, and in the `bounds` that were reported before it."""
+    if result.status == "infeasible" and optimum is not None:
+        yield "called infeasible"
+    if optimum is None:
+        if result.solved:
+            yield "there is no solution"
+        return
+    if _past(result.objective, optimum, -1, result.sense):
+        yield "better than the best"
+    if result.bound is not None and _past(result.bound, optimum, 1, result.sense):
+        yield "false bound"
+    if any(_past(bound, optimum, 1, result.sense) for bound in bounds):
+        yield "false bound on the way"
+    if result.status == "optimal":
+        short = abs(Fraction(result.objective) - optimum)
+        most = max(Fraction(options.gap), CLOSE) * max(abs(Fraction(result.objective)), Fraction(FLOOR))
+        if short > most * (1 + CLOSE) + Fraction(NOISE):
+            yield "not optimal"
+
+
+def _past(value: float | None, optimum: Fraction | None, sign: int, sense: str) -> bool:
+    """Whether a bound (`sign` 1) cuts the optimum off, or an objective (-1) beats it, by more than rounding."""
+    if value is None:
+        return False
+    if optimum is None:
+        return sign < 0
+    beyond = (Fraction(value) - optimum) * sign * (1 if sense == "minimize" else -1)
+    return beyond > CLOSE * max(abs(Fraction(value)), abs(optimum))
+
+
+def _told(options: Options) -> frozenset[str]:
+    return frozenset(name for name, value in vars(options).items() if value != getattr(PLAIN, name))
+
+
+def _shown(optimum: Fraction | None) -> str:
+    return "none" if optimum is None else repr(float(optimum))
