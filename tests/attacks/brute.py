@@ -12,7 +12,8 @@ from instances import Stopwatch
 from tests.attacks import brute_aryl, brute_boa, brute_eva
 from tests.attacks.families import Family, attack
 
-FAMILIES: dict[str, Family] = {family.name: family for family in (*brute_eva.FAMILIES, *brute_aryl.FAMILIES, *brute_boa.FAMILIES)}
+ALL = (*brute_eva.FAMILIES, *brute_aryl.FAMILIES, *brute_boa.FAMILIES)
+FAMILIES: dict[str, Family] = {family.name: family for family in ALL}
 
 
 def main() -> None:

@@ -11,15 +11,18 @@ import random
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
+from functools import partial
 from typing import Any
 
 from instances import InputError, Options, Result
+from instances.deadline import within
 from instances.fields import ProblemData
 from instances.gaps import FLOOR, NOISE
 
 CLOSE = Fraction(1, 10**9)  # relative: what rounding may carry a printed bound or objective past the optimum
 PLAIN = Options()
 LIMITED = (Options(gap=0.05), Options(effort=1), Options(effort=7), Options(time_limit=0.01), Options(gap=0.0))
+PATIENCE_S = 120.0  # wall seconds of one run, compilation among them: without a limit it has to end by itself
 OFTEN = 8  # of so many instances one is given to the slow methods
 
 Solve = Callable[..., Result]
@@ -86,8 +89,9 @@ def attack(family: Family, count: int, seed: int) -> Tally:
             said = f"{family.name} {name} {method} {options.only(_told(options))}: "
             tally.runs += 1
             bounds: list[float] = []
+            run = partial(solve, data, options, lambda _, b, to=bounds: None if b is None else to.append(b))
             try:
-                result = solve(data, options, lambda _, b, bounds=bounds: None if b is None else bounds.append(b))
+                result = within(PATIENCE_S, run)
             except InputError:
                 tally.refused += 1
                 continue
