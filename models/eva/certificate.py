@@ -2,9 +2,10 @@
 
 That of a net saving is of the program of all patterns that save, in VIPR; the following is on the cost.
 
-Patterns come by pricing (Gilmore and Gomory, 1961), by the exact search that whoever verifies the tree uses as well.
-Branching is on what is counted over types: instances, spending, tasks placed; of the candidates the one whose children
-gain most in the linear program of the patterns so far (strong branching).
+The tree is that of the method that solves, each of whose leaves is priced by the exact search that whoever verifies the
+tree uses as well. What falls short, or where there is no such tree, is grown on here: patterns come by that search
+(Gilmore and Gomory, 1961), and branching is on what is counted over types: instances, spending, tasks placed; of the
+candidates the one whose children gain most in the linear program of the patterns so far (strong branching).
 """
 
 from __future__ import annotations
@@ -12,11 +13,12 @@ from __future__ import annotations
 import heapq
 import json
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
 from instances import Options, Solution, Stopwatch
-from instances.certificates import Certificate, digest
+from instances.certificates import Certificate, NoCertificate, digest
 from instances.certificates.header import VERSION
 from instances.eva import EvaPacking
 from instances.eva.certificate import Branch, Decision, Leaf, Packing
@@ -24,6 +26,7 @@ from instances.eva.limited_saving_program import LimitedSavingProgram, saving_pr
 from instances.fields import STEPS
 from models.derivation import certified
 from models.eva.branching_program import BranchingProgram, Relaxed
+from models.eva.grown import Grown, grown
 from models.highs import OutOfTime
 
 BITS = 40  # a dual has about so many bits at most, for the exact search to hold
@@ -31,6 +34,7 @@ ROUNDS = 400  # of pricing in one node
 FEW_STEPS, MANY_STEPS = 100_000, 20_000_000  # of a search for a pattern: for one that pays, and to see that none does
 CLOSE = 1e-7  # reduced costs, as a share of the price, that are left to the scale
 CANDIDATES = 6  # branches of each kind whose children are solved
+SHARE = 0.6  # of the time limit is for the tree of the method that solves, the rest for pricing it and growing on
 DEARER = 16  # factor by which what is left out becomes dearer where it is worth its price
 
 
@@ -42,6 +46,9 @@ def certificate(data: EvaPacking, solution: Solution | None, bound: float, optio
         ahead = saving.numbers if isinstance(saving, LimitedSavingProgram) else frozenset[int]()
         return certified(data, saving.program(), point, Fraction(bound), options, ahead=ahead)
     tree = ProofTree(data, bound, options)
+    limit = None if options.time_limit is None else SHARE * options.time_limit
+    if (found := grown(data, tree.packing, solution, tree.target, replace(options, time_limit=limit))) is not None:
+        tree.take(found)
     tree.grow()
     nodes = tree.written()
     leaves = sum("leaf" in node for node in nodes)
@@ -96,6 +103,22 @@ class ProofTree:
         """What the leaves prove together."""
         return min(node.bound for node in self.nodes if node.children is None)
 
+    def take(self, found: Grown) -> None:
+        """Take over a tree: its leaves are priced, and those that fall short are left open, with its patterns."""
+        left = [(0, found.root)]
+        while left:
+            place, part = left.pop()
+            node = self.nodes[place]
+            if part.tasks is not None and part.decisions is not None:
+                self._price(node, part.tasks, part.decisions, MANY_STEPS)
+            if part.branch is not None and part.children is not None:
+                left += zip(self._split(node, part.branch), part.children, strict=True)
+        self._open = [(node.bound, place) for place, node in enumerate(self.nodes) if node.children is None]
+        heapq.heapify(self._open)
+        if self.bound < self.target:
+            for kind, pattern in found.columns:
+                self.program.add(kind, pattern)
+
     def grow(self) -> None:
         """Branch, worst bound first, until every leaf reaches the target or a limit ends it; from where it ended."""
         while self._open and self._open[0][0] < self.target and not self.over:
@@ -112,11 +135,16 @@ class ProofTree:
                 continue
             if branch is None:
                 continue
-            node.branch, node.children = branch, (len(self.nodes), len(self.nodes) + 1)
-            for side in self.packing.sides(branch):
-                duals = replace(node.duals, decisions=(*node.duals.decisions, 0))
-                heapq.heappush(self._open, (node.bound, len(self.nodes)))
-                self.nodes.append(_Node((*node.decisions, side), duals, node.bound))
+            for child in self._split(node, branch):
+                heapq.heappush(self._open, (node.bound, child))
+
+    def _split(self, node: _Node, branch: Branch) -> tuple[int, int]:
+        """Give a node its children, with what it proves; their places."""
+        node.branch, node.children = branch, (len(self.nodes), len(self.nodes) + 1)
+        for side in self.packing.sides(branch):
+            duals = replace(node.duals, decisions=(*node.duals.decisions, 0))
+            self.nodes.append(_Node((*node.decisions, side), duals, node.bound))
+        return node.children
 
     def go_on(self, bound: float, seconds: float) -> None:
         """Grow on towards another bound, for so many seconds."""
@@ -137,10 +165,15 @@ class ProofTree:
         steps = FEW_STEPS
         for _ in range(ROUNDS):
             relaxed = self.program.solve(self.clock.remaining_s)
-            grown, complete = self._price(node, relaxed, steps)
+            try:
+                more, complete = self._price(node, relaxed.tasks, relaxed.decisions, steps)
+            except NoCertificate:  # for these duals alone, where others have proved something
+                if not node.bound:
+                    raise
+                break
             if node.bound >= self.target or self.clock.expired:
                 break
-            if grown:
+            if more:
                 continue
             if not complete and steps < MANY_STEPS:
                 steps = MANY_STEPS
@@ -150,26 +183,26 @@ class ProofTree:
             self.program.raise_shortage(DEARER)
         return relaxed
 
-    def _price(self, node: _Node, relaxed: Relaxed, steps: int) -> tuple[bool, bool]:
-        """Make the duals of a linear program whole and feasible.
+    def _price(self, node: _Node, duals: Sequence[float], decided: Sequence[float], steps: int) -> tuple[bool, bool]:
+        """Make duals of the tasks and of the decisions whole and feasible, and keep them where they prove more.
 
         Whether pricing, by so many steps of search for each type, gave new patterns, and whether it was complete.
         """
         packing, scale = self.packing, self.start
-        largest = max(1.0, *relaxed.tasks, *(abs(d) for d in relaxed.decisions))
+        largest = max(1.0, *duals, *decided)
         while scale > 1 and largest * scale >= 2.0 ** (BITS + 1):
             scale //= 2
-        tasks = [int(y * scale) for y in relaxed.tasks]
-        weighed = [(d, int(y * scale)) for d, y in zip(node.decisions, relaxed.decisions, strict=True)]
+        tasks = [int(y * scale) for y in duals]
+        weighed = [(d, int(y * scale)) for d, y in zip(node.decisions, decided, strict=True)]
         worth, mu = packing.worths(tasks, weighed)
-        raised, grown, complete = scale, False, True
+        raised, more, complete = scale, False, True
         for k, price in enumerate(packing.price):
             if self.clock.expired:
-                return grown, False
+                return more, False
             target = max(0, scale * price - mu[k])
             best = packing.best(k, worth[k], target, steps)
             if best.pattern and best.worth - target > CLOSE * scale * price:
-                grown |= self.program.add(k, best.pattern)
+                more |= self.program.add(k, best.pattern)
             if price:
                 raised = max(raised, -(-(best.worth + mu[k]) // price))
             elif best.worth > target:  # no more than the limit are worth too much
@@ -180,7 +213,7 @@ class ProofTree:
         if complete and value > raised * node.bound:  # or else no sum of prices above the bound is proven
             node.bound = packing.bound(raised, value)
             node.duals = _Duals(raised, tuple(tasks), tuple(y for _, y in weighed))
-        return grown, complete
+        return more, complete
 
     def _branch(self, node: _Node, relaxed: Relaxed) -> Branch | None:
         """The branch whose children gain most; `None` where everything that is counted is whole."""

@@ -11,12 +11,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from instances import CheckFailed, InputError, Options
-from instances.eva import table_7
+from instances.eva import EvaPacking, table_7
 from instances.eva.best_pattern import Room, most_worth
 from instances.eva.certificate import Branch, Packing, prove_packing
 from instances.eva.price_sums import least_sum
+from instances.eva.vector_packing import caprara_toth
 from models.eva import exact
-from models.eva.certificate import certificate
+from models.eva.certificate import ProofTree, certificate
+from models.eva.grown import grown
 from tests.certificates.tampering import tampered_json
 from tests.eva_cases import best_packing, packing, packings, random_packing, requests, task
 
@@ -77,6 +79,32 @@ def test_packings_by_several_resources_and_families_are_proved(seed: int):
     made = certificate(data, result.solution, result.bound, FEW)
     assert prove_packing(data, made.text).bound == made.bound
     assert float(made.bound) == result.bound
+
+
+@pytest.mark.parametrize(
+    ("number", "items", "seed", "optimum"), [(4, 200, 0, 26), (4, 200, 1, 26), (5, 100, 0, 7), (10, 51, 0, 17)]
+)
+def test_the_linear_program_over_tasks_is_the_whole_proof(number: int, items: int, seed: int, optimum: int):
+    data = caprara_toth(number, items, seed).data
+    made = certificate(data, None, float(optimum), Options(effort=1))  # a second tree that is grown takes more
+    assert (made.bound, made.how) == (optimum, "tree with whole-number duals, 1 leaf")
+    assert prove_packing(data, made.text).bound == optimum
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        *(table_7(200, seed).data for seed in range(4)),
+        *(random_packing(seed).data for seed in range(4)),
+        *(caprara_toth(number, 24, 0, types="three").data for number in (1, 6)),
+    ],
+)
+def test_the_tree_that_solves_leaves_nothing_to_be_grown(data: EvaPacking):
+    result = exact(data)
+    tree = ProofTree(data, result.bound, Options())
+    found = grown(data, tree.packing, result.solution, tree.target, Options())
+    tree.take(found)
+    assert tree.bound == tree.target
 
 
 def test_a_tree_proves_what_no_single_linear_program_does(tree):

@@ -46,10 +46,12 @@ class NodeProgram:
     minimise `sum_p C_p x_p` subject to `sum_p a_cp x_p >= n_c`, and for each aggregate `low <= sum_p g_p x_p <= high`,
     where `g_p` is 1 for "instances", the price for "spend" in the greatest unit of its prices, `a_cp` for "placed".
     Each row that asks for something has a column of its own that gives it at a high price, so that the program is
-    always feasible. Where the clock stops one, it raises OutOfTime.
+    always feasible. Where the clock stops one, it raises OutOfTime; where it is to be `sure`, never the first.
     """
 
-    def __init__(self, arrays: PackingArrays, options: Options, ceiling: int, clock: Stopwatch) -> None:
+    def __init__(
+        self, arrays: PackingArrays, options: Options, ceiling: int, clock: Stopwatch, sure: bool = True
+    ) -> None:
         self.arrays, self.clock = arrays, clock
         self.columns: list[Column] = []
         self.known: dict[Column, int] = {}  # their places in `columns`
@@ -59,7 +61,7 @@ class NodeProgram:
         self._forbidden: set[int] = set()  # for good
         self._broken: set[int] = set()  # by the decisions that are set
         self._dear, self._raised = DEAR * max(1, ceiling), False
-        self._began = False  # The first one has columns of single classes alone and is solved whatever the time.
+        self._sure = sure  # The first one has columns of single classes alone and is solved whatever the time.
         self._shorts: list[int] = []  # the places of columns that stand for what is left out
         self._places: list[int] = []  # the places of `columns`
         self._bounds: dict[Aggregate, tuple[float, float]] = {}
@@ -228,8 +230,8 @@ class NodeProgram:
 
     def solve(self) -> Relaxed:
         """Solve the linear program from the last basis. Raises SolveFailed where HiGHS cannot."""
-        reoptimize(self._highs, self.clock.remaining_s if self._began else inf)
-        self._began = True
+        reoptimize(self._highs, inf if self._sure else self.clock.remaining_s)
+        self._sure = False
         solution = self._highs.getSolution()
         values, duals = np.array(solution.col_value), np.array(solution.row_dual)
         return Relaxed(

@@ -29,6 +29,8 @@ class BranchAndPriceParameters:
 
     - `dives`: rounds of diving at the root, each with another discrepancy.
     - `dive_every`: nodes between dives in the tree.
+    - `proving`: whether the tree is grown for its leaves, which are to prove what is known: it does not dive, leaves
+      out no pattern, and may end within its first linear program.
     """
 
     listed_patterns: int = 400_000
@@ -44,6 +46,7 @@ class BranchAndPriceParameters:
 
     dives: int = 3
     dive_every: int = 4
+    proving: bool = False
 
 
 DEFAULTS = BranchAndPriceParameters()

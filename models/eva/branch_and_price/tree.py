@@ -61,7 +61,7 @@ class Tree:
         self.incumbent, self.clock, self.parameters = incumbent, clock, parameters
         self._dearest = dearest(arrays)
         self.sums = SumsOfPrices(arrays.price.tolist(), self.ceiling)
-        self.program = NodeProgram(arrays, options, self.ceiling, clock)
+        self.program = NodeProgram(arrays, options, self.ceiling, clock, sure=not parameters.proving)
         self.standing = tuple(
             Decision("instances", (k,), "at most", most) for k, most in enumerate(arrays.most) if most is not None
         )
@@ -93,6 +93,11 @@ class Tree:
         limit = self.options.effort
         return self.incumbent.closed or self.clock.expired or (limit is not None and self.nodes >= limit)
 
+    @property
+    def root(self) -> Duals | None:
+        """The duals of the root, once it is solved."""
+        return None if self._root is None else self._root.duals
+
     def offer(self, cover: Configuration) -> bool:
         """Offer a trimmed cover; whether it is the best packing so far."""
         packing = trim(self.arrays, cover)
@@ -109,7 +114,7 @@ class Tree:
         self._root = proven
         self._push(root)
         self._raise_bound()
-        for discrepancy in range(self.parameters.dives):
+        for discrepancy in range(0 if self.parameters.proving else self.parameters.dives):
             if self.over:
                 return
             self._dive(relaxed, discrepancy)
@@ -157,7 +162,7 @@ class Tree:
             whole = {self.program.columns[i]: round(float(x)) for i, x in zip(columns.used, columns.x, strict=True)}
             if columns.whole and self._covers(whole) and self.offer(whole):
                 self._improved()
-            elif self.nodes % self.parameters.dive_every == 0:
+            elif not self.parameters.proving and self.nodes % self.parameters.dive_every == 0:
                 self._dive(relaxed, 0)
                 self.program.set(node.decisions)
                 self.program.value()
@@ -244,7 +249,7 @@ class Tree:
 
     def _shrink(self) -> None:
         """Leave out listed patterns that the duals of the root rule out."""
-        if not isinstance(self.pricer, ListedPricer) or self._root is None:
+        if self.parameters.proving or not isinstance(self.pricer, ListedPricer) or self._root is None:
             return
         duals, price = self._root.duals, self.arrays.price.tolist()
         worth = self.pricer.worth(self._root.prices)

@@ -25,6 +25,7 @@ class ItemPricer:
 
     pairs = True
     subset_rows = True
+    holdings = False
     dominated = False
 
     def __init__(self, arrays: PackingArrays, parameters: ItemParameters = DEFAULTS) -> None:

@@ -152,7 +152,7 @@ class Relaxation:
             worth = sum(t * n for t, n in zip(target, node.most, strict=True))
             target = [max(t, (total - 1) * t // max(1, worth)) for t in target]
         elif exact and aim * WHOLE >= 1:
-            enough = (total * WHOLE - 1) // int(aim * WHOLE)
+            enough = (total * WHOLE - 1) // (int(aim * WHOLE) + ceil(aim))  # a millionth for those who round the duals
             target = [max(t, p * enough) for t, p in zip(target, price, strict=True)]
         prices = Prices(
             np.broadcast_to(values, (len(arrays.demand), len(values))), tuple(target), node.together, node.apart
