@@ -226,6 +226,17 @@ def begins_another(data: EvaPacking) -> Answer:
     return Answer(one_each(data), info={"left": left.pid})
 
 
+def kills_its_host(data: EvaPacking) -> dict:
+    os.kill(os.getppid(), signal.SIGKILL)
+    time.sleep(600)
+    return {}
+
+
+def tells_of_its_process(data: EvaPacking) -> Answer:
+    blocked = signal.SIGINT in signal.pthread_sigmask(signal.SIG_BLOCK, ())
+    return Answer(one_each(data), info={"interrupt_blocked": blocked, "session": os.getsid(0)})
+
+
 def says_exit(data: EvaPacking) -> dict:
     class Strange(Exception):
         def __str__(self) -> str:

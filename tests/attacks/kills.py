@@ -38,7 +38,6 @@ COMMANDS = {
     "score": "score tests.user_heuristics:large --problem eva-packing --quick --jobs 2",
 }
 OF_COMMANDS = "SIGKILL", "SIGTERM", "SIGINT", "Ctrl-C"
-OF_RUNS = "a run", "a run", "while it hands over"
 STATUS = {"SIGKILL": {-9}, "SIGTERM": {143, -15}, "SIGINT": {130}, "Ctrl-C": {130}}  # -15: while it loads
 GONE_S = 10.0  # within which the processes of a killed command have ended
 HANGS_S = 300.0  # after which a command that nobody has killed hangs
@@ -107,9 +106,9 @@ def attacked(command: str, work: Path, kills: int, rng: random.Random) -> Tally:
     _finish(command, work, "out", tally)
     seen(work, kept, tally)
     while tally.kills.total() < kills:
-        _kill_runs(command, work, tally, kills, rng)
-    if of_runs:
-        _finish(command, work, "runs", tally)
+        out = f"runs-{tally.kills.total()}"
+        _kill_runs(start(command, work, out), work, tally, kills, rng)
+        _finish(command, work, out, tally)
     return tally
 
 
@@ -120,16 +119,17 @@ def _kill(process: subprocess.Popen[bytes], how: str) -> None:
         process.send_signal(signal.Signals[how])
 
 
-def _kill_runs(command: str, work: Path, tally: Tally, kills: int, rng: random.Random) -> None:
+def _kill_runs(process: subprocess.Popen[bytes], work: Path, tally: Tally, kills: int, rng: random.Random) -> None:
     """Kill processes of the command while it is at it, which does not end it."""
-    process = start(command, work, "runs")
-    until = time.monotonic() + HANGS_S
-    while process.poll() is None and tally.kills.total() < kills and time.monotonic() < until:
-        time.sleep(rng.uniform(0.0, WORKS_S))
-        how = rng.choice(OF_RUNS)
-        while how == "while it hands over" and process.poll() is None and time.monotonic() < until:
-            if any((work / "temporary").glob("gapwise-*/run-*/*.part")):
-                break
+    while process.poll() is None and tally.kills.total() < kills:
+        until, how = time.monotonic() + rng.uniform(0.0, WORKS_S), "a run"
+        if rng.random() < 0.5:
+            until += WORKS_S
+            while how == "a run" and time.monotonic() < until:
+                if any((work / "temporary").glob("gapwise-*/run-*/*.part")):
+                    how = "while it hands over"
+        else:
+            time.sleep(until - time.monotonic())
         found = [p for p in _processes(work) if p != process.pid and b"resource_tracker" not in _read(p, "cmdline")]
         if found:
             os.kill(rng.choice(found), signal.SIGKILL)
