@@ -2,8 +2,17 @@
 
 from __future__ import annotations
 
+import builtins
 import os
+import resource
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
 import time
+from contextlib import suppress
 from pathlib import Path
 
 import numpy as np
@@ -148,4 +157,100 @@ def waits_for_a_file(data: EvaPacking) -> dict:
 def takes_a_while(data: EvaPacking) -> dict:
     """One task an instance, after some time in which nothing is done."""
     time.sleep(0.4)
+    return one_each(data)
+
+
+def large(data: EvaPacking) -> Answer:
+    """Hands back megabytes."""
+    return Answer(one_each(data), info={"much": "x" * 4_000_000})
+
+
+def killed_while_handing_over(data: EvaPacking) -> Answer:
+    """Ends by SIGKILL, as of a machine without memory, once the first of its many megabytes are on their way."""
+
+    def kill() -> None:
+        while not any(place.stat().st_size for place in Path(tempfile.gettempdir()).glob("gapwise-*/run-*/*.part")):
+            time.sleep(0.0001)
+        os.kill(os.getpid(), signal.SIGKILL)
+
+    threading.Thread(target=kill, daemon=True).start()
+    return Answer(one_each(data), info={"much": "x" * 60_000_000})
+
+
+def ends_well(data: EvaPacking) -> dict:
+    """As a library does that calls `exit(0)`."""
+    os._exit(0)
+
+
+def spoils_python(data: EvaPacking) -> dict:
+    """No process that hands anything over after this can do it by Python's own means."""
+    builtins.len = None  # type: ignore[assignment]
+    builtins.open = None  # type: ignore[assignment]
+    return {}
+
+
+def spoils_pipes(data: EvaPacking) -> dict:
+    """Writes into whatever is open."""
+    for handle in range(3, 64):
+        with suppress(OSError):
+            os.write(handle, b"\0\0\0\x04none" * 100)
+    return one_each(data)
+
+
+def removes_the_folder(data: EvaPacking) -> dict:
+    """Removes what this process is to hand over by."""
+    for place in Path(tempfile.gettempdir()).glob("gapwise-*/run-*"):
+        shutil.rmtree(place)
+    return one_each(data)
+
+
+def leaks(data: EvaPacking) -> Answer:
+    """Tells what it finds of an earlier call in its process, and changes all of it."""
+    about = {"cwd": os.getcwd(), "variable": os.environ.get("LEFT_BEHIND"), "numpy": np.geterr()["divide"]}
+    about |= {"files": resource.getrlimit(resource.RLIMIT_NOFILE)[0], "calls": len(CALLS), "drawn": np.random.rand()}  # noqa: NPY002
+    CALLS.append(data)
+    os.chdir("/")
+    os.environ["LEFT_BEHIND"] = "yes"
+    np.seterr(divide="raise")
+    resource.setrlimit(resource.RLIMIT_NOFILE, (100, resource.getrlimit(resource.RLIMIT_NOFILE)[1]))
+    return Answer(one_each(data), info=about)
+
+
+CALLS: list[EvaPacking] = []
+
+
+def begins_another(data: EvaPacking) -> Answer:
+    """Leaves a process behind, and goes on twice."""
+    left = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(600)"])
+    os.fork()
+    return Answer(one_each(data), info={"left": left.pid})
+
+
+def kills_its_host(data: EvaPacking) -> dict:
+    os.kill(os.getppid(), signal.SIGKILL)
+    time.sleep(600)
+    return {}
+
+
+def tells_of_its_process(data: EvaPacking) -> Answer:
+    blocked = signal.SIGINT in signal.pthread_sigmask(signal.SIG_BLOCK, ())
+    return Answer(one_each(data), info={"interrupt_blocked": blocked, "session": os.getsid(0)})
+
+
+def says_exit(data: EvaPacking) -> dict:
+    class Strange(Exception):
+        def __str__(self) -> str:
+            raise SystemExit(3)
+
+    raise Strange
+
+
+def astronomical(data: EvaPacking) -> dict:
+    solution = one_each(data)
+    solution["instances"][0]["count"] = 10**400
+    return solution
+
+
+def prints_part_of_a_line(data: EvaPacking) -> dict:
+    print("half a line", end="")
     return one_each(data)

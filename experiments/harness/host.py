@@ -35,7 +35,7 @@ ANSWER_S = 5.0  # a host that does not answer within so long is ended, too
 END = b""
 DIE_WITH_PARENT = 1  # PR_SET_PDEATHSIG of prctl
 PROJECT = Path(__file__).parents[2]
-MOST_TOLD = 4000  # characters, which go through a pipe in one piece
+MOST_TOLD = 4000  # bytes, which go through a pipe in one piece
 
 Work = Callable[[bytes], None]
 
@@ -195,11 +195,11 @@ def _copied(orders: Connection, work: Work, order: bytes) -> int:
 
     What modules of this project the copy has found wanting are imported here, so that the next one has them.
     """
-    wanting, tell = multiprocessing.Pipe(duplex=False)
+    wanting, tell = os.pipe()
     begin = work, order, tell, orders, os.getpid()
     copy = multiprocessing.get_context("fork").Process(target=_run_copy, args=begin)
     copy.start()
-    tell.close()
+    os.close(tell)
     assert copy.pid is not None
     with suppress(OSError):
         os.setpgid(copy.pid, copy.pid)  # here and there: whoever comes first
@@ -213,12 +213,15 @@ def _copied(orders: Connection, work: Work, order: bytes) -> int:
     finally:
         _end_group(copy.pid)
         copy.join()
-    with wanting, suppress(EOFError, OSError):
-        _import(wanting.recv_bytes().decode().split())
+    os.set_blocking(wanting, False)  # whoever may have got hold of its other end
+    with suppress(BlockingIOError):
+        names = os.read(wanting, MOST_TOLD).decode(errors="replace").split()
+        _import([name for name in names if name.partition(".")[0] in NAMES])
+    os.close(wanting)
     return copy.exitcode or 0
 
 
-def _run_copy(work: Work, order: bytes, tell: Connection, orders: Connection, host: int) -> None:
+def _run_copy(work: Work, order: bytes, tell: int, orders: Connection, host: int) -> None:
     orders.close()
     with suppress(OSError):
         os.setpgid(0, 0)
@@ -230,7 +233,7 @@ def _run_copy(work: Work, order: bytes, tell: Connection, orders: Connection, ho
     _run(work, order, tell)
 
 
-def _run(work: Work, order: bytes, tell: Connection | None = None) -> None:
+def _run(work: Work, order: bytes, tell: int | None = None) -> None:
     """Work, and leave without waiting for any thread that the work may have begun."""
     me, code, before = os.getpid(), 1, set(sys.modules)
     sys.stderr = sys.stdout = prints = _Prints(2)
@@ -238,7 +241,7 @@ def _run(work: Work, order: bytes, tell: Connection | None = None) -> None:
         work(order)
         code = 0
         if tell is not None:
-            tell.send_bytes(" ".join(filter(_ours, set(sys.modules) - before))[:MOST_TOLD].encode())
+            os.write(tell, " ".join(filter(_ours, set(sys.modules) - before)).encode()[:MOST_TOLD])
     finally:
         if os.getpid() == me:  # not what the work has forked
             with suppress(Exception):

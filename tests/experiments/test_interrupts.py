@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import random
 import stat
@@ -17,11 +18,12 @@ from experiments.harness.plan import plan
 from experiments.harness.run import Run
 from experiments.harness.runner import as_finished
 from experiments.harness.temporary import MARK, SIGNED, TemporaryFolder
+from experiments.output.folder import write_result_files
 from experiments.session import Interrupted, Session
 from instances import Options, Result
 from instances.eva import table_3
 from tests.attacks.kills import attacked, prepare
-from tests.commands import call, run, workers_copied
+from tests.commands import call, python, run, workers_copied
 
 PLAN = {"instances": [{"type": "it1", "count": 4, "tasks": {"t1": 1}}]}
 ALONE = {"instances": [{"type": "it1", "count": 1, "tasks": {task: 1}} for task in ("t1", "t2", "t3", "t4")]}
@@ -81,6 +83,48 @@ def test_a_session_tells_of_it_and_writes_it(
     assert "1 of 2 runs are kept" in capsys.readouterr().err
     kept = Result.model_validate_json((tmp_path / "out" / "eva-table-3.exact.json").read_text())
     assert (kept.objective, kept.termination) == (48, "interrupted")
+
+
+def test_a_run_that_is_finished_leaves_no_interrupted_result(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    """The files of a study that is resumed are those of one that nobody has disturbed."""
+    (run,) = plan([table_3()], ["no-packing"], Options())
+    (_, result) = as_finished_here([run])[0]
+    cut_short = result.model_copy(update={"termination": "interrupted", "objective": 48.0})
+    others = result.model_copy(update={"method": "exact"}), result.model_copy(update={"termination": "time_limit"})
+    for left, gone in ((cut_short, True), *((other, False) for other in others)):
+        out = tmp_path / f"{left.method}-{left.termination}"
+        session = Session(folder=out, resume=True)
+        with session.store() as store, workers_copied():
+            write_result_files(out, [left])
+            session.outcomes([run], store, lambda result: "")
+        assert len(list(out.glob("*.json"))) == (0 if gone else 1)
+
+
+@pytest.mark.parametrize("module", ["experiments.cli", "typer", "pandas", "numba"])
+def test_an_interrupt_while_a_command_loads_is_one_line(table_3_file: Path, module: str):
+    done = python("-c", INTERRUPTED_AT.format(module=module), "solve", table_3_file)
+    assert (done.returncode, done.stdout, done.stderr) == (130, "", "gapwise: interrupted\n")
+
+
+INTERRUPTED_AT = """
+import os, signal, sys
+signal.signal(signal.SIGINT, signal.default_int_handler)
+class Interrupting:
+    def find_spec(self, name, path=None, target=None):
+        if name == {module!r}:
+            os.kill(os.getpid(), signal.SIGINT)
+sys.meta_path.insert(0, Interrupting())
+from experiments.__main__ import main
+main()
+"""
+
+
+def test_an_interrupt_at_the_terminal_is_never_seen_by_the_processes_of_runs(tmp_path: Path, table_3_file: Path):
+    """Neither while they begin nor later: it is blocked, and they are no part of the terminal's group."""
+    done = run("solve", table_3_file, "--method", "tests.user_heuristics:tells_of_its_process", "--format", "json")
+    info = json.loads(done.stdout)["info"]
+    assert info["interrupt_blocked"]
+    assert info["session"] != os.getsid(0)
 
 
 def test_an_interrupted_solve_prints_what_it_has(table_3_file: Path, monkeypatch: pytest.MonkeyPatch):
@@ -185,7 +229,7 @@ def test_where_our_name_is_taken_only_what_is_one_s_own_is_removed(
 
 def test_a_killed_command_loses_repeats_and_leaves_nothing(tmp_path: Path):
     prepare(tmp_path, instances=3)
-    command = "solve {work}/many --method tests.user_heuristics:takes_a_while --jobs 2"
-    tally = attacked(command, tmp_path, 1, random.Random(1))
-    assert tally.kept_at[-1] == 3
-    assert (tally.lost, tally.changed, tally.processes, tally.folders) == (0, 0, 0, 0)
+    command = "solve {work}/many --method tests.user_heuristics:takes_a_while --method tests.user_heuristics:large --jobs 2"
+    tally = attacked(command, tmp_path, 3, random.Random(1))
+    assert tally.faultless, tally
+    assert tally.kept_at[-1] == 6

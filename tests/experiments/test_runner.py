@@ -2,24 +2,29 @@
 
 from __future__ import annotations
 
+import os
 import sqlite3
+import subprocess
+import sys
 import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from experiments.entry import exit_status
-from experiments.harness import runner
+from experiments.harness import host, runner
 from experiments.harness.apply import Found, apply
 from experiments.harness.diary import Diary, Told
 from experiments.harness.entry import Entry
 from experiments.harness.plan import methods_for, plan
 from experiments.harness.runner import as_finished, run_all
-from experiments.harness.store import Store
+from experiments.harness.store import Store, read_outcomes
 from experiments.harness.task import Digests
 from experiments.papers import METHODS
 from instances import Answer, InputError, Options, Result, load
 from instances.eva import table_3, table_7
+from tests.commands import run as command
 from tests.commands import workers_copied
 
 BEST = {
@@ -76,6 +81,11 @@ def test_a_user_s_heuristic_gets_the_seed_if_it_takes_it():
         ("unpicklable", "info.made: must be JSON, got generator"),
         ("backwards", "solve_s must be CPU seconds >= 0, got -5.0"),
         ("timeless", "solve_s must be CPU seconds >= 0, got nan"),
+        ("ends_well", "the process died with exit code 0"),
+        ("killed_while_handing_over", "the process died with exit code -9"),
+        ("spoils_python", "the process died with exit code 1"),
+        ("says_exit", "Strange: whose text cannot be had"),
+        ("astronomical", "solution.instances[0].count: must be less than 2^64, got a number of 1329 bits"),
     ],
 )
 def test_failures_are_results(name: str, reason: str):
@@ -84,6 +94,75 @@ def test_failures_are_results(name: str, reason: str):
     assert reason in result.reason
     assert "\n" not in result.reason
     assert result.solve_s is None
+
+
+@pytest.mark.parametrize("name", ["ends_well", "killed_while_handing_over", "spoils_python", "spoils_pipes", "removes_the_folder"])
+def test_what_becomes_of_one_run_is_nothing_to_the_next(name: str):
+    runs = plan([table_3()], [f"tests.user_heuristics:{name}", "no-packing"], Options())
+    with workers_copied():
+        (_, first), (_, second) = run_all(runs)
+    assert second.status == "feasible"
+    assert first.status == ("feasible" if name in ("spoils_pipes", "removes_the_folder") else "error")
+
+
+def test_nothing_that_a_run_does_to_its_process_reaches_the_next():
+    runs = plan([table_7(n, 0) for n in (4, 5, 6)], ["tests.user_heuristics:leaks"], Options())
+    with workers_copied():
+        found = [dict(result.info) for _, result in run_all(runs)]
+    drawn = {info.pop("drawn") for info in found}
+    assert len(drawn) == 3
+    assert found == [found[0]] * 3
+    assert (found[0]["cwd"], found[0]["variable"], found[0]["calls"]) == (os.getcwd(), None, 0)
+
+
+def test_no_process_of_a_run_outlives_it():
+    result = run_one("begins_another")
+    assert result.status == "feasible"
+    with pytest.raises(ProcessLookupError):
+        while b"Z" not in Path(f"/proc/{result.info['left']}/stat").read_bytes().split()[2]:  # nobody waits for it
+            os.kill(result.info["left"], 0)
+            time.sleep(0.05)
+        raise ProcessLookupError
+
+
+def test_where_processes_cannot_be_copied_each_run_has_a_new_one(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(host, "CAN_COPY", False)
+    monkeypatch.setattr(host, "_serve", _serve_without_copies)
+    names = ["leaks", "ends_well", "dies", "sleeps", "raises"]
+    runs = plan([table_3()], [f"tests.user_heuristics:{name}" for name in names], Options(time_limit=0.5))
+    runs += plan([table_7(4, 0)], ["tests.user_heuristics:leaks"], Options())
+    with workers_copied():
+        found = [result for _, result in run_all(runs, 2)]
+    assert [r.reason for r in found[1:5]] == [
+        "the process died with exit code 0",
+        "the process died with exit code 7",
+        "ended from outside: overran the time limit of 0.5 s",
+        "RuntimeError: no luck today",
+    ]
+    assert found[0].status == found[5].status == "feasible"
+    assert found[5].info["calls"] == 0
+
+
+def _serve_without_copies(*about: Any) -> None:
+    host.CAN_COPY = False  # in the process of the host
+    SERVE(*about)
+
+
+SERVE = host._serve
+
+
+def test_a_host_that_is_killed_is_replaced():
+    runs = plan([table_7(n, 0) for n in (4, 5, 6)], ["tests.user_heuristics:kills_its_host"], Options())
+    runs += plan([table_3()], ["no-packing"], Options())
+    with workers_copied():
+        found = [result for _, result in run_all(runs)]
+    assert [result.reason for result in found[:3]] == ["the process died with exit code -9"] * 3
+    assert found[3].status == "feasible"
+
+
+def test_what_a_run_prints_ends_its_line(table_3_file: Path):
+    done = command("solve", table_3_file, "--method", "tests.user_heuristics:prints_part_of_a_line")
+    assert done.stderr.startswith("half a line\n[1/1] ")
 
 
 def test_a_result_that_a_user_s_heuristic_makes_up_is_worth_its_solution():
@@ -354,6 +433,39 @@ def test_a_heuristic_that_has_been_edited_is_run_again(tmp_path: Path, monkeypat
     assert changed != before
     (tmp_path / "helper.py").write_text("")
     assert key() != changed
+
+
+def test_the_store_of_a_killed_command_is_read(tmp_path: Path):
+    """What was being written is undone, by `--resume` and by `library record` alike."""
+    (run,) = plan([table_3()], ["no-packing"], Options())
+    result = apply(run.entry, run.instance, run.options)
+    with Store(tmp_path / "s.sqlite", resume=False) as store:
+        store.put(run, result)
+    killed = (
+        "import os, signal, sqlite3, sys; database = sqlite3.connect(sys.argv[1], isolation_level=None); "
+        "database.execute('PRAGMA cache_size = 1'); database.execute('BEGIN'); "
+        "[database.execute('INSERT INTO runs VALUES (?, 1, 1, 1, ?)', (str(i), 'x' * 9000)) for i in range(50)]; "
+        "os.kill(os.getpid(), signal.SIGKILL)"
+    )
+    subprocess.run([sys.executable, "-c", killed, tmp_path / "s.sqlite"], check=False)
+    assert (tmp_path / "s.sqlite-journal").exists()
+    assert read_outcomes(tmp_path / "s.sqlite") == [result.model_dump_json()]
+
+
+def test_a_store_takes_no_file_of_the_user_s_for_one_half_written(tmp_path: Path):
+    for name in (".gapwise-notes", ".gapwise-a_longer_name", ".gapwise-abcdefg0"):
+        (tmp_path / name).write_text("precious")
+    (tmp_path / ".gapwise-abcdefg1").mkdir()
+    Store(tmp_path / "s.sqlite", resume=False).__exit__(None, None, None)
+    left = {path.name for path in tmp_path.glob(".gapwise-*")}
+    assert left == {".gapwise-notes", ".gapwise-a_longer_name", ".gapwise-abcdefg1"}
+
+
+def test_what_is_kept_is_counted_among_the_runs_asked_for(tmp_path: Path):
+    first, second = plan([table_3()], ["no-packing", "full-reconfiguration"], Options())
+    with Store(tmp_path / "s.sqlite", resume=False) as store:
+        store.put(first, apply(first.entry, first.instance, first.options))
+        assert (store.held([first, second]), store.held([second])) == (1, 0)
 
 
 def test_failed_runs_are_not_kept(tmp_path: Path):
