@@ -24,7 +24,7 @@ def cpu_seconds() -> float:
 
 
 def patience_s(limit_s: float) -> float:
-    """Wall seconds to allow a solver that counts nothing else: some more than its CPU seconds, on a busy machine many."""
+    """Wall seconds for a solver that counts nothing else: some more than its CPU seconds, on a busy machine many."""
     load = os.getloadavg()[0] / (os.cpu_count() or 1) if hasattr(os, "getloadavg") else 1.0
     return LATE * max(1.0, load) * limit_s
 

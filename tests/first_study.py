@@ -1,11 +1,13 @@
 """`python -m tests.first_study`: the first study of a fresh clone says what every later one says.
 
-The default study, with `--quick` its quick form, is run with an empty cache of compiled functions beside three busy
-processes, and again with what that has left, alone. Every status and every figure but times has to be the same.
+The default study, or what further flags of `gap_study` make of it, is run with an empty cache of compiled functions
+beside three busy processes (`--busy N`), and again with what that has left, alone. Every status and every figure but
+times has to be the same.
 """
 
 from __future__ import annotations
 
+import argparse
 import json
 import os
 import resource
@@ -53,9 +55,11 @@ def study(cache: str, *flags: str) -> dict[tuple[str, str, str], dict[str, Any]]
 
 def main() -> None:
     """Compare."""
-    flags = sys.argv[1:]
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--busy", type=int, default=3)
+    asked, flags = parser.parse_known_args()
     with tempfile.TemporaryDirectory() as cache:
-        with busy(3):
+        with busy(asked.busy):
             first = study(cache, *flags)
         later = study(cache, *flags)
     apart = [key for key in sorted({*first, *later}) if first.get(key) != later.get(key)]

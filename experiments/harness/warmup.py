@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import Any
 
 from experiments.harness.diary import Diary
+from experiments.harness.own import resolve
 from experiments.harness.runner import as_finished
 from experiments.harness.task import Task
 from experiments.harness.whole import Whole, WholeTask
@@ -92,7 +93,12 @@ class Compilation(WholeTask[Whole]):
 
         missing = [(function, types) for function, types in self._functions() if not_kept(function, types)]
         if missing and not self.quiet:
-            print(f"compiling {len(missing)} functions, once: ", end="", file=sys.stderr, flush=True)
+            print(
+                f"compiling {len(missing)} function{'s' if len(missing) > 1 else ''}, once: ",
+                end="",
+                file=sys.stderr,
+                flush=True,
+            )
         before = cpu_seconds()
         for function, types in missing:
             with suppress(Exception):
@@ -103,15 +109,23 @@ class Compilation(WholeTask[Whole]):
 
     def _functions(self) -> list[tuple[Any, Any]]:
         """The functions, with the types of each signature."""
-        from numba.core.sigutils import normalize_signature
-
         found = []
         for kernel, signatures in self.kernels_wanted.items():
             module, _, name = kernel.partition(":")
             with suppress(Exception):
                 function = getattr(importlib.import_module(module), name)
-                found += [(function, normalize_signature(signature)[0]) for signature in signatures]
+                found += [(function, types_of(signature)) for signature in signatures]
         return found
 
     def content(self, digests: Any) -> dict[str, Any]:
         return {}
+
+
+def types_of(signature: str) -> Any:
+    """The types of a signature: written as numba reads them, save for tuples with names, whose class is told."""
+    from numba import types
+
+    def named(kinds: Any, target: str) -> Any:
+        return types.BaseTuple.from_types(kinds, resolve(target))
+
+    return eval(signature, {"__builtins__": {}}, {**vars(types), "named": named, "generator": types.npy_rng})
