@@ -22,6 +22,7 @@ from experiments.harness.resume import finished
 from experiments.harness.run import Run
 from experiments.harness.runner import as_finished
 from experiments.harness.store import Store
+from experiments.harness.warmup import compile_first
 from experiments.output.folder import ready_folder
 from experiments.papers import PLOTS
 from experiments.simulator.bounding import boundings, by_run
@@ -46,6 +47,7 @@ def solve(instance: Source, method: Method = "exact", **options: Any) -> Result:
     (run,) = _runs([given], method, Options(**options))
     result: list[Result] = []
     try:
+        compile_first([run])
         for _, outcome in as_finished([run], ended=lambda _, outcome: result.append(outcome)):
             return outcome
     except KeyboardInterrupt:
@@ -82,6 +84,8 @@ def study(
     place = {(i.problem, i.name): k for k, i in enumerate(given)}
     runs.sort(key=lambda run: place[run.instance.problem, run.instance.name])  # the methods of an instance together
     with _store(folder, resume) as store:
+        if cluster is None:
+            compile_first(runs)
         outcomes = dict(finished(runs, jobs, store, cluster=cluster))
     scored = score([(run, outcomes[i]) for i, run in enumerate(runs)])
     return pd.DataFrame(

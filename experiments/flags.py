@@ -43,7 +43,7 @@ Method = Annotated[
         autocompletion=method_names,
     ),
 ]
-TimeLimit = Annotated[float | None, typer.Option(help="Wall seconds for each run.")]
+TimeLimit = Annotated[float | None, typer.Option(help="CPU seconds for each run, without compilation.")]
 Gap = Annotated[float, typer.Option(help="Relative gap that counts as optimal.")]
 Threads = Annotated[int, typer.Option(help="Solver threads of each run.")]
 Seed = Annotated[int, typer.Option(help="Seed of all that is random.")]

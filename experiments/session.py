@@ -12,6 +12,7 @@ from experiments.harness.resume import finished
 from experiments.harness.runner import Lost
 from experiments.harness.store import Store
 from experiments.harness.task import R, Task
+from experiments.harness.warmup import compile_first
 from experiments.output.folder import ready_folder, remove_interrupted, write_result_files
 from experiments.output.terminal import err, follow, print_line
 from instances import Options, Result
@@ -58,6 +59,8 @@ class Session:
         short: dict[int, R] = {}
         runs = finished(tasks, self.jobs, store, short.__setitem__, self.cluster)
         try:
+            if self.cluster is None:
+                compile_first(tasks, self.quiet)
             for i, outcome in follow(runs, len(tasks), told, self.quiet):
                 found[i] = outcome
                 if self.folder is not None and isinstance(outcome, Result):

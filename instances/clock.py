@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import time
 from types import TracebackType
 
@@ -10,6 +11,7 @@ try:
 except ImportError:  # Windows
     resource = None  # type: ignore[assignment]
 
+LATE = 1.5  # where a limit of wall seconds stands on an idle machine, as a multiple of the one in CPU seconds
 _uncounted_s = 0.0  # what has been spent so far and no clock counts
 
 
@@ -19,6 +21,12 @@ def cpu_seconds() -> float:
         return time.process_time()
     own, children = resource.getrusage(resource.RUSAGE_SELF), resource.getrusage(resource.RUSAGE_CHILDREN)
     return own.ru_utime + own.ru_stime + children.ru_utime + children.ru_stime
+
+
+def patience_s(limit_s: float) -> float:
+    """Wall seconds for a solver that counts nothing else: some more than its CPU seconds, on a busy machine many."""
+    load = os.getloadavg()[0] / (os.cpu_count() or 1) if hasattr(os, "getloadavg") else 1.0
+    return LATE * max(1.0, load) * limit_s
 
 
 def charge_to_nobody(seconds: float) -> None:

@@ -35,6 +35,11 @@ def compiled(function: F) -> F:
     return made
 
 
+def not_kept(function: Any, types: Any) -> bool:
+    """Whether a function would be compiled now for arguments of these types, and then kept for others."""
+    return hasattr(function, "py_func") and function._cache.lacks(tuple(types), function.targetctx.codegen())
+
+
 class _Kept(caching.NullCache):
     """numba's cache of a function, looked for at the first call, which may never come. It fails no run."""
 
@@ -51,6 +56,11 @@ class _Kept(caching.NullCache):
     @property
     def cache_path(self) -> str | None:
         return self._cache.cache_path
+
+    def lacks(self, sig: Any, codegen: Any) -> bool:
+        """Whether a signature is not there, but could be."""
+        cache = self._cache
+        return isinstance(cache, _Cache) and not cache.has(sig, codegen)
 
     def load_overload(self, sig: Any, target_context: Any) -> Any:
         try:
@@ -111,6 +121,13 @@ class _Cache(caching.FunctionCache):
         super().__init__(function)
         stamp = self._impl.locator.get_source_stamp(), _digest(function)
         self._cache_file = _Files(self._cache_path, self._impl.filename_base, stamp)
+
+    def has(self, sig: Any, codegen: Any) -> bool:
+        """Whether the code of a signature is there."""
+        try:
+            return self._index_key(sig, codegen) in self._cache_file._load_index()
+        except Exception:  # whatever a damaged file makes of itself
+            return False
 
 
 class _Files(caching.IndexDataCacheFile):

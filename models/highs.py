@@ -7,7 +7,6 @@ its answer is looked at: here the gap is always set and every option is checked.
 from __future__ import annotations
 
 import math
-import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
@@ -19,11 +18,11 @@ from scipy import sparse
 
 from instances import Options, Stopwatch
 from instances.arrays import FloatArray
+from instances.clock import patience_s
 from instances.result import Termination, TracePoint
 
 COMPARISON_S = 3e-8  # what presolve takes to compare two integer columns of a row, which no limit of time ends
 COMPARING = 0.25  # the share of the time limit that these comparisons may take
-LATE = 1.5  # where HiGHS's own limit stands, as a multiple of the one in CPU seconds
 MOST_NODES = 2**31 - 1  # the largest limit on nodes that HiGHS takes, which it takes for none
 TIGHT = {"mip_feasibility_tolerance": 1e-9, "primal_feasibility_tolerance": 1e-9}  # for real objectives; see `_Claim`
 Watch = Callable[[FloatArray | None, float | None], None]
@@ -279,8 +278,7 @@ def _keep_limit(h: highspy.Highs, clock: Stopwatch) -> None:
         if clock.expired:
             event.interrupt()
 
-    load = os.getloadavg()[0] / (os.cpu_count() or 1) if hasattr(os, "getloadavg") else 1.0
-    set_options(h, {"time_limit": LATE * max(1.0, load) * clock.limit_s})
+    set_options(h, {"time_limit": patience_s(clock.limit_s)})
     h.cbMipInterrupt.subscribe(asked)
 
 

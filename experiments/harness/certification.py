@@ -48,6 +48,10 @@ class Certification:
         target = CERTIFIERS.get(self.result.problem)
         return () if target is None else (target.partition(":")[0],)
 
+    @property
+    def kernels(self) -> tuple[str, ...]:
+        return (f"{self.result.problem} certificate",)
+
     def label(self) -> tuple[str, str]:
         return self.run.label()
 

@@ -11,6 +11,7 @@ from experiments.harness.diary import Diary, Told
 from experiments.harness.entry import Entry
 from experiments.harness.starts import Start
 from experiments.harness.task import Digests, Failure
+from experiments.papers import METHODS
 from instances import Answer, Instance, Options, Result
 from instances.gaps import ahead
 from instances.result import Termination, versions
@@ -36,6 +37,11 @@ class Run:
     def modules(self) -> tuple[str, ...]:
         """The module of a method of this project; a user's own may do anything when it is imported."""
         return () if self.entry.own else (self.entry.target.partition(":")[0],)
+
+    @property
+    def kernels(self) -> tuple[str, ...]:
+        known = {entry.name for entry in METHODS[self.instance.problem]} & {self.entry.name, *self.entry.starts}
+        return tuple(sorted(f"{self.instance.problem} {name}" for name in known))
 
     def label(self) -> tuple[str, str]:
         return self.instance.name, self.entry.name

@@ -60,6 +60,10 @@ class Task(Protocol[R]):
     @property
     def modules(self) -> tuple[str, ...]: ...
 
+    @property
+    def kernels(self) -> tuple[str, ...]:
+        """What `kernels.json` lists the compiled functions of this task by."""
+
     def work(self, diary: Diary) -> Any:
         """Do it. May raise anything; must return what can be pickled."""
 

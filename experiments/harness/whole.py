@@ -50,6 +50,10 @@ class WholeTask(Generic[W]):
         return ()
 
     @property
+    def kernels(self) -> tuple[str, ...]:
+        return ()
+
+    @property
     def effective(self) -> Options:
         """The options in effect, where they are not those asked for."""
         return self.options

@@ -30,7 +30,7 @@ LOCAL_SECONDS = 20.0  # limit of each run with locality
 
 def main(
     trace: Annotated[Path | None, typer.Option(help="Philly pool trace (philly.csv).")] = None,
-    time_limit: Annotated[float, typer.Option(help="Wall seconds of each exact run.")] = 300.0,
+    time_limit: Annotated[float, typer.Option(help="CPU seconds of each exact run.")] = 300.0,
     quick: Annotated[bool, typer.Option("--quick", help="Light seeds only.")] = False,
 ) -> None:
     """Print CPU seconds of one process and one solver thread."""

@@ -17,6 +17,7 @@ from scipy import sparse
 
 from instances import Answer, Options, Report, Stopwatch
 from instances.boa import BoaAllocation, planned, proven
+from instances.clock import patience_s
 from instances.options import ignore
 from instances.result import Termination
 from models.boa.convex.convex_dual import LARGE, ConvexDual
@@ -96,7 +97,7 @@ def literal_cone(data: BoaAllocation, options: Options, report: Report = ignore)
         scaled = replace(c, value=c.value / scale, price=c.price / unit)
         problem, p, x, _ = build_cone(scaled, planned(data.budget) / unit)
     accuracy = {"tol_gap_abs": ACCURACY, "tol_gap_rel": ACCURACY, "tol_feas": ACCURACY}
-    limit = {} if options.time_limit is None else {"time_limit": options.time_limit}
+    limit = {} if options.time_limit is None else {"time_limit": patience_s(options.time_limit)}
     with Stopwatch(options.time_limit) as clock, warnings.catch_warnings():
         warnings.filterwarnings("ignore", message="Solution may be inaccurate")  # Checker and bound will tell.
         try:
@@ -104,7 +105,7 @@ def literal_cone(data: BoaAllocation, options: Options, report: Report = ignore)
         except cp.SolverError as error:
             return Answer(None, None, "error", f"Clarabel: {error}", building.cpu_s, clock.cpu_s)
     if x.value is None:
-        why: Termination = "time_limit" if clock.expired else "error"
+        why: Termination = "time_limit" if clock.expired or problem.status == cp.USER_LIMIT else "error"
         return Answer(None, None, why, f"Clarabel: {problem.status}", building.cpu_s, clock.cpu_s)
     bound = dual.bound(max(0.0, float(problem.constraints[0].dual_value) * scale / unit), proven(data.budget))
     share = np.maximum(p.value, 0).reshape(-1, c.types)

@@ -1,0 +1,131 @@
+"""What methods need compiled is compiled before their clocks start: in one process, once, with a line that says so.
+
+`kernels.json` lists, for each method, the compiled functions that it calls and the types of their arguments, as
+`python -m tests.kernels` has seen them in the default study. What is not listed is compiled in the run that calls it;
+no clock counts it there either.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import importlib
+import json
+import os
+import sys
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import cache
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+from experiments.harness.diary import Diary
+from experiments.harness.own import resolve
+from experiments.harness.runner import as_finished
+from experiments.harness.task import Task
+from experiments.harness.whole import Whole, WholeTask
+from instances import Options
+from instances.clock import cpu_seconds
+from instances.private import private_folder
+
+LIST = Path(__file__).with_name("kernels.json")
+ROOT = Path(__file__).parent.parent.parent
+Kernels = dict[str, list[str]]
+"""The signatures of each compiled function, `module:function`."""
+
+
+@cache
+def listed() -> Mapping[str, Kernels]:
+    """The compiled functions of each method."""
+    known: Mapping[str, Kernels] = json.loads(LIST.read_text())
+    return known
+
+
+def compile_first(tasks: Sequence[Task[Any]], quiet: bool = False) -> None:
+    """Compile what the tasks need and is not kept from before. Raises whatever an interrupt raises."""
+    wanted: dict[str, set[str]] = {}
+    for name in dict.fromkeys(name for task in tasks for name in task.kernels):
+        for kernel, signatures in listed().get(name, {}).items():
+            wanted.setdefault(kernel, set()).update(signatures)
+    kernels = {kernel: sorted(wanted[kernel]) for kernel in sorted(wanted)}
+    if not kernels or (done := _mark(kernels)) is None or done.exists():
+        return
+    for _, outcome in as_finished([Compilation(kernels, quiet)]):
+        if outcome.status == "finished":
+            with suppress(OSError):
+                done.parent.mkdir(parents=True, exist_ok=True)
+                done.touch()
+
+
+def _mark(kernels: Kernels) -> Path | None:
+    """The file that is there once these kernels, as their files are now, have been compiled; `None`: it cannot be."""
+    files = [ROOT / f"{kernel.partition(':')[0].replace('.', '/')}.py" for kernel in kernels]
+    with suppress(OSError):
+        stamps = [(stat.st_mtime_ns, stat.st_size) for stat in map(os.stat, files)]
+        about = repr((kernels, stamps, version("numba"), version("llvmlite"), sys.version, str(ROOT)))
+        name = f"compiled-{hashlib.sha256(about.encode()).hexdigest()[:16]}"
+        said = os.environ.get("NUMBA_CACHE_DIR")
+        if said:
+            return Path(said) / name
+        beside = LIST.parent / "__pycache__"
+        folder = beside if os.access(beside, os.W_OK) else private_folder()
+        return None if folder is None else folder / name
+    return None
+
+
+@dataclass(frozen=True)
+class Compilation(WholeTask[Whole]):
+    """The compilation of what is not kept."""
+
+    outcome_type = Whole
+
+    kernels_wanted: Kernels
+    quiet: bool
+    options: Options = Options()
+
+    def label(self) -> tuple[str, str]:
+        return "compilation", ""
+
+    def work(self, diary: Diary) -> Whole:
+        """Compile, and tell of it on standard error. A function that is gone or takes other arguments is no error."""
+        from instances.compiled import not_kept  # with numba, where anything is compiled at all
+
+        missing = [(function, types) for function, types in self._functions() if not_kept(function, types)]
+        if missing and not self.quiet:
+            print(
+                f"compiling {len(missing)} function{'s' if len(missing) > 1 else ''}, once: ",
+                end="",
+                file=sys.stderr,
+                flush=True,
+            )
+        before = cpu_seconds()
+        for function, types in missing:
+            with suppress(Exception):
+                function.compile(types)
+        if missing and not self.quiet:
+            print(f"{cpu_seconds() - before:.0f} s", file=sys.stderr, flush=True)
+        return self.made("finished")
+
+    def _functions(self) -> list[tuple[Any, Any]]:
+        """The functions, with the types of each signature."""
+        found = []
+        for kernel, signatures in self.kernels_wanted.items():
+            module, _, name = kernel.partition(":")
+            with suppress(Exception):
+                function = getattr(importlib.import_module(module), name)
+                found += [(function, types_of(signature)) for signature in signatures]
+        return found
+
+    def content(self, digests: Any) -> dict[str, Any]:
+        return {}
+
+
+def types_of(signature: str) -> Any:
+    """The types of a signature: written as numba reads them, save for tuples with names, whose class is told."""
+    from numba import types
+
+    def named(kinds: Any, target: str) -> Any:
+        return types.BaseTuple.from_types(kinds, resolve(target))
+
+    return eval(signature, {"__builtins__": {}}, {**vars(types), "named": named, "generator": types.npy_rng})
