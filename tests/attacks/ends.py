@@ -45,7 +45,8 @@ def warm() -> None:
         instance = parse(content)
         with tempfile.TemporaryDirectory() as folder:
             for policy in ONLINE[instance.problem].policies:
-                run = Simulation(instance, policy).work(Diary(Path(folder) / policy))
+                if ONLINE[instance.problem].unfit(policy, instance.data) is None and "genetic" not in policy:
+                    run = Simulation(instance, policy).work(Diary(Path(folder) / policy))
             if ONLINE[instance.problem].bound is not None:
                 _bounded(instance, policy, run.totals, Path(folder))
 
