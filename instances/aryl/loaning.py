@@ -22,7 +22,7 @@ from instances.fields import (
 )
 from instances.online import Workload, refuse_short_period
 
-MOST_SERVERS = 1_000_000  # of a cluster: a world has each of them
+MOST_SERVERS = 100_000  # of a cluster: a world has each of them, and policies look at all at a time
 PositiveShare = Annotated[PositiveRatio, Field(le=1)]
 
 

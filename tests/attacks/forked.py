@@ -20,7 +20,7 @@ import pandas as pd
 from experiments import cli
 from experiments.papers import reproduced
 
-WALL_S, CPU_S, MEMORY = 10.0, 8, 6 * 2**30
+WALL_S, CPU_S, MEMORY = 60.0, 20, 6 * 2**30
 LONGEST = 900  # characters of a message that is still one line
 
 
