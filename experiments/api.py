@@ -24,9 +24,11 @@ from experiments.harness.runner import as_finished
 from experiments.harness.store import Store
 from experiments.harness.warmup import compile_first
 from experiments.output.folder import ready_folder
+from experiments.output.terminal import follow, line
 from experiments.papers import PLOTS
-from experiments.simulator.bounding import boundings, by_run
+from experiments.simulator.bounding import Bounds, boundings, by_run
 from experiments.simulator.rows import rows_of
+from experiments.simulator.simulated import Simulated
 from experiments.simulator.simulation import chosen_policies, simulations
 from instances import InputError, Instance, MalformedSolution, Options, ProblemData, Result, Solution, check
 from instances.method import Method as Known
@@ -65,13 +67,15 @@ def study(
     folder: str | Path | None = None,
     resume: bool = False,
     cluster: str | None = None,
+    progress: bool = False,
     **options: Any,
 ) -> pd.DataFrame:
     """One row a run, with its gap to the proven optimum or to the best bound, and the result itself.
 
     `instances`: instances, data, files or folders. `methods`: names, `all`, `package.module:function` or functions of
     your own; `exact` runs too, asked for or not. With a `folder` finished runs are kept there, and `resume` does not
-    repeat them. `cluster`: address of a Dask scheduler to run on. `options`: the others of `instances.Options`. Raises
+    repeat them; without one an interrupt loses them. `cluster`: address of a Dask scheduler to run on. `progress`: a
+    line on standard error for each run that is finished. `options`: the others of `instances.Options`. Raises
     InputError.
     """
     given = _instances(instances)
@@ -86,7 +90,7 @@ def study(
     with _store(folder, resume) as store:
         if cluster is None:
             compile_first(runs)
-        outcomes = dict(finished(runs, jobs, store, cluster=cluster))
+        outcomes = dict(follow(finished(runs, jobs, store, cluster=cluster), len(runs), line, not progress))
     scored = score([(run, outcomes[i]) for i, run in enumerate(runs)])
     return pd.DataFrame(
         [
@@ -117,21 +121,24 @@ def simulate(
     folder: str | Path | None = None,
     resume: bool = False,
     cluster: str | None = None,
+    progress: bool = False,
     **options: Any,
 ) -> pd.DataFrame:
     """One row a policy and workload: what every world measures, against the baseline of the world.
 
     `workloads`: instances, data or files. `policies`: as `--policy` of `gapwise simulate`, of the world's own selection
-    unless named. `bound`: also what no policy does better than, where the world has such a bound. The columns are those
-    of `gapwise simulate --format json`. Raises InputError.
+    unless named. `bound`: also what no policy does better than, where the world has such a bound. `folder`, `resume`,
+    `cluster` and `progress`: as of `study`. The columns are those of `gapwise simulate --format json`. Raises
+    InputError.
     """
     given = _instances(workloads)
     choices = chosen_policies(given, [policies] if isinstance(policies, str) else policies, baseline)
     tasks = simulations(given, choices, Options(**options))
     with _store(folder, resume) as store:
-        outcomes = dict(finished(tasks, jobs, store, cluster=cluster))
+        outcomes = dict(follow(finished(tasks, jobs, store, cluster=cluster), len(tasks), Simulated.line, not progress))
         done = [outcomes[i] for i in range(len(tasks))]
-        bounds = dict(finished(boundings(tasks, done) if bound else [], jobs, store, cluster=cluster))
+        further = boundings(tasks, done) if bound else []
+        bounds = dict(follow(finished(further, jobs, store, cluster=cluster), len(further), Bounds.line, not progress))
     baselines = {problem: choice.baseline for problem, choice in choices.items()}
     return pd.DataFrame(rows_of(tasks, done, baselines, warm_up_days, by_run(list(bounds.values()))))
 

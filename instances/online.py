@@ -10,9 +10,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Protocol, TypeVar
 
-from instances.fields import ProblemData
+from instances.fields import ProblemData, refuse
 
 View = TypeVar("View", contravariant=True)
+MOST_ROUNDS = 1_000_000  # of a run: what takes more is a unit mistake, and nobody waits for its end
 Decided = TypeVar("Decided", covariant=True)
 
 
@@ -22,6 +23,13 @@ class Workload(ProblemData):
     A world of the simulator runs it under a policy, and no method solves it. Its `sense` and `unit` are those of what
     the world is about, so that a file can say what is known of the best policy.
     """
+
+
+def refuse_short_period(field: str, period: float, seconds: float, what: str) -> None:
+    """Raise where there would be more than MOST_ROUNDS periods in the `seconds` that a run may well take: `what`."""
+    if period * MOST_ROUNDS < seconds:
+        least = f"must be >= {seconds / MOST_ROUNDS:g}, for there are at most {MOST_ROUNDS:,} rounds"
+        refuse(field, f"{least} in the {seconds:g} s of {what}", period)
 
 
 class RuleBroken(RuntimeError):

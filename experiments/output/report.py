@@ -65,11 +65,12 @@ def write_report(path: Path, rows: Sequence[Row], scored: Sequence[Scored]) -> N
     head = (
         "<!doctype html><html lang='en'><head><meta charset='utf-8'>"
         "<meta name='viewport' content='width=device-width, initial-scale=1'>"
-        f"<title>Gapwise: gap study</title><style>{_asset('report.css')}</style></head><body><h1>Gap study</h1>"
+        f"<title>Gapwise: gap study</title><style>{_asset('report.css')}</style></head><body><main><h1>Gap study</h1>"
         f"<p class='pale'>{len(scored)} runs, {escape(made_with)}</p><nav aria-label='contents'>{links}</nav>"
     )
     drawn = (_data("figures", figures) + _data("traces", [trace for _, trace in traces])) + _library(figures, traces)
-    tail = f"<h2>How to read it</h2><p>{escape(HOW)}</p>{drawn}<script>{_asset('report.js')}</script></body></html>\n"
+    tail = f"<h2>How to read it</h2><p>{escape(HOW)}</p></main>{drawn}<script>{_asset('report.js')}</script>"
+    tail += "</body></html>\n"
     write_whole(path, (head + sections + _progress(traces) + _runs(scored) + tail).encode())
 
 
@@ -83,19 +84,27 @@ def _section(answer: Answer, rows: Sequence[Row], scored: Sequence[Scored], figu
     for name, title, figure in figures_of(here):
         key = f"{answer.problem}-{name}"
         figures[key] = figure
-        drawn += f"<h3>{escape(title)}</h3><div class='figure' data-figure='{escape(key)}'></div>"
+        place = _figure(f"{answer.problem}: {title}", f"data-figure='{escape(key)}'")
+        drawn += f"<h3>{escape(title)}</h3>{place}"
     return (
         f"<section id='{escape(answer.problem)}'><h2>{escape(answer.problem)}</h2>"
         f"<div class='answer'><p>{escape(answer.headline)}.</p>{said}</div>{drawn}"
-        f"<h3>By instance set</h3>{set_table([row for row in rows if row.problem == answer.problem])}</section>"
+        f"<h3>By instance set</h3>{set_table([row for row in rows if row.problem == answer.problem], answer.problem)}"
+        "</section>"
     )
 
 
-def set_table(rows: Sequence[Row]) -> str:
-    """One row an instance set and method."""
+def _figure(said: str, mark: str) -> str:
+    """The place of a figure, which a screen reader calls what is `said`."""
+    return f"<div class='figure' role='img' aria-label='{escape(said)}' {mark}></div>"
+
+
+def set_table(rows: Sequence[Row], problem: str) -> str:
+    """One row an instance set and method of a problem."""
     columns = (*NAMED, *measured(rows))
     headings = [(c.heading, TEXT if c in NAMED or not c.heading else NUMBER) for c in columns]
-    return _table(headings, [[(c.show(row), c.value(row)) for c in columns] for row in rows])
+    lines = [[(c.show(row), c.value(row)) for c in columns] for row in rows]
+    return _table(f"{problem}: gaps by instance set and method", headings, lines)
 
 
 def _progress(traces: Sequence[tuple[str, Any]]) -> str:
@@ -106,7 +115,8 @@ def _progress(traces: Sequence[tuple[str, Any]]) -> str:
     return (
         "<section id='progress'><h2>Progress of a run</h2><p>Incumbent and bound over wall time.</p>"
         f"<div class='tools'><select id='run' aria-label='run'>{choices}</select></div>"
-        "<div class='figure' id='trace'></div></section>"
+        + _figure("incumbent and bound of the chosen run over wall time", "id='trace'")
+        + "</section>"
     )
 
 
@@ -123,14 +133,14 @@ def _runs(scored: Sequence[Scored]) -> str:
         seconds = "-" if r.cpu_s is None else f"{r.cpu_s:.3f}"
         line: list[Cell] = [*((w, w) for w in words), *numbers, (r.unit, r.unit), *gaps, (proven, proven)]
         lines.append([*line, (seconds, r.cpu_s), (said, said)])
-    return f"<section id='runs'><h2>All runs</h2>{_table(RUN_COLUMNS, lines)}</section>"
+    return f"<section id='runs'><h2>All runs</h2>{_table('all runs', RUN_COLUMNS, lines)}</section>"
 
 
 def _number(value: float | None) -> str:
     return "-" if value is None else f"{value:.8g}"
 
 
-def _table(headings: Sequence[tuple[str, str]], lines: Iterable[Sequence[Cell]]) -> str:
+def _table(caption: str, headings: Sequence[tuple[str, str]], lines: Iterable[Sequence[Cell]]) -> str:
     """A table whose headings sort it, under a field whose words filter it; `data-value` is what is sorted by."""
     head = "".join(
         f"<th class='{kind}' scope='col'><button type='button'>{escape(heading) or 'notes'}</button></th>"
@@ -140,7 +150,8 @@ def _table(headings: Sequence[tuple[str, str]], lines: Iterable[Sequence[Cell]])
     return (
         "<div class='sortable'><div class='tools'><input type='search' placeholder='filter: words that a row has'"
         " aria-label='filter the table'><output class='pale'></output></div>"
-        f"<div class='wide'><table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div></div>"
+        f"<div class='wide'><table><caption>{escape(caption)}</caption><thead><tr>{head}</tr></thead>"
+        f"<tbody>{body}</tbody></table></div></div>"
     )
 
 

@@ -9,6 +9,7 @@ from pydantic import Field, model_validator
 
 from instances.aryl.elastic import ElasticJob
 from instances.fields import (
+    LARGEST,
     Count,
     Frozen,
     NonNegative,
@@ -19,8 +20,9 @@ from instances.fields import (
     refuse,
     refuse_duplicates,
 )
-from instances.online import Workload
+from instances.online import Workload, refuse_short_period
 
+MOST_SERVERS = 100_000  # of a cluster: a world has each of them, and policies look at all at a time
 PositiveShare = Annotated[PositiveRatio, Field(le=1)]
 
 
@@ -69,8 +71,8 @@ class ArylLoaning(Workload):
 
     problem: ClassVar[str] = "aryl-loaning"
 
-    training_servers: PositiveCount
-    inference_servers: Count
+    training_servers: Annotated[PositiveCount, Field(le=MOST_SERVERS)]
+    inference_servers: Annotated[Count, Field(le=MOST_SERVERS)]
     gpus_per_server: PositiveCount
     loaned_speed: PositiveShare
     loaned_workers: Literal["slow", "wide"] = "slow"
@@ -111,6 +113,13 @@ class ArylLoaning(Workload):
         mixed = self.heterogeneous_speed if training and loaned else 1.0
         return (training + loaned * self.loaned_worker_speed) * max(0.0, 1 - lost) * mixed
 
+    def fastest(self, job: LoaningJob) -> float:
+        """The greatest speed of a job on training servers: it rises with the workers, and falls again with the loss."""
+        turns = [job.midpoint] + ([(1 / self.scaling_loss + job.midpoint) / 2] if self.scaling_loss else [])
+        beside = {int(min(turn, LARGEST)) + step for turn in turns for step in (0, 1)}
+        within = {min(max(w, job.min_workers), job.max_workers) for w in beside}
+        return max(self.speed(job, w, 0) for w in within | {job.min_workers, job.max_workers})
+
     def lendable(self, seconds: float) -> int:
         """Servers that the inference cluster can do without at a time."""
         spare = 1 - self.inference_load.at(seconds) - self.headroom
@@ -126,4 +135,9 @@ class ArylLoaning(Workload):
             room = self.training_servers * (self.gpus_per_server // job.gpus_per_worker)
             if job.min_workers > room:
                 refuse(f"jobs[{i}].min_workers", f"must be <= {room}, what the training servers hold", job.min_workers)
+        last = max(job.arrival_seconds for job in self.jobs)
+        seconds = last + max(job.min_running_time for job in self.jobs) + self.preemption_seconds
+        for field in ("orchestrator_period_seconds", "scheduling_period_seconds"):
+            if period := getattr(self, field):
+                refuse_short_period(field, period, seconds, "arrivals, the longest job and a preemption")
         return self

@@ -111,10 +111,11 @@ class Pool:
             total = logsumexp(exponents)
             return float(total), np.exp(exponents - total) @ features
 
-        found = minimize(dual, np.zeros(2), jac=True, method="BFGS", options={"gtol": 1e-9, "maxiter": 500})
+        with np.errstate(all="ignore"):  # a search that goes to infinity: no weights will do, as is found below
+            found = minimize(dual, np.zeros(2), jac=True, method="BFGS", options={"gtol": 1e-9, "maxiter": 500})
         exponents = features @ found.x
         share = np.exp(exponents - logsumexp(exponents))
-        if np.abs(share @ features).max() > 1e-3:
+        if not np.abs(share @ features).max() <= 1e-3:
             raise InputError(f"no mix of these jobs takes {seconds:g} s and {gpu_seconds:g} GPU-seconds on average")
         weights = np.zeros(len(self.gpus))
         weights[here] = share

@@ -10,6 +10,7 @@ from pydantic import Field, model_validator
 from instances.boa.allocation import BoaAllocation, Epoch, JobClass, least_budget
 from instances.boa.budget import enough
 from instances.boa.speedup import Speedup
+from instances.errors import InputError
 from instances.fields import (
     LARGEST,
     Frozen,
@@ -20,7 +21,7 @@ from instances.fields import (
     refuse,
     refuse_duplicates,
 )
-from instances.online import Workload
+from instances.online import Workload, refuse_short_period
 
 HOUR = 3600.0  # seconds
 
@@ -139,7 +140,19 @@ class BoaRenting(Workload):
             if job.size_hours is not None and len(job.size_hours) != epochs[job.job_class]:
                 what = f"must have one entry for each of {epochs[job.job_class]} epochs"
                 refuse(f"jobs[{i}].size_hours", what, len(job.size_hours))
-        least = least_budget(self._planned(LARGEST))
+        self._refuse_short_periods()
+        try:
+            least = least_budget(self._planned(LARGEST))
+        except InputError as error:
+            refuse("classes", f"there is no plan for them: {error}")
         if not enough(self.budget_gpus, least):
             refuse("budget_gpus", f"must be >= {least:.12g}, the least that the jobs cost", self.budget_gpus)
         return self
+
+    def _refuse_short_periods(self) -> None:
+        sizes = {c.name: sum(epoch.size_hours for epoch in c.epochs) for c in self.classes}
+        longest = max(sizes[job.job_class] if job.size_hours is None else sum(job.size_hours) for job in self.jobs)
+        seconds = max(job.arrival_seconds for job in self.jobs) + longest * HOUR
+        for field, period in (("period_seconds", self.period_seconds), ("estimate_seconds", self.estimate_seconds)):
+            if period:
+                refuse_short_period(field, period, seconds, "arrivals and the longest job on one GPU")

@@ -17,8 +17,9 @@ from instances.eva.packing import (
     refuse_types,
 )
 from instances.fields import Frozen, Name, NonNegative, Positive, PositiveCount, Share, refuse, refuse_duplicates
-from instances.online import Workload
+from instances.online import Workload, refuse_short_period
 
+MOST_TASKS = 1_000_000  # of all jobs
 JOB_SIGN = "@"  # between a task's class and its job, in the name of a task of `eva-packing`
 
 
@@ -130,11 +131,22 @@ class EvaCloud(Workload):
             for name in job.tasks:
                 if name not in known:
                     refuse(f"jobs[{i}].tasks", "unknown class", name)
+        if (tasks := sum(job.size for job in self.jobs)) > MOST_TASKS:
+            refuse("jobs", f"must have at most {MOST_TASKS:,} tasks", tasks)
+        refuse_short_period("period_seconds", self.period_seconds, self._busy_seconds(), "jobs at their full speed")
         workloads = {c.workload for c in self.classes}
         refuse_pairs(self.throughput, workloads)
         if self.larger_sets is not None:
             self._refuse_larger_sets(self.larger_sets, workloads)
         return self
+
+    def _busy_seconds(self) -> float:
+        """The time in which a job is there, where each runs from its arrival on at its full speed."""
+        busy = end = 0.0
+        for arrival, seconds in sorted((job.arrival_seconds, job.duration_seconds) for job in self.jobs):
+            busy += max(0.0, arrival + seconds - max(end, arrival))
+            end = max(end, arrival + seconds)
+        return busy
 
     @staticmethod
     def _refuse_larger_sets(larger: LargerSets, workloads: set[str]) -> None:

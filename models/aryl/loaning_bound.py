@@ -63,9 +63,7 @@ class Relaxed:
         arrival = np.array([job.arrival_seconds for job in jobs])
         release = _first_decision(arrival, data)
         work = np.array([job.work for job in jobs])
-        fastest = np.array(
-            [max(data.speed(job, w, 0) for w in range(job.min_workers, job.max_workers + 1)) for job in jobs]
-        )
+        fastest = np.array([data.fastest(job) for job in jobs])
         end = float(release.max()) * (1 + parameters.beyond) + float((work / fastest).max())
         grid = np.linspace(0.0, max(end, 1.0), parameters.steps + 1)
         length = np.diff(grid)

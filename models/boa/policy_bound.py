@@ -15,7 +15,7 @@ from typing import Literal
 
 from instances import InputError, Stopwatch
 from instances.boa import BoaAllocation, BoaRenting, Epoch, JobClass, enough, least_budget, planned
-from instances.fields import STEPS
+from instances.fields import LARGEST, STEPS
 from instances.validation import validated
 from models.boa.convex.convex_dual import ConvexDual
 from models.boa.convex.curves import curves
@@ -99,7 +99,9 @@ def realised(data: BoaRenting, gpu_hours: float, widths: Literal["integer", "con
             Epoch(size_hours=size, speedup=epoch.speedup) for size, epoch in zip(sizes, of[name].epochs, strict=True)
         )
         hours = math.floor(pause / SECONDS * (1 - 1e-12) * STEPS) / STEPS
-        classes.append(JobClass(name=f"{name}-{number}", arrivals_per_hour=jobs, rescale_hours=hours, epochs=epochs))
+        classes.append(JobClass(name=f"class {number}", arrivals_per_hour=jobs, rescale_hours=hours, epochs=epochs))
+    if gpu_hours > LARGEST:
+        raise InputError(f"no bound is known of {gpu_hours:g} GPU-hours that are billed: {LARGEST:g} are the most")
     most = math.ceil(gpu_hours * STEPS) / STEPS
     content = {"budget": most, "classes": classes, "widths": widths, "max_width": data.max_width}
     return validated(BoaAllocation, content)

@@ -19,7 +19,7 @@ import typer.main
 from experiments.draw import drawings
 from instances import save
 from instances.eva import synthetic_cloud
-from tests.attacks.forked import called, wrong
+from tests.attacks.forked import called, load, wrong
 from tests.sia_traces import write_philly
 
 VALUES = (
@@ -107,6 +107,7 @@ def main() -> int:
         cases = random.Random(asked.seed).sample(cases, asked.cases)
     statuses: dict[int | None, int] = {}
     failed = 0
+    load()
     with tempfile.TemporaryDirectory() as name:
         fill(Path(name))
         for case, status, symptom in tried(cases, Path(name)):

@@ -165,3 +165,16 @@ def test_the_bill_of_a_picture_counts_running_instances_at_their_own_price():
     assert f"{result.objective:.6g} USD/h" in figure.get_suptitle()
     assert result.objective < eva.exact(table_3().data).objective
     assert any("kept" in str(label.get_text()) for label in figure.axes[0].get_yticklabels())
+
+
+def test_progress_is_a_line_for_each_run_where_it_is_asked_for(capsys: pytest.CaptureFixture[str]):
+    with workers_copied():
+        api.study(five_jobs(), "fcfs")
+        assert capsys.readouterr().err == ""
+        api.study(five_jobs(), "fcfs", progress=True)
+        assert [line.split()[:3] for line in capsys.readouterr().err.splitlines()] == [
+            ["[1/2]", "sia-five-jobs", "exact"],
+            ["[2/2]", "sia-five-jobs", "fcfs"],
+        ]
+        api.simulate(five_jobs(), ["fcfs", "mmfs"], bound=False, progress=True)
+        assert [line.split()[0] for line in capsys.readouterr().err.splitlines()] == ["[1/2]", "[2/2]"]

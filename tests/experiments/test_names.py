@@ -112,7 +112,7 @@ def test_terminal_report_and_csv_say_the_same_of_runs_without_a_gap():
     (line,) = csv.DictReader(summary_csv([poor]).splitlines())
     known = line["runs"], line["gaps_to_optimum"], line["mean_gap_to_optimum"], line["notes"]
     assert known == ("10", "1", "0.1", said)
-    page = set_table([poor])
+    page = set_table([poor], "eva-packing")
     assert "<td data-value='1'>1/10</td>" in page
     assert f"<td class='text long'>{said}</td>" in page
 

@@ -206,3 +206,16 @@ def test_it_fits_the_screen_in_the_readers_colours_without_an_error(
     assert browser.execute_script(figure) == {"light": "#fff", "dark": "#14181e"}[scheme]
     assert [entry for entry in browser.get_log("browser") if entry["level"] in ("SEVERE", "WARNING")] == []
     assert browser.execute_script("return document.querySelectorAll('b').length") == 0  # names are text
+
+
+def test_a_screen_reader_finds_the_main_part_and_names_of_figures_and_tables(scored: list[Scored], tmp_path: Path):
+    """All but scripts is within `main`; every figure has a name, every table a caption."""
+    write_report(tmp_path / "report.html", summarise(scored), scored)
+    page = (tmp_path / "report.html").read_text()
+    assert page.count("<main>") == page.count("</main>") == 1
+    assert page.index("<main>") < page.index("<h1>")
+    assert page.index("</main>") > page.rindex("</table>")
+    figures = page.count("<div class='figure'")
+    assert figures >= 2
+    assert page.count("<div class='figure' role='img' aria-label='") == figures
+    assert page.count("<table><caption>") == page.count("<table>") >= 2

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import random
 from functools import cache
 from typing import Any
 
@@ -132,3 +133,14 @@ def test_a_job_alone_is_as_fast_as_its_most_workers_allow():
     data = loaning_days(0.4, 6, training_servers=6, scheduling_period_seconds=0.0).data
     alone = data.model_copy(update={"jobs": data.jobs[:1]})
     assert mean_jct_bound(alone) == pytest.approx(data.jobs[0].min_running_time, rel=1e-6)
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_the_fastest_speed_of_a_job_is_that_of_the_best_of_all_its_widths(seed: int):
+    rng = random.Random(seed)
+    data = loaning_days(0.05, 0, training_servers=40).data
+    least = rng.randint(1, 4)
+    widths = {"gpus_per_worker": 1, "min_workers": least, "max_workers": least + rng.choice((0, 1, 2, 7, 40))}
+    job = data.jobs[0].model_copy(update=widths)
+    data = data.model_copy(update={"scaling_loss": rng.choice((0.0, 0.001, 0.01, 0.05, 0.2, 1.0, rng.random()))})
+    assert data.fastest(job) == max(data.speed(job, w, 0) for w in range(job.min_workers, job.max_workers + 1))

@@ -19,6 +19,7 @@ from instances.eva.learned import LearnedThroughput, Observation
 from instances.eva.online import Configuration, InstanceState, JobState, TaskState, View
 from instances.online import RuleBroken
 
+SLOWEST = 0.01  # share of its full speed up to which a job makes no progress that anyone would wait for
 PATIENCE = 2_000  # rounds that may pass, with jobs there, in which none of them makes progress
 
 
@@ -127,17 +128,18 @@ class CloudWorld:
             self.cloud.move(job, targets)
 
     def _refuse_standstill(self) -> None:
-        """Where nothing is under way, or jobs are moved for ever, a run would not end."""
+        """Where nothing is under way, jobs are moved for ever, or all stop each other, a run would not end."""
         cloud = self.cloud
-        if not cloud.jobs or any(job.active for job in cloud.jobs.values()):
+        if not cloud.jobs or any(job.active and job.rate > SLOWEST for job in cloud.jobs.values()):
             self._idle_rounds = 0
             return
         self._idle_rounds += 1
-        name = next(iter(cloud.jobs))
-        if self._idle_rounds > 1 and not len(cloud.calendar):
+        name, job = next(iter(cloud.jobs.items()))
+        if self._idle_rounds > 1 and not job.active and not len(cloud.calendar):
             raise RuleBroken(f"job {name} is left waiting at {cloud.now} with nothing to come")
         if self._idle_rounds > PATIENCE:
-            raise RuleBroken(f"job {name} has not run at {cloud.now}, and no other has for {PATIENCE} rounds")
+            how = f"at more than {SLOWEST:.0%} of its speed " if any(job.active for job in cloud.jobs.values()) else ""
+            raise RuleBroken(f"job {name} has not run {how}at {cloud.now}, and no other has for {PATIENCE} rounds")
 
     def _refresh(self) -> None:
         """Bring up to date the states of what has changed since the last round."""
