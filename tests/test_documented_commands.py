@@ -23,7 +23,15 @@ from typer.main import get_command
 from experiments.aryl.draw import loaning
 from experiments.cli import COMMANDS, GROUPS
 from experiments.entry import USAGE_ERROR
-from instances import Instance, save
+from experiments.harness.apply import apply
+from experiments.harness.gaps import score, summarise
+from experiments.harness.plan import study_runs
+from experiments.harness.records import with_records
+from experiments.output.answer import answers
+from experiments.output.columns import OF_THE_OBJECTIVE
+from experiments.papers import reference_sets
+from experiments.score import PROVERS
+from instances import Instance, Options, save
 from instances.aryl import figure_5
 from instances.boa import BoaRenting
 from instances.eva import table_3
@@ -101,6 +109,7 @@ KINDS = {
     "pip install -e '.[docs]'": OTHER,
     "jq .objective": OTHER,
 }
+README_STUDY = re.compile(r"```text\n(?P<list>eva-packing: .*?)\n\n(?P<table>instance set .*?)```", re.DOTALL)
 MINE = """
 from experiments.papers import ONLINE
 from instances import Options
@@ -253,3 +262,24 @@ def test_a_documented_command_runs(command: str, folder: Path):
         if flag in ("--out", "--plot", "--certificate"):
             made = folder / name
             assert made.is_file() or list(made.iterdir())
+
+
+def test_the_study_that_readme_shows_is_what_is_printed():
+    """Its heuristics, against the recorded optima; what `exact` proves is a test of the records'."""
+    shown = README_STUDY.search((ROOT / "README.md").read_text())
+    assert shown is not None
+    sets = with_records([s for s in reference_sets() if s.instances[0].problem == "eva-packing"])
+    runs = [r for r in study_runs(sets, None, Options()) if r.entry.name not in PROVERS]
+    scored = score([(run, apply(run.entry, run.instance, run.options)) for run in runs])
+    (answer,) = answers(scored)
+    (findings,) = answer.lists
+    assert [answer.headline, f"  {findings.heading}"] == shown["list"].splitlines()[:2]
+    lines = [line for line in shown["list"].splitlines() if line.startswith("    ") and "at the optimum" not in line]
+    assert lines == [f"    {finding}" for finding in findings.methods]
+    rows = {(row.instance_set, row.method): row for row in summarise(scored)}
+    name = ""
+    for line in shown["table"].splitlines()[1:]:
+        name = line[:24].strip() or name
+        method, *figures = line[24:].split()
+        if method not in PROVERS:
+            assert figures[: len(OF_THE_OBJECTIVE)] == [c.show(rows[name, method]) for c in OF_THE_OBJECTIVE]

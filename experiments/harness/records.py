@@ -45,6 +45,11 @@ class Record:
         """Whether the objective is the optimum."""
         return self.objective is not None and self.bound is not None and agree(self.objective, self.bound)
 
+    @property
+    def provers(self) -> list[str]:
+        """Who proved the bound, each by another method."""
+        return [name for name in self.proved_by.split(" and ") if name]
+
     def of(self, instance: Instance) -> bool:
         """Whether it is of the same data, read in the same way."""
         return self.checksum == checksum(instance)
@@ -93,7 +98,7 @@ def with_records(sets: Sequence[InstanceSet]) -> list[InstanceSet]:
 def _known(instance: Instance, record: Record | None) -> Instance:
     if record is None or not record.of(instance):
         return instance
-    by = " and ".join(dict.fromkeys(name for name in (record.found_by, record.proved_by) if name))
+    by = " and ".join(dict.fromkeys(name for name in (record.found_by, *record.provers) if name))
     known = Reference(objective=record.objective, bound=record.bound, proved_by=by or None)
     return instance.model_copy(update={"reference": known})
 
@@ -204,11 +209,10 @@ def _improved(result: Result, instance: Instance, record: Record) -> Record:
         ):
             record = replace(record, objective=verdict.objective, found_by=by)
     if result.bound is not None and result.method in {entry.name for entry in METHODS[result.problem]}:
-        provers = record.proved_by.split(" and ")
         if _tighter(result.bound, record.bound, sense):
             record = replace(record, bound=result.bound, proved_by=by)
-        elif record.bound is not None and agree(result.bound, record.bound) and by not in provers:
-            record = replace(record, proved_by=" and ".join([*provers, by]))
+        elif record.bound is not None and agree(result.bound, record.bound) and by not in record.provers:
+            record = replace(record, proved_by=" and ".join([*record.provers, by]))
     if record.objective is not None and record.bound is not None and better(record.objective, record.bound, sense):
         found = f"objective {record.objective!r} of {record.found_by}"
         raise InputError(f"{result.instance}: {found} refutes the bound {record.bound!r} of {record.proved_by}")

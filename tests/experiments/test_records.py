@@ -229,6 +229,9 @@ def test_a_second_proof_of_a_bound_is_named_beside_the_first(known: dict):
     assert (after[0].bound, after[0].proved_by.replace(" ", "")) == (12.8, f"exact{V}andliteral{V}")
     known |= {(r.problem, r.instance): r for r in after}
     assert recorded([solved("exact"), solved("literal")], SETS)[1] == []
+    reference = with_records(SETS)[0].instances[0].reference
+    assert reference is not None
+    assert reference.proved_by == f"exact {V} and literal {V}"
 
 
 def test_what_a_user_claims_is_checked(known: dict):
