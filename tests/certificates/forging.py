@@ -1,4 +1,4 @@
-"""Forged certificates whose every figure is what whoever verifies them works out: `python -m tests.certificates.forging`.
+"""Forged certificates whose figures are what whoever verifies them works out: `python -m tests.certificates.forging`.
 
 A mutant is mostly refused because a sum is off. These are not: weights, units, prices, rows and duals are drawn wildly,
 and what follows from them is written down as the verifier's own functions say. Accepted, they must prove a true bound.
@@ -22,7 +22,7 @@ from instances.boa.unit_optimum import fastest, shortest
 from instances.certificates import NoCertificate, digest
 from instances.eva.certificate import Packing
 from instances.sia.certificate import SCALE, Charges, Delays, PriceProof, Shape, _most
-from tests.certificates.readings import READINGS, Case, cases
+from tests.certificates.readings import Case, cases
 
 Content = dict[str, Any]
 
@@ -30,13 +30,17 @@ Content = dict[str, Any]
 def wild(rng: random.Random, most: int = 62) -> int:
     """A whole number >= 0 of any size up to so many bits, next to a power of 2 more often than not."""
     bits = rng.randrange(most)
-    return rng.choice([rng.randrange(4), (1 << bits) - rng.randrange(2), (1 << bits) + rng.randrange(3), rng.getrandbits(bits + 1)])
+    return rng.choice(
+        [rng.randrange(4), (1 << bits) - rng.randrange(2), (1 << bits) + rng.randrange(3), rng.getrandbits(bits + 1)]
+    )
 
 
 def units(case: Case, rng: random.Random) -> Content:
     """Whole widths, in units of any size, at any price."""
     data = case.instance.data
-    made = Units(rng.randrange(64), rng.randrange(128), 1 + wild(rng, 40) % (1 << 40), rng.choice([0, 0, wild(rng, 60)]))
+    made = Units(
+        rng.randrange(64), rng.randrange(128), 1 + wild(rng, 40) % (1 << 40), rng.choice([0, 0, wild(rng, 60)])
+    )
     network = unit_network(data, made)
     length = shortest(network)
     bound: int | None = max(0, -(-(length - made.price * network.budget) // made.scale))
@@ -103,7 +107,9 @@ def priced(case: Case, rng: random.Random) -> Content:
     delays = Delays(case.instance.data)
     charges, rows = Charges(delays), []
     jobs = range(len(delays.gpus))
-    reach = rng.choice([wild(rng), int(case.optimum) // delays.slots, int(case.optimum) // delays.slots + rng.randrange(3)])
+    reach = rng.choice(
+        [wild(rng), int(case.optimum) // delays.slots, int(case.optimum) // delays.slots + rng.randrange(3)]
+    )
     for _ in range(rng.randint(0, 4)):
         content: Content = {"first": rng.randrange(-2, 12), "divisor": rng.choice([0, 0, 1 + wild(rng, 4), wild(rng)])}
         content["last"] = content["first"] + rng.choice([0, 0, 1, 2, 5])

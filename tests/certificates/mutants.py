@@ -62,13 +62,15 @@ def _changed_json(text: str, rng: random.Random) -> str:
         holder[last] = at(content, rng.choice(every))
     elif kind in (8, 9) and lists:
         listed = at(content, rng.choice(lists))
-        rng.choice((rng.shuffle, lambda one: one.extend(one[:3]), lambda one: one.reverse(), lambda one: one.clear()))(listed)
+        rng.choice((rng.shuffle, lambda one: one.extend(one[:3]), lambda one: one.reverse(), lambda one: one.clear()))(
+            listed
+        )
     elif kind == 10:
         holder[last] = PLACE
         return json.dumps(content).replace(f'"{PLACE}"', rng.choice(TEXTS))
     else:
         name = json.dumps(str(last))
-        return json.dumps(content).replace(f"{name}: ", f'{name}: {rng.choice(("0", "1", "null"))}, {name}: ', 1)
+        return json.dumps(content).replace(f"{name}: ", f"{name}: {rng.choice(('0', '1', 'null'))}, {name}: ", 1)
     return json.dumps(content)
 
 
@@ -80,7 +82,17 @@ def _other_number(value: Any, rng: random.Random) -> Any:
         return changed + (f"/{under}" if under and rng.random() < 0.7 else "")
     if isinstance(value, bool) or not isinstance(value, int | float):
         return rng.choice(WHOLE)
-    near = (value + 1, value - 1, -value, 2 * value, value // 2, value * 1000, value + 2**32, value + 2**62, value + 2**64)
+    near = (
+        value + 1,
+        value - 1,
+        -value,
+        2 * value,
+        value // 2,
+        value * 1000,
+        value + 2**32,
+        value + 2**62,
+        value + 2**64,
+    )
     return rng.choice(near if rng.random() < 0.6 else WHOLE)
 
 
@@ -89,7 +101,11 @@ def _changed_vipr(text: str, rng: random.Random) -> str:
     first = next((k for k, line in enumerate(lines) if line.startswith("OBJ ")), 0)
     der = next((k for k, line in enumerate(lines) if line.startswith("DER ")), len(lines) - 1)
     end = rng.random() < 0.8
-    k = rng.randrange(der if end else first, len(lines)) if not end or der + 1 >= len(lines) else rng.randrange(der - 2, len(lines))
+    k = (
+        rng.randrange(der if end else first, len(lines))
+        if not end or der + 1 >= len(lines)
+        else rng.randrange(der - 2, len(lines))
+    )
     words = lines[k].split() or ["x"]
     kind = rng.randrange(10)
     w = rng.randrange(len(words))
@@ -111,7 +127,11 @@ def _changed_vipr(text: str, rng: random.Random) -> str:
         lines[k], lines[other] = lines[other], lines[k]
         return "\n".join(lines) + "\n"
     else:
-        words = [word for i, word in enumerate(words) if i != w] if rng.random() < 0.5 else [*words[:w], words[w], *words[w:]]
+        words = (
+            [word for i, word in enumerate(words) if i != w]
+            if rng.random() < 0.5
+            else [*words[:w], words[w], *words[w:]]
+        )
     lines[k] = " ".join(words)
     return "\n".join(lines) + "\n"
 

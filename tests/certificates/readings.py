@@ -6,8 +6,10 @@ import random
 from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import lru_cache
+from functools import cache
 from typing import Any
+
+import pytest
 
 from experiments.papers import CERTIFIERS
 from instances import CheckFailed, InputError, Instance, Options, ProblemData, conclude
@@ -25,6 +27,7 @@ from tests.eva_cases import best_packing
 from tests.eva_constrained_cases import FIELDS, best_by_enumeration, random_constrained
 from tests.sia_cases import best_delay, schedules
 
+HUGE = "1" + "0" * 400
 EFFORT = Options(effort=200)
 FEW = 20_000  # schedules that are gone through
 MODELS = {"eva": eva, "boa": boa, "aryl": aryl, "sia": sia}
@@ -138,7 +141,7 @@ class Case:
         return "false" if self.beyond(proven.bound) else "true"
 
 
-@lru_cache(maxsize=None)
+@cache
 def case(reading: str, seed: int) -> Case | None:
     """The case of a seed; `None` where there is no solution."""
     build, best = READINGS[reading]
@@ -171,3 +174,20 @@ def cases(reading: str, count: int) -> list[Case]:
         if len(found) == count:
             break
     return found
+
+
+def telling(reading: str) -> Case:
+    """The first case of a reading whose certificate has something to be forged."""
+    made = cases(reading, 6)
+    if reading.startswith("eva cost"):
+        return next(c for c in made if '"children": [' not in c.certificate)
+    return next((c for c in made if c.optimum > 0 and len(c.certificate) > 400), made[0])
+
+
+def refused(data: Any, text: str) -> str:
+    """The one line with which a certificate is refused."""
+    with pytest.raises((CheckFailed, InputError, NoCertificate)) as error:
+        PROBLEMS[data.problem].prove(data, text)
+    assert "\n" not in str(error.value)
+    assert len(str(error.value)) < 500
+    return str(error.value)

@@ -39,13 +39,13 @@ def tampered_json(text: str, seed: int) -> str:
     """A certificate in JSON with one number off by one, or one entry of a list missing."""
     chance = random.Random(seed)
     content = json.loads(text)
-    places = [place for place in places(content) if place[0] not in HEAD]
-    lists = [place for place in places if place and isinstance(place[-1], int)]
+    every = [place for place in places(content) if place[0] not in HEAD]
+    lists = [place for place in every if place and isinstance(place[-1], int)]
     if seed % 4 == 0 and lists:
         *way, last = chance.choice(lists)
         at(content, way).pop(last)
         return json.dumps(content)
-    *way, last = chance.choice([place for place in places if _number(at(content, place))])
+    *way, last = chance.choice([place for place in every if _number(at(content, place))])
     holder = at(content, way)
     holder[last] = _off_by_one(holder[last], chance)
     return json.dumps(content)

@@ -1,4 +1,4 @@
-"""Certificates and results forged by hand, by kind of hole: each is refused in one line, for the reason it should be."""
+"""Certificates forged by hand, by kind of hole: each is refused in one line, for the reason it should be."""
 
 from __future__ import annotations
 
@@ -9,33 +9,15 @@ from typing import Any
 
 import pytest
 
-from instances import CheckFailed, InputError, Instance
+from instances import CheckFailed, Instance
 from instances.boa import BoaAllocation
-from instances.certificates import NoCertificate, digest
+from instances.certificates import digest
 from instances.eva import EvaPacking, check_packing, prove_packing
-from instances.json_text import parsed
-from instances.registry import PROBLEMS
-from instances.verify import read_result, see_bound, see_result
 from tests.certificates.forging import FORGERS, run
-from tests.certificates.readings import READINGS, Case, cases
+from tests.certificates.readings import HUGE, READINGS, refused, telling
+from tests.sampling import sample
 
 Content = dict[str, Any]
-HUGE = "1" + "0" * 400
-
-
-def case(reading: str) -> Case:
-    """The first case of a reading whose certificate has something to be forged."""
-    made = cases(reading, 6)
-    return next((c for c in made if c.optimum > 0 and len(c.certificate) > 400), made[0])
-
-
-def refused(data: Any, text: str) -> str:
-    """The one line with which a certificate is refused."""
-    with pytest.raises((CheckFailed, InputError, NoCertificate)) as error:
-        PROBLEMS[data.problem].prove(data, text)
-    assert "\n" not in str(error.value)
-    assert len(str(error.value)) < 500
-    return str(error.value)
 
 
 def leaf(content: Content) -> Content:
@@ -56,9 +38,11 @@ def branched(content: Content, branch: Content, children: list[int] | None = Non
 
 
 def runs(content: Content, branch: Content | None = None, children: Any = (1, 2), **leaf: Any) -> Content:
-    """A tree of two leaves of BOA's real widths that claim 0 at the price 0."""
-    below = {"price": "0", "bound": "0"} | leaf
-    return content | {"nodes": [{"branch": branch or {"job_class": 0, "epoch": 0, "type": 0}, "children": children}, below, below]}
+    """A tree of two leaves of BOA's real widths that claim 0 at a price that proves no more."""
+    below = {"price": "1000000", "bound": "0"} | leaf
+    return content | {
+        "nodes": [{"branch": branch or {"job_class": 0, "epoch": 0, "type": 0}, "children": children}, below, below]
+    }
 
 
 def row(**changes: Any) -> Content:
@@ -68,9 +52,19 @@ def row(**changes: Any) -> Content:
 JSON: list[tuple[str, str, Callable[[Content], Any], str]] = [
     # numbers that wrap round, or are none
     ("wrapped costs", "boa integer, rescaling", lambda c: c | {"price": 0, "cost_bits": 60}, "not be exact in 64"),
-    ("costs past 64 bits", "boa integer, rescaling", lambda c: c | {"price": 0, "cost_bits": 126}, "not be exact in 64"),
+    (
+        "costs past 64 bits",
+        "boa integer, rescaling",
+        lambda c: c | {"price": 0, "cost_bits": 126},
+        "not be exact in 64",
+    ),
     ("times past 64 bits", "boa integer", lambda c: c | {"time_bits": 200}, "not be exact in 64"),
-    ("reach past what is not allowed", "boa two types, rescaling", lambda c: c | {"price": 0, "bound": 1 << 62}, "shortest|64"),
+    (
+        "reach past what is not allowed",
+        "boa two types, rescaling",
+        lambda c: c | {"price": 0, "bound": 1 << 62},
+        "shortest|64",
+    ),
     ("weight of 2^60", "boa integer", lambda c: c | {"price": 1 << 60}, "not be exact in 64"),
     ("negative price", "boa integer", lambda c: c | {"price": -1}, "price: must be >= 0"),
     ("weight of 0", "boa integer", lambda c: c | {"scale": 0}, "scale: must be >= 1"),
@@ -79,8 +73,13 @@ JSON: list[tuple[str, str, Callable[[Content], Any], str]] = [
     ("float", "boa integer", lambda c: c | {"bound": 1e308}, "bound: must be a valid integer"),
     ("400 digits", "boa integer", lambda c: c | {"bound": int(HUGE)}, "bound: must be <="),
     ("one unit more", "boa integer", lambda c: c | {"bound": c["bound"] + 1}, "units are claimed"),
-    ("the path, one unit less", "boa integer", lambda c: c | {"shortest": c["shortest"] - 1}, "is claimed, the shortest"),
-    ("price 0 for a bound", "boa continuous", lambda c: c | {"price": "0"}, "the price proves"),
+    (
+        "the path, one unit less",
+        "boa integer",
+        lambda c: c | {"shortest": c["shortest"] - 1},
+        "is claimed, the shortest",
+    ),
+    ("other price", "boa continuous", lambda c: c | {"price": c["price"] + "7"}, "the price proves"),
     ("price 1/0", "boa continuous", lambda c: c | {"price": "1/0"}, "price: must be a rational"),
     ("price below 0", "boa continuous", lambda c: c | {"price": "-1"}, "price: must be a rational"),
     ("price inf", "boa continuous", lambda c: c | {"price": "inf"}, "price: must be a rational"),
@@ -94,7 +93,12 @@ JSON: list[tuple[str, str, Callable[[Content], Any], str]] = [
     ("root below itself", "boa real widths, two types", lambda c: runs(c, children=[0, 1]), "once"),
     ("leaf left out", "boa real widths, two types", lambda c: runs(c, price=None, bound=None), "no price is given"),
     ("no such class", "boa real widths", lambda c: runs(c, {"job_class": 9, "epoch": 1}), "no such class"),
-    ("change before the first epoch", "boa real widths", lambda c: runs(c, {"job_class": 0, "epoch": 0}), "no such class"),
+    (
+        "change before the first epoch",
+        "boa real widths",
+        lambda c: runs(c, {"job_class": 0, "epoch": 0}),
+        "no such class",
+    ),
     ("leaf of 400 digits", "boa real widths, two types", lambda c: runs(c, bound=HUGE), "something too long"),
     ("empty tree", "boa real widths", lambda c: c | {"nodes": []}, "nodes: must not be empty"),
     # Eva's tree and its duals
@@ -108,8 +112,18 @@ JSON: list[tuple[str, str, Callable[[Content], Any], str]] = [
     ("script of the bound", "eva cost", lambda c: only_leaf(c, bound="٣"), "bound: "),
     ("dual of no entry", "eva cost", lambda c: only_leaf(c, tasks=leaf(c)["tasks"][1:]), "a dual for each entry"),
     ("dual of no decision", "eva cost", lambda c: only_leaf(c, decisions=[0] * 9), "a dual for each entry"),
-    ("types that gain", "eva cost", lambda c: only_leaf(c, types=[-9 for _ in leaf(c)["types"]]), "not those of the dec"),
-    ("half of the leaf", "eva cost", lambda c: c | {"nodes": [{"leaf": leaf(c), "children": [0, 0]}]}, "must be a leaf"),
+    (
+        "types that gain",
+        "eva cost",
+        lambda c: only_leaf(c, types=[-9 for _ in leaf(c)["types"]]),
+        "not those of the dec",
+    ),
+    (
+        "half of the leaf",
+        "eva cost",
+        lambda c: c | {"nodes": [{"leaf": leaf(c), "children": [0, 0]}]},
+        "must be a leaf",
+    ),
     ("one side twice", "eva cost", lambda c: branched(c, {}, [1, 1]), "in the tree twice"),
     ("side missing", "eva cost", lambda c: branched(c, {}, [1, 3]), "is not there"),
     ("branch on nothing", "eva cost", lambda c: branched(c, {"of": []}), "must name types"),
@@ -123,13 +137,43 @@ JSON: list[tuple[str, str, Callable[[Content], Any], str]] = [
     ("row backwards", "sia oracle", lambda c: c | {"rows": [row(first=3, last=1)]}, "a row at steps"),
     ("row of a job twice", "sia oracle", lambda c: c | {"rows": [row(divisor=2, jobs=[0, 0])]}, "a row at steps"),
     ("row of no job", "sia oracle", lambda c: c | {"rows": [row(touching=999)]}, "touches"),
-    ("divisor of 2^62", "sia oracle", lambda c: c | {"rows": [row(divisor=(1 << 62) - 1, jobs=[0])]}, "62 bits|a row of"),
-    ("price of no row", "sia oracle", lambda c: c | {"nodes": [{"prices": {"prices": [[99, 1]], "least": 0, "spent": 0}}]}, "prices: of"),
-    ("charges that are off", "sia oracle", lambda c: c | {"nodes": [{"prices": {"prices": [], "least": 1 << 70, "spent": 0}}]}, "prices charge"),
-    ("charges below 0", "sia oracle", lambda c: c | {"nodes": [{"prices": {"prices": [], "least": 0, "spent": -(1 << 79)}}]}, "prices charge"),
-    ("no start left, said", "sia oracle", lambda c: c | {"stages": [], "nodes": [{"without": 0}]}, "not the first without"),
+    (
+        "divisor of 2^62",
+        "sia oracle",
+        lambda c: c | {"rows": [row(divisor=(1 << 62) - 1, jobs=[0], limit=0)]},
+        "62 bits|a row of",
+    ),
+    (
+        "price of no row",
+        "sia oracle",
+        lambda c: c | {"nodes": [{"prices": {"prices": [[99, 1]], "least": 0, "spent": 0}}]},
+        "prices: of",
+    ),
+    (
+        "charges that are off",
+        "sia oracle",
+        lambda c: c | {"stages": [], "nodes": [{"prices": {"prices": [], "least": 1 << 70, "spent": 0}}]},
+        "prices charge",
+    ),
+    (
+        "charges below 0",
+        "sia oracle",
+        lambda c: c | {"stages": [], "nodes": [{"prices": {"prices": [], "least": 0, "spent": -(1 << 79)}}]},
+        "prices charge",
+    ),
+    (
+        "no start left, said",
+        "sia oracle",
+        lambda c: c | {"stages": [], "nodes": [{"without": 0}]},
+        "not the first without",
+    ),
     ("nothing said", "sia oracle", lambda c: c | {"stages": [], "nodes": [{}]}, "not the first without"),
-    ("side of starts twice", "sia oracle", lambda c: c | {"nodes": [{"branch": {"job": 0, "until": 0}, "children": [1, 1]}, c["nodes"][-1]]}, "twice"),
+    (
+        "side of starts twice",
+        "sia oracle",
+        lambda c: c | {"nodes": [{"branch": {"job": 0, "until": 0}, "children": [1, 1]}, c["nodes"][-1]]},
+        "twice",
+    ),
     ("steps of other slots", "sia oracle", lambda c: c | {"slots": 7}, "slots: 7"),
     ("reach of 2^62", "sia oracle", lambda c: c | {"reach": 1 << 62}, "reach: must be <"),
     # what every file has
@@ -145,116 +189,14 @@ JSON: list[tuple[str, str, Callable[[Content], Any], str]] = [
 
 @pytest.mark.parametrize(("hole", "reading", "forge", "said"), JSON, ids=[f"{r}: {h}" for h, r, _, _ in JSON])
 def test_a_forged_json_certificate_is_refused(hole: str, reading: str, forge: Callable[[Content], Any], said: str):
-    made = case(reading)
+    made = telling(reading)
     line = refused(made.instance.data, json.dumps(forge(json.loads(made.certificate))))
     assert re.search(said, line), line
 
 
-def derived(made: Case, end: str, *lines: str) -> str:
-    """The VIPR file of a case with other lines from RTP on, and `lines` derived; {m} is the first of them."""
-    head = made.certificate[: made.certificate.index("RTP ")]
-    m = int(re.search(r"^CON (\d+)", head, re.MULTILINE).group(1))
-    names = {"m": m, "n": m + 1, "o": m + 2, "p": m + 3}
-    said = [f"d{k} {line.format_map(names)} -1" for k, line in enumerate(lines)]
-    return head + "\n".join([end, f"DER {len(lines)}", *(text.replace("<", "{").replace(">", "}") for text in said)]) + "\n"
-
-
-NONE = "RTP range 99 inf\nSOL 0"
-VIPR: list[tuple[str, Callable[[Case], str], str]] = [
-    ("assumed and never discharged", lambda c: derived(c, NONE, "G 99 OBJ < asm >"), "rests on assumptions"),
-    ("follows from an assumption", lambda c: derived(c, NONE, "G 99 OBJ < asm >", "G 99 OBJ < lin 1 {m} 1 >"), "rests on"),
-    ("absurd for no reason", lambda c: derived(c, NONE, "G 1 0 < lin 0 >"), "does not follow"),
-    ("nothing at all", lambda c: derived(c, NONE), "nothing is claimed"),
-    ("no bound", lambda c: derived(c, "RTP range -inf inf\nSOL 0", "G 0 OBJ < asm >"), "nothing is claimed"),
-    ("bound inf", lambda c: derived(c, "RTP range inf inf\nSOL 0", "G 0 OBJ < asm >"), "must be a rational"),
-    ("bound nan", lambda c: derived(c, "RTP range nan inf\nSOL 0", "G 0 OBJ < asm >"), "must be a rational"),
-    ("forward reference", lambda c: derived(c, NONE, "G 99 OBJ < lin 1 {n} 1 >", "G 99 OBJ < asm >"), "an index below"),
-    ("reference to itself", lambda c: derived(c, NONE, "G 99 OBJ < lin 1 {m} 1 >"), "an index below"),
-    ("multiplier of the wrong sign", lambda c: derived(c, NONE, "G 99 0 < lin 2 0 -1 2 1 >"), "the wrong sign|does not"),
-    ("multiplier 1/0", lambda c: derived(c, NONE, "G 99 0 < lin 1 0 1/0 >"), "must be a rational"),
-    ("multiplier 1e308", lambda c: derived(c, NONE, "G 99 0 < lin 1 0 1e308 >"), "must be a rational"),
-    ("multiplier of another script", lambda c: derived(c, NONE, "G 99 0 < lin 1 0 ٣ >"), "must be a rational"),
-    ("multiplier of 5000 digits", lambda c: derived(c, NONE, f"G 99 0 < lin 1 0 {'1' * 5000} >"), "must be a rational"),
-    ("index twice", lambda c: derived(c, NONE, "G 99 0 < lin 2 0 1 0 1 >"), "named twice"),
-    ("rounding of a half", lambda c: derived(c, NONE, "G 99 1 0 1/2 < rnd 1 0 1/2 >"), "cannot be rounded"),
-    ("numbers between the sides", lambda c: derived(c, NONE, "L 0 1 0 1 < asm >", "G 2 1 0 1 < asm >", "G 99 OBJ < uns {m} {m} {n} {n} >"), "does not follow|do not cover"),
-    ("sides of two variables", lambda c: derived(c, NONE, "L 0 1 0 1 < asm >", "G 1 1 1 1 < asm >", "G 1 0 < uns {m} {m} {n} {n} >"), "does not follow|do not cover"),
-    ("one side for both", lambda c: derived(c, NONE, "L 0 1 0 1 < asm >", "G 1 1 0 1 < asm >", "G 99 OBJ < asm >", "G 99 OBJ < uns {o} {m} {o} {n} >"), "rests on assumptions"),
-    ("solution that breaks a row", lambda c: derived(c, "RTP range 0 9\nSOL 1\nx 1 0 -1", "G 0 OBJ < asm >"), "breaks"),
-    ("half of a solution", lambda c: derived(c, "RTP range 0 9\nSOL 1\nx 1 0 1/2", "G 0 OBJ < asm >"), "no whole number"),
-    ("cut-off by no solution", lambda c: derived(c, NONE, "L 0 OBJ < sol >", "G 99 OBJ < lin 0 >"), "no solution is known|cut-off"),
-    ("weak bound of 400 digits", lambda c: derived(c, f"RTP range -{HUGE} inf\nSOL 0", f"G -{HUGE} OBJ < lin 0 >"), "does not follow|more follows"),
-    ("row left out", lambda c: re.sub(r"^CON (\d+) (\d+)\n.*\n", lambda m: f"CON {int(m[1]) - 1} {m[2]}\n", c.certificate, flags=re.MULTILINE), "constraints, the instance"),
-    ("other right-hand side", lambda c: re.sub(r"_upper L \d+", "_upper L 0", c.certificate, count=1), "not the constraint"),
-    ("other objective", lambda c: re.sub(r"^OBJ (min|max)\n\d+.*$", r"OBJ \1\n0", c.certificate, flags=re.MULTILINE), "objective: not"),
-    ("other sense", lambda c: c.certificate.replace("OBJ min", "OBJ max").replace("OBJ max", "OBJ min", 1), "sense: not|objective"),
-    ("other integers", lambda c: re.sub(r"^INT \d+\n.*$", "INT 1\n0", c.certificate, flags=re.MULTILINE), "integers: not"),
-    ("instance named twice", lambda c: c.certificate.replace("% instance", "% instance 0\n% instance"), "instance: named twice"),
-    ("other instance", lambda c: re.sub("% instance .*", "% instance " + "0" * 64, c.certificate), "of another instance"),
-    ("other problem", lambda c: re.sub("% problem .*", "% problem sia-oracle", c.certificate), "problem: must be"),
-    ("version of another script", lambda c: c.certificate.replace("% gapwise 1", "% gapwise ١"), "gapwise: must be 1"),
-    ("more after the end", lambda c: c.certificate + "d G 99 OBJ { asm } -1\n", "must end after"),
-]
-DERIVED = ("aryl reclaim", "aryl reclaim, lost hours", "aryl placement", "aryl mean jct")
-
-
-@pytest.mark.parametrize(("hole", "forge", "said"), VIPR, ids=[hole for hole, _, _ in VIPR])
-def test_a_forged_derivation_is_refused(hole: str, forge: Callable[[Case], str], said: str):
-    for reading in DERIVED:
-        made = case(reading)
-        line = refused(made.instance.data, forge(made))
-        assert re.search(said, line), f"{reading}: {line}"
-
-
-@pytest.mark.parametrize("reach", ["0", "-1", "inf", "1/0", "٣", "1e9", "1" * 101, "1 \n% reach 2"])
-def test_a_reach_that_is_none_is_refused(reach: str):
-    made = case("aryl mean jct")
-    assert "reach: " in refused(made.instance.data, re.sub("% reach .*", f"% reach {reach}", made.certificate))
-
-
-def result(made: Case, **changes: Any) -> str:
-    return json.dumps(json.loads(made.result) | changes)
-
-
-RESULTS: list[tuple[str, Callable[[Case], str], str]] = [
-    ("bound NaN", lambda c: result(c, bound=float("nan")), "bound: must be a finite number"),
-    ("bound inf", lambda c: result(c, bound=float("-inf")), "bound: must be a finite number"),
-    ("bound 1e999", lambda c: re.sub('"bound":[^,]*', '"bound":1e999', c.result), "bound: must be a finite number"),
-    ("bound of 400 digits", lambda c: result(c, bound=-int(HUGE)), "bound: must be a finite number"),
-    ("bound of 5000 digits", lambda c: re.sub('"bound":[^,]*', f'"bound":{"1" * 5000}', c.result), "not valid JSON"),
-    ("bound as text", lambda c: result(c, bound="0"), "bound: must be a number"),
-    ("bound as a truth", lambda c: result(c, bound=False), "bound: must be a number"),
-    ("gap NaN", lambda c: result(c, gap=float("nan")), "gap: must be a finite number"),
-    ("NaN in the trace", lambda c: result(c, trace=[[0.0, float("nan"), None]]), "trace.*must be a finite"),
-    ("bound twice", lambda c: c.result.replace('"bound":', '"bound":0,"bound":'), "duplicate field 'bound'"),
-    ("status violates", lambda c: result(c, status="violates"), "status: 'violates' is claimed"),
-    ("status infeasible", lambda c: result(c, status="infeasible"), "status: 'infeasible' is claimed"),
-    ("optimal by no gap", lambda c: result(c, options={"gap": 1e-9}, status="optimal"), "it is 'feasible'"),
-    ("gap asked of 2", lambda c: result(c, options={"gap": 2}), "options.gap: must be a number in"),
-    ("gap asked as text", lambda c: result(c, options={"gap": "1"}), "options.gap: must be a number in"),
-    ("violations", lambda c: result(c, violations=["x"]), "violations: "),
-    ("termination", lambda c: result(c, termination="infeasible"), "termination: 'infeasible'"),
-    ("better objective", lambda c: result(c, objective=-1.0), "objective: -1.0 is claimed"),
-    ("no objective", lambda c: result(c, objective=None), "nothing else to verify"),
-    ("other name", lambda c: result(c, instance="x"), "instance: must be"),
-    ("solution of lists", lambda c: result(c, solution={"x": []}), "solution: "),
-    ("solution of depth 900", lambda c: result(c, solution={"x": json.loads("[" * 900 + "]" * 900)}), ""),
-]
-
-
-@pytest.mark.parametrize(("hole", "forge", "said"), RESULTS, ids=[hole for hole, _, _ in RESULTS])
-def test_a_forged_result_is_refused(hole: str, forge: Callable[[Case], str], said: str):
-    for reading in READINGS:
-        made = case(reading)
-        with pytest.raises((CheckFailed, InputError)) as error:
-            see_result(made.instance, read_result(parsed(forge(made))))
-        assert "\n" not in str(error.value)
-        assert re.search(said, str(error.value)), f"{reading}: {error.value}"
-
-
 def test_a_field_twice_in_a_certificate_is_refused():
     for reading in READINGS:
-        made = case(reading)
+        made = telling(reading)
         if not made.vipr:
             text = made.certificate.replace('"problem"', '"problem": "x", "problem"', 1)
             assert "duplicate field 'problem'" in refused(made.instance.data, text)
@@ -269,7 +211,7 @@ def test_a_certificate_of_another_reading_of_the_same_data_is_refused():
         ("aryl jct reduction", {"scaling_loss": 0.25}),
         ("sia oracle", {"slot_minutes": 2.0}),
     ):
-        made = case(reading)
+        made = telling(reading)
         other = type(made.instance.data).model_validate(made.instance.data.model_dump() | change)
         assert refused(other, made.certificate)
 
@@ -306,29 +248,15 @@ def test_a_pattern_that_saves_less_than_rounding_of_a_job_s_price_counts():
         prove_packing(data, head + program + "d0 L 0 OBJ { lin 0 } -1\n")
 
 
-def test_a_weak_bound_of_400_digits_is_one_line():
-    """What holds may be too weak to be shown as a float."""
-    made = case("aryl reclaim")
-    rows = made.certificate[: made.certificate.index("RTP ")]
-    lower = [k for k, line in enumerate(rows.split("CON ")[1].splitlines()[1:]) if "_lower " in line]
-    costs = rows.split("OBJ min\n")[1].splitlines()[0].split()
-    sums = " ".join(f"{lower[int(i)]} {c}" for i, c in zip(costs[1::2], costs[2::2], strict=True))
-    text = f"{rows}RTP range -{HUGE} inf\nSOL 0\nDER 1\nd G 0 OBJ {{ lin {costs[0]} {sums} }} -1\n"
-    content = json.loads(made.result)
-    content |= {"bound": content["objective"], "gap": 0.0, "status": "optimal"}
-    with pytest.raises(CheckFailed, match="is claimed, something too long to be shown is proved"):
-        see_bound(made.instance, read_result(content), text)
-
-
 @pytest.mark.parametrize("reading", READINGS)
 def test_an_honest_certificate_is_accepted(reading: str):
-    made = case(reading)
+    made = telling(reading)
     assert (made.outcome(), made.proves(made.certificate)) == ("true", "true")
     assert isinstance(made.instance, Instance)
 
 
 def test_forgeries_without_a_wrong_sum_prove_what_is_true():
     seen: list[str] = []
-    total = run(list(FORGERS), 30, 0, seen.append)
+    total = run(list(FORGERS), sample(10, 400), 0, seen.append)
     assert total["false"] == 0, seen
-    assert total["true"] > 100
+    assert total["true"] > total.total() // 3
