@@ -22,12 +22,16 @@ FIGURES = ("objective", "bound", "gap")
 
 @dataclass(frozen=True)
 class Verified:
-    """What holds: the `objective` of the solution, the `bound` and the `gap` of the two; `how` the bound is proved."""
+    """What holds: the `objective` of the solution, the `bound` and the `gap` of the two; `how` the bound is proved.
+
+    `proven`: what the certificate proves, which is the bound or better.
+    """
 
     objective: float
     bound: float
     gap: float
     how: str
+    proven: Fraction
 
 
 def read_result(content: Any) -> Result:
@@ -55,7 +59,7 @@ def _refuse_infinite(content: Any) -> None:
         elif isinstance(value, list | tuple):
             waiting += [(f"{path}[{i}]", inner) for i, inner in enumerate(value)]
         elif isinstance(value, int | float) and not -sys.float_info.max <= value <= sys.float_info.max:
-            raise InputError(f"{show(path)}: must be a finite number, got {show(value)}")
+            raise InputError(f"{path[:60]}: must be a finite number, got {show(value)}")
 
 
 def see_result(instance: Instance, result: Result) -> None:
@@ -124,4 +128,4 @@ def see_bound(instance: Instance, result: Result, certificate: str) -> Verified:
     claimed = Fraction(repr(result.bound))
     if claimed > proven.bound if data.sense == "minimize" else claimed < proven.bound:
         raise CheckFailed(f"bound: {result.bound!r} is claimed, {show(proven.bound)} is proved")
-    return Verified(result.objective, result.bound, result.gap, proven.how)
+    return Verified(result.objective, result.bound, result.gap, proven.how, proven.bound)

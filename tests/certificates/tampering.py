@@ -39,25 +39,25 @@ def tampered_json(text: str, seed: int) -> str:
     """A certificate in JSON with one number off by one, or one entry of a list missing."""
     chance = random.Random(seed)
     content = json.loads(text)
-    places = [place for place in _places(content) if place[0] not in HEAD]
-    lists = [place for place in places if place and isinstance(place[-1], int)]
+    every = [place for place in places(content) if place[0] not in HEAD]
+    lists = [place for place in every if place and isinstance(place[-1], int)]
     if seed % 4 == 0 and lists:
         *way, last = chance.choice(lists)
-        _at(content, way).pop(last)
+        at(content, way).pop(last)
         return json.dumps(content)
-    *way, last = chance.choice([place for place in places if _number(_at(content, place))])
-    holder = _at(content, way)
+    *way, last = chance.choice([place for place in every if _number(at(content, place))])
+    holder = at(content, way)
     holder[last] = _off_by_one(holder[last], chance)
     return json.dumps(content)
 
 
-def _places(content: Any, way: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
+def places(content: Any, way: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
     """The ways to all that is in lists and objects."""
     pairs = content.items() if isinstance(content, dict) else enumerate(content) if isinstance(content, list) else ()
-    return [place for key, value in pairs for place in ((*way, key), *_places(value, (*way, key)))]
+    return [place for key, value in pairs for place in ((*way, key), *places(value, (*way, key)))]
 
 
-def _at(content: Any, way: Sequence[Any]) -> Any:
+def at(content: Any, way: Sequence[Any]) -> Any:
     for key in way:
         content = content[key]
     return content

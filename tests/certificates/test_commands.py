@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from fractions import Fraction
 from pathlib import Path
 
@@ -134,6 +135,38 @@ def test_other_bad_input_is_one_line(folder: Path, tmp_path: Path):
 def test_bad_input_ends_the_command_with_status_2(folder: Path, tmp_path: Path):
     done = call("verify", *files(folder, "eva", certificate=tmp_path / "none"))
     assert (done.returncode, done.stdout, done.stderr.count("\n")) == (2, "", 1)
+
+
+def test_no_number_and_no_field_of_a_file_ends_in_a_traceback(folder: Path, tmp_path: Path):
+    """Status 2 for what is no result or no certificate, 1 for what does not hold; one line each."""
+    _, given, proof = files(folder, "boa")
+    result, certificate = given.read_text(), proof.read_text()
+    bound = re.search(r'"bound": ?[^,]*', result).group(0)
+    huge = "1" + "0" * 400
+    for text, status in (
+        (result.replace(bound, '"bound": NaN'), 2),
+        (result.replace(bound, '"bound": -1e999'), 2),
+        (result.replace(bound, f'"bound": -{huge}'), 2),
+        (result.replace(bound, f'{bound}, "bound": 0'), 2),
+        (result.replace(bound, '"bound": ' + "[" * 3000 + "]" * 3000), 2),
+        (result.replace('"optimal"', '"violates"'), 1),
+        (result.replace('"optimal"', '"feasible"'), 1),
+    ):
+        assert text != result
+        (tmp_path / "r.json").write_text(text)
+        done = call("verify", *files(folder, "boa", tmp_path / "r.json"))
+        assert (done.returncode, done.stdout, done.stderr.count("\n")) == (status, "", 1), done.stderr
+    stated = re.search(r'"bound": "[^"]*"', certificate).group(0)
+    for text, status in (
+        (certificate.replace(stated, f'"bound": "{huge}"'), 1),
+        (certificate.replace(stated, f"{stated}, {stated}"), 2),
+        (certificate.replace(stated, '"bound": NaN'), 2),
+        (certificate.replace(stated, '"bound": "1/0"'), 2),
+    ):
+        assert text != certificate
+        (tmp_path / "c.json").write_text(text)
+        done = call("verify", *files(folder, "boa", certificate=tmp_path / "c.json"))
+        assert (done.returncode, done.stdout, done.stderr.count("\n")) == (status, "", 1), done.stderr
 
 
 def test_a_bound_is_rounded_to_the_safe_side():

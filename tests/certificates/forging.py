@@ -1,0 +1,198 @@
+"""Forged certificates whose figures are what whoever verifies them works out: `python -m tests.certificates.forging`.
+
+A mutant is mostly refused because a sum is off. These are not: weights, units, prices, rows and duals are drawn wildly,
+and what follows from them is written down as the verifier's own functions say. Accepted, they must prove a true bound.
+"""
+
+from __future__ import annotations
+
+import json
+import random
+import sys
+from collections import Counter
+from collections.abc import Callable, Sequence
+from fractions import Fraction
+from typing import Any
+
+from instances import CheckFailed, InputError
+from instances.boa.certificate import lagrangian
+from instances.boa.run_proof import RunBounds
+from instances.boa.unit_network import Units, unit_network
+from instances.boa.unit_optimum import fastest, shortest
+from instances.certificates import NoCertificate, digest
+from instances.eva.certificate import Packing
+from instances.sia.certificate import SCALE, Charges, Delays, PriceProof, Shape, _most
+from tests.certificates.readings import Case, cases
+
+Content = dict[str, Any]
+
+
+def wild(rng: random.Random, most: int = 62) -> int:
+    """A whole number >= 0 of any size up to so many bits, next to a power of 2 more often than not."""
+    bits = rng.randrange(most)
+    return rng.choice(
+        [rng.randrange(4), (1 << bits) - rng.randrange(2), (1 << bits) + rng.randrange(3), rng.getrandbits(bits + 1)]
+    )
+
+
+def units(case: Case, rng: random.Random) -> Content:
+    """Whole widths, in units of any size, at any price."""
+    data = case.instance.data
+    made = Units(
+        rng.randrange(64), rng.randrange(128), 1 + wild(rng, 40) % (1 << 40), rng.choice([0, 0, wild(rng, 60)])
+    )
+    network = unit_network(data, made)
+    length = shortest(network)
+    bound: int | None = max(0, -(-(length - made.price * network.budget) // made.scale))
+    closed = rng.random() < 0.8
+    if closed:
+        near = int(case.optimum * 2**made.time)
+        bound = fastest(network, rng.choice([near, near + 1, 2 * near, wild(rng)]))
+    if bound is None:
+        raise NoCertificate("no policy is so fast")
+    content = {"time_bits": made.time, "cost_bits": made.cost, "scale": made.scale, "price": made.price}
+    return {"kind": "units", **content, "shortest": length, "bound": bound, "closed": closed}
+
+
+def convex(case: Case, rng: random.Random) -> Content:
+    """The Lagrangian at any price."""
+    price = rational(rng)
+    return {"kind": "lagrangian", "price": str(price), "bound": str(lagrangian(case.instance.data, price))}
+
+
+def rational(rng: random.Random) -> Fraction:
+    """A price of any size."""
+    return rng.choice([Fraction(0), Fraction(wild(rng), 1 + wild(rng)), Fraction(wild(rng, 800), 1 + wild(rng, 800))])
+
+
+def runs(case: Case, rng: random.Random) -> Content:
+    """Real widths: leaves at any price, below no branch or one of any kind."""
+    data, price = case.instance.data, rational(rng)
+    bounds = RunBounds(data)
+    bound = bounds.at(price, ())
+    return {"kind": "runs", "bound": str(bound), "nodes": [{"price": str(price), "bound": str(bound)}]}
+
+
+def duals(case: Case, rng: random.Random) -> Content:
+    """A packing: one leaf with any duals at any scale, below no branch or one."""
+    packing = Packing(case.instance.data)
+    nodes: list[Content] = [{}]
+    decided: list[tuple[Any, ...]] = [packing.limits]
+    if rng.random() < 0.5:
+        from instances.eva.certificate import Branch
+
+        kinds = range(len(packing.price))
+        of = tuple(rng.sample(list(kinds), rng.randint(1, len(kinds))))
+        kind = rng.choice(["instances", "spent", "placed"])
+        tasks = tuple(rng.sample(range(len(packing.count)), 1)) if kind == "placed" else ()
+        branch = Branch(kind=kind, of=of, tasks=tasks, amount=wild(rng, 62 if rng.random() < 0.2 else 4))
+        decided = [(*packing.limits, side) for side in packing.sides(branch)]
+        nodes = [{"branch": branch.model_dump(), "children": [1, 2]}]
+    bounds = []
+    size = rng.choice([2, 8, 40, 60])
+    scale = 1 + wild(rng, size)
+    for decisions in decided:
+        part = scale * min(packing.price) // rng.choice([1, 2, 3, 8])
+        tasks = [rng.choice([0, wild(rng, size), part, part]) for _ in packing.count]
+        weighed = [(d, rng.choice([0, 0, part, wild(rng, size)])) for d in decisions]
+        value, mu = packing.value(tasks, weighed), packing.worths(tasks, weighed)[1]
+        least = {"scale": scale, "tasks": tasks, "decisions": [y for _, y in weighed], "types": mu}
+        nodes.append({"leaf": {**least, "bound": str(Fraction(value, scale))}})
+        bounds.append(packing.bound(scale, value))
+    return {"unit": packing.unit, "bound": min(bounds), "nodes": nodes if len(nodes) == 3 else nodes[1:]}
+
+
+def priced(case: Case, rng: random.Random) -> Content:
+    """SIA: rows of any divisor at any prices, and any reach."""
+    delays = Delays(case.instance.data)
+    charges, rows = Charges(delays), []
+    jobs = range(len(delays.gpus))
+    reach = rng.choice(
+        [wild(rng), int(case.optimum) // delays.slots, int(case.optimum) // delays.slots + rng.randrange(3)]
+    )
+    for _ in range(rng.randint(0, 4)):
+        content: Content = {"first": rng.randrange(-2, 12), "divisor": rng.choice([0, 0, 1 + wild(rng, 4), wild(rng)])}
+        content["last"] = content["first"] + rng.choice([0, 0, 1, 2, 5])
+        content["jobs"] = sorted(rng.sample(jobs, rng.randint(0, len(jobs)))) if content["divisor"] else []
+        if rng.random() < 0.3:
+            content["touching"] = rng.choice(jobs)
+        shape = Shape(**content)
+        while (narrower := delays.narrower(shape)) is not None:
+            shape = narrower
+        counted = delays.counted(shape)
+        charges.rows.append(counted)
+        rows.append(shape.model_dump() | {"limit": counted.limit, "starts": counted.starts})
+    import numpy as np
+
+    open_ = np.ones(len(charges.delay), dtype=bool)
+
+    def prices() -> Content:
+        size = rng.choice([3, 21, 30, 61])
+        stated = tuple((k, wild(rng, size)) for k in range(len(rows)) if rng.random() < 0.8)
+        least, spent, excess = charges.of(open_, stated)
+        proof = type("Reach", (), {"reach": reach})()
+        open_[:] &= excess <= _most(proof, least - spent)
+        prices.bound = least - spent  # type: ignore[attr-defined]
+        return PriceProof(prices=stated, least=least, spent=spent).model_dump()
+
+    stages = [prices() for _ in range(rng.randint(0, 2))]
+    some = np.logical_or.reduceat(open_, delays.offset[:-1])
+    if some.all():
+        nodes = [{"prices": prices()}]
+        bound = min(reach, -(-prices.bound // SCALE))  # type: ignore[attr-defined]
+    else:
+        nodes, bound = [{"without": int(some.argmin())}], reach
+    return {"slots": delays.slots, "reach": reach, "rows": rows, "stages": stages, "nodes": nodes, "bound": bound}
+
+
+FORGERS: dict[str, Callable[[Case, random.Random], Content]] = {
+    "boa continuous": convex,
+    "boa two types": convex,
+    "boa integer": units,
+    "boa integer, rescaling": units,
+    "boa two types, rescaling": units,
+    "boa real widths": runs,
+    "boa real widths, two types": runs,
+    "eva cost": duals,
+    "eva cost, constraints": duals,
+    "sia oracle": priced,
+}
+
+
+def forged(case: Case, forger: Callable[[Case, random.Random], Content], rng: random.Random) -> str:
+    """A forged certificate with the head of a true one. Raises what the verifier's functions raise."""
+    data = case.instance.data
+    head = {"gapwise_certificate": 1, "problem": data.problem, "instance": digest(data)}
+    return json.dumps(head | forger(case, rng))
+
+
+def run(readings: Sequence[str], count: int, seed: int, report: Callable[[str], None]) -> Counter[str]:
+    """The outcomes of `count` forgeries of each of the readings."""
+    total = Counter[str]()
+    for reading in readings:
+        made, outcomes = cases(reading, 6), Counter[str]()
+        for i in range(count):
+            rng = random.Random(f"{reading} {seed} {i}")
+            case = made[i % len(made)]
+            try:
+                text = forged(case, FORGERS[reading], rng)
+            except (CheckFailed, InputError, NoCertificate):
+                outcomes["refused"] += 1
+                continue
+            outcomes[outcome := case.proves(text)] += 1
+            if outcome == "false":
+                report(f"{case.instance.name}, forgery {i}: {text[:2000]}")
+        report(f"{reading}: {dict(outcomes)}")
+        total += outcomes
+    return total
+
+
+def main(count: int, seed: int) -> int:
+    """Print the rows. Returns 1 where a false bound was accepted."""
+    total = run(list(FORGERS), count, seed, lambda line: print(line, flush=True))
+    print(f"{total.total()} forgeries: {dict(total)}")
+    return int(total["false"] > 0)
+
+
+if __name__ == "__main__":
+    sys.exit(main(*(int(number) for number in [*sys.argv[1:], *("200", "0")[len(sys.argv) - 1 :]])))

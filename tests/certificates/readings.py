@@ -1,0 +1,193 @@
+"""Small instances of every problem and reading that has certificates: an honest one, and the optimum from outside."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cache
+from typing import Any
+
+import pytest
+
+from experiments.papers import CERTIFIERS
+from instances import CheckFailed, InputError, Instance, Options, ProblemData, conclude
+from instances.aryl import ArylPlacement
+from instances.certificates import NoCertificate
+from instances.json_text import parsed
+from instances.registry import PROBLEMS
+from instances.result import Answer
+from instances.verify import read_result, see_bound, see_result
+from models import aryl, boa, eva, sia
+from tests.aryl_cases import best_mean_jct, best_reduction, fewest_preemptions, least_cost
+from tests.attacks.small import allocation, elastic, oracle, packing, reclaim
+from tests.boa_cases import best_policy, real_widths
+from tests.eva_cases import best_packing
+from tests.eva_constrained_cases import FIELDS, best_by_enumeration, random_constrained
+from tests.sia_cases import best_delay, schedules
+
+HUGE = "1" + "0" * 400
+EFFORT = Options(effort=200)
+FEW = 20_000  # schedules that are gone through
+MODELS = {"eva": eva, "boa": boa, "aryl": aryl, "sia": sia}
+Build = Callable[[int], ProblemData]
+Optimum = Callable[[Any], float | None] | None
+
+
+def solve(data: ProblemData) -> Any:
+    """What the exact method makes of `data`, or the certifier."""
+    return MODELS[data.problem.split("-")[0]].exact(data, EFFORT)
+
+
+def certify(data: ProblemData, solution: Any, bound: float) -> Any:
+    """A certificate as `solve --certificate` makes it."""
+    module, _, name = CERTIFIERS[data.problem].partition(":")
+    return getattr(__import__(module, fromlist=[name]), name)(data, solution, bound, EFFORT)
+
+
+def lost_hours(seed: int) -> ProblemData:
+    """Reclaiming by the work that is lost."""
+    rng = random.Random(seed)
+    raw = reclaim(seed).data.model_dump()
+    for job in raw["jobs"]:
+        job["gpu_hours"] = rng.choice([0.5, 1.0, 2.25, 40.0])
+        job["workers"] = {server: rng.randint(1, 3) for server in job["servers"]}
+        job["min_workers"] = rng.randint(0, sum(job["workers"].values()))
+    return PROBLEMS["aryl-reclaim"].data.model_validate(raw | {"objective": "lost-gpu-hours"})
+
+
+def placement(seed: int) -> ArylPlacement:
+    """Up to three servers and two jobs."""
+    rng = random.Random(seed)
+    servers = []
+    for i in range(rng.randint(1, 3)):
+        gpus = rng.randint(2, 8)
+        servers.append({"id": f"s{i}", "kind": rng.choice(["training", "loaned"]), "gpus": gpus})
+        servers[-1]["free_gpus"] = rng.choice([gpus, rng.randint(0, gpus)])
+    jobs = []
+    for i in range(rng.randint(1, 2)):
+        grows = rng.random() < 0.5
+        job = {"id": f"j{i}", "gpus_per_worker": rng.randint(1, 4), "base_workers": rng.randint(1, 2), "elastic": grows}
+        kinds = rng.choice([["training"], ["loaned"], ["training", "loaned"]])
+        jobs.append(job | {"flexible_workers": rng.randint(0, 2) if grows else 0, "kinds": kinds})
+    return ArylPlacement.model_validate({"servers": servers, "jobs": jobs})
+
+
+def least_delay(data: Any) -> float | None:
+    """The least delay by enumeration, `None` where there are too many schedules."""
+    return best_delay(data) if schedules(data) <= FEW else None
+
+
+READINGS: dict[str, tuple[Build, Optimum]] = {
+    "eva cost": (lambda s: packing(s).data, best_packing),
+    "eva cost, constraints": (lambda s: random_constrained(s, FIELDS, "cost"), best_by_enumeration),
+    "eva net saving": (lambda s: packing(s, "net-saving").data, best_packing),
+    "eva net saving, constraints": (lambda s: random_constrained(s, FIELDS, "net-saving"), best_by_enumeration),
+    "boa continuous": (lambda s: allocation(s, rescale=False, widths="continuous").data, None),
+    "boa two types": (lambda s: allocation(s, types=2, rescale=False).data, None),
+    "boa integer": (lambda s: allocation(s, rescale=False).data, best_policy),
+    "boa integer, rescaling": (lambda s: allocation(s).data, best_policy),
+    "boa two types, rescaling": (lambda s: allocation(s, types=2).data, best_policy),
+    "boa real widths": (lambda s: real_widths(s), None),
+    "boa real widths, two types": (lambda s: real_widths(s, types=2), None),
+    "aryl jct reduction": (lambda s: elastic(s, "jct-reduction").data, best_reduction),
+    "aryl mean jct": (lambda s: elastic(s, "mean-jct").data, best_mean_jct),
+    "aryl reclaim": (lambda s: reclaim(s).data, fewest_preemptions),
+    "aryl reclaim, lost hours": (lost_hours, fewest_preemptions),
+    "aryl placement": (placement, least_cost),
+    "sia oracle": (lambda s: oracle(s).data, least_delay),
+}
+
+
+@dataclass(frozen=True)
+class Case:
+    """An instance with its result, a certificate, and the `optimum`."""
+
+    instance: Instance[Any]
+    result: str
+    certificate: str
+    optimum: float
+
+    @property
+    def vipr(self) -> bool:
+        return not self.certificate.startswith("{")
+
+    def beyond(self, bound: Fraction) -> bool:
+        """Whether a bound is false: beyond the optimum by more than rounding of its float."""
+        room = Fraction(abs(self.optimum)) / 10**12 + Fraction(1, 10**18)
+        off = bound - Fraction(self.optimum)
+        return off > room if self.instance.data.sense == "minimize" else -off > room
+
+    def outcome(self, result: str | None = None, certificate: str | None = None) -> str:
+        """What `verify` makes of the files: "refused", "true" or "false". Whatever else it raises goes through."""
+        try:
+            claimed = read_result(parsed(self.result if result is None else result))
+            see_result(self.instance, claimed)
+            seen = see_bound(self.instance, claimed, self.certificate if certificate is None else certificate)
+        except (InputError, CheckFailed) as error:
+            if "\n" in str(error):
+                raise AssertionError(f"more than one line: {error}") from error
+            return "refused"
+        return "false" if self.beyond(seen.proven) or self.beyond(Fraction(repr(seen.bound))) else "true"
+
+    def proves(self, certificate: str) -> str:
+        """As `outcome`, of a certificate by itself, whatever the result claims; `verify` ends in one line as well."""
+        self.outcome(certificate=certificate)
+        try:
+            proven = PROBLEMS[self.instance.problem].prove(self.instance.data, certificate)
+        except (InputError, CheckFailed, NoCertificate):
+            return "refused"
+        return "false" if self.beyond(proven.bound) else "true"
+
+
+@cache
+def case(reading: str, seed: int) -> Case | None:
+    """The case of a seed; `None` where there is no solution."""
+    build, best = READINGS[reading]
+    data = build(seed)
+    found = solve(data)
+    if found.solution is None or found.bound is None:
+        return None
+    made = certify(data, found.solution, found.bound)
+    bound = weaker(made.bound, data.sense)
+    checked = conclude(data, "exact", Answer(found.solution, bound), Options(gap=0.5), kind="exact")
+    optimum = best(data) if best else None
+    instance = Instance.of(data, f"{reading} {seed}")
+    result = checked.model_copy(update={"instance": instance.name}).model_dump_json()
+    return Case(instance, result, made.text, checked.objective if optimum is None else optimum)
+
+
+def weaker(bound: Fraction, sense: str) -> float:
+    """A bound with something to spare, so that a certificate that proves a little less is not refused for that."""
+    room = abs(bound) / 10 + Fraction(1, 10**9)
+    return float(bound - room if sense == "minimize" else bound + room)
+
+
+def cases(reading: str, count: int) -> list[Case]:
+    """The first `count` cases of a reading."""
+    found: list[Case] = []
+    for seed in range(20 * count):
+        made = case(reading, seed)
+        if made is not None:
+            found.append(made)
+        if len(found) == count:
+            break
+    return found
+
+
+def telling(reading: str) -> Case:
+    """The first case of a reading whose certificate has something to be forged."""
+    made = cases(reading, 6)
+    if reading.startswith("eva cost"):
+        return next(c for c in made if '"children": [' not in c.certificate)
+    return next((c for c in made if c.optimum > 0 and len(c.certificate) > 400), made[0])
+
+
+def refused(data: Any, text: str) -> str:
+    """The one line with which a certificate is refused."""
+    with pytest.raises((CheckFailed, InputError, NoCertificate)) as error:
+        PROBLEMS[data.problem].prove(data, text)
+    assert "\n" not in str(error.value)
+    assert len(str(error.value)) < 500
+    return str(error.value)

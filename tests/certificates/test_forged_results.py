@@ -1,0 +1,55 @@
+"""Results forged by hand: `verify` believes no status, no number that is none, no field twice."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from instances import CheckFailed, InputError
+from instances.json_text import parsed
+from instances.verify import read_result, see_result
+from tests.certificates.readings import HUGE, READINGS, Case, telling
+
+
+def result(made: Case, **changes: Any) -> str:
+    return json.dumps(json.loads(made.result) | changes)
+
+
+RESULTS: list[tuple[str, Callable[[Case], str], str]] = [
+    ("bound NaN", lambda c: result(c, bound=float("nan")), "bound: must be a finite number"),
+    ("bound inf", lambda c: result(c, bound=float("-inf")), "bound: must be a finite number"),
+    ("bound 1e999", lambda c: re.sub('"bound":[^,]*', '"bound":1e999', c.result), "bound: must be a finite number"),
+    ("bound of 400 digits", lambda c: result(c, bound=-int(HUGE)), "bound: must be a finite number"),
+    ("bound of 5000 digits", lambda c: re.sub('"bound":[^,]*', f'"bound":{"1" * 5000}', c.result), "not valid JSON"),
+    ("bound as text", lambda c: result(c, bound="0"), "bound: must be a number"),
+    ("bound as a truth", lambda c: result(c, bound=False), "bound: must be a number"),
+    ("gap NaN", lambda c: result(c, gap=float("nan")), "gap: must be a finite number"),
+    ("NaN in the trace", lambda c: result(c, trace=[[0.0, float("nan"), None]]), "trace.*must be a finite"),
+    ("bound twice", lambda c: c.result.replace('"bound":', '"bound":0,"bound":'), "duplicate field 'bound'"),
+    ("status violates", lambda c: result(c, status="violates"), "status: 'violates' is claimed"),
+    ("status infeasible", lambda c: result(c, status="infeasible"), "status: 'infeasible' is claimed"),
+    ("optimal by no gap", lambda c: result(c, options={"gap": 1e-9}, status="optimal"), "it is 'feasible'"),
+    ("gap asked of 2", lambda c: result(c, options={"gap": 2}), "options.gap: must be a number in"),
+    ("gap asked as text", lambda c: result(c, options={"gap": "1"}), "options.gap: must be a number in"),
+    ("violations", lambda c: result(c, violations=["x"]), "violations: "),
+    ("termination", lambda c: result(c, termination="infeasible"), "termination: 'infeasible'"),
+    ("better objective", lambda c: result(c, objective=-1.0), "objective: -1.0 is claimed"),
+    ("no objective", lambda c: result(c, objective=None), "nothing else to verify"),
+    ("other name", lambda c: result(c, instance="x"), "instance: must be"),
+    ("solution of lists", lambda c: result(c, solution={"x": []}), "solution: "),
+    ("solution of depth 900", lambda c: result(c, solution={"x": json.loads("[" * 900 + "]" * 900)}), ""),
+]
+
+
+@pytest.mark.parametrize(("hole", "forge", "said"), RESULTS, ids=[hole for hole, _, _ in RESULTS])
+def test_a_forged_result_is_refused(hole: str, forge: Callable[[Case], str], said: str):
+    for reading in READINGS:
+        made = telling(reading)
+        with pytest.raises((CheckFailed, InputError)) as error:
+            see_result(made.instance, read_result(parsed(forge(made))))
+        assert "\n" not in str(error.value)
+        assert re.search(said, str(error.value)), f"{reading}: {error.value}"
