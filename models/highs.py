@@ -294,7 +294,7 @@ class _Claim:
         free = [kind == highspy.HighsVarType.kContinuous for kind in lp.integrality_]
         self.real = bool(np.any(cost % 1)) or bool(np.any(cost[:-1][free]))
         self.sign = 1 if lp.sense_ == highspy.ObjSense.kMinimize else -1
-        self.room = h.getOptionValue("mip_feasibility_tolerance")[1]
+        self.room = 2 * h.getOptionValue("mip_feasibility_tolerance")[1]  # as much again for the objective's own digits
 
     def proven(self, bound: float, objective: float | None) -> float | None:
         """What `bound` proves beside a solution of this objective; `None` where nothing."""

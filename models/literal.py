@@ -23,7 +23,7 @@ from pyomo.repn.plugins.standard_form import LinearStandardFormCompiler
 from instances import Answer, InputError, Options, ProblemData, Report, Solution, Stopwatch
 from instances.deadline import within
 from instances.options import ignore
-from models.highs import LinearModel, solve_arrays
+from models.highs import TIGHT, LinearModel, solve_arrays
 
 Values = Mapping[tuple[str, Any], float]
 """Value of a variable by its name and index: `values["x", (0, "p3.2xlarge")]`."""
@@ -74,11 +74,9 @@ def solve_literal(
     """Build a paper's model with `build(data)`, solve it, and turn the values of its variables into a solution.
 
     `read(data, values)` gets the values by name and index. The time limit holds for building and solving together.
-    `proven(bound)` is what a bound of the solver proves.
+    `proven(bound)` is what a bound of the solver proves. HiGHS gets a real objective in units of its largest
+    coefficient, for it may be so small that HiGHS takes it for nothing.
     """
-
-    def made(bound: float | None) -> float | None:
-        return None if bound is None else proven(bound)
 
     with Stopwatch(options.time_limit) as building:
         standard: Standard | None = None
@@ -86,12 +84,23 @@ def solve_literal(
             standard = within(options.time_limit, lambda: compile_model(build(data)))
     if standard is None or building.expired:
         return Answer(None, None, "time_limit", "time limit, while the model was built", building.cpu_s, 0.0)
-    left = replace(options, time_limit=None if options.time_limit is None else max(building.remaining_s, 1e-3))
+    cost = np.asarray(standard.model.cost)
+    real = bool(np.any(cost % 1))
+    left = replace(
+        options,
+        time_limit=None if options.time_limit is None else max(building.remaining_s, 1e-3),
+        gap=options.gap / 2 if real else options.gap,  # The bound gives up the other half for tolerances.
+    )
+    unit = float(np.abs(cost).max()) if real else 1.0
+    model = replace(standard.model, cost=cost / unit, offset=standard.model.offset / unit)
+
+    def made(bound: float | None) -> float | None:
+        return None if bound is None else proven(bound * unit)
 
     def watch(x: NDArray[np.float64] | None, bound: float | None) -> None:
         report(None if x is None else read(data, standard.values(x)), made(bound))
 
-    solved = solve_arrays(standard.model, left, watch=None if report is ignore else watch)
+    solved = solve_arrays(model, left, watch=None if report is ignore else watch, extra=TIGHT if real else None)
     rows, columns = standard.model.matrix.shape
     return Answer(
         solution=None if solved.x is None else read(data, standard.values(solved.x)),
@@ -100,7 +109,7 @@ def solve_literal(
         reason=solved.reason,
         build_s=building.cpu_s,
         solve_s=solved.solve_s,
-        trace=[(when, found, made(bound)) for when, found, bound in solved.trace],
+        trace=[(when, None if found is None else found * unit, made(bound)) for when, found, bound in solved.trace],
         info={**solved.info, "rows": rows, "columns": columns},
     )
 

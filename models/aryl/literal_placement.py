@@ -10,6 +10,7 @@ from instances import Answer, Options, Report, Solution
 from instances.aryl import ArylPlacement
 from instances.aryl.placement import PARTS
 from instances.options import ignore
+from models.bounds import whole_bound
 from models.literal import Values, solve_literal
 
 
@@ -91,7 +92,9 @@ def build_placement(data: ArylPlacement) -> ConcreteModel:
 
 def literal_placement(data: ArylPlacement, options: Options, report: Report = ignore) -> Answer:
     """Solve the model with HiGHS."""
-    return solve_literal(data, build_placement, _read, options, report)
+    return solve_literal(
+        data, build_placement, _read, options, report, lambda bound: float(max(0, whole_bound(bound)))
+    )
 
 
 def _read(data: ArylPlacement, values: Values) -> Solution:

@@ -5,18 +5,15 @@ Or so that the least work is lost, and with jobs that are preempted only where t
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 from pyomo.environ import Binary, ConcreteModel, Constraint, Objective, RangeSet, Set, Var, minimize
 
-from instances import Answer, Options, Report, Solution
+from instances import Answer, Options, Report
 from instances.aryl import ArylReclaim
 from instances.options import ignore
-from models.bounds import real_bound
+from models.bounds import real_bound, whole_bound
 from models.literal import Values, solve_literal
-
-SMALL = 10.0  # GPU-hours: of a smaller objective a bound gives up 1e-6, within which HiGHS takes objectives for one
 
 
 def build_reclaim(data: ArylReclaim) -> ConcreteModel:
@@ -51,19 +48,13 @@ def build_reclaim(data: ArylReclaim) -> ConcreteModel:
 
 
 def literal_reclaim(data: ArylReclaim, options: Options, report: Report = ignore) -> Answer:
-    """Solve the literal model with HiGHS; a bound on lost GPU-hours gives up at least 1e-6 of an hour."""
-    if data.objective != "lost-gpu-hours":
-        return solve_literal(data, build_reclaim, _read, options, report)
+    """Solve the literal model with HiGHS."""
+    whole = data.objective == "preempted-jobs"
 
-    def proven(bound: float | None) -> float | None:
-        return None if bound is None else max(0.0, real_bound(bound, largest=SMALL))
+    def proven(bound: float) -> float:
+        return max(0.0, float(whole_bound(bound)) if whole else real_bound(bound))
 
-    def listen(solution: Solution | None, bound: float | None) -> None:
-        report(solution, proven(bound))
-
-    answer = solve_literal(data, build_reclaim, _read, options, ignore if report is ignore else listen)
-    trace = tuple((seconds, value, proven(bound)) for seconds, value, bound in answer.trace)
-    return replace(answer, bound=proven(answer.bound), trace=trace)
+    return solve_literal(data, build_reclaim, _read, options, report, proven)
 
 
 def _read(data: ArylReclaim, values: Values) -> dict[str, Any]:

@@ -17,7 +17,7 @@ from instances.method import method
 from instances.sia import SiaOracle
 from instances.sia.arrays import coarse, oracle_arrays, solution_of
 from instances.sia.reservations import backfill
-from models.highs import Solved, solve_arrays
+from models.highs import TIGHT, Solved, solve_arrays
 from models.incumbent import Incumbent
 from models.sia.bounds import initial_solution, proven_bound, solver_options, trivial_bound
 from models.sia.columns import Columns
@@ -158,7 +158,8 @@ class _TimeIndexed:
             if self.arrays.feasible(starts):
                 stretch = np.zeros(0) if self.fairness is None else self.fairness.stretch(self.arrays, starts)
                 start = self.model.values(starts, stretch)
-        solved = solve_arrays(self.model.linear, options, start=start, watch=self._watch)
+        extra = TIGHT if self.data.fairness_weight else None
+        solved = solve_arrays(self.model.linear, options, start=start, watch=self._watch, extra=extra)
         self._watch(solved.x, solved.bound)
         if solved.termination == "infeasible" and self.incumbent.solution is not None:
             return replace(solved, termination="error", reason="HiGHS finds no solution where there is one")

@@ -9,10 +9,10 @@ from __future__ import annotations
 import sys
 
 from instances import Stopwatch
-from tests.attacks import brute_aryl, brute_boa, brute_eva
+from tests.attacks import brute_aryl, brute_boa, brute_eva, brute_sia
 from tests.attacks.families import Family, attack
 
-ALL = (*brute_eva.FAMILIES, *brute_aryl.FAMILIES, *brute_boa.FAMILIES)
+ALL = (*brute_eva.FAMILIES, *brute_aryl.FAMILIES, *brute_boa.FAMILIES, *brute_sia.FAMILIES)
 FAMILIES: dict[str, Family] = {family.name: family for family in ALL}
 
 
