@@ -22,7 +22,7 @@ FREE: Bounds = (-math.inf, math.inf)
 
 @dataclass(frozen=True)
 class Optimum:
-    """An optimum: `value`, `x` of the columns that were added, `duals` of the rows.
+    """An optimum: `value`, `x` of the columns, `duals` of the rows.
 
     `short`: the values of the columns that stand for what is left out.
     """
@@ -34,7 +34,9 @@ class Optimum:
 
 
 class LinearProgram:
-    """Columns are named by their places among those added, in order; those of the first model are not among them.
+    """Columns are named by their places, those of the first model before those added.
+
+    Columns that stand for what is left out are not among them.
 
     - `model`: what the program begins as.
     - `options`: threads and seed.
@@ -51,7 +53,7 @@ class LinearProgram:
             raise ValueError("HiGHS refuses the model")
         first = self._highs.getNumCol()
         self._short = list(range(first - short, first))
-        self._places = np.zeros(0, dtype=np.int32)
+        self._places = np.arange(first - short, dtype=np.int32)
         self._rows: dict[int, Bounds] = {}
 
     def add(self, cost: ArrayLike, begin: Sequence[int], rows: ArrayLike, entries: ArrayLike) -> None:

@@ -11,8 +11,6 @@ import pytest
 
 import instances.clock
 import models.branch_and_bound
-import models.eva.branching_program
-import models.eva.column_generation.aggregate_bound
 import models.highs
 from instances import Options, check
 from instances.eva import EvaPacking, PackingArrays, packing_arrays, prove_packing, random_workloads, table_7
@@ -66,12 +64,7 @@ def ending(monkeypatch: pytest.MonkeyPatch) -> Callable[[int], EndingTime]:
         monkeypatch.setattr(
             instances.clock, "time", SimpleNamespace(monotonic=clock.monotonic, process_time=time.process_time)
         )
-        for module in (
-            models.highs,
-            models.branch_and_bound,
-            models.eva.branching_program,
-            models.eva.column_generation.aggregate_bound,
-        ):
+        for module in (models.highs, models.branch_and_bound):
             monkeypatch.setattr(module, "rerun", clock.rerun)
         return clock
 
