@@ -96,11 +96,6 @@ class Plan:
             if task.instance is not None:
                 self.put(task, self._of_id.get(task.instance) or self.rented(view, task.instance))
 
-    def alignment(self, task: TaskState, on: Planned) -> float:
-        """Alignment of a task's demand with what is free on an instance: the sum over resources of d/Q * free/Q."""
-        need, size = self.need(task, on.kind), self.cloud.capacity[on.kind]
-        return sum((d / q) * (f / q) for d, f, q in zip(need, on.free, size, strict=True) if q)
-
     def configuration(self) -> Configuration:
         """The plan as a decision."""
         types = self.cloud.arrays.types

@@ -10,14 +10,11 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 
-import numpy as np
-
 from instances import Answer, InputError, Options, Result, conclude
-from instances.arrays import FloatArray
-from instances.boa import BoaAllocation, enough, least_budget, merged_segments, on_grid_from
+from instances.boa import BoaAllocation, enough, least_budget, on_grid_from
 from instances.fields import on_grid
 from models.boa.convex.convex_dual import ConvexDual
-from models.boa.convex.curves import TABLE, Curves, curves
+from models.boa.convex.curves import curves
 from models.boa.convex.multiplier_search import convex_answer
 from models.boa.real_widths.branching import solve_real
 from models.boa.real_widths.run_dual import RunDual
@@ -129,17 +126,3 @@ def fastest_budget(data: BoaAllocation) -> float:
         if found <= most.budget or most.budget >= MOST_BUDGET:
             return found
         most = with_budget(data, min(MOST_BUDGET, max(found, 2 * most.budget)))
-
-
-def table_frontier(c: Curves) -> tuple[FloatArray, FloatArray]:
-    """All corners of the convex frontier at once where every speedup is a table: rising budgets, and mean times.
-
-    Between two corners the optimum is linear in the budget. One GPU type. Raises ValueError for curves of other kinds.
-    """
-    if c.types > 1 or not (c.kind == TABLE).all():
-        raise ValueError("the frontier in one go needs one GPU type and tables only")
-    z = 1 / c.speed[c.rows()]
-    time = c.value[:, None] * z
-    cost = c.price[:, None] * z * np.arange(1, z.shape[1] + 1)
-    segments = merged_segments(time, cost)
-    return segments.cost, segments.time

@@ -7,13 +7,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from math import gcd
 
-import highspy
 import numpy as np
 from numpy.typing import NDArray
 
 from instances import Options
 from instances.eva.certificate import Branch, Decision, Kind, Packing
-from models.highs import OutOfTime, rerun, solver
+from models.core.linear_program import LinearProgram
+from models.highs import LinearModel
 
 FloatArray = NDArray[np.float64]
 WHOLE = 1e-6  # an amount this near to a whole number counts as one
@@ -49,15 +49,12 @@ class BranchingProgram:
         self.count = [sum(packing.count[t] for t in entries) for entries in self.classes]
         self.columns: list[tuple[int, tuple[int, ...]]] = []
         self._known: set[tuple[int, tuple[int, ...]]] = set()
-        self._place: list[int] = []
         self._rows: dict[Aggregate, int] = {}
-        self._shortage: list[int] = []
         self._dear = 4.0 * max(packing.price)
         self.decisions: tuple[Decision, ...] = ()
-        self.highs = solver(Options(threads=options.threads, seed=options.seed), {"presolve": "off"})
-        for n in self.count:
-            self.highs.addRow(float(n), math.inf, 0, [], [])
-            self._add_shortage(len(self._shortage), 1.0)
+        classes = len(self.count)
+        model = LinearModel(np.full(classes, self._dear), np.eye(classes), row_lower=self.count, row_upper=math.inf)
+        self._lp = LinearProgram(model, options, short=classes)
         for k in range(len(packing.price)):
             for c in range(len(self.classes)):
                 self._alone(k, c)
@@ -82,11 +79,7 @@ class BranchingProgram:
         for aggregate, row in self._rows.items():
             if entry := self._entry(aggregate, k, held):
                 rows[row] = entry
-        self._place.append(self.highs.getNumCol())
-        price = float(self.packing.price[k])
-        self.highs.addCol(
-            price, 0.0, math.inf, len(rows), np.array([*rows], dtype=np.int32), np.array([*rows.values()])
-        )
+        self._lp.add(self.packing.price[k], [0], [*rows], [*rows.values()])
         self.columns.append((k, held))
         return True
 
@@ -101,15 +94,10 @@ class BranchingProgram:
     def _unit(self, of: Sequence[int]) -> int:
         return gcd(*(self.packing.price[k] for k in of)) or 1
 
-    def _add_shortage(self, row: int, sign: float) -> None:
-        self._shortage.append(self.highs.getNumCol())
-        self.highs.addCol(self._dear, 0.0, math.inf, 1, np.array([row], dtype=np.int32), np.array([sign]))
-
     def raise_shortage(self, factor: float) -> None:
         """Make what is left out dearer."""
         self._dear *= factor
-        for column in self._shortage:
-            self.highs.changeColCost(column, self._dear)
+        self._lp.price_short(self._dear)
 
     def _aggregate(self, decision: Decision) -> Aggregate:
         classes = tuple(c for c, entries in enumerate(self.classes) if entries[0] in decision.tasks)
@@ -118,17 +106,12 @@ class BranchingProgram:
     def _row(self, aggregate: Aggregate) -> int:
         """The row of an aggregate, made where there is none yet."""
         if aggregate not in self._rows:
-            row = self.highs.getNumRow()
             entries = {
-                self._place[p]: entry
-                for p, (k, held) in enumerate(self.columns)
-                if (entry := self._entry(aggregate, k, held))
+                p: entry for p, (k, held) in enumerate(self.columns) if (entry := self._entry(aggregate, k, held))
             }
-            places, values = np.array([*entries], dtype=np.int32), np.array([*entries.values()], dtype=float)
-            self.highs.addRow(-math.inf, math.inf, len(entries), places, values)
-            self._rows[aggregate] = row
-            self._add_shortage(row, 1.0)
-            self._add_shortage(row, -1.0)
+            self._rows[aggregate] = self._lp.add_row(
+                [*entries], [*entries.values()], {1.0: self._dear, -1.0: self._dear}
+            )
         return self._rows[aggregate]
 
     def set(self, decisions: Sequence[Decision]) -> None:
@@ -142,25 +125,21 @@ class BranchingProgram:
             amount = decision.amount / (self._unit(decision.of) if decision.kind == "spent" else 1)
             wanted[row] = (max(low, amount), high) if decision.least else (low, min(high, amount))
         for row in self._rows.values():
-            self.highs.changeRowBounds(row, *wanted.get(row, (-math.inf, math.inf)))
+            self._lp.bound_row(row, *wanted.get(row, (-math.inf, math.inf)))
 
     def solve(self, seconds: float = math.inf) -> Relaxed:
-        """Solve the linear program under the decisions. Raises OutOfTime where that takes more than `seconds`."""
-        if rerun(self.highs, seconds) == highspy.HighsModelStatus.kTimeLimit:
-            raise OutOfTime("the linear program ran out of time")
-        found, value = self.highs.getSolution(), self.highs.getObjectiveValue()
-        all_x, duals = np.array(found.col_value), np.array(found.row_dual)
+        """Solve the linear program under the decisions. Raises SolveFailed where HiGHS cannot in so many `seconds`."""
+        found = self._lp.solve(seconds)
         tasks = [0.0] * len(self.packing.count)
         for c, entries in enumerate(self.classes):
             for t in entries:
-                tasks[t] = max(0.0, float(duals[c]))
+                tasks[t] = max(0.0, float(found.duals[c]))
         decided = []
         for d in self.decisions:
-            y = float(duals[self._rows[self._aggregate(d)]]) / (self._unit(d.of) if d.kind == "spent" else 1)
+            y = float(found.duals[self._rows[self._aggregate(d)]]) / (self._unit(d.of) if d.kind == "spent" else 1)
             decided.append(max(0.0, y if d.least else -y))
         self._share(decided)
-        short = bool(all_x[self._shortage].max(initial=0.0) > WHOLE)
-        return Relaxed(value, all_x[self._place], tasks, decided, short)
+        return Relaxed(found.value, found.x, tasks, decided, bool(found.short.max(initial=0.0) > WHOLE))
 
     def _share(self, decided: list[float]) -> None:
         """Leave the dual of a row to the tightest of the decisions on it."""

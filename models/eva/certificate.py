@@ -27,7 +27,7 @@ from instances.fields import STEPS
 from models.derivation import certified
 from models.eva.branching_program import BranchingProgram, Relaxed
 from models.eva.grown import Grown, grown
-from models.highs import OutOfTime
+from models.highs import SolveFailed
 
 BITS = 40  # a dual has about so many bits at most, for the exact search to hold
 ROUNDS = 400  # of pricing in one node
@@ -128,7 +128,7 @@ class ProofTree:
                 relaxed = self._relax(node)
                 done = node.bound >= self.target or self.over
                 branch = None if done else self._branch(node, relaxed)
-            except OutOfTime:
+            except SolveFailed:
                 done = True
             if done:
                 heapq.heappush(self._open, (node.bound, place))

@@ -259,28 +259,6 @@ def _least_cost(data: EvaPacking, options: Options, parameters: ExactParameters,
     return _solve_cost(arrays, replace(options, time_limit=seconds), ignore, None, parameters).bound
 
 
-def solve_patterns(
-    arrays: PackingArrays,
-    options: Options,
-    report: Report = ignore,
-    start: Sequence[Group] | None = None,
-    parameters: ExactParameters = DEFAULTS,
-) -> Answer | None:
-    """Solve the integer master over all the patterns that matter; `None` where the patterns are too many to list.
-
-    - `arrays`: the instance.
-    - `options`: limits, gap, threads and seed.
-    - `report`: called with each new incumbent and each better bound.
-    - `start`: instances to begin from; the answer is never worse.
-    - `parameters`: the constants of the method, of which `covering_patterns` counts here.
-    """
-    with Stopwatch() as building:
-        patterns = covering_patterns(arrays, parameters.covering_patterns)
-    if patterns is None:
-        return None
-    return replace(_solve_listed(arrays, patterns, report, None, options, start), build_s=building.cpu_s)
-
-
 def _solve_listed(
     arrays: PackingArrays,
     patterns: Patterns,

@@ -11,9 +11,8 @@ from instances import InputError, Options, check
 from instances.boa import BoaAllocation, Epoch, GpuType, JobClass, Speedup, figure_1, newtrace, random_allocation
 from models.boa import build_literal, exact, literal, randomised
 from models.boa.convex.cone_program import literal_cone
-from models.boa.convex.curves import curves
 from models.boa.convex.linear_program import literal_lp
-from models.boa.frontier import fastest_budget, frontier, table_frontier
+from models.boa.frontier import fastest_budget, frontier
 from models.boa.rescaling.micp import prepare, solve_micp
 from models.boa.rescaling.network import network, path
 from models.boa.rescaling.parameters import GapClosingParameters
@@ -241,14 +240,6 @@ def test_the_least_budget_for_a_wanted_time():
     budget, result = solve.least_budget_for(wanted)
     assert result.objective <= wanted
     assert solve.at(budget * (1 - 3e-6)).objective > wanted
-
-
-def test_all_corners_of_the_frontier_of_tables_at_once():
-    data = random_allocation(3, 8, 6, rescale=0.0, seed=5, budget_over_least=3).data
-    smooth = data.model_copy(update={"widths": "continuous"})
-    budgets, times = table_frontier(curves(smooth))
-    for budget in np.linspace(budgets[0], data.budget, 9)[1:]:
-        assert frontier(smooth).at(float(budget)).objective == pytest.approx(np.interp(budget, budgets, times))
 
 
 def test_memory_has_an_end():

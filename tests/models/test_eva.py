@@ -13,7 +13,8 @@ from instances import InputError, Options
 from instances.eva import EvaPacking, Task, packing_arrays, table_3, table_7
 from models.eva import build_literal, exact, literal
 from models.eva.branch_and_price import BranchAndPriceParameters
-from models.eva.exact import solve_columns, solve_patterns
+from models.eva.columns import solve_columns
+from models.eva.covering_master import solve_covering
 from models.eva.parameters import ExactParameters
 from models.eva.pattern_kernels import more_patterns_than
 from models.eva.patterns import covering_patterns, feasible_patterns, maximal
@@ -49,9 +50,9 @@ def test_200_tasks_are_proven_at_no_gap(seed):
 def test_patterns_and_column_generation_agree(n, seed):
     """Two methods that share no code but the arrays; the second one's bound is exact."""
     arrays = packing_arrays(table_7(n, seed).data)
-    patterns, columns = solve_patterns(arrays, Options(gap=0.0)), solve_columns(arrays, Options(gap=0.0))
-    assert patterns is not None
-    assert patterns.bound == pytest.approx(columns.bound, rel=1e-12)
+    patterns = solve_covering(arrays, covering_patterns(arrays, 8_000), Options(gap=0.0))
+    columns = solve_columns(arrays, Options(gap=0.0))
+    assert arrays.usd(patterns.bound) == pytest.approx(columns.bound, rel=1e-12)
 
 
 def many_classes(seed):
@@ -194,12 +195,6 @@ def test_the_incumbents_are_reported():
     told = []
     exact(table_7(200, 3).data, Options(), lambda solution, bound: told.append((solution, bound)))
     assert any(solution is not None for solution, _ in told)
-
-
-def test_solve_patterns_is_the_method_of_small_instances():
-    answer = solve_patterns(packing_arrays(table_7(200, 0).data), Options())
-    assert answer is not None
-    assert answer.info["method"] == "patterns"
 
 
 def test_the_parameters_of_the_exact_method_decide_how_patterns_are_found():

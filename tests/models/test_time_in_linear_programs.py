@@ -10,8 +10,6 @@ import pytest
 
 import instances.clock
 import models.branch_and_bound
-import models.eva.branching_program
-import models.eva.column_generation.aggregate_bound
 import models.highs
 from instances import Options, check
 from instances.eva import EvaPacking, PackingArrays, packing_arrays, prove_packing, random_workloads, table_7
@@ -63,12 +61,7 @@ def ending(monkeypatch: pytest.MonkeyPatch) -> Callable[[int], EndingTime]:
     def begin(last: int) -> EndingTime:
         clock = EndingTime(last)
         monkeypatch.setattr(instances.clock, "cpu_seconds", clock.cpu_seconds)
-        for module in (
-            models.highs,
-            models.branch_and_bound,
-            models.eva.branching_program,
-            models.eva.column_generation.aggregate_bound,
-        ):
+        for module in (models.highs, models.branch_and_bound):
             monkeypatch.setattr(module, "rerun", clock.rerun)
         return clock
 

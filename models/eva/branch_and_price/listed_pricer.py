@@ -23,11 +23,10 @@ WORTH_LIMIT = 2.0**52  # Whole numbers below it are exact in floating point, and
 class ListedPricer:
     """Pricing over a list of patterns: `kind` (P,), types family by family, and the tasks `held` (N, P) by each.
 
-    The list is of maximal patterns, which do not suffice where pairs are kept apart or subsets are charged.
+    The list is of maximal patterns, which do not suffice where pairs are kept apart.
     """
 
     pairs = False
-    subset_rows = False
     holdings = True
     dominated = True
 
@@ -111,11 +110,6 @@ class ListedPricer:
             staying = places[self._irreplaceable(places)]
             if len(staying):
                 return most, staying
-
-    def every(self, prices: Prices, least: tuple[int, ...], limit: int) -> list[Column] | None:
-        """All listed patterns of each type k worth at least `least[k]`."""
-        enough = np.flatnonzero(self.worth(prices) >= np.array(least, dtype=float)[self.kind])
-        return None if len(enough) > limit else self.columns(enough)
 
     def columns(self, places: IntArray | Sequence[int]) -> list[Column]:
         """The columns at some places of the list."""

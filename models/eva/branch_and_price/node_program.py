@@ -7,16 +7,16 @@ from dataclasses import dataclass
 from functools import cached_property
 from math import gcd, inf
 
-import highspy
 import numpy as np
 
 from instances import Options, Stopwatch
 from instances.arrays import BoolArray
 from instances.eva.arrays import FloatArray, IntArray, PackingArrays
+from models.core.linear_program import Basis, LinearProgram
 from models.eva.branch_and_price.pricer import Holding
 from models.eva.branch_and_price.proof import Decision, Kind
 from models.eva.configuration import Column
-from models.highs import LinearModel, reoptimize, solver
+from models.highs import LinearModel
 
 WHOLE = 1e-6  # an amount this far past a decision still meets it
 DEAR = 10.0  # A task, or a unit of a decision, that is left out costs so many times the ceiling at first.
@@ -62,26 +62,20 @@ class NodeProgram:
         self._broken: set[int] = set()  # by the decisions that are set
         self._dear, self._raised = DEAR * max(1, ceiling), False
         self._sure = sure  # The first one has columns of single classes alone and is solved whatever the time.
-        self._shorts: list[int] = []  # the places of columns that stand for what is left out
-        self._places: list[int] = []  # the places of `columns`
         self._bounds: dict[Aggregate, tuple[float, float]] = {}
         self._fixed: dict[int, int] = {}
         # Primal simplex where the last basis is still primal feasible, as it is when columns were added.
-        extra = {"presolve": "off", "parallel": "off", "simplex_strategy": 0, "simplex_scale_strategy": 0}
-        self._highs = solver(Options(threads=options.threads), extra)
+        extra = {"simplex_strategy": 0, "simplex_scale_strategy": 0}
         n = arrays.classes
-        self._highs.passModel(
-            LinearModel(np.full(n, self._dear), np.eye(n), row_lower=arrays.count, row_upper=inf).lp()
-        )
-        self._shorts = list(range(n))
+        model = LinearModel(np.full(n, self._dear), np.eye(n), row_lower=arrays.count, row_upper=inf)
+        self._lp = LinearProgram(model, Options(threads=options.threads), extra, short=n)
 
     def add(self, columns: Iterable[Column]) -> int:
         """Add the columns that are new, allow those that were forbidden, and give the number of both."""
         columns = list(dict.fromkeys(columns))
         allowed = [self.known[c] for c in columns if self.known.get(c) in self._forbidden]
-        for i in allowed:
-            self._forbidden.discard(i)
-            self._highs.changeColBounds(self._places[i], float(self._fixed.get(i, 0)), inf)
+        self._forbidden.difference_update(allowed)
+        self._lp.bound(allowed, [self._fixed.get(i, 0) for i in allowed], inf)
         fresh = [c for c in columns if c not in self.known]
         if not fresh:
             return len(allowed)
@@ -95,24 +89,11 @@ class NodeProgram:
         matrix = np.hstack([on_it, *rows])
         filled, index = np.nonzero(matrix)
         start = np.searchsorted(filled, np.arange(len(fresh)))
-        cost = self.arrays.price[kind].astype(float)
-        n = len(fresh)
-        first = self._highs.getNumCol()
-        self._highs.addCols(
-            n,
-            cost,
-            np.zeros(n),
-            np.full(n, inf),
-            len(index),
-            start.astype(np.int32),
-            places[index].astype(np.int32),
-            matrix[filled, index],
-        )
+        self._lp.add(self.arrays.price[kind], start, places[index], matrix[filled, index])
         self.kind, self.on_it = np.append(self.kind, kind), np.vstack([self.on_it, on_it])
-        self._places += range(first, first + n)
         self.known.update((c, len(self.columns) + i) for i, c in enumerate(fresh))
         self.columns += fresh
-        return n + len(allowed)
+        return len(fresh) + len(allowed)
 
     def entries(self, aggregate: Aggregate, kind: IntArray, on_it: FloatArray) -> FloatArray:
         """The entries (m,) in the row of an aggregate of columns of types `kind` (m,) that hold `on_it` (m, N)."""
@@ -129,10 +110,9 @@ class NodeProgram:
 
     def forbid(self, stays: Callable[[Column], bool]) -> None:
         """Let only columns that stay be used from now on."""
-        for i, column in enumerate(self.columns):
-            if i not in self._forbidden and not stays(column):
-                self._forbidden.add(i)
-                self._highs.changeColBounds(self._places[i], 0.0, 0.0)
+        gone = [i for i, column in enumerate(self.columns) if i not in self._forbidden and not stays(column)]
+        self._forbidden.update(gone)
+        self._lp.bound(gone, 0.0, 0.0)
 
     @cached_property
     def spends(self) -> list[tuple[tuple[int, int], IntArray, int]]:
@@ -166,12 +146,11 @@ class NodeProgram:
             amount = d.amount / self.per_unit(aggregate)
             wanted[aggregate] = (max(low, amount), high) if d.sense == "at least" else (low, min(high, amount))
         for aggregate in [a for a in self._bounds if a not in wanted]:
-            self._highs.changeRowBounds(self.rows[aggregate], -inf, inf)
+            self._lp.bound_row(self.rows[aggregate], -inf, inf)
             del self._bounds[aggregate]
         for aggregate, bounds in wanted.items():
-            if self._bounds.get(aggregate) != bounds:
-                self._highs.changeRowBounds(self.row(aggregate), *bounds)
-                self._bounds[aggregate] = bounds
+            self._lp.bound_row(self.row(aggregate), *bounds)
+            self._bounds[aggregate] = bounds
 
     def meets(self, aggregate: Aggregate, amount: float) -> bool:
         """Whether an amount keeps the decisions that are set: a linear solution that leaves something out may not."""
@@ -188,9 +167,8 @@ class NodeProgram:
             one, other = (self.on_it[:, c] > 0 for c in d.of)
             broken |= one != other if d.kind == "together" else one & other
         wanted = set(np.flatnonzero(broken).tolist())
-        for i in wanted ^ self._broken:
-            closed = i in wanted or i in self._forbidden
-            self._highs.changeColBounds(self._places[i], 0.0, 0.0 if closed else inf)
+        changed = sorted(wanted ^ self._broken)
+        self._lp.bound(changed, 0.0, [0.0 if i in wanted or i in self._forbidden else inf for i in changed])
         self._broken = wanted
 
     def row(self, aggregate: Aggregate) -> int:
@@ -198,48 +176,40 @@ class NodeProgram:
         if aggregate not in self.rows:
             entries = self.entries(aggregate, self.kind, self.on_it)
             filled = np.flatnonzero(entries)
-            self.rows[aggregate] = row = self._highs.getNumRow()
-            places = np.array(self._places, dtype=np.int32)[filled]
-            self._highs.addRow(-inf, inf, len(filled), places, entries[filled])
-            short = self._highs.getNumCol()
-            self._highs.addCol(self._dear, 0.0, inf, 1, np.array([row], dtype=np.int32), np.ones(1))
-            self._shorts.append(short)
+            self.rows[aggregate] = self._lp.add_row(filled, entries[filled], {1.0: self._dear})
         return self.rows[aggregate]
 
     def fix(self, copies: Mapping[int, int]) -> None:
         """At least so many instances of the columns at these places; of all others at least 0."""
-        for i in [i for i in self._fixed if i not in copies]:
-            self._highs.changeColBounds(self._places[i], 0.0, 0.0 if i in self._forbidden | self._broken else inf)
-        for i, n in copies.items():
-            if self._fixed.get(i) != n:
-                self._highs.changeColBounds(self._places[i], float(n), inf)
+        freed = [i for i in self._fixed if i not in copies]
+        closed = self._forbidden | self._broken if freed else set[int]()
+        self._lp.bound(freed, 0.0, [0.0 if i in closed else inf for i in freed])
+        fresh = [i for i, n in copies.items() if self._fixed.get(i) != n]
+        self._lp.bound(fresh, [copies[i] for i in fresh], inf)
         self._fixed = dict(copies)
 
-    def basis(self) -> highspy.HighsBasis:
+    def basis(self) -> Basis:
         """The present basis."""
-        return self._highs.getBasis()
+        return self._lp.basis()
 
-    def restore(self, basis: highspy.HighsBasis) -> None:
+    def restore(self, basis: Basis) -> None:
         """Go back to a basis."""
-        self._highs.setBasis(basis)
+        self._lp.restore(basis)
 
     def value(self) -> float:
         """Solve the linear program from the last basis and give its value alone."""
-        reoptimize(self._highs, self.clock.remaining_s)
-        return float(self._highs.getInfo().objective_function_value)
+        return self._lp.value(self.clock.remaining_s)
 
     def solve(self) -> Relaxed:
         """Solve the linear program from the last basis. Raises SolveFailed where HiGHS cannot."""
-        reoptimize(self._highs, inf if self._sure else self.clock.remaining_s)
+        found = self._lp.solve(inf if self._sure else self.clock.remaining_s)
         self._sure = False
-        solution = self._highs.getSolution()
-        values, duals = np.array(solution.col_value), np.array(solution.row_dual)
         return Relaxed(
-            float(self._highs.getInfo().objective_function_value),
-            np.maximum(duals[: self.arrays.classes], 0.0),
-            {aggregate: float(duals[self.rows[aggregate]]) for aggregate in self._bounds},
-            values[self._places],
-            float(values[self._shorts].sum()),
+            found.value,
+            np.maximum(found.duals[: self.arrays.classes], 0.0),
+            {aggregate: float(found.duals[self.rows[aggregate]]) for aggregate in self._bounds},
+            found.x,
+            float(found.short.sum()),
         )
 
     def dearer(self) -> bool:
@@ -247,8 +217,7 @@ class NodeProgram:
         if self._raised:
             return False
         self._raised, self._dear = True, DEARER * self._dear
-        for p in self._shorts:
-            self._highs.changeColCost(p, self._dear)
+        self._lp.price_short(self._dear)
         return True
 
 

@@ -2,11 +2,10 @@
 
 The tree holds one linear program over patterns. Its dual prices, rounded to whole numbers, make a `Prices`: a value for
 each class on each family (a task of a class may be worth more where a branch wants it), a target for each type (the
-price of an instance, changed by the duals of branches on numbers of instances and on spending), the pairs of classes
-that a branch keeps together or apart, and the charges of subset rows. The worth of a pattern `a` of type k is
+price of an instance, changed by the duals of branches on numbers of instances and on spending), and the pairs of
+classes that a branch keeps together or apart. The worth of a pattern `a` of type k is
 
-    sum_c value[family of k, c] a_c - sum_i charge_i floor(sum of a_c over the classes of i / divisor of i)
-        + sum of the bonuses of holdings that the pattern meets
+    sum_c value[family of k, c] a_c + sum of the bonuses of holdings that the pattern meets
 
 and a pattern of type k improves the linear program where its worth is above `target[k]`. Everything is a whole number,
 so that an answer is exact.
@@ -22,22 +21,6 @@ from models.eva.configuration import Column
 
 Pair = tuple[int, int]
 """Two classes of one task each, the lower first."""
-
-
-@dataclass(frozen=True)
-class SubsetRow:
-    """A subset row (Jepsen et al., 2008): `sum_p floor(sum_{c in classes} a_cp / divisor) x_p <= most`.
-
-    It holds for packings, which hold each task once: `most = floor(sum of the counts / divisor)`.
-    """
-
-    classes: tuple[int, ...]
-    divisor: int
-    most: int
-
-    def of(self, column: Column) -> int:
-        """The entry of a column in the row."""
-        return sum(q for c, q in column.pattern if c in self.classes) // self.divisor
 
 
 @dataclass(frozen=True)
@@ -61,7 +44,6 @@ class Prices:
     - `target` (K,): worth that a pattern of each type must exceed; it may be negative.
     - `together`: pairs of which a pattern holds both or none (Ryan and Foster, 1981).
     - `apart`: pairs of which a pattern holds at most one.
-    - `charges`: subset rows, each with its charge, never negative.
     - `bonuses`: holdings, each with what it adds to the worth of a pattern; it may be negative.
     """
 
@@ -69,13 +51,7 @@ class Prices:
     target: tuple[int, ...]
     together: tuple[Pair, ...] = ()
     apart: tuple[Pair, ...] = ()
-    charges: tuple[tuple[SubsetRow, int], ...] = ()
     bonuses: tuple[tuple[Holding, int], ...] = ()
-
-    @property
-    def plain(self) -> bool:
-        """Whether there are neither pairs, charges nor bonuses: maximal patterns suffice."""
-        return not (self.together or self.apart or self.charges or self.bonuses)
 
 
 @dataclass(frozen=True)
@@ -95,15 +71,13 @@ class Priced:
 class Pricer(Protocol):
     """Pricing of the patterns of an instance.
 
-    `pairs`, `subset_rows`, `holdings`: whether `Prices` may hold pairs, charges, bonuses; a tree has none where it may
-    not.
+    `pairs`, `holdings`: whether `Prices` may hold pairs, bonuses; a tree has none where it may not.
     `dominated`: whether patterns are left out that other types can stand in for (see `models.eva.patterns`). The tree
     is right either way; a proof says which it was.
     """
 
     arrays: PackingArrays
     pairs: bool
-    subset_rows: bool
     holdings: bool
     dominated: bool
 
@@ -115,12 +89,5 @@ class Pricer(Protocol):
         """Price all types. At most about `columns_each` columns of a type.
 
         With `exact` false a cheap search for columns suffices and `bound` may be loose, or even no use (but valid).
-        """
-        ...
-
-    def every(self, prices: Prices, least: tuple[int, ...], limit: int) -> list[Column] | None:
-        """All patterns of each type k worth at least `least[k]`, or all of these that are maximal where `plain`.
-
-        `None` where they are more than `limit`, or too many to look for.
         """
         ...

@@ -3,17 +3,17 @@
 Plain frozen records of whole numbers, words and tuples, to be written down as they are.
 
 A leaf says: among packings that obey `decisions`, none costs less than `bound` price units. Let y_c be the `cover`
-duals, d_i the dual of decision i, g_j the charge of subset row j, S the `scale`, all whole numbers >= 0. For each type
+duals, d_i the dual of decision i, S the `scale`, all whole numbers >= 0. For each type
 
     mu_k = sum of d_i over decisions "at least" on k - sum of d_i over decisions "at most" on k
            (a decision on spending counts C_k times, on the types it is about; "holding" ones are in the worth of the
            patterns that they name),
     value_kc = y_c + sum of d_i over "placed" decisions for class c on the family of k,
-    worth_k = the most worth of a pattern of type k at these values and charges (see `pricer`).
+    worth_k = the most worth of a pattern of type k at these values (see `pricer`).
 
 Where `worth_k + mu_k <= S C_k` for every type, a packing of cost z that obeys the decisions has
 
-    S z >= D = sum_c n_c y_c + sum of d_i amount_i ("at least") - sum of d_i amount_i ("at most") - sum_j g_j most_j
+    S z >= D = sum_c n_c y_c + sum of d_i amount_i ("at least") - sum of d_i amount_i ("at most")
 
 by duality of linear programs. A scale that is raised until this holds is Farley's bound (1990). `bound` is the least
 sum of prices that is >= D / S.
@@ -29,8 +29,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import Literal
-
-from models.eva.branch_and_price.pricer import SubsetRow
 
 Kind = Literal["instances", "spend", "placed", "holding", "together", "apart"]
 
@@ -62,7 +60,6 @@ class Duals:
     value: int
     cover: tuple[int, ...]
     decisions: tuple[int, ...] = ()
-    charges: tuple[tuple[SubsetRow, int], ...] = ()
 
 
 @dataclass(frozen=True)

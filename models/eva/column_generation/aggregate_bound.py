@@ -4,20 +4,21 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from itertools import count
 from math import floor, inf
 
-import highspy
 import numpy as np
 
 from instances import Options, Stopwatch
 from instances.arrays import FloatArray
 from instances.eva.arrays import PackingArrays
+from models.core.linear_program import LinearProgram
 from models.eva.column_generation.price_groups import PriceGroups
 from models.eva.column_generation.type_cuts import TypeCut
-from models.highs import LinearModel, rerun, solve_arrays, solver
+from models.highs import LinearModel, SolveFailed, solve_arrays
 
 Box = tuple[tuple[int, int], ...]
 Spend = tuple[int, ...]
@@ -162,15 +163,13 @@ class _Relaxation:
         if not rows:
             return
         surplus = 10.0 * sum(u * (high + 1) for u, (_, high) in zip(unit, root, strict=True))
-        self._highs = solver(Options(threads=options.threads), {"presolve": "off", "parallel": "off"})
-        self._highs.passModel(
-            LinearModel(
-                cost=[*map(float, unit), surplus],
-                matrix=np.c_[_scaled(rows), np.ones(len(rows))],
-                row_lower=1.0,
-                row_upper=inf,
-            ).lp()
+        model = LinearModel(
+            cost=[*map(float, unit), surplus],
+            matrix=np.c_[_scaled(rows), np.ones(len(rows))],
+            row_lower=1.0,
+            row_upper=inf,
         )
+        self._lp = LinearProgram(model, Options(threads=options.threads), short=1)
 
     def solve(self, box: Box, seconds: float = inf) -> tuple[int, list[float]]:
         """An exact bound of a box, rounded up to an integer, and the point of the linear program.
@@ -181,11 +180,11 @@ class _Relaxation:
         point = [float(low) for low, _ in box]
         if self.rows:
             low, high = (np.array(side, dtype=float) for side in zip(*box, strict=True))
-            self._highs.changeColsBounds(len(box), np.arange(len(box), dtype=np.int32), low, high)
-            if rerun(self._highs, seconds) == highspy.HighsModelStatus.kOptimal:
-                found = self._highs.getSolution()
-                point = [float(v) for v in found.col_value[: len(box)]]
-                duals = np.maximum(0.0, found.row_dual)
+            self._lp.bound(range(len(box)), low, high)
+            with suppress(SolveFailed):
+                found = self._lp.solve(seconds)
+                point = found.x.tolist()
+                duals = np.maximum(0.0, found.duals)
                 weights = [Fraction(float(y)) / rhs for y, (_, rhs) in zip(duals, self.rows, strict=True)]
         used = [(y, row, rhs) for y, (row, rhs) in zip(weights, self.rows, strict=True) if y]
         bound = sum((y * rhs for y, _, rhs in used), Fraction(0))

@@ -12,11 +12,12 @@ from scipy import sparse
 from instances import Options
 from instances.arrays import FloatArray
 from instances.eva.arrays import PackingArrays
+from models.core.linear_program import LinearProgram
 from models.eva.column_generation.parameters import LARGEST_COEFFICIENT
 from models.eva.column_generation.price_groups import PriceGroups
 from models.eva.column_generation.type_cuts import TypeCut
 from models.eva.configuration import Column
-from models.highs import LinearModel, add_columns, reoptimize, solver
+from models.highs import LinearModel
 
 
 @dataclass(frozen=True)
@@ -52,14 +53,14 @@ class RestrictedMaster:
         self._price = arrays.price.tolist()
         self._scale = row_scales(self._price, groups)
         self._budget = [0.0] * len(groups.unit)
-        self._highs = solver(Options(threads=options.threads), {"presolve": "off", "parallel": "off"})
-        self._highs.passModel(covering_rows(arrays, groups).lp())
+        self._lp = LinearProgram(covering_rows(arrays, groups), Options(threads=options.threads))
 
     def add(self, columns: Iterable[Column]) -> int:
         """Add the columns that are new, and give the number of new columns."""
         fresh = [c for c in dict.fromkeys(columns) if c not in self._known]
         if fresh:
-            add_columns(self._highs, 0.0, covering_columns(self._classes, self._price, self.groups, fresh))
+            matrix = covering_columns(self._classes, self._price, self.groups, fresh)
+            self._lp.add(0.0, matrix.indptr[:-1], matrix.indices, matrix.data)
         self.columns.extend(fresh)
         self._known.update(fresh)
         return len(fresh)
@@ -67,8 +68,7 @@ class RestrictedMaster:
     def set_free_budget(self, spend: Sequence[float]) -> None:
         """Set how many units of each group cost nothing."""
         self._budget = [float(z) for z in spend]
-        for g, most in enumerate(self._budget):
-            self._highs.changeColBounds(g, 0.0, most)
+        self._lp.bound(range(len(spend)), 0.0, self._budget)
 
     def cut_bound(self, cut: TypeCut) -> float:
         """The bound of a cut alone on the price beyond the free budget, in price units (after Farley, 1990)."""
@@ -82,18 +82,17 @@ class RestrictedMaster:
 
     def solve(self, seconds: float = math.inf) -> Relaxed:
         """Solve the linear program from the last basis. Raises SolveFailed where HiGHS cannot in so many `seconds`."""
-        reoptimize(self._highs, seconds)
-        solution = self._highs.getSolution()
-        duals = np.maximum(np.asarray(solution.row_dual), 0.0)
+        found = self._lp.solve(seconds)
+        duals = np.maximum(found.duals, 0.0)
         scaled = zip(duals[self._classes :], self._scale, self.groups.unit, strict=True)
         unit_price = [float(y) * scale / u for y, scale, u in scaled]
         return Relaxed(
-            float(self._highs.getInfo().objective_function_value),
+            found.value,
             duals[: self._classes],
             np.array(
                 [unit_price[g] * p if g >= 0 else 0.0 for g, p in zip(self.groups.group_of, self._price, strict=True)]
             ),
-            np.asarray(solution.col_value)[2 * len(self.groups.unit) :],
+            found.x[2 * len(self.groups.unit) :],
         )
 
 

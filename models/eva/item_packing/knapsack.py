@@ -25,8 +25,6 @@ class Items(NamedTuple):
       whole multiples of the resources, add up to at most the room; `tables[q, j, s]` is the most value of the items
       from the j-th on where the weights, shifted right, add up to at most s.
     - `conflict_from` (m + 1,), `conflicts`: the items that item j cannot be packed with, as compressed rows.
-    - `row_from` (m + 1,), `rows`, `charge` (rows,), `divisor` (rows,), `units`: the subset rows of item j, with how
-      many tasks of the row the item holds.
     """
 
     size: Int
@@ -38,11 +36,6 @@ class Items(NamedTuple):
     tables: Int
     conflict_from: Int
     conflicts: Int
-    row_from: Int
-    rows: Int
-    units: Int
-    charge: Int
-    divisor: Int
 
 
 @compiled
@@ -124,7 +117,6 @@ def search(
     weight_left = items.weight_room.copy()
     stack = np.empty(m + 1, dtype=np.int64)
     blocked = np.zeros(m, dtype=np.int64)
-    filled = np.zeros(len(items.charge), dtype=np.int64)
     depth, value, found, used = 0, 0, 0, 0
     bottom = 0
     j = first
@@ -164,11 +156,6 @@ def search(
             for e in range(items.conflict_from[j], items.conflict_from[j + 1]):
                 blocked[items.conflicts[e]] += 1
             value += items.value[j]
-            for e in range(items.row_from[j], items.row_from[j + 1]):
-                c = items.rows[e]
-                value += items.charge[c] * (filled[c] // items.divisor[c])
-                filled[c] += items.units[e]
-                value -= items.charge[c] * (filled[c] // items.divisor[c])
             stack[depth] = j
             depth += 1
             if j == first:
@@ -200,11 +187,6 @@ def search(
         for e in range(items.conflict_from[j], items.conflict_from[j + 1]):
             blocked[items.conflicts[e]] -= 1
         value -= items.value[j]
-        for e in range(items.row_from[j], items.row_from[j + 1]):
-            c = items.rows[e]
-            value += items.charge[c] * (filled[c] // items.divisor[c])
-            filled[c] -= items.units[e]
-            value -= items.charge[c] * (filled[c] // items.divisor[c])
         j += 1
 
 

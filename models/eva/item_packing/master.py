@@ -11,9 +11,10 @@ from scipy import sparse
 
 from instances import Options
 from instances.eva.arrays import FloatArray, PackingArrays
+from models.core.linear_program import LinearProgram
 from models.eva.branch_and_price.pricer import Pair
 from models.eva.configuration import Column
-from models.highs import LinearModel, add_columns, reoptimize, solver
+from models.highs import LinearModel
 
 Mask = NDArray[np.bool_]
 PRIMAL = {"simplex_strategy": 4}  # New columns leave the last basis feasible for the primal simplex method.
@@ -51,17 +52,14 @@ class ItemMaster:
         self._member = np.zeros((1024, arrays.classes), dtype=bool)
         self._forbidden = np.zeros(0, dtype=bool)
         self._covered = np.zeros(arrays.classes, dtype=bool)
-        self._highs = solver(Options(threads=options.threads), {"presolve": "off", "parallel": "off", **PRIMAL})
         types = len(self._price)
-        self._most = [np.inf] * types
-        self._highs.passModel(
-            LinearModel(
-                cost=np.full(arrays.classes, DEAR),
-                matrix=sparse.vstack([sparse.eye_array(arrays.classes), sparse.coo_array((types, arrays.classes))]),
-                row_lower=np.concatenate([np.ones(arrays.classes), np.full(types, -np.inf)]),
-                row_upper=np.inf,
-            ).lp()
+        model = LinearModel(
+            cost=np.full(arrays.classes, DEAR),
+            matrix=sparse.vstack([sparse.eye_array(arrays.classes), sparse.coo_array((types, arrays.classes))]),
+            row_lower=np.concatenate([np.ones(arrays.classes), np.full(types, -np.inf)]),
+            row_upper=np.inf,
         )
+        self._lp = LinearProgram(model, Options(threads=options.threads), PRIMAL, short=arrays.classes)
 
     @property
     def member(self) -> Mask:
@@ -84,25 +82,20 @@ class ItemMaster:
             self._member[known + i, members] = True
             rows += [*members, self.classes + column.type]
             begin.append(len(rows))
-        entries = sparse.csc_array(
-            (np.ones(len(rows)), rows, begin), shape=(self.classes + len(self._price), len(fresh))
-        )
-        add_columns(self._highs, [self._price[c.type] / self._unit for c in fresh], entries)
+        self._lp.add([self._price[c.type] / self._unit for c in fresh], begin[:-1], rows, np.ones(len(rows)))
         self._forbidden = np.concatenate([self._forbidden, np.zeros(len(fresh), dtype=bool)])
         return len(fresh)
 
     def cover(self, covered: Mask) -> None:
         """Say which tasks (N,) need no column any more."""
         for c in np.flatnonzero(covered != self._covered).tolist():
-            self._highs.changeRowBounds(c, 0.0 if covered[c] else 1.0, np.inf)
+            self._lp.bound_row(c, 0.0 if covered[c] else 1.0, np.inf)
         self._covered = covered.copy()
 
     def limit(self, most: Sequence[float]) -> None:
         """Say how many instances of each type there may be, `inf` for any number."""
-        for k, (old, new) in enumerate(zip(self._most, most, strict=True)):
-            if old != new:
-                self._highs.changeRowBounds(self.classes + k, -np.inf, new)
-        self._most = list(most)
+        for k, n in enumerate(most):
+            self._lp.bound_row(self.classes + k, -np.inf, n)
 
     def restrict(self, together: Iterable[Pair], apart: Iterable[Pair]) -> None:
         """Forbid the columns that hold one task of a pair that is together, or both of a pair that is apart."""
@@ -118,21 +111,17 @@ class ItemMaster:
         """Say which columns (P,) must not be used."""
         changed = np.flatnonzero(forbidden != self._forbidden)
         if len(changed):
-            upper = np.where(forbidden[changed], 0.0, np.inf)
-            self._highs.changeColsBounds(
-                len(changed), (changed + self.classes).astype(np.int32), np.zeros(len(changed)), upper
-            )
+            self._lp.bound(changed, 0.0, np.where(forbidden[changed], 0.0, np.inf))
         self._forbidden = forbidden
 
     def solve(self, seconds: float = np.inf) -> Relaxed:
         """Solve from the last basis. Raises SolveFailed where HiGHS cannot in so many `seconds`."""
-        reoptimize(self._highs, seconds)
-        solution = self._highs.getSolution()
-        duals, values = np.asarray(solution.row_dual) * self._unit, np.asarray(solution.col_value)
+        found = self._lp.solve(seconds)
+        duals = found.duals * self._unit
         return Relaxed(
-            float(self._highs.getInfo().objective_function_value) * self._unit,
+            found.value * self._unit,
             np.maximum(duals[: self.classes], 0.0),
             np.maximum(-duals[self.classes :], 0.0),
-            values[self.classes :],
-            float(values[: self.classes].sum()),
+            found.x,
+            float(found.short.sum()),
         )

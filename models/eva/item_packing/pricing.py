@@ -24,7 +24,6 @@ class ItemPricer:
     """
 
     pairs = True
-    subset_rows = True
     holdings = False
     dominated = False
 
@@ -111,15 +110,10 @@ class ItemPricer:
         weights = _weights(worth[kept].astype(float), share, room, self.parameters.weight_rounds)
         heavy = (size[kept].astype(object) @ weights[-1].astype(object)).astype(float) if len(kept) else np.zeros(0)
         kept = kept[np.lexsort((kept, -worth[kept] / np.maximum(heavy, 1e-9)))]
-        return self._compiled(prices, groups, of_class, kept, size[kept], worth[kept], room, weights, apart), [
-            groups[g] for g in kept
-        ]
+        return self._compiled(kept, size[kept], worth[kept], room, weights, apart), [groups[g] for g in kept]
 
     def _compiled(
         self,
-        prices: Prices,
-        groups: list[tuple[int, ...]],
-        of_class: dict[int, int],
         kept: IntArray,
         size: IntArray,
         value: IntArray,
@@ -143,14 +137,6 @@ class ItemPricer:
             if a != b and a in place and b in place:
                 conflicts[place[a]].append(place[b])
                 conflicts[place[b]].append(place[a])
-        rows: list[list[tuple[int, int]]] = [[] for _ in range(m)]
-        for i, (row, _) in enumerate(prices.charges):
-            held: dict[int, int] = {}
-            for c in row.classes:
-                held[of_class[c]] = held.get(of_class[c], 0) + 1
-            for g, units in held.items():
-                if g in place:
-                    rows[place[g]].append((i, units))
         return Items(
             np.ascontiguousarray(size),
             np.ascontiguousarray(value),
@@ -161,11 +147,6 @@ class ItemPricer:
             tables,
             _starts(conflicts),
             np.array([b for row in conflicts for b in row], dtype=np.int64),
-            _starts(rows),
-            np.array([i for row in rows for i, _ in row], dtype=np.int64),
-            np.array([u for row in rows for _, u in row], dtype=np.int64),
-            np.array([charge for _, charge in prices.charges], dtype=np.int64),
-            np.array([row.divisor for row, _ in prices.charges], dtype=np.int64),
         )
 
     def _column(self, kind: int, members: list[tuple[int, ...]], chosen: IntArray) -> Column:
@@ -201,5 +182,5 @@ def _together(classes: int, pairs: tuple[tuple[int, int], ...]) -> list[tuple[in
     return [tuple(group) for group in groups.values()]
 
 
-def _starts(rows: list[list[int]] | list[list[tuple[int, int]]]) -> IntArray:
+def _starts(rows: list[list[int]]) -> IntArray:
     return np.cumsum([0] + [len(row) for row in rows]).astype(np.int64)

@@ -7,7 +7,7 @@ from itertools import combinations
 import numpy as np
 import pytest
 
-from models.eva.branch_and_price.pricer import Prices, SubsetRow
+from models.eva.branch_and_price.pricer import Prices
 from models.eva.configuration import Column
 from models.eva.item_packing.parameters import ItemParameters
 from models.eva.item_packing.pricing import ItemPricer
@@ -15,7 +15,7 @@ from tests.eva_cases import packing_by_numbers
 
 
 def drawn(seed):
-    """Nine tasks, one to three resources of any fineness, two families, prices with pairs and subset rows."""
+    """Nine tasks, one to three resources of any fineness, two families, prices with pairs."""
     draw = np.random.default_rng(seed)
     n, resources = 9, int(draw.integers(1, 4))
     fine = 10 ** int(draw.integers(1, 9))
@@ -24,14 +24,12 @@ def drawn(seed):
     arrays = packing_by_numbers([1] * n, [3, 5, 7], capacity, [0, 1, 0], demand)
     assert arrays.classes == n
     a, b, c, d = draw.permutation(n)[:4].tolist()
-    row = SubsetRow(tuple(sorted(draw.permutation(n)[:3].tolist())), 2, 1)
     value = draw.integers(0, 1000, (2, n))
     prices = Prices(
         value,
         tuple(int(t) for t in draw.integers(500, 3000, 3)),
         together=((min(a, b), max(a, b)),) if seed % 2 else (),
         apart=((min(c, d), max(c, d)),) if seed % 3 else (),
-        charges=((row, int(draw.integers(1, 400))),) if seed % 5 else (),
     )
     return arrays, prices
 
@@ -48,8 +46,6 @@ def worths(arrays, prices, kind):
             joined = any(a in held and b in held for a, b in prices.apart)
             if (load <= arrays.capacity[kind]).all() and not split and not joined:
                 worth = int(prices.value[family][list(chosen)].sum())
-                for row, charge in prices.charges:
-                    worth -= charge * (len(held & set(row.classes)) // row.divisor)
                 found[Column.of(kind, ((c, 1) for c in chosen))] = worth
     return found
 

@@ -1,0 +1,126 @@
+"""A linear program that grows by columns and rows, kept in one HiGHS and solved from its last basis."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import highspy
+import numpy as np
+from numpy.typing import ArrayLike
+
+from instances import Options
+from instances.arrays import FloatArray
+from models.highs import LinearModel, reoptimize, solver
+
+Basis = highspy.HighsBasis
+Bounds = tuple[float, float]
+FREE: Bounds = (-math.inf, math.inf)
+
+
+@dataclass(frozen=True)
+class Optimum:
+    """An optimum: `value`, `x` of the columns, `duals` of the rows.
+
+    `short`: the values of the columns that stand for what is left out.
+    """
+
+    value: float
+    x: FloatArray
+    duals: FloatArray
+    short: FloatArray
+
+
+class LinearProgram:
+    """Columns are named by their places, those of the first model before those added.
+
+    Columns that stand for what is left out are not among them.
+
+    - `model`: what the program begins as.
+    - `options`: threads and seed.
+    - `extra`: further options of HiGHS.
+    - `short`: how many columns of the model, the last ones, stand for what is left out at a price.
+    """
+
+    def __init__(
+        self, model: LinearModel, options: Options, extra: Mapping[str, Any] | None = None, short: int = 0
+    ) -> None:
+        kept = Options(threads=options.threads, seed=options.seed)
+        self._highs = solver(kept, {"presolve": "off", "parallel": "off", **(extra or {})})
+        if self._highs.passModel(model.lp()) == highspy.HighsStatus.kError:
+            raise ValueError("HiGHS refuses the model")
+        first = self._highs.getNumCol()
+        self._short = list(range(first - short, first))
+        self._places = np.arange(first - short, dtype=np.int32)
+        self._rows: dict[int, Bounds] = {}
+
+    def add(self, cost: ArrayLike, begin: Sequence[int], rows: ArrayLike, entries: ArrayLike) -> None:
+        """Add as many columns as there are places in `begin`, where the `rows` and `entries` of each begin."""
+        n, first = len(begin), self._highs.getNumCol()
+        index = np.asarray(rows, dtype=np.int32)
+        status = self._highs.addCols(
+            n,
+            np.array(np.broadcast_to(np.asarray(cost, dtype=float), (n,))),
+            np.zeros(n),
+            np.full(n, math.inf),
+            len(index),
+            np.asarray(begin, dtype=np.int32),
+            index,
+            np.asarray(entries, dtype=float),
+        )
+        if status == highspy.HighsStatus.kError:
+            raise ValueError("HiGHS refuses the columns")
+        self._places = np.append(self._places, np.arange(first, first + n, dtype=np.int32))
+
+    def add_row(self, columns: ArrayLike, entries: ArrayLike, dear: Mapping[float, float]) -> int:
+        """Add a row without bounds; its place.
+
+        `dear`: for each entry of a column that stands for what is left out of the row, the price of one.
+        """
+        row, index = self._highs.getNumRow(), self._places[np.asarray(columns, dtype=np.int64)]
+        self._highs.addRow(*FREE, len(index), index, np.asarray(entries, dtype=float))
+        for entry, price in dear.items():
+            self._short.append(self._highs.getNumCol())
+            self._highs.addCol(price, 0.0, math.inf, 1, np.array([row], dtype=np.int32), np.array([entry]))
+        return row
+
+    def bound_row(self, row: int, low: float, high: float) -> None:
+        """Set the bounds of a row."""
+        if self._rows.get(row) != (low, high):
+            self._highs.changeRowBounds(row, low, high)
+            self._rows[row] = low, high
+
+    def bound(self, columns: ArrayLike, low: ArrayLike, high: ArrayLike) -> None:
+        """Set the bounds of columns."""
+        places = self._places[np.asarray(columns, dtype=np.int64)]
+        n = len(places)
+        lower, upper = (np.array(np.broadcast_to(np.asarray(end, dtype=float), (n,))) for end in (low, high))
+        if n:
+            self._highs.changeColsBounds(n, places, lower, upper)
+
+    def price_short(self, price: float) -> None:
+        """Set the price of what is left out."""
+        for place in self._short:
+            self._highs.changeColCost(place, price)
+
+    def basis(self) -> Basis:
+        """The present basis."""
+        return self._highs.getBasis()
+
+    def restore(self, basis: Basis) -> None:
+        """Go back to a basis."""
+        self._highs.setBasis(basis)
+
+    def value(self, seconds: float = math.inf) -> float:
+        """Solve the program and give its value alone. Raises as `solve` does."""
+        reoptimize(self._highs, seconds)
+        return float(self._highs.getInfo().objective_function_value)
+
+    def solve(self, seconds: float = math.inf) -> Optimum:
+        """Solve the program. Raises OutOfTime where that takes more than `seconds`, SolveFailed where HiGHS cannot."""
+        value = self.value(seconds)
+        solution = self._highs.getSolution()
+        x, duals = np.array(solution.col_value), np.array(solution.row_dual)
+        return Optimum(value, x[self._places], duals, x[self._short])
