@@ -1,4 +1,4 @@
-"""The console script `gapwise`, also as `python -m experiments`: nothing is loaded before an interrupt is provided for."""
+"""The console script `gapwise`, also as `python -m experiments`: provides for interrupts before anything is loaded."""
 
 from __future__ import annotations
 

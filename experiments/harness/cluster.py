@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import pickle
 import queue
@@ -79,6 +80,7 @@ def as_finished_on(
             i = done.get()
             yield i, tell(i)
     except Lost:
+        logging.getLogger("distributed").setLevel(logging.CRITICAL)  # it would tell of the same in a traceback
         raise
     except BaseException:
         with suppress(Exception):  # the scheduler may be gone
@@ -137,10 +139,8 @@ def _client(address: str) -> Any:
         if not found:
             raise InputError(f"--cluster: {address}: the scheduler has no workers")
         for worker, there in found.items():
-            if isinstance(there, ModuleNotFoundError):
-                raise InputError(f"--cluster: {worker} has no {there.name or 'Gapwise'}: it wants Gapwise installed, too")
             if isinstance(there, Exception):
-                raise InputError(f"--cluster: {worker}: {type(there).__name__}: {said_by(there)}")
+                raise InputError(f"--cluster: {worker} cannot run Gapwise, which it needs, too: {said_by(there)}")
             for name in dict.fromkeys([*here, *there]):
                 if here.get(name) != there.get(name):
                     raise InputError(f"--cluster: {worker} has {name} {there.get(name)}, here it is {here.get(name)}")

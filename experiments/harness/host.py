@@ -259,7 +259,8 @@ class _Prints(TextIOWrapper):
     """Standard error for what a run prints, whose last line is ended for the sake of what others print after it."""
 
     def __init__(self, handle: int) -> None:
-        super().__init__(open(handle, "wb", closefd=False), errors="backslashreplace", line_buffering=True)
+        to = open(handle, "wb", closefd=False)  # noqa: SIM115
+        super().__init__(to, errors="backslashreplace", line_buffering=True)
         self._within_line = False
 
     def write(self, text: str) -> int:

@@ -137,7 +137,9 @@ def pickled(function: Callable[..., Any], what: str = "method") -> bytes:
     try:
         code: bytes = cloudpickle.dumps(function)
     except Exception as error:
-        raise InputError(f"{what}: {_named(function)}: cannot be passed to another process: {said_by(error)}") from error
+        raise InputError(
+            f"{what}: {_named(function)}: cannot be passed to another process: {said_by(error)}"
+        ) from error
     return code
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import os
 import pickle
 import queue
@@ -143,6 +142,7 @@ def _end(limit: float | None, grace: tuple[float, float]) -> float | None:
 def _work(order: bytes) -> None:
     """Do a task, and leave what it finds beside its diary."""
     path, packed = pickle.loads(order)
+    me = os.getpid()
     diary = Diary(path)
     try:
         task = pickle.loads(packed)
@@ -150,15 +150,15 @@ def _work(order: bytes) -> None:
             content = pickle.dumps((task.work(diary),))
     except BaseException as error:  # a user's function may raise SystemExit, or what it has made up itself
         content = pickle.dumps(Failure.of(error, Told(about=diary.told.about)))
-    _hand_over(content, _handed_over(diary.path))
+    if os.getpid() == me:  # and not what the work has forked
+        _hand_over(content, _handed_over(diary.path))
 
 
 def _hand_over(content: bytes, path: Path) -> None:
     """A file that is there whole or not at all."""
     beside = path.with_suffix(".part")
     path.parent.mkdir(mode=0o700, exist_ok=True)  # a task may have removed it
-    with io.open(beside, "wb") as file:
-        file.write(content)
+    beside.write_bytes(content)
     os.replace(beside, path)
 
 
@@ -167,7 +167,7 @@ def _handed_over(diary: Path) -> Path:
 
 
 def _found(diary: Path) -> Any:
-    """What was handed over: a Failure, or what was found as a single one; `None` of a process that did not get there."""
+    """What was handed over: a Failure, or what was found as the only element; `None` where nothing was."""
     path = _handed_over(diary)
     if not path.exists():
         return None

@@ -1,11 +1,11 @@
 """Kill a command and its processes at random moments, resume it, and see that nothing hangs, is lost or left behind.
 
 `python -m tests.attacks.kills [KILLS] [COMMAND ...]` kills each command so often, and prints a line a command. Two
-thirds are of the command itself: SIGKILL, SIGTERM, SIGINT and Ctrl-C, which the whole group sees, one after the other in
-one folder, which it then resumes to its end. A run that was told of must be kept; what is kept must be the same to the
-last byte ever after, seconds included, so that it cannot have been run again; no process, no temporary folder, no
-traceback and, in the end, no result of an interrupted run may be left. One third is of the processes of runs, SIGKILL at
-random moments or while they hand over, in another folder: the command must end by itself each time.
+thirds are of the command itself: SIGKILL, SIGTERM, SIGINT and Ctrl-C, which the whole group sees, one after the other
+in one folder, which it then resumes to its end. A run that was told of must be kept; what is kept must be the same to
+the last byte ever after, seconds included, so that it cannot have been run again; no process, no temporary folder, no
+traceback and, in the end, no result of an interrupted run may be left. One third is of the processes of runs, SIGKILL
+at random moments or while they hand over, in other folders: the command must end by itself each time.
 """
 
 from __future__ import annotations

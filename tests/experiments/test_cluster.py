@@ -6,8 +6,10 @@ import json
 import logging
 import os
 import signal
+import subprocess
+import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from importlib.util import find_spec
 from pathlib import Path
 from threading import Thread
@@ -20,11 +22,13 @@ from experiments.harness.apply import apply
 from experiments.harness.cluster import as_finished_on
 from experiments.harness.experiment import Claim, Context, Experiment, compared
 from experiments.harness.plan import plan
+from experiments.harness.runner import Lost
+from experiments.session import Session
 from experiments.simulator.simulation import Simulation
 from instances import InputError, Options, save
 from instances.eva import table_3, table_7
 from instances.sia import five_jobs
-from tests.commands import call
+from tests.commands import ROOT, call
 
 pytestmark = pytest.mark.skipif(find_spec("distributed") is None, reason="distributed is not installed")
 
@@ -115,3 +119,77 @@ def test_where_no_scheduler_answers_is_one_line(monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setattr(module, "CONNECT_S", 0.2)
     with pytest.raises(InputError, match=r"--cluster: tcp://127\.0\.0\.1:9: no scheduler answers"):
         list(as_finished_on("tcp://127.0.0.1:9", plan([table_3()], ["no-packing"], Options())))
+
+
+WITHOUT = """
+import sys
+class Without:
+    def find_spec(self, name, path=None, target=None):
+        if name == "experiments":
+            raise ModuleNotFoundError("No module named 'experiments'", name="experiments")
+sys.meta_path.insert(0, Without())
+"""
+
+
+@pytest.fixture
+def apart(tmp_path: Path) -> Iterator[Callable[..., subprocess.Popen[bytes]]]:
+    """Starts a scheduler or a worker in a process of its own; they find each other by the file `scheduler.json`."""
+    begun: list[subprocess.Popen[bytes]] = []
+
+    def start(kind: str, *flags: str) -> subprocess.Popen[bytes]:
+        words = [sys.executable, "-m", f"distributed.cli.dask_{kind}", "--scheduler-file", tmp_path / "scheduler.json"]
+        place = {**os.environ, "PYTHONPATH": str(ROOT), "DASK_DISTRIBUTED__WORKER__DAEMON": "false"}
+        with (tmp_path / "log").open("ab") as log:
+            begun.append(subprocess.Popen([*words, *flags], stdout=log, stderr=log, env=place, cwd=tmp_path))
+        return begun[-1]
+
+    yield start
+    for process in reversed(begun):
+        process.kill()
+        process.wait()
+
+
+def _address(folder: Path) -> str:
+    while not (folder / "scheduler.json").exists():
+        time.sleep(0.05)
+    address: str = json.loads((folder / "scheduler.json").read_text())["address"]
+    return address
+
+
+SCHEDULER = "--host", "127.0.0.1", "--port", "0", "--no-dashboard"
+WORKER = "--nthreads", "1", "--no-nanny", "--no-dashboard", "--host", "127.0.0.1"
+
+
+def test_a_scheduler_that_is_lost_is_told_with_what_is_kept(apart: Any, tmp_path: Path):
+    scheduler = apart("scheduler", *SCHEDULER)
+    address = _address(tmp_path)
+    apart("worker", *WORKER)
+    _wait_for_a_worker(address)
+    runs = plan([table_3()], ["no-packing", "tests.user_heuristics:sleeps"], Options())
+    session = Session(folder=tmp_path / "out", cluster=address, quiet=False)
+
+    def told(result: Any) -> str:
+        scheduler.kill()
+        return str(result.method)
+
+    with session.store() as store, pytest.raises(Lost) as lost:
+        session.outcomes(runs, store, told)
+    kept = f"1 of 2 runs are kept in {tmp_path / 'out'}; go on with --resume"
+    assert str(lost.value) == f"the scheduler at {address} was lost; {kept}"
+
+
+def test_a_worker_without_the_package_is_named(apart: Any, tmp_path: Path):
+    (tmp_path / "without.py").write_text(WITHOUT)
+    apart("scheduler", *SCHEDULER)
+    address = _address(tmp_path)
+    apart("worker", *WORKER, "--preload", "without.py")
+    _wait_for_a_worker(address)
+    with pytest.raises(InputError, match=r"tcp://127\.0\.0\.1:\d+ cannot run Gapwise.*No module named 'experiments'"):
+        list(as_finished_on(address, plan([table_3()], ["no-packing"], Options())))
+
+
+def _wait_for_a_worker(address: str) -> None:
+    import distributed
+
+    with distributed.Client(address, set_as_default=False) as client:
+        client.wait_for_workers(1)

@@ -229,7 +229,9 @@ def test_where_our_name_is_taken_only_what_is_one_s_own_is_removed(
 
 def test_a_killed_command_loses_repeats_and_leaves_nothing(tmp_path: Path):
     prepare(tmp_path, instances=3)
-    command = "solve {work}/many --method tests.user_heuristics:takes_a_while --method tests.user_heuristics:large --jobs 2"
+    command = (
+        "solve {work}/many --method tests.user_heuristics:takes_a_while --method tests.user_heuristics:large --jobs 2"
+    )
     tally = attacked(command, tmp_path, 3, random.Random(1))
     assert tally.faultless, tally
     assert tally.kept_at[-1] == 6
