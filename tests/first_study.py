@@ -1,8 +1,8 @@
 """`python -m tests.first_study`: the first study of a fresh clone says what every later one says.
 
 The default study, or what further flags of `gap_study` make of it, is run with an empty cache of compiled functions
-beside three busy processes (`--busy N`), and again with what that has left, alone. Every status and every figure but
-times has to be the same.
+(`--cache DIR`) beside three busy processes (`--busy N`), and again with what that has left, alone. Every status and
+every figure but times has to be the same.
 """
 
 from __future__ import annotations
@@ -57,8 +57,10 @@ def main() -> None:
     """Compare."""
     parser = argparse.ArgumentParser()
     parser.add_argument("--busy", type=int, default=3)
+    parser.add_argument("--cache")
     asked, flags = parser.parse_known_args()
-    with tempfile.TemporaryDirectory() as cache:
+    with tempfile.TemporaryDirectory() as folder:
+        cache = asked.cache or folder
         with busy(asked.busy):
             first = study(cache, *flags)
         later = study(cache, *flags)

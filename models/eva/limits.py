@@ -77,8 +77,9 @@ def solve_unlisted(
         termination, reason = "finished", None
     elif clock.expired:
         termination, reason = "time_limit", "time limit"
-    elif tree.over:
-        termination, reason = "effort_limit", "effort limit"
+    elif tree.over:  # it had a share of the time, too
+        limited = options.effort is not None
+        termination, reason = ("effort_limit", "effort limit") if limited else ("time_limit", "time limit")
     elif termination in ("finished", "infeasible"):
         termination, reason = "finished", "no more patterns were tried; a bound and an incumbent remain apart"
     return Answer(
