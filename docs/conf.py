@@ -51,7 +51,12 @@ def _draw(app: Any) -> None:
         made.make()
 
 
+FOCUS = """addEventListener("DOMContentLoaded", () => document.querySelectorAll("pre").forEach(p => p.tabIndex = 0))"""
+"""Code that is wider than its box can be scrolled with the keyboard."""
+
+
 def setup(app: Any) -> None:
     """Called by Sphinx."""
+    app.add_js_file(None, body=FOCUS)
     app.connect("builder-inited", _draw)
     app.connect("autodoc-process-docstring", _escape_bars)
