@@ -14,14 +14,16 @@ from collections.abc import Callable, Sequence
 from fractions import Fraction
 from typing import Any
 
+import numpy as np
+
 from instances import CheckFailed, InputError
 from instances.boa.certificate import lagrangian
 from instances.boa.run_proof import RunBounds
 from instances.boa.unit_network import Units, unit_network
 from instances.boa.unit_optimum import fastest, shortest
 from instances.certificates import NoCertificate, digest
-from instances.eva.certificate import Packing
-from instances.sia.certificate import SCALE, Charges, Delays, PriceProof, Shape, _most
+from instances.eva.certificate import Branch, Packing
+from instances.sia.certificate import EXCLUDED, SCALE, Charges, Delays, PriceProof, Shape
 from tests.certificates.readings import Case, cases
 
 Content = dict[str, Any]
@@ -79,8 +81,6 @@ def duals(case: Case, rng: random.Random) -> Content:
     nodes: list[Content] = [{}]
     decided: list[tuple[Any, ...]] = [packing.limits]
     if rng.random() < 0.5:
-        from instances.eva.certificate import Branch
-
         kinds = range(len(packing.price))
         of = tuple(rng.sample(list(kinds), rng.randint(1, len(kinds))))
         kind = rng.choice(["instances", "spent", "placed"])
@@ -122,27 +122,24 @@ def priced(case: Case, rng: random.Random) -> Content:
         counted = delays.counted(shape)
         charges.rows.append(counted)
         rows.append(shape.model_dump() | {"limit": counted.limit, "starts": counted.starts})
-    import numpy as np
-
     open_ = np.ones(len(charges.delay), dtype=bool)
-
-    def prices() -> Content:
-        size = rng.choice([3, 21, 30, 61])
+    size = rng.choice([3, 21, 30, 61])
+    stages: list[Content] = []
+    nodes: list[Content]
+    for _ in range(rng.randint(1, 3)):
         stated = tuple((k, wild(rng, size)) for k in range(len(rows)) if rng.random() < 0.8)
         least, spent, excess = charges.of(open_, stated)
-        proof = type("Reach", (), {"reach": reach})()
-        open_[:] &= excess <= _most(proof, least - spent)
-        prices.bound = least - spent  # type: ignore[attr-defined]
-        return PriceProof(prices=stated, least=least, spent=spent).model_dump()
-
-    stages = [prices() for _ in range(rng.randint(0, 2))]
-    some = np.logical_or.reduceat(open_, delays.offset[:-1])
-    if some.all():
-        nodes = [{"prices": prices()}]
-        bound = min(reach, -(-prices.bound // SCALE))  # type: ignore[attr-defined]
+        stages.append(PriceProof(prices=stated, least=least, spent=spent).model_dump())
+        bound = least - spent
+        left = open_ & (excess <= min(max((reach - 1) * SCALE - bound, -1), EXCLUDED))
+        some = np.logical_or.reduceat(left, delays.offset[:-1])
+        if not some.all():
+            nodes, proven = [{"without": int(some.argmin())}], reach
+            break
+        open_ = left
     else:
-        nodes, bound = [{"without": int(some.argmin())}], reach
-    return {"slots": delays.slots, "reach": reach, "rows": rows, "stages": stages, "nodes": nodes, "bound": bound}
+        nodes, proven = [{"prices": stages.pop()}], min(reach, -(-bound // SCALE))
+    return {"slots": delays.slots, "reach": reach, "rows": rows, "stages": stages, "nodes": nodes, "bound": proven}
 
 
 FORGERS: dict[str, Callable[[Case, random.Random], Content]] = {

@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from experiments.harness.own import resolve
 from experiments.papers import CERTIFIERS
 from instances import CheckFailed, InputError, Instance, Options, ProblemData, conclude
 from instances.aryl import ArylPlacement
@@ -42,8 +43,7 @@ def solve(data: ProblemData) -> Any:
 
 def certify(data: ProblemData, solution: Any, bound: float) -> Any:
     """A certificate as `solve --certificate` makes it."""
-    module, _, name = CERTIFIERS[data.problem].partition(":")
-    return getattr(__import__(module, fromlist=[name]), name)(data, solution, bound, EFFORT)
+    return resolve(CERTIFIERS[data.problem])(data, solution, bound, EFFORT)
 
 
 def lost_hours(seed: int) -> ProblemData:
