@@ -2,7 +2,7 @@
 
 The default study, or what further flags of `gap_study` make of it, is run with an empty cache of compiled functions
 (`--cache DIR`) beside three busy processes (`--busy N`), and again with what that has left, alone. Every status and
-every figure but times has to be the same.
+every figure but times has to be the same, and no run may fail or refute a record.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ def busy(processes: int) -> Iterator[None]:
 
 
 def study(cache: str, *flags: str) -> dict[tuple[str, str, str], dict[str, Any]]:
-    """The results of a study by problem, instance and method, without their times."""
+    """The results of a study by problem, instance and method, without their times. Ends where the study fails."""
     command = [sys.executable, "-m", "experiments.cli", "gap_study", "--format", "json", *flags]
     environment = {**os.environ, "NUMBA_CACHE_DIR": cache, "PYTHONPATH": str(ROOT)}
     with tempfile.TemporaryDirectory() as folder:
@@ -45,8 +45,10 @@ def study(cache: str, *flags: str) -> dict[tuple[str, str, str], dict[str, Any]]
         done = subprocess.run([*command, "--out", folder], stdout=subprocess.PIPE, text=True, env=environment)
         after = resource.getrusage(resource.RUSAGE_CHILDREN)
     spent = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+    if done.returncode:
+        raise SystemExit(f"the study ended with status {done.returncode}")
     rows = [json.loads(text) for text in done.stdout.splitlines()]
-    print(f"{len(rows)} results, exit status {done.returncode}, {spent:.0f} CPU s", flush=True)
+    print(f"{len(rows)} results, {spent:.0f} CPU s", flush=True)
     key = ("problem", "instance", "method")
     return {
         tuple(row[name] for name in key): {name: row[name] for name in sorted(row) if name not in TIMES} for row in rows
