@@ -12,7 +12,10 @@ from instances import Stopwatch
 from tests.attacks import brute_aryl, brute_boa, brute_eva, brute_sia
 from tests.attacks.families import Family, attack
 
-FAMILIES: dict[str, Family] = {family.name: family for family in (*brute_eva.FAMILIES, *brute_aryl.FAMILIES, *brute_boa.FAMILIES, *brute_sia.FAMILIES)}
+FAMILIES: dict[str, Family] = {
+    family.name: family
+    for family in (*brute_eva.FAMILIES, *brute_aryl.FAMILIES, *brute_boa.FAMILIES, *brute_sia.FAMILIES)
+}
 
 
 def main() -> None:

@@ -165,7 +165,9 @@ def best_shares(data: BoaAllocation) -> Fraction:
         value = Fraction(job_class.weight) * rate / total_weight(data)
         for epoch in job_class.epochs:
             kinds = [_on_type(data, epoch, t.name, rate * Fraction(t.price), value) for t in data.gpu_types]
-            groups.append(lambda price, kinds=kinds: min((kind(price) for kind in kinds), key=lambda w: w[1] + price * w[0]))
+            groups.append(
+                lambda price, kinds=kinds: min((kind(price) for kind in kinds), key=lambda w: w[1] + price * w[0])
+            )
     return best_mix(groups, granted(data))
 
 
@@ -305,7 +307,9 @@ def curve(rng: random.Random, *, formulas: bool) -> dict[str, Any]:
     return {"table": {"gpus": gpus, "speedup": speedup}}
 
 
-def allocation(rng: random.Random, types: int, widths: str, *, rescale: bool, formulas: bool = True) -> BoaAllocation | None:
+def allocation(
+    rng: random.Random, types: int, widths: str, *, rescale: bool, formulas: bool = True
+) -> BoaAllocation | None:
     """Up to two classes, alike or not; budgets at breakpoints, a step of the grid beside them, or anywhere."""
     kinds, sizes = names(rng, types), rng.choice([1.0, 1.0, 1.0, 1e-6, 1e-3, 1e3, 1e6])
     rates = rng.choice([1.0, 1.0, 1.0, 1e-6, 1e-3, 1e3])
@@ -315,7 +319,10 @@ def allocation(rng: random.Random, types: int, widths: str, *, rescale: bool, fo
         return curve(rng, formulas=formulas) if types == 1 else {name: curve(rng, formulas=formulas) for name in kinds}
 
     def epoch() -> dict[str, Any]:
-        return {"size_hours": sizes * rng.choice([1.0, 1.0, 2.0, 1 + GRID, round(rng.uniform(0.05, 3), 3)]), "speedup": speedup()}
+        return {
+            "size_hours": sizes * rng.choice([1.0, 1.0, 2.0, 1 + GRID, round(rng.uniform(0.05, 3), 3)]),
+            "speedup": speedup(),
+        }
 
     def job_class() -> dict[str, Any]:
         return {
@@ -339,7 +346,9 @@ def allocation(rng: random.Random, types: int, widths: str, *, rescale: bool, fo
         least = sum(min(cost for cost, _ in row) for row in ways)
         some = sum(rng.choice(undominated(iter(row)))[0] for row in ways)
         beside = rng.choice([0.0, 0.0, GRID, -GRID])
-        budget = rng.choice([float(some) + beside, float(least) + beside, float(least) * rng.choice([1.000001, 1.05, 1.5, 3, 20])])
+        budget = rng.choice(
+            [float(some) + beside, float(least) + beside, float(least) * rng.choice([1.000001, 1.05, 1.5, 3, 20])]
+        )
         return BoaAllocation.model_validate(content | {"budget": budget})
     except InputError:  # over the range, or under the least
         return None
@@ -366,7 +375,9 @@ def _whole(rng: random.Random, types: int, *, rescale: bool) -> BoaAllocation | 
 
 FAMILIES = (
     Family("boa-allocation integer", lambda rng: _whole(rng, 1, rescale=False), best_paths, EXACT, LITERAL, RULES),
-    Family("boa-allocation integer rescaling", lambda rng: _whole(rng, 1, rescale=True), best_paths, EXACT, LITERAL, RULES),
+    Family(
+        "boa-allocation integer rescaling", lambda rng: _whole(rng, 1, rescale=True), best_paths, EXACT, LITERAL, RULES
+    ),
     Family("boa-allocation types rescaling", lambda rng: _whole(rng, 2, rescale=True), best_paths, EXACT, LITERAL),
     Family("boa-allocation types", lambda rng: _whole(rng, 2, rescale=False), best_shares, EXACT, LITERAL),
     Family(

@@ -74,7 +74,9 @@ def cutoffs(data: SiaOracle) -> list[int]:
     for pool in data.pools:
         running: list[tuple[int, int]] = []
         ahead = 0
-        for i in sorted((i for i, job in enumerate(data.jobs) if job.pool == pool.name), key=lambda i: data.jobs[i].submit):
+        for i in sorted(
+            (i for i, job in enumerate(data.jobs) if job.pool == pool.name), key=lambda i: data.jobs[i].submit
+        ):
             job = data.jobs[i]
             if job.gpus <= pool.gpus:
                 ahead = max(ahead, job.submit)
@@ -93,7 +95,9 @@ def local_cutoffs(data: SiaLocalOracle) -> list[int]:
     for pool in data.pools:
         running: list[tuple[int, int, int]] = []  # end, first GPU, GPUs
         ahead = 0
-        for i in sorted((i for i, job in enumerate(data.jobs) if job.pool == pool.name), key=lambda i: data.jobs[i].submit):
+        for i in sorted(
+            (i for i, job in enumerate(data.jobs) if job.pool == pool.name), key=lambda i: data.jobs[i].submit
+        ):
             job = data.jobs[i]
             ahead = max(ahead, job.submit)
             while not (cells := list(_free_cells(pool.gpus, running, ahead, job.gpus))):
@@ -203,10 +207,23 @@ EXACT = {"exact": exact, "time_indexed": time_indexed}
 LITERAL = {"literal": partial(_short, literal)}
 RULES = {
     name: getattr(heuristics, name)
-    for name in ("fcfs", "gssf", "hived", "mmfs", "safe_ssf", "sia_fine", "sia_perfect", "sia_vc", "sia_vc_literal", "sjf", "ssf")
+    for name in (
+        "fcfs",
+        "gssf",
+        "hived",
+        "mmfs",
+        "safe_ssf",
+        "sia_fine",
+        "sia_perfect",
+        "sia_vc",
+        "sia_vc_literal",
+        "sjf",
+        "ssf",
+    )
 }
 LOCAL_RULES = {
-    name: getattr(heuristics, f"local_{name}") for name in ("fcfs", "hived", "safe_ssf", "sia_perfect", "sia_sliding", "sia_vc")
+    name: getattr(heuristics, f"local_{name}")
+    for name in ("fcfs", "hived", "safe_ssf", "sia_perfect", "sia_sliding", "sia_vc")
 }
 FAMILIES = (
     Family("sia-oracle", lambda rng: oracle(rng, None), best_oracle, EXACT, LITERAL),
