@@ -22,7 +22,7 @@ NEAR, SAME = (
 
 
 def in_units(model: LinearModel) -> tuple[LinearModel, FloatArray]:
-    """A relaxation of `model`: real variables in units of their upper bounds, rows divided by their largest coefficients.
+    """A relaxation of `model`: real variables in units of their upper bounds, rows divided by their largest numbers.
 
     Rows are loosened by SLACK where HiGHS may take numbers for one that are not. The second is the unit of each
     variable, 1 where it is whole or has no upper bound.

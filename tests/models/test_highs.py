@@ -133,7 +133,7 @@ def test_columns_without_entries_are_no_comparisons():
 
 @pytest.mark.parametrize("sense", ["minimize", "maximize"])
 def test_a_bound_gives_up_what_highs_does_not_look_for(sense):
-    """HiGHS leaves out what is better than the start by less than its tolerance, and calls the start's value the bound."""
+    """HiGHS leaves out what is better than the start by less than its tolerance, and calls the start the bound."""
     sign = 1 if sense == "minimize" else -1
     better = 1 - sign * 5e-7
     model = LinearModel([1.0, better], [[1.0, 1.0]], 1.0, 1.0, upper=1.0, integer=True, sense=sense)
