@@ -91,7 +91,7 @@ def solve_literal(
         time_limit=None if options.time_limit is None else max(building.remaining_s, 1e-3),
         gap=options.gap / 2 if real else options.gap,  # The bound gives up the other half for tolerances.
     )
-    unit = float(np.abs(cost).max()) if real else 1.0
+    unit = float(np.max(np.abs(cost))) if real else 1.0
     model = replace(standard.model, cost=cost / unit, offset=standard.model.offset / unit)
 
     def made(bound: float | None) -> float | None:

@@ -15,16 +15,21 @@ from instances.arrays import FloatArray
 from models.highs import LinearModel
 
 SLACK = 1e-8  # what a row is loosened by, beside a largest coefficient of 1; ten times the tolerance of `TIGHT`
-NEAR, SAME = 1e-6, 1e-13  # numbers closer than NEAR may be taken for one; closer than SAME they are one, but for rounding
+NEAR, SAME = (
+    1e-6,
+    1e-13,
+)  # numbers closer than NEAR may be taken for one; closer than SAME they are one, but for rounding
 
 
 def in_units(model: LinearModel) -> tuple[LinearModel, FloatArray]:
-    """A relaxation of `model`: real variables in units of their upper bounds, rows divided by their largest coefficients.
+    """A relaxation of `model`: real variables in units of their upper bounds, rows divided by their largest numbers.
 
     Rows are loosened by SLACK where HiGHS may take numbers for one that are not. The second is the unit of each
     variable, 1 where it is whole or has no upper bound.
     """
-    n = sparse.csr_array(model.matrix).shape[1]
+    m, n = sparse.csr_array(model.matrix).shape
+    if not (m and n):
+        return model, np.ones(n)
     whole, upper, lower = (np.broadcast_to(np.asarray(x), (n,)) for x in (model.integer, model.upper, model.lower))
     unit = np.where(~whole.astype(bool) & np.isfinite(upper) & (upper > 0), upper, 1.0)
     matrix = sparse.csr_array(model.matrix) @ sparse.diags_array(unit)

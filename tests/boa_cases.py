@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 from hypothesis import strategies as st
 
-from instances import check
 from instances.boa import BoaAllocation, Epoch, GpuType, JobClass, Points, Speedup, least_budget, on_grid_from
 
 WIDE_BUDGET = 1e8
@@ -89,12 +88,6 @@ def _last(epoch: Epoch, gpu_type: str) -> int:
     table = epoch.speedup.on(gpu_type).table
     assert table is not None
     return table.gpus[-1]
-
-
-def best_policy(data: BoaAllocation) -> float:
-    """The least mean completion time of all deterministic policies, every one judged by the checker alone."""
-    verdicts = (check(data, solution) for solution in policies(data))
-    return min(v.objective for v in verdicts if v.objective is not None and not v.violations)
 
 
 def exact_mean_jct(data: BoaAllocation, solution: dict[str, Any]) -> tuple[Fraction, Fraction]:

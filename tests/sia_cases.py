@@ -1,13 +1,11 @@
-"""Random small SIA instances, and their optima by enumeration."""
+"""Random small SIA instances."""
 
 from __future__ import annotations
 
-from itertools import product
 from typing import Any
 
 from hypothesis import strategies as st
 
-from instances import check
 from instances.sia import Job, Pool, SiaOracle
 
 
@@ -30,23 +28,8 @@ def oracles(draw: st.DrawFn, most_jobs: int = 7, most_pools: int = 3, late: int 
     return SiaOracle(slot_minutes=1.0, pools=tuple(pools), jobs=tuple(jobs))
 
 
-def best_delay(data: SiaOracle) -> float:
-    """The least objective over all schedules that the checker lets pass; there must be one."""
-    best = best_objective(data)
-    assert best is not None
-    return best
-
-
-def best_objective(data: SiaOracle) -> float | None:
-    """The least objective over all schedules that the checker lets pass; `None` where there is none."""
-    windows = [range(job.submit, cutoff + 1) for job, cutoff in zip(data.jobs, data.cutoffs, strict=True)]
-    names = [job.id for job in data.jobs]
-    verdicts = (check(data, {"starts": dict(zip(names, starts, strict=True))}) for starts in product(*windows))
-    return min((v.objective for v in verdicts if not v.violations and v.objective is not None), default=None)
-
-
 def schedules(data: SiaOracle) -> int:
-    """How many schedules `best_delay` would go through."""
+    """How many schedules enumeration would go through."""
     count = 1
     for job, cutoff in zip(data.jobs, data.cutoffs, strict=True):
         count *= cutoff - job.submit + 1

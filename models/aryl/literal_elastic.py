@@ -86,7 +86,9 @@ def build_mean_jct(data: ArylElastic) -> ConcreteModel:
     model.JMK = Set(dimen=3, initialize=[(j, m, k) for j in range(n) for m in range(1, n + 1) for k in speed[j]])
     model.x, model.q = Var(model.J, model.M, domain=Binary), Var(model.J, model.M, domain=Binary)
     longest = {m: total / (n + 1 - m) for m in model.M}
-    most = {(j, m, k): min(longest[m], work[j] / rate) for j in range(n) for m in model.M for k, rate in speed[j].items()}
+    most = {
+        (j, m, k): min(longest[m], work[j] / rate) for j in range(n) for m in model.M for k, rate in speed[j].items()
+    }
     model.z = Var(model.JMK, domain=Binary)
     model.t = Var(model.JMK, domain=NonNegativeReals, bounds=lambda _, *jmk: (0, most[jmk]))
     model.L = Var(model.M, domain=NonNegativeReals)

@@ -92,9 +92,7 @@ def build_placement(data: ArylPlacement) -> ConcreteModel:
 
 def literal_placement(data: ArylPlacement, options: Options, report: Report = ignore) -> Answer:
     """Solve the model with HiGHS."""
-    return solve_literal(
-        data, build_placement, _read, options, report, lambda bound: float(max(0, whole_bound(bound)))
-    )
+    return solve_literal(data, build_placement, _read, options, report, lambda bound: float(max(0, whole_bound(bound))))
 
 
 def _read(data: ArylPlacement, values: Values) -> Solution:

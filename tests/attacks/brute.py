@@ -12,8 +12,10 @@ from instances import Stopwatch
 from tests.attacks import brute_aryl, brute_boa, brute_eva, brute_sia
 from tests.attacks.families import Family, attack
 
-ALL = (*brute_eva.FAMILIES, *brute_aryl.FAMILIES, *brute_boa.FAMILIES, *brute_sia.FAMILIES)
-FAMILIES: dict[str, Family] = {family.name: family for family in ALL}
+FAMILIES: dict[str, Family] = {
+    family.name: family
+    for family in (*brute_eva.FAMILIES, *brute_aryl.FAMILIES, *brute_boa.FAMILIES, *brute_sia.FAMILIES)
+}
 
 
 def main() -> None:
@@ -30,7 +32,8 @@ def main() -> None:
         print(*tally.wrong, *(f"open: {line}" for line in tally.unproven), sep="\n", end="\n")
         print(
             f"{family.name}: {tally.instances} instances, {tally.infeasible} infeasible, {tally.runs} runs, "
-            f"{tally.refused} refused, {len(tally.unproven)} unproven, {len(tally.wrong)} wrong, {clock.cpu_s:.1f} CPU s",
+            f"{tally.refused} refused, {len(tally.unproven)} unproven, {len(tally.wrong)} wrong, "
+            f"{clock.cpu_s:.1f} CPU s",
             flush=True,
         )
     sys.exit(wrong > 0)

@@ -28,7 +28,25 @@ OFTEN = 8  # of so many instances one is given to the slow methods
 Solve = Callable[..., Result]
 
 
-NAMES = ("a", "b", "a b", "{}", "%s", "é\u0301", "0", "-1", "x" * 200, "j\nk", "'", '"', "[0]", "None", "j,1", "@", "a@b")
+NAMES = (
+    "a",
+    "b",
+    "a b",
+    "{}",
+    "%s",
+    "é\u0301",
+    "0",
+    "-1",
+    "x" * 200,
+    "j\nk",
+    "'",
+    '"',
+    "[0]",
+    "None",
+    "j,1",
+    "@",
+    "a@b",
+)
 
 
 def names(rng: random.Random, count: int) -> list[str]:

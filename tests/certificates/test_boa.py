@@ -16,7 +16,8 @@ from instances.boa.certificate import prove_allocation
 from instances.boa.rational import corners, least_length, power_at_most, root_at_most, times
 from models.boa import exact
 from models.boa.certificate import certificate
-from tests.boa_cases import allocations, best_policy
+from tests.boa_cases import allocations
+from tests.boa_optima import best_paths
 from tests.certificates.tampering import tampered_json
 
 
@@ -30,8 +31,8 @@ def made(data: BoaAllocation):
 def test_the_certificate_of_whole_widths_proves_the_optimum(data):
     _, found = made(data)
     assert prove_allocation(data, found.text).bound == found.bound
-    assert float(found.bound) == pytest.approx(best_policy(data), rel=1e-7)
-    assert found.bound <= Fraction(best_policy(data)) * (1 + Fraction(1, 10**14))
+    assert float(found.bound) == pytest.approx(best_paths(data), rel=1e-7)
+    assert found.bound <= Fraction(best_paths(data)) * (1 + Fraction(1, 10**14))
 
 
 @settings(max_examples=20, deadline=None)

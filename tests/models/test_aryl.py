@@ -99,6 +99,29 @@ def test_mean_jct_by_enumeration(seed: int):
     assert result.objective == pytest.approx(best_mean_jct(data), rel=1e-9)
 
 
+LONG_AND_SHORT = (
+    (9.0, 0.1, ((2, 3, 2, 1e6), (3, 3, 1, 1.0), (3, 4, 1, 10.0))),
+    (1e7, 0.1, ((3, 3, 10**6, 1e7), (3, 6, 3 * 10**6, 7123.456789), (2, 4, 10**6, 2.5))),
+    (18.0, 0.5, ((1, 1, 2, 1e-9), (3, 6, 6, 0.001), (2, 5, 2, 7123.456789))),
+    (10.0, 1.0, ((3, 3, 3, 1.0), (1, 2, 3, 1e-6), (1, 2, 2, 100.0))),
+    (10.0, 0.1, ((3, 4, 1, 1e-9), (1, 4, 2, 7123.456789), (3, 4, 3, 1000.0))),
+)
+
+
+@pytest.mark.parametrize(("capacity", "loss", "shapes"), LONG_AND_SHORT)
+@pytest.mark.parametrize("method", [exact, literal])
+def test_the_bound_on_the_mean_jct_holds_where_a_job_is_a_millionth_of_another(method, capacity, loss, shapes):
+    """HiGHS leaves out what is better by less than its tolerances, and cuts off what they confound."""
+    jobs = tuple(
+        ElasticJob(id=f"j{i}", min_workers=a, max_workers=b, gpus_per_worker=g, min_running_time=t)
+        for i, (a, b, g, t) in enumerate(shapes)
+    )
+    data = ArylElastic(capacity_gpus=capacity, jobs=jobs, objective="mean-jct", scaling_loss=loss)
+    result, best = method(data), best_mean_jct(data)
+    assert result.bound <= best
+    assert result.status != "optimal" or result.objective == pytest.approx(float(best), rel=1e-6)
+
+
 @pytest.mark.parametrize("seed", range(3))
 def test_mean_jct_and_literal_model_agree(seed: int):
     data = elastic_jobs(4, seed, objective="mean-jct", elastic_share=0.75).data

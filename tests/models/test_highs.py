@@ -129,3 +129,22 @@ def test_columns_without_entries_are_no_comparisons():
         Options(time_limit=5.0),
     )
     assert solved.objective == -3
+
+
+@pytest.mark.parametrize("sense", ["minimize", "maximize"])
+def test_a_bound_gives_up_what_highs_does_not_look_for(sense):
+    """HiGHS leaves out what is better than the start by less than its tolerance, and calls the start the bound."""
+    sign = 1 if sense == "minimize" else -1
+    better = 1 - sign * 5e-7
+    model = LinearModel([1.0, better], [[1.0, 1.0]], 1.0, 1.0, upper=1.0, integer=True, sense=sense)
+    seen = []
+    solved = solve_arrays(
+        model, Options(), start=[1.0, 0.0], watch=lambda _, bound: seen.append(bound), extra={"presolve": "off"}
+    )
+    assert all(sign * bound <= sign * better for bound in (*seen, solved.bound) if bound is not None)
+    assert solved.bound == pytest.approx(1, abs=3e-6)
+
+
+def test_a_bound_on_whole_numbers_gives_up_nothing():
+    model = LinearModel([3.0, 5.0], [[2.0, 3.0]], 7.0, np.inf, upper=9.0, integer=True)
+    assert solve_arrays(model, Options()).bound == 11.0

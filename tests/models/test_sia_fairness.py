@@ -17,7 +17,8 @@ from models.sia.fairness import fairness_of
 from models.sia.parameters import DEFAULTS
 from models.sia.penalty_search import settle
 from models.sia.prices import close_columns, lagrangian_prices
-from tests.sia_cases import best_objective, schedules
+from tests.sia_cases import schedules
+from tests.sia_optima import best_oracle
 
 ALWAYS = replace(DEFAULTS, few_starts=0, fair_tries=50, price_rounds=100)  # annealing and prices on any instance
 
@@ -43,14 +44,14 @@ def test_with_prices_and_annealing_the_optimum_is_that_of_enumeration():
     for data in CASES:
         result = exact(data, parameters=ALWAYS)
         assert result.status == "optimal"
-        assert result.objective == pytest.approx(best_objective(data), rel=1e-9, abs=1e-9)
+        assert result.objective == pytest.approx(best_oracle(data), rel=1e-9, abs=1e-9)
 
 
 def test_prices_bound_every_schedule_and_exclude_none_of_at_most_the_objective():
     closed = 0
     for data in CASES:
         arrays = oracle_arrays(data)
-        fairness, columns, best = fairness_of(data, arrays), Columns(arrays), best_objective(data)
+        fairness, columns, best = fairness_of(data, arrays), Columns(arrays), float(best_oracle(data))
         target = best / arrays.slot
         prices = lagrangian_prices(arrays, fairness, target, Stopwatch(), ALWAYS)
         bound = close_columns(data, columns, fairness, prices, target)
@@ -70,7 +71,7 @@ def test_any_prices_prove_a_valid_bound(scale):
     rng = np.random.default_rng(0)
     for data in CASES[:25]:
         arrays = oracle_arrays(data)
-        fairness, best = fairness_of(data, arrays), best_objective(data)
+        fairness, best = fairness_of(data, arrays), float(best_oracle(data))
         prices = lagrangian_prices(arrays, fairness, best / arrays.slot, Stopwatch(), replace(ALWAYS, price_rounds=0))
         noise = rng.random(prices.shares.shape)
         wild = replace(prices, capacity=scale * rng.random(arrays.horizon), shares=prices.shares * (1 + noise))

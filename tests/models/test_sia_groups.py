@@ -19,7 +19,8 @@ from models.sia.neighbourhood_search import improve
 from models.sia.parameters import DEFAULTS
 from models.sia.relaxation import Relaxation
 from models.sia.rows import Rows, capacity_row
-from tests.sia_cases import best_delay, made, oracles, schedules
+from tests.sia_cases import made, oracles, schedules
+from tests.sia_optima import best_oracle
 
 NO_CUTS = replace(DEFAULTS, patience=0, patience_gain=1e9)
 """Constants that leave most of the proof to trees."""
@@ -83,7 +84,7 @@ def test_groups_together_have_no_more_delay_than_the_optimum(first, second, gap)
     ]
     data = made(*jobs, pools=tuple((pool.name, pool.gpus) for pool in pools))
     assume(schedules(data) <= 500)
-    optimum = best_delay(data)
+    optimum = best_oracle(data)
     _, apart = _apart(data)
     assert sorted(j for group in apart for j in group.jobs.tolist()) == list(range(len(jobs)))
     assert sum(_optimum(group) for group in apart) <= optimum

@@ -16,7 +16,8 @@ from instances.sia.local_reservations import ServerJobs
 from models.sia import exact, local_exact, local_literal
 from models.sia.local_exact import LocalParameters
 from models.sia.packing import pack
-from tests.sia_local_cases import best_local_delay, crowded
+from tests.sia_local_cases import crowded
+from tests.sia_optima import best_local
 
 KEEPING = (policies.local_fcfs, policies.local_sia_vc, policies.local_safe_ssf)
 OTHERS = (policies.local_hived, policies.local_sia_perfect, policies.local_sia_sliding)
@@ -36,7 +37,7 @@ def small(seed: int) -> SiaLocalOracle:
 @pytest.mark.parametrize("seed", range(8))
 def test_exact_literal_and_enumeration_agree(seed: int):
     data = small(seed)
-    best = best_local_delay(data)
+    best = best_local(data)
     for solve in (local_exact, local_literal):
         result = solve(data)
         assert (result.status, result.objective, result.bound) == ("optimal", best, best)
@@ -55,7 +56,7 @@ def test_where_locality_costs_time_exact_with_and_without_search_and_the_literal
 def test_jobs_that_cannot_move_wait_longer():
     data = six_jobs().data
     assert exact(data.without_locality).objective == 3
-    assert local_exact(data).objective == local_literal(data).objective == best_local_delay(data) == 6
+    assert local_exact(data).objective == local_literal(data).objective == best_local(data) == 6
 
 
 @pytest.mark.parametrize("seed", range(20))

@@ -22,7 +22,8 @@ from models.boa.convex.multiplier_search import exact_convex
 from models.boa.rescaling.micp import prepare, solve_micp
 from models.boa.rescaling.network import network
 from models.boa.rescaling.reduced_costs import reduced_costs
-from tests.boa_cases import allocations, best_policy, exact_mean_jct, policies
+from tests.boa_cases import allocations, exact_mean_jct, policies
+from tests.boa_optima import best_paths
 
 CLOSE = {"rel": 2e-6, "abs": 1e-9}
 relaxed = settings(max_examples=50)
@@ -38,7 +39,7 @@ HEURISTICS = (
 @relaxed
 @given(allocations())
 def test_exact_is_the_optimum_by_enumeration(data: BoaAllocation) -> None:
-    result, best = models.exact(data), best_policy(data)
+    result, best = models.exact(data), best_paths(data)
     assert result.status == "optimal"
     assert result.objective == pytest.approx(best, **CLOSE)
     assert result.bound <= best * (1 + 1e-12)
@@ -48,7 +49,7 @@ def test_exact_is_the_optimum_by_enumeration(data: BoaAllocation) -> None:
 @given(allocations(types=2, most_epochs=2, most_widths=2))
 def test_exact_with_types_and_rescaling_is_the_optimum_by_enumeration(data: BoaAllocation) -> None:
     assume(data.rescales)
-    assert models.exact(data).objective == pytest.approx(best_policy(data), **CLOSE)
+    assert models.exact(data).objective == pytest.approx(best_paths(data), **CLOSE)
 
 
 @few

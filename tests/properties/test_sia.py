@@ -11,7 +11,8 @@ from heuristics import sia
 from heuristics.sia import ONLINE, Perfect, Sia, replay
 from models.sia import exact, literal
 from tests.sampling import sample
-from tests.sia_cases import best_delay, oracles, schedules
+from tests.sia_cases import oracles, schedules
+from tests.sia_optima import best_oracle
 
 slow = settings(suppress_health_check=list(HealthCheck))
 
@@ -30,7 +31,7 @@ def test_exact_equals_enumeration(data):
     assume(schedules(data) <= 3000)
     result = exact(data)
     assert result.status == "optimal"
-    assert result.objective == best_delay(data)
+    assert result.objective == best_oracle(data)
 
 
 @settings(slow, max_examples=25)
@@ -44,7 +45,7 @@ def test_literal_equals_exact(data):
 def test_fairness_equals_enumeration(data):
     assume(schedules(data) <= 500)
     fair = data.model_copy(update={"fairness_weight": 0.25})
-    assert abs(exact(fair).objective - best_delay(fair)) < 1e-6
+    assert abs(exact(fair).objective - best_oracle(fair)) < 1e-6
 
 
 @settings(slow, max_examples=sample(30, 100))

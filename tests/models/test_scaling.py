@@ -1,0 +1,43 @@
+"""Linear models in units: the same points, and more where numbers are nearly one."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from models.highs import LinearModel
+from models.scaling import SLACK, in_units
+
+
+def random_model(seed: int, size: float) -> tuple[LinearModel, np.ndarray]:
+    """Rows that hold at a random point with equality or room, beside a number of this size."""
+    rng = np.random.default_rng(seed)
+    matrix = rng.integers(-3, 4, (5, 6)) * rng.choice([1.0, 0.5, 0.37], (5, 6))
+    matrix[0, 0] = size
+    upper, whole = rng.choice([1.0, 2.5, 7.0, np.inf], 6), np.arange(6) > 3
+    x = np.where(whole, 1.0, np.minimum(upper, 3) * rng.random(6))
+    rows = matrix @ x
+    return LinearModel(rng.random(6), matrix, rows - rng.choice([0, 1, np.inf], 5), rows, 0.0, upper, whole), x
+
+
+@pytest.mark.parametrize("size", [1.0, 1e-8])
+def test_every_point_is_kept_at_its_objective_and_rows_have_room_where_numbers_are_nearly_one(size):
+    for seed in range(20):
+        model, x = random_model(seed, size)
+        scaled, unit = in_units(model)
+        y = x / unit
+        activity, cost = scaled.matrix @ y, np.asarray(scaled.cost)
+        assert float(cost @ y) == pytest.approx(float(np.asarray(model.cost) @ x))
+        assert (unit[4:] == 1).all()
+        assert (activity <= scaled.row_upper + 1e-14).all()
+        assert (activity >= scaled.row_lower - 1e-14).all()
+        assert abs(scaled.matrix).max() == pytest.approx(1)
+        if size != 1.0:
+            assert (scaled.row_upper - activity)[0] >= SLACK / 2
+
+
+def test_a_model_of_nothing_stays_so():
+    model = LinearModel([], np.zeros((0, 0)), [], [])
+    scaled, unit = in_units(model)
+    assert scaled is model
+    assert len(unit) == 0
