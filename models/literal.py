@@ -1,6 +1,7 @@
 """Pyomo models through HiGHS: the paper's formulation as it is written, solved or exported.
 
-Pyomo's standard form is handed to HiGHS as arrays, which keeps warm starts, callbacks and time limits.
+Pyomo's standard form is handed to HiGHS as arrays, which keeps warm starts, callbacks and time limits, in units that
+suit its tolerances.
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ from pyomo.repn.plugins.standard_form import LinearStandardFormCompiler
 from instances import Answer, InputError, Options, ProblemData, Report, Solution, Stopwatch
 from instances.deadline import within
 from instances.options import ignore
+from models.fine_units import FineUnits
 from models.highs import LinearModel, solve_arrays
 
 Values = Mapping[tuple[str, Any], float]
@@ -77,9 +79,6 @@ def solve_literal(
     `proven(bound)` is what a bound of the solver proves.
     """
 
-    def made(bound: float | None) -> float | None:
-        return None if bound is None else proven(bound)
-
     with Stopwatch(options.time_limit) as building:
         standard: Standard | None = None
         with suppress(TimeoutError), _quiet_pyomo():
@@ -87,11 +86,15 @@ def solve_literal(
     if standard is None or building.expired:
         return Answer(None, None, "time_limit", "time limit, while the model was built", building.cpu_s, 0.0)
     left = replace(options, time_limit=None if options.time_limit is None else max(building.remaining_s, 1e-3))
+    fine = FineUnits.of(standard.model)
+
+    def made(bound: float | None) -> float | None:
+        return None if bound is None else proven(fine.proven(bound))
 
     def watch(x: NDArray[np.float64] | None, bound: float | None) -> None:
         report(None if x is None else read(data, standard.values(x)), made(bound))
 
-    solved = solve_arrays(standard.model, left, watch=None if report is ignore else watch)
+    solved = solve_arrays(fine.model, left, watch=None if report is ignore else watch)
     rows, columns = standard.model.matrix.shape
     return Answer(
         solution=None if solved.x is None else read(data, standard.values(solved.x)),
@@ -100,7 +103,7 @@ def solve_literal(
         reason=solved.reason,
         build_s=building.cpu_s,
         solve_s=solved.solve_s,
-        trace=[(when, found, made(bound)) for when, found, bound in solved.trace],
+        trace=[(when, fine.value(found), made(bound)) for when, found, bound in solved.trace],
         info={**solved.info, "rows": rows, "columns": columns},
     )
 

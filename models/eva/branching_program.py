@@ -16,13 +16,15 @@ from instances.eva.certificate import Branch, Decision, Kind, Packing
 from models.highs import OutOfTime, rerun, solver
 
 FloatArray = NDArray[np.float64]
+BITS = 24  # what is spent is counted in units of which a price has so many bits at most, for floats to tell one from two
+DEAREST = 2.0**62  # what is left out is not made dearer than this
 WHOLE = 1e-6  # an amount this near to a whole number counts as one
 Aggregate = tuple[Kind, tuple[int, ...], tuple[int, ...]]
 
 
 @dataclass(frozen=True)
 class Relaxed:
-    """A solution: its `value`, amounts `x` of the patterns, duals of the entries' `tasks` and of the `decisions`.
+    """A solution: its `value` in price units, amounts `x` of the patterns, duals of the entries' `tasks` and of the `decisions`.
 
     `short`: whether tasks or decisions are left out at a price.
     """
@@ -52,7 +54,8 @@ class BranchingProgram:
         self._place: list[int] = []
         self._rows: dict[Aggregate, int] = {}
         self._shortage: list[int] = []
-        self._dear = 4.0 * max(packing.price)
+        self._unit_of_cost = 2.0 ** max(0, max(packing.price).bit_length() - BITS)
+        self._dear = 4.0 * max(packing.price) / self._unit_of_cost
         self.decisions: tuple[Decision, ...] = ()
         self.highs = solver(Options(threads=options.threads, seed=options.seed), {"presolve": "off"})
         for n in self.count:
@@ -68,13 +71,14 @@ class BranchingProgram:
         fits = [q // d for d, q in zip(needs, self.packing.capacity[k], strict=True) if d]
         most = min([*fits, self.count[c]])
         if most:
-            self._insert(k, tuple(most if c == i else 0 for i in range(len(self.classes))))
+            self.insert(k, tuple(most if c == i else 0 for i in range(len(self.classes))))
 
     def add(self, k: int, pattern: Sequence[int]) -> bool:
         """Add a pattern by entry; whether it is new."""
-        return self._insert(k, tuple(sum(pattern[t] for t in entries) for entries in self.classes))
+        return self.insert(k, tuple(sum(pattern[t] for t in entries) for entries in self.classes))
 
-    def _insert(self, k: int, held: tuple[int, ...]) -> bool:
+    def insert(self, k: int, held: tuple[int, ...]) -> bool:
+        """Add a pattern by class; whether it is new."""
         if (k, held) in self._known:
             return False
         self._known.add((k, held))
@@ -83,7 +87,7 @@ class BranchingProgram:
             if entry := self._entry(aggregate, k, held):
                 rows[row] = entry
         self._place.append(self.highs.getNumCol())
-        price = float(self.packing.price[k])
+        price = self.packing.price[k] / self._unit_of_cost
         self.highs.addCol(
             price, 0.0, math.inf, len(rows), np.array([*rows], dtype=np.int32), np.array([*rows.values()])
         )
@@ -105,11 +109,14 @@ class BranchingProgram:
         self._shortage.append(self.highs.getNumCol())
         self.highs.addCol(self._dear, 0.0, math.inf, 1, np.array([row], dtype=np.int32), np.array([sign]))
 
-    def raise_shortage(self, factor: float) -> None:
-        """Make what is left out dearer."""
+    def raise_shortage(self, factor: float) -> bool:
+        """Make what is left out dearer; whether floats still tell its price from others."""
+        if self._dear >= DEAREST:
+            return False
         self._dear *= factor
         for column in self._shortage:
             self.highs.changeColCost(column, self._dear)
+        return True
 
     def _aggregate(self, decision: Decision) -> Aggregate:
         classes = tuple(c for c, entries in enumerate(self.classes) if entries[0] in decision.tasks)
@@ -149,7 +156,8 @@ class BranchingProgram:
         if rerun(self.highs, seconds) == highspy.HighsModelStatus.kTimeLimit:
             raise OutOfTime("the linear program ran out of time")
         found, value = self.highs.getSolution(), self.highs.getObjectiveValue()
-        all_x, duals = np.array(found.col_value), np.array(found.row_dual)
+        all_x, duals = np.array(found.col_value), np.array(found.row_dual) * self._unit_of_cost
+        value *= self._unit_of_cost
         tasks = [0.0] * len(self.packing.count)
         for c, entries in enumerate(self.classes):
             for t in entries:
@@ -189,6 +197,7 @@ class BranchingProgram:
             for family in by_family
             for least in sorted({packing.price[k] for k in family})
         ]
+        from_price_up = [of for of in from_price_up if max(packing.price[k] for k in of) >> BITS < self._unit(of)]
         singles = [(k,) for k in types]
         classes = range(len(self.classes))
         found = self._fractional(relaxed, "spent", from_price_up, [None])[:most]

@@ -21,6 +21,7 @@ from scipy import sparse
 from instances import Options, Stopwatch
 from instances.arrays import FloatArray, IntArray
 from models.bounds import real_bound
+from models.fine_units import FineUnits
 from models.highs import LinearModel, OutOfTime, reoptimize, solve_arrays, solver
 
 LEAST_S = 0.05  # Seconds that an integer program has in any case.
@@ -205,7 +206,7 @@ class CountTree:
         limit = None if self.options.time_limit is None else max(LEAST_S, self.clock.remaining_s)
         counted = abs(self.value)
         share = min(1.0, abs(self.value - self.listed.offset) / counted) if counted else 1.0
-        solved = solve_arrays(
+        fine = FineUnits.of(
             LinearModel(
                 cost=np.asarray(model.cost)[every],
                 matrix=sparse.vstack([self.matrix[:, every], counting]),
@@ -214,7 +215,10 @@ class CountTree:
                 upper=self._upper()[every],
                 integer=np.arange(len(every)) < len(kept),
                 sense="maximize",
-            ),
+            )
+        )
+        solved = solve_arrays(
+            fine.model,
             replace(self.options, time_limit=limit),
             extra={"mip_rel_gap": self.options.gap * share} | ({} if nodes is None else {"mip_max_nodes": nodes}),
         )
@@ -226,7 +230,7 @@ class CountTree:
             return self.value
         if solved.bound is None:
             return bound
-        return real_bound(max(solved.bound, self.value), "maximize", trivial=bound)
+        return real_bound(max(fine.proven(solved.bound), self.value), "maximize", trivial=bound)
 
     def _offer(self, x: FloatArray) -> None:
         copies = x.astype(np.int64)

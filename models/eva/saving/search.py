@@ -28,6 +28,7 @@ from models.eva.saving.parameters import SavingParameters
 from models.eva.saving.pricing import Pricer
 from models.eva.saving.repacking import repack
 from models.eva.saving.suits import suits
+from models.fine_units import FineUnits
 from models.highs import Solved, solve_arrays
 
 LEAST_S = 0.05  # Seconds that an integer program has in any case.
@@ -264,8 +265,9 @@ class SavingSearch:
         moved = self.master.moved(columns, start).astype(float)
         left = self.clock.remaining_s * (1.0 if final else PROBE_SHARE)
         limit = None if self.options.time_limit is None else max(LEAST_S, left)
+        fine = FineUnits.of(self.master.model(columns, self.master.net(columns), integer=True))
         solved = solve_arrays(
-            self.master.model(columns, self.master.net(columns), integer=True),
+            fine.model,
             replace(self.options, time_limit=limit, gap=min(self.options.gap, LIST_GAP) if gap is None else gap),
             start=np.concatenate([start, moved]),
             extra=None if final else {"mip_max_nodes": self.parameters.probe_nodes},
@@ -274,7 +276,7 @@ class SavingSearch:
             self.offer(columns, np.rint(solved.x[: len(start)]).astype(np.int64))
         if solved.bound is None:
             return solved
-        least = max(solved.bound, self.value + self.moving_all)
+        least = max(fine.proven(solved.bound), self.value + self.moving_all)
         return replace(solved, bound=real_bound(least + self.noise, "maximize"))
 
     def _with_known(self, listed: Columns) -> Columns:
