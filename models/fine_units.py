@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from models.highs import LinearModel
+from models.highs import LinearModel, Solved
 
 DIGITS = 10  # binary digits of the largest coefficient at least; where it has fewer, it is given twice as many
 BESIDE = 2.0**-28  # of the largest coefficient: what the solver may not see beside that
@@ -50,6 +50,12 @@ class FineUnits:
         safe = bound * self.unit + self.slack
         return min(safe, self.trivial) if self.model.sense == "maximize" else max(safe, self.trivial)
 
-    def value(self, found: float | None) -> float | None:
-        """An objective that the solver tells."""
-        return None if found is None else found * self.unit
+    def told(self, solved: Solved) -> Solved:
+        """What the solver found, in the model's own unit, with such bounds."""
+
+        def own(value: float | None, bound: float | None) -> tuple[float | None, float | None]:
+            return None if value is None else value * self.unit, None if bound is None else self.proven(bound)
+
+        value, bound = own(solved.objective, solved.bound)
+        trace = tuple((when, *own(*found)) for when, *found in solved.trace)
+        return replace(solved, objective=value, bound=bound, trace=trace)

@@ -89,12 +89,14 @@ def solve_literal(
     fine = FineUnits.of(standard.model)
 
     def made(bound: float | None) -> float | None:
-        return None if bound is None else proven(fine.proven(bound))
+        return None if bound is None else proven(bound)
 
     def watch(x: NDArray[np.float64] | None, bound: float | None) -> None:
-        report(None if x is None else read(data, standard.values(x)), made(bound))
+        report(
+            None if x is None else read(data, standard.values(x)), made(None if bound is None else fine.proven(bound))
+        )
 
-    solved = solve_arrays(fine.model, left, watch=None if report is ignore else watch)
+    solved = fine.told(solve_arrays(fine.model, left, watch=None if report is ignore else watch))
     rows, columns = standard.model.matrix.shape
     return Answer(
         solution=None if solved.x is None else read(data, standard.values(solved.x)),
@@ -103,7 +105,7 @@ def solve_literal(
         reason=solved.reason,
         build_s=building.cpu_s,
         solve_s=solved.solve_s,
-        trace=[(when, fine.value(found), made(bound)) for when, found, bound in solved.trace],
+        trace=[(when, found, made(bound)) for when, found, bound in solved.trace],
         info={**solved.info, "rows": rows, "columns": columns},
     )
 

@@ -27,6 +27,7 @@ from models.eva.covering_master import solve_covering
 from models.eva.parameters import ExactParameters
 from models.eva.patterns import Patterns, feasible_patterns
 from models.eva.saving.exact_net import NOISE, exact_signs
+from models.fine_units import FineUnits
 from models.highs import LinearModel, solve_arrays
 
 SHARE = 0.6  # of the time left is for the tree whose patterns are priced, and of that for an integer program over them
@@ -165,7 +166,7 @@ def solve_limited_saving(
         if patterns is None:
             many = f"more than {parameters.saving_patterns:,}"
             raise InputError(f"data: net-saving with limits of instances needs all patterns, {many}")
-        model = _saving_model(arrays, patterns)
+        fine = FineUnits.of(_saving_model(arrays, patterns))
         none_pays = _none_pays(arrays, patterns)
         first = None if start is None else _as_variables(arrays, patterns, arrays.groups(start))
     noise = NOISE * arrays.price_alone
@@ -175,21 +176,24 @@ def solve_limited_saving(
 
     def proven(bound: float | None) -> float | None:
         # The worth of tasks and the prices are terms of their own, of which what is saved may be a small difference.
-        units = None if bound is None else real_bound(bound + noise, "maximize", largest=float(arrays.price_alone))
+        largest = float(arrays.price_alone)
+        units = None if bound is None else real_bound(bound + noise, "maximize", largest=largest)
         return usd(min(units, 0.0) if none_pays and units is not None else units)
 
     def read(x: FloatArray) -> Solution | None:
         return arrays.solution(patterns.groups(x[: len(patterns.kind)]))
 
     def watch(x: FloatArray | None, bound: float | None) -> None:
-        report(None if x is None else read(x), proven(bound))
+        report(None if x is None else read(x), None if bound is None else proven(fine.proven(bound)))
 
     left = None if options.time_limit is None else max(building.remaining_s, LEAST_S)
-    solved = solve_arrays(
-        model,
-        replace(options, time_limit=left),
-        start=first,
-        watch=None if report is ignore else watch,
+    solved = fine.told(
+        solve_arrays(
+            fine.model,
+            replace(options, time_limit=left),
+            start=first,
+            watch=None if report is ignore else watch,
+        )
     )
     return Answer(
         solution=None if solved.x is None else read(solved.x),

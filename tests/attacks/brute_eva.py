@@ -80,7 +80,9 @@ class Tasks:
     def job_price(self, i: int) -> Fraction:
         """The reservation prices of all tasks of the job of a task, those that are not listed like it."""
         task = self.entries[i]
-        own = [(other.count, self.price[j]) for j, other in enumerate(self.entries) if task.job and other.job == task.job]
+        own = [
+            (other.count, self.price[j]) for j, other in enumerate(self.entries) if task.job and other.job == task.job
+        ]
         own = own or [(1, self.price[i])]
         more = (task.tasks_in_job or 0) - sum(n for n, _ in own)
         return sum((n * usd for n, usd in own), Fraction(0)) + max(0, more) * self.price[i]

@@ -106,7 +106,8 @@ def test_an_instance_that_can_hold_too_many_tasks_has_a_bound_and_the_start():
     tasks = (data.tasks[0].model_copy(update={"demand": {"default": tiny}, "count": 300}),)
     many = data.model_copy(update={"tasks": tasks, "existing": ()})
     found = exact_reconfiguration(many)
-    assert (found.status, found.termination) == ("feasible", "effort_limit")
+    assert (found.status, found.termination) == ("feasible", "finished")  # no effort was asked for
+    assert found.reason == "an instance can hold more than 256 tasks"
     assert found.bound >= found.objective
 
 

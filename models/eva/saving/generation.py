@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -23,7 +23,8 @@ class Generated:
 
     - `columns`: all columns.
     - `x` (P,): the last solution of the linear program, over the first columns.
-    - `duals`: those of the best bound; `bound`: a bound on what is saved, before the moves of all tasks.
+    - `duals`: those of the best bound, or of the last round where it converged; `at_duals`: what they prove.
+    - `bound`: the best bound on what is saved, before the moves of all tasks.
     - `rounds`: rounds of pricing.
     - `converged`: whether no column of reduced net is left, up to rounding.
     """
@@ -31,6 +32,7 @@ class Generated:
     columns: Columns
     x: FloatArray
     duals: Duals
+    at_duals: float
     bound: float
     rounds: int
     converged: bool
@@ -52,7 +54,7 @@ def generate(
     known, parts = set(columns.names), [columns]
     least = CONVERGED * float(master.arrays.new.max())
     nothing = Duals(np.zeros(0), np.zeros(0), np.zeros(0))
-    best = Generated(columns, np.zeros(0), nothing, math.inf, 0, False)
+    best = Generated(columns, np.zeros(0), nothing, math.inf, math.inf, 0, False)
     most = parameters.rounds if options.effort is None else min(parameters.rounds, options.effort)
     rounds, nodes = 0, parameters.nodes
     for rounds in range(1, most + 1):
@@ -77,7 +79,7 @@ def generate(
         if bound < best.bound or converged:
             x = np.array(solution.col_value)
             x = np.concatenate([x[:first], x[first + jobs :]])
-            best = Generated(columns, x, duals, min(bound, best.bound), rounds, converged)
+            best = Generated(columns, x, duals, bound, min(bound, best.bound), rounds, converged)
         if not gains.any():
             if found.complete or nodes >= parameters.listing_nodes:
                 break
@@ -87,4 +89,4 @@ def generate(
         known.update(fresh.names)
         parts.append(fresh)
         add_columns(h, fresh_net, master.entries(fresh))
-    return Generated(Columns.joined(parts), best.x, best.duals, best.bound, rounds, best.converged)
+    return replace(best, columns=Columns.joined(parts), rounds=rounds)
