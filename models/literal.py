@@ -92,9 +92,8 @@ def solve_literal(
         return None if bound is None else proven(bound)
 
     def watch(x: NDArray[np.float64] | None, bound: float | None) -> None:
-        report(
-            None if x is None else read(data, standard.values(x)), made(None if bound is None else fine.proven(bound))
-        )
+        safe = None if bound is None else fine.proven(bound)
+        report(None if x is None else read(data, standard.values(x)), made(safe))
 
     solved = fine.told(solve_arrays(fine.model, left, watch=None if report is ignore else watch))
     rows, columns = standard.model.matrix.shape

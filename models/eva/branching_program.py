@@ -26,9 +26,9 @@ Aggregate = tuple[Kind, tuple[int, ...], tuple[int, ...]]
 
 @dataclass(frozen=True)
 class Relaxed:
-    """A solution: its `value` in price units, amounts `x` of the patterns, duals of the entries' `tasks` and of the `decisions`.
+    """A solution: its `value`, amounts `x` of the patterns, duals of the entries' `tasks` and of the `decisions`.
 
-    `short`: whether tasks or decisions are left out at a price.
+    Values and duals are in price units. `short`: whether tasks or decisions are left out at a price.
     """
 
     value: float

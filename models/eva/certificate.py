@@ -111,7 +111,7 @@ class ProofTree:
         return not self._open or self._open[0][0] >= self.target or self._spent
 
     def grow(self, nodes: float = math.inf) -> None:
-        """Branch, worst bound first, until there are so many nodes, it is done or its time ends; from where it ended."""
+        """Branch, worst bound first, from where it ended until there are so many nodes, it is done or its time ends."""
         while not self.done and not self.clock.expired and len(self.nodes) < nodes:
             place = heapq.heappop(self._open)[1]
             node = self.nodes[place]

@@ -29,7 +29,8 @@ def main() -> None:
         print(*tally.wrong, *(f"open: {line}" for line in tally.unproven), sep="\n", end="\n")
         print(
             f"{family.name}: {tally.instances} instances, {tally.infeasible} infeasible, {tally.runs} runs, "
-            f"{tally.refused} refused, {len(tally.unproven)} unproven, {len(tally.wrong)} wrong, {clock.cpu_s:.1f} CPU s",
+            f"{tally.refused} refused, {len(tally.unproven)} unproven, {len(tally.wrong)} wrong, "
+            f"{clock.cpu_s:.1f} CPU s",
             flush=True,
         )
     sys.exit(wrong > 0)

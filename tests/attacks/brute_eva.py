@@ -57,7 +57,7 @@ class Tasks:
         """What an instance of type k can hold of the tasks that are left, nothing included."""
         return (counts for counts in itertools.product(*(range(n + 1) for n in left)) if self.fits(k, counts))
 
-    @cache  # noqa: B019: an object is of one instance
+    @cache  # noqa: B019
     def fits(self, k: int, counts: Counts) -> bool:
         """`holds`, remembered."""
         return self.holds(k, counts)
