@@ -16,9 +16,7 @@ from instances.eva.certificate import Branch, Decision, Kind, Packing
 from models.highs import OutOfTime, rerun, solver
 
 FloatArray = NDArray[np.float64]
-BITS = (
-    24  # what is spent is counted in units of which a price has so many bits at most, for floats to tell one from two
-)
+BITS = 24  # what is spent is counted where a price has so few bits, for floats to tell two amounts apart
 DEAREST = 2.0**62  # what is left out is not made dearer than this
 WHOLE = 1e-6  # an amount this near to a whole number counts as one
 Aggregate = tuple[Kind, tuple[int, ...], tuple[int, ...]]
