@@ -116,18 +116,23 @@ def test_literal_refuses_what_it_cannot_list():
         literal_reconfiguration(random_round(60, 0).data)
 
 
+def units(amount: float) -> dict:
+    """What a task needs."""
+    return {"demand": {"default": {"r": amount}}}
+
+
 def of_one_unit(
     tasks: list[dict], existing: dict, usd_per_hour: float, horizon: float, **more: object
 ) -> EvaReconfiguration:
     """A round of tasks of one unit each on a type of four, and one instance that runs."""
-    entries = [{"count": 1, "demand": {"default": {"r": 1}}, **task} for task in tasks]
+    entries = [{"count": 1, **units(1), **task} for task in tasks]
     kind = {"name": "k", "family": "g", "capacity": {"r": 4}, "usd_per_hour": usd_per_hour}
     return EvaReconfiguration.model_validate(
         {
             "resources": ["r"],
             "instance_types": [kind],
             "tasks": entries,
-            "existing": [{"id": "e", "type": "k", "tasks": existing}],
+            "existing": [{"id": "e", "type": "k", "tasks": existing}] if existing else [],
             "horizon_hours": horizon,
             **more,
         }
@@ -135,7 +140,7 @@ def of_one_unit(
 
 
 def test_a_task_that_pays_only_by_keeping_its_job_whole_is_not_passed_over():
-    job, free = {"job": "k", "migration_usd": 2}, {"demand": {"default": {"r": 0}}}
+    job, free = {"job": "k", "migration_usd": 2}, units(0)
     three = of_one_unit(
         [{"workload": "w0"}, {"workload": "w1", **job}, {"workload": "w2", **job}], {"w2@k": 1, "w1@k": 1}, 1.5, 0.5
     )
@@ -159,17 +164,32 @@ def test_a_task_that_pays_only_by_keeping_its_job_whole_is_not_passed_over():
             assert found.bound >= best
 
 
-def test_tiny_prices_beside_large_ones_are_no_zero_to_any_method():
-    tasks = [{"workload": "a", "job": "j", "migration_usd": 2000.0}, {"workload": "b"}, {"workload": "c"}]
+def test_tiny_worths_are_no_zero_beside_large_costs_that_nobody_pays():
+    """Prices of 2e-9 USD beside a migration of 223,163 USD, and a horizon of 1e-9 hours."""
+    job, other = {"job": "i", "migration_usd": 123.652564459}, {"job": "j", "migration_usd": 223163.320804439}
     kinds = [
-        {"name": "k", "family": "g", "capacity": {"r": 4}, "usd_per_hour": 2e-9},
-        {"name": "dear", "family": "g", "capacity": {"r": 1}, "usd_per_hour": 9e-9, "start_usd": 0.001},
+        {"name": "k0", "family": "f", "capacity": {"r": 4}, "usd_per_hour": 2e-9},
+        {"name": "k1", "family": "f", "capacity": {"r": 0}, "usd_per_hour": 9e-9, "start_usd": 0.001163792},
     ]
-    pairs = {"default": 0.9}
-    data = of_one_unit(tasks, {"b": 1}, 1.0, 0.5, instance_types=kinds, throughput=pairs)
-    best = best_by_brute_force(data)
-    assert 0 < best < 1e-8
-    for solve in (exact_reconfiguration, short_list, literal_reconfiguration):
-        found = solve(data)
-        assert found.objective == pytest.approx(best, rel=1e-9)
-        assert found.bound >= best * (1 - 1e-9)
+    pairs = [("w0", "w2", 0.9), ("w1", "w0", 0.9), ("w1", "w1", 0.9), ("w1", "w2", 1.0)]
+    dear = of_one_unit(
+        [{"workload": "w0", **job}, {"workload": "w1", "count": 2, **other}, {"workload": "w2", **job, **units(3)}],
+        {},
+        1,
+        0.5,
+        instance_types=kinds,
+        throughput={"pairwise": pairs},
+    )
+    kinds = [
+        {"name": "k0", "family": "f", "capacity": {"r": 3}, "usd_per_hour": 2.5},
+        {"name": "k1", "family": "f", "capacity": {"r": 2}, "usd_per_hour": 1.0},
+    ]
+    pairs = [("w0", "w0", 0.9), ("w0", "w1", 0.9), ("w1", "w2", 0.9)]
+    free = {"workload": "w2", "count": 2, "job": "j", "migration_usd": 2.0, **units(0)}
+    tasks = [{"workload": "w0", **units(2)}, {"workload": "w1", "job": "j", "migration_usd": 2.0}, free]
+    short = of_one_unit(tasks, {}, 1, 1e-9, instance_types=kinds, throughput={"pairwise": pairs})
+    for data, best in ((dear, 1.8e-9), (short, 2e-9)):
+        for solve in (exact_reconfiguration, short_list, literal_reconfiguration):
+            found = solve(data)
+            assert found.objective == pytest.approx(best, rel=1e-9)
+            assert found.bound >= best * (1 - 1e-9), found.method
