@@ -15,6 +15,16 @@ from models.highs import LinearModel, Solved
 
 DIGITS = 10  # binary digits of the largest coefficient at least; where it has fewer, it is given twice as many
 BESIDE = 2.0**-28  # of the largest coefficient: what the solver may not see beside that
+COARSE = 30  # binary digits of a coefficient above which a linear program is solved in a coarser unit
+
+
+def coarse_unit(model: LinearModel) -> float:
+    """A power of two in which no coefficient of an objective is too large for HiGHS to solve linear programs over it.
+
+    Prices of nine decimals are very many units.
+    """
+    exponent = math.frexp(float(np.abs(np.asarray(model.cost, dtype=float)).max(initial=0.0)))[1]
+    return 1.0 if exponent <= COARSE else 2.0 ** (exponent - 2 * DIGITS)
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,8 @@ from instances.arrays import FloatArray
 from models.eva.saving.columns import Columns, Duals, Master
 from models.eva.saving.parameters import SavingParameters
 from models.eva.saving.pricing import Pricer
-from models.highs import OutOfTime, add_columns, reoptimize, solver
+from models.fine_units import coarse_unit
+from models.highs import SolveFailed, add_columns, reoptimize, solver
 
 CONVERGED = 1e-9  # A reduced net below this share of the dearest instance is none.
 
@@ -49,7 +50,9 @@ def generate(
     h = solver(Options(threads=options.threads), {"parallel": "off"})
     net = master.net(columns)
     jobs = len(master.arrays.spread)
-    h.passModel(master.model(columns, net, integer=False).lp())
+    model = master.model(columns, net, integer=False)
+    unit = coarse_unit(model)
+    h.passModel(replace(model, cost=np.asarray(model.cost) / unit).lp())
     first = len(net)  # columns before those of z
     known, parts = set(columns.names), [columns]
     least = CONVERGED * float(master.arrays.new.max())
@@ -62,10 +65,10 @@ def generate(
             break
         try:
             reoptimize(h, clock.remaining_s)
-        except OutOfTime:
+        except SolveFailed:  # or out of time
             break
         solution = h.getSolution()
-        duals = master.priced(np.array(solution.row_dual))
+        duals = master.priced(np.array(solution.row_dual) * unit)
         found = pricer.improving(duals, least, nodes)
         if math.isinf(found.bound):
             break
@@ -88,5 +91,5 @@ def generate(
         fresh, fresh_net = fresh.chosen(np.flatnonzero(gains)), fresh_net[gains]
         known.update(fresh.names)
         parts.append(fresh)
-        add_columns(h, fresh_net, master.entries(fresh))
+        add_columns(h, fresh_net / unit, master.entries(fresh))
     return replace(best, columns=Columns.joined(parts), rounds=rounds)
