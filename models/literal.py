@@ -1,6 +1,7 @@
 """Pyomo models through HiGHS: the paper's formulation as it is written, solved or exported.
 
-Pyomo's standard form is handed to HiGHS as arrays, which keeps warm starts, callbacks and time limits.
+Pyomo's standard form is handed to HiGHS as arrays, which keeps warm starts, callbacks and time limits, in units that
+suit its tolerances.
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ from pyomo.repn.plugins.standard_form import LinearStandardFormCompiler
 from instances import Answer, InputError, Options, ProblemData, Report, Solution, Stopwatch
 from instances.deadline import within
 from instances.options import ignore
+from models.fine_units import FineUnits
 from models.highs import TIGHT, LinearModel, solve_arrays
 
 Values = Mapping[tuple[str, Any], float]
@@ -84,23 +86,23 @@ def solve_literal(
             standard = within(options.time_limit, lambda: compile_model(build(data)))
     if standard is None or building.expired:
         return Answer(None, None, "time_limit", "time limit, while the model was built", building.cpu_s, 0.0)
-    cost = np.asarray(standard.model.cost)
-    real = bool(np.any(cost % 1))
+    real = bool(np.any(np.asarray(standard.model.cost) % 1))
     left = replace(
         options,
         time_limit=None if options.time_limit is None else max(building.remaining_s, 1e-3),
         gap=options.gap / 2 if real else options.gap,  # The bound gives up the other half for tolerances.
     )
-    unit = float(np.max(np.abs(cost))) if real else 1.0
-    model = replace(standard.model, cost=cost / unit, offset=standard.model.offset / unit)
+    fine = FineUnits.of(standard.model)
 
     def made(bound: float | None) -> float | None:
-        return None if bound is None else proven(bound * unit)
+        return None if bound is None else proven(bound)
 
     def watch(x: NDArray[np.float64] | None, bound: float | None) -> None:
-        report(None if x is None else read(data, standard.values(x)), made(bound))
+        safe = None if bound is None else fine.proven(bound)
+        report(None if x is None else read(data, standard.values(x)), made(safe))
 
-    solved = solve_arrays(model, left, watch=None if report is ignore else watch, extra=TIGHT if real else None)
+    heard, extra = None if report is ignore else watch, TIGHT if real else None
+    solved = fine.told(solve_arrays(fine.model, left, watch=heard, extra=extra))
     rows, columns = standard.model.matrix.shape
     return Answer(
         solution=None if solved.x is None else read(data, standard.values(solved.x)),
@@ -109,7 +111,7 @@ def solve_literal(
         reason=solved.reason,
         build_s=building.cpu_s,
         solve_s=solved.solve_s,
-        trace=[(when, None if found is None else found * unit, made(bound)) for when, found, bound in solved.trace],
+        trace=[(when, found, made(bound)) for when, found, bound in solved.trace],
         info={**solved.info, "rows": rows, "columns": columns},
     )
 

@@ -12,6 +12,7 @@ import math
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import pairwise, product
+from math import gcd
 
 import numpy as np
 from numpy.typing import NDArray
@@ -50,8 +51,8 @@ class Best:
 def most_worth(room: Room, value: list[int], target: int, steps: int = STEPS) -> Best:
     """The best pattern over `target`, by at most so many steps of search.
 
-    `value`: what a task of each class is worth, at least 0. Raises NoCertificate where numbers are too large for 64
-    bits.
+    `value`: what a task of each class is worth, at least 0. What is searched is how many times their greatest common
+    divisor a pattern is worth. Raises NoCertificate where these numbers are too large for 64 bits.
     """
     demand = np.array(room.demand, dtype=object).reshape(len(value), len(room.capacity))  # numbers of any size
     fits = np.logical_and.reduce(demand <= np.array(room.capacity, dtype=object), axis=1)
@@ -63,7 +64,8 @@ def most_worth(room: Room, value: list[int], target: int, steps: int = STEPS) ->
     coarse = [max(1, -(-q // COARSE)) for q in room.capacity]
     small = (demand[usable] // np.array(coarse, dtype=object)).tolist()
     rooms = [q // g for q, g in zip(room.capacity, coarse, strict=True)]
-    worth = [value[i] for i in usable]
+    unit = gcd(*(value[i] for i in usable))
+    worth, over = [value[i] // unit for i in usable], target // unit
     copies = [
         min([room.count[i], *(q // d for d, q in zip(room.demand[i], room.capacity, strict=True) if d)]) for i in usable
     ]
@@ -78,7 +80,9 @@ def most_worth(room: Room, value: list[int], target: int, steps: int = STEPS) ->
     count = np.array([copies[k] for k in order], dtype=np.int64)
     values = np.array([worth[k] for k in order], dtype=object)
     total = sum(int(v) * int(n) for v, n in zip(values, count, strict=True))
-    if max(total, target, mix * sum(copies)) >= LARGEST or max(*rooms, mix) * int(max(values)) >= LARGEST:
+    if over >= total:
+        return Best(target, [])
+    if max(total, mix * sum(copies)) >= LARGEST or max(*rooms, mix) * int(max(values)) >= LARGEST:
         raise NoCertificate("duals are too large for an exact search")
     found = np.zeros(len(order), dtype=np.int64)
     best, complete = _search(
@@ -88,16 +92,16 @@ def most_worth(room: Room, value: list[int], target: int, steps: int = STEPS) ->
         np.array([*rooms, mix], dtype=np.int64),
         count,
         values.astype(np.int64),
-        target,
+        over,
         steps,
         found,
     )
-    if best <= target:
+    if best <= over:
         return Best(target, [], bool(complete))
     pattern = [0] * len(value)
     for k, n in zip(order, found.tolist(), strict=True):
         pattern[usable[k]] = n
-    return Best(int(best), pattern, bool(complete))
+    return Best(int(best) * unit, pattern, bool(complete))
 
 
 def _mix(demand: list[list[int]], rooms: list[int], worth: list[int], count: list[int]) -> list[int]:

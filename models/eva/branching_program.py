@@ -16,6 +16,8 @@ from models.core.linear_program import LinearProgram
 from models.highs import LinearModel
 
 FloatArray = NDArray[np.float64]
+BITS = 24  # what is spent is counted where a price has so few bits, for floats to tell two amounts apart
+DEAREST = 2.0**62  # what is left out is not made dearer than this
 WHOLE = 1e-6  # an amount this near to a whole number counts as one
 Aggregate = tuple[Kind, tuple[int, ...], tuple[int, ...]]
 
@@ -24,7 +26,7 @@ Aggregate = tuple[Kind, tuple[int, ...], tuple[int, ...]]
 class Relaxed:
     """A solution: its `value`, amounts `x` of the patterns, duals of the entries' `tasks` and of the `decisions`.
 
-    `short`: whether tasks or decisions are left out at a price.
+    Values and duals are in price units. `short`: whether tasks or decisions are left out at a price.
     """
 
     value: float
@@ -50,7 +52,8 @@ class BranchingProgram:
         self.columns: list[tuple[int, tuple[int, ...]]] = []
         self._known: set[tuple[int, tuple[int, ...]]] = set()
         self._rows: dict[Aggregate, int] = {}
-        self._dear = 4.0 * max(packing.price)
+        self._unit_of_cost = 2.0 ** max(0, max(packing.price).bit_length() - BITS)
+        self._dear = 4.0 * max(packing.price) / self._unit_of_cost
         self.decisions: tuple[Decision, ...] = ()
         classes = len(self.count)
         model = LinearModel(np.full(classes, self._dear), np.eye(classes), row_lower=self.count, row_upper=math.inf)
@@ -65,13 +68,14 @@ class BranchingProgram:
         fits = [q // d for d, q in zip(needs, self.packing.capacity[k], strict=True) if d]
         most = min([*fits, self.count[c]])
         if most:
-            self._insert(k, tuple(most if c == i else 0 for i in range(len(self.classes))))
+            self.insert(k, tuple(most if c == i else 0 for i in range(len(self.classes))))
 
     def add(self, k: int, pattern: Sequence[int]) -> bool:
         """Add a pattern by entry; whether it is new."""
-        return self._insert(k, tuple(sum(pattern[t] for t in entries) for entries in self.classes))
+        return self.insert(k, tuple(sum(pattern[t] for t in entries) for entries in self.classes))
 
-    def _insert(self, k: int, held: tuple[int, ...]) -> bool:
+    def insert(self, k: int, held: tuple[int, ...]) -> bool:
+        """Add a pattern by class; whether it is new."""
         if (k, held) in self._known:
             return False
         self._known.add((k, held))
@@ -79,7 +83,7 @@ class BranchingProgram:
         for aggregate, row in self._rows.items():
             if entry := self._entry(aggregate, k, held):
                 rows[row] = entry
-        self._lp.add(self.packing.price[k], [0], [*rows], [*rows.values()])
+        self._lp.add(self.packing.price[k] / self._unit_of_cost, [0], [*rows], [*rows.values()])
         self.columns.append((k, held))
         return True
 
@@ -94,10 +98,13 @@ class BranchingProgram:
     def _unit(self, of: Sequence[int]) -> int:
         return gcd(*(self.packing.price[k] for k in of)) or 1
 
-    def raise_shortage(self, factor: float) -> None:
-        """Make what is left out dearer."""
+    def raise_shortage(self, factor: float) -> bool:
+        """Make what is left out dearer; whether floats still tell its price from others."""
+        if self._dear >= DEAREST:
+            return False
         self._dear *= factor
         self._lp.price_short(self._dear)
+        return True
 
     def _aggregate(self, decision: Decision) -> Aggregate:
         classes = tuple(c for c, entries in enumerate(self.classes) if entries[0] in decision.tasks)
@@ -129,17 +136,18 @@ class BranchingProgram:
 
     def solve(self, seconds: float = math.inf) -> Relaxed:
         """Solve the linear program under the decisions. Raises SolveFailed where HiGHS cannot in so many `seconds`."""
-        found = self._lp.solve(seconds)
+        found, unit = self._lp.solve(seconds), self._unit_of_cost
+        duals = found.duals * unit
         tasks = [0.0] * len(self.packing.count)
         for c, entries in enumerate(self.classes):
             for t in entries:
-                tasks[t] = max(0.0, float(found.duals[c]))
+                tasks[t] = max(0.0, float(duals[c]))
         decided = []
         for d in self.decisions:
-            y = float(found.duals[self._rows[self._aggregate(d)]]) / (self._unit(d.of) if d.kind == "spent" else 1)
+            y = float(duals[self._rows[self._aggregate(d)]]) / (self._unit(d.of) if d.kind == "spent" else 1)
             decided.append(max(0.0, y if d.least else -y))
         self._share(decided)
-        return Relaxed(found.value, found.x, tasks, decided, bool(found.short.max(initial=0.0) > WHOLE))
+        return Relaxed(found.value * unit, found.x, tasks, decided, bool(found.short.max(initial=0.0) > WHOLE))
 
     def _share(self, decided: list[float]) -> None:
         """Leave the dual of a row to the tightest of the decisions on it."""
@@ -168,6 +176,7 @@ class BranchingProgram:
             for family in by_family
             for least in sorted({packing.price[k] for k in family})
         ]
+        from_price_up = [of for of in from_price_up if max(packing.price[k] for k in of) >> BITS < self._unit(of)]
         singles = [(k,) for k in types]
         classes = range(len(self.classes))
         found = self._fractional(relaxed, "spent", from_price_up, [None])[:most]

@@ -14,8 +14,11 @@ import heapq
 import json
 import math
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from fractions import Fraction
+
+import numpy as np
 
 from instances import Options, Solution, Stopwatch
 from instances.certificates import Certificate, NoCertificate, digest
@@ -25,11 +28,13 @@ from instances.eva.certificate import Branch, Decision, Leaf, Packing
 from instances.eva.limited_saving_program import LimitedSavingProgram, saving_program
 from instances.fields import STEPS
 from models.derivation import certified
-from models.eva.branching_program import BranchingProgram, Relaxed
+from models.eva.branching_program import WHOLE, BranchingProgram, Relaxed
 from models.eva.grown import Grown, grown
 from models.highs import SolveFailed
 
-BITS = 40  # a dual has about so many bits at most, for the exact search to hold
+BITS = 40  # what a task is worth has about so many bits at most, as a multiple of a unit, for the exact search to hold
+LARGEST = 1 << 60  # what all tasks are worth, in such units, and every dual by itself
+FINE = 1 << 20  # a scale that is fine enough; a coarser one is not raised, the duals are lowered
 ROUNDS = 400  # of pricing in one node
 FEW_STEPS, MANY_STEPS = 100_000, 20_000_000  # of a search for a pattern: for one that pays, and to see that none does
 CLOSE = 1e-7  # reduced costs, as a share of the price, that are left to the scale
@@ -61,8 +66,7 @@ def certificate(data: EvaPacking, solution: Solution | None, bound: float, optio
         "nodes": nodes,
     }
     how = f"tree with whole-number duals, {leaves} {'leaf' if leaves == 1 else 'leaves'}"
-    proven = Fraction(tree.bound * tree.packing.unit, STEPS)
-    return Certificate("json", json.dumps(content) + "\n", proven, how)
+    return Certificate("json", json.dumps(content) + "\n", tree.proven, how)
 
 
 @dataclass
@@ -88,12 +92,13 @@ class _Node:
 class ProofTree:
     """A tree that proves a bound on the cost, as far as the limits allow: its nodes, the root first."""
 
-    def __init__(self, data: EvaPacking, bound: float, options: Options) -> None:
+    def __init__(self, data: EvaPacking, bound: float | Fraction, options: Options) -> None:
         self.packing, self.options = Packing(data), options
         self.target = self._units(bound)
         self.clock = Stopwatch(options.time_limit)
         self.program = BranchingProgram(self.packing, options)
-        self.start = 1 << max(0, BITS - max(self.packing.price).bit_length())
+        bits = max(self.packing.price).bit_length()
+        self.start = max(1 << max(0, BITS - bits), min(FINE, LARGEST >> (bits + 3)))
         limits = self.packing.limits
         self.nodes = [_Node(limits, _Duals(1, (0,) * len(self.packing.count), (0,) * len(limits)), 0)]
         self._open = [(0, 0)]  # bounds and places of the nodes that are not branched on, a heap
@@ -103,6 +108,16 @@ class ProofTree:
         """What the leaves prove together."""
         return min(node.bound for node in self.nodes if node.children is None)
 
+    @property
+    def proven(self) -> Fraction:
+        """The same in USD/h."""
+        return Fraction(self.bound * self.packing.unit, STEPS)
+
+    @property
+    def done(self) -> bool:
+        """Whether every leaf reaches the target, has nothing to branch on, or is left to a limit of effort."""
+        return not self._open or self._open[0][0] >= self.target or self._spent
+
     def take(self, found: Grown) -> None:
         """Take over a tree: its leaves are priced, and those that fall short are left open, with its patterns."""
         left = [(0, found.root)]
@@ -110,7 +125,8 @@ class ProofTree:
             place, part = left.pop()
             node = self.nodes[place]
             if part.tasks is not None and part.decisions is not None:
-                self._price(node, part.tasks, part.decisions, MANY_STEPS)
+                with suppress(NoCertificate):  # of these duals; the leaf is grown on
+                    self._price(node, part.tasks, part.decisions, MANY_STEPS)
             if part.branch is not None and part.children is not None:
                 left += zip(self._split(node, part.branch), part.children, strict=True)
         self._open = [(node.bound, place) for place, node in enumerate(self.nodes) if node.children is None]
@@ -119,9 +135,9 @@ class ProofTree:
             for kind, pattern in found.columns:
                 self.program.add(kind, pattern)
 
-    def grow(self) -> None:
-        """Branch, worst bound first, until every leaf reaches the target or a limit ends it; from where it ended."""
-        while self._open and self._open[0][0] < self.target and not self.over:
+    def grow(self, nodes: float = math.inf) -> None:
+        """Branch, worst bound first, from where it ended until there are so many nodes, it is done or its time ends."""
+        while not self.done and not self.clock.expired and len(self.nodes) < nodes:
             place = heapq.heappop(self._open)[1]
             node = self.nodes[place]
             try:
@@ -134,6 +150,7 @@ class ProofTree:
                 heapq.heappush(self._open, (node.bound, place))
                 continue
             if branch is None:
+                self._finish(node, relaxed)
                 continue
             for child in self._split(node, branch):
                 heapq.heappush(self._open, (node.bound, child))
@@ -146,18 +163,21 @@ class ProofTree:
             self.nodes.append(_Node((*node.decisions, side), duals, node.bound))
         return node.children
 
-    def go_on(self, bound: float, seconds: float) -> None:
-        """Grow on towards another bound, for so many seconds."""
+    def aim(self, bound: float | Fraction, seconds: float) -> None:
+        """Grow towards another bound from now on, for so many seconds."""
         self.target, self.clock = self._units(bound), Stopwatch(seconds)
-        self.grow()
 
-    def _units(self, bound: float) -> int:
+    def _units(self, bound: float | Fraction) -> int:
         return math.ceil(Fraction(bound) * STEPS / self.packing.unit - Fraction(1, 1000))
 
     @property
     def over(self) -> bool:
         """Whether a limit is reached."""
-        return self.clock.expired or (self.options.effort is not None and len(self.nodes) > self.options.effort)
+        return self.clock.expired or self._spent
+
+    @property
+    def _spent(self) -> bool:
+        return self.options.effort is not None and len(self.nodes) > self.options.effort
 
     def _relax(self, node: _Node) -> Relaxed:
         """Solve the linear program of a node with patterns by pricing, and keep the best duals on the way."""
@@ -178,24 +198,46 @@ class ProofTree:
             if not complete and steps < MANY_STEPS:
                 steps = MANY_STEPS
                 continue
-            if not relaxed.short:
+            if not relaxed.short or not self.program.raise_shortage(DEARER):
                 break
-            self.program.raise_shortage(DEARER)
         return relaxed
+
+    def _finish(self, node: _Node, relaxed: Relaxed) -> None:
+        """Price the patterns that a packing in whole numbers needs, for where only those are used in part.
+
+        What the whole instances of the linear program leave of each class is put on the type for whose price it is
+        worth most, again and again, and what would be on each other type is a pattern as well.
+        """
+        from instances.eva.best_pattern import Room, most_worth  # its compiler takes a while to load
+
+        packing, program = self.packing, self.program
+        scale, _, _, worth, mu = self._whole(node, relaxed.tasks, relaxed.decisions)
+        left = np.array(program.count, dtype=object)
+        for x, (_, held) in zip(relaxed.x.tolist(), program.columns, strict=True):
+            left -= np.array(held, dtype=object) * math.floor(x + WHOLE)
+        while (left > 0).any() and not self.clock.expired:
+            best: tuple[Fraction, list[int]] | None = None
+            for k, price in enumerate(packing.price):
+                values = [max(1, worth[k][entries[0]]) for entries in program.classes]
+                needs = [packing.demand[packing.family[k]][entries[0]] for entries in program.classes]
+                room = Room(needs, packing.capacity[k], [max(0, n) for n in left.tolist()])
+                found = most_worth(room, values, 0, FEW_STEPS)
+                if found.pattern:
+                    program.insert(k, tuple(found.pattern))
+                    share = Fraction(found.worth, max(1, scale * price - mu[k]))
+                    best = max(best or (share, found.pattern), (share, found.pattern))
+            if best is None:
+                return
+            left -= np.array(best[1], dtype=object)
 
     def _price(self, node: _Node, duals: Sequence[float], decided: Sequence[float], steps: int) -> tuple[bool, bool]:
         """Make duals of the tasks and of the decisions whole and feasible, and keep them where they prove more.
 
         Whether pricing, by so many steps of search for each type, gave new patterns, and whether it was complete.
         """
-        packing, scale = self.packing, self.start
-        largest = max(1.0, *duals, *decided)
-        while scale > 1 and largest * scale >= 2.0 ** (BITS + 1):
-            scale //= 2
-        tasks = [int(y * scale) for y in duals]
-        weighed = [(d, int(y * scale)) for d, y in zip(node.decisions, decided, strict=True)]
-        worth, mu = packing.worths(tasks, weighed)
-        raised, more, complete = scale, False, True
+        packing = self.packing
+        scale, tasks, weighed, worth, mu = self._whole(node, duals, decided)
+        share, more, complete = Fraction(1), False, True
         for k, price in enumerate(packing.price):
             if self.clock.expired:
                 return more, False
@@ -204,16 +246,44 @@ class ProofTree:
             if best.pattern and best.worth - target > CLOSE * scale * price:
                 more |= self.program.add(k, best.pattern)
             if price:
-                raised = max(raised, -(-(best.worth + mu[k]) // price))
+                share = max(share, Fraction(best.worth + mu[k], scale * price))
             elif best.worth > target:  # no more than the limit are worth too much
                 i = next(i for i, (limit, _) in enumerate(weighed) if limit.of == (k,))
                 weighed[i] = weighed[i][0], weighed[i][1] + best.worth - target
             complete &= best.complete
+        raised = math.ceil(share * scale)
+        if raised > scale and scale < FINE:
+            raised, tasks = scale, [math.floor(y / share) for y in tasks]
+            weighed = [(d, math.floor(y / share) if d.least else math.ceil(y / share)) for d, y in weighed]
         value = packing.value(tasks, weighed)
         if complete and value > raised * node.bound:  # or else no sum of prices above the bound is proven
             node.bound = packing.bound(raised, value)
             node.duals = _Duals(raised, tuple(tasks), tuple(y for _, y in weighed))
         return more, complete
+
+    def _whole(
+        self, node: _Node, duals: Sequence[float], decided: Sequence[float]
+    ) -> tuple[int, list[int], list[tuple[Decision, int]], list[list[int]], list[int]]:
+        """Duals as whole numbers: their scale, of the tasks and of the decisions, and what follows for each type.
+
+        What a task is worth is rounded down to a multiple of a unit that is as coarse as the exact search needs.
+        """
+        packing, scale, unit = self.packing, self.start, 1
+        largest = max(1.0, *duals, *(abs(d) for d in decided))
+        while scale > FINE and largest * scale >= 2.0 ** (BITS + 1):
+            scale //= 2
+        while scale > 1 and largest * scale >= LARGEST:
+            scale //= 2
+        while True:
+            tasks = [int(y * scale) // unit * unit for y in duals]
+            whole = zip(node.decisions, (int(y * scale) for y in decided), strict=True)
+            weighed = [(d, y // unit * unit if d.kind == "placed" else y) for d, y in whole]
+            worth, mu = packing.worths(tasks, weighed)
+            total = max(sum(n * v for n, v in zip(packing.count, values, strict=True)) for values in worth)
+            most = max(max(values) for values in worth)
+            if most < unit << (BITS + 1) and total < unit * LARGEST:
+                return scale, tasks, weighed, worth, mu
+            unit *= 2
 
     def _branch(self, node: _Node, relaxed: Relaxed) -> Branch | None:
         """The branch whose children gain most; `None` where everything that is counted is whole."""

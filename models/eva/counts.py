@@ -21,7 +21,8 @@ from scipy import sparse
 from instances import Options, Stopwatch
 from instances.arrays import FloatArray, IntArray
 from models.bounds import real_bound
-from models.highs import LinearModel, OutOfTime, reoptimize, solve_arrays, solver
+from models.fine_units import FineUnits, coarse_unit
+from models.highs import LinearModel, SolveFailed, reoptimize, solve_arrays, solver
 
 LEAST_S = 0.05  # Seconds that an integer program has in any case.
 WHOLE = 1e-6  # A number this close to a whole one is whole.
@@ -97,6 +98,7 @@ class CountTree:
             shape=(len(self.types), len(columns)),
         )
         self.matrix = sparse.csc_array(listed.model.matrix)
+        self.unit = coarse_unit(listed.model)
         self.lp = self._program()
 
     def _program(self) -> highspy.Highs:
@@ -109,7 +111,7 @@ class CountTree:
         lp = solver(Options(threads=self.options.threads), {"parallel": "off"})
         lp.passModel(
             LinearModel(
-                cost=np.concatenate([np.asarray(model.cost), np.full(2 * types, -self.listed.dear)]),
+                cost=np.concatenate([np.asarray(model.cost), np.full(2 * types, -self.listed.dear)]) / self.unit,
                 matrix=sparse.block_array(
                     [[self.matrix, None], [sparse.hstack([self.counting, others]), breaking]], format="csc"
                 ),
@@ -140,7 +142,7 @@ class CountTree:
             nodes += 1
             try:
                 x, duals, by_kind = self._relaxed(low, high)
-            except OutOfTime:
+            except SolveFailed:  # or out of time
                 heappush(open_, (above, 2 * nodes, low, high))
                 break
             reduced = self.listed.reduced(duals) - self.counting.T @ by_kind
@@ -172,7 +174,7 @@ class CountTree:
         self.lp.changeRowsBounds(len(self.rows), self.rows, low, high)
         reoptimize(self.lp, self.clock.remaining_s)
         solution = self.lp.getSolution()
-        dual = np.array(solution.row_dual)
+        dual = np.array(solution.row_dual) * self.unit
         by_kind = dual[self.rows]
         by_kind = np.where(np.isinf(high), np.minimum(by_kind, 0.0), by_kind)
         return np.array(solution.col_value)[: len(self.listed.net)], dual[: self.rows[0]], by_kind
@@ -205,7 +207,7 @@ class CountTree:
         limit = None if self.options.time_limit is None else max(LEAST_S, self.clock.remaining_s)
         counted = abs(self.value)
         share = min(1.0, abs(self.value - self.listed.offset) / counted) if counted else 1.0
-        solved = solve_arrays(
+        fine = FineUnits.of(
             LinearModel(
                 cost=np.asarray(model.cost)[every],
                 matrix=sparse.vstack([self.matrix[:, every], counting]),
@@ -214,7 +216,10 @@ class CountTree:
                 upper=self._upper()[every],
                 integer=np.arange(len(every)) < len(kept),
                 sense="maximize",
-            ),
+            )
+        )
+        solved = solve_arrays(
+            fine.model,
             replace(self.options, time_limit=limit),
             extra={"mip_rel_gap": self.options.gap * share} | ({} if nodes is None else {"mip_max_nodes": nodes}),
         )
@@ -226,7 +231,7 @@ class CountTree:
             return self.value
         if solved.bound is None:
             return bound
-        return real_bound(max(solved.bound, self.value), "maximize", trivial=bound)
+        return real_bound(max(fine.proven(solved.bound), self.value), "maximize", trivial=bound)
 
     def _offer(self, x: FloatArray) -> None:
         copies = x.astype(np.int64)

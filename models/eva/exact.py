@@ -29,6 +29,8 @@ from models.eva.parameters import DEFAULTS, ExactParameters
 from models.eva.patterns import Patterns, covering_patterns
 from models.eva.saving.greedy import pack_greedily
 
+UNENDED = "the search ended at its own limit of nodes; a bound and an incumbent remain apart"
+
 
 @method("exact")
 def exact(
@@ -54,6 +56,16 @@ def exact(
     arrays = packing_arrays(data)
     if arrays.limited and data.objective == "net-saving":
         return solve_limited_saving(arrays, options, report, start, parameters)
+    answer = _solved(arrays, options, report, start, parameters)
+    if answer.termination == "effort_limit" and options.effort is None:
+        return replace(answer, termination="finished", reason=UNENDED)
+    return answer
+
+
+def _solved(
+    arrays: PackingArrays, options: Options, report: Report, start: Solution | None, parameters: ExactParameters
+) -> Answer:
+    data = arrays.data
     groups = None if start is None else arrays.groups(start)
     if data.objective == "net-saving":
         return solve_net_saving(

@@ -7,6 +7,7 @@ that do not pay by themselves may be needed: all of them are listed here, or pri
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import replace
 from fractions import Fraction
 
@@ -14,9 +15,9 @@ import numpy as np
 
 from instances import Answer, Options, Report, Solution, Stopwatch
 from instances.arrays import FloatArray, IntArray
+from instances.certificates import NoCertificate
 from instances.errors import InputError
 from instances.eva.arrays import Group, PackingArrays
-from instances.fields import STEPS
 from instances.options import ignore
 from models.bounds import real_bound
 from models.eva.branch_and_price import list_patterns
@@ -26,9 +27,13 @@ from models.eva.covering_master import solve_covering
 from models.eva.parameters import ExactParameters
 from models.eva.patterns import Patterns, feasible_patterns
 from models.eva.saving.exact_net import NOISE, exact_signs
+from models.fine_units import FineUnits
 from models.highs import LinearModel, solve_arrays
 
-SHARE = 0.6  # of the time limit is for the tree whose patterns are priced, the rest for an integer program over them
+SHARE = 0.6  # of the time left is for the tree whose patterns are priced, and of that for an integer program over them
+PROBE_SHARE = 0.1  # of it is for an integer program that may be followed by another
+PROBE_NODES = 100  # most nodes of such a one
+FIRST_NODES, MORE_NODES = 2, 4  # nodes of the tree before the first one, and the factor to the next
 LEAST_S = 1e-3  # Seconds that a step has in any case.
 OUT_OF_INSTANCES = "the limits of instances leave tasks without a place"
 
@@ -47,33 +52,43 @@ def solve_unlisted(
     """Solve for the cost where patterns are too many to list: a tree proves a bound, its patterns make a packing.
 
     The tree prices patterns by exact search, and its bound rests on whole-number duals. The packing is the best one of
-    an integer program over the patterns that the tree has found. The tree has what is left of the time after that.
+    an integer program over the patterns that the tree has found so far. Both have turns, the tree for ever more nodes,
+    until its bound meets the best packing.
 
     - `arrays`: the instance.
     - `options`: limits, gap, threads and seed.
     - `report`: called with each new incumbent and each better bound.
     - `start`: instances to begin from; the answer is never worse.
     """
-    ceiling = 1 + dearest(arrays) if start is None else arrays.cost(start)
+    unit = arrays.price_unit
+    ceiling = unit * (1 + dearest(arrays) if start is None else arrays.cost(start))
+    found, cost, nodes = start, None if start is None else ceiling, FIRST_NODES
+
+    def found_one(solution: Solution | None, bound: float | None) -> None:
+        if solution is not None:
+            report(solution, None)  # the bound is of the patterns that are there
+
+    listen = ignore if report is ignore else found_one
     with Stopwatch(options.time_limit) as clock:
-        limit = None if options.time_limit is None else SHARE * options.time_limit
-        tree = ProofTree(arrays.data, arrays.usd(ceiling), replace(options, time_limit=limit))
-        tree.grow()
-        bound = Fraction(tree.bound * tree.packing.unit, STEPS)
-        report(None, float(bound))
-    patterns = _by_class(arrays, tree)
-    seconds = None if options.time_limit is None else max(clock.remaining_s, LEAST_S)
-    covered = solve_covering(arrays, patterns, replace(options, time_limit=seconds), report, start)
-    found, solved = covered.groups, covered.solved
-    cost = arrays.cost(found) * arrays.price_unit if found else None
-    if cost is not None and bound < cost and not clock.expired and options.time_limit is not None:
-        tree.go_on(float(cost), clock.remaining_s)
-        bound = Fraction(tree.bound * tree.packing.unit, STEPS)
-        report(None, float(bound))
+        tree = ProofTree(arrays.data, ceiling, options)
+        while True:
+            tree.aim(ceiling if cost is None else cost, SHARE * clock.remaining_s)
+            with suppress(NoCertificate):  # where numbers are too large for the exact search, what is proven holds
+                tree.grow(nodes)
+            bound = tree.proven
+            report(None, float(bound))
+            last, patterns = tree.done or clock.expired, _by_class(arrays, tree)
+            covered = solve_covering(arrays, patterns, _packing(options, clock, last, found is None), listen, found)
+            solved, before, found = covered.solved, cost, covered.groups or found
+            cost = unit * arrays.cost(found) if found else None
+            closed = cost is not None and cost - bound <= Fraction(options.gap) * cost
+            if closed or clock.expired or (last and cost == before):
+                break
+            nodes *= MORE_NODES
     termination, reason = solved.termination, solved.reason
-    if cost is None and bound >= ceiling * arrays.price_unit:
+    if cost is None and bound >= ceiling:
         termination, reason = "infeasible", OUT_OF_INSTANCES
-    elif cost is not None and cost - bound <= Fraction(options.gap) * cost:
+    elif closed:
         termination, reason = "finished", None
     elif clock.expired:
         termination, reason = "time_limit", "time limit"
@@ -96,6 +111,14 @@ def solve_unlisted(
             "bound_by": "tree with whole-number duals",
         },
     )
+
+
+def _packing(options: Options, clock: Stopwatch, last: bool, first: bool) -> Options:
+    """The limits of an integer program over patterns: short, unless it is the `last` one."""
+    share = SHARE if last or first else PROBE_SHARE
+    seconds = None if options.time_limit is None else max(share * clock.remaining_s, LEAST_S)
+    effort = options.effort if last else min(options.effort or PROBE_NODES, PROBE_NODES)
+    return replace(options, time_limit=seconds, effort=effort)
 
 
 def _by_class(arrays: PackingArrays, tree: ProofTree) -> Patterns:
@@ -144,7 +167,7 @@ def solve_limited_saving(
         if patterns is None:
             many = f"more than {parameters.saving_patterns:,}"
             raise InputError(f"data: net-saving with limits of instances needs all patterns, {many}")
-        model = _saving_model(arrays, patterns)
+        fine = FineUnits.of(_saving_model(arrays, patterns))
         none_pays = _none_pays(arrays, patterns)
         first = None if start is None else _as_variables(arrays, patterns, arrays.groups(start))
     noise = NOISE * arrays.price_alone
@@ -154,21 +177,24 @@ def solve_limited_saving(
 
     def proven(bound: float | None) -> float | None:
         # The worth of tasks and the prices are terms of their own, of which what is saved may be a small difference.
-        units = None if bound is None else real_bound(bound + noise, "maximize", largest=float(arrays.price_alone))
+        largest = float(arrays.price_alone)
+        units = None if bound is None else real_bound(bound + noise, "maximize", largest=largest)
         return usd(min(units, 0.0) if none_pays and units is not None else units)
 
     def read(x: FloatArray) -> Solution | None:
         return arrays.solution(patterns.groups(x[: len(patterns.kind)]))
 
     def watch(x: FloatArray | None, bound: float | None) -> None:
-        report(None if x is None else read(x), proven(bound))
+        report(None if x is None else read(x), None if bound is None else proven(fine.proven(bound)))
 
     left = None if options.time_limit is None else max(building.remaining_s, LEAST_S)
-    solved = solve_arrays(
-        model,
-        replace(options, time_limit=left),
-        start=first,
-        watch=None if report is ignore else watch,
+    solved = fine.told(
+        solve_arrays(
+            fine.model,
+            replace(options, time_limit=left),
+            start=first,
+            watch=None if report is ignore else watch,
+        )
     )
     return Answer(
         solution=None if solved.x is None else read(solved.x),

@@ -57,7 +57,7 @@ def solve_net_saving(
         listed = _listed(arrays, min(parameters.first_saving_patterns, parameters.saving_patterns), None, listing)
         if listed is None and suits(arrays, parameters.saving):
             answer = _generated(arrays, least_cost, options, report, start, building, parameters)
-            if answer.termination != "effort_limit" or building.expired:
+            if answer.reason is None or answer.termination == "time_limit" or building.expired:
                 return answer
             listed = _listed(arrays, parameters.saving_patterns, None, listing)
             if listed is None:

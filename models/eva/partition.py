@@ -18,6 +18,7 @@ from instances import Options, Stopwatch
 from instances.arrays import FloatArray, IntArray
 from models.bounds import real_bound
 from models.eva.parameters import DEFAULTS, ExactParameters
+from models.fine_units import FineUnits
 from models.highs import LinearModel, OutOfTime, Solved, Watch, add_columns, reoptimize, solve_arrays, solver
 
 ROUNDING = 1e-9  # A column whose reduced net is below this share of the largest net need not enter the linear program.
@@ -160,12 +161,14 @@ def _integer(
 
     left = None if options.time_limit is None else max(0.05, clock.remaining_s)
     assert start.x is not None
+    fine = FineUnits.of(partition.over(chosen, integer=True))
     solved = solve_arrays(
-        partition.over(chosen, integer=True),
+        fine.model,
         replace(options, time_limit=left),
         start=start.x[chosen],
         watch=None if watch is None else heard,
     )
+    solved = fine.told(solved)
     if solved.x is None or _value(solved) < _value(start):
         return replace(solved, x=start.x, objective=start.objective)
     return replace(solved, x=expand(solved.x))

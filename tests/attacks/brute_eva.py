@@ -57,7 +57,7 @@ class Tasks:
         """What an instance of type k can hold of the tasks that are left, nothing included."""
         return (counts for counts in itertools.product(*(range(n + 1) for n in left)) if self.fits(k, counts))
 
-    @cache  # noqa: B019: an object is of one instance
+    @cache  # noqa: B019
     def fits(self, k: int, counts: Counts) -> bool:
         """`holds`, remembered."""
         return self.holds(k, counts)
@@ -80,7 +80,9 @@ class Tasks:
     def job_price(self, i: int) -> Fraction:
         """The reservation prices of all tasks of the job of a task, those that are not listed like it."""
         task = self.entries[i]
-        own = [(other.count, self.price[j]) for j, other in enumerate(self.entries) if task.job and other.job == task.job]
+        own = [
+            (other.count, self.price[j]) for j, other in enumerate(self.entries) if task.job and other.job == task.job
+        ]
         own = own or [(1, self.price[i])]
         more = (task.tasks_in_job or 0) - sum(n for n, _ in own)
         return sum((n * usd for n, usd in own), Fraction(0)) + max(0, more) * self.price[i]
@@ -269,6 +271,42 @@ def packing(draw: random.Random, objective: str) -> EvaPacking | None:
     return _valid(EvaPacking, {**data, "objective": objective})
 
 
+def many(draw: random.Random) -> EvaPacking:
+    """Hundreds of tasks of one unit and a few of two, on types of which some are few: patterns too many to list."""
+    price = draw.choice((lambda: round(draw.uniform(1.0, 100.0), 9), lambda: round(draw.uniform(1.0, 100.0), 3)))
+    kinds = [{"name": f"k{k}", "family": "f", "capacity": {"c": size}} for k, size in enumerate((96, 48, 8, 4))]
+    kinds = draw.sample(kinds, draw.randint(2, 3))
+    ones, twos = draw.randint(20, 400), draw.randint(0, 5)
+    for kind in kinds:
+        kind["usd_per_hour"] = round(price() * kind["capacity"]["c"] / 48 + 0.5, 9)
+        if draw.random() < 0.4:
+            kind["max_instances"] = draw.randint(0, 3)
+    kinds[0]["max_instances"] = 3
+    tasks = [("w", ones, 1), ("v", twos, 2)]
+    entries = [{"workload": w, "count": n, "demand": {"default": {"c": c}}} for w, n, c in tasks if n]
+    return _valid(EvaPacking, {"resources": ["c"], "objective": "cost", "instance_types": kinds, "tasks": entries})
+
+
+def many_optimum(data: EvaPacking) -> Fraction | None:
+    """The least cost of instances with room for all pairs, and then for all single units."""
+    twos = sum(task.count for task in data.tasks if task.demand["default"]["c"] == 2)
+    units = sum(task.count for task in data.tasks) + twos
+    size = [int(kind.capacity["c"]) for kind in data.instance_types]
+    usd = [number(kind.usd_per_hour) for kind in data.instance_types]
+    most = [-(-units // c) for c in size]  # sizes are even: enough units are enough pairs
+    most = [
+        m if k.max_instances is None else min(m, k.max_instances)
+        for m, k in zip(most, data.instance_types, strict=True)
+    ]
+    found = []
+    for used in itertools.product(*(range(m + 1) for m in most[:-1])):
+        left = units - sum(n * c for n, c in zip(used, size[:-1], strict=True))
+        last = max(0, -(-left // size[-1]))
+        if last <= most[-1]:
+            found.append(sum((n * p for n, p in zip((*used, last), usd, strict=True)), Fraction(0)))
+    return min(found, default=None)
+
+
 def round_(draw: random.Random) -> EvaReconfiguration | None:
     """A round of up to six tasks, up to three existing instances, and jobs with tasks of several entries on one."""
     data = _packed(draw, most_tasks=6, most_entries=4)
@@ -334,6 +372,7 @@ FAMILIES = (
         slow={"literal": literal},
         heuristics=PACKERS,
     ),
+    Family("eva-packing cost, many tasks", many, many_optimum, methods={"exact": exact}, heuristics=PACKERS),
     Family(
         "eva-packing net-saving",
         partial(packing, objective="net-saving"),

@@ -113,7 +113,7 @@ def attack(family: Family, count: int, seed: int) -> Tally:
             except InputError:
                 tally.refused += 1
                 continue
-            except Exception as error:  # noqa: BLE001: whatever a method raises on a valid instance is a fault
+            except Exception as error:  # whatever a method raises on a valid instance is a fault
                 tally.wrong.append(f"{said}{type(error).__name__}: {error}; optimum {_shown(optimum)}")
                 continue
             told = ", ".join(f"{x!r}" for x in (result.status, result.objective, result.bound))

@@ -300,3 +300,25 @@ def test_what_no_method_can_do_is_refused_in_one_line():
         exact(data, parameters=few)
     with pytest.raises(InputError, match=r"data\.max_instances: the saving at true speeds has no such constraint"):
         most_true_saving(data)
+
+
+@pytest.mark.parametrize(
+    ("few", "other", "ones", "twos", "least"),
+    [
+        ((2, 1000, 1), (2, 2000.000000001), 5, 0, 5000.000000002),
+        ((96, 90.589552147, 3), (48, 48.663076802), 400, 3, 417.757886847),
+        ((192, 2.819406322, 3), (96, 1.514534327), 2000, 3, 31.176233871),
+        ((8, 90.589552147, 3), (4, 48.663076802), 50, 3, 661.073270857),
+    ],
+    ids=["huge", "converted", "many", "in-part"],
+)
+def test_prices_of_nine_decimals_are_proven_without_a_start_or_a_limit(few, other, ones, twos, least):
+    size, usd, most = few
+    kinds = [{**kind("a", size, usd), "max_instances": most}, kind("b", *other)]
+    data = packing(kinds, [task("w", ones, 1), *([task("v", twos, 2)] if twos else [])])
+    for options in (Options(), Options(time_limit=60.0)):
+        found = exact(data, options)
+        assert (found.status, found.objective) == ("optimal", least)
+    proven = prove_packing(data, certificate(data, found.solution, found.bound, Options()).text)
+    assert float(proven.bound) <= least
+    assert float(proven.bound) == pytest.approx(found.bound, rel=1e-6)

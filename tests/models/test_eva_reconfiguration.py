@@ -9,7 +9,7 @@ import pytest
 from heuristics.eva.round import eva_choice, full, partial, stay
 from instances import InputError, Options, Solution, check
 from instances.eva import EvaReconfiguration, random_round, table_3_round
-from models.eva.reconfiguration import exact_reconfiguration, literal_reconfiguration
+from models.eva.reconfiguration import exact_reconfiguration, literal_reconfiguration, short_list
 from tests.eva_rounds import best_by_brute_force, small_round
 
 HEURISTICS = (stay, full, partial, eva_choice)
@@ -106,10 +106,90 @@ def test_an_instance_that_can_hold_too_many_tasks_has_a_bound_and_the_start():
     tasks = (data.tasks[0].model_copy(update={"demand": {"default": tiny}, "count": 300}),)
     many = data.model_copy(update={"tasks": tasks, "existing": ()})
     found = exact_reconfiguration(many)
-    assert (found.status, found.termination) == ("feasible", "effort_limit")
+    assert (found.status, found.termination) == ("feasible", "finished")  # no effort was asked for
+    assert found.reason == "an instance can hold more than 256 tasks"
     assert found.bound >= found.objective
 
 
 def test_literal_refuses_what_it_cannot_list():
     with pytest.raises(InputError, match="can hold more than 2,000 different things"):
         literal_reconfiguration(random_round(60, 0).data)
+
+
+def units(amount: float) -> dict:
+    """What a task needs."""
+    return {"demand": {"default": {"r": amount}}}
+
+
+def of_one_unit(
+    tasks: list[dict], existing: dict, usd_per_hour: float, horizon: float, **more: object
+) -> EvaReconfiguration:
+    """A round of tasks of one unit each on a type of four, and one instance that runs."""
+    entries = [{"count": 1, **units(1), **task} for task in tasks]
+    kind = {"name": "k", "family": "g", "capacity": {"r": 4}, "usd_per_hour": usd_per_hour}
+    return EvaReconfiguration.model_validate(
+        {
+            "resources": ["r"],
+            "instance_types": [kind],
+            "tasks": entries,
+            "existing": [{"id": "e", "type": "k", "tasks": existing}] if existing else [],
+            "horizon_hours": horizon,
+            **more,
+        }
+    )
+
+
+def test_a_task_that_pays_only_by_keeping_its_job_whole_is_not_passed_over():
+    job, free = {"job": "k", "migration_usd": 2}, units(0)
+    three = of_one_unit(
+        [{"workload": "w0"}, {"workload": "w1", **job}, {"workload": "w2", **job}], {"w2@k": 1, "w1@k": 1}, 1.5, 0.5
+    )
+    pairs = [("w0", "w2", 0.9), ("w1", "w0", 0.9), ("w2", "w3", 0.9), ("w3", "w2", 0.5)]
+    four = of_one_unit(
+        [
+            {"workload": "w0", **job},
+            {"workload": "w1", **free},
+            {"workload": "w2", **job},
+            {"workload": "w3", **free, **job},
+        ],
+        {"w0@k": 1, "w3@k": 1, "w1": 1},
+        1,
+        10,
+        throughput={"pairwise": pairs},
+    )
+    for data, best in ((three, 1.5), (four, 20.0)):
+        for solve in (exact_reconfiguration, short_list):
+            found = solve(data)
+            assert (found.status, found.objective) == ("optimal", pytest.approx(best))
+            assert found.bound >= best
+
+
+def test_tiny_worths_are_no_zero_beside_large_costs_that_nobody_pays():
+    """Prices of 2e-9 USD beside a migration of 223,163 USD, and a horizon of 1e-9 hours."""
+    job, other = {"job": "i", "migration_usd": 123.652564459}, {"job": "j", "migration_usd": 223163.320804439}
+    kinds = [
+        {"name": "k0", "family": "f", "capacity": {"r": 4}, "usd_per_hour": 2e-9},
+        {"name": "k1", "family": "f", "capacity": {"r": 0}, "usd_per_hour": 9e-9, "start_usd": 0.001163792},
+    ]
+    pairs = [("w0", "w2", 0.9), ("w1", "w0", 0.9), ("w1", "w1", 0.9), ("w1", "w2", 1.0)]
+    dear = of_one_unit(
+        [{"workload": "w0", **job}, {"workload": "w1", "count": 2, **other}, {"workload": "w2", **job, **units(3)}],
+        {},
+        1,
+        0.5,
+        instance_types=kinds,
+        throughput={"pairwise": pairs},
+    )
+    kinds = [
+        {"name": "k0", "family": "f", "capacity": {"r": 3}, "usd_per_hour": 2.5},
+        {"name": "k1", "family": "f", "capacity": {"r": 2}, "usd_per_hour": 1.0},
+    ]
+    pairs = [("w0", "w0", 0.9), ("w0", "w1", 0.9), ("w1", "w2", 0.9)]
+    free = {"workload": "w2", "count": 2, "job": "j", "migration_usd": 2.0, **units(0)}
+    tasks = [{"workload": "w0", **units(2)}, {"workload": "w1", "job": "j", "migration_usd": 2.0}, free]
+    short = of_one_unit(tasks, {}, 1, 1e-9, instance_types=kinds, throughput={"pairwise": pairs})
+    for data, best in ((dear, 1.8e-9), (short, 2e-9)):
+        for solve in (exact_reconfiguration, short_list, literal_reconfiguration):
+            found = solve(data)
+            assert found.objective == pytest.approx(best, rel=1e-9)
+            assert found.bound >= best * (1 - 1e-9), found.method

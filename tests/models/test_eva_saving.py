@@ -15,6 +15,7 @@ from models.eva import exact
 from models.eva.net_saving import few_patterns
 from models.eva.parameters import ExactParameters
 from models.eva.patterns import feasible_patterns
+from models.eva.saving import search
 from models.eva.saving.columns import Columns, Duals
 from models.eva.saving.generation import generate
 from models.eva.saving.packing import PackingMaster
@@ -140,3 +141,29 @@ def test_many_workloads_are_packed_better_than_by_the_heuristic_and_a_start_is_k
     assert result.gap <= 0.02
     again = exact(data, Options(effort=1), start=result.solution)
     assert check(data, again.solution).objective >= result.objective
+
+
+def cut_short(monkeypatch: pytest.MonkeyPatch, times: int) -> None:
+    """Let the clock of so many column generations run out at once."""
+    left = [times]
+
+    def generated(master, pricer, columns, options, clock, parameters):
+        left[0] -= 1
+        clock.limit_s = clock.limit_s if left[0] < 0 else 0.0
+        return generate(master, pricer, columns, options, clock, parameters)
+
+    monkeypatch.setattr(search, "generate", generated)
+
+
+def test_column_generation_goes_on_while_time_is_left(monkeypatch: pytest.MonkeyPatch):
+    data = small(5)
+    cut_short(monkeypatch, 1)
+    found = exact(data, Options(time_limit=600.0), parameters=GENERATED)
+    assert (found.status, found.termination) == ("optimal", "finished")
+
+
+def test_what_time_ended_is_not_called_an_effort_limit(monkeypatch: pytest.MonkeyPatch):
+    data = small(5)
+    cut_short(monkeypatch, 2)
+    found = exact(data, Options(time_limit=600.0), parameters=GENERATED)
+    assert (found.status, found.termination, found.reason) == ("feasible", "time_limit", "time limit")

@@ -17,6 +17,8 @@ from models.eva.column_generation.restricted_master import covering_columns, row
 from models.eva.configuration import Column, Configuration, missing
 from models.highs import LinearModel, solve_arrays
 
+PLAIN = {"presolve": "off"}  # the presolve of HiGHS does not end where an integer variable has bounds of 1e15
+
 
 @dataclass(frozen=True)
 class Cover:
@@ -70,7 +72,7 @@ def solve_integer_master(
             integer=True,
         ),
         replace(options, gap=0.0),
-        extra={"mip_abs_gap": 0.5},
+        extra={"mip_abs_gap": 0.5, **(PLAIN if ceiling > LARGEST_COEFFICIENT else {})},
     )
     finished = solved.termination in ("finished", "infeasible")
     if solved.x is None:

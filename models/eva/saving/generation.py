@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -12,7 +12,8 @@ from instances.arrays import FloatArray
 from models.eva.saving.columns import Columns, Duals, Master
 from models.eva.saving.parameters import SavingParameters
 from models.eva.saving.pricing import Pricer
-from models.highs import OutOfTime, add_columns, reoptimize, solver
+from models.fine_units import coarse_unit
+from models.highs import SolveFailed, add_columns, reoptimize, solver
 
 CONVERGED = 1e-9  # A reduced net below this share of the dearest instance is none.
 
@@ -23,7 +24,8 @@ class Generated:
 
     - `columns`: all columns.
     - `x` (P,): the last solution of the linear program, over the first columns.
-    - `duals`: those of the best bound; `bound`: a bound on what is saved, before the moves of all tasks.
+    - `duals`: those of the best bound, or of the last round where it converged; `at_duals`: what they prove.
+    - `bound`: the best bound on what is saved, before the moves of all tasks.
     - `rounds`: rounds of pricing.
     - `converged`: whether no column of reduced net is left, up to rounding.
     """
@@ -31,6 +33,7 @@ class Generated:
     columns: Columns
     x: FloatArray
     duals: Duals
+    at_duals: float
     bound: float
     rounds: int
     converged: bool
@@ -47,12 +50,14 @@ def generate(
     h = solver(Options(threads=options.threads), {"parallel": "off"})
     net = master.net(columns)
     jobs = len(master.arrays.spread)
-    h.passModel(master.model(columns, net, integer=False).lp())
+    model = master.model(columns, net, integer=False)
+    unit = coarse_unit(model)
+    h.passModel(replace(model, cost=np.asarray(model.cost) / unit).lp())
     first = len(net)  # columns before those of z
     known, parts = set(columns.names), [columns]
     least = CONVERGED * float(master.arrays.new.max())
     nothing = Duals(np.zeros(0), np.zeros(0), np.zeros(0))
-    best = Generated(columns, np.zeros(0), nothing, math.inf, 0, False)
+    best = Generated(columns, np.zeros(0), nothing, math.inf, math.inf, 0, False)
     most = parameters.rounds if options.effort is None else min(parameters.rounds, options.effort)
     rounds, nodes = 0, parameters.nodes
     for rounds in range(1, most + 1):
@@ -60,10 +65,10 @@ def generate(
             break
         try:
             reoptimize(h, clock.remaining_s)
-        except OutOfTime:
+        except SolveFailed:  # or out of time
             break
         solution = h.getSolution()
-        duals = master.priced(np.array(solution.row_dual))
+        duals = master.priced(np.array(solution.row_dual) * unit)
         found = pricer.improving(duals, least, nodes)
         if math.isinf(found.bound):
             break
@@ -77,7 +82,7 @@ def generate(
         if bound < best.bound or converged:
             x = np.array(solution.col_value)
             x = np.concatenate([x[:first], x[first + jobs :]])
-            best = Generated(columns, x, duals, min(bound, best.bound), rounds, converged)
+            best = Generated(columns, x, duals, bound, min(bound, best.bound), rounds, converged)
         if not gains.any():
             if found.complete or nodes >= parameters.listing_nodes:
                 break
@@ -86,5 +91,5 @@ def generate(
         fresh, fresh_net = fresh.chosen(np.flatnonzero(gains)), fresh_net[gains]
         known.update(fresh.names)
         parts.append(fresh)
-        add_columns(h, fresh_net, master.entries(fresh))
-    return Generated(Columns.joined(parts), best.x, best.duals, best.bound, rounds, best.converged)
+        add_columns(h, fresh_net / unit, master.entries(fresh))
+    return replace(best, columns=Columns.joined(parts), rounds=rounds)

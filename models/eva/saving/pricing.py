@@ -130,7 +130,7 @@ class Pricer:
         fixed = self.fixed[searched.item] - duals.task[searched.item] + extra
         alone = fixed + self.loss[searched.item]
         order = np.argsort(-alone, kind="stable")
-        if threshold >= 0:
+        if threshold >= 0 and not searched.loose:  # or else it may be what keeps a job whole
             order = order[alone[order] > 0]
         price = searched.price
         if searched.group != NEW:

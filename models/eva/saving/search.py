@@ -28,6 +28,7 @@ from models.eva.saving.parameters import SavingParameters
 from models.eva.saving.pricing import Pricer
 from models.eva.saving.repacking import repack
 from models.eva.saving.suits import suits
+from models.fine_units import FineUnits
 from models.highs import Solved, solve_arrays
 
 LEAST_S = 0.05  # Seconds that an integer program has in any case.
@@ -35,6 +36,7 @@ GENERATING = 0.5  # The share of the time limit that column generation has.
 PROBE_SHARE = 0.3  # The share of the time left that an integer program has which cannot prove the optimum.
 PART_GAP = 1e-6  # The gap at which a part that is packed anew is done.
 LIST_GAP = 1e-3  # The gap of an integer program that cannot prove the optimum, or that asked for where it is less.
+ROUNDED = "what is left may be rounding"
 WHOLE = 1e-7  # A solution of the linear program this close to whole numbers is one.
 
 Improved = Callable[[list[Placed] | None, float | None], None]
@@ -51,6 +53,7 @@ class SavingSearch:
     - `columns`, `copies`: the columns of the incumbent, and how many of each.
     - `value`, `bound`: what the incumbent saves, and the bound.
     - `lp_bound`: the bound of the linear program, and `converged` whether that was solved to the end.
+    - `dual_bound`: what the duals prove from which columns are listed.
     - `rounds`, `listed`: rounds of pricing, and columns of the last list.
     - `termination`, `reason`: how and why the search ended.
     """
@@ -81,7 +84,8 @@ class SavingSearch:
         self.value = self._value(self.columns, self.copies)
         self._begin(start)
         self.bound = self.lp_bound = arrays.scale * float(arrays.packing.price_alone)
-        self.rounds, self.listed, self.converged = 0, 0, False
+        self.dual_bound = self.lp_bound
+        self.rounds, self.listed, self.converged, self._timed_out = 0, 0, False, False
         self.random = np.random.default_rng(options.seed)
         self.termination: Termination = "finished"
         self.reason: str | None = None
@@ -108,21 +112,32 @@ class SavingSearch:
         if not suits(self.master.arrays.packing, self.parameters):
             self._stop(f"an instance can hold more than {self.parameters.most_tasks} tasks")
             return
-        generating = self._share_of_time(GENERATING)
-        pricer = Pricer(self.master, self.parameters, generating)
         first = Columns.joined([self.alone, self.stay, self.columns])
-        made = generate(self.master, pricer, first, self.options, generating, self.parameters)
-        pricer.clock = self.clock
-        self.rounds, self.converged, self.lp_bound = made.rounds, made.converged, made.bound - self.moving_all
-        self._lower(self.lp_bound)
+        pricer = Pricer(self.master, self.parameters, self.clock)
+        made = self._generated(first, pricer, GENERATING)
+        if not made.converged:
+            self._lower_otherwise()
+            if self._timed_out:
+                self._integer(made.columns, final=False)
+                made = self._generated(made.columns, pricer, 1 - PROBE_SHARE)
         if made.converged:
             self._close(made, pricer)
         else:
-            self._lower_otherwise()
             self._integer(made.columns, final=self.options.time_limit is not None)
         if not self.closed and self.reason is None:
-            self.termination = "time_limit" if self.clock.expired else "effort_limit"
-            self.reason = "time limit" if self.clock.expired else "the linear program was not solved to the end"
+            self._stop("time limit" if self._timed_out else "the linear program was not solved to the end")
+
+    def _generated(self, columns: Columns, pricer: Pricer, share: float) -> Generated:
+        """Column generation from some columns on, in a share of the time left."""
+        pricer.clock = self._share_of_time(share)
+        made = generate(self.master, pricer, columns, self.options, pricer.clock, self.parameters)
+        self._timed_out = pricer.clock.expired and not made.converged
+        pricer.clock = self.clock
+        self.rounds, self.converged = self.rounds + made.rounds, made.converged
+        self.lp_bound = min(self.lp_bound, made.bound - self.moving_all)
+        self.dual_bound = made.at_duals - self.moving_all
+        self._lower(self.lp_bound)
+        return made
 
     def offer(self, columns: Columns, copies: IntArray, told: bool = True) -> None:
         """Make a solution the incumbent where that is better."""
@@ -174,8 +189,8 @@ class SavingSearch:
         self._list(made, pricer)
 
     def _needed(self) -> float:
-        """How far below the bound of the linear program a column matters."""
-        return self.lp_bound - self.value + self.noise
+        """How far below the bound of the duals a column matters."""
+        return self.dual_bound - self.value + self.noise
 
     def _count(self, made: Generated, pricer: Pricer) -> None:
         """Branch on how many instances of each type are in use, over lists of columns as long as they are short."""
@@ -193,10 +208,10 @@ class SavingSearch:
                 reason = f"more than {p.counted:,} columns may still matter"
                 break
             found = self._over(listed, pricer)
-            self._lower(max(found.bound - self.moving_all, self.lp_bound - delta))
+            self._lower(max(found.bound - self.moving_all, self.dual_bound - delta))
             needed = self._needed()
             if self.closed or not found.finished or delta >= needed:
-                reason = "effort limit"
+                reason = ROUNDED if found.finished else "the search over the numbers of instances was not ended"
                 break
             delta = needed
         if not p.programs and not self.closed and not self.clock.expired:
@@ -221,7 +236,7 @@ class SavingSearch:
         delta, growth = max(p.first_share * abs(made.bound), self.noise), p.growth
         last, limited, repacked = made.columns, self.options.time_limit is not None, False
         while not self.closed and not self.clock.expired:
-            gap = self.lp_bound - self.value
+            gap = self.dual_bound - self.value
             final = delta * growth >= gap or delta == 0
             tried = gap + self.noise if final else delta
             listed = pricer.within(made.duals, tried, self.parameters.listed)
@@ -245,7 +260,7 @@ class SavingSearch:
                 return
             solved, last = self._integer(listed, final, self.options.gap if final else None), listed
             if solved.termination == "finished" and solved.bound is not None:
-                self._lower(max(solved.bound - self.moving_all, self.lp_bound - tried))
+                self._lower(max(solved.bound - self.moving_all, self.dual_bound - tried))
             if final:
                 self.termination, self.reason = solved.termination, solved.reason
                 return
@@ -264,11 +279,14 @@ class SavingSearch:
         moved = self.master.moved(columns, start).astype(float)
         left = self.clock.remaining_s * (1.0 if final else PROBE_SHARE)
         limit = None if self.options.time_limit is None else max(LEAST_S, left)
-        solved = solve_arrays(
-            self.master.model(columns, self.master.net(columns), integer=True),
-            replace(self.options, time_limit=limit, gap=min(self.options.gap, LIST_GAP) if gap is None else gap),
-            start=np.concatenate([start, moved]),
-            extra=None if final else {"mip_max_nodes": self.parameters.probe_nodes},
+        fine = FineUnits.of(self.master.model(columns, self.master.net(columns), integer=True))
+        solved = fine.told(
+            solve_arrays(
+                fine.model,
+                replace(self.options, time_limit=limit, gap=min(self.options.gap, LIST_GAP) if gap is None else gap),
+                start=np.concatenate([start, moved]),
+                extra=None if final else {"mip_max_nodes": self.parameters.probe_nodes},
+            )
         )
         if solved.x is not None:
             self.offer(columns, np.rint(solved.x[: len(start)]).astype(np.int64))
@@ -300,4 +318,9 @@ class SavingSearch:
             self.improved(None, bound)
 
     def _stop(self, reason: str) -> None:
-        self.termination, self.reason = "effort_limit", reason
+        """End without a proof: at a limit that was asked for, or by itself."""
+        self.termination, self.reason = "finished", reason
+        if self.clock.expired or self._timed_out:
+            self.termination = "time_limit"
+        elif self.options.effort is not None:
+            self.termination = "effort_limit"

@@ -74,6 +74,7 @@ def test_a_tree_that_a_limit_ended_grows_on_from_where_it_was():
     tree = ProofTree(data, least, Options(time_limit=1e-9))
     tree.grow()
     assert tree.bound == 0
-    tree.go_on(least, 600.0)
+    tree.aim(least, 600.0)
+    tree.grow()
     assert tree.bound == tree.target
     assert Fraction(least) == pytest.approx(Fraction(tree.bound * tree.packing.unit, STEPS))
