@@ -69,7 +69,7 @@ class Host:
         try:
             self._send(order)
             self._running = self._heard()
-            code = self._heard(limit, at_limit)
+            code: int | None = self._heard(limit, at_limit)
         except (EOFError, OSError):
             code = self._end_processes(ANSWER_S)
         self._running, self._gone_by = None, math.inf
@@ -105,7 +105,8 @@ class Host:
                 if self._process is None:
                     self._orders, theirs = multiprocessing.Pipe()
                     with theirs:
-                        self._process = started(start_method().Process(target=_serve, args=(theirs, *self._about)))
+                        made = start_method().Process(target=_serve, args=(theirs, *self._about))
+                        self._process = started(made)
             try:
                 return self._orders.send_bytes(order)
             except OSError:

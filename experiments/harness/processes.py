@@ -50,7 +50,7 @@ class _Spawn(context.SpawnContext):
     Process = _Process
 
 
-def start_method() -> context.BaseContext:
+def start_method() -> Any:
     """The context in which the processes of tasks are started."""
     return _Spawn()
 
