@@ -83,7 +83,7 @@ def test_a_trace(tmp_path):
         (("--workload", "base", "--policy", "no.module:f"), "No module named"),
         (("--workload", "base", "--days", "0.2", "--warm-up-days", "3"), "has no job after 3 days"),
         (("--workload", "base", "--time-limit", "-1"), "time limit: must be > 0"),
-        (("--workload", "base", "--days", "0"), "days: must be > 0, got 0"),
+        (("--workload", "base", "--days", "0"), "days: must be a number > 0, got 0"),
         (("--workload", "base", "--slot-minutes", "1e-9"), "data.jobs[0].submit: must be <= 1e+09, got"),
         (("--workload", "base", "--pools", "3"), "--pools: only --trace takes it, got 3"),
         (("--workload", "base", "--start-day", "0"), "--start-day: only --trace takes it, got 0"),
