@@ -51,8 +51,7 @@ class SavingSearch:
 
     - `columns`, `copies`: the columns of the incumbent, and how many of each.
     - `value`, `bound`: what the incumbent saves, and the bound.
-    - `lp_bound`: the bound of the linear program, and `converged` whether that was solved to the end.
-    - `dual_bound`: what the duals prove from which columns are listed.
+    - `lp_bound`: the bound of the linear program, `converged` whether it is solved; `dual_bound`: that of its duals.
     - `rounds`, `listed`: rounds of pricing, and columns of the last list.
     - `termination`, `reason`: how and why the search ended.
     """
