@@ -65,12 +65,10 @@ def exact(
 def _solved(
     arrays: PackingArrays, options: Options, report: Report, start: Solution | None, parameters: ExactParameters
 ) -> Answer:
-    data = arrays.data
     groups = None if start is None else arrays.groups(start)
-    if data.objective == "net-saving":
-        return solve_net_saving(
-            arrays, partial(_least_cost, data, options, parameters), options, report, groups, parameters
-        )
+    if arrays.data.objective == "net-saving":
+        least = partial(_least_cost, arrays.data, options, parameters)
+        return solve_net_saving(arrays, least, options, report, groups, parameters)
     answer = _solve_cost(arrays, options, report, groups, parameters)
     early = start is None and answer.termination in ("time_limit", "effort_limit") and not arrays.limited
     return _no_dearer_than_greedy(arrays, answer, report) if early else answer

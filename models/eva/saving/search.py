@@ -36,7 +36,6 @@ GENERATING = 0.5  # The share of the time limit that column generation has.
 PROBE_SHARE = 0.3  # The share of the time left that an integer program has which cannot prove the optimum.
 PART_GAP = 1e-6  # The gap at which a part that is packed anew is done.
 LIST_GAP = 1e-3  # The gap of an integer program that cannot prove the optimum, or that asked for where it is less.
-ROUNDED = "what is left may be rounding"
 WHOLE = 1e-7  # A solution of the linear program this close to whole numbers is one.
 
 Improved = Callable[[list[Placed] | None, float | None], None]
@@ -52,8 +51,7 @@ class SavingSearch:
 
     - `columns`, `copies`: the columns of the incumbent, and how many of each.
     - `value`, `bound`: what the incumbent saves, and the bound.
-    - `lp_bound`: the bound of the linear program, and `converged` whether that was solved to the end.
-    - `dual_bound`: what the duals prove from which columns are listed.
+    - `lp_bound`: the bound of the linear program, `converged` whether it is solved; `dual_bound`: that of its duals.
     - `rounds`, `listed`: rounds of pricing, and columns of the last list.
     - `termination`, `reason`: how and why the search ended.
     """
@@ -83,8 +81,7 @@ class SavingSearch:
         self.copies = np.concatenate([self.many, arrays.packing.count - self.many @ self.stay.on_it])
         self.value = self._value(self.columns, self.copies)
         self._begin(start)
-        self.bound = self.lp_bound = arrays.scale * float(arrays.packing.price_alone)
-        self.dual_bound = self.lp_bound
+        self.bound = self.lp_bound = self.dual_bound = arrays.scale * float(arrays.packing.price_alone)
         self.rounds, self.listed, self.converged, self._timed_out = 0, 0, False, False
         self.random = np.random.default_rng(options.seed)
         self.termination: Termination = "finished"
@@ -141,10 +138,9 @@ class SavingSearch:
 
     def offer(self, columns: Columns, copies: IntArray, told: bool = True) -> None:
         """Make a solution the incumbent where that is better."""
-        used = [int(copies[columns.group == g].sum()) for g in range(len(self.many))]
-        if (copies < 0).any() or (copies @ columns.on_it != self.master.arrays.packing.count).any():
-            return
-        if (np.array(used) > self.many).any():
+        used = np.array([int(copies[columns.group == g].sum()) for g in range(len(self.many))])
+        whole = (copies @ columns.on_it == self.master.arrays.packing.count).all()
+        if not whole or (copies < 0).any() or (used > self.many).any():
             return
         value = self._value(columns, copies)
         if value > self.value + self.noise:
@@ -156,8 +152,8 @@ class SavingSearch:
     def part(self, packing: PackingArrays, start: Sequence[Placed], seconds: float | None) -> SavingSearch:
         """A search for a packing of a part of the tasks."""
         options = replace(self.options, time_limit=seconds, gap=PART_GAP)
-        master, clock = PackingMaster(packing), Stopwatch(seconds)
-        return SavingSearch(master, start, options, clock, lambda placed, bound: None, self.parameters.of_part())
+        master, parameters = PackingMaster(packing), self.parameters.of_part()
+        return SavingSearch(master, start, options, Stopwatch(seconds), lambda placed, bound: None, parameters)
 
     def _share_of_time(self, share: float) -> Stopwatch:
         """A clock that has a share of the time left."""
@@ -195,10 +191,8 @@ class SavingSearch:
     def _count(self, made: Generated, pricer: Pricer) -> None:
         """Branch on how many instances of each type are in use, over lists of columns as long as they are short."""
         p = self.parameters
-        delta, reason = (
-            min(self._needed(), p.count_share * abs(made.bound)),
-            "a longer list of columns was not asked for",
-        )
+        delta = min(self._needed(), p.count_share * abs(made.bound))
+        reason = "a longer list of columns was not asked for"
         for number in range(p.lists):
             listed = pricer.within(made.duals, delta, p.counted)
             while listed is None and number == 0 and not p.programs and not self.clock.expired:
@@ -211,7 +205,7 @@ class SavingSearch:
             self._lower(max(found.bound - self.moving_all, self.dual_bound - delta))
             needed = self._needed()
             if self.closed or not found.finished or delta >= needed:
-                reason = ROUNDED if found.finished else "the search over the numbers of instances was not ended"
+                reason = "what is left may be rounding" if found.finished else "the search was cut short"
                 break
             delta = needed
         if not p.programs and not self.closed and not self.clock.expired:
