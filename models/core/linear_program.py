@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -56,17 +56,17 @@ class LinearProgram:
         self._places = np.arange(first - short, dtype=np.int32)
         self._rows: dict[int, Bounds] = {}
 
-    def add(self, cost: ArrayLike, begin: Sequence[int], rows: ArrayLike, entries: ArrayLike) -> None:
+    def add(self, cost: ArrayLike, begin: ArrayLike, rows: ArrayLike, entries: ArrayLike) -> None:
         """Add as many columns as there are places in `begin`, where the `rows` and `entries` of each begin."""
-        n, first = len(begin), self._highs.getNumCol()
-        index = np.asarray(rows, dtype=np.int32)
+        start, index = np.asarray(begin, dtype=np.int32), np.asarray(rows, dtype=np.int32)
+        n, first = len(start), self._highs.getNumCol()
         status = self._highs.addCols(
             n,
             np.array(np.broadcast_to(np.asarray(cost, dtype=float), (n,))),
             np.zeros(n),
             np.full(n, math.inf),
             len(index),
-            np.asarray(begin, dtype=np.int32),
+            start,
             index,
             np.asarray(entries, dtype=float),
         )

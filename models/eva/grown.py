@@ -128,8 +128,8 @@ class _Writer:
         while open_:
             node, under, depth = open_.pop()
             if len(under) == 1 and len(under[0].decisions) == depth:
-                leaf = self.node(under[0].duals, under[0].decisions)
-                node.tasks, node.decisions = leaf.tasks, leaf.decisions
+                proved = self.node(under[0].duals, under[0].decisions)
+                node.tasks, node.decisions = proved.tasks, proved.decisions
                 continue
             sides: dict[Decision, list[Leaf]] = {}
             for leaf in under:

@@ -15,17 +15,18 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 
-import highspy
 import numpy as np
+from scipy import sparse
 
 from instances import Options
 from instances.arrays import FloatArray, IntArray
 from instances.eva import EvaCloud
 from instances.eva.cloud_arrays import CloudArrays, cloud_arrays
 from instances.eva.cloud_work import pairs_of_classes, work_of_classes
+from models.core.linear_program import LinearProgram
 from models.eva.saving.kernels import Tasks, search
 from models.eva.saving.pricing import MOST_DECAY, ROUNDING
-from models.highs import LinearModel, add_columns, rerun, solver
+from models.highs import LinearModel
 
 GIVEN_UP = Fraction(1, 10**8)  # Share of the bound: a run ends a job when 1e-9 of its work is left, and adds up floats.
 
@@ -87,15 +88,13 @@ def work_bound(data: EvaCloud, parameters: WorkBoundParameters = WorkBoundParame
 def _generated(pricing: _Pricing, arrays: CloudArrays, hours: FloatArray, best: WorkBound) -> WorkBound:
     """Column generation from every task alone on, until the bound is near the linear program's value."""
     p = pricing.parameters
-    h = solver(Options(), {"parallel": "off"})
-    h.passModel(LinearModel(arrays.reservation_price, np.eye(len(hours)), hours, np.inf).lp())
+    alone = LinearModel(arrays.reservation_price, np.eye(len(hours)), hours, np.inf)
+    program = LinearProgram(alone, Options(), {"presolve": "choose"})
     known: set[tuple[int, bytes]] = set()
     excess, nodes, relaxed, rounds = p.excess, p.nodes, math.inf, 0
     for rounds in range(1, p.rounds + 1):
-        if rerun(h) != highspy.HighsModelStatus.kOptimal:
-            raise RuntimeError(f"the linear program over patterns ended as {h.modelStatusToString(h.getModelStatus())}")
-        relaxed = float(h.getInfo().objective_function_value)
-        prices = np.maximum(np.array(h.getSolution().row_dual), 0.0)
+        optimum = program.solve()
+        relaxed, prices = optimum.value, np.maximum(optimum.duals, 0.0)
         columns: list[FloatArray] = []
         cost: list[float] = []
         scale = Fraction(1)
@@ -113,7 +112,8 @@ def _generated(pricing: _Pricing, arrays: CloudArrays, hours: FloatArray, best: 
         if best.usd >= relaxed * (1 - p.gap) or pricing.looked_at > p.all_nodes:
             break
         if columns:
-            add_columns(h, np.array(cost), np.array(columns).T)
+            matrix = sparse.csr_array(np.array(columns))
+            program.add(cost, matrix.indptr[:-1], matrix.indices, matrix.data)
         elif excess > p.gap / 2:
             excess = max(excess / p.narrowing, p.gap / 2)
         elif nodes < p.most_nodes:

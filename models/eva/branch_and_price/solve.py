@@ -25,8 +25,8 @@ class Outcome:
     """The outcome of branch-and-price: the best packing, its `cost` and an exact `bound`, both in price units.
 
     No packing is found in time, or there is none, only where types have limits.
-    `trace`: cost and bound over time, as (seconds, cost, bound). `proof`: what the last tree proves, which is less than
-    the bound where a limit ended it and an earlier tree, or a bound given, had proved more.
+    `trace`: cost and bound over time, as (seconds, cost, bound). `proof`: what the best tree proves, which is less than
+    the bound where a bound given was more.
     `termination`, `reason`: why the search ended.
     """
 

@@ -74,6 +74,7 @@ class Tree:
         self._branching = parameters
         self._ticket = count()
         self._root: Proven | None = None
+        self._earlier: Proof | None = None  # what the trees before the present one prove, the best of them
         self._present: Node
         self._least_leaf, self._counted = self.ceiling, 0
 
@@ -138,6 +139,7 @@ class Tree:
 
     def _begin_anew(self, root: Node) -> None:
         """Begin the tree again: search trees have heavy tails, and most are small (Gomes, Selman and Kautz, 1998)."""
+        self._earlier = self.proof()
         self.open = []
         self._push(root)
         self.leaves, self._least_leaf, self._counted = [], self.ceiling, 0
@@ -264,9 +266,11 @@ class Tree:
         self.program.forbid(lambda column: column in staying)
 
     def proof(self) -> Proof:
-        """What proves the bound so far."""
+        """What proves the bound so far: the leaves of the present tree, or of an earlier one that proves more."""
         unsolved = [entry[3].leaf(self.arrays.classes) for entry in self.open]
-        return Proof(self.ceiling, self.pricer.dominated, tuple(self.fixings), (*self.leaves, *unsolved))
+        present = Proof(self.ceiling, self.pricer.dominated, tuple(self.fixings), (*self.leaves, *unsolved))
+        earlier = self._earlier
+        return present if earlier is None or earlier.bound <= present.bound else earlier
 
     def _raise_bound(self) -> None:
         for leaf in self.leaves[self._counted :]:

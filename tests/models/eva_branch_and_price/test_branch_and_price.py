@@ -179,3 +179,13 @@ def test_patterns_that_are_too_many_are_not_listed():
     assert list_patterns(arrays, BranchAndPriceParameters(listed_patterns=3)) is None
     assert list_patterns(arrays, BranchAndPriceParameters(listing_steps=3)) is None
     assert isinstance(list_patterns(arrays, BranchAndPriceParameters()), ListedPricer)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_a_tree_that_begins_anew_loses_no_proof(seed):
+    arrays = linear_prices(seed)
+    often = replace(ONE_TRY, restart_nodes=4, restarts=2)
+    for nodes in (5, 6):
+        outcome = solve(arrays, Options(gap=0.0, effort=nodes), often)
+        assert outcome.proof.bound == outcome.bound
+        check_proof(arrays, outcome.proof)
