@@ -244,6 +244,9 @@ class ProofTree:
             duals = zip(node.decisions, (int(y * scale) for y in relaxed.decisions), strict=True)
             weighed = [(d, y // unit * unit if d.kind == "placed" else y) for d, y in duals]
             worth, mu = packing.worths(tasks, weighed)
+            if scale > 1 and max(map(abs, mu)) >= LARGEST:
+                scale //= 2
+                continue
             total = max(sum(n * v for n, v in zip(packing.count, values, strict=True)) for values in worth)
             most = max(max(values) for values in worth)
             if most < unit << (BITS + 1) and total < unit * LARGEST:
