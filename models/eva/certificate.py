@@ -34,7 +34,7 @@ from models.highs import SolveFailed
 
 BITS = 40  # what a task is worth has about so many bits at most, as a multiple of a unit, for the exact search to hold
 LARGEST = 1 << 60  # what all tasks are worth, in such units, and every dual by itself
-FINE = 1 << 20  # a scale that is fine enough; a coarser one is not raised, the duals are lowered
+FINE = 1 << 20  # a scale up to this is not raised, which would cost too much: the duals are lowered
 ROUNDS = 400  # of pricing in one node
 FEW_STEPS, MANY_STEPS = 100_000, 20_000_000  # of a search for a pattern: for one that pays, and to see that none does
 CLOSE = 1e-7  # reduced costs, as a share of the price, that are left to the scale
@@ -211,7 +211,7 @@ class ProofTree:
         from instances.eva.best_pattern import Room, most_worth  # its compiler takes a while to load
 
         packing, program = self.packing, self.program
-        scale, _, _, worth, mu = self._whole(node, relaxed.tasks, relaxed.decisions)
+        scale, _, _, _, worth, mu = self._whole(node, relaxed.tasks, relaxed.decisions)
         left = np.array(program.count, dtype=object)
         for x, (_, held) in zip(relaxed.x.tolist(), program.columns, strict=True):
             left -= np.array(held, dtype=object) * math.floor(x + WHOLE)
@@ -236,7 +236,7 @@ class ProofTree:
         Whether pricing, by so many steps of search for each type, gave new patterns, and whether it was complete.
         """
         packing = self.packing
-        scale, tasks, weighed, worth, mu = self._whole(node, duals, decided)
+        scale, unit, tasks, weighed, worth, mu = self._whole(node, duals, decided)
         share, more, complete = Fraction(1), False, True
         for k, price in enumerate(packing.price):
             if self.clock.expired:
@@ -252,9 +252,9 @@ class ProofTree:
                 weighed[i] = weighed[i][0], weighed[i][1] + best.worth - target
             complete &= best.complete
         raised = math.ceil(share * scale)
-        if raised > scale and scale < FINE:
-            raised, tasks = scale, [math.floor(y / share) for y in tasks]
-            weighed = [(d, math.floor(y / share) if d.least else math.ceil(y / share)) for d, y in weighed]
+        if raised > scale and scale <= FINE:
+            raised, tasks = scale, [math.floor(y / share / unit) * unit for y in tasks]
+            weighed = [(d, _less(d, y / share, unit)) for d, y in weighed]
         value = packing.value(tasks, weighed)
         if complete and value > raised * node.bound:  # or else no sum of prices above the bound is proven
             node.bound = packing.bound(raised, value)
@@ -263,8 +263,8 @@ class ProofTree:
 
     def _whole(
         self, node: _Node, duals: Sequence[float], decided: Sequence[float]
-    ) -> tuple[int, list[int], list[tuple[Decision, int]], list[list[int]], list[int]]:
-        """Duals as whole numbers: their scale, of the tasks and of the decisions, and what follows for each type.
+    ) -> tuple[int, int, list[int], list[tuple[Decision, int]], list[list[int]], list[int]]:
+        """Duals as whole numbers: scale and unit, of the tasks and of the decisions, and what follows for each type.
 
         What a task is worth is rounded down to a multiple of a unit that is as coarse as the exact search needs.
         """
@@ -279,10 +279,13 @@ class ProofTree:
             whole = zip(node.decisions, (int(y * scale) for y in decided), strict=True)
             weighed = [(d, y // unit * unit if d.kind == "placed" else y) for d, y in whole]
             worth, mu = packing.worths(tasks, weighed)
+            if scale > 1 and max(map(abs, mu)) >= LARGEST:
+                scale //= 2
+                continue
             total = max(sum(n * v for n, v in zip(packing.count, values, strict=True)) for values in worth)
             most = max(max(values) for values in worth)
             if most < unit << (BITS + 1) and total < unit * LARGEST:
-                return scale, tasks, weighed, worth, mu
+                return scale, unit, tasks, weighed, worth, mu
             unit *= 2
 
     def _branch(self, node: _Node, relaxed: Relaxed) -> Branch | None:
@@ -343,3 +346,10 @@ class ProofTree:
             types=tuple(self.packing.worths(node.duals.tasks, weighed)[1]),
             bound=str(Fraction(value, node.duals.scale)),
         )
+
+
+def _less(decision: Decision, dual: Fraction, unit: int) -> int:
+    """A whole dual of a decision that makes no pattern worth more than this one does."""
+    if decision.kind == "placed":
+        return math.floor(dual / unit) * unit
+    return math.floor(dual) if decision.least else math.ceil(dual)

@@ -71,11 +71,11 @@ def test_an_interrupt_ends_a_run_and_leaves_no_process(tmp_path: Path):
     ) as process:
         assert process.stdout is not None
         assert process.stdout.readline() == "started\n"
-        while not list(tmp_path.glob("gapwise-*/*.pickle")):  # until the run tells that it has begun
+        while not list(tmp_path.glob("gapwise-*/run-*/*.pickle")):  # until the run tells that it has begun
             time.sleep(0.05)
         process.send_signal(signal.SIGINT)
         assert process.stdout.read() == "interrupted\n"
-    assert list(tmp_path.glob("gapwise-*")) == []
+    assert list(tmp_path.glob("gapwise-*/*")) == []
 
 
 def test_what_an_interrupt_cuts_short_is_the_result(monkeypatch: pytest.MonkeyPatch):
