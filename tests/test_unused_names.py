@@ -9,11 +9,13 @@ from collections.abc import Iterator
 from tests.commands import ROOT
 
 LAYERS = ("instances", "models", "heuristics", "experiments")
-CALLED_FROM_OUTSIDE = {  # by their names: Jupyter, the import system, pymoo
+CALLED_FROM_OUTSIDE = {  # by their names: Jupyter, the import system, pymoo, numba
     "_repr_html_",
     "find_spec",
     "is_package",
     "_do",
+    "on_start",
+    "on_end",
 }
 FOR_POLICIES = {"remaining_at", "stretches_table"}  # what the views and records of a world offer a policy of one's own
 PLAIN = {"property", "cached_property", "staticmethod", "classmethod"}  # decorators that hand nothing on
