@@ -5,6 +5,7 @@ They share nothing with the project but the data classes.
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Iterator
 from fractions import Fraction
@@ -82,11 +83,23 @@ def best_oracle(data: SiaOracle) -> Fraction | None:
     owned, weight = {pool.name: pool.gpus for pool in data.pools}, Fraction(repr(data.fairness_weight))
     free = 0 if data.fair_share == "all-use" else 1
     best: Fraction | None = None
-    used: dict[int, dict[str, int]] = {}
+    placed: list[tuple[int, int, str, int]] = []  # start, end, pool and GPUs of each job so far
+
+    def use(t: int) -> dict[str, int]:
+        """The GPUs that the jobs of each pool hold in slot t."""
+        held: dict[str, int] = {}
+        for start, end, pool, gpus in placed:
+            if start <= t < end:
+                held[pool] = held.get(pool, 0) + gpus
+        return held
 
     def charge() -> Fraction:
-        shares = (max(Fraction(gpus, owned[name]) for name, gpus in use.items()) for use in used.values() if use)
-        return weight * step * sum((max(Fraction(0), share - free) for share in shares), Fraction(0))
+        events = sorted({t for start, end, _, _ in placed for t in (start, end)})
+        total = Fraction(0)
+        for t, after in itertools.pairwise(events):
+            share = max((Fraction(gpus, owned[name]) for name, gpus in use(t).items()), default=Fraction(0))
+            total += (after - t) * max(Fraction(0), share - free)
+        return weight * total
 
     def place(i: int, delay: int) -> None:
         nonlocal best
@@ -98,14 +111,12 @@ def best_oracle(data: SiaOracle) -> Fraction | None:
             return
         job = data.jobs[i]
         for start in range(job.submit, latest[i] + 1, step):
-            slots = range(start, start + job.duration, step)
-            if all(sum(used.get(t, {}).values()) + job.gpus <= capacity for t in slots):
-                for t in slots:
-                    use = used.setdefault(t, {})
-                    use[job.pool] = use.get(job.pool, 0) + job.gpus
+            end = start + job.duration
+            rises = {start, *(t for t, _, _, _ in placed if start < t < end)}  # the most is held where a job starts
+            if all(sum(use(t).values()) + job.gpus <= capacity for t in rises):
+                placed.append((start, end, job.pool, job.gpus))
                 place(i + 1, delay + start - job.submit)
-                for t in slots:
-                    used[t][job.pool] -= job.gpus
+                placed.pop()
 
     place(0, 0)
     return best
