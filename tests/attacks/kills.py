@@ -20,6 +20,7 @@ import sys
 import tempfile
 import time
 from collections import Counter
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -126,8 +127,9 @@ def _kill_runs(process: subprocess.Popen[bytes], work: Path, tally: Tally, kills
         if rng.random() < 0.5:
             until += WORKS_S
             while how == "a run" and time.monotonic() < until:
-                if any((work / "temporary").glob("gapwise-*/run-*/*.part")):
-                    how = "while it hands over"
+                with suppress(FileNotFoundError):  # the folder may go while it is looked through
+                    if any((work / "temporary").glob("gapwise-*/run-*/*.part")):
+                        how = "while it hands over"
         else:
             time.sleep(until - time.monotonic())
         found = [p for p in _processes(work) if p != process.pid and b"resource_tracker" not in _read(p, "cmdline")]
