@@ -23,10 +23,12 @@ from instances.verify import read_result, see_bound, see_result
 from models import aryl, boa, eva, sia
 from tests.aryl_cases import best_mean_jct, best_reduction, fewest_preemptions, least_cost
 from tests.attacks.small import allocation, elastic, oracle, packing, reclaim
-from tests.boa_cases import best_policy, real_widths
+from tests.boa_cases import real_widths
+from tests.boa_optima import best_paths
 from tests.eva_cases import best_packing
 from tests.eva_constrained_cases import FIELDS, best_by_enumeration, random_constrained
-from tests.sia_cases import best_delay, schedules
+from tests.sia_cases import schedules
+from tests.sia_optima import best_oracle
 
 HUGE = "1" + "0" * 400
 EFFORT = Options(effort=200)
@@ -76,7 +78,7 @@ def placement(seed: int) -> ArylPlacement:
 
 def least_delay(data: Any) -> float | None:
     """The least delay by enumeration, `None` where there are too many schedules."""
-    return best_delay(data) if schedules(data) <= FEW else None
+    return best_oracle(data) if schedules(data) <= FEW else None
 
 
 READINGS: dict[str, tuple[Build, Optimum]] = {
@@ -86,9 +88,9 @@ READINGS: dict[str, tuple[Build, Optimum]] = {
     "eva net saving, constraints": (lambda s: random_constrained(s, FIELDS, "net-saving"), best_by_enumeration),
     "boa continuous": (lambda s: allocation(s, rescale=False, widths="continuous").data, None),
     "boa two types": (lambda s: allocation(s, types=2, rescale=False).data, None),
-    "boa integer": (lambda s: allocation(s, rescale=False).data, best_policy),
-    "boa integer, rescaling": (lambda s: allocation(s).data, best_policy),
-    "boa two types, rescaling": (lambda s: allocation(s, types=2).data, best_policy),
+    "boa integer": (lambda s: allocation(s, rescale=False).data, best_paths),
+    "boa integer, rescaling": (lambda s: allocation(s).data, best_paths),
+    "boa two types, rescaling": (lambda s: allocation(s, types=2).data, best_paths),
     "boa real widths": (lambda s: real_widths(s), None),
     "boa real widths, two types": (lambda s: real_widths(s, types=2), None),
     "aryl jct reduction": (lambda s: elastic(s, "jct-reduction").data, best_reduction),
