@@ -77,6 +77,11 @@ class _Kept(caching.NullCache):
             self._cache.flush()
 
 
+def _of_numba(name: str) -> Any:
+    """A way of numba's to a folder, whose name began with an underscore before numba 0.62."""
+    return getattr(caching, name, None) or getattr(caching, f"_{name}")
+
+
 class _Somewhere(caching._CacheLocator):
     """A folder that is made where it can be, but never one called `~` for want of a home."""
 
@@ -86,15 +91,15 @@ class _Somewhere(caching._CacheLocator):
         super().ensure_cache_path()
 
 
-class _Said(_Somewhere, caching.UserProvidedCacheLocator):
+class _Said(_Somewhere, _of_numba("UserProvidedCacheLocator")):  # type: ignore[misc]
     """The folder that NUMBA_CACHE_DIR names."""
 
 
-class _Home(_Somewhere, caching.UserWideCacheLocator):
+class _Home(_Somewhere, _of_numba("UserWideCacheLocator")):  # type: ignore[misc]
     """The user's folder for caches."""
 
 
-class _Private(caching.InTreeCacheLocator):
+class _Private(_of_numba("InTreeCacheLocator")):  # type: ignore[misc]
     """A folder of this user's alone, where neither that of the source nor a home can be written."""
 
     def __init__(self, py_func: FunctionType, py_file: str) -> None:
@@ -111,7 +116,7 @@ class _Private(caching.InTreeCacheLocator):
 
 
 class _Code(caching.CompileResultCacheImpl):
-    _locator_classes = [_Said, caching.InTreeCacheLocator, _Home, _Private]  # noqa: RUF012
+    _locator_classes = [_Said, _of_numba("InTreeCacheLocator"), _Home, _Private]  # noqa: RUF012
 
 
 class _Cache(caching.FunctionCache):
