@@ -125,7 +125,7 @@ def test_without_any_folder_there_is_no_cache_and_none_called_tilde(
     monkeypatch.setattr(os.path, "expanduser", str)
     monkeypatch.delenv("XDG_CACHE_HOME", raising=False)
     beside = getattr(caching, "InTreeCacheLocator", None) or caching._InTreeCacheLocator  # before numba 0.62
-        monkeypatch.setattr(beside, "ensure_cache_path", nowhere)
+    monkeypatch.setattr(beside, "ensure_cache_path", nowhere)
     monkeypatch.setattr("instances.compiled.private_folder", lambda: None)
     assert loaded(3) == (1116, False)
     monkeypatch.setattr(caching.config, "CACHE_DIR", "~/cache")
