@@ -5,14 +5,11 @@
 
 from __future__ import annotations
 
-import argparse
 import gzip
 import json
 import os
 import random
 import socket
-import tempfile
-from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,7 +17,7 @@ from pathlib import Path
 from instances import dump, save
 from instances.eva import table_3
 from tests.attacks.flags import CLOUD, RENTED, SPEEDUPS, fill
-from tests.attacks.forked import called, load, wrong
+from tests.attacks.forked import called, campaign, wrong
 
 PRICE = b"12.0"  # of the good instance
 PHILLY = "job_id,pool,submit_s,duration_s,gpus\n0,p,0,600,2\n1,q,30,90,1\n"
@@ -139,6 +136,9 @@ class Case:
     place: str
     kind: str
 
+    def __str__(self) -> str:
+        return f"{self.place}, {self.kind}"
+
 
 def every_case() -> list[Case]:
     """All places with all kinds that are bad there."""
@@ -171,27 +171,5 @@ def tried(cases: Sequence[Case], folder: Path) -> Iterator[tuple[Case, int | Non
         yield case, done.status, symptom
 
 
-def main() -> int:
-    """Try the cases, print what failed and how many of each status; the exit status is 1 where anything did."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--cases", type=int)
-    parser.add_argument("--seed", type=int, default=0)
-    asked = parser.parse_args()
-    cases = every_case()
-    if asked.cases is not None:
-        cases = random.Random(asked.seed).sample(cases, asked.cases)
-    statuses: Counter[int | None] = Counter()
-    failed = 0
-    load()
-    with tempfile.TemporaryDirectory() as name:
-        for case, status, symptom in tried(cases, Path(name)):
-            statuses[status] += 1
-            if symptom is not None:
-                failed += 1
-                print(f"{case.place}, {case.kind}: {symptom[:300]}", flush=True)
-    print(f"{len(cases)} cases, by exit status {dict(statuses)}, {failed} failed")
-    return 1 if failed else 0
-
-
 if __name__ == "__main__":
-    raise SystemExit(main())
+    raise SystemExit(campaign(__doc__, every_case(), tried))

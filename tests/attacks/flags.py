@@ -5,10 +5,7 @@
 
 from __future__ import annotations
 
-import argparse
-import random
 import shutil
-import tempfile
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,7 +16,7 @@ import typer.main
 from experiments.draw import drawings
 from instances import save
 from instances.eva import synthetic_cloud
-from tests.attacks.forked import called, load, wrong
+from tests.attacks.forked import called, campaign, wrong
 from tests.sia_traces import write_philly
 
 VALUES = (
@@ -55,6 +52,9 @@ class Case:
     flag: str
     value: str
 
+    def __str__(self) -> str:
+        return f"{self.drawing} {self.base} {self.flag}={self.value[:30]!r}"
+
     @property
     def arguments(self) -> list[str]:
         """As on the command line."""
@@ -85,6 +85,7 @@ def fill(folder: Path) -> None:
 
 def tried(cases: Sequence[Case], folder: Path) -> Iterator[tuple[Case, int | None, str | None]]:
     """Each case with the exit status, and with what is wrong."""
+    fill(folder)
     drawn = folder / "drawn.json"
     for case in cases:
         shutil.rmtree(drawn, ignore_errors=True)  # rounds are a folder
@@ -96,28 +97,5 @@ def tried(cases: Sequence[Case], folder: Path) -> Iterator[tuple[Case, int | Non
         yield case, done.status, symptom
 
 
-def main() -> int:
-    """Try the cases, print what failed and how many of each status; the exit status is 1 where anything did."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--cases", type=int)
-    parser.add_argument("--seed", type=int, default=0)
-    asked = parser.parse_args()
-    cases = every_case()
-    if asked.cases is not None:
-        cases = random.Random(asked.seed).sample(cases, asked.cases)
-    statuses: dict[int | None, int] = {}
-    failed = 0
-    load()
-    with tempfile.TemporaryDirectory() as name:
-        fill(Path(name))
-        for case, status, symptom in tried(cases, Path(name)):
-            statuses[status] = statuses.get(status, 0) + 1
-            if symptom is not None:
-                failed += 1
-                print(f"{case.drawing} {case.base} {case.flag}={case.value[:30]!r}: {symptom[:300]}", flush=True)
-    print(f"{len(cases)} cases, by exit status {statuses}, {failed} failed")
-    return 1 if failed else 0
-
-
 if __name__ == "__main__":
-    raise SystemExit(main())
+    raise SystemExit(campaign(__doc__, every_case(), tried))

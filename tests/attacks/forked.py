@@ -2,23 +2,32 @@
 
 from __future__ import annotations
 
+import argparse
 import importlib
 import io
 import os
+import random
 import resource
 import signal
 import sys
+import tempfile
 import time
 import traceback
+from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TypeVar
 
 import pandas as pd
 
 from experiments import cli
 from experiments.papers import reproduced
+
+C = TypeVar("C")
+Tried = Callable[[Sequence[C], Path], Iterator[tuple[C, int | None, str | None]]]
+"""Each case with its exit status and with what is wrong, tried in a folder."""
 
 WALL_S, CPU_S, MEMORY = 60.0, 20, 6 * 2**30
 LONGEST = 900  # characters of a message that is still one line
@@ -128,3 +137,24 @@ def _waited(pid: int) -> int | None:
     os.killpg(pid, signal.SIGKILL)
     os.waitpid(pid, 0)
     return None
+
+
+def campaign(about: str | None, cases: Sequence[C], tried: Tried[C]) -> int:
+    """Try all `cases`, or `--cases` of them, print what failed and how many of each status; 1 where anything did."""
+    parser = argparse.ArgumentParser(description=about)
+    parser.add_argument("--cases", type=int)
+    parser.add_argument("--seed", type=int, default=0)
+    asked = parser.parse_args()
+    if asked.cases is not None:
+        cases = random.Random(asked.seed).sample(cases, asked.cases)
+    statuses: Counter[int | None] = Counter()
+    failed = 0
+    load()
+    with tempfile.TemporaryDirectory() as name:
+        for case, status, symptom in tried(cases, Path(name)):
+            statuses[status] += 1
+            if symptom is not None:
+                failed += 1
+                print(f"{case}: {symptom[:300]}", flush=True)
+    print(f"{len(cases)} cases, by exit status {dict(statuses)}, {failed} failed")
+    return 1 if failed else 0

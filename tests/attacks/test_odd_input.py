@@ -27,7 +27,6 @@ FOUND = (  # what once hung, or was a traceback
 
 def test_odd_flags_of_drawings_end_in_a_file_or_in_one_line(tmp_path: Path):
     load()
-    flags.fill(tmp_path)
     cases = [flags.Case(name, "", flag, value) for name, flag, value in FOUND]
     cases += random.Random(SEED).sample(flags.every_case(), CASES)
     found = list(flags.tried(cases, tmp_path))
