@@ -53,7 +53,7 @@ class BranchingProgram:
         self._known: set[tuple[int, tuple[int, ...]]] = set()
         self._rows: dict[Aggregate, int] = {}
         self._unit_of_cost = 2.0 ** max(0, max(packing.price).bit_length() - BITS)
-        self._dear = 4.0 * max(packing.price) / self._unit_of_cost
+        self._dear = 4.0 * max(1, *packing.price) / self._unit_of_cost  # dearer than any task, where all is free too
         self.decisions: tuple[Decision, ...] = ()
         classes = len(self.count)
         model = LinearModel(np.full(classes, self._dear), np.eye(classes), row_lower=self.count, row_upper=math.inf)

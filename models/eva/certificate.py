@@ -30,7 +30,7 @@ from instances.fields import STEPS
 from models.derivation import certified
 from models.eva.branching_program import WHOLE, BranchingProgram, Relaxed
 from models.eva.grown import Grown, grown
-from models.highs import SolveFailed
+from models.highs import OutOfTime, SolveFailed
 
 BITS = 40  # what a task is worth has about so many bits at most, as a multiple of a unit, for the exact search to hold
 LARGEST = 1 << 60  # what all tasks are worth, in such units, and every dual by itself
@@ -144,8 +144,10 @@ class ProofTree:
                 relaxed = self._relax(node)
                 done = node.bound >= self.target or self.over
                 branch = None if done else self._branch(node, relaxed)
-            except SolveFailed:
+            except OutOfTime:
                 done = True
+            except SolveFailed:  # as it would again: what the node proves stands
+                continue
             if done:
                 heapq.heappush(self._open, (node.bound, place))
                 continue
