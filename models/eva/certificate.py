@@ -96,7 +96,7 @@ class ProofTree:
         self.packing, self.options = Packing(data), options
         self.target = self._units(bound)
         self.clock = Stopwatch(options.time_limit)
-        self.program = BranchingProgram(self.packing, options)
+        self.program = BranchingProgram(self.packing, options, self.target)
         bits = max(self.packing.price).bit_length()
         self.start = max(1 << max(0, BITS - bits), min(FINE, LARGEST >> (bits + 3)))
         limits = self.packing.limits
@@ -278,7 +278,7 @@ class ProofTree:
             scale //= 2
         while True:
             tasks = [int(y * scale) // unit * unit for y in duals]
-            whole = zip(node.decisions, (int(y * scale) for y in decided), strict=True)
+            whole = zip(node.decisions, (math.floor(y * scale + WHOLE) for y in decided), strict=True)
             weighed = [(d, y // unit * unit if d.kind == "placed" else y) for d, y in whole]
             worth, mu = packing.worths(tasks, weighed)
             if scale > 1 and max(map(abs, mu)) >= LARGEST:
