@@ -361,3 +361,16 @@ def test_a_tree_whose_linear_programs_fail_ends_with_what_it_has_proved(monkeypa
     tree.grow()
     assert tries == 1
     assert 0 < tree.proven <= exact(data).objective
+
+
+def test_prices_of_a_million_that_are_a_step_apart_prove_no_false_bound():
+    """HiGHS calls a packing of three instances optimal where two do, with prices of 1e15 units."""
+    from tests.attacks.brute_eva import packing_optimum
+
+    for size, few in ((5.0, 3), (6.0, 2)):
+        kinds = [kind("k0", size, 999999.999999999), kind("k1", 6.0, 1e6)]
+        data = packing(kinds, [task("a", 1, 3.0), task("b", few, 1.0), task("c", 2, 1.0)])
+        result, least = exact(data), float(packing_optimum(data))
+        assert result.bound is not None
+        assert result.bound <= least * (1 + 1e-15)
+        assert result.objective == pytest.approx(least, rel=1e-9)
