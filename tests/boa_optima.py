@@ -17,6 +17,7 @@ from instances.boa import BoaAllocation, Epoch, JobClass
 from instances.boa.speedup import Curve
 
 DIGITS = Context(prec=40)
+WIDEST = 1e12  # GPUs of a formula without a max_width: tiny changes of width make millions worth their price
 Corner = tuple[Fraction, Fraction]
 Way = tuple[Fraction, Fraction]
 """What a way to run jobs costs, and how long it takes in the mean."""
@@ -228,7 +229,7 @@ def _hours(
         None if curve.table is None else [(float(k), float(s)) for k, s in corners(data, curve, hull=True)]
         for curve in curves
     ]
-    ends = [data.max_width or 1e6, *(points[-1][0] for points in tables if points)]
+    ends = [data.max_width or WIDEST, *(points[-1][0] for points in tables if points)]
     parts = list(zip((epoch.size_hours for epoch in stretch), curves, tables, strict=True))
 
     def hours(width: float) -> float:

@@ -39,11 +39,13 @@ class Relaxed:
 class BranchingProgram:
     """Cover every entry's tasks by patterns; a row for each aggregate that decisions are on. Entries alike share a row.
 
-    Each row can be met at a price instead, so that there always is a solution.
+    Each row can be met at a price instead, so that there always is a solution. A type whose price is out of all
+    proportion to `target`, what is to be proved, is cheaper here, for floats to tell the prices of the others apart.
     """
 
-    def __init__(self, packing: Packing, options: Options) -> None:
+    def __init__(self, packing: Packing, options: Options, target: int) -> None:
         self.packing = packing
+        self.price = [min(price, max(1, target) << BITS - 4) for price in packing.price]
         alike: dict[tuple[tuple[int, ...], ...], list[int]] = {}
         for t in range(len(packing.count)):
             alike.setdefault(tuple(tuple(needs[t]) for needs in packing.demand), []).append(t)
@@ -52,8 +54,8 @@ class BranchingProgram:
         self.columns: list[tuple[int, tuple[int, ...]]] = []
         self._known: set[tuple[int, tuple[int, ...]]] = set()
         self._rows: dict[Aggregate, int] = {}
-        self._unit_of_cost = 2.0 ** max(0, max(packing.price).bit_length() - BITS)
-        self._dear = 4.0 * max(packing.price) / self._unit_of_cost
+        self._unit_of_cost = 2.0 ** max(0, max(self.price).bit_length() - BITS)
+        self._dear = 4.0 * max(1, *self.price) / self._unit_of_cost  # dearer than any task, where all is free too
         self.decisions: tuple[Decision, ...] = ()
         classes = len(self.count)
         model = LinearModel(np.full(classes, self._dear), np.eye(classes), row_lower=self.count, row_upper=math.inf)
@@ -83,7 +85,7 @@ class BranchingProgram:
         for aggregate, row in self._rows.items():
             if entry := self._entry(aggregate, k, held):
                 rows[row] = entry
-        self._lp.add(self.packing.price[k] / self._unit_of_cost, [0], [*rows], [*rows.values()])
+        self._lp.add(self.price[k] / self._unit_of_cost, [0], [*rows], [*rows.values()])
         self.columns.append((k, held))
         return True
 

@@ -30,7 +30,7 @@ from instances.fields import STEPS
 from models.derivation import certified
 from models.eva.branching_program import WHOLE, BranchingProgram, Relaxed
 from models.eva.grown import Grown, grown
-from models.highs import SolveFailed
+from models.highs import OutOfTime, SolveFailed
 
 BITS = 40  # what a task is worth has about so many bits at most, as a multiple of a unit, for the exact search to hold
 LARGEST = 1 << 60  # what all tasks are worth, in such units, and every dual by itself
@@ -96,7 +96,7 @@ class ProofTree:
         self.packing, self.options = Packing(data), options
         self.target = self._units(bound)
         self.clock = Stopwatch(options.time_limit)
-        self.program = BranchingProgram(self.packing, options)
+        self.program = BranchingProgram(self.packing, options, self.target)
         bits = max(self.packing.price).bit_length()
         self.start = max(1 << max(0, BITS - bits), min(FINE, LARGEST >> (bits + 3)))
         limits = self.packing.limits
@@ -144,8 +144,10 @@ class ProofTree:
                 relaxed = self._relax(node)
                 done = node.bound >= self.target or self.over
                 branch = None if done else self._branch(node, relaxed)
-            except SolveFailed:
+            except OutOfTime:
                 done = True
+            except SolveFailed:  # as it would again: what the node proves stands
+                continue
             if done:
                 heapq.heappush(self._open, (node.bound, place))
                 continue
@@ -276,7 +278,7 @@ class ProofTree:
             scale //= 2
         while True:
             tasks = [int(y * scale) // unit * unit for y in duals]
-            whole = zip(node.decisions, (int(y * scale) for y in decided), strict=True)
+            whole = zip(node.decisions, (math.floor(y * scale + WHOLE) for y in decided), strict=True)
             weighed = [(d, y // unit * unit if d.kind == "placed" else y) for d, y in whole]
             worth, mu = packing.worths(tasks, weighed)
             if scale > 1 and max(map(abs, mu)) >= LARGEST:

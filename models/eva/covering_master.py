@@ -20,6 +20,7 @@ from models.bounds import whole_bound
 from models.eva.configuration import configuration, dearest, groups, missing, within_limits
 from models.eva.patterns import Patterns
 from models.eva.trimming import trim
+from models.fine_units import BESIDE, coarse_unit
 from models.highs import LinearModel, Solved, solve_arrays
 
 AT_THE_ROOT = ("mip_heuristic_run_root_reduced_cost", "mip_heuristic_run_feasibility_jump")  # heuristics of HiGHS
@@ -75,20 +76,29 @@ def solve_covering(
     if start is not None:
         patterns, x = _with_start(arrays, patterns, start)
 
+    model = covering_master(arrays, patterns)
+    unit = coarse_unit(model)  # 1 but for prices of so many digits that HiGHS may call a dearer packing optimal
+    slack = 0.0 if unit == 1.0 else BESIDE * float(np.max(model.cost, initial=0.0))
+
+    def proven(bound: float | None) -> int | None:
+        return None if bound is None else whole_bound(max(0.0, bound * unit - slack))
+
     def watch(x: FloatArray | None, bound: float | None) -> None:
         found = None if x is None else packing(arrays, patterns, x)
         if found and start is not None and arrays.cost(found) >= arrays.cost(start):
             found = None
-        report(arrays.solution(found) if found else None, None if bound is None else arrays.usd(whole_bound(bound)))
+        report(arrays.solution(found) if found else None, None if bound is None else arrays.usd(proven(bound) or 0))
 
     solved = solve_arrays(
-        covering_master(arrays, patterns),
+        replace(model, cost=np.asarray(model.cost) / unit),
         options,
         start=x,
         watch=None if report is ignore else watch,
-        extra={"mip_abs_gap": 0.5, **(dict.fromkeys(AT_THE_ROOT, False) if few else {})},
+        extra={"mip_abs_gap": 0.5 / unit, **(dict.fromkeys(AT_THE_ROOT, False) if few else {})},
     )
-    bound = None if solved.bound is None else whole_bound(solved.bound)
+    bound = proven(solved.bound)
+    trace = tuple((t, None if v is None else v * unit, proven(b)) for t, v, b in solved.trace)
+    solved = replace(solved, objective=None if solved.objective is None else solved.objective * unit, trace=trace)
     found = (None if solved.x is None else packing(arrays, patterns, solved.x)) or []
     if start is not None and (not found or arrays.cost(found) >= arrays.cost(start)):
         found = list(start)

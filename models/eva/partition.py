@@ -18,8 +18,18 @@ from instances import Options, Stopwatch
 from instances.arrays import FloatArray, IntArray
 from models.bounds import real_bound
 from models.eva.parameters import DEFAULTS, ExactParameters
-from models.fine_units import FineUnits
-from models.highs import LinearModel, OutOfTime, Solved, Watch, add_columns, reoptimize, solve_arrays, solver
+from models.fine_units import FineUnits, coarse_unit
+from models.highs import (
+    LinearModel,
+    OutOfTime,
+    Solved,
+    SolveFailed,
+    Watch,
+    add_columns,
+    reoptimize,
+    solve_arrays,
+    solver,
+)
 
 ROUNDING = 1e-9  # A column whose reduced net is below this share of the largest net need not enter the linear program.
 
@@ -113,24 +123,29 @@ def _sift(
 ) -> tuple[float, FloatArray, IntArray] | None:
     """Sifting (Bixby et al., 1992): a bound, reduced nets (P,) and the columns used; `None` where time runs out.
 
-    The bound is the value of the linear program, or that of the last duals where effort runs out.
+    The bound is the value of the linear program, or that of the last duals where effort runs out or HiGHS fails.
     """
     chosen = partition.alone
     h = solver(Options(threads=options.threads), {"parallel": "off"})
-    h.passModel(partition.over(chosen, integer=False).lp())
+    unit = coarse_unit(replace(partition.over(chosen, integer=False), cost=partition.net))
+    coarse = replace(partition, net=partition.net / unit)
+    h.passModel(coarse.over(chosen, integer=False).lp())
+    duals, failed = np.zeros(len(partition.count)), False
     scale = ROUNDING * max(1.0, float(np.abs(partition.net).max()))
     rounds = 0
     while not clock.expired:
         rounds += 1
         try:
             reoptimize(h, clock.remaining_s)
+            duals = np.array(h.getSolution().row_dual) * unit
         except OutOfTime:
             return None
-        duals = np.array(h.getSolution().row_dual)
+        except SolveFailed:  # the duals before prove a bound, too
+            failed = True
         reduced: FloatArray = partition.net - partition.columns @ duals
         # A column that is there and gains less than the solver's tolerance would come back for ever.
         entering = np.setdiff1d(np.flatnonzero(reduced > scale), chosen)
-        if not len(entering) or rounds == options.effort:
+        if not len(entering) or failed or rounds == options.effort:
             # This bound holds for any duals: no column is used more often than the tasks of its classes allow.
             often = np.min(
                 np.where(
@@ -141,7 +156,7 @@ def _sift(
             return float(partition.count @ duals + np.maximum(reduced, 0.0) @ often), reduced, chosen
         entering = entering[np.argsort(-reduced[entering], kind="stable")[:most_entering]]
         chosen = np.concatenate([chosen, entering])
-        add_columns(h, partition.net[entering], partition.columns[entering].T)
+        add_columns(h, coarse.net[entering], partition.columns[entering].T)
     return None
 
 

@@ -20,7 +20,7 @@ from models.eva import exact
 from models.eva.certificate import ProofTree, certificate
 from models.eva.grown import grown
 from tests.certificates.tampering import tampered_json
-from tests.eva_cases import best_packing, packing, packings, random_packing, requests, task
+from tests.eva_cases import best_packing, kind, packing, packings, random_packing, requests, task
 
 FEW = Options(effort=300)
 
@@ -183,3 +183,26 @@ def test_a_proof_of_another_instance_or_version_is_refused(tree, seed: int):
         prove_packing(table_7(200, seed).data, text)
     with pytest.raises(InputError, match="gapwise: must be 1, got 2"):
         prove_packing(tree[0], text.replace('"gapwise_certificate": 1', '"gapwise_certificate": 2'))
+
+
+MILLION = [kind("k0", 6.0, 1e6), kind("k1", 3.0, 999999.999999997)]
+FAR_APART = [kind("k0", 4.0, 3e6), kind("k1", 2.0, 2.0, "g"), kind("k2", 2.0, 1e-9)]
+
+
+@pytest.mark.parametrize(
+    ("kinds", "tasks"),
+    [
+        (MILLION, [task("a", 1, 3.0, {"f": 1.0}), task("b", 1, 2.0), task("c", 1, 3.0), task("d", 1, 2.0)]),
+        (
+            FAR_APART,
+            [task("a", 1, 1.0, {"g": 3.0}), task("b", 2, 2.0), task("c", 1, 1.0), task("d", 2, 0.0, {"f": 1.0})],
+        ),
+    ],
+    ids=["equal but for 3e-9", "3e15 apart"],
+)
+def test_prices_of_many_digits_are_proved_where_a_float_holds_few_of_them(kinds, tasks):
+    data = packing(kinds, tasks)
+    result = exact(data)
+    assert result.status == "optimal"
+    proven = prove_packing(data, certificate(data, result.solution, result.bound, Options()).text).bound
+    assert result.objective * (1 - 1e-9) <= proven <= result.objective * (1 + 1e-15)

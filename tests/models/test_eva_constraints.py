@@ -14,11 +14,12 @@ from instances import InputError, Options, Result, check
 from instances.eva import EvaPacking, packing_arrays, prove_packing, table_7
 from instances.options import ignore
 from models.eva import exact, literal
-from models.eva.certificate import certificate
+from models.eva.certificate import ProofTree, certificate
 from models.eva.covering_master import solve_covering
 from models.eva.limits import every_maximal_pattern, saving_patterns, solve_unlisted
 from models.eva.parameters import DEFAULTS
 from models.eva.true_speed import most_true_saving
+from models.highs import SolveFailed
 from tests.eva_cases import kind, packing, task
 from tests.eva_constrained_cases import FIELDS, best_by_enumeration, random_constrained
 
@@ -322,3 +323,54 @@ def test_prices_of_nine_decimals_are_proven_without_a_start_or_a_limit(few, othe
     proven = prove_packing(data, certificate(data, found.solution, found.bound, Options()).text)
     assert float(proven.bound) <= least
     assert float(proven.bound) == pytest.approx(found.bound, rel=1e-6)
+
+
+def test_the_tree_that_prices_ends_where_all_instances_are_free_and_too_few():
+    """What is left out of the linear program has to cost something there, too."""
+    free = {"type": "k", "count": 5, "usd_per_hour": 0.0}
+    data = EvaPacking.model_validate(
+        {
+            "resources": ["c"],
+            "instance_types": [
+                {"name": "k", "family": "f", "capacity": {"c": 3.0}, "usd_per_hour": 1e-9, "max_instances": 1}
+            ],
+            "tasks": [
+                {"workload": "a", "count": 3, "demand": {"default": {"c": 1.0}}},
+                {"workload": "b", "count": 1, "demand": {"default": {"c": 2.0}, "f": {"c": 1.0}}},
+            ],
+            "running": [free],
+            "objective": "cost",
+        }
+    )
+    answer = solve_unlisted(packing_arrays(data), Options(time_limit=5.0), ignore)
+    assert (answer.termination, answer.solution) == ("infeasible", None)
+
+
+def test_a_tree_whose_linear_programs_fail_ends_with_what_it_has_proved(monkeypatch: pytest.MonkeyPatch):
+    data = table_7(12, 0).data
+    tries = 0
+
+    def failed(*_: Any) -> None:
+        nonlocal tries
+        tries += 1
+        assert tries < 100, "the same node is tried for ever"
+        raise SolveFailed("numbers too far apart")
+
+    monkeypatch.setattr(ProofTree, "_branch", failed)
+    tree = ProofTree(data, 1e6, Options())
+    tree.grow()
+    assert tries == 1
+    assert 0 < tree.proven <= exact(data).objective
+
+
+def test_prices_of_a_million_that_are_a_step_apart_prove_no_false_bound():
+    """HiGHS calls a packing of three instances optimal where two do, with prices of 1e15 units."""
+    from tests.attacks.brute_eva import packing_optimum
+
+    for size, few in ((5.0, 3), (6.0, 2)):
+        kinds = [kind("k0", size, 999999.999999999), kind("k1", 6.0, 1e6)]
+        data = packing(kinds, [task("a", 1, 3.0), task("b", few, 1.0), task("c", 2, 1.0)])
+        result, least = exact(data), float(packing_optimum(data))
+        assert result.bound is not None
+        assert result.bound <= least * (1 + 1e-15)
+        assert result.objective == pytest.approx(least, rel=1e-9)

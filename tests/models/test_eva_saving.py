@@ -11,7 +11,7 @@ from heuristics.eva import full_reconfiguration
 from instances import Options, Stopwatch, check
 from instances.eva import EvaPacking, packing_arrays, random_workloads
 from instances.eva.arrays import FloatArray, IntArray, PackingArrays
-from models.eva import exact
+from models.eva import exact, partition
 from models.eva.net_saving import few_patterns
 from models.eva.parameters import ExactParameters
 from models.eva.patterns import feasible_patterns
@@ -21,6 +21,7 @@ from models.eva.saving.generation import generate
 from models.eva.saving.packing import PackingMaster
 from models.eva.saving.parameters import SavingParameters
 from models.eva.saving.pricing import Pricer
+from models.highs import SolveFailed, reoptimize
 
 GENERATED = ExactParameters(saving_patterns=0)
 LISTED = ExactParameters(first_saving_patterns=10**7, saving_patterns=10**7)
@@ -167,3 +168,47 @@ def test_what_time_ended_is_not_called_an_effort_limit(monkeypatch: pytest.Monke
     cut_short(monkeypatch, 2)
     found = exact(data, Options(time_limit=600.0), parameters=GENERATED)
     assert (found.status, found.termination, found.reason) == ("feasible", "time_limit", "time limit")
+
+
+def test_nets_of_a_million_in_prices_of_nine_decimals_are_within_what_the_linear_program_takes():
+    """A price unit is 2e-9 USD/h there, so that the nets are 1e14 units, on which HiGHS gives up by itself."""
+    tasks = [("a", 1, 3.0, 1.0, {}), ("b", 1, 2.0, 2.0, {"job": "j"}), ("c", 2, 1.0, 1.0, {"job": "j"})]
+    tasks.append(("d", 1, 1.0, 1.0, {"job": "own", "tasks_in_job": 4}))
+    pairs = {"ab": 0.95, "ac": 1.0, "ba": 0.9, "bb": 1.0, "bc": 1.0, "bd": 0.95, "ca": 1.0, "da": 0.9, "db": 1.0}
+    data = EvaPacking.model_validate(
+        {
+            "resources": ["r"],
+            "instance_types": [
+                {"name": "k0", "family": "f", "capacity": {"r": 5.0}, "usd_per_hour": 999999.0},
+                {"name": "k1", "family": "f", "capacity": {"r": 0.0}, "usd_per_hour": 999998.999999998},
+            ],
+            "tasks": [
+                {"workload": name, "count": n, "demand": {"default": {"r": usual}, "f": {"r": here}}, **job}
+                for name, n, usual, here, job in tasks
+            ],
+            "throughput": {"default": 1.0, "pairwise": [(*pair, rate) for pair, rate in (pairs | {"dd": 0.9}).items()]},
+            "objective": "net-saving",
+            "spread": [{"tasks": ["b@j"], "max_per_instance": 1}],
+        }
+    )
+    result = exact(data)
+    assert (result.status, result.objective) == ("optimal", 2849997.15)
+
+
+@pytest.mark.parametrize("solved", range(2))
+def test_a_linear_program_that_fails_leaves_the_bound_of_the_duals_before(monkeypatch: pytest.MonkeyPatch, solved: int):
+    data, done = small(4), 0
+    best = exact(data)
+
+    def fails(*given: object) -> None:
+        nonlocal done
+        done += 1
+        if done > solved:
+            raise SolveFailed("numbers too far apart")
+        reoptimize(*given)
+
+    monkeypatch.setattr(partition, "reoptimize", fails)
+    found = exact(data, parameters=LISTED)
+    assert done == solved + 1
+    assert found.objective == pytest.approx(best.objective)
+    assert found.bound >= best.objective
