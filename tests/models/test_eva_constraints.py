@@ -11,7 +11,7 @@ import pytest
 
 from heuristics.eva import full_reconfiguration, full_reconfiguration_artifact, full_reconfiguration_first, no_packing
 from instances import InputError, Options, Result, check
-from instances.eva import EvaPacking, packing_arrays, prove_packing, table_7
+from instances.eva import EvaPacking, InstanceType, Task, packing_arrays, prove_packing, table_7
 from instances.options import ignore
 from models.eva import exact, literal
 from models.eva.certificate import ProofTree, certificate
@@ -364,13 +364,18 @@ def test_a_tree_whose_linear_programs_fail_ends_with_what_it_has_proved(monkeypa
 
 
 def test_prices_of_a_million_that_are_a_step_apart_prove_no_false_bound():
-    """HiGHS calls a packing of three instances optimal where two do, with prices of 1e15 units."""
-    from tests.attacks.brute_eva import packing_optimum
-
-    for size, few in ((5.0, 3), (6.0, 2)):
-        kinds = [kind("k0", size, 999999.999999999), kind("k1", 6.0, 1e6)]
-        data = packing(kinds, [task("a", 1, 3.0), task("b", few, 1.0), task("c", 2, 1.0)])
-        result, least = exact(data), float(packing_optimum(data))
-        assert result.bound is not None
-        assert result.bound <= least * (1 + 1e-15)
-        assert result.objective == pytest.approx(least, rel=1e-9)
+    """HiGHS called a packing of three instances optimal where two do, with prices of 1e15 units."""
+    kinds = (
+        InstanceType(name="k0", family="g", capacity={"r": 0.5}, usd_per_hour=999999.999999999),
+        InstanceType(name="k1", family="f", capacity={"r": 0.6}, usd_per_hour=1e6),
+    )
+    tasks = (
+        Task(workload="a", count=1, demand={"default": {"r": 0.3}}, job="i"),
+        Task(workload="b", count=2, demand={"default": {"r": 0.1}, "f": {"r": 0.3}}),
+        Task(workload="c", count=1, demand={"default": {"r": 0.1}}),
+    )
+    data = EvaPacking(resources=("r",), instance_types=kinds, tasks=tasks, objective="cost")
+    result, least = exact(data), 1999999.999999998
+    assert result.objective == pytest.approx(least, rel=1e-15)
+    assert result.bound is not None
+    assert result.bound <= least
