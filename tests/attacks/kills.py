@@ -10,6 +10,7 @@ at random moments or while they hand over, in other folders: the command must en
 
 from __future__ import annotations
 
+import itertools
 import json
 import os
 import random
@@ -106,8 +107,9 @@ def attacked(command: str, work: Path, kills: int, rng: random.Random) -> Tally:
         _left(work, tally)
     _finish(command, work, "out", tally)
     seen(work, kept, tally)
+    attempts = itertools.count()
     while tally.kills.total() < kills:
-        out = f"runs-{tally.kills.total()}"
+        out = f"runs-{next(attempts)}"  # anew each time: what is finished has nothing left to be killed
         _kill_runs(start(command, work, out), work, tally, kills, rng)
         _finish(command, work, out, tally)
     return tally
