@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     from models.literal import Values
 
 FINEST = 1e-10  # No finer tolerance on whole numbers is taken by HiGHS.
+LONG = 1 << 20  # amounts beyond this are too long for HiGHS's presolve: at the finest tolerance it cut off an optimum
 USUAL = 1e-6  # HiGHS's own tolerance takes over where a solve with the finest one ends in an error.
 
 
@@ -263,12 +264,13 @@ def literal(data: EvaPacking, options: Options, report: Report) -> Answer:
     def watch(x: FloatArray | None, bound: float | None) -> None:
         report(None if x is None else read(x), None if bound is None else usd(whole_bound(bound)))
 
+    presolve = {"presolve": "off"} if abs(model.matrix).max() > LONG else {}
     for tolerance in (FINEST, USUAL):
         solved = solve_arrays(
             model,
             options,
             watch=None if report is ignore else watch,
-            extra={"mip_feasibility_tolerance": tolerance},
+            extra={"mip_feasibility_tolerance": tolerance, **presolve},
         )
         if solved.termination not in ("error", "infeasible"):
             break

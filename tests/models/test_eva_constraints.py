@@ -379,3 +379,36 @@ def test_prices_of_a_million_that_are_a_step_apart_prove_no_false_bound():
     assert result.objective == pytest.approx(least, rel=1e-15)
     assert result.bound is not None
     assert result.bound <= least
+
+
+def test_amounts_of_many_digits_are_not_cut_off_by_presolve():
+    """HiGHS's presolve called 10.25 optimal where instances that run already hold everything for 3.5."""
+    names, sizes = (
+        ("r0", "r1", "r2"),
+        {"k0": (1.333333333, 1.333333333, 2.0), "k1": (1.666666667, 1.333333333, 1.666666667)},
+    )
+    needs = ((0.333333333, 1.0, 0.666666667), (0.666666667, 0.666666667, 1.0), (0.666666667, 0.0, 1.0))
+    data = EvaPacking.model_validate(
+        {
+            "resources": names,
+            "instance_types": [
+                {
+                    "name": name,
+                    "family": name,
+                    "capacity": dict(zip(names, size, strict=True)),
+                    "usd_per_hour": usd,
+                    "max_instances": most,
+                }
+                for (name, size), usd, most in zip(sizes.items(), (7.5, 8.5), (None, 2), strict=True)
+            ],
+            "tasks": [
+                {"workload": f"w{i}", "count": 1, "demand": {"default": dict(zip(names, need, strict=True))}}
+                for i, need in enumerate(needs)
+            ],
+            "objective": "cost",
+            "running": [{"type": "k1", "count": n, "usd_per_hour": 1.75} for n in (1, 2)],
+        }
+    )
+    for method in (literal, exact):
+        result = method(data)
+        assert (result.status, result.objective) == ("optimal", 3.5)
