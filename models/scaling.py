@@ -53,6 +53,17 @@ def in_units(model: LinearModel) -> tuple[LinearModel, FloatArray]:
     return scaled, unit
 
 
+def short_rows(model: LinearModel) -> LinearModel:
+    """`model` with rows divided by powers of two, which changes no digit, so that their largest numbers are 1 to 2."""
+    matrix = sparse.csr_array(model.matrix)
+    if not all(matrix.shape):
+        return model
+    largest = abs(matrix).max(axis=1).toarray().ravel()
+    unit = 2.0 ** np.floor(np.log2(np.where(largest > 0, largest, 1.0)))
+    low, high = np.asarray(model.row_lower) / unit, np.asarray(model.row_upper) / unit
+    return replace(model, matrix=sparse.csr_array(sparse.diags_array(1 / unit) @ matrix), row_lower=low, row_upper=high)
+
+
 def _alike(numbers: FloatArray) -> bool:
     """Whether two of these, 0 among them, are nearly one number and are not."""
     apart = np.diff(np.unique(np.append(np.abs(numbers[np.isfinite(numbers)]), 0.0)))

@@ -34,6 +34,7 @@ from instances.options import ignore
 from instances.result import TracePoint
 from models.bounds import whole_bound
 from models.highs import solve_arrays
+from models.scaling import short_rows
 
 if TYPE_CHECKING:
     from pyomo.environ import ConcreteModel
@@ -41,7 +42,7 @@ if TYPE_CHECKING:
     from models.literal import Values
 
 FINEST = 1e-10  # No finer tolerance on whole numbers is taken by HiGHS.
-LONG = 1 << 20  # amounts beyond this are too long for HiGHS's presolve: at the finest tolerance it cut off an optimum
+LEAST = 1e-12  # HiGHS drops no number of a row that is above it
 USUAL = 1e-6  # HiGHS's own tolerance takes over where a solve with the finest one ends in an error.
 
 
@@ -264,13 +265,13 @@ def literal(data: EvaPacking, options: Options, report: Report) -> Answer:
     def watch(x: FloatArray | None, bound: float | None) -> None:
         report(None if x is None else read(x), None if bound is None else usd(whole_bound(bound)))
 
-    presolve = {"presolve": "off"} if abs(model.matrix).max() > LONG else {}
+    model = short_rows(model)  # amounts of many digits, as they are, made HiGHS cut off an optimum
     for tolerance in (FINEST, USUAL):
         solved = solve_arrays(
             model,
             options,
             watch=None if report is ignore else watch,
-            extra={"mip_feasibility_tolerance": tolerance, **presolve},
+            extra={"mip_feasibility_tolerance": tolerance, "small_matrix_value": LEAST},
         )
         if solved.termination not in ("error", "infeasible"):
             break
