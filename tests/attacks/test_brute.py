@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.attacks.brute import FAMILIES
-from tests.attacks.families import attack
+from tests.attacks.families import PLAIN, attack, faults
 from tests.sampling import sample
 
 
@@ -14,3 +14,15 @@ def test_exact_methods_without_a_start_agree_with_brute_force(name):
     tally = attack(FAMILIES[name], sample(25, 200), seed=0)
     assert tally.wrong == []
     assert len(tally.unproven) <= tally.runs // 20
+
+
+@pytest.mark.parametrize(
+    ("name", "instance"),
+    [*(("types", name) for name in ("1-953", "1-1025", "1-1538", "1-605")), ("types rescaling", "2-607")],
+)
+def test_a_budget_with_room_for_rounding_alone_is_not_called_infeasible(name, instance):
+    family = FAMILIES[f"boa-allocation {name}"]
+    data = family.instance(instance)
+    result = family.slow["literal"](data)
+    assert list(faults(result, family.optimum(data), PLAIN, [])) == []
+    assert result.status != "infeasible"

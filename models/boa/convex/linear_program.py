@@ -12,10 +12,11 @@ from instances import Answer, InputError, Options, Report, Solution, Stopwatch
 from instances.arrays import FloatArray
 from instances.boa import BoaAllocation, planned, proven
 from instances.options import ignore
+from instances.result import Termination
 from models.boa.convex.convex_dual import LARGE, ConvexDual
 from models.boa.convex.curves import Curves, curves
 from models.boa.convex.policy import SMALLEST, policy, repaired
-from models.highs import LinearModel, solve_arrays
+from models.highs import LinearModel, Solved, solve_arrays
 
 FIRST = 64  # The program begins with so many whole widths of a formula.
 GROWTH = 4  # The number of widths grows at least by this factor.
@@ -34,13 +35,12 @@ def literal_lp(data: BoaAllocation, options: Options, report: Report = ignore) -
         dual = ConvexDual(curves(data))
         dual.check_bounded()
         program = _program(data, FIRST)
-    tight = {"primal_feasibility_tolerance": 1e-10, "dual_feasibility_tolerance": 1e-10}
     with Stopwatch(options.time_limit) as clock:
         while True:
             left = None if options.time_limit is None else max(clock.remaining_s, 1e-3)
-            solved = solve_arrays(program.model, replace(options, time_limit=left), extra=tight)
+            solved = _solved(program.model, replace(options, time_limit=left))
             if solved.x is None or solved.duals is None:
-                return Answer(None, None, solved.termination, solved.reason, building.cpu_s, clock.cpu_s)
+                return Answer(None, None, *_failed(solved), building.cpu_s, clock.cpu_s)
             mu = max(0.0, -float(solved.duals[0])) * program.scale / data.budget
             wanted = dual.widest(mu)
             if wanted <= program.last or clock.expired:
@@ -60,6 +60,26 @@ def literal_lp(data: BoaAllocation, options: Options, report: Report = ignore) -
         trace=((clock.wall_s, None, bound),),
         info={**solved.info, "rows": rows, "columns": columns},
     )
+
+
+def _solved(model: LinearModel, options: Options) -> Solved:
+    """HiGHS's solution, at its usual tolerances where it has none at the least: what these cost is repaired.
+
+    Without presolve, which calls programs infeasible that have room for less than its own tolerance.
+    """
+    for tolerance in (1e-10, 1e-7):
+        keys = ("primal_feasibility_tolerance", "dual_feasibility_tolerance")
+        solved = solve_arrays(model, options, extra={"presolve": "off"} | dict.fromkeys(keys, tolerance))
+        if solved.duals is not None or solved.termination == "time_limit":
+            break
+    return solved
+
+
+def _failed(solved: Solved) -> tuple[Termination, str]:
+    """Why there is no solution; never that none exists, for valid data have one."""
+    if solved.termination in ("time_limit", "effort_limit"):
+        return solved.termination, solved.reason or "limit"
+    return "error", "HiGHS finds no optimum of the linear program"
 
 
 @dataclass(frozen=True)

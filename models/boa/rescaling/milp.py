@@ -108,6 +108,7 @@ def solve_milp(data: BoaAllocation, options: Options, report: Report = ignore) -
         model = replace(standard.model, cost=np.asarray(standard.model.cost) / scale)
     bounds: list[float] = []
     policy: Solution | None = None
+    extra: dict[str, Any] = TIGHT
 
     def read(x: NDArray[np.float64]) -> Solution:
         return read_policy(data, standard.values(x))
@@ -123,8 +124,11 @@ def solve_milp(data: BoaAllocation, options: Options, report: Report = ignore) -
         while True:
             left = None if options.time_limit is None else max(clock.remaining_s, 1e-3)
             solved = solve_arrays(
-                model, replace(options, time_limit=left), watch=None if report is ignore else watch, extra=TIGHT
+                model, replace(options, time_limit=left), watch=None if report is ignore else watch, extra=extra
             )
+            if solved.termination == "infeasible" and extra == TIGHT:  # no valid instance is: presolve has less room
+                extra = TIGHT | {"presolve": "off"}
+                continue
             if solved.bound is not None:
                 bounds.append(real_bound(solved.bound * scale, trivial=scale * (1 - REAL)))
             if solved.x is None:
@@ -142,11 +146,12 @@ def solve_milp(data: BoaAllocation, options: Options, report: Report = ignore) -
                 row_upper=np.append(np.asarray(model.row_upper), chosen.sum() - 1.0),
             )
     rows, columns = model.matrix.shape
+    missed = solved.termination == "infeasible"
     return Answer(
         solution=policy,
         bound=max(bounds, default=None),
-        termination=solved.termination,
-        reason=solved.reason,
+        termination="error" if missed else solved.termination,
+        reason="HiGHS finds no solution, where there is one" if missed else solved.reason,
         build_s=building.cpu_s,
         solve_s=clock.cpu_s,
         trace=tuple((t, _times(x, scale), _times(bound, scale)) for t, x, bound in solved.trace),
