@@ -13,9 +13,9 @@ from experiments.entry import FAILED, run
 from experiments.output.terminal import err
 from instances import CheckFailed, InputError, load
 from instances.files import read_json
+from instances.proofs.verify import read_result, see_bound, see_result
 from instances.reading import read_bytes
 from instances.text import shown
-from instances.verify import read_result, see_bound, see_result
 
 
 def verify(

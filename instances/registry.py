@@ -14,24 +14,22 @@ from instances.aryl import (
     check_elastic,
     check_placement,
     check_reclaim,
-    prove_elastic,
-    prove_placement,
-    prove_reclaim,
 )
-from instances.boa import BoaAllocation, BoaRenting, check_allocation, prove_allocation
-from instances.certificates.certificate import Proven
+from instances.boa import BoaAllocation, BoaRenting, check_allocation
 from instances.eva import (
     EvaCloud,
     EvaPacking,
     EvaReconfiguration,
     check_packing,
     check_reconfiguration,
-    prove_packing,
 )
 from instances.fields import ProblemData
 from instances.online import Workload
 from instances.options import Solution
-from instances.sia import SiaLocalOracle, SiaOracle, check_local_oracle, check_oracle, prove_delay
+from instances.proofs.aryl.certificate import prove_elastic, prove_placement, prove_reclaim
+from instances.proofs.certificate import Proven
+from instances.proofs.eva.certificate import prove_packing
+from instances.sia import SiaLocalOracle, SiaOracle, check_local_oracle, check_oracle
 from instances.verdict import Verdict
 
 
@@ -50,11 +48,11 @@ class Problem:
 PROBLEMS: dict[str, Problem] = {
     "eva-packing": Problem(EvaPacking, check_packing, prove_packing),
     "eva-reconfiguration": Problem(EvaReconfiguration, check_reconfiguration),
-    "boa-allocation": Problem(BoaAllocation, check_allocation, prove_allocation),
+    "boa-allocation": Problem(BoaAllocation, check_allocation),
     "aryl-elastic": Problem(ArylElastic, check_elastic, prove_elastic),
     "aryl-reclaim": Problem(ArylReclaim, check_reclaim, prove_reclaim),
     "aryl-placement": Problem(ArylPlacement, check_placement, prove_placement),
-    "sia-oracle": Problem(SiaOracle, check_oracle, prove_delay),
+    "sia-oracle": Problem(SiaOracle, check_oracle),
     "sia-local-oracle": Problem(SiaLocalOracle, check_local_oracle),
 }
 WORKLOADS: dict[str, type[Workload]] = {data.problem: data for data in (EvaCloud, BoaRenting, ArylLoaning)}

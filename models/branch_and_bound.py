@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from instances import Options, Stopwatch
-from instances.certificates import NoCertificate, Program
+from instances.proofs import NoCertificate, Program
 from models.highs import LinearModel, OutOfTime, rerun, solver
 
 FloatArray = NDArray[np.float64]

@@ -14,8 +14,8 @@ from experiments.harness.run import Run
 from experiments.harness.task import Digests
 from experiments.papers import CERTIFIERS
 from instances import CheckFailed, Result
-from instances.certificates import Certificate, NoCertificate
 from instances.fields import Frozen, Sense
+from instances.proofs import Certificate, NoCertificate
 from instances.result import Termination
 
 

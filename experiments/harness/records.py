@@ -18,10 +18,10 @@ from experiments.harness.instance_set import InstanceSet
 from experiments.harness.run import Run
 from experiments.papers import METHODS
 from instances import InputError, Instance, Reference, Result, agree, better, check
-from instances.certificates.header import digest
 from instances.fields import Sense
 from instances.files import write_whole
 from instances.gaps import ahead
+from instances.proofs.header import digest
 from instances.result import versions
 
 TABLE = "records.csv"

@@ -4,7 +4,6 @@ The problems `aryl-elastic`, `aryl-reclaim` and `aryl-placement` and the workloa
 generators, checkers.
 """
 
-from instances.aryl.certificate import prove_elastic, prove_placement, prove_reclaim
 from instances.aryl.checker import check_elastic, check_reclaim
 from instances.aryl.elastic import ArylElastic, ElasticJob
 from instances.aryl.examples import figure_5, five_servers, table_2, table_4
@@ -36,9 +35,6 @@ __all__ = [
     "loaned_servers",
     "loaning_days",
     "placement_moment",
-    "prove_elastic",
-    "prove_placement",
-    "prove_reclaim",
     "spread_jobs",
     "table_2",
     "table_4",

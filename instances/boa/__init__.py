@@ -7,7 +7,6 @@ from instances.boa.allocation import BoaAllocation, Epoch, GpuType, JobClass, hu
 from instances.boa.arrays import WidthArrays, affordable_width, oversize, shares, width_arrays
 from instances.boa.budget import enough, granted, on_grid_from, planned, proven, within_budget
 from instances.boa.bursts import TwoRates
-from instances.boa.certificate import prove_allocation
 from instances.boa.checker import check_allocation
 from instances.boa.examples import figure_1, newtrace
 from instances.boa.generators import poisson_renting, random_allocation
@@ -50,7 +49,6 @@ __all__ = [
     "oversize",
     "planned",
     "poisson_renting",
-    "prove_allocation",
     "proven",
     "random_allocation",
     "shares",

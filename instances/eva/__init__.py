@@ -5,7 +5,6 @@ data, examples, generators, traces and checker.
 """
 
 from instances.eva.arrays import PackingArrays, packing_arrays
-from instances.eva.certificate import prove_packing
 from instances.eva.checker import check_packing
 from instances.eva.cloud import CloudJob, CloudType, EvaCloud, TaskClass
 from instances.eva.cloud_traces import trace_cloud
@@ -51,7 +50,6 @@ __all__ = [
     "most_kept",
     "packing_arrays",
     "pod_requests",
-    "prove_packing",
     "random_round",
     "random_workloads",
     "synthetic_cloud",

@@ -1,6 +1,5 @@
 """SIA (Anticipatory Resource Allocation for ML Training, SoCC'23): data, checker, generators and traces."""
 
-from instances.sia.certificate import prove_delay
 from instances.sia.checker import check_oracle
 from instances.sia.examples import five_jobs, six_jobs
 from instances.sia.generators import VARIANTS, Workload, synthetic
@@ -25,7 +24,6 @@ __all__ = [
     "gavel",
     "philly",
     "pool_loads",
-    "prove_delay",
     "six_jobs",
     "synthetic",
     "trace_instance",

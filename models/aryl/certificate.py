@@ -8,10 +8,10 @@ from fractions import Fraction
 
 from instances import Options, Solution, check
 from instances.aryl import ArylElastic, ArylPlacement, ArylReclaim
-from instances.aryl.certificate import knapsack_point, knapsack_program, reclaim_point, reclaim_program
-from instances.aryl.event_intervals import EventProgram
-from instances.aryl.filling_program import FillingProgram
-from instances.certificates import Certificate, NoCertificate
+from instances.proofs import Certificate, NoCertificate
+from instances.proofs.aryl.certificate import knapsack_point, knapsack_program, reclaim_point, reclaim_program
+from instances.proofs.aryl.event_intervals import EventProgram
+from instances.proofs.aryl.filling_program import FillingProgram
 from models.derivation import certified
 
 

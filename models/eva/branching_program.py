@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from instances import Options
-from instances.eva.certificate import Branch, Decision, Kind, Packing
+from instances.proofs.eva.certificate import Branch, Decision, Kind, Packing
 from models.core.linear_program import LinearProgram
 from models.highs import LinearModel
 

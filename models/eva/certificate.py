@@ -21,12 +21,12 @@ from fractions import Fraction
 import numpy as np
 
 from instances import Options, Solution, Stopwatch
-from instances.certificates import Certificate, NoCertificate, digest
-from instances.certificates.header import VERSION
 from instances.eva import EvaPacking
-from instances.eva.certificate import Branch, Decision, Leaf, Packing
-from instances.eva.limited_saving_program import LimitedSavingProgram, saving_program
 from instances.fields import STEPS
+from instances.proofs import Certificate, NoCertificate, digest
+from instances.proofs.eva.certificate import Branch, Decision, Leaf, Packing
+from instances.proofs.eva.limited_saving_program import LimitedSavingProgram, saving_program
+from instances.proofs.header import VERSION
 from models.derivation import certified
 from models.eva.branching_program import WHOLE, BranchingProgram, Relaxed
 from models.eva.grown import Grown, grown
@@ -210,7 +210,7 @@ class ProofTree:
         What the whole instances of the linear program leave of each class is put on the type for whose price it is
         worth most, again and again, and what would be on each other type is a pattern as well.
         """
-        from instances.eva.best_pattern import Room, most_worth  # its compiler takes a while to load
+        from instances.proofs.eva.best_pattern import Room, most_worth  # its compiler takes a while to load
 
         packing, program = self.packing, self.program
         scale, _, _, _, worth, mu = self._whole(node, relaxed.tasks, relaxed.decisions)

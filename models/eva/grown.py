@@ -17,8 +17,8 @@ import numpy as np
 from instances import Options, Solution, Stopwatch
 from instances.eva import EvaPacking, packing_arrays
 from instances.eva.arrays import PackingArrays
-from instances.eva.certificate import Branch, Packing
 from instances.fields import STEPS
+from instances.proofs.eva.certificate import Branch, Packing
 from models.eva.branch_and_price import BranchAndPriceParameters, list_patterns
 from models.eva.branch_and_price.node_program import spent_on
 from models.eva.branch_and_price.pricer import Pricer

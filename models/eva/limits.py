@@ -15,10 +15,10 @@ import numpy as np
 
 from instances import Answer, Options, Report, Solution, Stopwatch
 from instances.arrays import FloatArray, IntArray
-from instances.certificates import NoCertificate
 from instances.errors import InputError
 from instances.eva.arrays import Group, PackingArrays
 from instances.options import ignore
+from instances.proofs import NoCertificate
 from models.bounds import real_bound
 from models.eva.branch_and_price import list_patterns
 from models.eva.certificate import ProofTree

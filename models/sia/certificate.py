@@ -11,11 +11,11 @@ import numpy as np
 
 from instances import Options, Solution, Stopwatch
 from instances.arrays import BoolArray, IntArray
-from instances.certificates import Certificate, NoCertificate, digest
-from instances.certificates.header import VERSION
+from instances.proofs import Certificate, NoCertificate, digest
+from instances.proofs.header import VERSION
+from instances.proofs.sia import Charges, Delays, Shape, proof_of
 from instances.sia import SiaOracle
 from instances.sia.arrays import OracleArrays, oracle_arrays
-from instances.sia.certificate import Charges, Delays, Shape, proof_of
 from models.sia.columns import SCALE, Columns, ceiling
 from models.sia.parameters import DEFAULTS, ExactParameters
 from models.sia.relaxation import Relaxation

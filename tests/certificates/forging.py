@@ -17,13 +17,13 @@ from typing import Any
 import numpy as np
 
 from instances import CheckFailed, InputError
-from instances.boa.certificate import lagrangian
-from instances.boa.run_proof import RunBounds
-from instances.boa.unit_network import Units, unit_network
-from instances.boa.unit_optimum import fastest, shortest
-from instances.certificates import NoCertificate, digest
-from instances.eva.certificate import Branch, Packing
-from instances.sia.certificate import EXCLUDED, SCALE, Charges, Delays, PriceProof, Shape
+from instances.proofs import NoCertificate, digest
+from instances.proofs.boa.certificate import lagrangian
+from instances.proofs.boa.run_proof import RunBounds
+from instances.proofs.boa.unit_network import Units, unit_network
+from instances.proofs.boa.unit_optimum import fastest, shortest
+from instances.proofs.eva.certificate import Branch, Packing
+from instances.proofs.sia import EXCLUDED, SCALE, Charges, Delays, PriceProof, Shape
 from tests.certificates.readings import Case, cases
 
 Content = dict[str, Any]

@@ -15,11 +15,11 @@ from experiments.harness.own import resolve
 from experiments.papers import CERTIFIERS
 from instances import CheckFailed, InputError, Instance, Options, ProblemData, conclude
 from instances.aryl import ArylPlacement
-from instances.certificates import NoCertificate
 from instances.json_text import parsed
+from instances.proofs import NoCertificate
+from instances.proofs.verify import read_result, see_bound, see_result
 from instances.registry import PROBLEMS
 from instances.result import Answer
-from instances.verify import read_result, see_bound, see_result
 from models import aryl, boa, eva, sia
 from tests.aryl_cases import best_mean_jct, best_reduction, fewest_preemptions, least_cost
 from tests.attacks.small import allocation, elastic, oracle, packing, reclaim

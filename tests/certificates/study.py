@@ -22,9 +22,9 @@ from experiments.output.folder import result_file, write_certified
 from experiments.papers import CERTIFIERS, reference_sets
 from instances import CheckFailed, InputError, Instance, Options
 from instances.boa import newtrace
-from instances.certificates import NoCertificate
 from instances.files import read_json
-from instances.verify import Verified, read_result, see_bound, see_result
+from instances.proofs import NoCertificate
+from instances.proofs.verify import Verified, read_result, see_bound, see_result
 from tests.certificates.tampering import tampered_json, tampered_vipr
 
 OPTIONS = Options(time_limit=60)

@@ -10,7 +10,8 @@ from hypothesis import given, settings
 
 from instances import CheckFailed, InputError, Options, check
 from instances.aryl import elastic_jobs, spread_jobs
-from instances.aryl.certificate import (
+from instances.proofs import read_vipr
+from instances.proofs.aryl.certificate import (
     knapsack_point,
     knapsack_program,
     prove_elastic,
@@ -18,7 +19,6 @@ from instances.aryl.certificate import (
     reclaim_point,
     reclaim_program,
 )
-from instances.certificates import read_vipr
 from models.aryl import exact
 from models.aryl.certificate import certificate
 from tests.aryl_cases import elastic, losses, reclaims
@@ -143,7 +143,7 @@ def test_a_proof_of_another_version_is_refused(proofs):
 def test_a_digest_that_is_forged_does_not_help(proofs):
     data, text, prove = proofs[0]
     other = data.model_copy(update={"reclaim": data.reclaim - 1})
-    from instances.certificates import digest
+    from instances.proofs import digest
 
     with pytest.raises(CheckFailed, match="CON reclaim"):
         prove(other, text.replace(digest(data), digest(other)))

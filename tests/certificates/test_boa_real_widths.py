@@ -11,10 +11,10 @@ import pytest
 
 from instances import CheckFailed, InputError, Options
 from instances.boa import BoaAllocation, newtrace
-from instances.boa.certificate import prove_allocation
-from instances.boa.run_lengths import LENGTH, RunLengths
-from instances.boa.run_proof import Decision, RunBounds
-from instances.certificates import NoCertificate
+from instances.proofs import NoCertificate
+from instances.proofs.boa.certificate import prove_allocation
+from instances.proofs.boa.run_lengths import LENGTH, RunLengths
+from instances.proofs.boa.run_proof import Decision, RunBounds
 from models.boa import exact
 from models.boa.certificate import certificate
 from tests.boa_cases import real_widths

@@ -12,10 +12,10 @@ from hypothesis import strategies as st
 
 from instances import CheckFailed, InputError, Options
 from instances.eva import EvaPacking, table_7
-from instances.eva.best_pattern import Room, most_worth
-from instances.eva.certificate import Branch, Packing, prove_packing
-from instances.eva.price_sums import least_sum
 from instances.eva.vector_packing import caprara_toth
+from instances.proofs.eva.best_pattern import Room, most_worth
+from instances.proofs.eva.certificate import Branch, Packing, prove_packing
+from instances.proofs.eva.price_sums import least_sum
 from models.eva import exact
 from models.eva.certificate import ProofTree, certificate
 from models.eva.grown import grown

@@ -9,12 +9,13 @@ import pytest
 from hypothesis import given, settings
 
 from instances import CheckFailed, InputError, Options, check
-from instances.certificates import NoCertificate
-from instances.eva import EvaPacking, prove_packing, table_7
+from instances.eva import EvaPacking, table_7
 from instances.eva.checker import Book
 from instances.eva.checker import exact as decimal
-from instances.eva.limited_saving_program import LimitedSavingProgram, saving_program
-from instances.eva.saving_program import SavingProgram
+from instances.proofs import NoCertificate
+from instances.proofs.eva.certificate import prove_packing
+from instances.proofs.eva.limited_saving_program import LimitedSavingProgram, saving_program
+from instances.proofs.eva.saving_program import SavingProgram
 from models.eva import exact
 from models.eva.certificate import certificate
 from tests.certificates.tampering import tampered_vipr

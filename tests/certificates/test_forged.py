@@ -11,8 +11,9 @@ import pytest
 
 from instances import CheckFailed, Instance
 from instances.boa import BoaAllocation
-from instances.certificates import digest
-from instances.eva import EvaPacking, check_packing, prove_packing
+from instances.eva import EvaPacking, check_packing
+from instances.proofs import digest
+from instances.proofs.eva.certificate import prove_packing
 from tests.certificates.forging import FORGERS, run
 from tests.certificates.readings import HUGE, READINGS, refused, telling
 from tests.sampling import sample

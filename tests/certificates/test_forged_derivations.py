@@ -9,7 +9,7 @@ from collections.abc import Callable
 import pytest
 
 from instances import CheckFailed
-from instances.verify import read_result, see_bound
+from instances.proofs.verify import read_result, see_bound
 from tests.certificates.readings import HUGE, Case, refused, telling
 
 

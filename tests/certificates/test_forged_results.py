@@ -11,7 +11,7 @@ import pytest
 
 from instances import CheckFailed, InputError
 from instances.json_text import parsed
-from instances.verify import read_result, see_result
+from instances.proofs.verify import read_result, see_result
 from tests.certificates.readings import HUGE, READINGS, Case, telling
 
 

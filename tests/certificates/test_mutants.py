@@ -8,11 +8,12 @@ from fractions import Fraction
 import pytest
 
 from instances import Options
-from instances.aryl import ArylElastic, ArylPlacement, prove_elastic
-from instances.aryl.filling_program import FillingProgram
+from instances.aryl import ArylElastic, ArylPlacement
 from instances.boa import BoaAllocation, check_allocation
-from instances.boa.rational import exact, serial, times
-from instances.certificates import NoCertificate
+from instances.proofs import NoCertificate
+from instances.proofs.aryl.certificate import prove_elastic
+from instances.proofs.aryl.filling_program import FillingProgram
+from instances.proofs.boa.rational import exact, serial, times
 from models.aryl import exact as exact_aryl
 from models.aryl.certificate import certificate as certify_aryl
 from tests.certificates.mutants import run

@@ -11,10 +11,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from instances import CheckFailed, InputError, Options
-from instances.certificates import NoCertificate
-from instances.sia import Job, Pool, SiaOracle, five_jobs, prove_delay, synthetic
+from instances.proofs import NoCertificate
+from instances.proofs.sia import SCALE, Delays, Shape, prove_delay
+from instances.sia import Job, Pool, SiaOracle, five_jobs, synthetic
 from instances.sia.arrays import slot_arrays
-from instances.sia.certificate import SCALE, Delays, Shape
 from models.sia import exact
 from models.sia.certificate import certificate
 from tests.certificates.tampering import tampered_json

@@ -7,7 +7,7 @@ from fractions import Fraction
 import pytest
 
 from instances import CheckFailed, InputError
-from instances.certificates import proven_by, read_vipr, write_vipr
+from instances.proofs import proven_by, read_vipr, write_vipr
 
 ROUNDED = """% min x + y over 4 x + y >= 1, 4 x - y <= 2, whole
 VER 1.1

@@ -37,9 +37,9 @@ from experiments.papers import reference_sets
 from instances import InputError, Instance, Options, Result, load, save
 from instances.aryl import table_2
 from instances.boa import BoaAllocation, newtrace
-from instances.certificates.header import digest
 from instances.eva import table_3, table_7
 from instances.gaps import TOLERANCE
+from instances.proofs.header import digest
 from instances.result import versions
 from instances.sia import five_jobs
 from tests.commands import call

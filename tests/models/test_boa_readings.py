@@ -11,7 +11,7 @@ from heuristics.boa import one_width, width_calculator, width_calculator_nearest
 from heuristics.boa.width_calculator import _to_corners
 from instances import InputError, Options, check, parse
 from instances.boa import BoaAllocation, Curve, least_budget, newtrace, width_arrays
-from instances.boa.rational import times
+from instances.proofs.boa.rational import times
 from models.boa import exact, literal, randomised
 from models.boa.convex.linear_program import literal_lp
 

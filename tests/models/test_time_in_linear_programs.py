@@ -12,8 +12,9 @@ import instances.clock
 import models.branch_and_bound
 import models.highs
 from instances import Options, check
-from instances.eva import EvaPacking, PackingArrays, packing_arrays, prove_packing, random_workloads, table_7
+from instances.eva import EvaPacking, PackingArrays, packing_arrays, random_workloads, table_7
 from instances.eva.vector_packing import caprara_toth
+from instances.proofs.eva.certificate import prove_packing
 from models.eva import exact
 from models.eva.branch_and_price import branch_and_price, list_patterns
 from models.eva.branch_and_price.parameters import DEFAULTS

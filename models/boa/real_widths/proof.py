@@ -12,8 +12,8 @@ import numpy as np
 from instances import Options, Stopwatch
 from instances.arrays import BoolArray
 from instances.boa import BoaAllocation
-from instances.boa.run_proof import Decision, RunBounds, RunBranch, RunNode
-from instances.certificates import NoCertificate
+from instances.proofs import NoCertificate
+from instances.proofs.boa.run_proof import Decision, RunBounds, RunBranch, RunNode
 from models.boa.real_widths.branching import Branch, difference
 from models.boa.real_widths.run_dual import Partition, RunDual
 

@@ -12,9 +12,9 @@ from fractions import Fraction
 
 from instances.aryl.arrays import ElasticArrays
 from instances.aryl.elastic import ArylElastic
-from instances.certificates.certificate import NoCertificate
-from instances.certificates.program import Direction, Program, Row, box
 from instances.options import Solution
+from instances.proofs.certificate import NoCertificate
+from instances.proofs.program import Direction, Program, Row, box
 
 MOST = 20_000  # variables of a program that is written down
 ONE = Fraction(1)

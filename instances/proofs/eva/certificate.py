@@ -1,6 +1,6 @@
 """Certificates of `eva-packing`: under `cost` a tree of decisions, and whole-number duals in each leaf.
 
-Under `net-saving` it is a VIPR file of the program in `instances/eva/saving_program.py`; the following is on `cost`.
+Under `net-saving` it is a VIPR file of the program in `instances/proofs/eva/saving_program.py`; the following is on `cost`.
 
 Let y_t be the duals of the tasks, d_i those of the decisions on the way to a leaf, S the scale, all whole numbers >= 0,
 C_k the price of type k in price units and n_t the number of tasks. A decision counts, over some types, the instances,
@@ -28,20 +28,20 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 from pydantic import Field
 
-from instances.certificates.certificate import NoCertificate, Proven
-from instances.certificates.derivation import proven_of
-from instances.certificates.header import content_of
-from instances.certificates.vipr import read_vipr
 from instances.errors import CheckFailed
 from instances.eva.constraints import offers, own_resources
-from instances.eva.limited_saving_program import saving_program
 from instances.eva.packing import EvaPacking
-from instances.eva.price_sums import least_sum
 from instances.fields import STEPS, Frozen, steps
+from instances.proofs.certificate import NoCertificate, Proven
+from instances.proofs.derivation import proven_of
+from instances.proofs.eva.limited_saving_program import saving_program
+from instances.proofs.eva.price_sums import least_sum
+from instances.proofs.header import content_of
+from instances.proofs.vipr import read_vipr
 from instances.validation import validated
 
 if TYPE_CHECKING:
-    from instances.eva.best_pattern import Best
+    from instances.proofs.eva.best_pattern import Best
 
 Kind = Literal["instances", "spent", "placed"]
 Whole = Annotated[int, Field(strict=True, ge=0, lt=1 << 62)]
@@ -192,7 +192,12 @@ class Packing:
 
         Entries that are alike are searched as one.
         """
-        from instances.eva.best_pattern import STEPS, Best, Room, most_worth  # its compiler takes a while to load
+        from instances.proofs.eva.best_pattern import (  # its compiler takes a while to load
+            STEPS,
+            Best,
+            Room,
+            most_worth,
+        )
 
         alike: dict[tuple[int, int], list[int]] = {}
         for t, key in enumerate(zip(value, self._first_alike[self.family[k]], strict=True)):

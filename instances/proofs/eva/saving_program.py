@@ -9,14 +9,14 @@ from __future__ import annotations
 from collections import Counter
 from fractions import Fraction
 
-from instances.certificates.certificate import NoCertificate
-from instances.certificates.program import Program, Row, box
 from instances.eva.checker import Book, exact
 from instances.eva.constraints import own_resources
 from instances.eva.packing import EvaPacking, InstanceType
 from instances.fields import STEPS as STEPS_OF_GRID
 from instances.fields import steps
 from instances.options import Solution
+from instances.proofs.certificate import NoCertificate
+from instances.proofs.program import Program, Row, box
 
 MOST = 20_000  # patterns that are written down
 STEPS = 400_000  # patterns that are looked at

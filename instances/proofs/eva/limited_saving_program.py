@@ -9,14 +9,14 @@ from collections import Counter
 from collections.abc import Iterator
 from fractions import Fraction
 
-from instances.certificates.certificate import NoCertificate
-from instances.certificates.program import Program, Row, box
 from instances.eva.checker import Book
 from instances.eva.constraints import offers, own_resources
 from instances.eva.packing import EvaPacking
-from instances.eva.saving_program import MOST, Pattern, SavingProgram
 from instances.fields import STEPS, steps
 from instances.options import Solution
+from instances.proofs.certificate import NoCertificate
+from instances.proofs.eva.saving_program import MOST, Pattern, SavingProgram
+from instances.proofs.program import Program, Row, box
 
 
 def saving_program(data: EvaPacking) -> SavingProgram | LimitedSavingProgram:

@@ -7,12 +7,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
-from instances.certificates.certificate import Proven
-from instances.certificates.header import see_instance, see_version
-from instances.certificates.program import Coefficients, Direction, Program
-from instances.certificates.vipr import Derived, Reason, Vipr
 from instances.errors import CheckFailed
 from instances.fields import ProblemData
+from instances.proofs.certificate import Proven
+from instances.proofs.header import see_instance, see_version
+from instances.proofs.program import Coefficients, Direction, Program
+from instances.proofs.vipr import Derived, Reason, Vipr
 from instances.validation import show
 
 SIGN: dict[Direction, int] = {"E": 0, "L": -1, "G": 1}

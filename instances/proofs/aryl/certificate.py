@@ -1,6 +1,6 @@
 """The programs that certificates of Aryl's problems rest on, written down from the data alone.
 
-That of the mean JCT is in `instances/aryl/event_intervals.py`, that of placement in `filling_program.py`.
+That of the mean JCT is in `instances/proofs/aryl/event_intervals.py`, that of placement in `filling_program.py`.
 
 A certificate is a VIPR file of the program; whoever verifies it builds the program anew and compares every number.
 """
@@ -11,16 +11,16 @@ import re
 from fractions import Fraction
 
 from instances.aryl.elastic import ArylElastic
-from instances.aryl.event_intervals import EventProgram
-from instances.aryl.filling_program import FillingProgram
 from instances.aryl.placement import ArylPlacement
 from instances.aryl.reclaim import ArylReclaim
-from instances.certificates.certificate import NoCertificate, Proven
-from instances.certificates.derivation import proven_of
-from instances.certificates.program import Program, Row, box
-from instances.certificates.vipr import read_vipr
 from instances.errors import InputError
 from instances.options import Solution
+from instances.proofs.aryl.event_intervals import EventProgram
+from instances.proofs.aryl.filling_program import FillingProgram
+from instances.proofs.certificate import NoCertificate, Proven
+from instances.proofs.derivation import proven_of
+from instances.proofs.program import Program, Row, box
+from instances.proofs.vipr import read_vipr
 
 MOST = 200_000  # variables of a program that is written down
 ONE = Fraction(1)

@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Literal, get_args
 
-from instances.certificates.program import Coefficients, Direction, Program, Row
 from instances.errors import InputError
+from instances.proofs.program import Coefficients, Direction, Program, Row
 
 Kind = Literal["asm", "lin", "rnd", "uns", "sol"]
 NUMBER = re.compile(r"[+-]?\d+(/\d+|\.\d+)?")

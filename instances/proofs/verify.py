@@ -8,11 +8,11 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
-from instances.certificates.certificate import NoCertificate
 from instances.envelope import Instance
 from instances.errors import CheckFailed, InputError, MalformedSolution
 from instances.gaps import agree, gap, reached
 from instances.options import Options
+from instances.proofs.certificate import NoCertificate
 from instances.registry import PROBLEMS, check
 from instances.result import UNSOLVED, Result
 from instances.validation import show, validated

@@ -13,8 +13,8 @@ from fractions import Fraction
 from math import lcm
 
 from instances.boa.allocation import BoaAllocation
-from instances.boa.rational import DIGITS, corners, exact, last_width, power_at_most, serial, share
 from instances.boa.speedup import Curve
+from instances.proofs.boa.rational import DIGITS, corners, exact, last_width, power_at_most, serial, share
 
 WIDTH = 40  # bits of a width behind its point
 HOURS = 160  # bits of an hour

@@ -26,10 +26,10 @@ import numpy as np
 from pydantic import Field
 
 from instances.arrays import BoolArray, IntArray
-from instances.certificates.certificate import NoCertificate, Proven
-from instances.certificates.header import content_of
 from instances.errors import CheckFailed
 from instances.fields import Frozen
+from instances.proofs.certificate import NoCertificate, Proven
+from instances.proofs.header import content_of
 from instances.sia.oracle import SiaOracle
 from instances.validation import validated
 

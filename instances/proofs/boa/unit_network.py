@@ -14,10 +14,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from instances.boa.allocation import BoaAllocation, JobClass
-from instances.boa.rational import budget, corners, exact, last_width, power_at_most, serial, share, times
 from instances.boa.speedup import Curve
-from instances.certificates.certificate import NoCertificate
 from instances.errors import CheckFailed
+from instances.proofs.boa.rational import budget, corners, exact, last_width, power_at_most, serial, share, times
+from instances.proofs.certificate import NoCertificate
 
 IntArray = NDArray[np.int64]
 MOST = 1_000_000  # entries of all classes, epochs and choices

@@ -17,8 +17,8 @@ from math import gcd
 import numpy as np
 from numpy.typing import NDArray
 
-from instances.certificates.certificate import NoCertificate
 from instances.compiled import compiled
+from instances.proofs.certificate import NoCertificate
 
 IntArray = NDArray[np.int64]
 COARSE = 1 << 16  # steps of a resource in a bound

@@ -9,11 +9,11 @@ from typing import Annotated, Literal, NamedTuple, Self
 from pydantic import Field, model_validator
 
 from instances.boa.allocation import BoaAllocation
-from instances.boa.rational import budget, price_of
-from instances.boa.run_lengths import LENGTH, RunLengths
-from instances.certificates.certificate import NoCertificate, Proven
 from instances.errors import CheckFailed
 from instances.fields import Frozen, refuse
+from instances.proofs.boa.rational import budget, price_of
+from instances.proofs.boa.run_lengths import LENGTH, RunLengths
+from instances.proofs.certificate import NoCertificate, Proven
 from instances.validation import show
 
 MOST = 5_000_000  # epochs of runs whose lengths are computed, over all prices

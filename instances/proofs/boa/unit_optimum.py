@@ -12,9 +12,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from instances.boa.unit_network import FAR, ClassNetwork, IntArray, UnitNetwork, Units
-from instances.certificates.certificate import NoCertificate
 from instances.errors import CheckFailed
+from instances.proofs.boa.unit_network import FAR, ClassNetwork, IntArray, UnitNetwork, Units
+from instances.proofs.certificate import NoCertificate
 
 LABELS = 3_000_000  # partial paths, or pairs of policies, at a time
 

@@ -4,11 +4,11 @@ This package knows programs and derivations; what an instance's own program is, 
 derivations, are in the folder of its paper, `certificate.py`.
 """
 
-from instances.certificates.certificate import Certificate, NoCertificate, Proven
-from instances.certificates.derivation import proven_by, proven_of
-from instances.certificates.header import digest
-from instances.certificates.program import Program, Row
-from instances.certificates.vipr import Derived, Reason, Vipr, read_vipr, write_vipr
+from instances.proofs.certificate import Certificate, NoCertificate, Proven
+from instances.proofs.derivation import proven_by, proven_of
+from instances.proofs.header import digest
+from instances.proofs.program import Program, Row
+from instances.proofs.vipr import Derived, Reason, Vipr, read_vipr, write_vipr
 
 __all__ = [
     "Certificate",

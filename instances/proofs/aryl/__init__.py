@@ -1,0 +1,1 @@
+"""What proves a bound of Aryl's problems: derivations over programs of their own."""
