@@ -26,9 +26,9 @@ from instances.eva import (
 from instances.fields import ProblemData
 from instances.online import Workload
 from instances.options import Solution
-from instances.proofs.aryl.certificate import prove_elastic, prove_placement, prove_reclaim
+from instances.proofs.aryl import prove_elastic, prove_placement, prove_reclaim
 from instances.proofs.certificate import Proven
-from instances.proofs.eva.certificate import prove_packing
+from instances.proofs.eva import prove_packing
 from instances.sia import SiaLocalOracle, SiaOracle, check_local_oracle, check_oracle
 from instances.verdict import Verdict
 

@@ -36,6 +36,16 @@ INSIDE = {  # what a part of experiments may not import, beside the commands
 TARGET = re.compile(r"\w+(\.\w+)+:\w+")  # module:function
 HEAVY = ("matplotlib", "pyomo", "cvxpy")
 FOR_SOLVING = ("scipy", "numba", "highspy", "networkx")
+SOLVERS = ("highspy", "pyomo", "cvxpy", "networkx", "numba", "scipy.optimize", "scipy.sparse", "instances.compiled")
+DATA_THAT_SOLVES = {  # in `instances` outside `proofs`
+    "instances.aryl.populations": {"scipy.optimize"},  # weights of jobs to draw from, fitted to the paper's means
+    "instances.eva.rented": {"scipy.optimize"},  # which rented instance a planned one continues: a matching
+    "instances.compiled": {"numba"},  # the decorator
+}
+CALENDARS = {  # what happens next in a schedule: the heaps that `instances` has outside `proofs`
+    *(f"instances.aryl.{name}" for name in ("checker", "schedule")),
+    *(f"instances.sia.{name}" for name in ("checker", "local_oracle", "local_reservations", "oracle", "reservations")),
+}
 LINES = 600  # one noun a file, as long as the noun needs
 
 FILES = {
@@ -86,6 +96,25 @@ def test_every_layer_imports_those_below_it_alone():
     assert len(arrows()) > len(FILES)
     up = [(a, b) for a, b in arrows() if b.partition(".")[0] not in LAYERS[a.partition(".")[0]]]
     assert up == []
+
+
+def loaded(name: str) -> set[str]:
+    """Whatever a module imports, wherever in its text, with what it imports from there."""
+    found = set()
+    for node in ast.walk(ast.parse(FILES[name].read_text())):
+        if isinstance(node, ast.Import):
+            found |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            found |= {node.module, *(f"{node.module}.{alias.name}" for alias in node.names)}
+    return found
+
+
+def test_data_solve_nothing_and_know_no_proof_but_in_the_list_of_problems():
+    data = [name for name in FILES if within(name, "instances") and not within(name, "instances.proofs")]
+    solving = {name: {s for s in SOLVERS for m in loaded(name) if within(m, s)} for name in data}
+    assert {name: what for name, what in solving.items() if what} == DATA_THAT_SOLVES
+    assert {name for name in data if "heapq" in loaded(name)} == CALENDARS
+    assert {a for a, b in arrows() if a in data and within(b, "instances.proofs")} == {"instances.registry"}
 
 
 def test_no_module_is_part_of_a_circle():

@@ -25,7 +25,7 @@ from instances.eva import EvaPacking
 from instances.fields import STEPS
 from instances.proofs import Certificate, NoCertificate, digest
 from instances.proofs.eva.certificate import Branch, Decision, Leaf, Packing
-from instances.proofs.eva.limited_saving_program import LimitedSavingProgram, saving_program
+from instances.proofs.eva.saving_program import LimitedSavingProgram, saving_program
 from instances.proofs.header import VERSION
 from models.derivation import certified
 from models.eva.branching_program import WHOLE, BranchingProgram, Relaxed

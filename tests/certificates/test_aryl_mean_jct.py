@@ -11,7 +11,7 @@ from heuristics.aryl import afs, equal_split, equal_split_sjf, fifo, two_phase
 from instances import CheckFailed, InputError, Options
 from instances.aryl import elastic_jobs, table_2
 from instances.proofs import NoCertificate
-from instances.proofs.aryl.certificate import prove_elastic
+from instances.proofs.aryl import prove_elastic
 from instances.proofs.aryl.event_intervals import EventProgram
 from models.aryl import exact
 from models.aryl.certificate import certificate

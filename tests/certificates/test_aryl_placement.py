@@ -9,7 +9,7 @@ from heuristics.aryl import best_fit_decreasing
 from instances import CheckFailed, InputError, Options
 from instances.aryl import ArylPlacement, HostServer, PlacedJob, placement_moment
 from instances.proofs import NoCertificate
-from instances.proofs.aryl.certificate import prove_placement
+from instances.proofs.aryl import prove_placement
 from instances.proofs.aryl.filling_program import FillingProgram
 from models.aryl import exact
 from models.aryl.certificate import certificate

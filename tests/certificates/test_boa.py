@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from instances import CheckFailed, InputError, Options
 from instances.boa import BoaAllocation, Curve, figure_1, random_allocation
-from instances.proofs.boa.certificate import prove_allocation
+from instances.proofs.boa import prove_allocation
 from instances.proofs.boa.rational import corners, least_length, power_at_most, root_at_most, times
 from models.boa import exact
 from models.boa.certificate import certificate

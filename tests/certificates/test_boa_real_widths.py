@@ -12,7 +12,7 @@ import pytest
 from instances import CheckFailed, InputError, Options
 from instances.boa import BoaAllocation, newtrace
 from instances.proofs import NoCertificate
-from instances.proofs.boa.certificate import prove_allocation
+from instances.proofs.boa import prove_allocation
 from instances.proofs.boa.run_lengths import LENGTH, RunLengths
 from instances.proofs.boa.run_proof import Decision, RunBounds
 from models.boa import exact

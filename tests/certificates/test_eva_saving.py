@@ -13,9 +13,8 @@ from instances.eva import EvaPacking, table_7
 from instances.eva.checker import Book
 from instances.eva.checker import exact as decimal
 from instances.proofs import NoCertificate
-from instances.proofs.eva.certificate import prove_packing
-from instances.proofs.eva.limited_saving_program import LimitedSavingProgram, saving_program
-from instances.proofs.eva.saving_program import SavingProgram
+from instances.proofs.eva import prove_packing
+from instances.proofs.eva.saving_program import LimitedSavingProgram, SavingProgram, saving_program
 from models.eva import exact
 from models.eva.certificate import certificate
 from tests.certificates.tampering import tampered_vipr

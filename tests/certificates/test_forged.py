@@ -13,7 +13,7 @@ from instances import CheckFailed, Instance
 from instances.boa import BoaAllocation
 from instances.eva import EvaPacking, check_packing
 from instances.proofs import digest
-from instances.proofs.eva.certificate import prove_packing
+from instances.proofs.eva import prove_packing
 from tests.certificates.forging import FORGERS, run
 from tests.certificates.readings import HUGE, READINGS, refused, telling
 from tests.sampling import sample

@@ -11,7 +11,7 @@ from instances import Options
 from instances.aryl import ArylElastic, ArylPlacement
 from instances.boa import BoaAllocation, check_allocation
 from instances.proofs import NoCertificate
-from instances.proofs.aryl.certificate import prove_elastic
+from instances.proofs.aryl import prove_elastic
 from instances.proofs.aryl.filling_program import FillingProgram
 from instances.proofs.boa.rational import exact, serial, times
 from models.aryl import exact as exact_aryl

@@ -13,7 +13,7 @@ from heuristics.eva import full_reconfiguration, full_reconfiguration_artifact, 
 from instances import InputError, Options, Result, check
 from instances.eva import EvaPacking, InstanceType, Task, packing_arrays, table_7
 from instances.options import ignore
-from instances.proofs.eva.certificate import prove_packing
+from instances.proofs.eva import prove_packing
 from models.eva import exact, literal
 from models.eva.certificate import ProofTree, certificate
 from models.eva.covering_master import solve_covering

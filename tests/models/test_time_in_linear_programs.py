@@ -14,7 +14,7 @@ import models.highs
 from instances import Options, check
 from instances.eva import EvaPacking, PackingArrays, packing_arrays, random_workloads, table_7
 from instances.eva.vector_packing import caprara_toth
-from instances.proofs.eva.certificate import prove_packing
+from instances.proofs.eva import prove_packing
 from models.eva import exact
 from models.eva.branch_and_price import branch_and_price, list_patterns
 from models.eva.branch_and_price.parameters import DEFAULTS

@@ -1,6 +1,6 @@
 """Certificates of `eva-packing`: under `cost` a tree of decisions, and whole-number duals in each leaf.
 
-Under `net-saving` it is a VIPR file of the program in `instances/proofs/eva/saving_program.py`; the following is on `cost`.
+Under `net-saving` it is a VIPR file of the program in `saving_program.py`; the following is on `cost`.
 
 Let y_t be the duals of the tasks, d_i those of the decisions on the way to a leaf, S the scale, all whole numbers >= 0,
 C_k the price of type k in price units and n_t the number of tasks. A decision counts, over some types, the instances,
@@ -34,8 +34,8 @@ from instances.eva.packing import EvaPacking
 from instances.fields import STEPS, Frozen, steps
 from instances.proofs.certificate import NoCertificate, Proven
 from instances.proofs.derivation import proven_of
-from instances.proofs.eva.limited_saving_program import saving_program
 from instances.proofs.eva.price_sums import least_sum
+from instances.proofs.eva.saving_program import saving_program
 from instances.proofs.header import content_of
 from instances.proofs.vipr import read_vipr
 from instances.validation import validated

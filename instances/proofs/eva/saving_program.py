@@ -2,24 +2,27 @@
 
 A pattern is what an instance holds. Its net is the normalised reservation prices of its tasks less the price of the
 cheapest type that holds it. That of a task alone is 0 at most, and so are those of all patterns that are left out.
+
+Where types have limits or instances run already, a task may find no instance of its own, so patterns that do not pay by
+themselves may be needed: none is left out.
 """
 
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterator
 from fractions import Fraction
 
 from instances.eva.checker import Book, exact
-from instances.eva.constraints import own_resources
+from instances.eva.constraints import offers, own_resources
 from instances.eva.packing import EvaPacking, InstanceType
-from instances.fields import STEPS as STEPS_OF_GRID
-from instances.fields import steps
+from instances.fields import STEPS, steps
 from instances.options import Solution
 from instances.proofs.certificate import NoCertificate
 from instances.proofs.program import Program, Row, box
 
 MOST = 20_000  # patterns that are written down
-STEPS = 400_000  # patterns that are looked at
+LOOKS = 400_000  # patterns that are looked at
 RATE, WORTH = 96, 32  # bits behind the point of a throughput, and of a price in steps
 MOST_TASKS = 500  # of a pattern
 
@@ -27,12 +30,18 @@ Pattern = tuple[int, ...]
 """Tasks by the places of their entries, each as often as the instance holds it."""
 
 
+def saving_program(data: EvaPacking) -> SavingProgram | LimitedSavingProgram:
+    """The program of the net saving of `data`. Raises NoCertificate where there are too many patterns."""
+    limited = data.running or any(k.max_instances is not None for k in data.instance_types)
+    return LimitedSavingProgram(data) if limited else SavingProgram(data)
+
+
 class SavingProgram:
     """The program of `data`; entries of tasks and patterns go by their places.
 
     Whole `p_i` is how many instances hold pattern i. Maximise the net of all; `tasks_t`: no more tasks of entry t are
     on them than there are, and the others are alone. No type has a limit and no instance runs already (see
-    `limited_saving_program`). Raises NoCertificate where there are too many patterns.
+    `LimitedSavingProgram`). Raises NoCertificate where there are too many patterns.
     """
 
     def __init__(self, data: EvaPacking) -> None:
@@ -70,8 +79,8 @@ class SavingProgram:
     def seen(self) -> None:
         """Count a pattern that is looked at."""
         self._seen += 1
-        if self._seen > STEPS:
-            raise NoCertificate(f"more than {STEPS:,} patterns to look at")
+        if self._seen > LOOKS:
+            raise NoCertificate(f"more than {LOOKS:,} patterns to look at")
 
     def keep(self, pattern: Pattern, kind: InstanceType) -> None:
         """Keep a pattern that saves on the cheapest type that holds it; types come by their price."""
@@ -154,6 +163,94 @@ class _Kind:
         return self.least[i] - (-rate * self.job[i] >> RATE - WORTH)
 
 
+class LimitedSavingProgram:
+    """The program of `data`; types, entries of tasks, offers and patterns go by their places.
+
+    Whole `p_k_i` is how many instances of type k hold its pattern i, whole `offer_o` how many are had at the price of
+    offer o: those of a type that run already, the cheapest first, and new ones. Maximise the normalised reservation
+    prices of all tasks less the prices; `tasks_t`: all tasks of entry t are on instances; `type_k`: as many instances
+    of type k hold patterns as are had. `numbers`: the variables of the offers. Raises NoCertificate where there are too
+    many patterns.
+    """
+
+    def __init__(self, data: EvaPacking) -> None:
+        self.data = data
+        self.keys = [t.key for t in data.tasks]
+        self.patterns: dict[tuple[int, Pattern], Fraction] = {}
+        book = Book(data)
+        for k in range(len(data.instance_types)):
+            for pattern in self._patterns(k):
+                on_it = {self.keys[t]: n for t, n in Counter(pattern).items()}
+                worth = sum((n * book.normalised_price(key, on_it) for key, n in on_it.items()), Fraction(0))
+                self.patterns[k, pattern] = worth
+                if len(self.patterns) > MOST:
+                    raise NoCertificate(f"more than {MOST:,} patterns, all of which count where types have limits")
+        types = {k for k, _ in self.patterns}
+        self.offers = [offer for offer in offers(data) if offer.type in types]
+        self.numbers = frozenset(range(len(self.patterns), len(self.patterns) + len(self.offers)))
+
+    def program(self) -> Program:
+        """The program."""
+        held = [(k, Counter(pattern)) for k, pattern in self.patterns]
+        count, first = [t.count for t in self.data.tasks], len(held)
+        places: Counter[int] = Counter()
+        names = []
+        for k, _ in held:
+            names.append(f"p_{k}_{places[k]}")
+            places[k] += 1
+        names += [f"offer_{o}" for o in range(len(self.offers))]
+        upper = [min(count[t] // n for t, n in on_it.items()) for _, on_it in held]
+        upper += [sum(count) if offer.most is None else min(offer.most, sum(count)) for offer in self.offers]
+        bounds = box(names, [Fraction(n) for n in upper])
+        rows = [
+            Row(f"tasks_{t}", "E", Fraction(n), {i: Fraction(on[t]) for i, (_, on) in enumerate(held) if t in on})
+            for t, n in enumerate(count)
+        ]
+        for k in sorted(places):
+            had = {first + o: Fraction(-1) for o, offer in enumerate(self.offers) if offer.type == k}
+            used = {i: Fraction(1) for i, (of, _) in enumerate(held) if of == k}
+            rows.append(Row(f"type_{k}", "E", Fraction(0), used | had))
+        prices = [Fraction(-offer.price, STEPS) for offer in self.offers]
+        objective = {i: c for i, c in enumerate([*self.patterns.values(), *prices]) if c}
+        integers = frozenset(range(len(names)))
+        return Program(tuple(names), integers, "max", objective, (*bounds, *rows), len(bounds))
+
+    def point(self, solution: Solution) -> dict[int, Fraction]:
+        """A packing as a point."""
+        kinds = {kind.name: k for k, kind in enumerate(self.data.instance_types)}
+        place = {pattern: i for i, pattern in enumerate(self.patterns)}
+        point, used = Counter[int](), Counter[int]()
+        for group in solution["instances"]:
+            pattern = tuple(t for t, key in enumerate(self.keys) for _ in range(group["tasks"].get(key, 0)))
+            if pattern:
+                point[place[kinds[group["type"]], pattern]] += group["count"]
+                used[kinds[group["type"]]] += group["count"]
+        for o, offer in enumerate(self.offers, start=len(place)):
+            taken = used[offer.type] if offer.most is None else min(offer.most, used[offer.type])
+            used[offer.type] -= taken
+            point[o] = taken
+        return {i: Fraction(n) for i, n in point.items() if n}
+
+    def _patterns(self, k: int) -> Iterator[Pattern]:
+        """All patterns of a type, depth first."""
+        data, kind = self.data, self.data.instance_types[k]
+        own = own_resources(data)
+        capacity = [*(steps(kind.capacity[r]) for r in data.resources), *(o.capacity[k] for o in own)]
+        needs = [
+            [*(steps(task.demand_on(kind.family)[r]) for r in data.resources), *(o.demand[t] for o in own)]
+            for t, task in enumerate(data.tasks)
+        ]
+        left = [((), capacity)]  # type: list[tuple[Pattern, list[int]]]
+        while left:
+            pattern, room = left.pop()
+            if pattern:
+                yield pattern
+            for t in range(pattern[-1] if pattern else 0, len(needs)):
+                after = [a - b for a, b in zip(room, needs[t], strict=True)]
+                if min(after, default=0) >= 0 and pattern.count(t) < data.tasks[t].count:
+                    left.append(((*pattern, t), after))
+
+
 def _up(rate: Fraction) -> int:
     """A throughput in 2^-`RATE`, rounded up."""
     return -((-rate.numerator << RATE) // rate.denominator)
@@ -161,4 +258,4 @@ def _up(rate: Fraction) -> int:
 
 def _whole_steps(price: Fraction) -> int:
     """A sum of prices in steps of the grid, of which it is a whole number."""
-    return int(price * STEPS_OF_GRID)
+    return int(price * STEPS)
