@@ -27,8 +27,10 @@ from instances.fields import ProblemData
 from instances.online import Workload
 from instances.options import Solution
 from instances.proofs.aryl import prove_elastic, prove_placement, prove_reclaim
+from instances.proofs.boa import prove_allocation
 from instances.proofs.certificate import Proven
 from instances.proofs.eva import prove_packing
+from instances.proofs.sia import prove_delay
 from instances.sia import SiaLocalOracle, SiaOracle, check_local_oracle, check_oracle
 from instances.verdict import Verdict
 
@@ -48,11 +50,11 @@ class Problem:
 PROBLEMS: dict[str, Problem] = {
     "eva-packing": Problem(EvaPacking, check_packing, prove_packing),
     "eva-reconfiguration": Problem(EvaReconfiguration, check_reconfiguration),
-    "boa-allocation": Problem(BoaAllocation, check_allocation),
+    "boa-allocation": Problem(BoaAllocation, check_allocation, prove_allocation),
     "aryl-elastic": Problem(ArylElastic, check_elastic, prove_elastic),
     "aryl-reclaim": Problem(ArylReclaim, check_reclaim, prove_reclaim),
     "aryl-placement": Problem(ArylPlacement, check_placement, prove_placement),
-    "sia-oracle": Problem(SiaOracle, check_oracle),
+    "sia-oracle": Problem(SiaOracle, check_oracle, prove_delay),
     "sia-local-oracle": Problem(SiaLocalOracle, check_local_oracle),
 }
 WORKLOADS: dict[str, type[Workload]] = {data.problem: data for data in (EvaCloud, BoaRenting, ArylLoaning)}
