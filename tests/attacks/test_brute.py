@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.attacks.brute import FAMILIES
-from tests.attacks.families import attack
+from tests.attacks.families import PLAIN, attack, faults
 from tests.sampling import sample
 
 
@@ -14,3 +14,13 @@ def test_exact_methods_without_a_start_agree_with_brute_force(name):
     tally = attack(FAMILIES[name], sample(25, 200), seed=0)
     assert tally.wrong == []
     assert len(tally.unproven) <= tally.runs // 20
+
+
+@pytest.mark.parametrize(
+    ("name", "instance"), [("eva-packing cost, long amounts", "3-29"), ("aryl-elastic mean-jct", "21-102")]
+)
+def test_literal_models_whose_optimum_highs_had_cut_off(name, instance):
+    """Its bound was 6 where 3 can be had, and 1100 s were optimal where 1055.6 are."""
+    family = FAMILIES[name]
+    data, optimum = family.instance(instance), family.optimum(family.instance(instance))
+    assert list(faults(family.slow["literal"](data), optimum, PLAIN, [])) == []
