@@ -17,10 +17,15 @@ def test_exact_methods_without_a_start_agree_with_brute_force(name):
 
 
 @pytest.mark.parametrize(
-    ("name", "instance"), [("eva-packing cost, long amounts", "3-29"), ("aryl-elastic mean-jct", "21-102")]
+    ("name", "instance"),
+    [
+        ("eva-packing cost, long amounts", "3-29"),
+        ("aryl-elastic mean-jct", "21-102"),
+        ("boa-allocation types", "21-1019"),
+    ],
 )
 def test_literal_models_whose_optimum_highs_had_cut_off(name, instance):
-    """Its bound was 6 where 3 can be had, and 1100 s were optimal where 1055.6 are."""
+    """Its bound was 6 where 3 can be had, and 1100 s were optimal where 1055.6 are; a budget paid for nothing."""
     family = FAMILIES[name]
     data, optimum = family.instance(instance), family.optimum(family.instance(instance))
     assert list(faults(family.slow["literal"](data), optimum, PLAIN, [])) == []

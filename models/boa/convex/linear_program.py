@@ -40,7 +40,10 @@ def literal_lp(data: BoaAllocation, options: Options, report: Report = ignore) -
             left = None if options.time_limit is None else max(clock.remaining_s, 1e-3)
             solved = solve_arrays(program.model, replace(options, time_limit=left), extra=tight)
             if solved.x is None or solved.duals is None:
-                return Answer(None, None, solved.termination, solved.reason, building.cpu_s, clock.cpu_s)
+                termination, reason = solved.termination, solved.reason
+                if termination == "infeasible":  # data whose budget pays for no policy are refused
+                    termination, reason = "error", "HiGHS finds no policy, and the budget pays for one"
+                return Answer(None, None, termination, reason, building.cpu_s, clock.cpu_s)
             mu = max(0.0, -float(solved.duals[0])) * program.scale / data.budget
             wanted = dual.widest(mu)
             if wanted <= program.last or clock.expired:
