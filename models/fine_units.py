@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from models.bounds import whole_bound
 from models.highs import LinearModel, Solved
 
 DIGITS = 10  # binary digits of the largest coefficient at least; where it has fewer, it is given twice as many
@@ -25,6 +26,29 @@ def coarse_unit(model: LinearModel) -> float:
     """
     exponent = math.frexp(float(np.abs(np.asarray(model.cost, dtype=float)).max(initial=0.0)))[1]
     return 1.0 if exponent <= COARSE else 2.0 ** (exponent - 2 * DIGITS)
+
+
+@dataclass(frozen=True)
+class CoarseUnits:
+    """A `model` of whole costs for the solver, in multiples of `unit`, a power of two: 1 but for very many units.
+
+    Beside such costs HiGHS calls dearer solutions optimal. `slack`: what its bounds may be off, in whole units.
+    """
+
+    model: LinearModel
+    unit: float
+    slack: float
+
+    @staticmethod
+    def of(model: LinearModel) -> CoarseUnits:
+        """A model that is minimised, of a cost that is not negative."""
+        cost, unit = np.asarray(model.cost, dtype=float), coarse_unit(model)
+        slack = 0.0 if unit == 1.0 else BESIDE * float(np.abs(cost).max(initial=0.0))
+        return CoarseUnits(replace(model, cost=cost / unit, offset=model.offset / unit), unit, slack)
+
+    def proven(self, bound: float) -> int:
+        """The whole cost that a bound of the solver proves."""
+        return whole_bound(max(0.0, bound * self.unit - self.slack))
 
 
 @dataclass(frozen=True)

@@ -21,12 +21,24 @@ from pyomo.environ import Objective, maximize
 from pyomo.opt import WriterFactory
 from pyomo.repn.plugins.standard_form import LinearStandardFormCompiler
 
-from instances import Answer, InputError, Options, ProblemData, Report, Solution, Stopwatch
+from instances import (
+    Answer,
+    InputError,
+    MalformedSolution,
+    Options,
+    ProblemData,
+    Report,
+    Solution,
+    Stopwatch,
+    check,
+)
 from instances.deadline import within
 from instances.options import ignore
 from models.fine_units import FineUnits
-from models.highs import TIGHT, LinearModel, solve_arrays
+from models.highs import TIGHT, LinearModel, Solved, solve_arrays
+from models.scaling import rounded_rows
 
+BY_TOLERANCES = "HiGHS's solution is one by its tolerances only"
 Values = Mapping[tuple[str, Any], float]
 """Value of a variable by its name and index: `values["x", (0, "p3.2xlarge")]`."""
 
@@ -65,6 +77,34 @@ def compile_model(model: ConcreteModel) -> Standard:
     return Standard(model, arrays, tuple(form.columns))
 
 
+def solve_beyond_digits(
+    model: LinearModel, solve: Callable[[LinearModel, bool], Solved], kept: Callable[[NDArray[np.float64]], bool]
+) -> Solved:
+    """What HiGHS finds for a `model` whose numbers may have more digits than it tells apart.
+
+    Such numbers are rounded in favour of solutions. That gives the bound, and the solution where it is `kept`, being
+    one of the data as they are; or else the model as it is gives one, and no word of HiGHS on better ones counts.
+    `solve(model, proves)` runs HiGHS on a model whose bounds hold or do not.
+    """
+    rounded = rounded_rows(model)
+    if rounded is None:
+        return solve(model, True)
+    relaxed = solve(rounded, True)
+    if relaxed.x is None or kept(relaxed.x):
+        return relaxed
+    exact = solve(model, False)
+    before = tuple((when, None, bound) for when, _, bound in relaxed.trace)
+    after = tuple((relaxed.solve_s + when, found, relaxed.bound) for when, found, _ in exact.trace)
+    return replace(
+        exact,
+        bound=relaxed.bound,
+        termination="finished" if exact.termination == "infeasible" else exact.termination,
+        reason=BY_TOLERANCES if exact.x is None else exact.reason,
+        solve_s=relaxed.solve_s + exact.solve_s,
+        trace=before + after,
+    )
+
+
 def solve_literal(
     data: ProblemData,
     build: Callable[[Any], ConcreteModel],
@@ -93,22 +133,36 @@ def solve_literal(
         gap=options.gap / 2 if real else options.gap,  # The bound gives up the other half for tolerances.
     )
     fine = FineUnits.of(standard.model)
+    clock = Stopwatch(left.time_limit)
 
     def made(bound: float | None) -> float | None:
         return None if bound is None else proven(bound)
 
-    def watch(x: NDArray[np.float64] | None, bound: float | None) -> None:
-        safe = None if bound is None else fine.proven(bound)
-        report(None if x is None else read(data, standard.values(x)), made(safe))
+    def solution(x: NDArray[np.float64]) -> Solution | None:
+        """The solution, or `None` where the values are one by the tolerances of HiGHS only."""
+        found = read(data, standard.values(x))
+        try:
+            return None if check(data, found).violations else found
+        except MalformedSolution:
+            return None
 
-    heard, extra = None if report is ignore else watch, TIGHT if real else None
-    solved = fine.told(solve_arrays(fine.model, left, watch=heard, extra=extra))
+    def solve(model: LinearModel, proves: bool) -> Solved:
+        def watch(x: NDArray[np.float64] | None, bound: float | None) -> None:
+            safe = None if bound is None or not proves else fine.proven(bound)
+            report(None if x is None else solution(x), made(safe))
+
+        limited = replace(left, time_limit=None if left.time_limit is None else max(clock.remaining_s, 1e-3))
+        heard, extra = None if report is ignore else watch, TIGHT if real else None
+        return solve_arrays(model, limited, watch=heard, extra=extra)
+
+    solved = fine.told(solve_beyond_digits(fine.model, solve, lambda x: solution(x) is not None))
     rows, columns = standard.model.matrix.shape
+    found = None if solved.x is None else solution(solved.x)
     return Answer(
-        solution=None if solved.x is None else read(data, standard.values(solved.x)),
+        solution=found,
         bound=made(solved.bound),
         termination=solved.termination,
-        reason=solved.reason,
+        reason=BY_TOLERANCES if solved.x is not None and found is None else solved.reason,
         build_s=building.cpu_s,
         solve_s=solved.solve_s,
         trace=[(when, found, made(bound)) for when, found, bound in solved.trace],

@@ -1,7 +1,8 @@
 """Linear models in units in which their numbers lie close together, and loosened where they lie too close.
 
 HiGHS keeps rows to absolute tolerances and takes numbers for one that differ by less, in one row and not in another, so
-that a solution may be cut off. A row that is loosened by more than that keeps every solution, and a bound stays one.
+that a solution may be cut off. A row that is loosened by more than that keeps every solution, and a bound stays one;
+so it does where numbers of many digits are rounded in favour of solutions.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from instances.arrays import FloatArray
 from models.highs import LinearModel
 
 SLACK = 1e-8  # what a row is loosened by, beside a largest coefficient of 1; ten times the tolerance of `TIGHT`
+KEPT = 20  # binary digits of a row's numbers: beside more of them HiGHS has cut off solutions that fit exactly
 NEAR, SAME = (
     1e-6,
     1e-13,
@@ -62,6 +64,32 @@ def short_rows(model: LinearModel) -> LinearModel:
     unit = 2.0 ** np.floor(np.log2(np.where(largest > 0, largest, 1.0)))
     low, high = np.asarray(model.row_lower) / unit, np.asarray(model.row_upper) / unit
     return replace(model, matrix=sparse.csr_array(sparse.diags_array(1 / unit) @ matrix), row_lower=low, row_upper=high)
+
+
+def rounded_rows(model: LinearModel) -> LinearModel | None:
+    """A relaxation of a model of variables >= 0, in which numbers have KEPT binary digits of the largest in their row.
+
+    What is longer is rounded in favour of solutions, so that bounds hold for the model; a long row of two sides becomes
+    two. `None` where no number is longer.
+    """
+    matrix = sparse.csr_array(model.matrix)
+    if not all(matrix.shape):
+        return None
+    low, high = (np.broadcast_to(np.asarray(b, float), matrix.shape[:1]) for b in (model.row_lower, model.row_upper))
+    largest = abs(matrix).max(axis=1).toarray().ravel()
+    grid = 2.0 ** (np.floor(np.log2(np.where(largest > 0, largest, 1.0))) - (KEPT - 1))
+    steps = sparse.csr_array(sparse.diags_array(1 / grid) @ matrix)
+    uneven = abs(steps - steps.rint()).max(axis=1).toarray().ravel() > 0
+    long = uneven | _uneven(low / grid) | _uneven(high / grid)
+    if not long.any():
+        return None
+    above, below = long & np.isfinite(high), long & np.isfinite(low)
+    return replace(
+        model,
+        matrix=sparse.vstack([matrix[~long], steps[above].floor(), steps[below].ceil()]),
+        row_lower=np.concatenate([low[~long], np.full(above.sum(), -np.inf), np.floor((low / grid)[below])]),
+        row_upper=np.concatenate([high[~long], np.ceil((high / grid)[above]), np.full(below.sum(), np.inf)]),
+    )
 
 
 def _alike(numbers: FloatArray) -> bool:

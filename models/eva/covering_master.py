@@ -16,11 +16,10 @@ from instances.arrays import FloatArray, IntArray
 from instances.eva.arrays import Group, PackingArrays
 from instances.options import ignore
 from instances.result import TracePoint
-from models.bounds import whole_bound
 from models.eva.configuration import configuration, dearest, groups, missing, within_limits
 from models.eva.patterns import Patterns
 from models.eva.trimming import trim
-from models.fine_units import BESIDE, coarse_unit
+from models.fine_units import CoarseUnits
 from models.highs import LinearModel, Solved, solve_arrays
 
 AT_THE_ROOT = ("mip_heuristic_run_root_reduced_cost", "mip_heuristic_run_feasibility_jump")  # heuristics of HiGHS
@@ -76,12 +75,11 @@ def solve_covering(
     if start is not None:
         patterns, x = _with_start(arrays, patterns, start)
 
-    model = covering_master(arrays, patterns)
-    unit = coarse_unit(model)  # 1 but for prices of so many digits that HiGHS may call a dearer packing optimal
-    slack = 0.0 if unit == 1.0 else BESIDE * float(np.max(model.cost, initial=0.0))
+    coarse = CoarseUnits.of(covering_master(arrays, patterns))
+    unit = coarse.unit
 
     def proven(bound: float | None) -> int | None:
-        return None if bound is None else whole_bound(max(0.0, bound * unit - slack))
+        return None if bound is None else coarse.proven(bound)
 
     def watch(x: FloatArray | None, bound: float | None) -> None:
         found = None if x is None else packing(arrays, patterns, x)
@@ -90,7 +88,7 @@ def solve_covering(
         report(arrays.solution(found) if found else None, None if bound is None else arrays.usd(proven(bound) or 0))
 
     solved = solve_arrays(
-        replace(model, cost=np.asarray(model.cost) / unit),
+        coarse.model,
         options,
         start=x,
         watch=None if report is ignore else watch,

@@ -32,8 +32,8 @@ from instances.fields import STEPS, steps
 from instances.method import method
 from instances.options import ignore
 from instances.result import TracePoint
-from models.bounds import whole_bound
-from models.highs import solve_arrays
+from models.fine_units import CoarseUnits
+from models.highs import LinearModel, Solved, solve_arrays
 from models.scaling import short_rows
 
 if TYPE_CHECKING:
@@ -43,6 +43,7 @@ if TYPE_CHECKING:
 
 FINEST = 1e-10  # No finer tolerance on whole numbers is taken by HiGHS.
 LEAST = 1e-12  # HiGHS drops no number of a row that is above it
+LEAST_S = 1e-3  # HiGHS gets that much time at least.
 USUAL = 1e-6  # HiGHS's own tolerance takes over where a solve with the finest one ends in an error.
 
 
@@ -236,7 +237,7 @@ def literal(data: EvaPacking, options: Options, report: Report) -> Answer:
     HiGHS gets prices in whole multiples of their greatest common unit, so that its bound can be rounded up, and is
     spared types that cost more than every task alone, where there is no limit to instances.
     """
-    from models.literal import compile_model  # slow to import, for Pyomo
+    from models.literal import BY_TOLERANCES, compile_model, solve_beyond_digits  # slow to import, for Pyomo
 
     with Stopwatch() as building:
         standard = compile_model(build_literal(data))
@@ -249,7 +250,9 @@ def literal(data: EvaPacking, options: Options, report: Report) -> Answer:
             for t in data.tasks
         )
         spare = (cost * unit > alone) & (not limited)
-        model = replace(standard.model, cost=cost, upper=np.where(spare, 0.0, standard.model.upper))
+        upper = np.where(spare, 0.0, standard.model.upper)
+        coarse = CoarseUnits.of(replace(standard.model, cost=np.where(spare, 0.0, cost), upper=upper))
+    clock = Stopwatch(options.time_limit)
 
     def usd(units: float) -> float:
         return float(Fraction(units) * unit / STEPS)
@@ -262,32 +265,36 @@ def literal(data: EvaPacking, options: Options, report: Report) -> Answer:
         except MalformedSolution:
             return None
 
-    def watch(x: FloatArray | None, bound: float | None) -> None:
-        report(None if x is None else read(x), None if bound is None else usd(whole_bound(bound)))
+    def proven(bound: float | None) -> float | None:
+        return None if bound is None else usd(coarse.proven(bound))
 
-    model = short_rows(model)  # amounts of many digits, as they are, made HiGHS cut off an optimum
-    for tolerance in (FINEST, USUAL):
-        solved = solve_arrays(
-            model,
-            options,
-            watch=None if report is ignore else watch,
-            extra={"mip_feasibility_tolerance": tolerance, "small_matrix_value": LEAST},
-        )
-        if solved.termination not in ("error", "infeasible"):
-            break
+    def solve(model: LinearModel, proves: bool) -> Solved:
+        def watch(x: FloatArray | None, bound: float | None) -> None:
+            report(None if x is None else read(x), proven(bound) if proves else None)
+
+        for tolerance in (FINEST, USUAL):
+            solved = solve_arrays(
+                short_rows(model),  # amounts of many digits, as they are, made HiGHS cut off an optimum
+                replace(options, time_limit=None if options.time_limit is None else max(clock.remaining_s, LEAST_S)),
+                watch=None if report is ignore else watch,
+                extra={"mip_feasibility_tolerance": tolerance, "small_matrix_value": LEAST},
+            )
+            if solved.termination not in ("error", "infeasible"):
+                break
+        return solved
+
+    solved = solve_beyond_digits(coarse.model, solve, lambda x: read(x) is not None)
     solution = None if solved.x is None else read(solved.x)
     termination, reason = solved.termination, solved.reason
     if solution is None and solved.x is not None:
-        reason = "HiGHS's solution is one by its tolerances only"
+        reason = BY_TOLERANCES
     if termination == "infeasible" and not limited:
         termination, reason = "error", "HiGHS finds no solution, and every task alone is one"
-    trace: list[TracePoint] = [
-        (t, None if v is None else usd(v), None if b is None else usd(b)) for t, v, b in solved.trace
-    ]
-    rows, columns = model.matrix.shape
+    trace: list[TracePoint] = [(t, None if v is None else usd(v * coarse.unit), proven(b)) for t, v, b in solved.trace]
+    rows, columns = standard.model.matrix.shape
     return Answer(
         solution=solution,
-        bound=None if solved.bound is None else usd(whole_bound(solved.bound)),
+        bound=proven(solved.bound),
         termination=termination,
         reason=reason,
         build_s=building.cpu_s,

@@ -21,6 +21,7 @@ from instances.eva import EvaPacking, Throughput, constraints_of
 from instances.eva.packing import demand_on, fits
 from instances.fields import steps
 from models.bounds import real_bound
+from models.fine_units import FineUnits
 from models.highs import LinearModel, solve_arrays
 
 MOST_PATTERNS = 20_000
@@ -157,7 +158,8 @@ def most_true_saving(data: EvaPacking, options: Options = Options()) -> TrueSavi
         integer=[*([True] * (2 * n)), *([False] * m)],
         sense="maximize",
     )
-    solved = solve_arrays(model, options)
+    fine = FineUnits.of(model)  # prices may be so small that HiGHS takes them for nothing
+    solved = fine.told(solve_arrays(fine.model, options))
     if solved.x is None:
         raise InputError(f"true speeds: {solved.reason or solved.termination}")
     used = np.round(solved.x[:n]).astype(int)

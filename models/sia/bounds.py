@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import replace
 from fractions import Fraction
 
@@ -12,15 +13,17 @@ from models.bounds import REAL, real_bound, whole_bound
 
 
 def initial_solution(data: SiaOracle, start: Solution | None = None) -> Solution | None:
-    """The best of `start`, the schedule of FCFS and that of all jobs at their cut-offs; `None` where none is feasible.
+    """The best of `start` and of schedules without a search; `None` where none is feasible.
+
+    These are that of FCFS, and those of all jobs at their cut-offs, or as they are submitted.
 
     FCFS without sharing keeps all cut-offs unless some of them are given by `latest_start`. Raises InputError where
     `start` breaks a constraint.
     """
     found: Solution | None = None
     least = math.inf
-    for starts in dict.fromkeys((data.fcfs_starts, data.cutoffs)):
-        solution = {"starts": {job.id: t for job, t in zip(data.jobs, starts, strict=True)}}
+    for starts in dict.fromkeys((data.fcfs_starts, data.cutoffs, _submitted(data))):
+        solution = _solution(data, starts)
         verdict = check(data, solution)
         if not verdict.violations and _objective(verdict) < least:
             found, least = solution, _objective(verdict)
@@ -37,25 +40,38 @@ def _objective(verdict: Verdict) -> float:
     return math.inf if verdict.objective is None else verdict.objective
 
 
-def trivial_bound(data: SiaOracle) -> float:
-    """A bound on the objective that takes no solver: no job waits, and no more than the necessary use is charged.
+def _submitted(data: SiaOracle) -> tuple[int, ...]:
+    return tuple(job.submit for job in data.jobs)
 
-    Where all use is charged, Σ_t α_t is at least the GPU time of any pool's jobs over what the pool owns.
+
+def _solution(data: SiaOracle, starts: Sequence[int]) -> Solution:
+    return {"starts": {job.id: t for job, t in zip(data.jobs, starts, strict=True)}}
+
+
+def trivial_bound(data: SiaOracle) -> float:
+    """A bound on the objective that takes no solver: no job waits, or one waits a slot beside the least use.
+
+    So an objective below 1 is that of the one schedule without delay, and a solver need not tell such apart. Where all
+    use is charged, Σ_t α_t is at least the GPU time of any pool's jobs over what the pool owns.
     """
-    if not data.fairness_weight or data.fair_share != "all-use":
+    if not data.fairness_weight:
         return 0.0
     owned, work = {pool.name: pool.gpus for pool in data.pools}, dict.fromkeys((pool.name for pool in data.pools), 0)
-    for job in data.jobs:
-        work[job.pool] += job.duration * job.gpus
-    shares = (Fraction(work[name], gpus) for name, gpus in owned.items())
-    return float(Fraction(repr(data.fairness_weight)) * max(shares))
+    if data.fair_share == "all-use":
+        for job in data.jobs:
+            work[job.pool] += job.duration * job.gpus
+    most = max(Fraction(work[name], gpus) for name, gpus in owned.items())
+    waited = float(1 + Fraction(repr(data.fairness_weight)) * most)
+    verdict = check(data, _solution(data, _submitted(data)))
+    return waited if verdict.violations else min(waited, _objective(verdict))
 
 
 def proven_bound(data: SiaOracle, bound: float) -> float:
-    """What a solver's `bound` proves: delays are whole slots, with fairness the objective is a real number."""
-    if data.fairness_weight:
-        return real_bound(bound, trivial=trivial_bound(data))
-    return float(whole_bound(bound))
+    """What a solver's `bound` proves: delays are whole slots, with fairness the objective is a real number.
+
+    A delay is a slot at least, beside which the solver may not see what fairness costs; see `trivial_bound`.
+    """
+    return real_bound(bound, largest=1.0) if data.fairness_weight else float(whole_bound(bound))
 
 
 def solver_options(data: SiaOracle, options: Options) -> Options:

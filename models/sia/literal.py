@@ -5,14 +5,13 @@ X and Y exist only where job j can start or be running: constraint (10) needs no
 
 from __future__ import annotations
 
-from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from instances import Answer, Options, Report
 from instances.method import method
 from instances.options import OPTION_NAMES, ignore
 from instances.sia import SiaOracle
-from models.sia.bounds import proven_bound, solver_options
+from models.sia.bounds import proven_bound, solver_options, trivial_bound
 
 if TYPE_CHECKING:  # Pyomo takes its time to import, and so is imported where a model is built.
     from pyomo.environ import ConcreteModel
@@ -130,7 +129,12 @@ def literal(data: SiaOracle, options: Options, report: Report) -> Answer:
     """Solve the model of Figure 19 as printed, with HiGHS."""
     from models.literal import solve_literal
 
-    return solve_literal(data, build_literal, _read, solver_options(data, options), report, partial(proven_bound, data))
+    trivial = trivial_bound(data)
+
+    def proven(bound: float) -> float:
+        return max(trivial, proven_bound(data, bound))
+
+    return solve_literal(data, build_literal, _read, solver_options(data, options), report, proven)
 
 
 @method("heuristic", OPTION_NAMES)

@@ -1,12 +1,14 @@
-"""Every exact method against brute force, without a start: `python -m tests.attacks.brute [FAMILY...] COUNT SEED`.
+"""Exact methods against brute force, without a start: `python -m tests.attacks.brute [slow] [FAMILY...] COUNT SEED`.
 
-A FAMILY is the beginning of a family's name, `eva-packing` or `eva-packing cost`; without one all are tried. Prints a
-line for each family and for each false word, and ends with status 1 where there is one.
+A FAMILY is the beginning of a family's name, `eva-packing` or `eva-packing cost`; without one all are tried. With
+`slow` the slow methods alone, which are the literal ones, are tried on every instance. Prints a line for each family
+and for each false word, and ends with status 1 where there is one.
 """
 
 from __future__ import annotations
 
 import sys
+from dataclasses import replace
 
 from instances import Stopwatch
 from tests.attacks import brute_aryl, brute_boa, brute_eva, brute_sia
@@ -21,7 +23,11 @@ FAMILIES: dict[str, Family] = {
 def main() -> None:
     """Try the families that the command line names."""
     *wanted, count, seed = sys.argv[1:]
+    slow = wanted[:1] == ["slow"]
+    wanted = wanted[slow:]
     chosen = [family for name, family in FAMILIES.items() if not wanted or name.startswith(tuple(wanted))]
+    if slow:
+        chosen = [replace(f, methods=f.slow, slow={}, heuristics={}) for f in chosen if f.slow]
     if not chosen:
         sys.exit(f"no such family; there are {', '.join(FAMILIES)}")
     wrong = 0

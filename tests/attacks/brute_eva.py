@@ -197,9 +197,30 @@ def _amounts(draw: random.Random) -> tuple[Callable[[], float], Callable[[], flo
     )
 
 
-def _packed(draw: random.Random, most_tasks: int, most_entries: int) -> dict[str, Any]:
+def _long_amounts(draw: random.Random) -> tuple[Callable[[], float], Callable[[], float]]:
+    """Amounts of nine decimals, which fit together exactly or miss by a step, and amounts a billion times another."""
+    step, base = (0.0, 0.0, 1e-9, -1e-9), draw.choice((1.0, 2.0, 3.999999999))
+    pool = draw.choice(
+        (
+            [round(draw.uniform(0.01, 3.0), 9) for _ in range(3)],
+            [0.5, 0.500000001, 0.499999999],
+            [1e-9, 2e-9, 1.0, base, 0.999999999, 1.000000001],
+        )
+    )
+
+    def capacity() -> float:
+        together = sum(draw.choice(pool) for _ in range(draw.randint(1, 4)))
+        return max(0.0, round(draw.choice((together, together, base)) + draw.choice(step), 9))
+
+    return lambda: draw.choice(pool), capacity
+
+
+Amounts = Callable[[random.Random], tuple[Callable[[], float], Callable[[], float]]]
+
+
+def _packed(draw: random.Random, most_tasks: int, most_entries: int, amounts: Amounts = _amounts) -> dict[str, Any]:
     """Types and tasks that every problem of Eva's has."""
-    demand, capacity = _amounts(draw)
+    demand, capacity = amounts(draw)
     price = _prices(draw)
     resources = [f"r{i}" for i in range(draw.choice((1, 1, 1, 2, 2, 3)))]
     families = draw.choice(("f", "f", "fg"))
@@ -256,9 +277,9 @@ def _limit(draw: random.Random, data: dict[str, Any]) -> None:
         data["spread"] = [{"tasks": members, "max_per_instance": draw.randint(1, 2)}]
 
 
-def packing(draw: random.Random, objective: str) -> EvaPacking | None:
+def packing(draw: random.Random, objective: str, amounts: Amounts = _amounts) -> EvaPacking | None:
     """A packing of up to six tasks, with constraints of a cluster of one's own or without."""
-    data = _packed(draw, most_tasks=6, most_entries=4)
+    data = _packed(draw, most_tasks=6, most_entries=4, amounts=amounts)
     for task in data["tasks"]:
         if draw.random() < 0.4:
             task["job"] = draw.choice("ij")
@@ -371,6 +392,13 @@ FAMILIES = (
         methods={"exact": exact, "exact, no list": partial(exact, parameters=PRICED)},
         slow={"literal": literal},
         heuristics=PACKERS,
+    ),
+    Family(
+        "eva-packing cost, long amounts",
+        partial(packing, objective="cost", amounts=_long_amounts),
+        packing_optimum,
+        methods={"exact": exact},
+        slow={"literal": literal},
     ),
     Family("eva-packing cost, many tasks", many, many_optimum, methods={"exact": exact}, heuristics=PACKERS),
     Family(

@@ -16,11 +16,12 @@ from tests.sia_optima import best_local, best_oracle, count_schedules, cutoffs, 
 GRID = 1e-9
 MOST_SCHEDULES = 5_000  # more are not enumerated
 WEIGHTS = (0.25, 0.7, 1.0, 3.0, 0.1, 0.333333333, GRID, 1e-6, 1e6)
+ENDS = (GRID, 2 * GRID, 1e-8, 1e-7, 123e-9, 1e-6, 1e-5, 999e-6, 1e-3, 1e3, 1e6, 123456.789012345, 1e9 - GRID, 1e9)
 SCALES = (1, 1, 1, 2, 60, 1000)  # slots that all times are multiples of
 MOST_LITERAL_SLOTS = 500
 
 
-def oracle(rng: random.Random, fairness: str | None) -> SiaOracle | None:
+def oracle(rng: random.Random, fairness: str | None, weights: tuple[float, ...] = WEIGHTS) -> SiaOracle | None:
     """A few pools of one to eight GPUs; jobs as wide as a pool and wider, alike, together, and far from time 0."""
     step, offset = rng.choice(SCALES), rng.choice([0, 0, 0, 1, 100])
     pools = [Pool(name=name, gpus=rng.choice([1, 2, 2, 3, 4, 8])) for name in names(rng, rng.randint(1, 3))]
@@ -41,7 +42,7 @@ def oracle(rng: random.Random, fairness: str | None) -> SiaOracle | None:
             slot_minutes=rng.choice([1.0, 5.0, GRID, 0.1]),
             pools=tuple(pools),
             jobs=tuple(jobs),
-            fairness_weight=0.0 if fairness is None else rng.choice(WEIGHTS),
+            fairness_weight=0.0 if fairness is None else rng.choice(weights),
             fair_share=fairness or "all-use",
         )
     except InputError:  # a job wider than its pool without a cut-off of its own
@@ -100,6 +101,8 @@ FAMILIES = (
     Family("sia-oracle", lambda rng: oracle(rng, None), best_oracle, EXACT, LITERAL),
     Family("sia-oracle all-use", lambda rng: oracle(rng, "all-use"), best_oracle, EXACT, LITERAL),
     Family("sia-oracle above-share", lambda rng: oracle(rng, "above-share"), best_oracle, EXACT, LITERAL),
+    Family("sia-oracle ends all-use", lambda rng: oracle(rng, "all-use", ENDS), best_oracle, EXACT, LITERAL),
+    Family("sia-oracle ends above-share", lambda rng: oracle(rng, "above-share", ENDS), best_oracle, EXACT, LITERAL),
     Family(
         "sia-local-oracle",
         local,

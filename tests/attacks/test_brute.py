@@ -26,3 +26,18 @@ def test_a_budget_with_room_for_rounding_alone_is_not_called_infeasible(name, in
     result = family.slow["literal"](data)
     assert list(faults(result, family.optimum(data), PLAIN, [])) == []
     assert result.status != "infeasible"
+
+
+@pytest.mark.parametrize(
+    ("name", "instance"),
+    [
+        ("eva-packing cost, long amounts", "3-29"),
+        ("aryl-elastic mean-jct", "21-102"),
+        ("boa-allocation types", "21-1019"),
+    ],
+)
+def test_literal_models_whose_optimum_highs_had_cut_off(name, instance):
+    """Its bound was 6 where 3 can be had, and 1100 s were optimal where 1055.6 are; a budget paid for nothing."""
+    family = FAMILIES[name]
+    data, optimum = family.instance(instance), family.optimum(family.instance(instance))
+    assert list(faults(family.slow["literal"](data), optimum, PLAIN, [])) == []

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from models.highs import LinearModel
-from models.scaling import SLACK, in_units
+from models.scaling import KEPT, SLACK, in_units, rounded_rows
 
 
 def random_model(seed: int, size: float) -> tuple[LinearModel, np.ndarray]:
@@ -41,3 +41,23 @@ def test_a_model_of_nothing_stays_so():
     scaled, unit = in_units(model)
     assert scaled is model
     assert len(unit) == 0
+
+
+def test_rounded_rows_keep_every_point_and_have_short_numbers():
+    for seed in range(20):
+        rng = np.random.default_rng(seed)
+        matrix, x = rng.integers(-(2**40), 2**40, (5, 6)).astype(float), rng.integers(0, 4, 6).astype(float)
+        rows = matrix @ x
+        matrix[0], rows[0] = 1.0, x.sum()
+        low, high = np.where([1, 1, 1, 0, 0], rows, -np.inf), np.where([1, 1, 0, 1, 1], rows, np.inf)
+        rounded = rounded_rows(LinearModel(np.ones(6), matrix, low, high))
+        assert rounded is not None
+        activity = rounded.matrix @ x
+        assert (activity <= rounded.row_upper).all()
+        assert (activity >= rounded.row_lower).all()
+        assert abs(rounded.matrix).max() <= 2**KEPT
+        assert rounded.matrix.shape[0] == 6  # the long row of two sides is two rows, the short one is as it was
+
+
+def test_rows_of_short_numbers_are_not_rounded():
+    assert rounded_rows(LinearModel(np.ones(2), np.array([[1.0, 3.0], [2.0**30, 0.0]]), 0.0, [5.0, 2.0**31])) is None

@@ -11,12 +11,14 @@ import pytest
 from instances import Stopwatch, check
 from instances.sia import Job, Pool, SiaOracle, synthetic
 from instances.sia.arrays import oracle_arrays, solution_of
-from models.sia import exact, literal
+from models.sia import exact, literal, time_indexed
 from models.sia.columns import Columns
 from models.sia.fairness import fairness_of
 from models.sia.parameters import DEFAULTS
 from models.sia.penalty_search import settle
 from models.sia.prices import close_columns, lagrangian_prices
+from tests.attacks.families import PLAIN, faults
+from tests.sampling import sample
 from tests.sia_cases import schedules
 from tests.sia_optima import best_oracle
 
@@ -103,3 +105,30 @@ def test_annealing_never_loses_the_schedule_that_it_is_given():
     found, _ = settle(arrays, arrays.cutoff, Stopwatch(), tries=1)
     assert found is not None
     assert arrays.delay(found) <= arrays.delay(arrays.cutoff)
+
+
+def _two_wide_jobs(seed: int) -> SiaOracle:
+    """Four jobs of which two are as wide as their pool, and a weight of few steps of the grid."""
+    rng, jobs = random.Random(seed), []
+    for k, (pool, submit, length, gpus, slack) in enumerate(
+        ((1, 2, 1, 3, 1), (0, 0, 2, 2, 2), (1, 0, 4, 3, None), (1, 1, 6, 1, 4))
+    ):
+        begin, duration = max(0, submit + rng.choice((0, 0, 0, 1, -1))), max(1, length + rng.choice((0, 0, 0, 1, -1)))
+        latest = None if slack is None else begin + slack + rng.choice((0, 0, 1, 2))
+        jobs.append(Job(id=f"j{k}", pool=f"p{pool}", submit=begin, duration=duration, gpus=gpus, latest_start=latest))
+    return SiaOracle(
+        slot_minutes=1.0,
+        pools=tuple(Pool(name=f"p{i}", gpus=gpus) for i, gpus in enumerate((2, 3, 2))),
+        jobs=tuple(jobs),
+        fairness_weight=rng.choice((1e-9, 1e-9, 2e-9, 1e-8, 1e-7)),
+        fair_share="above-share",
+    )
+
+
+def test_no_bound_is_false_on_the_way_where_a_slot_is_a_billion_times_what_fairness_costs():
+    """HiGHS's own was 2.0000005e-9 beside schedules of 2e-9."""
+    for seed in range(sample(120, 1000)):
+        data, bounds = _two_wide_jobs(seed), []
+        result = time_indexed(data, PLAIN, lambda _, bound, to=bounds: to.append(0.0 if bound is None else bound))
+        assert list(faults(result, best_oracle(data), PLAIN, bounds)) == []
+        assert result.status == "optimal"
