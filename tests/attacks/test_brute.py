@@ -34,10 +34,11 @@ def test_a_budget_with_room_for_rounding_alone_is_not_called_infeasible(name, in
         ("eva-packing cost, long amounts", "3-29"),
         ("aryl-elastic mean-jct", "21-102"),
         ("boa-allocation types", "21-1019"),
+        ("boa-allocation integer rescaling", "21-1280"),
     ],
 )
 def test_literal_models_whose_optimum_highs_had_cut_off(name, instance):
-    """Its bound was 6 where 3 can be had, and 1100 s were optimal where 1055.6 are; a budget paid for nothing."""
+    """Bounds were 6 where 3 can be had, and 1100 s where 1055.6 are; a budget paid for nothing; a weight was tiny."""
     family = FAMILIES[name]
     data, optimum = family.instance(instance), family.optimum(family.instance(instance))
     assert list(faults(family.slow["literal"](data), optimum, PLAIN, [])) == []

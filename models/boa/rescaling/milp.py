@@ -19,6 +19,7 @@ from instances import Answer, InputError, Options, Report, Solution, Stopwatch, 
 from instances.boa import BoaAllocation, WidthArrays, granted, proven, width_arrays
 from instances.options import ignore
 from models.bounds import REAL, real_bound
+from models.fine_units import FineUnits
 from models.highs import TIGHT, solve_arrays
 from models.literal import Values, compile_model
 
@@ -104,8 +105,9 @@ def solve_milp(data: BoaAllocation, options: Options, report: Report = ignore) -
     with Stopwatch() as building:
         standard = compile_model(build_milp(data))
         a = width_arrays(data)
-        scale = float((a.share * a.hours.min(-1)).sum())  # Less than any policy takes.
-        model = replace(standard.model, cost=np.asarray(standard.model.cost) / scale)
+        trivial = float((a.share * a.hours.min(-1)).sum()) * (1 - REAL)  # Less than any policy takes.
+        fine = FineUnits.of(standard.model)
+        model = fine.model
     bounds: list[float] = []
     policy: Solution | None = None
     extra: dict[str, Any] = TIGHT
@@ -113,12 +115,13 @@ def solve_milp(data: BoaAllocation, options: Options, report: Report = ignore) -
     def read(x: NDArray[np.float64]) -> Solution:
         return read_policy(data, standard.values(x))
 
+    def proven_by(bound: float | None) -> float | None:
+        return None if bound is None else real_bound(fine.proven(bound), trivial=trivial)
+
     def watch(x: NDArray[np.float64] | None, bound: float | None) -> None:
         solution = None if x is None else read(x)
         kept = solution is not None and not check(data, solution).violations
-        report(
-            solution if kept else None, None if bound is None else real_bound(bound * scale, trivial=scale * (1 - REAL))
-        )
+        report(solution if kept else None, proven_by(bound))
 
     with Stopwatch(options.time_limit) as clock:
         while True:
@@ -129,8 +132,8 @@ def solve_milp(data: BoaAllocation, options: Options, report: Report = ignore) -
             if solved.termination == "infeasible" and extra == TIGHT:  # no valid instance is: presolve has less room
                 extra = TIGHT | {"presolve": "off"}
                 continue
-            if solved.bound is not None:
-                bounds.append(real_bound(solved.bound * scale, trivial=scale * (1 - REAL)))
+            if (proven := proven_by(solved.bound)) is not None:
+                bounds.append(proven)
             if solved.x is None:
                 break
             if not check(data, read(solved.x)).violations:
@@ -154,11 +157,6 @@ def solve_milp(data: BoaAllocation, options: Options, report: Report = ignore) -
         reason="HiGHS finds no solution, where there is one" if missed else solved.reason,
         build_s=building.cpu_s,
         solve_s=clock.cpu_s,
-        trace=tuple((t, _times(x, scale), _times(bound, scale)) for t, x, bound in solved.trace),
+        trace=tuple((t, None if x is None else x * fine.unit, proven_by(bound)) for t, x, bound in solved.trace),
         info={**solved.info, "rows": rows, "columns": columns},
     )
-
-
-def _times(value: float | None, scale: float) -> float | None:
-    """The product, where there is a value."""
-    return None if value is None else value * scale
