@@ -206,9 +206,10 @@ def _go_on(process: int | None) -> None:
 
 def _children(process: int) -> list[int]:
     """The processes that a process has begun: of a command its hosts, of a host the run that is under way."""
-    found = b" ".join(
-        _read(process, f"task/{thread.name}/children") for thread in Path(f"/proc/{process}/task").glob("*")
-    )
+    threads: list[str] = []
+    with suppress(OSError):  # it may be gone
+        threads = os.listdir(f"/proc/{process}/task")
+    found = b" ".join(_read(process, f"task/{thread}/children") for thread in threads)
     return [child for child in map(int, found.split()) if b"resource_tracker" not in _read(child, "cmdline")]
 
 
