@@ -189,6 +189,13 @@ def spoils_python(data: EvaPacking) -> dict:
     return {}
 
 
+def halves_lengths(data: EvaPacking) -> dict:
+    """What Python hands over after this, in one piece behind its length, is longer than it says."""
+    solution, real = one_each(data), len
+    builtins.len = lambda things: real(things) // 2  # type: ignore[assignment]
+    return solution
+
+
 def spoils_pipes(data: EvaPacking) -> dict:
     """Writes into whatever is open."""
     for handle in range(3, 64):

@@ -14,7 +14,17 @@ from collections.abc import Callable
 from typing import Literal
 
 from instances import InputError, Stopwatch
-from instances.boa import BoaAllocation, BoaRenting, Epoch, JobClass, enough, least_budget, planned
+from instances.boa import (
+    BoaAllocation,
+    BoaRenting,
+    Epoch,
+    JobClass,
+    RentingClass,
+    Speedup,
+    enough,
+    least_budget,
+    planned,
+)
 from instances.fields import LARGEST, STEPS
 from instances.validation import validated
 from models.boa.convex.convex_dual import ConvexDual
@@ -96,7 +106,8 @@ def realised(data: BoaRenting, gpu_hours: float, widths: Literal["integer", "con
         cold, pause = of[name].cold_rescale_seconds, of[name].rescale_seconds
         pause = pause if cold is None else min(pause, cold)
         epochs = tuple(
-            Epoch(size_hours=size, speedup=epoch.speedup) for size, epoch in zip(sizes, of[name].epochs, strict=True)
+            Epoch(size_hours=size, speedup=speedup)
+            for size, speedup in zip(sizes, _as_wide_as_others(of[name], data.max_width), strict=True)
         )
         hours = math.floor(pause / SECONDS * (1 - 1e-12) * STEPS) / STEPS
         classes.append(JobClass(name=f"class {number}", arrivals_per_hour=jobs, rescale_hours=hours, epochs=epochs))
@@ -105,3 +116,20 @@ def realised(data: BoaRenting, gpu_hours: float, widths: Literal["integer", "con
     most = math.ceil(gpu_hours * STEPS) / STEPS
     content = {"budget": most, "classes": classes, "widths": widths, "max_width": data.max_width}
     return validated(BoaAllocation, content)
+
+
+def _as_wide_as_others(job_class: RentingClass, max_width: int | None) -> list[Speedup]:
+    """The speedups of its epochs: a job may keep more GPUs than a table has, no faster, to be spared a pause."""
+    found = [epoch.speedup for epoch in job_class.epochs]
+    if len(found) == 1:
+        return found
+    widest = max_width or max((s.table.gpus[-1] for s in found if s.table is not None), default=1)
+    return [_up_to(widest, speedup) for speedup in found]
+
+
+def _up_to(width: int, speedup: Speedup) -> Speedup:
+    table = speedup.table
+    if table is None or table.gpus[-1] >= width:
+        return speedup
+    longer = {"gpus": [*table.gpus, width], "speedup": [*table.speedup, table.speedup[-1]]}
+    return Speedup.model_validate({"table": longer})

@@ -97,14 +97,16 @@ def test_failures_are_results(name: str, reason: str):
 
 
 @pytest.mark.parametrize(
-    "name", ["ends_well", "killed_while_handing_over", "spoils_python", "spoils_pipes", "removes_the_folder"]
+    "name",
+    ["ends_well", "killed_while_handing_over", "spoils_python", "halves_lengths", "spoils_pipes", "removes_the_folder"],
 )
 def test_what_becomes_of_one_run_is_nothing_to_the_next(name: str):
     runs = plan([table_3()], [f"tests.user_heuristics:{name}", "no-packing"], Options())
     with workers_copied():
         (_, first), (_, second) = run_all(runs)
     assert second.status == "feasible"
-    assert first.status == ("feasible" if name in ("spoils_pipes", "removes_the_folder") else "error")
+    if name != "halves_lengths":  # Python's version says what becomes of it
+        assert first.status == ("feasible" if name in ("spoils_pipes", "removes_the_folder") else "error")
 
 
 def test_nothing_that_a_run_does_to_its_process_reaches_the_next():

@@ -15,8 +15,8 @@ from instances.boa import Points, RentingJob, Speedup, check_allocation, poisson
 from instances.boa.online import Widths
 from instances.boa.renting import BoaRenting, RentingClass, RentingEpoch
 from instances.online import RuleBroken
-from models.boa import exact
-from tests.boa_renting_cases import HOUR, ByHand, ends, job_class, ran, workload
+from models.boa import exact, policy_bound
+from tests.boa_renting_cases import HOUR, LINEAR, ByHand, ends, job_class, ran, workload
 
 
 def each(width: int):
@@ -270,3 +270,13 @@ def test_speedups_and_arrivals_are_estimated_from_what_has_run():
     assert last.arrivals_per_hour == pytest.approx((24 + 2) / (24 + seen[-1][0] / HOUR))
     assert ByHand(widths)  # the same object between two estimates
     assert len({id(b) for _, b in seen}) < len(seen)
+
+
+def test_a_job_that_keeps_gpus_that_an_epoch_cannot_use_is_spared_a_pause_and_not_below_the_bound():
+    """The table of its second epoch ends at 2 GPUs; the bound had it rescaled there."""
+    short = Speedup.model_validate({"table": {"gpus": [1, 2], "speedup": [1.0, 2.0]}})
+    epochs = tuple(RentingEpoch(size_hours=size, speedup=how) for size, how in ((4.0, LINEAR), (0.1, short)))
+    wide = RentingClass(name="a", arrivals_per_hour=1.0, rescale_seconds=600.0, epochs=epochs)
+    data = workload({"a1": 0.0}, wide, gpus_per_node=1, acquisition_seconds=0.0, max_width=8)
+    world = ran(data, lambda view: dict.fromkeys(view.jobs, 8))
+    assert policy_bound(data, world.totals()["billed_gpu_h"]) <= ends(world)["a1"] / 3600
