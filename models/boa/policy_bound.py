@@ -34,6 +34,7 @@ from models.boa.real_widths.run_dual import RunDual
 from models.boa.rescaling.width_limit import prepare_mixed
 
 SECONDS = 3600.0
+LONGEST = 4096  # GPUs to which the table of an epoch is continued
 
 
 class PolicyBound:
@@ -105,10 +106,10 @@ def realised(data: BoaRenting, gpu_hours: float, widths: Literal["integer", "con
     for number, ((name, sizes), jobs) in enumerate(counts.items()):
         cold, pause = of[name].cold_rescale_seconds, of[name].rescale_seconds
         pause = pause if cold is None else min(pause, cold)
-        epochs = tuple(
-            Epoch(size_hours=size, speedup=speedup)
-            for size, speedup in zip(sizes, _as_wide_as_others(of[name], data.max_width), strict=True)
-        )
+        speedups = _as_wide_as_others(of[name], data.max_width)
+        if speedups is None:  # without pauses nobody keeps more GPUs than an epoch can use
+            speedups, pause = [epoch.speedup for epoch in of[name].epochs], 0.0
+        epochs = tuple(Epoch(size_hours=x, speedup=s) for x, s in zip(sizes, speedups, strict=True))
         hours = math.floor(pause / SECONDS * (1 - 1e-12) * STEPS) / STEPS
         classes.append(JobClass(name=f"class {number}", arrivals_per_hour=jobs, rescale_hours=hours, epochs=epochs))
     if gpu_hours > LARGEST:
@@ -118,13 +119,20 @@ def realised(data: BoaRenting, gpu_hours: float, widths: Literal["integer", "con
     return validated(BoaAllocation, content)
 
 
-def _as_wide_as_others(job_class: RentingClass, max_width: int | None) -> list[Speedup]:
-    """The speedups of its epochs: a job may keep more GPUs than a table has, no faster, to be spared a pause."""
+def _as_wide_as_others(job_class: RentingClass, max_width: int | None) -> list[Speedup] | None:
+    """The speedups of its epochs: a job may keep more GPUs than a table has, no faster, to be spared a pause.
+
+    `None` where it may keep so many that tables would be too long.
+    """
     found = [epoch.speedup for epoch in job_class.epochs]
-    if len(found) == 1:
+    if len(found) == 1 or all(speedup.table is None for speedup in found):
         return found
-    widest = max_width or max((s.table.gpus[-1] for s in found if s.table is not None), default=1)
-    return [_up_to(widest, speedup) for speedup in found]
+    believed = [e.believed_speedup for e in job_class.epochs if e.believed_speedup is not None]
+    ends = [None if s.table is None else s.table.gpus[-1] for s in [*found, *believed]]
+    most = [end for end in (max_width, None if None in ends else max(e for e in ends if e is not None)) if end]
+    if not most or min(most) > LONGEST:
+        return None
+    return [_up_to(min(most), speedup) for speedup in found]
 
 
 def _up_to(width: int, speedup: Speedup) -> Speedup:

@@ -272,11 +272,27 @@ def test_speedups_and_arrivals_are_estimated_from_what_has_run():
     assert len({id(b) for _, b in seen}) < len(seen)
 
 
-def test_a_job_that_keeps_gpus_that_an_epoch_cannot_use_is_spared_a_pause_and_not_below_the_bound():
+CURVED = Speedup(amdahl=0.999)
+
+
+@pytest.mark.parametrize(
+    ("first", "believed", "max_width"),
+    [(LINEAR, None, 8), (CURVED, None, None), (CURVED, None, 5000), (None, CURVED, None)],
+    ids=["to a limit", "without one", "to one that is far", "as they believe"],
+)
+def test_a_job_that_keeps_gpus_that_an_epoch_cannot_use_is_spared_a_pause_and_not_below_the_bound(
+    first: Speedup | None, believed: Speedup | None, max_width: int | None
+):
     """The table of its second epoch ends at 2 GPUs; the bound had it rescaled there."""
-    short = Speedup.model_validate({"table": {"gpus": [1, 2], "speedup": [1.0, 2.0]}})
-    epochs = tuple(RentingEpoch(size_hours=size, speedup=how) for size, how in ((4.0, LINEAR), (0.1, short)))
+    long, short = (
+        Speedup.model_validate({"table": {"gpus": [1, n], "speedup": [1.0, float(n)]}})
+        for n in (4 + 4 * (not first), 2)
+    )
+    epochs = (
+        RentingEpoch(size_hours=4.0, speedup=first or long),
+        RentingEpoch(size_hours=0.1, speedup=short, believed_speedup=believed),
+    )
     wide = RentingClass(name="a", arrivals_per_hour=1.0, rescale_seconds=600.0, epochs=epochs)
-    data = workload({"a1": 0.0}, wide, gpus_per_node=1, acquisition_seconds=0.0, max_width=8)
+    data = workload({"a1": 0.0}, wide, gpus_per_node=1, acquisition_seconds=0.0, max_width=max_width)
     world = ran(data, lambda view: dict.fromkeys(view.jobs, 8))
     assert policy_bound(data, world.totals()["billed_gpu_h"]) <= ends(world)["a1"] / 3600
