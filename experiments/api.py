@@ -17,7 +17,6 @@ from experiments.harness.entry import Entry
 from experiments.harness.gaps import score
 from experiments.harness.instance_set import instances_at
 from experiments.harness.own import own_function, pickled, resolve
-from experiments.harness.plan import plan, sets_of, study_runs
 from experiments.harness.resume import finished
 from experiments.harness.run import Run
 from experiments.harness.runner import as_finished
@@ -26,6 +25,7 @@ from experiments.harness.warmup import compile_first
 from experiments.output.folder import ready_folder
 from experiments.output.terminal import follow, line
 from experiments.papers import PLOTS
+from experiments.plan import plan, sets_of, study_runs
 from experiments.simulator.bounding import Bounds, boundings, by_run
 from experiments.simulator.rows import rows_of
 from experiments.simulator.simulated import Simulated

@@ -27,11 +27,11 @@ from experiments.boa.points import (
 from experiments.entry import UNSOLVED, exit_status, run
 from experiments.harness.apply import load_method
 from experiments.harness.own import resolve
-from experiments.harness.plan import plan
 from experiments.harness.run import Run
 from experiments.output.folder import files_first
 from experiments.output.terminal import err, line, out
 from experiments.papers import FRONTS
+from experiments.plan import plan
 from experiments.session import Session
 from instances import InputError, Instance
 

@@ -20,8 +20,8 @@ from numba import types
 from numba.core.dispatcher import Dispatcher
 
 from experiments.harness.diary import Diary
-from experiments.harness.plan import sets_at, study_runs
 from experiments.harness.warmup import LIST, Kernels, listed
+from experiments.plan import sets_at, study_runs
 from instances import Options
 
 PACKAGES = ("instances", "models", "heuristics", "experiments")

@@ -29,9 +29,10 @@ ROLES = {
 LISTS = {"experiments.papers", "instances.registry"}  # the two files that a fifth paper edits
 COMMANDS = {"experiments.pareto": "boa", "experiments.simulate": "sia"}  # of one paper each
 INSIDE = {  # what a part of experiments may not import, beside the commands
-    "experiments.harness": ["experiments.output"],
-    "experiments.output": [],
-    "experiments.simulator": [],
+    "experiments.harness": ["experiments.output", "experiments.papers", "experiments.plan"],  # it is given what it runs
+    "experiments.output": ["experiments.papers", "experiments.plan"],
+    "experiments.simulator": ["experiments.plan"],
+    "experiments.papers": ["experiments.plan", "experiments.output", "experiments.simulator"],
 }
 TARGET = re.compile(r"\w+(\.\w+)+:\w+")  # module:function
 HEAVY = ("matplotlib", "pyomo", "cvxpy")
@@ -47,8 +48,8 @@ RUN = {name for name, file in FILES.items() if "__main__" in file.read_text()}
 """The modules that are run: the commands."""
 
 
-def imported(name: str) -> Iterator[str]:
-    """The project's modules that a module imports, wherever in its text, and those it names in a text."""
+def imported(name: str, texts: bool = True) -> Iterator[str]:
+    """The project's modules that a module imports, wherever in it, and those it names in a text, unless not `texts`."""
     package = name if FILES[name].name == "__init__.py" else name.rpartition(".")[0]
     for node in ast.walk(ast.parse(FILES[name].read_text())):
         found: list[str] = []
@@ -58,15 +59,21 @@ def imported(name: str) -> Iterator[str]:
             module = importlib.util.resolve_name("." * node.level + (node.module or ""), package)
             found = [f"{module}.{alias.name}" for alias in node.names]
             found = [full if full in FILES else module for full in found]
-        elif isinstance(node, ast.Constant) and TARGET.fullmatch(str(node.value)):
+        elif texts and isinstance(node, ast.Constant) and TARGET.fullmatch(str(node.value)):
             found = [str(node.value).partition(":")[0]]  # imported when it is needed
         yield from (module for module in found if module.partition(".")[0] in LAYERS and module != name)
 
 
 @cache
-def arrows() -> list[tuple[str, str]]:
+def arrows(texts: bool = True) -> list[tuple[str, str]]:
     """Which module imports which; every file is parsed for it, so it is not found out where tests are collected."""
-    return [(name, other) for name in FILES for other in sorted(set(imported(name)))]
+    return [(name, other) for name in FILES for other in sorted(set(imported(name, texts)))]
+
+
+def room(module: str) -> str:
+    """The folder of a module; a file directly under `experiments` is a room of its own, for commands share no idea."""
+    folder = module if FILES[module].name == "__init__.py" else module.rpartition(".")[0]
+    return module if folder == "experiments" else folder
 
 
 def within(module: str, package: str) -> bool:
@@ -90,6 +97,15 @@ def test_every_layer_imports_those_below_it_alone():
 
 def test_no_module_is_part_of_a_circle():
     circles = [sorted(c) for c in nx.strongly_connected_components(nx.DiGraph(arrows())) if len(c) > 1]
+    assert circles == []
+
+
+def test_no_folder_of_experiments_is_part_of_a_circle():
+    """Of imports alone, wherever they stand: the texts of `papers` name what a command loads and hands on."""
+    rooms = {(room(a), room(b)) for a, b in arrows(texts=False) if a.startswith("experiments.") and b in FILES}
+    rooms = {(a, b) for a, b in rooms if a != b and b.startswith("experiments")}
+    assert {"experiments.harness", "experiments.papers", "experiments.simulator.eva"} <= {b for _, b in rooms}
+    circles = [sorted(c) for c in nx.strongly_connected_components(nx.DiGraph(rooms)) if len(c) > 1]
     assert circles == []
 
 

@@ -25,11 +25,11 @@ from experiments.cli import COMMANDS, GROUPS
 from experiments.entry import USAGE_ERROR
 from experiments.harness.apply import apply
 from experiments.harness.gaps import score, summarise
-from experiments.harness.plan import study_runs
 from experiments.harness.records import with_records
 from experiments.output.answer import answers
 from experiments.output.columns import OF_THE_OBJECTIVE
 from experiments.papers import reference_sets
+from experiments.plan import study_runs
 from experiments.score import PROVERS
 from instances import Instance, Options, save
 from instances.aryl import figure_5

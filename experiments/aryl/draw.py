@@ -10,8 +10,6 @@ import typer
 from instances import Instance
 from instances.aryl import loaning_days
 
-DRAWINGS = {"aryl-loaning": "experiments.aryl.draw:loaning"}
-
 
 def loaning(
     days: Annotated[float, typer.Option(help="Days within which jobs arrive.")] = 15.0,

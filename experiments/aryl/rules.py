@@ -6,10 +6,10 @@ from typing import Annotated
 
 import typer
 
+from experiments.aryl.methods import METHODS
 from experiments.harness.apply import apply, load_method
 from experiments.output.markdown import print_markdown
 from experiments.output.terminal import err, out, percent
-from experiments.papers import METHODS
 from instances import Options, Stopwatch
 from instances.aryl import elastic_jobs
 

@@ -10,8 +10,6 @@ import typer
 from instances import InputError, Instance
 from instances.boa import poisson_renting, trace_renting
 
-DRAWINGS = {"boa-renting": "experiments.boa.draw:renting"}
-
 
 def renting(
     trace: Annotated[Path | None, typer.Option(help="A job trace in CSV form.", show_default=False)] = None,

@@ -15,10 +15,10 @@ import numpy as np
 from rich.table import Table
 
 from experiments.harness.entry import Entry
-from experiments.harness.plan import methods_for
 from experiments.harness.run import Run
 from experiments.output.terminal import out, percent
 from experiments.output.text import cell
+from experiments.plan import methods_for
 from instances import InputError, Instance, Options, Result, agree, load
 from instances.boa import BoaAllocation, enough, from_trace, least_budget
 from instances.files import write_whole

@@ -11,11 +11,11 @@ from typing import Annotated
 
 import typer
 
+from experiments.eva.methods import METHODS
 from experiments.eva.rounds import rounds_of_eva
 from experiments.harness.apply import apply
 from experiments.harness.entry import Entry
 from experiments.output.terminal import out
-from experiments.papers import METHODS
 from instances import Options, Stopwatch, load
 from instances.eva import EvaReconfiguration
 

@@ -10,7 +10,6 @@ import typer
 from instances import InputError, Instance, load
 from instances.eva import EvaCloud, EvaReconfiguration, synthetic_cloud, trace_cloud
 
-DRAWINGS = {"eva-cloud": "experiments.eva.draw:cloud", "eva-reconfiguration": "experiments.eva.draw:rounds"}
 NAMED = ("artifact", "artifact-generator", "figure-1")
 
 

@@ -16,10 +16,10 @@ from typing import Annotated
 import typer
 
 from experiments.entry import run
+from experiments.eva.methods import METHODS
 from experiments.flags import common
 from experiments.harness.apply import apply
 from experiments.output.terminal import out
-from experiments.papers import METHODS
 from experiments.session import Session
 from instances import InputError, Instance, Options, Result, Stopwatch, load
 from instances.eva import EvaCloud, EvaPacking, Task

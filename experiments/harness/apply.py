@@ -9,7 +9,6 @@ from typing import Any
 from experiments.harness.entry import Entry
 from experiments.harness.own import own_method, resolve
 from experiments.harness.starts import Start, from_start
-from experiments.papers import METHODS
 from instances import Answer, InputError, Instance, Options, Report, Result, conclude
 from instances.method import ANY, Method
 from instances.result import Kind
@@ -57,9 +56,8 @@ def answer(
     given = given if uses_start(method) else None
     if not entry.starts and given is None:
         return method.answer(instance.data, options, report)
-    known = {row.name: row for row in METHODS[instance.problem]}
-    fitting = [known[name] for name in entry.starts if known[name].unfit(instance.data) is None]
-    heuristics = [(row.name, partial(apply, row, instance, options)) for row in fitting]
+    fitting = [start for start in entry.starts if start.unfit(instance.data) is None]
+    heuristics = [(start.name, partial(apply, start, instance, options)) for start in fitting]
     return from_start(method, instance.data, heuristics, options, report, given)
 
 

@@ -12,7 +12,6 @@ from experiments.harness.diary import Diary, Told
 from experiments.harness.own import resolve
 from experiments.harness.run import Run
 from experiments.harness.task import Digests
-from experiments.papers import CERTIFIERS
 from instances import CheckFailed, Result
 from instances.certificates import Certificate, NoCertificate
 from instances.fields import Frozen, Sense
@@ -34,10 +33,14 @@ class Certified(Frozen):
 
 @dataclass(frozen=True)
 class Certification:
-    """The certificate of the result of a run, which has a bound. It has the time limit of the run to itself."""
+    """The certificate of the result of a run, which has a bound. It has the time limit of the run to itself.
+
+    `certifier`: the `module:function` that makes it; `None` where a problem has none.
+    """
 
     run: Run
     result: Result
+    certifier: str | None
 
     @property
     def time_limit(self) -> float | None:
@@ -45,8 +48,7 @@ class Certification:
 
     @property
     def modules(self) -> tuple[str, ...]:
-        target = CERTIFIERS.get(self.result.problem)
-        return () if target is None else (target.partition(":")[0],)
+        return () if self.certifier is None else (self.certifier.partition(":")[0],)
 
     @property
     def kernels(self) -> tuple[str, ...]:
@@ -59,10 +61,10 @@ class Certification:
         """The certificate, or why there is none."""
         result, data = self.result, self.run.instance.data
         assert result.bound is not None
-        if result.problem not in CERTIFIERS:
+        if self.certifier is None:
             return f"no certificates are written for {result.problem}"
         try:
-            certify = resolve(CERTIFIERS[result.problem])
+            certify = resolve(self.certifier)
             found: Certificate = certify(data, result.solution, result.bound, self.run.options)
             return found
         except NoCertificate as error:

@@ -11,7 +11,6 @@ from experiments.harness.diary import Diary, Told
 from experiments.harness.entry import Entry
 from experiments.harness.starts import Start
 from experiments.harness.task import Digests, Failure
-from experiments.papers import METHODS
 from instances import Answer, Instance, Options, Result
 from instances.gaps import ahead
 from instances.result import Termination, versions
@@ -40,8 +39,8 @@ class Run:
 
     @property
     def kernels(self) -> tuple[str, ...]:
-        known = {entry.name for entry in METHODS[self.instance.problem]} & {self.entry.name, *self.entry.starts}
-        return tuple(sorted(f"{self.instance.problem} {name}" for name in known))
+        called = () if self.entry.own else (self.entry, *self.entry.starts)
+        return tuple(sorted(f"{self.instance.problem} {entry.name}" for entry in called))
 
     def label(self) -> tuple[str, str]:
         return self.instance.name, self.entry.name
@@ -87,7 +86,7 @@ class Run:
         return started | {
             "instance": digests.instance(self.instance),
             "method": self.entry.target,
-            "starts": self.entry.starts,
+            "starts": [start.name for start in self.entry.starts],
             "versions": versions(),
             "limit": "CPU",  # results of the time when limits counted waiting and compilation are not taken up again
             "source": digests.source(self.entry.target, self.entry.code) if self.entry.own else None,

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from experiments.harness.own import resolve
 from experiments.output.terminal import out
-from experiments.papers import PLANS
 from instances import Instance, Result
 from instances.gaps import ahead
 from instances.text import shown
@@ -14,8 +13,11 @@ from instances.text import shown
 MOST = 30  # lines of a plan
 
 
-def print_plan(instances: Sequence[Instance], results: Sequence[Result]) -> None:
-    """The best solution of the one instance; of several there are too many to show."""
+def print_plan(instances: Sequence[Instance], results: Sequence[Result], plans: Mapping[str, str]) -> None:
+    """The best solution of the one instance; of several there are too many to show.
+
+    `plans`: the `module:function` that puts a solution in words, by problem; others are tables.
+    """
     best = None
     for result in results:
         if result.solved and result.objective is not None:
@@ -23,7 +25,7 @@ def print_plan(instances: Sequence[Instance], results: Sequence[Result]) -> None
             best = result if better else best
     if len(instances) != 1 or best is None or best.solution is None:
         return
-    lines = _lines(instances[0], best)
+    lines = _lines(instances[0], best, plans.get(best.problem))
     # the last line of a plan in words is the sum of the others
     cut = [*lines[: MOST - 1], f"... {len(lines) - MOST} more lines; --out writes them all", lines[-1]]
     out.print(f"\nthe plan of {shown(best.method)}:")
@@ -31,7 +33,7 @@ def print_plan(instances: Sequence[Instance], results: Sequence[Result]) -> None
         out.print(f"  {line}")
 
 
-def _lines(instance: Instance, result: Result) -> list[str]:
-    if instance.problem in PLANS:
-        return list(resolve(PLANS[instance.problem])(instance.data, result.solution))
+def _lines(instance: Instance, result: Result, plan: str | None) -> list[str]:
+    if plan is not None:
+        return list(resolve(plan)(instance.data, result.solution))
     return [shown(line) for line in result.to_frame().to_string(index=False).splitlines()]

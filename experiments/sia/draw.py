@@ -9,10 +9,6 @@ import typer
 from instances import InputError, Instance
 from instances.sia import VARIANTS, SiaLocalOracle, synthetic
 
-DRAWINGS = {
-    "sia-oracle": "experiments.sia.draw:oracle",
-    "sia-local-oracle": "experiments.sia.draw:local_oracle",
-}
 Variant = Annotated[str, typer.Option(help="Workload: " + ", ".join(VARIANTS) + ".")]
 Days = Annotated[float, typer.Option(help="Days within which jobs are submitted.")]
 SlotMinutes = Annotated[float, typer.Option(help="Minutes of a slot.")]

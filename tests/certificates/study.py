@@ -17,9 +17,9 @@ from experiments.boa.reference import NEWTRACE_BUDGETS
 from experiments.harness.certification import Certification, Certified
 from experiments.harness.diary import Diary
 from experiments.harness.instance_set import InstanceSet
-from experiments.harness.plan import plan
 from experiments.output.folder import result_file, write_certified
 from experiments.papers import CERTIFIERS, reference_sets
+from experiments.plan import plan
 from instances import CheckFailed, InputError, Instance, Options
 from instances.boa import newtrace
 from instances.certificates import NoCertificate
@@ -38,7 +38,7 @@ def certified(instance: Instance, folder: Path) -> tuple[float, float, Certified
     begin = time.process_time()
     result = run.outcome(run.work(diary))
     solved = time.process_time()
-    task = Certification(run, result)
+    task = Certification(run, result, CERTIFIERS.get(result.problem))
     found = task.outcome(task.work(diary))
     return solved - begin, time.process_time() - solved, found
 

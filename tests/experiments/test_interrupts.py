@@ -14,11 +14,11 @@ from typing import Any
 
 import pytest
 
-from experiments.harness.plan import plan
 from experiments.harness.run import Run
 from experiments.harness.runner import as_finished
 from experiments.harness.temporary import MARK, SIGNED, TemporaryFolder
 from experiments.output.folder import write_result_files
+from experiments.plan import plan
 from experiments.session import Interrupted, Session
 from instances import Options, Result
 from instances.eva import table_3

@@ -17,11 +17,11 @@ from experiments.harness import host, runner
 from experiments.harness.apply import Found, apply
 from experiments.harness.diary import Diary, Told
 from experiments.harness.entry import Entry
-from experiments.harness.plan import methods_for, plan
 from experiments.harness.runner import as_finished, run_all
 from experiments.harness.store import Store, read_outcomes
 from experiments.harness.task import Digests
 from experiments.papers import METHODS
+from experiments.plan import methods_for, plan
 from instances import Answer, InputError, Options, Result, load
 from instances.eva import table_3, table_7
 from tests.commands import run as command

@@ -8,7 +8,7 @@ import pytest
 
 from experiments.harness.apply import apply, load_method
 from experiments.harness.diary import Diary, Told
-from experiments.harness.entry import Entry
+from experiments.harness.entry import Entry, named
 from experiments.harness.run import Run
 from experiments.harness.runner import run_all
 from experiments.harness.starts import best_start
@@ -20,7 +20,7 @@ from tests.commands import workers_copied
 from tests.user_heuristics import one_each, overfull
 
 TABLE_3 = table_3()
-STARTS = ("no-packing", "full-reconfiguration", "full-reconfiguration-first")
+STARTS = named(METHODS["eva-packing"], "no-packing", "full-reconfiguration", "full-reconfiguration-first")
 
 
 def method(name: str) -> Entry:
@@ -101,7 +101,7 @@ def test_a_heuristic_that_never_ends_is_broken_off_at_half_of_the_limit():
 
 def test_every_start_is_a_heuristic_of_its_problem_and_every_method_with_one_takes_it():
     for methods in METHODS.values():
-        heuristics = {m.name for m in methods if load_method(m).kind == "heuristic"}
+        heuristics = {m for m in methods if load_method(m).kind == "heuristic"}
         for m in methods:
             assert set(m.starts) <= heuristics
             assert not m.starts or "start" in load_method(m).takes
