@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import functools
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Annotated, Any, Literal, get_type_hints
+from typing import Annotated, Any, Literal
 
 import typer
 
@@ -77,6 +77,14 @@ COMMON: dict[str, tuple[Any, Any]] = {
 """Type and default of the flags that every command has."""
 
 
+def signed(call: Callable[..., None], like: Callable[..., Any], parameters: Sequence[inspect.Parameter]) -> None:
+    """Give `call` the name and the docstring of a function and these parameters, by keyword all, for the flags."""
+    functools.update_wrapper(call, like)
+    by_keyword = [p.replace(kind=inspect.Parameter.KEYWORD_ONLY) for p in parameters]
+    call.__signature__ = inspect.Signature(by_keyword)  # type: ignore[attr-defined]
+    call.__annotations__ = {p.name: p.annotation for p in by_keyword}
+
+
 def common(**defaults: Any) -> Callable[[Callable[..., None]], Callable[..., None]]:
     """Decorator of a command that takes a `session`: on the command line it has the common flags in its place.
 
@@ -84,8 +92,7 @@ def common(**defaults: Any) -> Callable[[Callable[..., None]], Callable[..., Non
     """
 
     def decorate(command: Callable[..., None]) -> Callable[..., None]:
-        hints = get_type_hints(command, include_extras=True)
-        own = [p.replace(annotation=hints[p.name]) for p in inspect.signature(command).parameters.values()]
+        own = inspect.signature(command, eval_str=True).parameters.values()
         shared = [
             inspect.Parameter(
                 name, inspect.Parameter.KEYWORD_ONLY, default=defaults.get(name, default), annotation=hint
@@ -93,14 +100,11 @@ def common(**defaults: Any) -> Callable[[Callable[..., None]], Callable[..., Non
             for name, (hint, default) in COMMON.items()
         ]
 
-        @functools.wraps(command)
         def call(**given: Any) -> None:
             said = {name: given.pop(name) for name in COMMON}
             command(**given, session=session_of(said))
 
-        parameters = [p.replace(kind=inspect.Parameter.KEYWORD_ONLY) for p in own if p.name != "session"] + shared
-        call.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
-        call.__annotations__ = {p.name: p.annotation for p in parameters}
+        signed(call, command, [*(p for p in own if p.name != "session"), *shared])
         return call
 
     return decorate

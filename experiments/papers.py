@@ -105,6 +105,24 @@ DRAWINGS = {
 """What can be drawn: what makes the instance."""
 
 
+STUDIES = {
+    "eva-benchmark": "experiments.eva.benchmark:benchmarks",
+    "eva-choices": "experiments.eva.choices:choices",
+    "eva-surrogate": "experiments.eva.surrogate:surrogate",
+    "eva-yardstick": "experiments.eva.yardstick:yardsticks",
+    "boa-benchmark": "experiments.boa.benchmark:benchmarks",
+    "boa-genetic": "experiments.boa.genetic:genetic",
+    "aryl-benchmark": "experiments.aryl.benchmark:benchmarks",
+    "aryl-excess": "experiments.aryl.excess:excesses",
+    "aryl-losses": "experiments.aryl.losses:losses",
+    "aryl-rules": "experiments.aryl.rules:rules",
+    "aryl-snapshots": "experiments.aryl.snapshots:reclaims",
+    "aryl-forced": "experiments.aryl.forced:unavoidable",
+    "sia-benchmark": "experiments.sia.benchmark:benchmarks",
+}
+"""What is measured beside the papers' tables and figures, a `Study` each."""
+
+
 def _part(paper: str, role: str) -> Any:
     """The module of a paper that has a role which every paper has."""
     return importlib.import_module(f"experiments.{paper}.{role}")

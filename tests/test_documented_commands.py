@@ -160,7 +160,7 @@ def test_a_documented_command_is_understood(command: str):
     words = shlex.split(command)
     if words[0] == "gapwise":
         module, arguments = importlib.import_module(f"experiments.{words[1]}"), words[2:]
-        function: Any = module.drawings() if words[1] in GROUPS else getattr(module, words[1])
+        function: Any = getattr(module, words[1])(arguments) if words[1] in GROUPS else getattr(module, words[1])
     else:
         assert words[:2] == ["python", "-m"]
         module, arguments = importlib.import_module(words[2]), words[3:]
@@ -188,7 +188,7 @@ def test_a_wrong_flag_is_not_understood():
     for function, arguments in (
         (importlib.import_module("experiments.solve").solve, ["cluster.json", "--nethod", "exact"]),
         (importlib.import_module("experiments.simulate").simulate, ["--seeds", "three"]),
-        (module.drawings(), ["eva-cloud", "--out", "cloud.json", "--seeds", "3"]),
+        (module.draw([]), ["eva-cloud", "--out", "cloud.json", "--seeds", "3"]),
     ):
         with pytest.raises(USAGE_ERROR) as refused:
             parsed(function, arguments)

@@ -34,8 +34,8 @@ class Run:
 
     @property
     def modules(self) -> tuple[str, ...]:
-        """The module of a method of this project; a user's own may do anything when it is imported."""
-        return () if self.entry.own else (self.entry.target.partition(":")[0],)
+        """The modules of a method of this project and its starts; a user's own may do anything when it is imported."""
+        return () if self.entry.own else tuple(e.target.partition(":")[0] for e in (self.entry, *self.entry.starts))
 
     @property
     def kernels(self) -> tuple[str, ...]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from pathlib import Path
 from typing import Any, Protocol, Self, TypeVar
 
 from experiments.harness.diary import Diary, Told
@@ -30,6 +31,7 @@ class Digests:
 
     def __init__(self) -> None:
         self._instances: dict[int, tuple[Instance, str]] = {}
+        self._files: dict[Path, str] = {}
         self._sources: dict[tuple[str, bytes | None], str] = {}
 
     def instance(self, instance: Instance) -> str:
@@ -39,6 +41,18 @@ class Digests:
             # with the instance, whose id would otherwise be given to another
             self._instances[id(instance)] = instance, hashlib.sha256(text.encode()).hexdigest()
         return self._instances[id(instance)][1]
+
+    def file(self, path: Path) -> str:
+        """Digest of what is in a file."""
+        if path not in self._files:
+            self._files[path] = hashlib.sha256(path.read_bytes()).hexdigest()
+        return self._files[path]
+
+    def of(self, value: Any) -> Any:
+        """What stands for a value: the digest of an instance or of a file, anything else itself."""
+        if isinstance(value, Instance):
+            return self.instance(value)
+        return self.file(value) if isinstance(value, Path) else value
 
     def source(self, target: str, code: bytes | None = None) -> str:
         """Digest of the module of a user's function, and of the modules beside it."""

@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
-from experiments.output.terminal import out
+from experiments.harness.experiment import Table
 
 
-def print_markdown(head: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
-    """Print a table on standard output; all columns but the first are set to the right."""
-    out.print("| " + " | ".join(head) + " |")
-    out.print("|---|" + "---:|" * (len(head) - 1))
-    for row in rows:
-        out.print("| " + " | ".join(row) + " |")
+def markdown(table: Table) -> list[str]:
+    """The lines of a table; all columns but the first are set to the right."""
+    rows = ["| " + " | ".join(row) + " |" for row in (table.head, *table.rows)]
+    return [rows[0], "|---|" + "---:|" * (len(table.head) - 1), *rows[1:]]

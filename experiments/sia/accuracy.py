@@ -15,7 +15,6 @@ from pydantic import Field
 from experiments.harness.diary import Diary
 from experiments.harness.task import Digests
 from experiments.harness.whole import Whole, WholeTask
-from experiments.sia.comparison import digest
 from experiments.sia.policies import jobs_of
 from heuristics.sia.arrival_features import GROUPS, Examples, examples
 from heuristics.sia.learned import ArrivalModels, FinishedAlike, fit
@@ -88,7 +87,7 @@ class Accuracy(WholeTask[Accurate]):
     def content(self, digests: Digests) -> dict[str, Any]:
         days = [*self.train_days, *self.test_days]
         asked = {"days": days, "every": self.every, "quanta": self.quanta, "demand": self.demand}
-        return {"trace": digest(self.trace), **asked, "versions": versions()}
+        return {"trace": digests.file(self.trace), **asked, "versions": versions()}
 
 
 def scores(true: FloatArray, predicted: FloatArray) -> tuple[float, float, float]:

@@ -6,10 +6,8 @@ of which two days are for warming up, every policy against FCFS without sharing.
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -142,14 +140,9 @@ class Comparison(WholeTask[Compared]):
             "given": self.given,
             "policies": self.policies,
             "warm_up_days": self.warm_up_days,
-            "trace": None if self.trace is None else digest(self.trace),
+            "trace": None if self.trace is None else digests.file(self.trace),
             "versions": versions(),
         }
-
-
-@lru_cache(maxsize=4)
-def digest(trace: Path) -> str:
-    return hashlib.sha256(trace.read_bytes()).hexdigest()
 
 
 def _table(data: SiaOracle, starts: Starts) -> pd.DataFrame:
