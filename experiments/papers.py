@@ -70,8 +70,12 @@ CERTIFIERS = {
     "sia-oracle": "models.sia.certificate:certificate",
 }
 """Where the certificate of a bound is made."""
-FRONTS = {"aryl-reclaim": "experiments.aryl.front:print_front"}
-"""Where the Pareto front of two objectives is printed."""
+FRONTS = {"boa-allocation": "experiments.boa.front:front", "aryl-reclaim": "experiments.aryl.front:front"}
+"""Where the front of two objectives is found and printed, by flags of its own."""
+TRACES = {"boa-allocation": "experiments.boa.front:of_trace"}
+"""What reads the instance in a job trace."""
+SAMPLES = "experiments.sia.workloads:samples"
+"""What draws workloads for `simulate` itself, by flags of its own."""
 PLANS = {"eva-packing": "experiments.eva.plan:plan"}
 """Where a solution is put in words; others are shown as tables."""
 PLOTS = {

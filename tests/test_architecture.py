@@ -27,7 +27,6 @@ ROLES = {
     "experiments": ("methods", "reference", "benchmark", "simulation", "pictures", "reproduce"),
 }
 LISTS = {"experiments.papers", "instances.registry"}  # the two files that a fifth paper edits
-COMMANDS = {"experiments.pareto": "boa", "experiments.simulate": "sia"}  # of one paper each
 INSIDE = {  # what a part of experiments may not import, beside the commands
     "experiments.harness": ["experiments.output", "experiments.papers", "experiments.plan"],  # it is given what it runs
     "experiments.output": ["experiments.papers", "experiments.plan"],
@@ -82,7 +81,7 @@ def within(module: str, package: str) -> bool:
 
 def paper_of(module: str) -> str | None:
     """The paper whose folder, or whose world of the simulator, a module is in."""
-    return next((part for part in module.split(".") if part in PAPERS), COMMANDS.get(module))
+    return next((part for part in module.split(".") if part in PAPERS), None)
 
 
 def test_every_import_of_the_project_is_there():
