@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import inspect
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
-from experiments import flags
+from experiments.drawing import Made
 from experiments.entry import group, run_app
 from experiments.output.terminal import err
 from experiments.papers import DRAWINGS
+from experiments.signature import signed
 from instances import Instance, save
 
 Out = Annotated[
@@ -29,8 +30,8 @@ def draw(arguments: list[str]) -> typer.Typer:
     return group(draw, DRAWINGS, _written, arguments)
 
 
-def _written(made_by: Callable[..., Instance[Any] | Sequence[Instance[Any]]]) -> Callable[..., None]:
-    """The command of a drawing: its parameters, and `--out`."""
+def _written(made_by: Callable[..., Made]) -> Callable[..., None]:
+    """The command of a `Drawing`, or of a function that returns instances: its flags, and `--out`."""
 
     def call(out: Path, **said: Any) -> None:
         made = made_by(**said)
@@ -44,7 +45,7 @@ def _written(made_by: Callable[..., Instance[Any] | Sequence[Instance[Any]]]) ->
         err.print(f"wrote {len(made)} instances to {out}")
 
     own = inspect.signature(made_by, eval_str=True).parameters.values()
-    flags.signed(call, made_by, [*own, inspect.Parameter("out", inspect.Parameter.KEYWORD_ONLY, annotation=Out)])
+    signed(call, made_by, [*own, inspect.Parameter("out", inspect.Parameter.KEYWORD_ONLY, annotation=Out)])
     return call
 
 

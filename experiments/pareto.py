@@ -17,6 +17,7 @@ from experiments.harness.own import resolve
 from experiments.papers import FRONTS, TRACES
 from experiments.plan import methods_for
 from experiments.session import Session
+from experiments.signature import also, flags_of, option_of
 from instances import InputError, load
 
 MAKERS = {problem: resolve(target) for problem, target in FRONTS.items()}
@@ -24,7 +25,7 @@ READERS = {problem: resolve(target) for problem, target in TRACES.items()}
 
 
 @flags.common()
-@flags.also(*MAKERS.values(), *READERS.values())
+@also(*MAKERS.values(), *READERS.values())
 def pareto(
     file: Annotated[
         Path,
@@ -62,14 +63,14 @@ def pareto(
 
 
 def _of(function: Callable[..., Any], said: Mapping[str, Any]) -> dict[str, Any]:
-    return {p.name: said[p.name] for p in flags.flags_of(function)}
+    return {p.name: said[p.name] for p in flags_of(function)}
 
 
 def _refuse(function: Callable[..., Any], said: Mapping[str, Any], why: str) -> None:
     """Raise InputError for a flag of a function that is not called."""
-    for p in flags.flags_of(function):
+    for p in flags_of(function):
         if said[p.name] != p.default:
-            raise InputError(f"{flags.option_of(p)}: {why}")
+            raise InputError(f"{option_of(p)}: {why}")
 
 
 if __name__ == "__main__":

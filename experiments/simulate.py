@@ -19,6 +19,7 @@ from experiments.output.simulation import Draw, print_policies, rows_csv, write_
 from experiments.output.terminal import err, out, print_line
 from experiments.papers import ONLINE, SAMPLES
 from experiments.session import Session
+from experiments.signature import also, flags_of, option_of
 from experiments.simulator.bounding import Bounds, boundings, by_run
 from experiments.simulator.rows import pool_rows, rows_of
 from experiments.simulator.simulated import Simulated
@@ -30,7 +31,7 @@ _samples = resolve(SAMPLES)
 
 
 @flags.common()
-@flags.also(_samples)
+@also(_samples)
 def simulate(
     session: Session,
     files: Annotated[
@@ -90,12 +91,12 @@ def simulate(
 
 def _workloads(files: Sequence[Path], session: Session, said: Mapping[str, Any]) -> list[Instance]:
     """Those in files, those that flags describe, or a small one of each world. Raises InputError for both at once."""
-    drawn = [p for p in flags.flags_of(_samples) if said[p.name] is not None]
+    drawn = [p for p in flags_of(_samples) if said[p.name] is not None]
     if files:
         if any(p.name in ("workload", "trace") for p in drawn):
             raise InputError("simulate: give instance files, or --workload, or --trace, one of them")
         for p in drawn:
-            raise InputError(f"{flags.option_of(p)}: instance files say it themselves, got {said[p.name]}")
+            raise InputError(f"{option_of(p)}: instance files say it themselves, got {said[p.name]}")
         return list(instances_at(files).values())
     if not drawn:
         return examples()

@@ -19,6 +19,7 @@ from experiments.output.markdown import markdown
 from experiments.output.terminal import err, line, out
 from experiments.papers import STUDIES
 from experiments.session import Session
+from experiments.signature import signed
 from instances import Result
 from instances.text import shown
 
@@ -36,7 +37,7 @@ def _command(make: Callable[..., Study]) -> Callable[..., None]:
 
     own = [p for p in inspect.signature(make, eval_str=True).parameters.values() if p.name != "options"]
     session = inspect.Parameter("session", inspect.Parameter.KEYWORD_ONLY, annotation=Session)
-    flags.signed(call, make, [*own, session])
+    signed(call, make, [*own, session])
     return flags.common()(call)
 
 

@@ -101,15 +101,19 @@ def excesses(
     if picture is not None and picture.suffix not in (".svg", ".png", ".pdf"):
         raise typer.BadParameter(f"{picture}: a picture is written as .svg, .png or .pdf")
     pools = list(dict.fromkeys(servers or SERVERS))
+    limit = limited(options, LIMIT_S)
     places = list(product(pools, FRAGMENTATION, SHARES))
     tasks = [
-        Measurement(
-            f"{pool} servers, {place_of(fragmentation)}, {percent(share, 0)}, seed {seed}",
-            "experiments.aryl.excess:preemptions",
-            {"pool": pool, "fragmentation": fragmentation, "seed": seed, "reclaim": round(share * pool)},
-            limited(options, LIMIT_S),
+        Measurement.of(
+            f"{pool} servers, {place_of(placed)}, {percent(share, 0)}, seed {seed}",
+            preemptions,
+            limit,
+            pool=pool,
+            fragmentation=placed,
+            seed=seed,
+            reclaim=round(share * pool),
         )
-        for pool, fragmentation, share in places
+        for pool, placed, share in places
         for seed in range(seeds)
     ]
 

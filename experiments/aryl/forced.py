@@ -61,12 +61,15 @@ def unavoidable(
     drawn = {"trace": trace, "training_servers": servers, "load": load, "any_gpu_share": any_gpu_share, "days": days}
     kinds = list(product(PERIODS, RUNS.items()))
     tasks = [
-        Measurement(
+        Measurement.of(
             f"{period} s, {name}, seed {seed}",
-            "experiments.aryl.forced:preempted",
-            {"policy": policy, "seed": seed, "orchestrator_period_seconds": float(period), **drawn},
+            preempted,
             options,
-            solves=None,
+            None,
+            policy=policy,
+            seed=seed,
+            orchestrator_period_seconds=float(period),
+            **drawn,
         )
         for period, (name, policy) in kinds
         for seed in range(seeds)

@@ -42,25 +42,30 @@ def losses(
     drawn = {"servers": servers, "reclaim": reclaim}
     cells = list(product(FRAGMENTATION, ELASTIC))
     tasks = [
-        Measurement(
-            f"{place_of(fragmentation)}, {share:.0%} elastic, seed {seed}",
-            "experiments.aryl.losses:under_both_rules",
-            {**drawn, "fragmentation": fragmentation, "seed": seed, "elastic_share": share},
+        Measurement.of(
+            f"{place_of(placed)}, {share:.0%} elastic, seed {seed}",
+            under_both_rules,
             limit,
-            solves=2,
+            2,
+            **drawn,
+            fragmentation=placed,
+            seed=seed,
+            elastic_share=share,
         )
-        for fragmentation, share in cells
+        for placed, share in cells
         for seed in range(seeds)
     ]
     tasks += [
-        Measurement(
-            f"front, {place_of(fragmentation)}, seed {seed}",
-            "experiments.aryl.losses:jobs_and_hours",
-            {**drawn, "fragmentation": fragmentation, "seed": seed},
+        Measurement.of(
+            f"front, {place_of(placed)}, seed {seed}",
+            jobs_and_hours,
             limit,
-            solves=None,
+            None,
+            **drawn,
+            fragmentation=placed,
+            seed=seed,
         )
-        for fragmentation in FRONT_FRAGMENTATION
+        for placed in FRONT_FRAGMENTATION
         for seed in range(fronts)
     ]
 

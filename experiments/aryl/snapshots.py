@@ -84,23 +84,18 @@ def reclaims(
     any_gpu_share: Annotated[float, typer.Option(help="Share of jobs that may run on loaned servers.")] = 0.6,
 ) -> Study:
     """Print preemptions of each order on the reclaims of runs, against the fewest, by size, period and workers."""
+    drawn = {"seeds": seeds, "days": days, "trace": trace, "load": load, "any_gpu_share": any_gpu_share}
     kinds = list(product(servers or SERVERS, period or PERIODS, workers or Workers))
     tasks = [
-        Measurement(
+        Measurement.of(
             f"{size} servers, {every:g} s, {width.value}",
-            "experiments.aryl.snapshots:watched",
-            {
-                "seeds": seeds,
-                "days": days,
-                "trace": trace,
-                "training_servers": size,
-                "orchestrator_period_seconds": float(every),
-                "workers": width.value,
-                "load": load,
-                "any_gpu_share": any_gpu_share,
-            },
+            watched,
             options,
-            solves=None,
+            None,
+            training_servers=size,
+            orchestrator_period_seconds=float(every),
+            workers=width.value,
+            **drawn,
         )
         for size, every, width in kinds
     ]

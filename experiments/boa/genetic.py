@@ -47,21 +47,18 @@ def genetic(
     generations: Annotated[int, typer.Option(help="Of the genetic search.", min=1)] = 10,
 ) -> Study:
     """Print mean JCT, rented GPUs and CPU seconds under both ways to split."""
+    drawn, search = {"hours": hours, "rate": rate, "efficiency": efficiency}, [individuals, generations]
     kinds = list(product(objective or Objective, drawn_with or SEEDS))
     tasks = [
-        Measurement(
+        Measurement.of(
             f"{one.value}, seed {seed}, {way}",
-            "experiments.boa.genetic:split",
-            {
-                "hours": hours,
-                "seed": seed,
-                "rate": rate,
-                "objective": one.value,
-                "efficiency": efficiency,
-                "search": [individuals, generations] if way == "genetic" else None,
-            },
+            split,
             options,
-            solves=None,
+            None,
+            seed=seed,
+            objective=one.value,
+            search=search if way == "genetic" else None,
+            **drawn,
         )
         for one, seed in kinds
         for way in WAYS

@@ -113,9 +113,8 @@ def _classes(types: Types, seeds: Sequence[int], options: Options) -> Iterator[R
 
 def _heuristic(of: str, instance: Instance[EvaPacking], options: Options) -> Row:
     """Full Reconfiguration some times over; beside, the algorithm alone on arrays that are there already."""
-    given = {"instance": instance}
-    alone = Measurement(f"{of}, the algorithm alone", "experiments.eva.benchmark:alone", given, options)
-    return Row(f"Full Reconfiguration, {of}", runs(HEURISTIC, [instance] * TRIES, options), _alone, [alone])
+    beside = Measurement.of(f"{of}, the algorithm alone", alone, options, instance=instance)
+    return Row(f"Full Reconfiguration, {of}", runs(HEURISTIC, [instance] * TRIES, options), _alone, [beside])
 
 
 def alone(instance: Instance[EvaPacking], options: Options) -> dict[str, Any]:

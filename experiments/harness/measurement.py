@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -37,6 +37,13 @@ class Measurement(WholeTask[Measured]):
     given: Mapping[str, Any]
     options: Options = Options()
     solves: int | None = 1
+
+    @classmethod
+    def of(
+        cls, name: str, function: Callable[..., dict[str, Any]], options: Options, solves: int | None = 1, **given: Any
+    ) -> Measurement:
+        """The measurement that calls a function with what is given."""
+        return cls(name, f"{function.__module__}:{function.__name__}", given, options, solves)
 
     @property
     def time_limit(self) -> float | None:

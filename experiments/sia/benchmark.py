@@ -86,9 +86,7 @@ def _rows(options: Options, limit: Options, quick: bool) -> Iterator[Row]:
     seeds = [synthetic("base", seed) for seed in (LIGHT if quick else range(20))]
     for name in ("sia_vc", "safe_ssf"):
         yield Row(f"{name.replace('_', '-')}, three days", runs(f"heuristics.sia:{name}", seeds, options), _alone)
-    count = 100 if quick else 1000
-    given = {"count": count}
-    random = Measurement(f"{count} random instances", "experiments.sia.benchmark:slowed", given, options)
+    random = Measurement.of("random instances", slowed, options, count=100 if quick else 1000)
     yield Row("random instances, three policies", [random], _slowed)
 
 
@@ -173,8 +171,7 @@ def _slowed(measured: Sequence[Measured]) -> str:
 
 def _simulated(trace: Path, policy: str, options: Options) -> Row:
     """A policy on a whole trace in slots of a second; `sia-learned` has models of its first weeks."""
-    given = {"trace": trace, "policy": policy}
-    task = Measurement(f"{trace.stem}, {policy}", "experiments.sia.benchmark:simulated", given, options, solves=None)
+    task = Measurement.of(f"{trace.stem}, {policy}", simulated, options, None, trace=trace, policy=policy)
     return Row(f"simulator, {trace.stem}, {policy}", [task], _delay)
 
 
