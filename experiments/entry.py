@@ -39,7 +39,7 @@ def group(
 
     `said`: the arguments after its own name; where one of the commands is called, that alone is loaded.
     """
-    from experiments.harness.own import resolve
+    from experiments.harness.user_functions import resolve
 
     app = typer.Typer(help=like.__doc__, no_args_is_help=True, add_completion=False)
     app.callback()(lambda: None)  # so that a single command, too, is called by its name

@@ -13,7 +13,7 @@ import typer
 
 from experiments import flags
 from experiments.entry import run
-from experiments.harness.own import resolve
+from experiments.harness.user_functions import resolve
 from experiments.papers import FRONTS, TRACES
 from experiments.plan import methods_for
 from experiments.session import Session

@@ -12,7 +12,7 @@ from experiments import flags
 from experiments.entry import FAILED, run
 from experiments.harness.experiment import Context, Experiment, Shared
 from experiments.harness.task import Outcome
-from experiments.output.claims import Found, claims_csv, print_claims, record, write_claims
+from experiments.output.claims import Reproduction, claims_csv, print_claims, record, write_claims
 from experiments.output.folder import files_first
 from experiments.output.terminal import err, print_line
 from experiments.papers import PAPERS, experiments_of
@@ -42,7 +42,7 @@ def reproduce(
         if why is not None and only:
             raise InputError(f"{experiment.name}: {why}")
         places.append(None if why is not None else shared.add(experiment.tasks(context)))
-        found.append(Found(paper, experiment, () if why is None else (experiment.not_run(why),)))
+        found.append(Reproduction(paper, experiment, () if why is None else (experiment.not_run(why),)))
     with session.store() as store:
         done = session.outcomes(shared.tasks, store, _line)
         failed = [outcome for outcome in done if getattr(outcome, "status", None) == "error"]

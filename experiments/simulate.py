@@ -13,7 +13,7 @@ import typer
 from experiments import flags
 from experiments.entry import FAILED, run
 from experiments.harness.instance_set import instances_at
-from experiments.harness.own import resolve
+from experiments.harness.user_functions import resolve
 from experiments.output.folder import files_first
 from experiments.output.simulation import Draw, print_policies, rows_csv, write_simulations
 from experiments.output.terminal import err, out, print_line

@@ -13,8 +13,8 @@ from experiments.entry import exit_status, run
 from experiments.harness.certification import Certification, Certified
 from experiments.harness.instance_set import instances_at
 from experiments.harness.known_solutions import starts_at
-from experiments.harness.own import resolve
 from experiments.harness.run import Run
+from experiments.harness.user_functions import resolve
 from experiments.output.csv import csv_text
 from experiments.output.folder import files_first, ready_folder, write_certified, write_results
 from experiments.output.pictures import draw_solutions

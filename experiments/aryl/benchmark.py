@@ -13,7 +13,7 @@ from experiments.aryl.excess import excess
 from experiments.harness.entry import Entry
 from experiments.harness.experiment import Study, limited
 from experiments.harness.run import Run
-from experiments.output.benchmark import Row, benchmark, runs
+from experiments.output.benchmark import Timing, benchmark, runs
 from experiments.output.terminal import percent
 from heuristics.aryl import favour, two_phase
 from instances import Instance, Options, Result
@@ -40,7 +40,7 @@ def benchmarks(
     return benchmark(_rows(options, quick))
 
 
-def _rows(options: Options, quick: bool) -> Iterator[Row]:
+def _rows(options: Options, quick: bool) -> Iterator[Timing]:
     seeds, few = range(3 if quick else 12), range(1 if quick else 3)
     limit = limited(options, LIMIT_S)
     examples: list[Instance[Any]] = [
@@ -50,10 +50,10 @@ def _rows(options: Options, quick: bool) -> Iterator[Row]:
         table_4("jct-reduction"),
         figure_5(),
     ]
-    yield Row("examples of the paper", runs(EXACT, examples, options), _examples)
+    yield Timing("examples of the paper", runs(EXACT, examples, options), _examples)
 
-    def against(what: str, instances: Sequence[Instance], heuristic: str, name: str) -> Row:
-        return Row(what, runs(EXACT, instances, limit), partial(_against, name), runs(heuristic, instances, options))
+    def against(what: str, instances: Sequence[Instance], heuristic: str, name: str) -> Timing:
+        return Timing(what, runs(EXACT, instances, limit), partial(_against, name), runs(heuristic, instances, options))
 
     for jobs in (6, 8) if quick else (6, 8, 10):
         share = [elastic_jobs(jobs, s, objective="mean-jct", elastic_share=0.75) for s in seeds]
@@ -67,7 +67,7 @@ def _rows(options: Options, quick: bool) -> Iterator[Row]:
     for gpus in ((1, 2, 4), (3, 5, 7)):
         large = [elastic_jobs(2000, s, spare_gpus=3544, gpus_per_worker=gpus) for s in few]
         what = f"knapsack, 2,000 jobs, 3,544 GPUs, workers of {', '.join(map(str, gpus))}"
-        yield Row(what, runs(EXACT, large, limit), _equal_to_highs, runs("models.aryl:literal", large, limit))
+        yield Timing(what, runs(EXACT, large, limit), _equal_to_highs, runs("models.aryl:literal", large, limit))
     for fragmentation in (0.0, 0.5, 1.0) if quick else [tenths / 10 for tenths in range(11)]:
         pools = [loaned_servers(600, fragmentation, s, n) for n in (60, 120, 180, 240, 300) for s in few]
         what = f"reclaim 60 to 300 of 600 servers, {percent(fragmentation, 0)} random"
@@ -94,7 +94,7 @@ def _rows(options: Options, quick: bool) -> Iterator[Row]:
         begun = Entry("exact", EXACT, starts=(Entry("reclaim-greedy", GREEDY),))
         tasks = [Run(instance, begun, replace(options, time_limit=STRETCH_S)) for instance in spread]
         what = f"reclaim 60 of 300, spread over 1 to 8 servers, {STRETCH_S:g} s"
-        yield Row(what, tasks, partial(_against, "Algorithm 1"), runs(GREEDY, spread, options))
+        yield Timing(what, tasks, partial(_against, "Algorithm 1"), runs(GREEDY, spread, options))
 
 
 def _examples(results: Sequence[Result]) -> str:

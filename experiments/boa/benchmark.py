@@ -13,7 +13,7 @@ import typer
 
 from experiments.harness.experiment import Study
 from experiments.harness.measurement import Measured, Measurement
-from experiments.output.benchmark import Row, benchmark, proofs, runs
+from experiments.output.benchmark import Timing, benchmark, proofs, runs
 from experiments.output.terminal import percent
 from instances import Answer, Instance, Options, Result, Stopwatch
 from instances.boa import BoaAllocation, Epoch, GpuType, JobClass, Speedup, figure_1, granted, least_budget, newtrace
@@ -45,51 +45,51 @@ def benchmarks(
     return benchmark(_rows(options, quick))
 
 
-def _rows(options: Options, quick: bool) -> Iterator[Row]:
+def _rows(options: Options, quick: bool) -> Iterator[Timing]:
     budgets = (1.0, 1.5, 2.0, 3.0)
     references = [i.reference.objective or 0.0 for i in (figure_1(granted(b)) for b in budgets) if i.reference]
     for name, target in (("exact", EXACT), ("literal", LITERAL), ("randomised", "models.boa:randomised")):
         figures = runs(target, [figure_1(b) for b in budgets], options)
-        yield Row(f"Figure 1, {name}", figures, partial(_off, references))
+        yield Timing(f"Figure 1, {name}", figures, partial(_off, references))
     for tables in (False, True):
         kind = f"tables of {WIDTHS}" if tables else "analytic"
         large, small = convex(10_000, tables), convex(1_000, tables)
         arrays = Measurement.of(f"{kind}, arrays", alone, options, instance=large)
-        yield Row(f"convex, 10,000 epochs, {kind}", runs(EXACT, [large] * 3, options), _alone, [arrays])
+        yield Timing(f"convex, 10,000 epochs, {kind}", runs(EXACT, [large] * 3, options), _alone, [arrays])
         what = f"convex, 1,000 epochs, {kind}, cvxpy"
-        yield Row(what, runs(CONE, [small], options), _beside, runs(EXACT, [small], options))
+        yield Timing(what, runs(CONE, [small], options), _beside, runs(EXACT, [small], options))
     seeds = range(3 if quick else 10)
     for what, classes, epochs in (("5 x 60", 5, 60), ("50 x 30-60", 50, (30, 60)), ("5 x 200", 5, 200)):
         made = [random_instance(classes, epochs, WIDTHS, seed=seed) for seed in seeds]
-        yield Row(f"MICP, {what} x {WIDTHS}", runs(EXACT, made, options), _search_s)
+        yield Timing(f"MICP, {what} x {WIDTHS}", runs(EXACT, made, options), _search_s)
     for seed in range(1 if quick else 3):
         drawn = random_instance(5, 60, WIDTHS, seed=seed, budget_over_least=5)
         found = Measurement.of(f"frontier, seed {seed}", points, options, None, instance=drawn)
-        yield Row(f"100 proven points, 5 x 60 x {WIDTHS}, seed {seed}", [found], _frontier)
+        yield Timing(f"100 proven points, 5 x 60 x {WIDTHS}, seed {seed}", [found], _frontier)
     for rescale in (0.1, 1.0) if quick else (0.01, 0.1, 0.3, 1.0, 2.0, 3.0):
         few = [random_instance(5, 60, WIDTHS, rescale=rescale, seed=seed) for seed in range(3 if quick else 20)]
         for name, target in HEURISTICS.items():
             what = f"{name}, rescaling {rescale:g} epochs"
-            yield Row(what, runs(target, few, options), _gaps, runs(EXACT, few, options))
+            yield Timing(what, runs(target, few, options), _gaps, runs(EXACT, few, options))
     loads = [newtrace(load) for load in LOADS]
     real = [_with(one, widths="continuous") for one in loads]
     hull = [_with(one, speedup_reading="hull") for one in loads]
     for kind, made in (("as measured", loads), ("on the hull", hull), ("real widths", real)):
-        yield Row(f"newTrace, 1.1 to 5 x load, {kind}", runs(EXACT, made, options))
+        yield Timing(f"newTrace, 1.1 to 5 x load, {kind}", runs(EXACT, made, options))
     for load, one in zip(LOADS, loads, strict=True):
         for name, target in HEURISTICS.items():
             draws = 1 if name == "one width" else 3 if quick else DRAWS
             tasks = [run for seed in range(draws) for run in runs(target, [one], replace(options, seed=seed))]
             what = f"newTrace, {load:g} x load, {name}, {draws} seeds"
-            yield Row(what, tasks, _range, runs(EXACT, [one], options))
+            yield Timing(what, tasks, _range, runs(EXACT, [one], options))
     for epochs in (20, 200):
         for tables in (False, True):
             one, kind = convex(epochs, tables, types=3), "tables" if tables else "analytic"
             best = runs(EXACT, [one], options)
-            yield Row(f"3 GPU types, {epochs} epochs, {kind}", best)
-            yield Row(f"3 GPU types, {epochs} epochs, {kind}, cone", runs(CONE, [one], options), _beside, best)
+            yield Timing(f"3 GPU types, {epochs} epochs, {kind}", best)
+            yield Timing(f"3 GPU types, {epochs} epochs, {kind}, cone", runs(CONE, [one], options), _beside, best)
             if tables:
-                yield Row(f"3 GPU types, {epochs} epochs, {kind}, LP", runs(LP, [one], options), _beside, best)
+                yield Timing(f"3 GPU types, {epochs} epochs, {kind}, LP", runs(LP, [one], options), _beside, best)
 
 
 def _with(instance: Instance[BoaAllocation], **changed: Any) -> Instance[BoaAllocation]:

@@ -34,14 +34,14 @@ SPAN = 5.0  # The default range ends at this multiple of the least budget, or wh
 
 
 @dataclass(frozen=True)
-class Point:
+class BudgetPoint:
     """One method at one budget."""
 
     budget: float
     result: Result
 
 
-def write_files(folder: Path | None, found: Sequence[Point], title: str) -> None:
+def write_files(folder: Path | None, found: Sequence[BudgetPoint], title: str) -> None:
     """The points as CSV and as pictures in `folder`, if there is one."""
     if folder is None:
         return
@@ -102,7 +102,7 @@ def front(
     runs = [Run(at_budget(instance, budget), entry, session.options) for budget in budgets for entry in entries]
     with session.store() as store:
         results = session.outcomes(runs, store, line, _json_line(runs))
-        found = [Point(run.instance.data.budget, result) for run, result in zip(runs, results, strict=True)]
+        found = [BudgetPoint(run.instance.data.budget, result) for run, result in zip(runs, results, strict=True)]
         with files_first(lambda: write_files(session.folder, found, instance.name)):
             if session.format == "table":
                 print_frontier(found, entries, instance.data)
@@ -136,7 +136,7 @@ def at_budget(instance: Instance, budget: float) -> Instance:
     return instance.model_copy(update=update)
 
 
-def frontier_csv(found: Sequence[Point]) -> str:
+def frontier_csv(found: Sequence[BudgetPoint]) -> str:
     """One line a point: budget, method, status, mean JCT and bound in hours, excess over the optimum, CPU seconds."""
     optima = _optima(found)
     text = io.StringIO()
@@ -148,7 +148,7 @@ def frontier_csv(found: Sequence[Point]) -> str:
     return text.getvalue()
 
 
-def _optima(found: Sequence[Point]) -> dict[float, float]:
+def _optima(found: Sequence[BudgetPoint]) -> dict[float, float]:
     proven = [p for p in found if p.result.method == "exact" and _proven(p.result)]
     return {p.budget: p.result.objective for p in proven if p.result.objective is not None}
 
@@ -158,14 +158,14 @@ def _proven(result: Result) -> bool:
     return result.objective is not None and result.bound is not None and agree(result.objective, result.bound)
 
 
-def _excess(p: Point, optima: dict[float, float]) -> float | None:
+def _excess(p: BudgetPoint, optima: dict[float, float]) -> float | None:
     """Objective over the proven optimum, less one; below zero where a policy outside the exact problem beats it."""
     if p.result.objective is None or p.budget not in optima or p.result.method == "exact":
         return None
     return p.result.objective / optima[p.budget] - 1
 
 
-def print_frontier(found: Sequence[Point], methods: Sequence[Entry], data: BoaAllocation) -> None:
+def print_frontier(found: Sequence[BudgetPoint], methods: Sequence[Entry], data: BoaAllocation) -> None:
     """One row a budget, on standard output."""
     optima = _optima(found)
     table = Table(box=None, pad_edge=False, header_style="bold")

@@ -12,7 +12,7 @@ import typer
 
 from experiments.harness.experiment import Study, limited
 from experiments.harness.measurement import Measured, Measurement
-from experiments.output.benchmark import Row, benchmark, runs
+from experiments.output.benchmark import Timing, benchmark, runs
 from experiments.output.terminal import percent
 from heuristics.eva import reconfigure
 from instances import Instance, Options, Result, Stopwatch
@@ -49,52 +49,54 @@ def benchmarks(
     return benchmark(rows)
 
 
-def _rows(options: Options, pods: Path | None, quick: bool) -> Iterator[Row]:
+def _rows(options: Options, pods: Path | None, quick: bool) -> Iterator[Timing]:
     few = range(3 if quick else 10)
     stretch = replace(limited(options, STRETCH_S), gap=0.0)
     tables = [table_7(200, seed) for seed in range(5 if quick else 30)]
     saving = [table_7(200, seed, objective="net-saving") for seed in few]
     large = [table_7(n, 0) for n in (1_000, 8_000, 100_000)]
-    yield Row("200 tasks of Table 7, cost", runs(EXACT, tables, options))
+    yield Timing("200 tasks of Table 7, cost", runs(EXACT, tables, options))
     for one in large:
-        yield Row(f"{_tasks(one):,} tasks of Table 7, cost", runs(EXACT, [one], options))
-    yield Row("200 tasks, Figure 1, net-saving", runs(EXACT, saving, options), _kept, runs(HEURISTIC, saving, options))
+        yield Timing(f"{_tasks(one):,} tasks of Table 7, cost", runs(EXACT, [one], options))
+    yield Timing(
+        "200 tasks, Figure 1, net-saving", runs(EXACT, saving, options), _kept, runs(HEURISTIC, saving, options)
+    )
     big = table_7(8_000, 0, objective="net-saving")
-    yield Row("8,000 tasks, Figure 1, net-saving", runs(EXACT, [big], options))
+    yield Timing("8,000 tasks, Figure 1, net-saving", runs(EXACT, [big], options))
     for one in (tables[0], *large):
         yield _heuristic(f"{_tasks(one):,} tasks", one, options)
     what = "gap of Full Reconfiguration, 200 tasks"
-    yield Row(what, runs(HEURISTIC, tables, options), _gaps, runs(EXACT, tables, options))
+    yield Timing(what, runs(HEURISTIC, tables, options), _gaps, runs(EXACT, tables, options))
     for n in (100,) if quick else (100, 300, 1_000, 2_000):
-        yield Row(f"{n:,} distinct pods", runs(EXACT, [pod_requests(n, 0, path=pods)], stretch))
+        yield Timing(f"{n:,} distinct pods", runs(EXACT, [pod_requests(n, 0, path=pods)], stretch))
     if pods is None:
         return
     rounded = alibaba(pods)
-    yield Row(f"pod list, {_classes_of(rounded)}", runs(EXACT, [rounded], replace(options, gap=0.0)))
+    yield Timing(f"pod list, {_classes_of(rounded)}", runs(EXACT, [rounded], replace(options, gap=0.0)))
     yield _heuristic(_classes_of(rounded), rounded, options)
     if not quick:
         shares, spread = alibaba(pods, gpus="fractional"), alibaba(pods, perturb=0.1)
         longer = replace(limited(options, PERTURBED_S), gap=0.0)
-        yield Row(f"pod list, GPU shares, {_classes_of(shares)}", runs(EXACT, [shares], stretch))
-        yield Row(f"pod list, perturbed, {_classes_of(spread)}", runs(EXACT, [spread], longer))
+        yield Timing(f"pod list, GPU shares, {_classes_of(shares)}", runs(EXACT, [shares], stretch))
+        yield Timing(f"pod list, perturbed, {_classes_of(spread)}", runs(EXACT, [spread], longer))
 
 
-def _interfering(quick: bool, options: Options) -> Iterator[Row]:
+def _interfering(quick: bool, options: Options) -> Iterator[Timing]:
     """Random throughput matrices, from each of `THROUGHPUTS` to 1, and more of them until they are near the bound."""
     for least in THROUGHPUTS:
         made = [random_workloads(200, 60, seed, least_throughput=least) for seed in range(2 if quick else 5)]
         what = f"200 tasks of 60 workloads, throughput {least:g} to 1"
-        yield Row(what, runs(EXACT, made, options), _kept, runs(HEURISTIC, made, options))
+        yield Timing(what, runs(EXACT, made, options), _kept, runs(HEURISTIC, made, options))
     for least in WEAKER:
         made = [random_workloads(200, 60, seed, least_throughput=least) for seed in range(2 if quick else 20)]
         what = f"the same, {least:g} to 1, until within {percent(NEAR)}"
-        yield Row(what, runs(EXACT, made, replace(options, gap=NEAR)), _near)
+        yield Timing(what, runs(EXACT, made, replace(options, gap=NEAR)), _near)
 
 
-def _moments(trace: Path, number: int, options: Options) -> Row:
+def _moments(trace: Path, number: int, options: Options) -> Timing:
     """The tasks alive at random times of a trace, each packed within a limit."""
     made = [moment(trace, seed) for seed in range(number)]
-    return Row(f"{number} moments of a trace", runs(EXACT, made, options), _packed)
+    return Timing(f"{number} moments of a trace", runs(EXACT, made, options), _packed)
 
 
 def moment(trace: Path, seed: int) -> Instance[EvaPacking]:
@@ -103,18 +105,18 @@ def moment(trace: Path, seed: int) -> Instance[EvaPacking]:
     return alive(trace, float(int(np.random.default_rng(seed).uniform(0, last))))
 
 
-def _classes(types: Types, seeds: Sequence[int], options: Options) -> Iterator[Row]:
+def _classes(types: Types, seeds: Sequence[int], options: Options) -> Iterator[Timing]:
     """Each class and size of two-dimensional vector packing, on one instance type or three."""
     for number in range(1, 11):
         for items in paper_sizes(number):
             made = [caprara_toth(number, items, seed, types=types) for seed in seeds]
-            yield Row(f"class {number}, {items} items", runs(EXACT, made, options), _converged)
+            yield Timing(f"class {number}, {items} items", runs(EXACT, made, options), _converged)
 
 
-def _heuristic(of: str, instance: Instance[EvaPacking], options: Options) -> Row:
+def _heuristic(of: str, instance: Instance[EvaPacking], options: Options) -> Timing:
     """Full Reconfiguration some times over; beside, the algorithm alone on arrays that are there already."""
     beside = Measurement.of(f"{of}, the algorithm alone", alone, options, instance=instance)
-    return Row(f"Full Reconfiguration, {of}", runs(HEURISTIC, [instance] * TRIES, options), _alone, [beside])
+    return Timing(f"Full Reconfiguration, {of}", runs(HEURISTIC, [instance] * TRIES, options), _alone, [beside])
 
 
 def alone(instance: Instance[EvaPacking], options: Options) -> dict[str, Any]:

@@ -7,11 +7,11 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any, Literal
 
-from experiments.harness.apply import Found, concluded, load_method
-from experiments.harness.diary import Diary, Told
-from experiments.harness.own import resolve
+from experiments.harness.apply import Unchecked, concluded, load_method
+from experiments.harness.report_file import Reported, ReportFile
 from experiments.harness.run import Run
 from experiments.harness.task import Digests
+from experiments.harness.user_functions import resolve
 from instances import CheckFailed, Result
 from instances.certificates import Certificate, NoCertificate
 from instances.fields import Frozen, Sense
@@ -57,7 +57,7 @@ class Certification:
     def label(self) -> tuple[str, str]:
         return self.run.label()
 
-    def work(self, diary: Diary) -> Certificate | str:
+    def work(self, report: ReportFile) -> Certificate | str:
         """The certificate, or why there is none."""
         result, data = self.result, self.run.instance.data
         assert result.bound is not None
@@ -80,7 +80,7 @@ class Certification:
             bound=rounded(found.bound, result.sense),
             info={**result.info, "certificate": found.how},
         )
-        known = Found(answer, method.kind, method.honours)
+        known = Unchecked(answer, method.kind, method.honours)
         try:
             checked = concluded(self.run.entry, self.run.instance, known, self.run.options)
         except CheckFailed as error:
@@ -88,7 +88,7 @@ class Certification:
         checked = checked.model_copy(update={"options": result.options})
         return Certified(result=checked, kind=found.kind, text=found.text)
 
-    def ended(self, told: Told, termination: Termination, reason: str) -> Certified:
+    def ended(self, reported: Reported, termination: Termination, reason: str) -> Certified:
         return Certified(result=self.result, reason=reason)
 
     def content(self, digests: Digests) -> dict[str, Any]:

@@ -35,7 +35,7 @@ class Entry:
     code: bytes | None = field(default=None, repr=False)
 
     @property
-    def own(self) -> bool:
+    def by_user(self) -> bool:
         """Whether it is a function of the user's, which is called by where it is."""
         return self.name == self.target
 

@@ -8,9 +8,9 @@ from typing import Any
 
 from pydantic import Field
 
-from experiments.harness.diary import Diary
-from experiments.harness.own import resolve
+from experiments.harness.report_file import ReportFile
 from experiments.harness.task import Digests
+from experiments.harness.user_functions import resolve
 from experiments.harness.whole import Whole, WholeTask
 from instances import Options, Stopwatch
 from instances.result import versions
@@ -57,7 +57,7 @@ class Measurement(WholeTask[Measured]):
     def label(self) -> tuple[str, str]:
         return self.name, self.target
 
-    def work(self, diary: Diary) -> Measured:
+    def work(self, report: ReportFile) -> Measured:
         """Call the function, and time it. Raises whatever the function raises."""
         function = resolve(self.target)
         with Stopwatch() as clock:

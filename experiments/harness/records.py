@@ -115,14 +115,14 @@ def unlike(instances: Iterable[Instance]) -> str | None:
 
 
 @dataclass(frozen=True)
-class Compared:
+class RecordCheck:
     """What runs say of the records, a line each: the records that they refute, and those that they better."""
 
     refuted: tuple[str, ...]
     bettered: tuple[str, ...]
 
 
-def compared(finished: Sequence[tuple[Run, Result]]) -> Compared:
+def compared(finished: Sequence[tuple[Run, Result]]) -> RecordCheck:
     """Runs against the records of their instances, as far as there are any, and of the same reading.
 
     A false record that an instance has as its reference is left to `false_references`.
@@ -140,7 +140,7 @@ def compared(finished: Sequence[tuple[Run, Result]]) -> Compared:
             bettered.append(f"{instance.name}: {ours}; recorded {record.objective!r}, {record.bound!r}")
         elif false is not None and (said is None or (said.objective, said.bound) != (record.objective, record.bound)):
             refuted.append(f"{instance.name}: {false}")
-    return Compared(tuple(refuted), tuple(bettered))
+    return RecordCheck(tuple(refuted), tuple(bettered))
 
 
 def _refuted(record: Record, runs: Known, sense: Sense) -> str | None:

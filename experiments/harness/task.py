@@ -6,8 +6,8 @@ import hashlib
 from pathlib import Path
 from typing import Any, Protocol, Self, TypeVar
 
-from experiments.harness.diary import Diary, Told
-from experiments.harness.own import source_digest
+from experiments.harness.report_file import Reported, ReportFile
+from experiments.harness.user_functions import source_digest
 from instances import CheckFailed, InputError, Instance
 from instances.online import RuleBroken
 from instances.result import Termination
@@ -78,14 +78,14 @@ class Task(Protocol[R]):
     def kernels(self) -> tuple[str, ...]:
         """What `kernels.json` lists the compiled functions of this task by."""
 
-    def work(self, diary: Diary) -> Any:
+    def work(self, report: ReportFile) -> Any:
         """Do it. May raise anything; must return what can be pickled."""
 
     def outcome(self, found: Any) -> R:
         """The outcome of what `work` has returned, checked."""
 
-    def ended(self, told: Told, termination: Termination, reason: str) -> R:
-        """The outcome of a task that failed or was ended, from what its diary has."""
+    def ended(self, reported: Reported, termination: Termination, reason: str) -> R:
+        """The outcome of a task that failed or was ended, from what its report has."""
 
     def content(self, digests: Digests) -> dict[str, Any]:
         """All that the outcome depends on, save for the options, for a digest."""
@@ -103,13 +103,13 @@ class Task(Protocol[R]):
 class Failure:
     """An exception of a task as a line of text, whatever its class and its message are."""
 
-    def __init__(self, reason: str, told: Told) -> None:
-        self.reason, self.told = reason, told
+    def __init__(self, reason: str, reported: Reported) -> None:
+        self.reason, self.reported = reason, reported
 
     @classmethod
-    def of(cls, error: BaseException, told: Told) -> Self:
+    def of(cls, error: BaseException, reported: Reported) -> Self:
         name = type(error).__name__
         said = said_by(error)
         if not isinstance(error, InputError | CheckFailed | RuleBroken):
             said = f"{name}: {said}" if said else name
-        return cls(" ".join(said.split()), told)
+        return cls(" ".join(said.split()), reported)

@@ -24,7 +24,7 @@ def proofs(results: Sequence[Result]) -> str:
 
 
 @dataclass(frozen=True)
-class Row:
+class Timing:
     """One line of the table.
 
     `tasks`: whose CPU seconds it has. `found(outcomes)`: what came out, or `found(outcomes, beside)` where there are
@@ -43,7 +43,7 @@ class Row:
         return [self.what, str(len(seconds)), f"{fmean(seconds):.4f}", f"{max(seconds):.4f}", said]
 
 
-def benchmark(rows: Iterable[Row]) -> Study:
+def benchmark(rows: Iterable[Timing]) -> Study:
     """The study whose table has these rows."""
     made = list(rows)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
-from experiments.harness.own import resolve
+from experiments.harness.user_functions import resolve
 from experiments.output.folder import result_file
 from instances import Instance, Result
 

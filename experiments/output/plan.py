@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from experiments.harness.own import resolve
+from experiments.harness.user_functions import resolve
 from experiments.output.terminal import out
 from instances import Instance, Result
 from instances.gaps import ahead

@@ -14,7 +14,7 @@ import typer
 
 from experiments.harness.experiment import Study, Table, chunks, limited
 from experiments.harness.measurement import Measured, Measurement
-from experiments.output.benchmark import Row, benchmark, proofs, runs
+from experiments.output.benchmark import Timing, benchmark, proofs, runs
 from experiments.output.terminal import percent
 from experiments.sia.figure_5 import POLICIES, compare
 from experiments.sia.policies import models_of
@@ -43,7 +43,7 @@ def benchmarks(
     if quick:
         return benchmark(rows)
     seeds = [synthetic("base", seed) for seed in range(20)]
-    best = Row(f"exact, {len(seeds)} seeds, three days", runs(EXACT, seeds, limit), partial(_within, seeds))
+    best = Timing(f"exact, {len(seeds)} seeds, three days", runs(EXACT, seeds, limit), partial(_within, seeds))
     measured = benchmark([*rows, best])
     policies = [run for name in POLICIES for run in runs(f"heuristics.sia:{name.replace('-', '_')}", seeds, options)]
 
@@ -71,23 +71,23 @@ def benchmarks(
     return Study([*measured.tasks, *policies], tables)
 
 
-def _rows(options: Options, limit: Options, quick: bool) -> Iterator[Row]:
+def _rows(options: Options, limit: Options, quick: bool) -> Iterator[Timing]:
     for days, minutes in ((0.25, 1.0), (1.0, 5.0)):
         drawn = [synthetic("base", 18, days=days, slot_minutes=minutes)]
-        yield Row(f"literal, {24 * days:g} h at {minutes:g} min", runs(LITERAL, drawn, limit))
-        yield Row(f"exact, {24 * days:g} h at {minutes:g} min", runs(EXACT, drawn, limit))
+        yield Timing(f"literal, {24 * days:g} h at {minutes:g} min", runs(LITERAL, drawn, limit))
+        yield Timing(f"exact, {24 * days:g} h at {minutes:g} min", runs(EXACT, drawn, limit))
     for hours in (6.0, 12.0):
         yield _local(hours, range(3 if quick else 10), options)
     for minutes in (1.0, 5.0):
         for seed in LIGHT:
             one = synthetic("base", seed, slot_minutes=minutes)
             what = f"exact, three days at {minutes:g} min, seed {seed}"
-            yield Row(what, runs(EXACT, [one], limit), partial(_gap, one.data))
+            yield Timing(what, runs(EXACT, [one], limit), partial(_gap, one.data))
     seeds = [synthetic("base", seed) for seed in (LIGHT if quick else range(20))]
     for name in ("sia_vc", "safe_ssf"):
-        yield Row(f"{name.replace('_', '-')}, three days", runs(f"heuristics.sia:{name}", seeds, options), _alone)
+        yield Timing(f"{name.replace('_', '-')}, three days", runs(f"heuristics.sia:{name}", seeds, options), _alone)
     random = Measurement.of("random instances", slowed, options, count=100 if quick else 1000)
-    yield Row("random instances, three policies", [random], _slowed)
+    yield Timing("random instances, three policies", [random], _slowed)
 
 
 def _gap(data: SiaOracle, results: Sequence[Result]) -> str:
@@ -104,7 +104,7 @@ def jct_gap(data: SiaOracle | SiaLocalOracle, result: Result) -> float:
     return (result.objective - result.bound) / (result.objective + work)
 
 
-def _local(hours: float, seeds: Sequence[int], options: Options) -> Row:
+def _local(hours: float, seeds: Sequence[int], options: Options) -> Timing:
     """The oracle with locality on the base workload, under a limit of time, and how far SIA_VC is from its optimum."""
     drawn = [synthetic("base", seed, days=hours / 24) for seed in seeds]
     cases = [Instance.of(SiaLocalOracle.of(one.data), one.name) for one in drawn]
@@ -124,7 +124,7 @@ def _local(hours: float, seeds: Sequence[int], options: Options) -> Row:
         )
 
     clocks = runs("heuristics.sia:local_sia_vc", cases, options)
-    return Row(
+    return Timing(
         f"exact with locality, {hours:g} h at 1 min", runs("models.sia:local_exact", cases, limit), found, clocks
     )
 
@@ -169,10 +169,10 @@ def _slowed(measured: Sequence[Measured]) -> str:
     return f"{found['late']} runs of SIA_VC, safe shortest-first and SIA with perfect predictions slow a job; {each}"
 
 
-def _simulated(trace: Path, policy: str, options: Options) -> Row:
+def _simulated(trace: Path, policy: str, options: Options) -> Timing:
     """A policy on a whole trace in slots of a second; `sia-learned` has models of its first weeks."""
     task = Measurement.of(f"{trace.stem}, {policy}", simulated, options, None, trace=trace, policy=policy)
-    return Row(f"simulator, {trace.stem}, {policy}", [task], _delay)
+    return Timing(f"simulator, {trace.stem}, {policy}", [task], _delay)
 
 
 def simulated(trace: Path, policy: str, options: Options) -> dict[str, Any]:

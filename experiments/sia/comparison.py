@@ -15,7 +15,7 @@ import numpy as np
 import pandas as pd
 from pydantic import Field
 
-from experiments.harness.diary import Diary
+from experiments.harness.report_file import ReportFile
 from experiments.harness.task import Digests
 from experiments.harness.whole import Whole, WholeTask
 from experiments.sia.policies import POLICIES, TRAINING_DAYS, Starts, jobs_of, local_starts
@@ -117,7 +117,7 @@ class Comparison(WholeTask[Compared]):
     def label(self) -> tuple[str, str]:
         return "-".join(map(str, (self.draw, *self.given))), "comparison"
 
-    def work(self, diary: Diary) -> Compared:
+    def work(self, report: ReportFile) -> Compared:
         drawn = DRAWN[self.draw]
         data = (drawn(*self.given) if self.trace is None else drawn(self.trace, *self.given)).data
         if self.draw == "philly-local":

@@ -28,7 +28,7 @@ POLICIES = (
 
 
 @dataclass(frozen=True)
-class Beside:
+class PolicyFigures:
     """A policy over some workloads.
 
     `delay_above`: median excess of its delay over the oracle's schedule; `jct_above`: mean excess in mean JCT;
@@ -52,7 +52,7 @@ def compare(
     workloads: Sequence[SiaOracle],
     oracle: Sequence[Mapping[str, int]],
     policies: Mapping[str, Sequence[Mapping[str, int]]],
-) -> list[Beside]:
+) -> list[PolicyFigures]:
     """The oracle and policies by name, from the starts of the jobs of each of `workloads`."""
     return [_beside(name, workloads, starts, oracle) for name, starts in {"oracle": oracle, **policies}.items()]
 
@@ -62,14 +62,14 @@ def _beside(
     workloads: Sequence[SiaOracle],
     starts: Sequence[Mapping[str, int]],
     oracle: Sequence[Mapping[str, int]],
-) -> Beside:
+) -> PolicyFigures:
     delay, best = (list(map(_delay, workloads, which)) for which in (starts, oracle))
     arrays = [oracle_arrays(data) for data in workloads]
     fcfs, run = [a.cutoff - a.submit for a in arrays], [a.duration for a in arrays]
     ratios = [(d + r) / (f + r) for d, f, r in zip(delay, fcfs, run, strict=True)]
     ratio = np.concatenate(ratios)
     lost = sum(int(np.maximum(d - f, 0).sum()) for d, f in zip(delay, fcfs, strict=True))
-    return Beside(
+    return PolicyFigures(
         policy=policy,
         delay_above=median(d.sum() / b.sum() - 1 for d, b in zip(delay, best, strict=True)),
         jct_above=fmean((d + r).sum() / (b + r).sum() - 1 for d, b, r in zip(delay, best, run, strict=True)),

@@ -17,8 +17,8 @@ import pytest
 
 from experiments.harness.apply import apply, load_method
 from experiments.harness.entry import Entry
-from experiments.harness.own import resolve
 from experiments.harness.run import Run
+from experiments.harness.user_functions import resolve
 from experiments.papers import METHODS, reference_sets
 from instances import Instance, Options, Result, better, check, gap, parse
 from instances.method import ANY, Method

@@ -33,9 +33,9 @@ ALONE = {"instances": [{"type": "it1", "count": 1, "tasks": {task: 1}} for task 
 class Slow(Run):
     """A run that tells of an incumbent and a bound, and then of nothing for long."""
 
-    def work(self, diary: Any) -> Any:
-        diary.begin(("exact", frozenset()))
-        diary(ALONE, 12.0)
+    def work(self, report: Any) -> Any:
+        report.begin(("exact", frozenset()))
+        report(ALONE, 12.0)
         time.sleep(600)
 
 

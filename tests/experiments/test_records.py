@@ -19,8 +19,8 @@ from experiments.harness.apply import apply
 from experiments.harness.gaps import Scored
 from experiments.harness.instance_set import InstanceSet
 from experiments.harness.records import (
-    Compared,
     Record,
+    RecordCheck,
     checksum,
     compared,
     differing,
@@ -91,7 +91,7 @@ def test_what_is_recorded_is_proven_and_the_exact_method_proves_it_again(instanc
     assert record.proven
     assert result.status == "optimal"
     assert result.objective == pytest.approx(record.objective, rel=2 * TOLERANCE)
-    assert compared([(run, result)]) == Compared((), ())
+    assert compared([(run, result)]) == RecordCheck((), ())
 
 
 def test_a_default_that_changes_is_another_instance_to_records_stores_and_certificates():

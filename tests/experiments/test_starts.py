@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from experiments.harness.apply import apply, load_method
-from experiments.harness.diary import Diary, Told
 from experiments.harness.entry import Entry, named
+from experiments.harness.report_file import Reported, ReportFile
 from experiments.harness.run import Run
 from experiments.harness.runner import run_all
 from experiments.harness.starts import best_start
@@ -67,10 +67,10 @@ def test_the_better_of_the_first_and_the_last_incumbent_is_kept(tmp_path: Path):
     run = Run(TABLE_3, method("hangs"), Options(time_limit=3.0))
     best, dear = full_reconfiguration(TABLE_3.data).solution, one_each(TABLE_3.data)
     for first, last in ((best, dear), (dear, best)):
-        diary = Diary(tmp_path / "diary")
-        diary(first, None)
-        diary(last, None)
-        assert run.ended(Told.read(diary.path), "killed", "ended").objective == 12.8
+        report = ReportFile(tmp_path / "report")
+        report(first, None)
+        report(last, None)
+        assert run.ended(Reported.read(report.path), "killed", "ended").objective == 12.8
 
 
 def test_heuristics_that_fail_break_a_constraint_or_find_nothing_are_no_start():

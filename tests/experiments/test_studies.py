@@ -9,7 +9,7 @@ import pytest
 
 from experiments.harness.experiment import Study
 from experiments.harness.measurement import Measurement
-from experiments.harness.own import resolve
+from experiments.harness.user_functions import resolve
 from experiments.papers import STUDIES
 from instances import Options
 from tests.commands import call
