@@ -12,13 +12,12 @@ from experiments import flags
 from experiments.entry import exit_status, run
 from experiments.harness.certification import Certification, Certified
 from experiments.harness.instance_set import instances_at
-from experiments.harness.known_solutions import starts_at
 from experiments.harness.run import Run
+from experiments.harness.starts import starts_at
 from experiments.harness.user_functions import resolve
 from experiments.output.csv import csv_text
 from experiments.output.folder import files_first, ready_folder, write_certified, write_results
-from experiments.output.pictures import draw_solutions
-from experiments.output.plan import print_plan
+from experiments.output.solutions import draw_solutions, print_plan
 from experiments.output.table import print_table
 from experiments.output.terminal import as_json, err, line, print_line
 from experiments.papers import BUILDERS, CERTIFIERS, PLANS, PLOTS

@@ -15,8 +15,8 @@ from experiments import flags
 from experiments.entry import FAILED, group, run_app
 from experiments.harness.experiment import Study, Table
 from experiments.output.folder import files_first
-from experiments.output.markdown import markdown
 from experiments.output.terminal import err, line, out
+from experiments.output.text import markdown
 from experiments.papers import STUDIES
 from experiments.session import Session
 from experiments.signature import signed

@@ -13,10 +13,9 @@ from experiments.harness.experiment import Context
 from experiments.harness.report_file import ReportFile
 from experiments.sia import claims
 from experiments.sia.accuracy import Accuracy, scores
-from experiments.sia.accuracy_claims import TABLE_10, predictions
 from experiments.sia.comparison import POOL_NODES, Compared, Comparison, philly_pools
-from experiments.sia.helios_claims import DEMAND, OWNED
 from experiments.sia.policies import PREEMPTIVE
+from experiments.sia.prediction_claims import DEMAND, OWNED, TABLE_10, predictions
 from experiments.sia.reproduce import EXPERIMENTS, PHILLY
 from experiments.sia.statistics import gain_shares, interval, no_less
 from instances import InputError, Options

@@ -1,14 +1,33 @@
-"""The plan that a solution is, in words or as a table, below the table of results."""
+"""Solutions shown: the plan that one is, in words or as a table, and pictures, one file a result."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
 
 from experiments.harness.user_functions import resolve
+from experiments.output.folder import result_file
 from experiments.output.terminal import out
 from instances import Instance, Result
 from instances.gaps import ahead
 from instances.text import shown
+
+
+def draw_solutions(
+    folder: Path, instances: Sequence[Instance], results: Iterable[Result], plots: Mapping[str, str]
+) -> None:
+    """Write `<instance>.<method>.svg` of each result that has a solution. Raises OutputError where one cannot be.
+
+    `plots`: the `module:function` that draws a solution, by problem.
+    """
+    from experiments.simulator.plots import save_figure  # with matplotlib, which few runs need
+
+    named = {(instance.problem, instance.name): instance.data for instance in instances}
+    for result in results:
+        if result.solution is not None and result.status != "error":
+            figure = resolve(plots[result.problem])(named[result.problem, result.instance], result.solution)
+            save_figure(figure, folder / result_file(result.instance, result.method, "svg"))
+
 
 MOST = 30  # lines of a plan
 
