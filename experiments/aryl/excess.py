@@ -104,15 +104,7 @@ def excesses(
     limit = limited(options, LIMIT_S)
     places = list(product(pools, FRAGMENTATION, SHARES))
     tasks = [
-        Measurement.of(
-            f"{pool} servers, {place_of(placed)}, {percent(share, 0)}, seed {seed}",
-            preemptions,
-            limit,
-            pool=pool,
-            fragmentation=placed,
-            seed=seed,
-            reclaim=round(share * pool),
-        )
+        Measurement.of(preemptions, limit, pool=pool, fragmentation=placed, reclaim=round(share * pool), seed=seed)
         for pool, placed, share in places
         for seed in range(seeds)
     ]

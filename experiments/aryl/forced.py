@@ -62,14 +62,7 @@ def unavoidable(
     kinds = list(product(PERIODS, RUNS.items()))
     tasks = [
         Measurement.of(
-            f"{period} s, {name}, seed {seed}",
-            preempted,
-            options,
-            None,
-            policy=policy,
-            seed=seed,
-            orchestrator_period_seconds=float(period),
-            **drawn,
+            preempted, options, None, policy=policy, orchestrator_period_seconds=float(period), seed=seed, **drawn
         )
         for period, (name, policy) in kinds
         for seed in range(seeds)

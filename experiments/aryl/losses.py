@@ -42,29 +42,12 @@ def losses(
     drawn = {"servers": servers, "reclaim": reclaim}
     cells = list(product(FRAGMENTATION, ELASTIC))
     tasks = [
-        Measurement.of(
-            f"{place_of(placed)}, {share:.0%} elastic, seed {seed}",
-            under_both_rules,
-            limit,
-            2,
-            **drawn,
-            fragmentation=placed,
-            seed=seed,
-            elastic_share=share,
-        )
+        Measurement.of(under_both_rules, limit, 2, **drawn, fragmentation=placed, elastic_share=share, seed=seed)
         for placed, share in cells
         for seed in range(seeds)
     ]
     tasks += [
-        Measurement.of(
-            f"front, {place_of(placed)}, seed {seed}",
-            jobs_and_hours,
-            limit,
-            None,
-            **drawn,
-            fragmentation=placed,
-            seed=seed,
-        )
+        Measurement.of(jobs_and_hours, limit, None, **drawn, fragmentation=placed, seed=seed)
         for placed in FRONT_FRAGMENTATION
         for seed in range(fronts)
     ]

@@ -88,16 +88,9 @@ def reclaims(
     kinds = list(product(servers or SERVERS, period or PERIODS, workers or Workers))
     tasks = [
         Measurement.of(
-            f"{size} servers, {every:g} s, {width.value}",
-            watched,
-            options,
-            None,
-            training_servers=size,
-            orchestrator_period_seconds=float(every),
-            workers=width.value,
-            **drawn,
+            watched, options, None, training_servers=n, orchestrator_period_seconds=every, workers=width.value, **drawn
         )
-        for size, every, width in kinds
+        for n, every, width in kinds
     ]
     columns = "training servers", "period, s", "workers", "reclaims", "servers each", "of, with base workers"
 

@@ -54,7 +54,7 @@ def _rows(options: Options, quick: bool) -> Iterator[Timing]:
     for tables in (False, True):
         kind = f"tables of {WIDTHS}" if tables else "analytic"
         large, small = convex(10_000, tables), convex(1_000, tables)
-        arrays = Measurement.of(f"{kind}, arrays", alone, options, instance=large)
+        arrays = Measurement.of(alone, options, instance=large)
         yield Timing(f"convex, 10,000 epochs, {kind}", runs(EXACT, [large] * 3, options), _alone, [arrays])
         what = f"convex, 1,000 epochs, {kind}, cvxpy"
         yield Timing(what, runs(CONE, [small], options), _beside, runs(EXACT, [small], options))
@@ -64,7 +64,7 @@ def _rows(options: Options, quick: bool) -> Iterator[Timing]:
         yield Timing(f"MICP, {what} x {WIDTHS}", runs(EXACT, made, options), _search_s)
     for seed in range(1 if quick else 3):
         drawn = random_instance(5, 60, WIDTHS, seed=seed, budget_over_least=5)
-        found = Measurement.of(f"frontier, seed {seed}", points, options, None, instance=drawn)
+        found = Measurement.of(points, options, None, instance=drawn)
         yield Timing(f"100 proven points, 5 x 60 x {WIDTHS}, seed {seed}", [found], _frontier)
     for rescale in (0.1, 1.0) if quick else (0.01, 0.1, 0.3, 1.0, 2.0, 3.0):
         few = [random_instance(5, 60, WIDTHS, rescale=rescale, seed=seed) for seed in range(3 if quick else 20)]

@@ -47,21 +47,12 @@ def genetic(
     generations: Annotated[int, typer.Option(help="Of the genetic search.", min=1)] = 10,
 ) -> Study:
     """Print mean JCT, rented GPUs and CPU seconds under both ways to split."""
-    drawn, search = {"hours": hours, "rate": rate, "efficiency": efficiency}, [individuals, generations]
+    drawn = {"hours": hours, "rate": rate, "efficiency": efficiency}
     kinds = list(product(objective or Objective, drawn_with or SEEDS))
     tasks = [
-        Measurement.of(
-            f"{one.value}, seed {seed}, {way}",
-            split,
-            options,
-            None,
-            seed=seed,
-            objective=one.value,
-            search=search if way == "genetic" else None,
-            **drawn,
-        )
+        Measurement.of(split, options, None, objective=one.value, seed=seed, search=search, **drawn)
         for one, seed in kinds
-        for way in WAYS
+        for search in (None, [individuals, generations])
     ]
     what = "mean JCT, h", "GPU-hours", "decisions", "CPU s"
 

@@ -115,7 +115,7 @@ def _classes(types: Types, seeds: Sequence[int], options: Options) -> Iterator[T
 
 def _heuristic(of: str, instance: Instance[EvaPacking], options: Options) -> Timing:
     """Full Reconfiguration some times over; beside, the algorithm alone on arrays that are there already."""
-    beside = Measurement.of(f"{of}, the algorithm alone", alone, options, instance=instance)
+    beside = Measurement.of(alone, options, instance=instance)
     return Timing(f"Full Reconfiguration, {of}", runs(HEURISTIC, [instance] * TRIES, options), _alone, [beside])
 
 

@@ -51,7 +51,7 @@ def surrogate(
 ) -> Study:
     """Print the share of the most true saving that each method reaches."""
     drawn = {"jobs": instance_jobs, "tasks_per_job": tasks_per_job, "throughput": throughput}
-    tasks = [Measurement.of(f"seed {seed}", savings, options, None, seed=seed, **drawn) for seed in range(seeds)]
+    tasks = [Measurement.of(savings, options, None, seed=seed, **drawn) for seed in range(seeds)]
 
     def tables(outcomes: Sequence[Measured]) -> list[str]:
         best = [one.figures["most"] for one in outcomes]

@@ -99,7 +99,7 @@ def yardsticks(
     entries = {entry.name: entry for entry in METHODS[EvaPacking.problem]}
     if method not in entries:
         raise InputError(f"--method: must be one of {', '.join(entries)}, got {method!r}")
-    task = Measurement.of(instance.name, hosted, options, None, instance=instance, method=method)
+    task = Measurement.of(hosted, options, None, instance=instance, method=method)
 
     def tables(outcomes: Sequence[Measured]) -> list[str]:
         found = Yardstick(**outcomes[0].figures)

@@ -40,9 +40,11 @@ class Measurement(WholeTask[Measured]):
 
     @classmethod
     def of(
-        cls, name: str, function: Callable[..., dict[str, Any]], options: Options, solves: int | None = 1, **given: Any
+        cls, function: Callable[..., dict[str, Any]], options: Options, solves: int | None = 1, **given: Any
     ) -> Measurement:
-        """The measurement that calls a function with what is given."""
+        """The measurement that calls a function with what is given, and is called by it."""
+        said = {name: getattr(value, "name", value) for name, value in given.items() if value is not None}
+        name = ", ".join(f"{name.replace('_', ' ')} {value}" for name, value in said.items())
         return cls(name, f"{function.__module__}:{function.__name__}", given, options, solves)
 
     @property

@@ -86,7 +86,7 @@ def _rows(options: Options, limit: Options, quick: bool) -> Iterator[Timing]:
     seeds = [synthetic("base", seed) for seed in (LIGHT if quick else range(20))]
     for name in ("sia_vc", "safe_ssf"):
         yield Timing(f"{name.replace('_', '-')}, three days", runs(f"heuristics.sia:{name}", seeds, options), _alone)
-    random = Measurement.of("random instances", slowed, options, count=100 if quick else 1000)
+    random = Measurement.of(slowed, options, count=100 if quick else 1000)
     yield Timing("random instances, three policies", [random], _slowed)
 
 
@@ -171,7 +171,7 @@ def _slowed(measured: Sequence[Measured]) -> str:
 
 def _simulated(trace: Path, policy: str, options: Options) -> Timing:
     """A policy on a whole trace in slots of a second; `sia-learned` has models of its first weeks."""
-    task = Measurement.of(f"{trace.stem}, {policy}", simulated, options, None, trace=trace, policy=policy)
+    task = Measurement.of(simulated, options, None, trace=trace, policy=policy)
     return Timing(f"simulator, {trace.stem}, {policy}", [task], _delay)
 
 
