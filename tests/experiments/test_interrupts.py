@@ -100,7 +100,7 @@ def test_a_run_that_is_finished_leaves_no_interrupted_result(tmp_path: Path, mon
         assert len(list(out.glob("*.json"))) == (0 if gone else 1)
 
 
-@pytest.mark.parametrize("module", ["experiments.cli", "typer", "pandas", "numba"])
+@pytest.mark.parametrize("module", ["experiments.cli", "typer", "pydantic", "numpy", "experiments.harness.pool"])
 def test_an_interrupt_while_a_command_loads_is_one_line(table_3_file: Path, module: str):
     done = python("-c", INTERRUPTED_AT.format(module=module), "solve", table_3_file)
     assert (done.returncode, done.stdout, done.stderr) == (130, "", "gapwise: interrupted\n")
