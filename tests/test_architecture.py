@@ -148,6 +148,18 @@ def test_the_command_line_loads_nothing_that_only_solves():
     assert (done.returncode, done.stdout.split()) == (0, []), done.stderr
 
 
+def test_help_loads_no_command_and_solving_no_table():
+    """What a command costs before it begins: help reads docstrings alone, and pandas is for tables of the user's."""
+    for code, light in (
+        ("from experiments.cli import app_of; app_of(['--help'])", ("instances", "numpy", "pydantic", "pandas")),
+        ("from experiments.cli import app_of; app_of(['solve', 'x.json'])", ("pandas", *HEAVY, *FOR_SOLVING)),
+    ):
+        done = python(
+            "-c", f"import sys; {code}; print(*(name for name in sys.argv[1:] if name in sys.modules))", *light
+        )
+        assert (done.returncode, done.stdout.split()) == (0, []), done.stderr
+
+
 def test_no_file_is_long():
     lengths = {name: len(file.read_text().splitlines()) for name, file in FILES.items()}
     assert {name: lines for name, lines in lengths.items() if lines > LINES} == {}
