@@ -13,7 +13,7 @@ def main() -> None:
     before = signal.getsignal(signal.SIGINT)
     if before is signal.default_int_handler:  # and not ignored, as in the background of a shell
         signal.signal(signal.SIGINT, _leave)
-    from experiments.cli import app_of, run_app  # seconds
+    from experiments.cli import app_of, run_app  # which loads the command
 
     app = app_of(sys.argv[1:])
     signal.signal(signal.SIGINT, before)

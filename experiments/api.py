@@ -16,16 +16,16 @@ import pandas as pd
 from experiments.harness.entry import Entry
 from experiments.harness.gaps import score
 from experiments.harness.instance_set import instances_at
-from experiments.harness.own import own_function, pickled, resolve
-from experiments.harness.plan import plan, sets_of, study_runs
 from experiments.harness.resume import finished
 from experiments.harness.run import Run
 from experiments.harness.runner import as_finished
 from experiments.harness.store import Store
+from experiments.harness.user_functions import pickled, resolve, user_function
 from experiments.harness.warmup import compile_first
 from experiments.output.folder import ready_folder
 from experiments.output.terminal import follow, line
 from experiments.papers import PLOTS
+from experiments.plan import plan, sets_of, study_runs
 from experiments.simulator.bounding import Bounds, boundings, by_run
 from experiments.simulator.rows import rows_of
 from experiments.simulator.simulated import Simulated
@@ -192,7 +192,7 @@ def _runs(instances: Sequence[Instance[Any]], method: Method, options: Options, 
         raise InputError(f"methods: must be names or functions, got {type(method).__name__}")
     called = str(getattr(method, "__name__", type(method).__name__))
     entry = Entry(called, called, code=pickled(method))
-    own_function(called, entry.code)  # before anything is run
+    user_function(called, entry.code)  # before anything is run
     return [Run(instance, entry, options, name) for instance in instances]
 
 

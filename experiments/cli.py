@@ -1,15 +1,18 @@
-"""The commands of the console script `gapwise`."""
+"""The commands of the console script `gapwise`. None is loaded before it is called."""
 
 from __future__ import annotations
 
+import ast
 import importlib
+import os
 import sys
+from collections.abc import Callable
+from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from experiments.entry import run_app
-from instances.result import versions
 
 COMMANDS = (
     "check",
@@ -23,13 +26,17 @@ COMMANDS = (
     "score",
     "solve",
     "simulate",
+    "study",
     "verify",
 )
-GROUPS = ("draw",)  # commands of commands
+GROUPS = ("draw", "study")  # commands of commands
+COMPLETION = "_GAPWISE_COMPLETE"  # set by a shell that completes a command
 
 
 def _print_version(asked: bool) -> None:
     if asked:
+        from instances.result import versions
+
         found = dict(versions())
         print(f"gapwise {found.pop('gapwise', 'not installed')} ({', '.join(map(' '.join, found.items()))})")
         raise typer.Exit()
@@ -42,16 +49,31 @@ def main() -> None:
 
 
 def app_of(arguments: list[str]) -> typer.Typer:
-    """The commands; where one is called, that alone, for others take longer to load than it may take to run."""
+    """The commands: the one that is called, and of the others, which take long to load, their names and a line each."""
     app = typer.Typer(help="True optimality gaps for GPU-cluster scheduling.", no_args_is_help=True)
     app.callback()(_common)  # so that a single command, too, is called by its name
-    for name in COMMANDS if not arguments or arguments[0] not in COMMANDS else arguments[:1]:
-        module = importlib.import_module(f"experiments.{name}")
-        if name in GROUPS:
-            app.add_typer(module.drawings(), name=name)
+    words = [word for word in arguments if not word.startswith("-")]
+    for name in COMMANDS:
+        if words[:1] == [name] or COMPLETION in os.environ:
+            made = getattr(importlib.import_module(f"experiments.{name}"), name)
+            if name in GROUPS:
+                app.add_typer(made(arguments[arguments.index(name) + 1 :] if words else []), name=name)
+            else:
+                app.command(name)(made)
         else:
-            app.command(name)(getattr(module, name))
+            app.command(name)(_named(name))
     return app
+
+
+def _named(name: str) -> Callable[..., None]:
+    """What stands for a command that is not called: its docstring, from the text of its file."""
+    tree = ast.parse(Path(__file__).with_name(f"{name}.py").read_text(encoding="utf-8"))
+    (function,) = (node for node in tree.body if isinstance(node, ast.FunctionDef) and node.name == name)
+
+    def named() -> None: ...
+
+    named.__doc__ = ast.get_docstring(function)
+    return named
 
 
 def _common(

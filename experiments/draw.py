@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-import functools
-import importlib
 import inspect
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from pathlib import Path
-from typing import Annotated, Any, get_type_hints
+from typing import Annotated, Any
 
 import typer
 
-from experiments.entry import run_app
+from experiments.drawing import Made
+from experiments.entry import group, run_app
 from experiments.output.terminal import err
 from experiments.papers import DRAWINGS
+from experiments.signature import signed
 from instances import Instance, save
 
 Out = Annotated[
@@ -25,24 +25,16 @@ Out = Annotated[
 ]
 
 
-def drawings() -> typer.Typer:
-    """A command for each drawing of the papers: a function that returns instances, whose parameters are its flags."""
-    app = typer.Typer(help="Write an instance or a workload to a file.", no_args_is_help=True, add_completion=False)
-    app.callback()(lambda: None)  # so that a single command, too, is called by its name
-    for name, target in DRAWINGS.items():
-        module, _, function = target.partition(":")
-        app.command(name)(_written(getattr(importlib.import_module(module), function)))
-    return app
+def draw(arguments: list[str]) -> typer.Typer:
+    """Write an instance or a workload to a file."""
+    return group(draw, DRAWINGS, _written, arguments)
 
 
-def _written(draw: Callable[..., Instance[Any] | Sequence[Instance[Any]]]) -> Callable[..., None]:
-    """The command of a drawing: its parameters, and `--out`."""
-    hints = get_type_hints(draw, include_extras=True)
-    own = [p.replace(annotation=hints[p.name]) for p in inspect.signature(draw).parameters.values()]
+def _written(made_by: Callable[..., Made]) -> Callable[..., None]:
+    """The command of a `Drawing`, or of a function that returns instances: its flags, and `--out`."""
 
-    @functools.wraps(draw)
     def call(out: Path, **said: Any) -> None:
-        made = draw(**said)
+        made = made_by(**said)
         if isinstance(made, Instance):
             save(made, out)
             err.print(f"wrote {made.name} to {out}")
@@ -52,12 +44,10 @@ def _written(draw: Callable[..., Instance[Any] | Sequence[Instance[Any]]]) -> Ca
             save(instance, out / f"{instance.name}.json.gz")
         err.print(f"wrote {len(made)} instances to {out}")
 
-    keyword = inspect.Parameter.KEYWORD_ONLY
-    parameters = [*(p.replace(kind=keyword) for p in own), inspect.Parameter("out", keyword, annotation=Out)]
-    call.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
-    call.__annotations__ = {p.name: p.annotation for p in parameters}
+    own = inspect.signature(made_by, eval_str=True).parameters.values()
+    signed(call, made_by, [*own, inspect.Parameter("out", inspect.Parameter.KEYWORD_ONLY, annotation=Out)])
     return call
 
 
 if __name__ == "__main__":
-    run_app(drawings(), sys.argv[1:], "gapwise draw")
+    run_app(draw(sys.argv[1:]), sys.argv[1:], "gapwise draw")

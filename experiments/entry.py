@@ -6,16 +6,16 @@ import errno
 import os
 import signal
 import sys
-from collections.abc import Callable, Iterable
-from typing import Any
+from collections.abc import Callable, Iterable, Mapping
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import typer
 from typer.main import get_command
 
-from experiments.harness.runner import Lost
-from experiments.harness.store import Store
-from instances import InputError, OutputError, Result
-from instances.text import brief, shown
+if TYPE_CHECKING:
+    from experiments.harness.store import Store
+    from instances import Result
+
 
 USAGE_ERROR: Any = typer.BadParameter.__mro__[2]  # click's ClickException, which newer releases of typer carry along
 LONGEST_LINE = 800  # characters of an error: a path may be of any length
@@ -29,6 +29,25 @@ def run(command: Callable[..., None]) -> None:
     run_app(app, sys.argv[1:], f"gapwise {command.__name__}")
 
 
+def group(
+    like: Callable[..., Any],
+    targets: Mapping[str, str],
+    command: Callable[[Callable[..., Any]], Callable[..., None]],
+    said: list[str],
+) -> typer.Typer:
+    """Commands of one command, whose docstring is that of `like`: what `command` makes of each of `targets`, by name.
+
+    `said`: the arguments after its own name; where one of the commands is called, that alone is loaded.
+    """
+    from experiments.harness.user_functions import resolve
+
+    app = typer.Typer(help=like.__doc__, no_args_is_help=True, add_completion=False)
+    app.callback()(lambda: None)  # so that a single command, too, is called by its name
+    for name in said[:1] if said and said[0] in targets else targets:
+        app.command(name)(command(resolve(targets[name])))
+    return app
+
+
 def run_app(app: typer.Typer, arguments: list[str], name: str = "gapwise") -> None:
     """Run the commands of `app` with `arguments`, and end the process.
 
@@ -40,21 +59,29 @@ def run_app(app: typer.Typer, arguments: list[str], name: str = "gapwise") -> No
     try:
         status = get_command(app).main(arguments, prog_name=name, standalone_mode=False)
         sys.stdout.flush()
-    except Lost as error:
-        _exit(f"gapwise: {error}", FAILED)
-    except OutputError as error:
-        _exit(f"gapwise: {error}", _status(error.__cause__))
-    except InputError as error:
-        _exit(f"gapwise: {error}", REFUSED)
-    except USAGE_ERROR as error:
-        _exit(f"gapwise: {error.format_message()}" if error.format_message() else "", REFUSED)
-    except OSError as error:
-        _give_up(error)
     except (KeyboardInterrupt, typer.Abort):
         status = INTERRUPTED
+    except Exception as error:
+        _fail(error)
     if status == INTERRUPTED:
         _exit("gapwise: interrupted", INTERRUPTED)
     sys.exit(status if isinstance(status, int) else 0)
+
+
+def _fail(error: Exception) -> NoReturn:
+    """End as an error asks for. Raises one that no command raises."""
+    from experiments.harness.runner import Lost  # what a command has loaded that fails, and help has no use for
+    from instances import InputError, OutputError
+
+    if isinstance(error, USAGE_ERROR):
+        _exit(f"gapwise: {error.format_message()}" if error.format_message() else "", REFUSED)
+    if isinstance(error, OutputError):
+        _exit(f"gapwise: {error}", _status(error.__cause__))
+    if isinstance(error, InputError | Lost):
+        _exit(f"gapwise: {error}", FAILED if isinstance(error, Lost) else REFUSED)
+    if isinstance(error, OSError):
+        _give_up(error)
+    raise error
 
 
 def exit_status(results: Iterable[Result], store: Store | None = None) -> int:
@@ -74,7 +101,7 @@ def _ready_streams() -> None:
             stream.reconfigure(errors="backslashreplace")
 
 
-def _give_up(error: OSError) -> None:
+def _give_up(error: OSError) -> NoReturn:
     """End because the standard output takes no more, or a file could not be read or written."""
     nowhere = os.open(os.devnull, os.O_WRONLY)
     os.dup2(nowhere, 1)  # what is still in the buffer would fail once more on the way out
@@ -89,7 +116,9 @@ def _status(error: BaseException | None) -> int:
     return REFUSED if isinstance(error, OSError) and error.errno == errno.ENAMETOOLONG else FAILED
 
 
-def _exit(message: str, status: int) -> None:
+def _exit(message: str, status: int) -> NoReturn:
     if message:
+        from instances.text import brief, shown
+
         print(brief(shown(" ".join(message.split())), LONGEST_LINE), file=sys.stderr)
     sys.exit(status)

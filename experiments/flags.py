@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import functools
 import inspect
 from collections.abc import Callable
 from pathlib import Path
-from typing import Annotated, Any, Literal, get_type_hints
+from typing import Annotated, Any, Literal
 
 import typer
 
 from experiments.session import Session
+from experiments.signature import signed
 from instances import PROBLEMS, InputError, Options
 
 
@@ -84,8 +84,7 @@ def common(**defaults: Any) -> Callable[[Callable[..., None]], Callable[..., Non
     """
 
     def decorate(command: Callable[..., None]) -> Callable[..., None]:
-        hints = get_type_hints(command, include_extras=True)
-        own = [p.replace(annotation=hints[p.name]) for p in inspect.signature(command).parameters.values()]
+        own = inspect.signature(command, eval_str=True).parameters.values()
         shared = [
             inspect.Parameter(
                 name, inspect.Parameter.KEYWORD_ONLY, default=defaults.get(name, default), annotation=hint
@@ -93,14 +92,11 @@ def common(**defaults: Any) -> Callable[[Callable[..., None]], Callable[..., Non
             for name, (hint, default) in COMMON.items()
         ]
 
-        @functools.wraps(command)
         def call(**given: Any) -> None:
             said = {name: given.pop(name) for name in COMMON}
             command(**given, session=session_of(said))
 
-        parameters = [p.replace(kind=inspect.Parameter.KEYWORD_ONLY) for p in own if p.name != "session"] + shared
-        call.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
-        call.__annotations__ = {p.name: p.annotation for p in parameters}
+        signed(call, command, [*(p for p in own if p.name != "session"), *shared])
         return call
 
     return decorate

@@ -13,7 +13,6 @@ import typer
 
 from experiments.entry import FAILED, run
 from experiments.harness.instance_set import SUFFIXES
-from experiments.harness.plan import study_runs
 from experiments.harness.records import (
     TABLE,
     compared,
@@ -27,7 +26,8 @@ from experiments.harness.records import (
 from experiments.harness.store import read_outcomes
 from experiments.output.folder import part, ready_folder
 from experiments.output.terminal import line
-from experiments.papers import reference_sets
+from experiments.papers import METHODS, reference_sets
+from experiments.plan import study_runs
 from experiments.session import Session
 from instances import InputError, Options, Result, save
 from instances.files import read_json
@@ -116,7 +116,7 @@ def _record(results: list[Path], out: Path | None) -> None:
     found = [result for path in results for result in _results_at(path)]
     if not found:
         raise InputError("library record: needs results, as `solve --out` or a study writes them")
-    records, news = recorded(found, reference_sets())
+    records, news = recorded(found, reference_sets(), METHODS)
     for new in news:
         print(shown(new))
     if news:

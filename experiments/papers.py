@@ -1,64 +1,144 @@
-"""The one list of papers: their methods, the literal models that can be exported, and the reference study."""
+"""The one list of papers: names, and the `module:name` of what each has. Nothing is loaded before it is asked for."""
 
 from __future__ import annotations
 
 import importlib
+from collections.abc import Iterator, Mapping
 from functools import cache
+from typing import TYPE_CHECKING, Any, TypeVar
 
-from experiments.aryl import draw as aryl_draw
-from experiments.aryl import methods as aryl
-from experiments.aryl import reference as aryl_reference
-from experiments.aryl import simulation as aryl_simulation
-from experiments.boa import draw as boa_draw
-from experiments.boa import methods as boa
-from experiments.boa import reference as boa_reference
-from experiments.boa import simulation as boa_simulation
-from experiments.eva import draw as eva_draw
-from experiments.eva import methods as eva
-from experiments.eva import reference as eva_reference
-from experiments.eva import simulation as eva_simulation
-from experiments.harness.entry import Entry
-from experiments.harness.experiment import Experiment
-from experiments.harness.instance_set import InstanceSet
-from experiments.sia import draw as sia_draw
-from experiments.sia import methods as sia
-from experiments.sia import reference as sia_reference
-from experiments.sia import simulation as sia_simulation
-from experiments.simulator.online import Online
+if TYPE_CHECKING:
+    from experiments.harness.entry import Entry
+    from experiments.harness.experiment import Experiment
+    from experiments.harness.instance_set import InstanceSet
 
-METHODS: dict[str, tuple[Entry, ...]] = eva.METHODS | boa.METHODS | aryl.METHODS | sia.METHODS
-"""The methods of each problem: exact ones first, then the papers' heuristics."""
-BUILDERS: dict[str, str] = eva.BUILDERS | boa.BUILDERS | aryl.BUILDERS | sia.BUILDERS
-"""Where the literal Pyomo model of a problem is built, `module:function`."""
-CERTIFIERS: dict[str, str] = eva.CERTIFIERS | boa.CERTIFIERS | aryl.CERTIFIERS | sia.CERTIFIERS
-"""Where the certificate of a bound is made, `module:function`."""
-FRONTS: dict[str, str] = aryl.FRONTS
-"""Where the Pareto front of two objectives is printed, `module:function`."""
-PLANS: dict[str, str] = eva.PLANS
-"""Where a solution is put in words, `module:function`; others are shown as tables."""
-PLOTS: dict[str, str] = eva.PLOTS | boa.PLOTS | aryl.PLOTS | sia.PLOTS
-"""Where the picture of a solution is drawn, `module:function`."""
-ONLINE: dict[str, Online] = (
-    sia_simulation.ONLINE_OF | eva_simulation.ONLINE_OF | boa_simulation.ONLINE_OF | aryl_simulation.ONLINE_OF
+T = TypeVar("T")
+PAPERS = ("eva", "boa", "aryl", "sia")
+
+
+class Loaded(Mapping[str, T]):
+    """What a table of a paper's has under each name; the table, `module:name`, is imported when it is looked up."""
+
+    def __init__(self, tables: Mapping[str, str]) -> None:
+        self.tables = tables
+
+    def __getitem__(self, name: str) -> T:
+        module, _, table = self.tables[name].partition(":")
+        found: T = getattr(importlib.import_module(module), table)[name]
+        return found
+
+    def __contains__(self, name: object) -> bool:
+        return name in self.tables
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.tables)
+
+    def __len__(self) -> int:
+        return len(self.tables)
+
+
+METHODS: Mapping[str, tuple[Entry, ...]] = Loaded(
+    {
+        "eva-packing": "experiments.eva.methods:METHODS",
+        "eva-reconfiguration": "experiments.eva.methods:METHODS",
+        "boa-allocation": "experiments.boa.methods:METHODS",
+        "aryl-elastic": "experiments.aryl.methods:METHODS",
+        "aryl-reclaim": "experiments.aryl.methods:METHODS",
+        "aryl-placement": "experiments.aryl.methods:METHODS",
+        "sia-oracle": "experiments.sia.methods:METHODS",
+        "sia-local-oracle": "experiments.sia.methods:METHODS",
+    }
 )
-"""How the workloads of a problem are simulated."""
-DRAWINGS: dict[str, str] = eva_draw.DRAWINGS | boa_draw.DRAWINGS | aryl_draw.DRAWINGS | sia_draw.DRAWINGS
-"""What can be drawn: the `module:function` that makes an instance."""
-REFERENCES = (eva_reference, boa_reference, aryl_reference, sia_reference)
+"""The methods of each problem: exact ones first, then the papers' heuristics."""
+BUILDERS = {
+    "eva-packing": "models.eva:build_literal",
+    "eva-reconfiguration": "models.eva.reconfiguration:build_literal_reconfiguration",
+    "boa-allocation": "models.boa:build_literal",
+    "aryl-elastic": "models.aryl:build_elastic",
+    "aryl-reclaim": "models.aryl:build_reclaim",
+    "aryl-placement": "models.aryl:build_placement",
+    "sia-oracle": "models.sia:build_literal",
+    "sia-local-oracle": "models.sia:build_local_literal",
+}
+"""Where the literal Pyomo model of a problem is built."""
+CERTIFIERS = {
+    "eva-packing": "models.eva.certificate:certificate",
+    "boa-allocation": "models.boa.certificate:certificate",
+    "aryl-elastic": "models.aryl.certificate:certificate",
+    "aryl-reclaim": "models.aryl.certificate:certificate",
+    "aryl-placement": "models.aryl.certificate:certificate",
+    "sia-oracle": "models.sia.certificate:certificate",
+}
+"""Where the certificate of a bound is made."""
+FRONTS = {"boa-allocation": "experiments.boa.front:front", "aryl-reclaim": "experiments.aryl.front:front"}
+"""Where the front of two objectives is found and printed, by flags of its own."""
+TRACES = {"boa-allocation": "experiments.boa.front:of_trace"}
+"""What reads the instance in a job trace."""
+SAMPLES = "experiments.sia.workloads:samples"
+"""What draws workloads for `simulate` itself, by flags of its own."""
+PLANS = {"eva-packing": "experiments.eva.plan:plan"}
+"""Where a solution is put in words; others are shown as tables."""
+PLOTS = {
+    "eva-packing": "experiments.eva.plot:packing",
+    "eva-reconfiguration": "experiments.eva.plot:reconfiguration",
+    "boa-allocation": "experiments.boa.plot:widths",
+    "aryl-elastic": "experiments.aryl.plot:elastic",
+    "aryl-reclaim": "experiments.aryl.plot:reclaim",
+    "aryl-placement": "experiments.aryl.plot:placement",
+    "sia-oracle": "experiments.sia.plot:schedule",
+    "sia-local-oracle": "experiments.sia.plot:schedule",
+}
+"""Where the picture of a solution is drawn."""
+ONLINE: Mapping[str, Any] = Loaded(
+    {
+        "sia-oracle": "experiments.sia.simulation:ONLINE_OF",
+        "eva-cloud": "experiments.eva.simulation:ONLINE_OF",
+        "boa-renting": "experiments.boa.simulation:ONLINE_OF",
+        "aryl-loaning": "experiments.aryl.simulation:ONLINE_OF",
+    }
+)
+"""How the workloads of a problem are simulated, an `Online` each."""
+DRAWINGS = {
+    "eva-cloud": "experiments.eva.draw:cloud",
+    "eva-reconfiguration": "experiments.eva.draw:rounds",
+    "boa-renting": "experiments.boa.draw:renting",
+    "aryl-loaning": "experiments.aryl.draw:loaning",
+    "sia-oracle": "experiments.sia.draw:oracle",
+    "sia-local-oracle": "experiments.sia.draw:local_oracle",
+}
+"""What can be drawn: what makes the instance."""
+
+
+STUDIES = {
+    "eva-benchmark": "experiments.eva.benchmark:benchmarks",
+    "eva-choices": "experiments.eva.choices:choices",
+    "eva-surrogate": "experiments.eva.surrogate:surrogate",
+    "eva-yardstick": "experiments.eva.yardstick:yardsticks",
+    "boa-benchmark": "experiments.boa.benchmark:benchmarks",
+    "boa-genetic": "experiments.boa.genetic:genetic",
+    "aryl-benchmark": "experiments.aryl.benchmark:benchmarks",
+    "aryl-excess": "experiments.aryl.excess:excesses",
+    "aryl-losses": "experiments.aryl.losses:losses",
+    "aryl-rules": "experiments.aryl.rules:rules",
+    "aryl-snapshots": "experiments.aryl.snapshots:reclaims",
+    "aryl-forced": "experiments.aryl.forced:unavoidable",
+    "sia-benchmark": "experiments.sia.benchmark:benchmarks",
+}
+"""What is measured beside the papers' tables and figures, a `Study` each."""
+
+
+def _part(paper: str, role: str) -> Any:
+    """The module of a paper that has a role which every paper has."""
+    return importlib.import_module(f"experiments.{paper}.{role}")
 
 
 @cache
 def reference_sets(quick: bool = False) -> tuple[InstanceSet, ...]:
     """The instance sets that `gap_study` runs when it is given none; `quick`: fewer instances, for a smoke test."""
-    return tuple(made for reference in REFERENCES for made in reference.instance_sets(quick))
-
-
-def reproduced() -> list[str]:
-    """The papers whose tables and figures can be reproduced."""
-    return [reference.__name__.split(".")[1] for reference in REFERENCES]
+    return tuple(made for paper in PAPERS for made in _part(paper, "reference").instance_sets(quick))
 
 
 def experiments_of(paper: str) -> tuple[Experiment, ...]:
     """The tables and figures of a paper; they are loaded only where they are asked for, for they run the simulator."""
-    found: tuple[Experiment, ...] = importlib.import_module(f"experiments.{paper}.reproduce").EXPERIMENTS
+    found: tuple[Experiment, ...] = _part(paper, "reproduce").EXPERIMENTS
     return found

@@ -12,10 +12,10 @@ from experiments import flags
 from experiments.entry import FAILED, run
 from experiments.harness.experiment import Context, Experiment, Shared
 from experiments.harness.task import Outcome
-from experiments.output.claims import Found, claims_csv, print_claims, record, write_claims
+from experiments.output.claims import Reproduction, claims_csv, print_claims, record, write_claims
 from experiments.output.folder import files_first
 from experiments.output.terminal import err, print_line
-from experiments.papers import experiments_of, reproduced
+from experiments.papers import PAPERS, experiments_of
 from experiments.session import Session
 from instances import InputError
 from instances.text import shown
@@ -42,7 +42,7 @@ def reproduce(
         if why is not None and only:
             raise InputError(f"{experiment.name}: {why}")
         places.append(None if why is not None else shared.add(experiment.tasks(context)))
-        found.append(Found(paper, experiment, () if why is None else (experiment.not_run(why),)))
+        found.append(Reproduction(paper, experiment, () if why is None else (experiment.not_run(why),)))
     with session.store() as store:
         done = session.outcomes(shared.tasks, store, _line)
         failed = [outcome for outcome in done if getattr(outcome, "status", None) == "error"]
@@ -73,11 +73,10 @@ def reproduce(
 
 def _chosen(papers: list[str] | tuple[()], only: list[str] | tuple[()]) -> list[tuple[str, Experiment]]:
     """The experiments that are asked for, with their papers. Raises InputError for an unknown paper or name."""
-    known = reproduced()
     for paper in papers:
-        if paper not in known:
-            raise InputError(f"paper: must be one of {', '.join(known)}, got {paper!r}")
-    found = [(paper, one) for paper in papers or known for one in experiments_of(paper)]
+        if paper not in PAPERS:
+            raise InputError(f"paper: must be one of {', '.join(PAPERS)}, got {paper!r}")
+    found = [(paper, one) for paper in papers or PAPERS for one in experiments_of(paper)]
     names = [one.name for _, one in found]
     for name in only:
         if name not in names:

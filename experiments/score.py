@@ -13,13 +13,13 @@ from experiments import flags
 from experiments.entry import FAILED, exit_status, run
 from experiments.harness.gaps import false_references, summarise
 from experiments.harness.gaps import score as gaps_of
-from experiments.harness.plan import chosen_sets, plan
 from experiments.harness.records import unlike, with_records
 from experiments.output.folder import files_first
 from experiments.output.report import write_study
 from experiments.output.scorecard import Scorecard, scorecards
 from experiments.output.terminal import err, line, out, percent, print_line, print_rich
 from experiments.papers import METHODS, reference_sets
+from experiments.plan import chosen_sets, plan
 from experiments.session import Session
 from instances import InputError
 from instances.text import shown

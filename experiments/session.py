@@ -46,12 +46,12 @@ class Session:
         self,
         tasks: Sequence[Task[R]],
         store: Store | None,
-        told: Callable[[R], str],
+        describe: Callable[[R], str],
         line: Callable[[int, R], str] | None = None,
     ) -> list[R]:
         """The outcomes in the order of `tasks`.
 
-        As each is finished, `told(outcome)` is shown as progress and, where JSON is asked for, its `line(place,
+        As each is finished, `describe(outcome)` is shown and, where JSON is asked for, its `line(place,
         outcome)` is printed. An interrupt says how many are kept, and of the runs that it cuts short what they had
         found, which is in the folder, too, until they are finished. Raises Interrupted, and Lost.
         """
@@ -61,7 +61,7 @@ class Session:
         try:
             if self.cluster is None:
                 compile_first(tasks, self.quiet)
-            for i, outcome in follow(runs, len(tasks), told, self.quiet):
+            for i, outcome in follow(runs, len(tasks), describe, self.quiet):
                 found[i] = outcome
                 if self.folder is not None and isinstance(outcome, Result):
                     remove_interrupted(self.folder, outcome)
@@ -71,7 +71,7 @@ class Session:
             runs.close()  # where the interrupt came between two runs
             short = {i: outcome for i, outcome in short.items() if isinstance(outcome, Result) and outcome.solved}
             for outcome in short.values():
-                err.print(told(outcome))
+                err.print(describe(outcome))
             if self.folder is not None:
                 write_result_files(self.folder, [o for o in short.values() if isinstance(o, Result)])
             kept = store and f"{store.held(tasks)} of {len(tasks)} runs are kept in {self.folder}; go on with --resume"

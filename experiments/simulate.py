@@ -4,37 +4,38 @@ from __future__ import annotations
 
 import importlib
 import json
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
 import typer
 
 from experiments import flags
 from experiments.entry import FAILED, run
+from experiments.harness.instance_set import instances_at
+from experiments.harness.user_functions import resolve
 from experiments.output.folder import files_first
 from experiments.output.simulation import Draw, print_policies, rows_csv, write_simulations
 from experiments.output.terminal import err, out, print_line
-from experiments.papers import ONLINE
+from experiments.papers import ONLINE, SAMPLES
 from experiments.session import Session
-from experiments.sia.workloads import missed_loads, workloads
+from experiments.signature import also, flags_of, option_of
 from experiments.simulator.bounding import Bounds, boundings, by_run
 from experiments.simulator.rows import pool_rows, rows_of
 from experiments.simulator.simulated import Simulated
 from experiments.simulator.simulation import chosen_policies, examples, simulations
-from instances.sia import VARIANTS
+from instances import InputError, Instance
 from instances.text import shown
+
+_samples = resolve(SAMPLES)
 
 
 @flags.common()
+@also(_samples)
 def simulate(
     session: Session,
     files: Annotated[
         list[Path] | None, typer.Argument(help=f"Workloads: files of {', '.join(ONLINE)}.", show_default=False)
-    ] = None,
-    workload: Annotated[str | None, typer.Option(help="Synthetic workload: " + ", ".join(VARIANTS) + ".")] = None,
-    trace: Annotated[Path | None, typer.Option(help="A pool trace in CSV form.")] = None,
-    trace_format: Annotated[
-        Literal["philly", "gavel"] | None, typer.Option(help="Columns of --trace.", show_default="philly")
     ] = None,
     policy: Annotated[
         list[str] | None,
@@ -47,41 +48,12 @@ def simulate(
     baseline: Annotated[
         str | None, typer.Option(help="Policy that the others are compared with.", show_default="the world's own")
     ] = None,
-    seeds: Annotated[
-        int | None, typer.Option(help="Workloads drawn from --workload or --trace.", min=1, show_default="3")
-    ] = None,
-    days: Annotated[
-        float | None, typer.Option(help="Days of submissions; workloads have 3.", show_default="all")
-    ] = None,
-    start_day: Annotated[float | None, typer.Option(help="First day of --trace.", min=0, show_default="0")] = None,
-    pools: Annotated[int | None, typer.Option(help="Pools drawn from --trace.", show_default="all", min=1)] = None,
-    load: Annotated[
-        tuple[float, float] | None,
-        typer.Option(help="Least and largest load that pools of --trace are sized for.", show_default="0.6 1.1"),
-    ] = None,
-    least_jobs: Annotated[
-        int | None, typer.Option(help="Pools of --trace with fewer jobs are not drawn.", min=1, show_default="20")
-    ] = None,
-    drop_wide: Annotated[
-        bool | None, typer.Option("--drop-wide", help="Size pools of --trace for the load alone; drop wider jobs.")
-    ] = None,
-    slot_minutes: Annotated[float | None, typer.Option(help="Minutes of a slot.", show_default="1")] = None,
     warm_up_days: Annotated[float, typer.Option(help="Jobs submitted before do not count.", min=0)] = 0.0,
     bound: Annotated[bool, typer.Option(help="Bound every policy from below, where the world has a bound.")] = True,
+    **said: Any,
 ) -> None:
     """Run policies on workloads, and compare them with a baseline."""
-    drawing: dict[str, Any] = {
-        "seeds": seeds,
-        "days": days,
-        "slot_minutes": slot_minutes,
-        "start_day": start_day,
-        "pools": pools,
-    }
-    drawing |= {"load": load, "least_jobs": least_jobs, "drop_wide": drop_wide}
-    found = workloads(files or (), workload, trace, session.options.seed, drawing, trace_format) or examples()
-    if trace is not None and not session.quiet:
-        for line in missed_loads(found, load):
-            err.print(shown(line))
+    found = _workloads(files or [], session, said)
     choices = chosen_policies(found, policy, baseline)
     tasks = simulations(found, choices, session.options)
     with session.store() as store:
@@ -115,6 +87,23 @@ def simulate(
         if session.folder is not None and not session.quiet:
             err.print(f"wrote tables and pictures to {session.folder}")
     raise typer.Exit(FAILED if failed or missed or (store is not None and store.fault) else 0)
+
+
+def _workloads(files: Sequence[Path], session: Session, said: Mapping[str, Any]) -> list[Instance]:
+    """Those in files, those that flags describe, or a small one of each world. Raises InputError for both at once."""
+    drawn = [p for p in flags_of(_samples) if said[p.name] is not None]
+    if files:
+        if any(p.name in ("workload", "trace") for p in drawn):
+            raise InputError("simulate: give instance files, or --workload, or --trace, one of them")
+        for p in drawn:
+            raise InputError(f"{option_of(p)}: instance files say it themselves, got {said[p.name]}")
+        return list(instances_at(files).values())
+    if not drawn:
+        return examples()
+    found, notes = _samples(session.options.seed, **said)
+    for note in () if session.quiet else notes:
+        err.print(shown(note))
+    return found
 
 
 def _pictures(problem: str) -> Draw:

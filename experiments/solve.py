@@ -11,19 +11,19 @@ import typer
 from experiments import flags
 from experiments.entry import exit_status, run
 from experiments.harness.certification import Certification, Certified
-from experiments.harness.export import export
 from experiments.harness.instance_set import instances_at
-from experiments.harness.known_solutions import starts_at
-from experiments.harness.plan import plan
 from experiments.harness.run import Run
+from experiments.harness.starts import starts_at
+from experiments.harness.user_functions import resolve
 from experiments.output.csv import csv_text
 from experiments.output.folder import files_first, ready_folder, write_certified, write_results
-from experiments.output.pictures import draw_solutions
-from experiments.output.plan import print_plan
+from experiments.output.solutions import draw_solutions, print_plan
 from experiments.output.table import print_table
 from experiments.output.terminal import as_json, err, line, print_line
+from experiments.papers import BUILDERS, CERTIFIERS, PLANS, PLOTS
+from experiments.plan import methods_for, plan
 from experiments.session import Interrupted, Session
-from instances import Result
+from instances import InputError, Instance, Result
 
 
 @flags.common()
@@ -75,17 +75,28 @@ def solve(
         def write() -> None:
             write_results(session.folder, results)
             if plot is not None:
-                draw_solutions(plot, instances, results)
+                draw_solutions(plot, instances, results, PLOTS)
 
         with files_first(write):
             if session.format == "table" and results:
                 print_table(results)
-                print_plan(instances, results)
+                print_plan(instances, results, PLANS)
             elif session.format == "csv":
                 print(csv_text(results), end="")
         if interrupt is not None:
             raise interrupt
     raise typer.Exit(exit_status(results, store))
+
+
+def export(instances: list[Instance], path: Path) -> None:
+    """Write the literal model of the one instance to `path`. Raises InputError."""
+    from models.literal import write_model  # with Pyomo, only when a model is written
+
+    if len(instances) != 1:
+        raise InputError(f"--write-model: takes one instance file, got {len(instances)}")
+    instance = instances[0]
+    methods_for(instance, ["literal"])
+    write_model(resolve(BUILDERS[instance.problem])(instance.data), path)
 
 
 def _certified(runs: list[Run], results: list[Result], folder: Path, session: Session) -> list[Result]:
@@ -97,7 +108,7 @@ def _certified(runs: list[Run], results: list[Result], folder: Path, session: Se
     if session.format == "json":
         for i in sorted(set(range(len(results))) - set(bounded)):
             print_line(as_json(i, results[i]))
-    tasks = [Certification(runs[i], results[i]) for i in bounded]
+    tasks = [Certification(runs[i], results[i], CERTIFIERS.get(results[i].problem)) for i in bounded]
     known = dict(enumerate(results))
     outcomes = session.outcomes(tasks, None, _told, lambda i, certified: as_json(i, certified.result))
     for i, certified in zip(bounded, outcomes, strict=True):

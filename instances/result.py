@@ -9,9 +9,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from html import escape
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
-import pandas as pd
 from pydantic import Field
 
 from instances.errors import CheckFailed, MalformedSolution
@@ -21,6 +20,9 @@ from instances.options import OPTION_NAMES, Options, Solution
 from instances.registry import check
 from instances.solution_table import solution_table
 from instances.text import shown
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 Status = Literal["optimal", "feasible", "violates", "no_solution", "infeasible", "error"]
 Termination = Literal["finished", "time_limit", "effort_limit", "killed", "interrupted", "infeasible", "error"]

@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import pandas as pd
+if TYPE_CHECKING:
+    import pandas as pd
+
 
 Row = dict[str, Any]
 
 
 def solution_table(solution: Mapping[str, Any] | None) -> pd.DataFrame:
     """The rows of a solution; none of no solution. A form that is not known here has a row for each of its values."""
+    import pandas as pd  # as long to load as all else, where few commands need it
+
     for form, rows in WHOLE.items():
         if solution and form in solution:
             return pd.DataFrame(list(rows(solution)))

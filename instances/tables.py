@@ -12,13 +12,16 @@ from collections.abc import Iterable
 from functools import cache
 from importlib.resources import files
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
-import pandas as pd
 
 from instances.arrays import FloatArray
 from instances.errors import InputError
 from instances.reading import read_bytes
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 MOST = 1e15  # up to which whole numbers are exact in floating point
 
@@ -26,6 +29,8 @@ MOST = 1e15  # up to which whole numbers are exact in floating point
 @cache
 def packaged(package: str, name: str) -> pd.DataFrame:
     """The table `data/<name>.csv` of a package of the project, whose columns its `data/README.md` describes."""
+    import pandas as pd  # as long to load as all else, where few commands need it
+
     with (files(package) / "data" / f"{name}.csv").open(encoding="utf-8") as file:
         return pd.read_csv(file)
 
@@ -36,6 +41,8 @@ def read_rows(path: str | Path, columns: Iterable[str], text: Iterable[str] = ()
     Raises InputError for a file that cannot be read (see `read_bytes`), that is no CSV table, that lacks a column or
     has a row with more cells than there are columns.
     """
+    import pandas as pd
+
     raw = read_bytes(path)
     try:
         _refuse_cells_too_many(path, raw)

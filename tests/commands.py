@@ -16,6 +16,7 @@ from unittest import mock
 
 import typer
 
+from experiments.cli import GROUPS
 from experiments.entry import run_app
 from experiments.harness import host
 
@@ -53,12 +54,12 @@ def call(command: str, *arguments: object) -> subprocess.CompletedProcess[str]:
     What methods themselves print is not captured.
     """
     module = importlib.import_module(f"experiments.{command}")
-    if command == "draw":
-        app = module.drawings()
+    words, status = [str(argument) for argument in arguments], 0
+    if command in GROUPS:
+        app = getattr(module, command)(words)
     else:
         app = typer.Typer(add_completion=False)
         app.command()(getattr(module, command))
-    words, status = [str(argument) for argument in arguments], 0
     said = io.BytesIO(), io.BytesIO()
     out, err = (io.TextIOWrapper(stream, encoding="utf-8", write_through=True) for stream in said)
     with _signals_kept(), workers_copied(), redirect_stdout(out), redirect_stderr(err):

@@ -19,9 +19,9 @@ from typing import Any
 from numba import types
 from numba.core.dispatcher import Dispatcher
 
-from experiments.harness.diary import Diary
-from experiments.harness.plan import sets_at, study_runs
+from experiments.harness.report_file import ReportFile
 from experiments.harness.warmup import LIST, Kernels, listed
+from experiments.plan import sets_at, study_runs
 from instances import Options
 
 PACKAGES = ("instances", "models", "heuristics", "experiments")
@@ -51,7 +51,7 @@ def in_a_copy(run: Any) -> tuple[Kernels, bool]:
             with open(os.devnull, "w") as nowhere:
                 os.dup2(nowhere.fileno(), 1)
             with tempfile.TemporaryDirectory() as folder:
-                run.work(Diary(Path(folder) / "diary"))
+                run.work(ReportFile(Path(folder) / "report"))
         finally:
             with os.fdopen(ours, "wb") as file:
                 pickle.dump((called(), any(kernel.stats.cache_misses for _, kernel in dispatchers())), file)

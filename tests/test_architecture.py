@@ -27,11 +27,11 @@ ROLES = {
     "experiments": ("methods", "reference", "benchmark", "simulation", "pictures", "reproduce"),
 }
 LISTS = {"experiments.papers", "instances.registry"}  # the two files that a fifth paper edits
-COMMANDS = {"experiments.pareto": "boa", "experiments.simulate": "sia"}  # of one paper each
 INSIDE = {  # what a part of experiments may not import, beside the commands
-    "experiments.harness": ["experiments.output"],
-    "experiments.output": [],
-    "experiments.simulator": [],
+    "experiments.harness": ["experiments.output", "experiments.papers", "experiments.plan"],  # it is given what it runs
+    "experiments.output": ["experiments.papers", "experiments.plan"],
+    "experiments.simulator": ["experiments.plan"],
+    "experiments.papers": ["experiments.plan", "experiments.output", "experiments.simulator"],
 }
 TARGET = re.compile(r"\w+(\.\w+)+:\w+")  # module:function
 HEAVY = ("matplotlib", "pyomo", "cvxpy")
@@ -57,8 +57,8 @@ RUN = {name for name, file in FILES.items() if "__main__" in file.read_text()}
 """The modules that are run: the commands."""
 
 
-def imported(name: str) -> Iterator[str]:
-    """The project's modules that a module imports, wherever in its text, and those it names in a text."""
+def imported(name: str, texts: bool = True) -> Iterator[str]:
+    """The project's modules that a module imports, wherever in it, and those it names in a text, unless not `texts`."""
     package = name if FILES[name].name == "__init__.py" else name.rpartition(".")[0]
     for node in ast.walk(ast.parse(FILES[name].read_text())):
         found: list[str] = []
@@ -68,15 +68,21 @@ def imported(name: str) -> Iterator[str]:
             module = importlib.util.resolve_name("." * node.level + (node.module or ""), package)
             found = [f"{module}.{alias.name}" for alias in node.names]
             found = [full if full in FILES else module for full in found]
-        elif isinstance(node, ast.Constant) and TARGET.fullmatch(str(node.value)):
+        elif texts and isinstance(node, ast.Constant) and TARGET.fullmatch(str(node.value)):
             found = [str(node.value).partition(":")[0]]  # imported when it is needed
         yield from (module for module in found if module.partition(".")[0] in LAYERS and module != name)
 
 
 @cache
-def arrows() -> list[tuple[str, str]]:
+def arrows(texts: bool = True) -> list[tuple[str, str]]:
     """Which module imports which; every file is parsed for it, so it is not found out where tests are collected."""
-    return [(name, other) for name in FILES for other in sorted(set(imported(name)))]
+    return [(name, other) for name in FILES for other in sorted(set(imported(name, texts)))]
+
+
+def room(module: str) -> str:
+    """The folder of a module; a file directly under `experiments` is a room of its own, for commands share no idea."""
+    folder = module if FILES[module].name == "__init__.py" else module.rpartition(".")[0]
+    return module if folder == "experiments" else folder
 
 
 def within(module: str, package: str) -> bool:
@@ -85,7 +91,7 @@ def within(module: str, package: str) -> bool:
 
 def paper_of(module: str) -> str | None:
     """The paper whose folder, or whose world of the simulator, a module is in."""
-    return next((part for part in module.split(".") if part in PAPERS), COMMANDS.get(module))
+    return next((part for part in module.split(".") if part in PAPERS), None)
 
 
 def test_every_import_of_the_project_is_there():
@@ -119,6 +125,15 @@ def test_data_solve_nothing_and_know_no_proof_but_in_the_list_of_problems():
 
 def test_no_module_is_part_of_a_circle():
     circles = [sorted(c) for c in nx.strongly_connected_components(nx.DiGraph(arrows())) if len(c) > 1]
+    assert circles == []
+
+
+def test_no_folder_of_experiments_is_part_of_a_circle():
+    """Of imports alone, wherever they stand: the texts of `papers` name what a command loads and hands on."""
+    rooms = {(room(a), room(b)) for a, b in arrows(texts=False) if a.startswith("experiments.") and b in FILES}
+    rooms = {(a, b) for a, b in rooms if a != b and b.startswith("experiments")}
+    assert {"experiments.harness", "experiments.papers", "experiments.simulator.eva"} <= {b for _, b in rooms}
+    circles = [sorted(c) for c in nx.strongly_connected_components(nx.DiGraph(rooms)) if len(c) > 1]
     assert circles == []
 
 
@@ -160,6 +175,18 @@ def test_the_command_line_loads_nothing_that_only_solves():
     code = "import sys, experiments.cli; print(*(name for name in sys.argv[1:] if name in sys.modules))"
     done = python("-c", code, *HEAVY, *FOR_SOLVING)
     assert (done.returncode, done.stdout.split()) == (0, []), done.stderr
+
+
+def test_help_loads_no_command_and_solving_no_table():
+    """What a command costs before it begins: help reads docstrings alone, and pandas is for tables of the user's."""
+    for code, light in (
+        ("from experiments.cli import app_of; app_of(['--help'])", ("instances", "numpy", "pydantic", "pandas")),
+        ("from experiments.cli import app_of; app_of(['solve', 'x.json'])", ("pandas", *HEAVY, *FOR_SOLVING)),
+    ):
+        done = python(
+            "-c", f"import sys; {code}; print(*(name for name in sys.argv[1:] if name in sys.modules))", *light
+        )
+        assert (done.returncode, done.stdout.split()) == (0, []), done.stderr
 
 
 def test_no_file_is_long():

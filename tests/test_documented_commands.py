@@ -25,11 +25,11 @@ from experiments.cli import COMMANDS, GROUPS
 from experiments.entry import USAGE_ERROR
 from experiments.harness.apply import apply
 from experiments.harness.gaps import score, summarise
-from experiments.harness.plan import study_runs
 from experiments.harness.records import with_records
 from experiments.output.answer import answers
 from experiments.output.columns import OF_THE_OBJECTIVE
 from experiments.papers import reference_sets
+from experiments.plan import study_runs
 from experiments.score import PROVERS
 from instances import Instance, Options, save
 from instances.aryl import figure_5
@@ -92,13 +92,13 @@ KINDS = {
     "gapwise simulate --workload base --policy sia-perfect --policy sia-perfect-preemptive "
     "--policy sia-sliding-preemptive": PARSE,
     "python -m experiments.gap_study": PARSE,
-    "python -m experiments.aryl.benchmark": PARSE,
-    "python -m experiments.aryl.excess --picture excess.svg": PARSE,
-    "python -m experiments.aryl.losses": PARSE,
-    "python -m experiments.aryl.rules": PARSE,
-    "python -m experiments.boa.benchmark": PARSE,
-    "python -m experiments.eva.benchmark": PARSE,
-    "python -m experiments.sia.benchmark --trace philly.csv": PARSE,
+    "gapwise study aryl-benchmark": PARSE,
+    "gapwise study aryl-excess --picture excess.svg": PARSE,
+    "gapwise study aryl-losses": PARSE,
+    "gapwise study aryl-rules": PARSE,
+    "gapwise study boa-benchmark": PARSE,
+    "gapwise study eva-benchmark": PARSE,
+    "gapwise study sia-benchmark --trace philly.csv": PARSE,
     "python -m pytest": OTHER,
     "python -m sphinx docs docs/_build/html": OTHER,
     "python3 -m venv .venv": OTHER,
@@ -160,7 +160,7 @@ def test_a_documented_command_is_understood(command: str):
     words = shlex.split(command)
     if words[0] == "gapwise":
         module, arguments = importlib.import_module(f"experiments.{words[1]}"), words[2:]
-        function: Any = module.drawings() if words[1] in GROUPS else getattr(module, words[1])
+        function: Any = getattr(module, words[1])(arguments) if words[1] in GROUPS else getattr(module, words[1])
     else:
         assert words[:2] == ["python", "-m"]
         module, arguments = importlib.import_module(words[2]), words[3:]
@@ -188,7 +188,7 @@ def test_a_wrong_flag_is_not_understood():
     for function, arguments in (
         (importlib.import_module("experiments.solve").solve, ["cluster.json", "--nethod", "exact"]),
         (importlib.import_module("experiments.simulate").simulate, ["--seeds", "three"]),
-        (module.drawings(), ["eva-cloud", "--out", "cloud.json", "--seeds", "3"]),
+        (module.draw([]), ["eva-cloud", "--out", "cloud.json", "--seeds", "3"]),
     ):
         with pytest.raises(USAGE_ERROR) as refused:
             parsed(function, arguments)

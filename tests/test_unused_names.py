@@ -19,7 +19,7 @@ CALLED_FROM_OUTSIDE = {  # by their names: Jupyter, the import system, pymoo, nu
 }
 FOR_POLICIES = {"remaining_at", "stretches_table"}  # what the views and records of a world offer a policy of one's own
 PLAIN = {"property", "cached_property", "staticmethod", "classmethod"}  # decorators that hand nothing on
-TARGET = re.compile(r"(?:\w+(?:\.\w+)+:)?([a-z]\w+_\w+)")  # module:function, or a function that a table names
+TARGET = re.compile(r"(?:\w+(?:\.\w+)+:)?([a-z]\w+_\w+|(?<=:)\w+)")  # module:name, or a function in a table
 
 
 def defined(tree: ast.Module) -> Iterator[str]:

@@ -1,4 +1,4 @@
-"""`python -m experiments.aryl.excess [--picture FILE]`: how far Algorithm 1 and SCF are above the fewest preemptions.
+"""How far Algorithm 1 and SCF are above the fewest preemptions.
 
 Against the size of the pool, the fragmentation of the placement and the share of servers to reclaim.
 """
@@ -9,15 +9,17 @@ import io
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import product
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
-from experiments.output.markdown import print_markdown
-from experiments.output.terminal import err, out, percent
+from experiments.harness.experiment import Study, Table, chunks, limited
+from experiments.harness.measurement import Measured, Measurement
+from experiments.output.terminal import percent
 from heuristics.aryl import reclaim_greedy, reclaim_scf
-from instances import Options, Stopwatch
+from instances import Options
 from instances.aryl import loaned_servers
 from instances.files import write_whole
 from models.aryl import exact
@@ -86,33 +88,61 @@ class Cell:
         return sum(b < a for a, b in zip(self.greedy, self.scf, strict=True))
 
 
-def main(
+def excesses(
+    options: Options,
     picture: Annotated[Path | None, typer.Option(help="Write the picture there (.svg, .png or .pdf).")] = None,
     seeds: Annotated[int, typer.Option(min=1, help="Instances of each cell.")] = SEEDS,
     servers: Annotated[
         list[int] | None,
         typer.Option(min=1, help="Loaned servers of an instance; repeatable.", show_default="250 and 520"),
     ] = None,
-) -> None:
+) -> Study:
     """Print mean preemptions of Algorithm 1, SCF and the optimum, the excess of the means and of the worst instance."""
     if picture is not None and picture.suffix not in (".svg", ".png", ".pdf"):
         raise typer.BadParameter(f"{picture}: a picture is written as .svg, .png or .pdf")
-    pools = dict.fromkeys(servers or SERVERS)
-    cells: dict[tuple[int, float, float], Cell] = {}
-    with Stopwatch() as clock:
+    pools = list(dict.fromkeys(servers or SERVERS))
+    limit = limited(options, LIMIT_S)
+    places = list(product(pools, FRAGMENTATION, SHARES))
+    tasks = [
+        Measurement.of(preemptions, limit, pool=pool, fragmentation=placed, reclaim=round(share * pool), seed=seed)
+        for pool, placed, share in places
+        for seed in range(seeds)
+    ]
+
+    def cells_of(outcomes: Sequence[Measured]) -> dict[tuple[int, float, float], Cell]:
+        return {
+            place: Cell(*(tuple(one.figures[name] for one in of) for name in ("greedy", "scf", "fewest", "proven")))
+            for place, of in zip(places, chunks(outcomes, seeds), strict=True)
+        }
+
+    def tables(outcomes: Sequence[Measured]) -> list[Table | str]:
+        cells = cells_of(outcomes)
+        found: list[Table | str] = []
         for pool in pools:
-            for fragmentation in FRAGMENTATION:
-                for share in SHARES:
-                    cells[pool, fragmentation, share] = _cell(pool, fragmentation, share, seeds)
-            _print(pool, {key[1:]: cell for key, cell in cells.items() if key[0] == pool}, seeds)
-    proven = sum(sum(cell.proven) for cell in cells.values())
-    out.print(f"{proven} of {seeds * len(cells)} optima proven; the others count with their bound")
-    err.print(f"{clock.cpu_s:.0f} CPU s")
-    if picture is not None:
-        _draw(cells, list(pools), seeds, picture)
+            found += _tables(pool, {key[1:]: cell for key, cell in cells.items() if key[0] == pool}, seeds)
+        proven = sum(sum(cell.proven) for cell in cells.values())
+        return [*found, f"{proven} of {len(outcomes)} optima proven; the others count with their bound"]
+
+    def write(outcomes: Sequence[Measured]) -> None:
+        if picture is not None:
+            _draw(cells_of(outcomes), pools, seeds, picture)
+
+    return Study(tasks, tables, write)
 
 
-def _print(pool: int, cells: Mapping[tuple[float, float], Cell], seeds: int) -> None:
+def preemptions(pool: int, fragmentation: float, seed: int, reclaim: int, options: Options) -> dict[str, Any]:
+    """Preemptions of Algorithm 1, of SCF and of the optimum, or its bound, on one instance."""
+    data = loaned_servers(pool, fragmentation, seed, reclaim).data
+    result = exact(data, options)
+    return {
+        "greedy": reclaim_greedy(data).objective or 0.0,
+        "scf": reclaim_scf(data).objective or 0.0,
+        "fewest": result.bound or 0.0,
+        "proven": result.status == "optimal",
+    }
+
+
+def _tables(pool: int, cells: Mapping[tuple[float, float], Cell], seeds: int) -> list[Table | str]:
     rows = []
     for share in SHARES:
         row = [f"{percent(share, 0)}: {round(share * pool)}"]
@@ -122,23 +152,11 @@ def _print(pool: int, cells: Mapping[tuple[float, float], Cell], seeds: int) -> 
             shares = f"{in_words(greedy, fewest)} ({in_words(*cell.worst)})"
             row.append(f"{greedy:.1f} / {scf:.1f} / {fewest:.1f}: {shares}, {cell.equal}, {cell.beaten}")
         rows.append(row)
-    print_markdown([f"of {pool}", *(place_of(fragmentation) for fragmentation in FRAGMENTATION)], rows)
-    out.print("servers that go back: mean preemptions of Algorithm 1 / SCF / optimum, the excess of Algorithm 1's mean")
-    out.print(f"(and on its worst instance), on how many of {seeds} it is optimal, on how many SCF has fewer")
-
-
-def _cell(pool: int, fragmentation: float, share: float, seeds: int) -> Cell:
-    greedy, scf, fewest, proven = [], [], [], []
-    for seed in range(seeds):
-        data = loaned_servers(pool, fragmentation, seed, round(share * pool)).data
-        result = exact(data, Options(time_limit=LIMIT_S))
-        greedy.append(reclaim_greedy(data).objective or 0.0)
-        scf.append(reclaim_scf(data).objective or 0.0)
-        fewest.append(result.bound or 0.0)
-        proven.append(result.status == "optimal")
-    found = f"{sum(greedy):g}, {sum(scf):g} against {sum(fewest):g}, {sum(proven)}/{seeds} proven"
-    err.print(f"{pool} {fragmentation:g} {share:g}: {found}")
-    return Cell(tuple(greedy), tuple(scf), tuple(fewest), tuple(proven))
+    return [
+        Table([f"of {pool}", *(place_of(fragmentation) for fragmentation in FRAGMENTATION)], rows),
+        "servers that go back: mean preemptions of Algorithm 1 / SCF / optimum, the excess of Algorithm 1's mean",
+        f"(and on its worst instance), on how many of {seeds} it is optimal, on how many SCF has fewer",
+    ]
 
 
 def _draw(cells: Mapping[tuple[int, float, float], Cell], pools: Sequence[int], seeds: int, picture: Path) -> None:
@@ -167,7 +185,3 @@ def _draw(cells: Mapping[tuple[int, float, float], Cell], pools: Sequence[int], 
         figure.savefig(drawn, format=kind, metadata=metadata)
         pyplot.close(figure)
     write_whole(picture, drawn.getvalue())
-
-
-if __name__ == "__main__":
-    typer.run(main)

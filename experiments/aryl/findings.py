@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from experiments.aryl.scenarios import PAPERS, SMALL, Row, Runs, mean, rows_experiment, total
+from experiments.aryl.scenarios import PAPERS, SMALL, Runs, Setting, mean, rows_experiment, total
 from experiments.harness.experiment import Claim, Experiment
 
 SPEEDS = (0.25, 1 / 3, 0.5, 0.75, 1.0)
@@ -20,9 +20,9 @@ def _told(what: str, ours: float | str, note: str = "") -> Claim:
 
 def worth(load: float) -> Experiment:
     """Order, loans and scaling, each with and without, over the speed of a loaned GPU, at one load."""
-    rows = {alone: Row.of(alone, load=load) for alone in PAIRS}
+    rows = {alone: Setting.of(alone, load=load) for alone in PAIRS}
     for name in PAIRS.values():
-        rows |= {f"{name} at {s:.2f}": Row.of(name, load=load, loaned_speed=s) for s in SPEEDS}
+        rows |= {f"{name} at {s:.2f}": Setting.of(name, load=load, loaned_speed=s) for s in SPEEDS}
 
     def claims(runs: Runs) -> list[Claim]:
         found = []
@@ -56,7 +56,7 @@ def full_size(load: float) -> Experiment:
             found.append(_told(f"{name}: preemptions a job, use of training GPUs", preempted))
         return found
 
-    rows = {name: Row.of(name, load=load) for name in FULL_SIZE}
+    rows = {name: Setting.of(name, load=load) for name in FULL_SIZE}
     title = f"Clusters of the paper's size at a load of {load}"
     return rows_experiment(f"full-size-{round(100 * load)}", title, rows, claims, scale=PAPERS)
 
@@ -64,8 +64,8 @@ def full_size(load: float) -> Experiment:
 def reclaiming(period: int, workers: str) -> Experiment:
     """Who goes back, in the loop, by the orchestrator's period and the width of workers."""
     more = {"orchestrator_period_seconds": float(period), "workers": workers, "load": 0.95, "any_gpu_share": 0.6}
-    rows = {f"sjf-loans{name}": Row.of(f"sjf-loans{name}", **more) for name in RECLAIMERS}
-    rows |= {name: Row.of(name, elastic_share=0.3, **more) for name in ("aryl", "aryl-exact", "aryl-threshold")}
+    rows = {f"sjf-loans{name}": Setting.of(f"sjf-loans{name}", **more) for name in RECLAIMERS}
+    rows |= {name: Setting.of(name, elastic_share=0.3, **more) for name in ("aryl", "aryl-exact", "aryl-threshold")}
 
     def claims(runs: Runs) -> list[Claim]:
         found = []

@@ -1,4 +1,4 @@
-"""`python -m experiments.aryl.forced`: preemptions of runs, and how many of them no orchestrator would avoid.
+"""Preemptions of runs, and how many of them no orchestrator would avoid.
 
 The bound is of the run's own starts: whoever starts the same jobs on loaned servers at the same times for the first
 time preempts at least so many, whichever servers go back and whatever is known of the load to come.
@@ -7,19 +7,20 @@ time preempts at least so many, whichever servers go back and whatever is known 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import partial
+from itertools import product
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import pandas as pd
 import typer
 
 from experiments.aryl.simulation import POLICIES
-from experiments.output.markdown import print_markdown
-from experiments.output.terminal import err, percent
+from experiments.harness.experiment import Study, Table, chunks
+from experiments.harness.measurement import Measured, Measurement
+from experiments.output.terminal import percent
 from experiments.simulator.aryl import LoaningWorld
 from experiments.simulator.kernel import simulate
-from instances import Options, Stopwatch
+from instances import Options
 from instances.aryl import ArylLoaning, loaning_days
 from models.aryl.preemption_bound import Forced, Stay, forced_preemptions, stay_of
 
@@ -47,40 +48,46 @@ def forced_of(world: LoaningWorld, *, scales: bool) -> Forced:
     return forced_preemptions(stays_of(world.data, world.jobs_table(), scales=scales), world.data, LIMIT)
 
 
-def main(
+def unavoidable(
+    options: Options,
     trace: Annotated[Path | None, typer.Option(help="Jobs in CSV form, as Philly's.", show_default="drawn")] = None,
     servers: Annotated[int, typer.Option(help="Training servers.", min=2)] = 56,
     days: Annotated[float, typer.Option(help="Days of arrivals.")] = 10.0,
     seeds: Annotated[int, typer.Option(help="Workloads of each kind.", min=1)] = 3,
     load: Annotated[float, typer.Option(help="Of the training servers.")] = 0.95,
     any_gpu_share: Annotated[float, typer.Option(help="Share of jobs that may run on loaned servers.")] = 0.6,
-) -> None:
+) -> Study:
     """Print preemptions by period and reclaimer, and those that the starts of each run make unavoidable."""
-    drawn = partial(loaning_days, trace=trace, training_servers=servers, load=load, any_gpu_share=any_gpu_share)
-    rows = []
-    with Stopwatch() as clock:
-        for period in PERIODS:
-            datas = [drawn(days, seed, orchestrator_period_seconds=float(period)).data for seed in range(seeds)]
-            for name, policy in RUNS.items():
-                rows.append([str(period), name, *_cells(policy, datas)])
-                err.print(f"{period} {name}: {clock.cpu_s:.0f} CPU s")
-    columns = "preemptions", "unavoidable from these starts", "share", "proven least"
-    print_markdown(["period, s", f"{seeds} runs of {days:g} days", *columns], rows)
+    drawn = {"trace": trace, "training_servers": servers, "load": load, "any_gpu_share": any_gpu_share, "days": days}
+    kinds = list(product(PERIODS, RUNS.items()))
+    tasks = [
+        Measurement.of(
+            preempted, options, None, policy=policy, orchestrator_period_seconds=float(period), seed=seed, **drawn
+        )
+        for period, (name, policy) in kinds
+        for seed in range(seeds)
+    ]
+
+    def tables(outcomes: Sequence[Measured]) -> list[Table | str]:
+        rows = []
+        for (period, (name, _)), of in zip(kinds, chunks(outcomes, seeds), strict=True):
+            total, least, proven = (sum(one.figures[key] for one in of) for key in ("preempted", "forced", "proven"))
+            share = percent(least / total) if total else "-"
+            rows.append([str(period), name, str(total), str(least), share, f"{proven} of {seeds}"])
+        columns = "preemptions", "unavoidable from these starts", "share", "proven least"
+        return [Table(["period, s", f"{seeds} runs of {days:g} days", *columns], rows)]
+
+    return Study(tasks, tables)
 
 
-def _cells(policy: str, datas: Sequence[ArylLoaning]) -> list[str]:
-    """Preemptions in all, those that no orchestrator avoids, and on how many runs fewer would not fit by GPUs."""
-    preempted, least, proven = 0, 0, 0
-    for data in datas:
-        world = LoaningWorld(data)
-        simulate(world, POLICIES[policy](data, Options()))
-        forced = forced_of(world, scales=False)
-        preempted += int(world.totals()["preemptions"])
-        least += forced.preemptions
-        proven += forced.proven
-    share = percent(least / preempted) if preempted else "-"
-    return [str(preempted), str(least), share, f"{proven} of {len(datas)}"]
-
-
-if __name__ == "__main__":
-    typer.run(main)
+def preempted(policy: str, seed: int, days: float, options: Options, **drawn: Any) -> dict[str, Any]:
+    """Preemptions of a run, those that no orchestrator avoids, and whether fewer would not fit by GPUs."""
+    data = loaning_days(days, seed, **drawn).data
+    world = LoaningWorld(data)
+    simulate(world, POLICIES[policy](data, Options()))
+    forced = forced_of(world, scales=False)
+    return {
+        "preempted": int(world.totals()["preemptions"]),
+        "forced": forced.preemptions,
+        "proven": forced.proven,
+    }

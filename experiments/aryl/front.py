@@ -5,14 +5,19 @@ from __future__ import annotations
 import csv
 import io
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from rich.table import Table
 
-from experiments.output.terminal import err, out
+from experiments.entry import UNSOLVED, exit_status
+from experiments.harness.apply import load_method
+from experiments.harness.entry import Entry
+from experiments.harness.run import Run
+from experiments.output.terminal import err, line, out
+from experiments.session import Session
 from instances import Instance, Options, Result
 from instances.aryl import ArylReclaim
 from instances.files import write_whole
@@ -37,6 +42,23 @@ class RulePoint:
         hours = f"{float(min(p.gpu_hours for p in fewer)):g} GPU-hours with as few jobs" if fewer else ""
         jobs = f"{min(p.jobs for p in dearer)} jobs with as few GPU-hours" if dearer else ""
         return ", ".join(text for text in (hours, jobs) if text)
+
+
+def front(
+    instance: Instance[ArylReclaim],
+    session: Session,
+    method: Sequence[str] | None,
+    choose: Callable[[Instance, Sequence[str]], list[Entry]],
+) -> int:
+    """Print the front beside the heuristics, or the methods that `choose` finds of these names; the exit status."""
+    entries = choose(instance, method or ["all"])
+    if not method:
+        entries = [entry for entry in entries if load_method(entry).kind == "heuristic"]
+    with session.store() as store:
+        results = session.outcomes([Run(instance, entry, session.options) for entry in entries], store, line)
+        kept = session.options, session.format, session.folder, session.quiet
+        solved = print_front(instance, results, *kept)
+    return exit_status(results, store) if solved else UNSOLVED
 
 
 def print_front(

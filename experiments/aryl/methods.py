@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from experiments.harness.entry import Entry
+from experiments.harness.entry import Entry, named
 
 LITERAL_JOBS = 5
 """With more jobs the literal mean-JCT program takes a minute and more."""
@@ -14,18 +14,6 @@ LITERAL_PAIRS = 400
 """With more pairs of a job and a server the literal placement program may take a minute and more."""
 LITERAL_ITEMS = 20_000
 """With more binaries of allocations, or more rows of reclaiming, a literal model is not built."""
-ELASTIC_STARTS = (
-    "two-phase",
-    "fifo",
-    "afs",
-    "afs-gpus",
-    "afs-shorter",
-    "gandiva",
-    "gandiva-sjf",
-    "equal-split",
-    "equal-split-sjf",
-)
-RECLAIM_STARTS = ("reclaim-greedy", "reclaim-literal-order", "reclaim-gpu-fraction", "reclaim-scf")
 
 
 def _unfit_elastic_exact(data: Any) -> str | None:
@@ -91,44 +79,40 @@ def _costly_reclaim_literal(data: Any) -> bool:
     return _pairs(data) > LITERAL_ROWS
 
 
-PLOTS = {
-    "aryl-elastic": "experiments.aryl.plot:elastic",
-    "aryl-reclaim": "experiments.aryl.plot:reclaim",
-    "aryl-placement": "experiments.aryl.plot:placement",
-}
-BUILDERS = {
-    "aryl-elastic": "models.aryl:build_elastic",
-    "aryl-reclaim": "models.aryl:build_reclaim",
-    "aryl-placement": "models.aryl:build_placement",
-}
-CERTIFIERS = dict.fromkeys(("aryl-elastic", "aryl-reclaim", "aryl-placement"), "models.aryl.certificate:certificate")
-FRONTS = {"aryl-reclaim": "experiments.aryl.front:print_front"}
+_RULES = (
+    Entry("two-phase", "heuristics.aryl:two_phase", _unfit_two_phase),
+    Entry("fifo", "heuristics.aryl:fifo"),
+    Entry("afs", "heuristics.aryl:afs", _unfit_afs),
+    Entry("afs-gpus", "heuristics.aryl:afs_gpus", _unfit_afs),
+    Entry("afs-shorter", "heuristics.aryl:afs_shorter", _unfit_afs),
+    Entry("gandiva", "heuristics.aryl:gandiva"),
+    Entry("gandiva-sjf", "heuristics.aryl:gandiva_sjf"),
+    Entry("equal-split", "heuristics.aryl:equal_split", _unfit_equal_split),
+    Entry("equal-split-sjf", "heuristics.aryl:equal_split_sjf", _unfit_equal_split),
+)
+_ORDERS = (
+    Entry("reclaim-greedy", "heuristics.aryl:reclaim_greedy"),
+    Entry("reclaim-literal-order", "heuristics.aryl:reclaim_literal_order"),
+    Entry("reclaim-gpu-fraction", "heuristics.aryl:reclaim_gpu_fraction"),
+    Entry("reclaim-scf", "heuristics.aryl:reclaim_scf"),
+    Entry("reclaim-random", "heuristics.aryl:reclaim_random"),
+)
+_RECLAIM_STARTS = named(_ORDERS, "reclaim-greedy", "reclaim-literal-order", "reclaim-gpu-fraction", "reclaim-scf")
+_BEST_FIT = Entry("best-fit-decreasing", "heuristics.aryl:best_fit_decreasing")
 METHODS: dict[str, tuple[Entry, ...]] = {
     "aryl-elastic": (
-        Entry("exact", "models.aryl:exact", _unfit_elastic_exact, starts=ELASTIC_STARTS),
+        Entry("exact", "models.aryl:exact", _unfit_elastic_exact, starts=_RULES),
         Entry("literal", "models.aryl:literal", _unfit_elastic_literal, _costly_elastic_literal),
-        Entry("two-phase", "heuristics.aryl:two_phase", _unfit_two_phase),
-        Entry("fifo", "heuristics.aryl:fifo"),
-        Entry("afs", "heuristics.aryl:afs", _unfit_afs),
-        Entry("afs-gpus", "heuristics.aryl:afs_gpus", _unfit_afs),
-        Entry("afs-shorter", "heuristics.aryl:afs_shorter", _unfit_afs),
-        Entry("gandiva", "heuristics.aryl:gandiva"),
-        Entry("gandiva-sjf", "heuristics.aryl:gandiva_sjf"),
-        Entry("equal-split", "heuristics.aryl:equal_split", _unfit_equal_split),
-        Entry("equal-split-sjf", "heuristics.aryl:equal_split_sjf", _unfit_equal_split),
+        *_RULES,
     ),
     "aryl-reclaim": (
-        Entry("exact", "models.aryl:exact", starts=RECLAIM_STARTS),
+        Entry("exact", "models.aryl:exact", starts=_RECLAIM_STARTS),
         Entry("literal", "models.aryl:literal", _unfit_reclaim_literal, _costly_reclaim_literal),
-        Entry("reclaim-greedy", "heuristics.aryl:reclaim_greedy"),
-        Entry("reclaim-literal-order", "heuristics.aryl:reclaim_literal_order"),
-        Entry("reclaim-gpu-fraction", "heuristics.aryl:reclaim_gpu_fraction"),
-        Entry("reclaim-scf", "heuristics.aryl:reclaim_scf"),
-        Entry("reclaim-random", "heuristics.aryl:reclaim_random"),
+        *_ORDERS,
     ),
     "aryl-placement": (
-        Entry("exact", "models.aryl:exact", _unfit_placement_exact, starts=("best-fit-decreasing",)),
+        Entry("exact", "models.aryl:exact", _unfit_placement_exact, starts=(_BEST_FIT,)),
         Entry("literal", "models.aryl:literal", _unfit_placement_literal, _costly_placement_literal),
-        Entry("best-fit-decreasing", "heuristics.aryl:best_fit_decreasing"),
+        _BEST_FIT,
     ),
 }

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 
 from experiments.aryl.findings import FINDINGS
-from experiments.aryl.scenarios import Row, Runs, mean, rows_experiment, total
+from experiments.aryl.scenarios import Runs, Setting, mean, rows_experiment, total
 from experiments.harness.experiment import Claim, compared
 from instances.aryl.populations import Moments
 
@@ -28,16 +28,16 @@ TABLE_5 = {
 """Mean queueing and JCT in s, use of training GPUs, preemptions a job. Rows 10 and 12 are of Pollux's job tuning."""
 RUNNING = BASELINE[1] - BASELINE[0]
 ROWS_5 = {
-    "1 Baseline": Row.of("fifo"),
-    "2 Basic": Row.of("aryl"),
-    "3 Advanced": Row.of("aryl", **ADVANCED),
-    "4 Ideal": Row.of("aryl", **IDEAL),
-    "5 Loans, Random": Row.of("sjf-loans-random"),
-    "6 Loans, SCF": Row.of("sjf-loans-scf"),
-    "7 Loans, Algorithm 1": Row.of("sjf-loans"),
-    "8 Scaling, Gandiva": Row.of("fifo-gandiva"),
-    "9 Scaling, AFS": Row.of("fifo-afs"),
-    "11 Scaling, Aryl": Row.of("sjf-two-phase"),
+    "1 Baseline": Setting.of("fifo"),
+    "2 Basic": Setting.of("aryl"),
+    "3 Advanced": Setting.of("aryl", **ADVANCED),
+    "4 Ideal": Setting.of("aryl", **IDEAL),
+    "5 Loans, Random": Setting.of("sjf-loans-random"),
+    "6 Loans, SCF": Setting.of("sjf-loans-scf"),
+    "7 Loans, Algorithm 1": Setting.of("sjf-loans"),
+    "8 Scaling, Gandiva": Setting.of("fifo-gandiva"),
+    "9 Scaling, AFS": Setting.of("fifo-afs"),
+    "11 Scaling, Aryl": Setting.of("sjf-two-phase"),
 }
 E1 = "nothing scales in this row, but mean JCT less mean queueing falls: running times would shrink by loans alone"
 
@@ -189,11 +189,11 @@ def draw_table_5(path: Path, runs: Runs) -> None:
     save_figure(three_in_one([(name, runs[name][0]) for name in rows]), path)
 
 
-def _only(*rows: str) -> dict[str, Row]:
+def _only(*rows: str) -> dict[str, Setting]:
     return {row: ROWS_5[row] for row in rows}
 
 
-FIFO, ARYL = Row.of("fifo"), Row.of("aryl")
+FIFO, ARYL = Setting.of("fifo"), Setting.of("aryl")
 EXPERIMENTS = (
     rows_experiment("table-5", "Queueing, JCT, use and preemptions", ROWS_5, table_5, draw=draw_table_5),
     rows_experiment(
@@ -201,9 +201,9 @@ EXPERIMENTS = (
         "Without special placement of elastic jobs",
         {
             "Basic, grouped": ARYL,
-            "Basic, plain": Row.of("aryl", placement="plain"),
-            "Ideal, grouped": Row.of("aryl", **IDEAL),
-            "Ideal, plain": Row.of("aryl", placement="plain", **IDEAL),
+            "Basic, plain": Setting.of("aryl", placement="plain"),
+            "Ideal, grouped": Setting.of("aryl", **IDEAL),
+            "Ideal, plain": Setting.of("aryl", placement="plain", **IDEAL),
         },
         table_6,
     ),
@@ -211,7 +211,7 @@ EXPERIMENTS = (
     rows_experiment(
         "table-9",
         "Errors of predicted running times",
-        {"fifo": FIFO, "0%": ARYL} | {f"{k}%": Row.of("aryl", wrong_predictions=k / 100) for k in (20, 40, 60)},
+        {"fifo": FIFO, "0%": ARYL} | {f"{k}%": Setting.of("aryl", wrong_predictions=k / 100) for k in (20, 40, 60)},
         table_9,
     ),
     rows_experiment("table-12", "Reclaiming by other orders", _only("7 Loans, Algorithm 1"), table_12),
@@ -219,8 +219,11 @@ EXPERIMENTS = (
     rows_experiment(
         "figure-8",
         "Preemptions and collateral damage of reclaiming",
-        {name: Row.of(f"sjf-loans{more}") for name, more in (("greedy", ""), ("scf", "-scf"), ("random", "-random"))}
-        | {"Basic": ARYL, "Ideal": Row.of("aryl", **IDEAL)},
+        {
+            name: Setting.of(f"sjf-loans{more}")
+            for name, more in (("greedy", ""), ("scf", "-scf"), ("random", "-random"))
+        }
+        | {"Basic": ARYL, "Ideal": Setting.of("aryl", **IDEAL)},
         figure_8,
     ),
     rows_experiment(
@@ -228,16 +231,16 @@ EXPERIMENTS = (
         "Imperfect scaling",
         {
             "Basic": ARYL,
-            "Basic, loss": Row.of("aryl", scaling_loss=0.1),
-            "Ideal": Row.of("aryl", **IDEAL),
-            "Ideal, loss": Row.of("aryl", scaling_loss=0.1, **IDEAL),
+            "Basic, loss": Setting.of("aryl", scaling_loss=0.1),
+            "Ideal": Setting.of("aryl", **IDEAL),
+            "Ideal, loss": Setting.of("aryl", scaling_loss=0.1, **IDEAL),
         },
         figure_10,
     ),
     rows_experiment(
         "figure-13",
         "Shares of elastic jobs, all free of type",
-        {"fifo": FIFO} | {f"{k}%": Row.of("aryl", elastic_share=k / 100, any_gpu_share=1.0) for k in (20, 60, 100)},
+        {"fifo": FIFO} | {f"{k}%": Setting.of("aryl", elastic_share=k / 100, any_gpu_share=1.0) for k in (20, 60, 100)},
         figure_13,
     ),
     *FINDINGS,

@@ -1,60 +1,60 @@
-"""`python -m experiments.aryl.rules`: how far the allocation rules are above the least mean JCT, by load."""
+"""How far the allocation rules are above the least mean JCT, by load."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Annotated
 
 import typer
 
-from experiments.harness.apply import apply, load_method
-from experiments.output.markdown import print_markdown
-from experiments.output.terminal import err, out, percent
-from experiments.papers import METHODS
-from instances import Options, Stopwatch
+from experiments.aryl.methods import METHODS
+from experiments.harness.apply import load_method
+from experiments.harness.experiment import Study, Table, chunks, limited
+from experiments.harness.run import Run
+from experiments.output.terminal import percent
+from instances import Options, Result
 from instances.aryl import elastic_jobs
 
 LOADS = (0.3, 0.6, 0.9)
 SEEDS, JOBS = 80, 6
 LIMIT_S = 600.0
-"""On the clock; an optimum of 6 jobs takes at most 3 CPU-seconds."""
+"""An optimum of 6 jobs takes at most 3 CPU-seconds."""
 
 
-def main(
+def rules(
+    options: Options,
     seeds: Annotated[int, typer.Option(min=1, help="Instances of each load.")] = SEEDS,
-    jobs: Annotated[int, typer.Option(min=1, help="Jobs of an instance.")] = JOBS,
-) -> None:
+    instance_jobs: Annotated[int, typer.Option(min=1, help="Jobs of an instance.")] = JOBS,
+) -> Study:
     """Print the mean and the largest excess of every rule, and how often it has the least mean JCT of all rules."""
-    rules = [entry for entry in METHODS["aryl-elastic"] if load_method(entry).kind == "heuristic"]
-    found: dict[str, list[list[float]]] = {entry.name: [] for entry in rules}
-    best: dict[str, list[int]] = {entry.name: [] for entry in rules}
-    proven = 0
-    with Stopwatch() as clock:
-        for load in LOADS:
-            above: dict[str, list[float]] = {entry.name: [] for entry in rules}
-            for seed in range(seeds):
-                instance = elastic_jobs(jobs, seed, objective="mean-jct", elastic_share=0.75, load=load)
-                exact = next(entry for entry in METHODS["aryl-elastic"] if entry.name == "exact")
-                optimum = apply(exact, instance, Options(time_limit=LIMIT_S))
-                proven += optimum.status == "optimal"
-                for entry in rules:
-                    mean = apply(entry, instance, Options()).objective or 0.0
-                    above[entry.name].append(mean / (optimum.bound or 1.0) - 1)
-            for name, shares in above.items():
-                found[name].append(shares)
-                least = [min(of[s] for of in above.values()) for s in range(seeds)]
-                best[name].append(sum(share <= low + 1e-9 for share, low in zip(shares, least, strict=True)))
-            err.print(f"load {load:g}: {clock.cpu_s:.0f} CPU s")
-    rows = []
-    for name, shares_by_load in sorted(found.items(), key=lambda pair: sum(map(sum, pair[1]))):
-        cells = [
-            f"{percent(sum(shares) / seeds, 1)} ({percent(max(shares), 1)}), {wins}"
-            for shares, wins in zip(shares_by_load, best[name], strict=True)
-        ]
-        rows.append([f"`{name}`", *cells])
-    title = f"above the optimum, {seeds} instances of {jobs} jobs: mean (largest), best rule on"
-    print_markdown([title, *(f"load {load:g}" for load in LOADS)], rows)
-    out.print(f"{proven} of {seeds * len(LOADS)} optima proven")
+    exact = METHODS["aryl-elastic"][0]
+    others = [entry for entry in METHODS["aryl-elastic"] if load_method(entry).kind == "heuristic"]
+    tasks: list[Run] = []
+    for load in LOADS:
+        for seed in range(seeds):
+            drawn = elastic_jobs(instance_jobs, seed, objective="mean-jct", elastic_share=0.75, load=load)
+            tasks.append(Run(drawn, exact, limited(options, LIMIT_S)))
+            tasks += [Run(drawn, entry, options) for entry in others]
 
+    def tables(outcomes: Sequence[Result]) -> list[Table | str]:
+        by_instance = chunks(outcomes, 1 + len(others))
+        proven = sum(results[0].status == "optimal" for results in by_instance)
+        above = [[(r.objective or 0.0) / (first.bound or 1.0) - 1 for r in rest] for first, *rest in by_instance]
+        found: dict[str, list[list[float]]] = {entry.name: [] for entry in others}
+        best: dict[str, list[int]] = {entry.name: [] for entry in others}
+        for of_load in chunks(above, seeds):
+            for k, entry in enumerate(others):
+                found[entry.name].append([shares[k] for shares in of_load])
+                best[entry.name].append(sum(shares[k] <= min(shares) + 1e-9 for shares in of_load))
+        rows = []
+        for name, by_load in sorted(found.items(), key=lambda pair: sum(map(sum, pair[1]))):
+            cells = [
+                f"{percent(sum(shares) / seeds, 1)} ({percent(max(shares), 1)}), {wins}"
+                for shares, wins in zip(by_load, best[name], strict=True)
+            ]
+            rows.append([f"`{name}`", *cells])
+        title = f"above the optimum, {seeds} instances of {instance_jobs} jobs: mean (largest), best rule on"
+        head = [title, *(f"load {load:g}" for load in LOADS)]
+        return [Table(head, rows), f"{proven} of {seeds * len(LOADS)} optima proven"]
 
-if __name__ == "__main__":
-    typer.run(main)
+    return Study(tasks, tables)

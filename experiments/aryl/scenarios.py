@@ -38,15 +38,15 @@ PAPERS = Scale(443, 15.0, 3)
 
 
 @dataclass(frozen=True)
-class Row:
+class Setting:
     """Runs of one policy on workloads that differ in their seeds; `more` are parameters of `loaning_days`."""
 
     policy: str
     more: tuple[tuple[str, Any], ...] = ()
 
     @classmethod
-    def of(cls, policy: str, **more: Any) -> Row:
-        """A row."""
+    def of(cls, policy: str, **more: Any) -> Setting:
+        """A policy with such parameters."""
         return cls(policy, tuple(sorted(more.items())))
 
 
@@ -57,7 +57,7 @@ Runs = Mapping[str, Sequence[Simulated]]
 def rows_experiment(
     name: str,
     title: str,
-    rows: Mapping[str, Row],
+    rows: Mapping[str, Setting],
     claims: Callable[[Runs], Sequence[Claim]],
     *,
     scale: Scale = FULL,

@@ -1,24 +1,24 @@
-"""`python -m experiments.aryl.snapshots`: every reclaim of a run under Algorithm 1, by all orders and exactly."""
+"""Every reclaim of a run under Algorithm 1, by all orders and exactly."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
 from enum import StrEnum
-from functools import partial
 from itertools import product
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
-from experiments.output.markdown import print_markdown
-from experiments.output.terminal import err, percent
+from experiments.harness.experiment import Study, Table
+from experiments.harness.measurement import Measured, Measurement
+from experiments.output.terminal import percent
 from experiments.simulator.aryl import LoaningWorld
 from experiments.simulator.kernel import simulate
 from heuristics.aryl import reclaim_greedy, reclaim_literal_order, reclaim_random, reclaim_scf
 from heuristics.aryl.online import Loaning, flexible_first
-from instances import Options, Result, Stopwatch
+from instances import Options, Result
 from instances.aryl import ArylReclaim, loaning_days
 from models.aryl import exact
 
@@ -65,7 +65,8 @@ class Watched:
         return servers
 
 
-def main(
+def reclaims(
+    options: Options,
     trace: Annotated[Path | None, typer.Option(help="Jobs in CSV form, as Philly's.", show_default="drawn")] = None,
     servers: Annotated[
         list[int] | None, typer.Option(help="Training servers; repeatable.", min=2, show_default="56")
@@ -81,25 +82,35 @@ def main(
     seeds: Annotated[int, typer.Option(help="Workloads of each kind.", min=1)] = 3,
     load: Annotated[float, typer.Option(help="Of the training servers.")] = 0.95,
     any_gpu_share: Annotated[float, typer.Option(help="Share of jobs that may run on loaned servers.")] = 0.6,
-) -> None:
+) -> Study:
     """Print preemptions of each order on the reclaims of runs, against the fewest, by size, period and workers."""
+    drawn = {"seeds": seeds, "days": days, "trace": trace, "load": load, "any_gpu_share": any_gpu_share}
+    kinds = list(product(servers or SERVERS, period or PERIODS, workers or Workers))
+    tasks = [
+        Measurement.of(
+            watched, options, None, training_servers=n, orchestrator_period_seconds=every, workers=width.value, **drawn
+        )
+        for n, every, width in kinds
+    ]
     columns = "training servers", "period, s", "workers", "reclaims", "servers each", "of, with base workers"
-    drawn = partial(loaning_days, trace=trace, load=load, any_gpu_share=any_gpu_share)
-    rows = []
-    with Stopwatch() as clock:
-        for size, every, width in product(servers or SERVERS, period or PERIODS, workers or Workers):
-            watched = Watched()
-            for seed in range(seeds):
-                workload = drawn(
-                    days, seed, training_servers=size, orchestrator_period_seconds=float(every), workers=width.value
-                )
-                data = workload.data
-                simulate(LoaningWorld(data), Loaning(data, "sjf", flexible_first(watched)))
-            rows.append([str(size), f"{every:g}", width.value, *_cells(watched)])
-            err.print(
-                f"{size} servers, {every:g} s, {width.value}: {len(watched.least)} reclaims, {clock.cpu_s:.0f} CPU s"
-            )
-    print_markdown([*columns, "proven", "fewest", *ORDERS, "Algorithm 1 optimal"], rows)
+
+    def tables(outcomes: Sequence[Measured]) -> list[Table | str]:
+        rows = [
+            [str(size), f"{every:g}", width.value, *one.figures["cells"]]
+            for (size, every, width), one in zip(kinds, outcomes, strict=True)
+        ]
+        return [Table([*columns, "proven", "fewest", *ORDERS, "Algorithm 1 optimal"], rows)]
+
+    return Study(tasks, tables)
+
+
+def watched(seeds: int, days: float, options: Options, **drawn: Any) -> dict[str, Any]:
+    """The cells of a row, over all reclaims of some runs; the seed of `random` is the number of the reclaim."""
+    seen = Watched()
+    for seed in range(seeds):
+        data = loaning_days(days, seed, **drawn).data
+        simulate(LoaningWorld(data), Loaning(data, "sjf", flexible_first(seen)))
+    return {"cells": _cells(seen)}
 
 
 def _cells(watched: Watched) -> list[str]:
@@ -114,7 +125,3 @@ def _cells(watched: Watched) -> list[str]:
         cells.append(f"{sum(lost):.0f} ({share})")
     equal = sum(a == b for a, b in zip(watched.lost["Algorithm 1"], watched.least, strict=True))
     return [*cells, f"{equal} of {number}"]
-
-
-if __name__ == "__main__":
-    typer.run(main)

@@ -1,19 +1,21 @@
-"""`python -m experiments.boa.genetic`: Pollux by a genetic search against Pollux split exactly, over whole runs."""
+"""Pollux by a genetic search against Pollux split exactly, over whole runs."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from enum import StrEnum
-from typing import Annotated
+from itertools import product
+from typing import Annotated, Any, Literal
 
 import typer
 
-from experiments.output.markdown import print_markdown
-from experiments.output.terminal import err
+from experiments.harness.experiment import Study, Table, chunks
+from experiments.harness.measurement import Measured, Measurement
 from experiments.simulator.boa import RentingWorld
 from experiments.simulator.kernel import simulate
 from heuristics.boa.online_pollux import Pollux, PolluxParameters
-from instances import Stopwatch
-from instances.boa import BoaRenting, poisson_renting
+from instances import Options, Stopwatch
+from instances.boa import poisson_renting
 from instances.boa.online import View, Widths
 
 
@@ -27,35 +29,46 @@ class Objective(StrEnum):
 SEEDS = (1, 2, 3)
 """Workloads without imagenet, whose jobs run for days."""
 HOUR = 3600.0
+WAYS = ("exact", "genetic")
 
 
-def main(
+def genetic(
+    options: Options,
     hours: Annotated[float, typer.Option(help="Hours of Poisson arrivals.")] = 0.6,
     rate: Annotated[float, typer.Option(help="What newTrace's rates are multiplied with.")] = 1.0,
-    seed: Annotated[list[int] | None, typer.Option(help="Of a workload; repeatable.", show_default="1, 2, 3")] = None,
+    drawn_with: Annotated[
+        list[int] | None, typer.Option(help="Seed of a workload; repeatable.", show_default="1, 2, 3")
+    ] = None,
     objective: Annotated[list[Objective] | None, typer.Option(help="Repeatable.", show_default="both")] = None,
     efficiency: Annotated[
         float | None, typer.Option(help="What autoscaling aims at.", show_default="a cluster of the budget")
     ] = None,
     individuals: Annotated[int, typer.Option(help="Of the genetic search.", min=2)] = 50,
     generations: Annotated[int, typer.Option(help="Of the genetic search.", min=1)] = 10,
-) -> None:
+) -> Study:
     """Print mean JCT, rented GPUs and CPU seconds under both ways to split."""
-    from heuristics.boa.online_genetic import GeneticParameters, GeneticSplit  # with pymoo, `gapwise[genetic]`
-
-    split = GeneticSplit(GeneticParameters(individuals, generations))
-    rows = []
-    for one in objective or Objective:
-        for number in seed or SEEDS:
-            data = poisson_renting(hours, number, rate=rate).data
-            parameters = PolluxParameters(objective=one.value, efficiency=efficiency)
-            cells = [_figures(data, policy) for policy in (Pollux(data, parameters), Pollux(data, parameters, split))]
-            rows.append(
-                [f"`{one.value}`, seed {number}", str(len(data.jobs)), *(cell for pair in cells for cell in pair)]
-            )
-            err.print(" ".join(rows[-1]))
+    drawn = {"hours": hours, "rate": rate, "efficiency": efficiency}
+    kinds = list(product(objective or Objective, drawn_with or SEEDS))
+    tasks = [
+        Measurement.of(split, options, None, objective=one.value, seed=seed, search=search, **drawn)
+        for one, seed in kinds
+        for search in (None, [individuals, generations])
+    ]
     what = "mean JCT, h", "GPU-hours", "decisions", "CPU s"
-    print_markdown(["objective", "jobs", *(f"{name}, {way}" for way in ("exact", "genetic") for name in what)], rows)
+
+    def tables(outcomes: Sequence[Measured]) -> list[Table | str]:
+        rows = []
+        for (one, seed), of in zip(kinds, chunks(outcomes, len(WAYS)), strict=True):
+            cells = [cell for measured in of for cell in _cells(measured)]
+            rows.append([f"`{one.value}`, seed {seed}", str(of[0].figures["jobs"]), *cells])
+        return [Table(["objective", "jobs", *(f"{name}, {way}" for way in WAYS for name in what)], rows)]
+
+    return Study(tasks, tables)
+
+
+def _cells(measured: Measured) -> list[str]:
+    mean, billed, decisions = (measured.figures[name] for name in ("mean_jct_h", "billed_gpu_h", "decisions"))
+    return [f"{mean:.3f}", f"{billed:.1f}", str(decisions), f"{measured.cpu_s:.1f}"]
 
 
 class _Counted:
@@ -69,15 +82,31 @@ class _Counted:
         return self.policy.decide(view)
 
 
-def _figures(data: BoaRenting, policy: Pollux) -> list[str]:
-    """Mean JCT in hours, GPU-hours billed, decisions, and CPU seconds of a run."""
+def split(
+    hours: float,
+    seed: int,
+    rate: float,
+    objective: Literal["sum", "mean"],
+    efficiency: float | None,
+    search: Sequence[int] | None,
+    options: Options,
+) -> dict[str, Any]:
+    """Jobs, mean JCT, GPU-hours billed, decisions, and CPU seconds of a run; `search`: of the genetic split."""
+    data = poisson_renting(hours, seed, rate=rate).data
+    parameters = PolluxParameters(objective=objective, efficiency=efficiency)
+    if search is None:
+        policy = Pollux(data, parameters)
+    else:
+        from heuristics.boa.online_genetic import GeneticParameters, GeneticSplit  # with pymoo, `gapwise[genetic]`
+
+        policy = Pollux(data, parameters, GeneticSplit(GeneticParameters(*search)))
     world, counted = RentingWorld(data), _Counted(policy)
     with Stopwatch() as clock:
         simulate(world, counted)
-    mean = world.jobs_table()["jct"].mean() / HOUR
-    billed = world.totals()["billed_gpu_h"]
-    return [f"{mean:.3f}", f"{billed:.1f}", str(counted.decisions), f"{clock.cpu_s:.1f}"]
-
-
-if __name__ == "__main__":
-    typer.run(main)
+    return {
+        "jobs": len(data.jobs),
+        "mean_jct_h": world.jobs_table()["jct"].mean() / HOUR,
+        "billed_gpu_h": world.totals()["billed_gpu_h"],
+        "decisions": counted.decisions,
+        "cpu_s": clock.cpu_s,
+    }

@@ -6,7 +6,6 @@ from experiments.harness.entry import Entry
 from instances.boa import BoaAllocation, affordable_width, oversize
 
 LITERAL_WIDTHS = 5_000  # From so many binaries x on, the literal program takes a minute and more.
-STARTS = ("one-width",)
 
 
 def _costly_literal(data: BoaAllocation) -> bool:
@@ -45,17 +44,15 @@ def _unfit_heuristic(data: BoaAllocation) -> str | None:
     return _unfit_types(data) or _endless(data) or oversize(data)
 
 
-PLOTS = {"boa-allocation": "experiments.boa.plot:widths"}
-BUILDERS = {"boa-allocation": "models.boa:build_literal"}
-CERTIFIERS = {"boa-allocation": "models.boa.certificate:certificate"}
+_ONE_WIDTH = Entry("one-width", "heuristics.boa:one_width", _unfit_heuristic)
 METHODS: dict[str, tuple[Entry, ...]] = {
     "boa-allocation": (
-        Entry("exact", "models.boa:exact", _unfit_exact, starts=STARTS),
-        Entry("literal", "models.boa:literal", _unfit_literal, costly=_costly_literal, starts=STARTS),
+        Entry("exact", "models.boa:exact", _unfit_exact, starts=(_ONE_WIDTH,)),
+        Entry("literal", "models.boa:literal", _unfit_literal, costly=_costly_literal, starts=(_ONE_WIDTH,)),
         Entry("width-calculator", "heuristics.boa:width_calculator", _unfit_heuristic),
         Entry("width-calculator-whole-job", "heuristics.boa:width_calculator_whole_job", _unfit_heuristic),
         Entry("width-calculator-nearest", "heuristics.boa:width_calculator_nearest", _unfit_heuristic),
-        Entry("one-width", "heuristics.boa:one_width", _unfit_heuristic),
+        _ONE_WIDTH,
         Entry("equal-share", "heuristics.boa:equal_share", _unfit_heuristic),
         Entry("randomised", "models.boa:randomised", _unfit_mixed),
     ),

@@ -1,125 +1,102 @@
-"""`python -m experiments.eva.benchmark [--pods openb_pod_list_default.csv] [--trace trace_pai_full.csv]`, proven.
-
-`--vector-packing` and `--three-types` measure the ten classes of two-dimensional vector packing instead.
-"""
+"""Eva's packing, proven: Table 7, interfering workloads, pods, moments of a trace, Caprara and Toth's ten classes."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import numpy as np
 import typer
 
-from experiments.eva.vector_packing import vector_packing_rows
-from experiments.output.benchmark import Measured, measure, show
+from experiments.harness.experiment import Study, limited
+from experiments.harness.measurement import Measured, Measurement
+from experiments.output.benchmark import Timing, benchmark, runs
 from experiments.output.terminal import percent
-from heuristics.eva import full_reconfiguration, reconfigure
+from heuristics.eva import reconfigure
 from instances import Instance, Options, Result, Stopwatch
 from instances.eva import EvaPacking, alibaba, alive, packing_arrays, pod_requests, random_workloads, table_7
+from instances.eva.vector_packing import Types, caprara_toth, paper_sizes
 from instances.tables import read_numbers
-from models.eva import exact
 
 STRETCH_S = 60.0
 PERTURBED_S = 120.0
 THROUGHPUTS = (0.5, 0.8)
 WEAKER, NEAR = (0.5, 0.6, 0.8, 0.95), 0.01  # more seeds from these throughputs on, until the gap is at most that
-MOMENT_S = 60.0
+EXACT, HEURISTIC = "models.eva:exact", "heuristics.eva:full_reconfiguration"
+TRIES = 5
 
 
-def main(
+def benchmarks(
+    options: Options,
     pods: Annotated[Path | None, typer.Option(help="Alibaba pod list (openb_pod_list_default.csv).")] = None,
     trace: Annotated[Path | None, typer.Option(help="Eva's trace (trace_pai_full.csv): random moments of it.")] = None,
     quick: Annotated[bool, typer.Option("--quick", help="Fewer seeds, no stretch rows.")] = False,
     net_saving: Annotated[bool, typer.Option("--net-saving", help="Only many workloads that interfere.")] = False,
     vector_packing: Annotated[bool, typer.Option(help="Caprara and Toth's ten classes instead.")] = False,
     three: Annotated[bool, typer.Option("--three-types", help="These classes on three instance types.")] = False,
-    limit: Annotated[float, typer.Option(help="Seconds for each of these instances.")] = 60.0,
-) -> None:
-    """Print CPU seconds of one process and one solver thread, from data to checked result."""
+) -> Study:
+    """Print CPU seconds of building and solving, with one solver thread."""
+    stretch = limited(options, STRETCH_S)
     if vector_packing or three:
-        classes = vector_packing_rows("three" if three else "one", range(2 if quick else 10), limit)
-        show("two-dimensional vector packing", [row() for row in classes])
-        return
+        return benchmark(_classes("three" if three else "one", range(2 if quick else 10), replace(stretch, gap=0.0)))
     if net_saving:
-        show("eva-packing", [row() for row in _workload_rows(quick)])
-        return
-    rows = [*_rows(pods, quick), *(() if trace is None else (_moments(trace, 20 if quick else 200),))]
-    show("eva-packing", [row() for row in rows])
+        return benchmark(_interfering(quick, stretch))
+    rows = list(_rows(options, pods, quick))
+    if trace is not None:
+        rows.append(_moments(trace, 20 if quick else 200, replace(stretch, gap=0.0)))
+    return benchmark(rows)
 
 
-def _rows(pods: Path | None, quick: bool) -> Iterator[Callable[[], Measured]]:
-    seeds = range(5 if quick else 30)
+def _rows(options: Options, pods: Path | None, quick: bool) -> Iterator[Timing]:
     few = range(3 if quick else 10)
-    tables = [table_7(200, seed).data for seed in seeds]
-    saving = [table_7(200, seed, objective="net-saving").data for seed in few]
-    large = [table_7(n, 0).data for n in (1_000, 8_000, 100_000)]
-    yield partial(measure, "200 tasks of Table 7, cost", [partial(exact, d) for d in tables])
-    for data in large:
-        yield partial(measure, f"{_tasks(data):,} tasks of Table 7, cost", [partial(exact, data)])
-    yield partial(measure, "200 tasks, Figure 1, net-saving", [partial(exact, d) for d in saving], _kept(saving))
-    big = table_7(8_000, 0, objective="net-saving").data
-    yield partial(measure, "8,000 tasks, Figure 1, net-saving", [partial(exact, big)])
-    for data in (tables[0], *large):
-        yield partial(measure, f"Full Reconfiguration, {_tasks(data):,} tasks", _heuristic(data), partial(_alone, data))
-    yield partial(measure, "gap of Full Reconfiguration, 200 tasks", _heuristics(tables), _gaps(tables))
+    stretch = replace(limited(options, STRETCH_S), gap=0.0)
+    tables = [table_7(200, seed) for seed in range(5 if quick else 30)]
+    saving = [table_7(200, seed, objective="net-saving") for seed in few]
+    large = [table_7(n, 0) for n in (1_000, 8_000, 100_000)]
+    yield Timing("200 tasks of Table 7, cost", runs(EXACT, tables, options))
+    for one in large:
+        yield Timing(f"{_tasks(one):,} tasks of Table 7, cost", runs(EXACT, [one], options))
+    yield Timing(
+        "200 tasks, Figure 1, net-saving", runs(EXACT, saving, options), _kept, runs(HEURISTIC, saving, options)
+    )
+    big = table_7(8_000, 0, objective="net-saving")
+    yield Timing("8,000 tasks, Figure 1, net-saving", runs(EXACT, [big], options))
+    for one in (tables[0], *large):
+        yield _heuristic(f"{_tasks(one):,} tasks", one, options)
+    what = "gap of Full Reconfiguration, 200 tasks"
+    yield Timing(what, runs(HEURISTIC, tables, options), _gaps, runs(EXACT, tables, options))
     for n in (100,) if quick else (100, 300, 1_000, 2_000):
-        own, limit = pod_requests(n, 0, path=pods).data, Options(time_limit=STRETCH_S, gap=0.0)
-        yield partial(measure, f"{n:,} distinct pods", [partial(exact, own, limit)])
+        yield Timing(f"{n:,} distinct pods", runs(EXACT, [pod_requests(n, 0, path=pods)], stretch))
     if pods is None:
         return
-    rounded = alibaba(pods).data
-    yield partial(measure, f"pod list, {len(rounded.tasks)} classes", [partial(exact, rounded, Options(gap=0.0))])
-    yield partial(
-        measure, f"Full Reconfiguration, {len(rounded.tasks)} classes", _heuristic(rounded), partial(_alone, rounded)
-    )
+    rounded = alibaba(pods)
+    yield Timing(f"pod list, {_classes_of(rounded)}", runs(EXACT, [rounded], replace(options, gap=0.0)))
+    yield _heuristic(_classes_of(rounded), rounded, options)
     if not quick:
-        shares = alibaba(pods, gpus="fractional").data
-        limit = Options(time_limit=STRETCH_S, gap=0.0)
-        yield partial(measure, f"pod list, GPU shares, {len(shares.tasks)} classes", [partial(exact, shares, limit)])
-        spread = alibaba(pods, perturb=0.1).data
-        limit = Options(time_limit=PERTURBED_S, gap=0.0)
-        yield partial(measure, f"pod list, perturbed, {len(spread.tasks)} classes", [partial(exact, spread, limit)])
+        shares, spread = alibaba(pods, gpus="fractional"), alibaba(pods, perturb=0.1)
+        longer = replace(limited(options, PERTURBED_S), gap=0.0)
+        yield Timing(f"pod list, GPU shares, {_classes_of(shares)}", runs(EXACT, [shares], stretch))
+        yield Timing(f"pod list, perturbed, {_classes_of(spread)}", runs(EXACT, [spread], longer))
 
 
-def _workload_rows(quick: bool) -> Iterator[Callable[[], Measured]]:
+def _interfering(quick: bool, options: Options) -> Iterator[Timing]:
     """Random throughput matrices, from each of `THROUGHPUTS` to 1, and more of them until they are near the bound."""
-    limit = Options(time_limit=STRETCH_S)
     for least in THROUGHPUTS:
-        made = [random_workloads(200, 60, seed, least_throughput=least).data for seed in range(2 if quick else 5)]
+        made = [random_workloads(200, 60, seed, least_throughput=least) for seed in range(2 if quick else 5)]
         what = f"200 tasks of 60 workloads, throughput {least:g} to 1"
-        yield partial(measure, what, [partial(exact, d, limit) for d in made], _kept(made))
-    near = replace(limit, gap=NEAR)
+        yield Timing(what, runs(EXACT, made, options), _kept, runs(HEURISTIC, made, options))
     for least in WEAKER:
-        made = [random_workloads(200, 60, seed, least_throughput=least).data for seed in range(2 if quick else 20)]
+        made = [random_workloads(200, 60, seed, least_throughput=least) for seed in range(2 if quick else 20)]
         what = f"the same, {least:g} to 1, until within {percent(NEAR)}"
-        yield partial(measure, what, [partial(exact, d, near) for d in made], _near)
+        yield Timing(what, runs(EXACT, made, replace(options, gap=NEAR)), _near)
 
 
-def _near(results: list[Result]) -> str:
-    gaps = [1.0 if r.gap is None else r.gap for r in results]
-    return f"{sum(g <= NEAR for g in gaps)}/{len(gaps)} within {percent(NEAR)}, largest gap {percent(max(gaps))}"
-
-
-def _moments(trace: Path, number: int) -> Callable[[], Measured]:
+def _moments(trace: Path, number: int, options: Options) -> Timing:
     """The tasks alive at random times of a trace, each packed within a limit."""
-    data = [moment(trace, seed).data for seed in range(number)]
-    limit = Options(time_limit=MOMENT_S, gap=0.0)
-    exact(data[0], limit)  # numba compiles or loads its loops once
-
-    def note(results: list[Result]) -> str:
-        proven = sum(r.status == "optimal" for r in results)
-        seconds = sorted((r.build_s or 0.0) + (r.solve_s or 0.0) for r in results)
-        worst = max(r.gap if r.gap is not None else 1.0 for r in results)
-        return (
-            f"{proven}/{len(results)} proven; median {seconds[len(seconds) // 2]:.3f} s, max {seconds[-1]:.2f} s, "
-            f"worst gap {percent(worst)}"
-        )
-
-    return partial(measure, f"{number} moments of a trace", [partial(exact, d, limit) for d in data], note)
+    made = [moment(trace, seed) for seed in range(number)]
+    return Timing(f"{number} moments of a trace", runs(EXACT, made, options), _packed)
 
 
 def moment(trace: Path, seed: int) -> Instance[EvaPacking]:
@@ -128,50 +105,74 @@ def moment(trace: Path, seed: int) -> Instance[EvaPacking]:
     return alive(trace, float(int(np.random.default_rng(seed).uniform(0, last))))
 
 
-def _tasks(data: EvaPacking) -> int:
-    return sum(task.count for task in data.tasks)
+def _classes(types: Types, seeds: Sequence[int], options: Options) -> Iterator[Timing]:
+    """Each class and size of two-dimensional vector packing, on one instance type or three."""
+    for number in range(1, 11):
+        for items in paper_sizes(number):
+            made = [caprara_toth(number, items, seed, types=types) for seed in seeds]
+            yield Timing(f"class {number}, {items} items", runs(EXACT, made, options), _converged)
 
 
-def _heuristic(data: EvaPacking) -> list[Callable[[], Result]]:
-    return [partial(full_reconfiguration, data)] * 5
+def _heuristic(of: str, instance: Instance[EvaPacking], options: Options) -> Timing:
+    """Full Reconfiguration some times over; beside, the algorithm alone on arrays that are there already."""
+    beside = Measurement.of(alone, options, instance=instance)
+    return Timing(f"Full Reconfiguration, {of}", runs(HEURISTIC, [instance] * TRIES, options), _alone, [beside])
 
 
-def _heuristics(tables: list[EvaPacking]) -> list[Callable[[], Result]]:
-    return [partial(full_reconfiguration, data) for data in tables]
-
-
-def _alone(data: EvaPacking, results: list[Result]) -> str:
-    """The CPU time of Algorithm 1 on arrays that are there already."""
-    arrays, seconds = packing_arrays(data), []
-    for _ in results:
+def alone(instance: Instance[EvaPacking], options: Options) -> dict[str, Any]:
+    """The least CPU seconds of Algorithm 1 on arrays, of a few."""
+    arrays, seconds = packing_arrays(instance.data), []
+    for _ in range(TRIES):
         with Stopwatch() as watch:
             reconfigure(arrays)
         seconds.append(watch.cpu_s)
-    return f"the algorithm alone {1000 * min(seconds):.2f} ms"
+    return {"least_s": min(seconds)}
 
 
-def _gaps(tables: list[EvaPacking]) -> Callable[[list[Result]], str]:
-    def note(results: list[Result]) -> str:
-        optima = [exact(data).objective or 0.0 for data in tables]
-        gaps = [(r.objective or 0.0) / optimum - 1 for r, optimum in zip(results, optima, strict=True)]
-        return f"mean {percent(sum(gaps) / len(gaps))}, max {percent(max(gaps))} above the optimum"
-
-    return note
+def _tasks(instance: Instance[EvaPacking]) -> int:
+    return sum(task.count for task in instance.data.tasks)
 
 
-def _kept(tables: list[EvaPacking]) -> Callable[[list[Result]], str]:
-    def note(results: list[Result]) -> str:
-        kept = [
-            (full_reconfiguration(d).objective or 0.0) / (r.objective or 1.0)
-            for d, r in zip(tables, results, strict=True)
-        ]
-        proven = sum(r.status == "optimal" for r in results)
-        gap = percent(max((r.gap or 0.0 for r in results), default=None), 4)
-        share = percent(sum(kept) / len(kept))
-        return f"{proven}/{len(results)} proven, largest gap {gap}; Full Reconfiguration keeps {share}"
-
-    return note
+def _classes_of(instance: Instance[EvaPacking]) -> str:
+    return f"{len(instance.data.tasks)} classes"
 
 
-if __name__ == "__main__":
-    typer.run(main)
+def _alone(results: Sequence[Result], measured: Sequence[Measured]) -> str:
+    return f"the algorithm alone {1000 * measured[0].figures['least_s']:.2f} ms"
+
+
+def _gaps(results: Sequence[Result], exact: Sequence[Result]) -> str:
+    gaps = [(r.objective or 0.0) / (best.objective or 0.0) - 1 for r, best in zip(results, exact, strict=True)]
+    return f"mean {percent(sum(gaps) / len(gaps))}, max {percent(max(gaps))} above the optimum"
+
+
+def _kept(results: Sequence[Result], heuristic: Sequence[Result]) -> str:
+    kept = [(h.objective or 0.0) / (r.objective or 1.0) for h, r in zip(heuristic, results, strict=True)]
+    proven = sum(r.status == "optimal" for r in results)
+    gap = percent(max((r.gap or 0.0 for r in results), default=None), 4)
+    share = percent(sum(kept) / len(kept))
+    return f"{proven}/{len(results)} proven, largest gap {gap}; Full Reconfiguration keeps {share}"
+
+
+def _near(results: Sequence[Result]) -> str:
+    gaps = [1.0 if r.gap is None else r.gap for r in results]
+    return f"{sum(g <= NEAR for g in gaps)}/{len(gaps)} within {percent(NEAR)}, largest gap {percent(max(gaps))}"
+
+
+def _packed(results: Sequence[Result]) -> str:
+    proven = sum(r.status == "optimal" for r in results)
+    seconds = sorted(r.cpu_s or 0.0 for r in results)
+    worst = max(r.gap if r.gap is not None else 1.0 for r in results)
+    median, most = seconds[len(seconds) // 2], seconds[-1]
+    return f"{proven}/{len(results)} proven; median {median:.3f} s, max {most:.2f} s, worst gap {percent(worst)}"
+
+
+def _converged(results: Sequence[Result]) -> str:
+    """How many are proven, how many linear programs were solved, and how far cost and bound are apart at most.
+
+    A linear program over listed patterns counts as solved: HiGHS has all its columns.
+    """
+    proven = sum(r.status == "optimal" for r in results)
+    solved = sum(r.info["method"] == "patterns" or bool(r.info.get("lp_converged")) for r in results)
+    apart = max((r.objective or 0.0) - (r.bound or 0.0) for r in results)
+    return f"{proven}/{len(results)} proven, {solved} linear programs solved, at most {apart:g} above the bound"

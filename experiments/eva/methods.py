@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from experiments.harness.entry import Entry
+from experiments.harness.entry import Entry, named
 from instances.eva import EvaPacking, EvaReconfiguration, InstanceType, Task, constraints_of, packing_arrays
 from instances.eva.contents import contents
 from instances.eva.whole_amounts import LARGEST_AMOUNT, WholeAmounts
@@ -64,34 +64,28 @@ def _unfit_round(data: EvaReconfiguration) -> str | None:
     return None
 
 
-PLANS = {"eva-packing": "experiments.eva.plan:plan"}
-PLOTS = {
-    "eva-packing": "experiments.eva.plot:packing",
-    "eva-reconfiguration": "experiments.eva.plot:reconfiguration",
-}
-BUILDERS = {
-    "eva-packing": "models.eva:build_literal",
-    "eva-reconfiguration": "models.eva.reconfiguration:build_literal_reconfiguration",
-}
-CERTIFIERS = {"eva-packing": "models.eva.certificate:certificate"}
+_PACKERS = (
+    Entry("no-packing", "heuristics.eva:no_packing"),
+    Entry("full-reconfiguration", "heuristics.eva:full_reconfiguration", _unfit_one_by_one),
+    Entry("full-reconfiguration-artifact", "heuristics.eva:full_reconfiguration_artifact", _unfit_one_by_one),
+    Entry("full-reconfiguration-first", "heuristics.eva:full_reconfiguration_first", _unfit_one_by_one),
+)
 # The first never costs more than `full-reconfiguration`, whose sets of tasks it rents cheaper types for.
-HEURISTICS = ("full-reconfiguration-artifact", "full-reconfiguration-first", "no-packing")
+_STARTS = named(_PACKERS, "full-reconfiguration-artifact", "full-reconfiguration-first", "no-packing")
+_CHOICE = Entry("eva-choice", "heuristics.eva.round:eva_choice")
 METHODS: dict[str, tuple[Entry, ...]] = {
     "eva-packing": (
-        Entry("exact", "models.eva:exact", _unfit_exact, starts=HEURISTICS),
+        Entry("exact", "models.eva:exact", _unfit_exact, starts=_STARTS),
         Entry("literal", "models.eva:literal", _unfit_literal, _costly_literal),
-        Entry("no-packing", "heuristics.eva:no_packing"),
-        Entry("full-reconfiguration", "heuristics.eva:full_reconfiguration", _unfit_one_by_one),
-        Entry("full-reconfiguration-artifact", "heuristics.eva:full_reconfiguration_artifact", _unfit_one_by_one),
-        Entry("full-reconfiguration-first", "heuristics.eva:full_reconfiguration_first", _unfit_one_by_one),
+        *_PACKERS,
     ),
     "eva-reconfiguration": (
-        Entry("exact", "models.eva.reconfiguration:exact_reconfiguration", starts=("eva-choice",)),
-        Entry("short-list", "models.eva.reconfiguration:short_list", starts=("eva-choice",)),
+        Entry("exact", "models.eva.reconfiguration:exact_reconfiguration", starts=(_CHOICE,)),
+        Entry("short-list", "models.eva.reconfiguration:short_list", starts=(_CHOICE,)),
         Entry("literal", "models.eva.reconfiguration:literal_reconfiguration", _unfit_round),
         Entry("stay", "heuristics.eva.round:stay"),
         Entry("full", "heuristics.eva.round:full"),
         Entry("partial", "heuristics.eva.round:partial"),
-        Entry("eva-choice", "heuristics.eva.round:eva_choice"),
+        _CHOICE,
     ),
 }

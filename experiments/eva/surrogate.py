@@ -1,19 +1,20 @@
-"""`python -m experiments.eva.surrogate`: what it costs to charge a job for each of its tasks, as section 4.4 does.
+"""What it costs to charge a job for each of its tasks, as section 4.4 does.
 
 The optimum of the paper's net saving, and the best with every job at the speed of its slowest task, side by side.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from statistics import fmean
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
-from experiments.output.terminal import out
+from experiments.harness.experiment import Study
+from experiments.harness.measurement import Measured, Measurement
 from heuristics.eva import full_reconfiguration
-from instances import Result
+from instances import Options, Result
 from instances.eva import EvaPacking, Task, synthetic_cloud
 from models.eva import exact
 from models.eva.true_speed import most_true_saving, true_saving
@@ -41,28 +42,39 @@ def jobs_at_once(jobs: int, seed: int, tasks_per_job: int | None = None, through
     )
 
 
-def main(
-    jobs: Annotated[int, typer.Option(help="Jobs of each instance.", min=1)] = 5,
+def surrogate(
+    options: Options,
+    instance_jobs: Annotated[int, typer.Option(help="Jobs of each instance.", min=1)] = 5,
     seeds: Annotated[int, typer.Option(help="Instances.", min=1)] = 20,
     tasks_per_job: Annotated[int | None, typer.Option(help="Tasks of each job.", show_default="as in Table 7")] = None,
     throughput: Annotated[float | None, typer.Option(help="Of every pair.", show_default="Figure 1")] = None,
-) -> None:
+) -> Study:
     """Print the share of the most true saving that each method reaches."""
-    reached: dict[str, list[float]] = {name: [] for name in METHODS}
-    best: list[float] = []
-    for seed in range(seeds):
-        data = jobs_at_once(jobs, seed, tasks_per_job, throughput)
-        best.append(most_true_saving(data).saving)
-        for name, method in METHODS.items():
-            solution = method(data).solution
-            assert solution is not None
-            reached[name].append(true_saving(data, solution))
-    out.print(f"{seeds} instances of {jobs} jobs: most true saving {fmean(best):.3f} USD/h on average")
-    for name, savings in reached.items():
-        lost = [top - own for top, own in zip(best, savings, strict=True)]
-        equal = sum(loss <= 1e-6 * max(1.0, top) for loss, top in zip(lost, best, strict=True))
-        out.print(f"{name}: {sum(savings) / sum(best):.1%} of it, the same in {equal}, at worst {max(lost):.3f} less")
+    drawn = {"jobs": instance_jobs, "tasks_per_job": tasks_per_job, "throughput": throughput}
+    tasks = [Measurement.of(savings, options, None, seed=seed, **drawn) for seed in range(seeds)]
+
+    def tables(outcomes: Sequence[Measured]) -> list[str]:
+        best = [one.figures["most"] for one in outcomes]
+        lines = [f"{seeds} instances of {instance_jobs} jobs: most true saving {fmean(best):.3f} USD/h on average"]
+        for name in METHODS:
+            reached = [one.figures[name] for one in outcomes]
+            lost = [top - own for top, own in zip(best, reached, strict=True)]
+            equal = sum(loss <= 1e-6 * max(1.0, top) for loss, top in zip(lost, best, strict=True))
+            share = sum(reached) / sum(best)
+            lines.append(f"{name}: {share:.1%} of it, the same in {equal}, at worst {max(lost):.3f} less")
+        return lines
+
+    return Study(tasks, tables)
 
 
-if __name__ == "__main__":
-    typer.run(main)
+def savings(
+    jobs: int, seed: int, tasks_per_job: int | None, throughput: float | None, options: Options
+) -> dict[str, Any]:
+    """The most true saving of an instance, and that of each method."""
+    data = jobs_at_once(jobs, seed, tasks_per_job, throughput)
+    found = {"most": most_true_saving(data).saving}
+    for name, method in METHODS.items():
+        solution = method(data).solution
+        assert solution is not None
+        found[name] = true_saving(data, solution)
+    return found

@@ -28,7 +28,7 @@ def _seeds(jobs: int, context: Context, **options: Any) -> Mapping[str, Sequence
 
 
 @dataclass(frozen=True)
-class Row:
+class PaperRow:
     """A policy in a table of 6,274 jobs: USD, its share of No-Packing's, tasks an instance, and three means of jobs."""
 
     usd: float
@@ -40,22 +40,22 @@ class Row:
 
 
 TABLE_13 = {
-    "no-packing": Row(480_130, 1.00, 0.99, 1.00, 9.18, 0.10),
-    "stratus": Row(344_171, 0.72, 1.60, 0.94, 9.71, 0.05),
-    "synergy": Row(368_033, 0.77, 1.72, 0.93, 9.68, 0.05),
-    "owl": Row(376_678, 0.78, 1.81, 0.96, 9.84, 0.16),
-    "eva": Row(289_908, 0.60, 2.05, 0.91, 10.55, 0.11),
+    "no-packing": PaperRow(480_130, 1.00, 0.99, 1.00, 9.18, 0.10),
+    "stratus": PaperRow(344_171, 0.72, 1.60, 0.94, 9.71, 0.05),
+    "synergy": PaperRow(368_033, 0.77, 1.72, 0.93, 9.68, 0.05),
+    "owl": PaperRow(376_678, 0.78, 1.81, 0.96, 9.84, 0.16),
+    "eva": PaperRow(289_908, 0.60, 2.05, 0.91, 10.55, 0.11),
 }
 TABLE_14 = {
-    "no-packing": Row(831_227, 1.00, 1.00, 1.00, 16.81, 0.10),
-    "stratus": Row(560_067, 0.67, 2.28, 0.90, 18.89, 0.05),
-    "synergy": Row(556_901, 0.67, 2.26, 0.89, 19.03, 0.06),
-    "owl": Row(629_673, 0.75, 1.84, 0.94, 18.05, 0.19),
-    "eva": Row(483_472, 0.58, 2.59, 0.89, 19.42, 0.17),
+    "no-packing": PaperRow(831_227, 1.00, 1.00, 1.00, 16.81, 0.10),
+    "stratus": PaperRow(560_067, 0.67, 2.28, 0.90, 18.89, 0.05),
+    "synergy": PaperRow(556_901, 0.67, 2.26, 0.89, 19.03, 0.06),
+    "owl": PaperRow(629_673, 0.75, 1.84, 0.94, 18.05, 0.19),
+    "eva": PaperRow(483_472, 0.58, 2.59, 0.89, 19.42, 0.17),
 }
 
 
-def _of_6274(table: str, paper: Mapping[str, Row], durations: Mapping[str, Any]) -> Experiment:
+def _of_6274(table: str, paper: Mapping[str, PaperRow], durations: Mapping[str, Any]) -> Experiment:
     runs = Grid(lambda context: {ONE: [grid.sample(context, None, **AS_ARTIFACT, **durations)]}, POLICIES)
 
     def claims(context: Context, outcomes: Sequence[Simulated]) -> list[Claim]:
@@ -66,7 +66,7 @@ def _of_6274(table: str, paper: Mapping[str, Row], durations: Mapping[str, Any])
     return Experiment(table.lower().replace(" ", "-"), f"{table}: 6,274 jobs", runs.tasks, claims, (FULL_TRACE,))
 
 
-def _row(where: str, policy: str, paper: Row, found: Runs, note: str) -> list[Claim]:
+def _row(where: str, policy: str, paper: PaperRow, found: Runs, note: str) -> list[Claim]:
     def mean(measure: grid.Measure) -> float:
         return found.mean(ONE, policy, measure)
 

@@ -1,4 +1,4 @@
-"""`python -m experiments.eva.yardstick CLOUD.json [--method exact]`: what hosting every job from its arrival costs.
+"""What hosting every job from its arrival costs.
 
 A yardstick and no bound: every job is hosted from its arrival on, for its stand-alone time and without interference;
 at each arrival and end all tasks are packed anew by a method, and nothing is paid for it. A policy may let jobs wait,
@@ -8,20 +8,19 @@ which this does not, so that only the bound of `models.eva.work_bound` is below 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
-from experiments.entry import run
-from experiments.flags import common
+from experiments.eva.methods import METHODS
 from experiments.harness.apply import apply
-from experiments.output.terminal import out
-from experiments.papers import METHODS
-from experiments.session import Session
-from instances import InputError, Instance, Options, Result, Stopwatch, load
+from experiments.harness.entry import named
+from experiments.harness.experiment import Study
+from experiments.harness.measurement import Measured, Measurement
+from instances import InputError, Instance, Options, Result, load
 from instances.eva import EvaCloud, EvaPacking, Task
 from instances.eva.cloud_work import SECONDS, work_seconds
 
@@ -88,32 +87,30 @@ def _packing(data: EvaCloud, alive: Alive) -> EvaPacking:
     )
 
 
-@common()
-def main(
-    session: Session,
+def yardsticks(
+    options: Options,
     file: Annotated[Path, typer.Argument(help="A workload of eva-cloud.")],
     method: Annotated[str, typer.Option(help="Method of eva-packing that packs at every moment.")] = DEFAULT,
-) -> None:
+) -> Study:
     """Print what hosting every job from its arrival costs, packed anew at every arrival and end."""
     instance = load(file)
-    data = instance.data
-    if not isinstance(data, EvaCloud):
+    if not isinstance(instance.data, EvaCloud):
         raise InputError(f"{file}: must be of {EvaCloud.problem}, got {instance.problem}")
     entries = {entry.name: entry for entry in METHODS[EvaPacking.problem]}
     if method not in entries:
         raise InputError(f"--method: must be one of {', '.join(entries)}, got {method!r}")
-    with Stopwatch() as clock:
-        found = yardstick(data, _solver(entries[method], session.options))
-    proven = "no bound" if found.bound is None else f"at least {found.bound:,.2f} USD by any packing"
-    out.print(
-        f"{method}: {found.usd:,.2f} USD, {proven}; {found.moments} moments, {found.unproven} unproven; "
-        f"{clock.cpu_s:.1f} CPU s"
-    )
+    task = Measurement.of(hosted, options, None, instance=instance, method=method)
+
+    def tables(outcomes: Sequence[Measured]) -> list[str]:
+        found = Yardstick(**outcomes[0].figures)
+        proven = "no bound" if found.bound is None else f"at least {found.bound:,.2f} USD by any packing"
+        unproven = f"{found.moments} moments, {found.unproven} unproven"
+        return [f"{method}: {found.usd:,.2f} USD, {proven}; {unproven}; {outcomes[0].cpu_s:.1f} CPU s"]
+
+    return Study([task], tables)
 
 
-def _solver(entry: object, options: Options) -> Solve:
-    return lambda data: apply(entry, Instance.of(data, "moment"), options)  # type: ignore[arg-type]
-
-
-if __name__ == "__main__":
-    run(main)
+def hosted(instance: Instance[EvaCloud], method: str, options: Options) -> dict[str, Any]:
+    """The yardstick of a workload by a method of packing."""
+    (entry,) = named(METHODS[EvaPacking.problem], method)
+    return asdict(yardstick(instance.data, lambda data: apply(entry, Instance.of(data, "moment"), options)))

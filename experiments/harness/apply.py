@@ -7,16 +7,15 @@ from functools import partial
 from typing import Any
 
 from experiments.harness.entry import Entry
-from experiments.harness.own import own_method, resolve
 from experiments.harness.starts import Start, from_start
-from experiments.papers import METHODS
+from experiments.harness.user_functions import resolve, user_method
 from instances import Answer, InputError, Instance, Options, Report, Result, conclude
 from instances.method import ANY, Method
 from instances.result import Kind
 
 
 @dataclass(frozen=True)
-class Found:
+class Unchecked:
     """What a process hands back of a run: an answer that nobody has checked, and what its method is."""
 
     answer: Answer
@@ -26,8 +25,8 @@ class Found:
 
 def load_method(entry: Entry) -> Method[Any]:
     """The method that an entry names. Raises InputError where there is none."""
-    if entry.own:
-        return own_method(entry.target, entry.code)
+    if entry.by_user:
+        return user_method(entry.target, entry.code)
     found = getattr(resolve(entry.target), "method", None)
     if not isinstance(found, Method):
         raise InputError(f"method: {entry.target} is not made a method by the decorator of instances.method")
@@ -37,7 +36,7 @@ def load_method(entry: Entry) -> Method[Any]:
 def apply(entry: Entry, instance: Instance, options: Options, report: Report | None = None) -> Result:
     """Run a method and check what it finds. Raises whatever the method raises."""
     method = load_method(entry)
-    found = Found(answer(entry, method, instance, options, report), method.kind, method.honours)
+    found = Unchecked(answer(entry, method, instance, options, report), method.kind, method.honours)
     return concluded(entry, instance, found, options)
 
 
@@ -57,9 +56,8 @@ def answer(
     given = given if uses_start(method) else None
     if not entry.starts and given is None:
         return method.answer(instance.data, options, report)
-    known = {row.name: row for row in METHODS[instance.problem]}
-    fitting = [known[name] for name in entry.starts if known[name].unfit(instance.data) is None]
-    heuristics = [(row.name, partial(apply, row, instance, options)) for row in fitting]
+    fitting = [start for start in entry.starts if start.unfit(instance.data) is None]
+    heuristics = [(start.name, partial(apply, start, instance, options)) for start in fitting]
     return from_start(method, instance.data, heuristics, options, report, given)
 
 
@@ -68,7 +66,7 @@ def uses_start(method: Method[Any]) -> bool:
     return method.kind == "exact" or "start" in method.takes
 
 
-def concluded(entry: Entry, instance: Instance, found: Found, options: Options) -> Result:
+def concluded(entry: Entry, instance: Instance, found: Unchecked, options: Options) -> Result:
     """The result of what was found, checked against the data of `instance`. Raises CheckFailed."""
     result = conclude(instance.data, entry.name, found.answer, options, kind=found.kind, honours=found.honours)
     return result.model_copy(update={"instance": instance.name})

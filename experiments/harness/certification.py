@@ -7,12 +7,11 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any, Literal
 
-from experiments.harness.apply import Found, concluded, load_method
-from experiments.harness.diary import Diary, Told
-from experiments.harness.own import resolve
+from experiments.harness.apply import Unchecked, concluded, load_method
+from experiments.harness.report_file import Reported, ReportFile
 from experiments.harness.run import Run
 from experiments.harness.task import Digests
-from experiments.papers import CERTIFIERS
+from experiments.harness.user_functions import resolve
 from instances import CheckFailed, Result
 from instances.fields import Frozen, Sense
 from instances.proofs import Certificate, NoCertificate
@@ -34,10 +33,14 @@ class Certified(Frozen):
 
 @dataclass(frozen=True)
 class Certification:
-    """The certificate of the result of a run, which has a bound. It has the time limit of the run to itself."""
+    """The certificate of the result of a run, which has a bound. It has the time limit of the run to itself.
+
+    `certifier`: the `module:function` that makes it; `None` where a problem has none.
+    """
 
     run: Run
     result: Result
+    certifier: str | None
 
     @property
     def time_limit(self) -> float | None:
@@ -45,8 +48,7 @@ class Certification:
 
     @property
     def modules(self) -> tuple[str, ...]:
-        target = CERTIFIERS.get(self.result.problem)
-        return () if target is None else (target.partition(":")[0],)
+        return () if self.certifier is None else (self.certifier.partition(":")[0],)
 
     @property
     def kernels(self) -> tuple[str, ...]:
@@ -55,14 +57,14 @@ class Certification:
     def label(self) -> tuple[str, str]:
         return self.run.label()
 
-    def work(self, diary: Diary) -> Certificate | str:
+    def work(self, report: ReportFile) -> Certificate | str:
         """The certificate, or why there is none."""
         result, data = self.result, self.run.instance.data
         assert result.bound is not None
-        if result.problem not in CERTIFIERS:
+        if self.certifier is None:
             return f"no certificates are written for {result.problem}"
         try:
-            certify = resolve(CERTIFIERS[result.problem])
+            certify = resolve(self.certifier)
             found: Certificate = certify(data, result.solution, result.bound, self.run.options)
             return found
         except NoCertificate as error:
@@ -78,7 +80,7 @@ class Certification:
             bound=rounded(found.bound, result.sense),
             info={**result.info, "certificate": found.how},
         )
-        known = Found(answer, method.kind, method.honours)
+        known = Unchecked(answer, method.kind, method.honours)
         try:
             checked = concluded(self.run.entry, self.run.instance, known, self.run.options)
         except CheckFailed as error:
@@ -86,7 +88,7 @@ class Certification:
         checked = checked.model_copy(update={"options": result.options})
         return Certified(result=checked, kind=found.kind, text=found.text)
 
-    def ended(self, told: Told, termination: Termination, reason: str) -> Certified:
+    def ended(self, reported: Reported, termination: Termination, reason: str) -> Certified:
         return Certified(result=self.result, reason=reason)
 
     def content(self, digests: Digests) -> dict[str, Any]:

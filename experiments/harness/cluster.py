@@ -13,8 +13,8 @@ from contextlib import suppress
 from functools import partial
 from typing import Any
 
-from experiments.harness.diary import Told
-from experiments.harness.pool import Handed
+from experiments.harness.pool import Handover
+from experiments.harness.report_file import Reported
 from experiments.harness.runner import Ended, Keep, Lost, modules_of
 from experiments.harness.task import R, Task
 from instances import InputError
@@ -35,15 +35,15 @@ def as_finished_on(
 ) -> Iterator[tuple[int, R]]:
     """Like `as_finished`, on the workers of the scheduler at `address`.
 
-    A worker that dies has its run done again elsewhere, once, and `lost` is told of it. Raises InputError where there
-    is no scheduler, no worker, or one of other versions, and Lost where the scheduler is gone.
+    A worker that dies has its run done again elsewhere, once, and `lost` gets a line of it. Raises InputError where
+    there is no scheduler, no worker, or one of other versions, and Lost where the scheduler is gone.
     """
     remote = _remote()
     client = _client(address)
-    session = remote.Session(uuid.uuid4().hex, tuple(modules_of(tasks)), os.getcwd())
+    session = remote.WorkerSession(uuid.uuid4().hex, tuple(modules_of(tasks)), os.getcwd())
     begun: dict[int, list[str]] = {}
     done: queue.SimpleQueue[int] = queue.SimpleQueue()
-    told: set[int] = set()
+    finished: set[int] = set()
     futures: list[Any] = []
     given_up: set[int] = set()
 
@@ -63,13 +63,13 @@ def as_finished_on(
     def tell(i: int) -> R:
         if futures[i].status == "cancelled" and i not in given_up:  # by the client, where its scheduler is gone
             raise Lost(f"the scheduler at {address} was lost")
-        outcome = _handed(futures[i], begun.get(i, [])).judged(tasks[i])
+        outcome = _handed(futures[i], begun.get(i, [])).outcome_of(tasks[i])
         if keep is not None:
             keep(tasks[i], outcome)
-        told.add(i)
+        finished.add(i)
         return outcome
 
-    short: dict[int, Handed] = {}
+    short: dict[int, Handover] = {}
     try:
         client.subscribe_topic(session.topic, began)
         for i, task in enumerate(tasks):
@@ -85,11 +85,11 @@ def as_finished_on(
     except BaseException:
         with suppress(Exception):  # the scheduler may be gone
             for i, future in enumerate(futures):
-                if future.status == "finished" and i not in told:
+                if future.status == "finished" and i not in finished:
                     tell(i)
             for handed in client.run(remote.end_here, session).values():
                 short |= handed
-            client.cancel([future for i, future in enumerate(futures) if i not in told])
+            client.cancel([future for i, future in enumerate(futures) if i not in finished])
         raise
     finally:
         with suppress(Exception):
@@ -97,17 +97,17 @@ def as_finished_on(
                 client.run(remote.end_here, session)
             client.close(CLOSE_S)
         for i, cut in short.items():
-            if ended is not None and i not in told:
-                ended(i, cut.judged(tasks[i]))
+            if ended is not None and i not in finished:
+                ended(i, cut.outcome_of(tasks[i]))
 
 
-def _handed(future: Any, workers: Sequence[str]) -> Handed:
+def _handed(future: Any, workers: Sequence[str]) -> Handover:
     if future.status == "finished":
-        handed: Handed | None = future.result()
+        handed: Handover | None = future.result()
         if handed is not None:
             return handed
     said = f"the workers died under it: {', '.join(workers)}" if len(workers) > 1 else f"the run was {future.status}"
-    return Handed(told=Told(), reason=said)
+    return Handover(reported=Reported(), reason=said)
 
 
 def _finish(done: queue.SimpleQueue[int], i: int, future: Any) -> None:

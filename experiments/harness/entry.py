@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -22,7 +22,7 @@ class Entry:
     """A method by the `module:function` it is, so that nothing is imported before it is needed.
 
     `unfit(data)` tells why the method cannot take an instance, `None` where it can. `costly(data)`: whether it would
-    run for hours, so that it has to be asked for by name and is not part of `all`. `starts` names heuristics of the
+    run for hours, so that it has to be asked for by name and is not part of `all`. `starts` are heuristics of the
     same problem, the best solution of which is handed to the method to start from. Kind and options are the method's
     own (`instances.method`). `code` is a function of the user's that was handed over itself, pickled.
     """
@@ -31,10 +31,16 @@ class Entry:
     target: str
     unfit: Callable[[Any], str | None] = field(default=always, compare=False)
     costly: Callable[[Any], bool] = field(default=never, compare=False)
-    starts: tuple[str, ...] = field(default=(), compare=False)
+    starts: tuple[Entry, ...] = field(default=(), compare=False)
     code: bytes | None = field(default=None, repr=False)
 
     @property
-    def own(self) -> bool:
+    def by_user(self) -> bool:
         """Whether it is a function of the user's, which is called by where it is."""
         return self.name == self.target
+
+
+def named(entries: Sequence[Entry], *names: str) -> tuple[Entry, ...]:
+    """The methods of these names."""
+    known = {entry.name: entry for entry in entries}
+    return tuple(known[name] for name in names)

@@ -1,10 +1,10 @@
-"""An experiment: a table or a figure of a paper, the runs that it takes, and what the paper claims beside ours."""
+"""Experiments: a table or a figure of a paper with its claims, or a table of our own, and the runs that they take."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
 
@@ -93,6 +93,27 @@ class Experiment:
         return Claim(self.title, self.name, None, None, "not run", why)
 
 
+@dataclass(frozen=True)
+class Table:
+    """A table of text: what stands over its columns, and its rows."""
+
+    head: Sequence[str]
+    rows: Sequence[Sequence[str]]
+
+
+@dataclass(frozen=True)
+class Study:
+    """Tables of our own.
+
+    `tasks`: the runs. `tables(outcomes)`: what is printed, tables and lines of text, from the outcomes in the order of
+    the tasks. `write(outcomes)`: files beside, where some are asked for.
+    """
+
+    tasks: Sequence[Task[Any]]
+    tables: Callable[[Sequence[Any]], Sequence[Table | str]]
+    write: Callable[[Sequence[Any]], None] | None = None
+
+
 class Shared:
     """The tasks of several experiments, equal ones once."""
 
@@ -112,3 +133,13 @@ class Shared:
                 self.tasks.append(task)
             places.append(self._places[key])
         return places
+
+
+def chunks(outcomes: Sequence[Any], size: int) -> list[Sequence[Any]]:
+    """The outcomes, so many at a time."""
+    return [outcomes[i : i + size] for i in range(0, len(outcomes), size)]
+
+
+def limited(options: Options, seconds: float) -> Options:
+    """The options with a study's own time limit, unless another is asked for."""
+    return options if options.time_limit is not None else replace(options, time_limit=seconds)

@@ -110,7 +110,7 @@ class Scored:
 
 
 @dataclass(frozen=True)
-class Row:
+class MethodSummary:
     """One line of the study's table: an instance set and a method."""
 
     problem: str
@@ -268,13 +268,13 @@ def _opposite(sense: Sense) -> Sense:
     return "maximize" if sense == "minimize" else "minimize"
 
 
-def summarise(scored: Iterable[Scored]) -> list[Row]:
+def summarise(scored: Iterable[Scored]) -> list[MethodSummary]:
     """One row for each problem, instance set and method, in the order of the runs."""
     groups: dict[tuple[str, str, str], list[Scored]] = {}
     for s in scored:
         groups.setdefault((s.result.problem, s.run.instance_set, s.result.method), []).append(s)
     return [
-        Row(
+        MethodSummary(
             problem,
             instance_set,
             method,

@@ -27,7 +27,7 @@ from pathlib import Path
 from typing import Any
 
 from experiments.harness.processes import start_method, started
-from experiments.harness.users_modules import NAMES
+from experiments.harness.user_modules import NAMES
 
 CAN_COPY = sys.platform == "linux"  # what macOS brings along does not bear it
 LOOK_S = 0.5  # how often it is looked whether a process that says nothing is alive

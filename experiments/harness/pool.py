@@ -1,4 +1,4 @@
-"""Runs tasks in processes of their own, which can be ended without losing what a task had told of."""
+"""Runs tasks in processes of their own, which can be ended without losing what a task has reported."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from multiprocessing.util import Finalize
 from pathlib import Path
 from typing import Any
 
-from experiments.harness.diary import Diary, Told
 from experiments.harness.host import Ended, Host
+from experiments.harness.report_file import Reported, ReportFile
 from experiments.harness.task import Failure, R, Task
 from experiments.harness.temporary import TemporaryFolder
 from instances.deadline import OVERRUN, ended_after
@@ -25,18 +25,18 @@ WAIT = 5.0, 2.0  # the same in wall seconds, the last resort: a process may wait
 
 
 @dataclass(frozen=True)
-class Handed:
-    """What a process hands over of a task: what it found, or what it had told of when it was ended, and why."""
+class Handover:
+    """What a process hands over of a task: what it found, or what it had reported when it was ended, and why."""
 
     found: Any = None
-    told: Told | None = None
+    reported: Reported | None = None
     termination: Termination = "error"
     reason: str = ""
 
-    def judged(self, task: Task[R]) -> R:
+    def outcome_of(self, task: Task[R]) -> R:
         """The outcome, checked in this process."""
-        if self.told is not None:
-            return task.ended(self.told, self.termination, self.reason)
+        if self.reported is not None:
+            return task.ended(self.reported, self.termination, self.reason)
         return task.outcome(self.found)
 
 
@@ -56,7 +56,7 @@ class Pool:
         for thread in self._threads:
             thread.start()
 
-    def diary(self, i: int) -> Path:
+    def report_path(self, i: int) -> Path:
         """Where the task at place `i` tells of what it finds."""
         return self.folder / f"{i}.pickle"
 
@@ -74,7 +74,7 @@ class Pool:
                 continue
             self._running[i] = host
             try:
-                order = pickle.dumps((self.diary(i), pickle.dumps(task)))
+                order = pickle.dumps((self.report_path(i), pickle.dumps(task)))
                 future.set_result(host.run(order, _end(task.time_limit, WAIT)))
             except BaseException as error:  # a task that cannot be passed on, or no process to be had
                 future.set_exception(error)
@@ -82,28 +82,28 @@ class Pool:
                 del self._running[i]
         host.close()
 
-    def handed(self, i: int, task: Task[Any], future: Future[Ended]) -> Handed:
+    def handover(self, i: int, task: Task[Any], future: Future[Ended]) -> Handover:
         """What is handed over of a task whose future is done."""
         try:
             ended = future.result()
-            found = _found(self.diary(i))
+            found = _found(self.report_path(i))
         except Exception as error:  # what was handed over cannot be read
-            found = Failure.of(error, Told())
+            found = Failure.of(error, Reported())
         if isinstance(found, Failure):
-            return Handed(told=found.told, reason=found.reason)
+            return Handover(reported=found.reported, reason=found.reason)
         if found is not None:
-            return Handed(found[0])
-        told = Told.read(self.diary(i))
+            return Handover(found[0])
+        reported = Reported.read(self.report_path(i))
         if ended.at_limit or (task.time_limit is not None and ended.exitcode == OVERRUN):
             reason = f"ended from outside: overran the time limit of {task.time_limit:g} s"
-            return Handed(told=told, termination="killed", reason=reason)
-        return Handed(told=told, reason=f"the process died with exit code {ended.exitcode}")
+            return Handover(reported=reported, termination="killed", reason=reason)
+        return Handover(reported=reported, reason=f"the process died with exit code {ended.exitcode}")
 
-    def interrupted(self, i: int) -> Handed | None:
-        """What a task that is cut short had told of; `None` of one that had not begun."""
-        if not self.diary(i).exists():
+    def interrupted(self, i: int) -> Handover | None:
+        """What a task that is cut short has reported; `None` of one that had not begun."""
+        if not self.report_path(i).exists():
             return None
-        return Handed(told=Told.read(self.diary(i)), termination="interrupted", reason="interrupted")
+        return Handover(reported=Reported.read(self.report_path(i)), termination="interrupted", reason="interrupted")
 
     def cancel(self, i: int, future: Future[Ended]) -> None:
         """End a task, or do not begin it."""
@@ -129,7 +129,7 @@ class Pool:
         self._at_exit.cancel()
 
     def clear(self) -> None:
-        """Remove the diaries."""
+        """Remove the reports."""
         self._temporary.remove()
 
 
@@ -140,18 +140,18 @@ def _end(limit: float | None, grace: tuple[float, float]) -> float | None:
 
 
 def _work(order: bytes) -> None:
-    """Do a task, and leave what it finds beside its diary."""
+    """Do a task, and leave what it finds beside its report."""
     path, packed = pickle.loads(order)
     me = os.getpid()
-    diary = Diary(path)
+    report = ReportFile(path)
     try:
         task = pickle.loads(packed)
         with ended_after(_end(task.time_limit, GRACE)):
-            content = pickle.dumps((task.work(diary),))
+            content = pickle.dumps((task.work(report),))
     except BaseException as error:  # a user's function may raise SystemExit, or what it has made up itself
-        content = pickle.dumps(Failure.of(error, Told(about=diary.told.about)))
+        content = pickle.dumps(Failure.of(error, Reported(about=report.reported.about)))
     if os.getpid() == me:  # and not what the work has forked
-        _hand_over(content, _handed_over(diary.path))
+        _hand_over(content, _handed_over(report.path))
 
 
 def _hand_over(content: bytes, path: Path) -> None:
@@ -162,13 +162,13 @@ def _hand_over(content: bytes, path: Path) -> None:
     os.replace(beside, path)
 
 
-def _handed_over(diary: Path) -> Path:
-    return diary.with_suffix(".found")
+def _handed_over(report: Path) -> Path:
+    return report.with_suffix(".found")
 
 
-def _found(diary: Path) -> Any:
+def _found(report: Path) -> Any:
     """What was handed over: a Failure, or what was found as the only element; `None` where nothing was."""
-    path = _handed_over(diary)
+    path = _handed_over(report)
     if not path.exists():
         return None
     content = path.read_bytes()

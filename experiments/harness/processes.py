@@ -1,7 +1,7 @@
 """How processes are started: afresh, and without running the caller's script once more.
 
 A process that Python spawns imports the script it was started from, to find functions there. Tasks need nothing of it:
-functions of the user's are passed by what they are (`experiments.harness.own`). So a script needs no main guard, and
+functions of the user's are passed by what they are (`harness.user_functions`). So a script needs no main guard, and
 one that takes a minute to load costs that minute once.
 """
 

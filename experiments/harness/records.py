@@ -8,15 +8,15 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from importlib import resources
 from pathlib import Path
 
+from experiments.harness.entry import Entry
 from experiments.harness.gaps import Known, by_instance, known_of
 from experiments.harness.instance_set import InstanceSet
 from experiments.harness.run import Run
-from experiments.papers import METHODS
 from instances import InputError, Instance, Reference, Result, agree, better, check
 from instances.fields import Sense
 from instances.files import write_whole
@@ -115,14 +115,14 @@ def unlike(instances: Iterable[Instance]) -> str | None:
 
 
 @dataclass(frozen=True)
-class Compared:
+class RecordCheck:
     """What runs say of the records, a line each: the records that they refute, and those that they better."""
 
     refuted: tuple[str, ...]
     bettered: tuple[str, ...]
 
 
-def compared(finished: Sequence[tuple[Run, Result]]) -> Compared:
+def compared(finished: Sequence[tuple[Run, Result]]) -> RecordCheck:
     """Runs against the records of their instances, as far as there are any, and of the same reading.
 
     A false record that an instance has as its reference is left to `false_references`.
@@ -140,7 +140,7 @@ def compared(finished: Sequence[tuple[Run, Result]]) -> Compared:
             bettered.append(f"{instance.name}: {ours}; recorded {record.objective!r}, {record.bound!r}")
         elif false is not None and (said is None or (said.objective, said.bound) != (record.objective, record.bound)):
             refuted.append(f"{instance.name}: {false}")
-    return Compared(tuple(refuted), tuple(bettered))
+    return RecordCheck(tuple(refuted), tuple(bettered))
 
 
 def _refuted(record: Record, runs: Known, sense: Sense) -> str | None:
@@ -173,12 +173,14 @@ def differing(sets: Sequence[InstanceSet]) -> Iterator[str]:
     yield from (f"{problem} {name}: a record without an instance" for problem, name in records)
 
 
-def recorded(results: Sequence[Result], sets: Sequence[InstanceSet]) -> tuple[list[Record], list[str]]:
+def recorded(
+    results: Sequence[Result], sets: Sequence[InstanceSet], methods: Mapping[str, Sequence[Entry]]
+) -> tuple[list[Record], list[str]]:
     """All records with what `results` know better, and a line for each that is new.
 
-    A solution counts where the checker passes it, and with the checker's objective; a bound where it is of a method of
-    this project, and one that agrees with it is a second proof. A record of another reading makes room. Raises
-    InputError for a result of another instance, and for one that the records refute.
+    A solution counts where the checker passes it, and with the checker's objective; a bound where it is of one of the
+    `methods` of its problem, and one that agrees with it is a second proof. A record of another reading makes room.
+    Raises InputError for a result of another instance, and for one that the records refute.
     """
     known, news = read_records(), []
     places = {(i.problem, i.name): (s, i) for s in sets for i in s.instances}
@@ -191,14 +193,14 @@ def recorded(results: Sequence[Result], sets: Sequence[InstanceSet]) -> tuple[li
         instance, record = places[key][1], known[key]
         if not record.of(instance):
             record = Record(record.problem, record.instance_set, record.instance, checksum(instance))
-        new = _improved(result, instance, record)
+        new = _improved(result, instance, record, {entry.name for entry in methods[result.problem]})
         if new != known[key]:
             known[key] = new
             news.append(f"{result.instance}: objective {new.objective!r}, bound {new.bound!r}, by {result.method}")
     return list(known.values()), news
 
 
-def _improved(result: Result, instance: Instance, record: Record) -> Record:
+def _improved(result: Result, instance: Instance, record: Record, methods: Collection[str]) -> Record:
     sense, by = result.sense, f"{result.method} {versions().get('gapwise', '')}".strip()
     if result.solution is not None:
         verdict = check(instance.data, result.solution)
@@ -208,7 +210,7 @@ def _improved(result: Result, instance: Instance, record: Record) -> Record:
             and ahead(verdict.objective, record.objective, sense)
         ):
             record = replace(record, objective=verdict.objective, found_by=by)
-    if result.bound is not None and result.method in {entry.name for entry in METHODS[result.problem]}:
+    if result.bound is not None and result.method in methods:
         if _tighter(result.bound, record.bound, sense):
             record = replace(record, bound=result.bound, proved_by=by)
         elif record.bound is not None and agree(result.bound, record.bound) and by not in record.provers:

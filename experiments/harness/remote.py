@@ -16,7 +16,7 @@ from typing import Any
 from distributed import get_worker
 from distributed.worker import thread_state
 
-from experiments.harness.pool import Handed, Pool
+from experiments.harness.pool import Handover, Pool
 from instances.result import versions
 
 GIVEN_UP_S = 0.5  # how often a run asks whether anybody still waits for it
@@ -24,7 +24,7 @@ UNUSED_S = 60.0  # processes of a command that was killed are ended by the next 
 
 
 @dataclass(frozen=True)
-class Session:
+class WorkerSession:
     """One command on a cluster: its name, what its tasks want imported, the folder it was called in."""
 
     name: str
@@ -38,7 +38,7 @@ class Session:
 
 
 @dataclass
-class _Desk:
+class _SessionPool:
     """The processes of one session on this worker, and what they work on."""
 
     pool: Pool
@@ -46,57 +46,57 @@ class _Desk:
     used: float = field(default_factory=time.monotonic)
 
 
-_desks: dict[Session, _Desk] = {}
+_session_pools: dict[WorkerSession, _SessionPool] = {}
 _lock = threading.Lock()
 
 
-def work_here(session: Session, i: int, packed: bytes) -> Handed | None:
+def work_here(session: WorkerSession, i: int, packed: bytes) -> Handover | None:
     """What the task at place `i` hands over; `None` where nobody waits for it any more."""
     worker, key = get_worker(), thread_state.key
     worker.log_event(session.topic, {"i": i, "worker": worker.address})
     task = pickle.loads(packed)
-    desk, future = _begun(session, worker.state.nthreads, i, task)
+    held, future = _begun(session, worker.state.nthreads, i, task)
     given_up = False
     while not wait([future], GIVEN_UP_S).done:
         waiting = worker.state.tasks.get(key)
         if waiting is None or waiting.state == "cancelled":  # the scheduler has lost the command that asked for it
-            desk.pool.cancel(i, future)
+            held.pool.cancel(i, future)
             given_up = True
             break
     with _lock:
-        desk.futures.pop(i, None)
-        desk.used = time.monotonic()
-    return None if given_up else desk.pool.handed(i, task, future)
+        held.futures.pop(i, None)
+        held.used = time.monotonic()
+    return None if given_up else held.pool.handover(i, task, future)
 
 
-def _begun(session: Session, processes: int, i: int, task: Any) -> tuple[_Desk, Any]:
-    """The desk of the session, where the task is begun. Those of sessions that nobody has used for long are ended."""
+def _begun(session: WorkerSession, processes: int, i: int, task: Any) -> tuple[_SessionPool, Any]:
+    """The held of the session, where the task is begun. Those of sessions that nobody has used for long are ended."""
     with _lock:
-        for other, desk in list(_desks.items()):
-            if not desk.futures and time.monotonic() - desk.used > UNUSED_S and other != session:
-                _cleared(_desks.pop(other))
-        if session not in _desks:
-            _desks[session] = _Desk(Pool(processes, session.modules, session.place))
-        desk = _desks[session]
-        desk.futures[i] = desk.pool.schedule(i, task)
-        return desk, desk.futures[i]
+        for other, held in list(_session_pools.items()):
+            if not held.futures and time.monotonic() - held.used > UNUSED_S and other != session:
+                _cleared(_session_pools.pop(other))
+        if session not in _session_pools:
+            _session_pools[session] = _SessionPool(Pool(processes, session.modules, session.place))
+        held = _session_pools[session]
+        held.futures[i] = held.pool.schedule(i, task)
+        return held, held.futures[i]
 
 
-def end_here(session: Session) -> dict[int, Handed]:
-    """End the processes of a session on this worker, and hand over what the runs that this cuts short had told of."""
+def end_here(session: WorkerSession) -> dict[int, Handover]:
+    """End the processes of a session on this worker, and hand over what the runs that this cuts short had reported."""
     with _lock:
-        desk = _desks.pop(session, None)
-        if desk is None:
+        held = _session_pools.pop(session, None)
+        if held is None:
             return {}
-        found = {i: desk.pool.interrupted(i) for i, future in desk.futures.items() if not future.done()}
-        _cleared(desk)
+        found = {i: held.pool.interrupted(i) for i, future in held.futures.items() if not future.done()}
+        _cleared(held)
     return {i: handed for i, handed in found.items() if handed is not None}
 
 
-def _cleared(desk: _Desk) -> None:
-    desk.pool.stop()
-    desk.pool.join()
-    desk.pool.clear()
+def _cleared(held: _SessionPool) -> None:
+    held.pool.stop()
+    held.pool.join()
+    held.pool.clear()
 
 
 def versions_here() -> dict[str, str]:

@@ -6,12 +6,11 @@ from collections.abc import Collection
 from dataclasses import dataclass, replace
 from typing import Any
 
-from experiments.harness.apply import Found, answer, concluded, load_method, uses_start
-from experiments.harness.diary import Diary, Told
+from experiments.harness.apply import Unchecked, answer, concluded, load_method, uses_start
 from experiments.harness.entry import Entry
+from experiments.harness.report_file import Reported, ReportFile
 from experiments.harness.starts import Start
 from experiments.harness.task import Digests, Failure
-from experiments.papers import METHODS
 from instances import Answer, Instance, Options, Result
 from instances.gaps import ahead
 from instances.result import Termination, versions
@@ -35,33 +34,33 @@ class Run:
 
     @property
     def modules(self) -> tuple[str, ...]:
-        """The module of a method of this project; a user's own may do anything when it is imported."""
-        return () if self.entry.own else (self.entry.target.partition(":")[0],)
+        """The modules of a method of this project and its starts; a user's own may do anything when it is imported."""
+        return () if self.entry.by_user else tuple(e.target.partition(":")[0] for e in (self.entry, *self.entry.starts))
 
     @property
     def kernels(self) -> tuple[str, ...]:
-        known = {entry.name for entry in METHODS[self.instance.problem]} & {self.entry.name, *self.entry.starts}
-        return tuple(sorted(f"{self.instance.problem} {name}" for name in known))
+        called = () if self.entry.by_user else (self.entry, *self.entry.starts)
+        return tuple(sorted(f"{self.instance.problem} {entry.name}" for entry in called))
 
     def label(self) -> tuple[str, str]:
         return self.instance.name, self.entry.name
 
-    def work(self, diary: Diary) -> Found:
+    def work(self, report: ReportFile) -> Unchecked:
         method = load_method(self.entry)
         honours = method.honours | {"start"} if uses_start(method) else method.honours
-        diary.begin((method.kind, honours))
-        found = answer(self.entry, method, self.instance, self.options, diary, self.start)
-        return Found(found, method.kind, honours)
+        report.begin((method.kind, honours))
+        found = answer(self.entry, method, self.instance, self.options, report, self.start)
+        return Unchecked(found, method.kind, honours)
 
-    def outcome(self, found: Found) -> Result:
+    def outcome(self, found: Unchecked) -> Result:
         """The result, checked against the data of this process; of status `error` where it is refuted."""
         try:
             return self._concluded(found)
         except Exception as error:
-            reason = Failure.of(error, Told()).reason
+            reason = Failure.of(error, Reported()).reason
             return self._concluded(replace(found, answer=Answer(None, None, "error", reason)))
 
-    def _concluded(self, found: Found) -> Result:
+    def _concluded(self, found: Unchecked) -> Result:
         """The checked result, with the objective of the start among the options in effect."""
         result = concluded(self.entry, self.instance, found, self.options)
         return result.model_copy(update={"options": self._in_effect(result.options, found.honours)})
@@ -69,15 +68,15 @@ class Run:
     def _in_effect(self, options: dict[str, Any], names: Collection[str]) -> dict[str, Any]:
         return options | ({"start": self.start.objective} if self.start is not None and "start" in names else {})
 
-    def ended(self, told: Told, termination: Termination, reason: str) -> Result:
+    def ended(self, reported: Reported, termination: Termination, reason: str) -> Result:
         """The better of the first and the last incumbent: the first may be a start, and the last a worse solution."""
-        known = Found(Answer(told.solution, told.bound, termination, reason, trace=told.trace))
-        if told.about is not None:
-            known = replace(known, kind=told.about[0], honours=told.about[1])
+        known = Unchecked(Answer(reported.solution, reported.bound, termination, reason, trace=reported.trace))
+        if reported.about is not None:
+            known = replace(known, kind=reported.about[0], honours=reported.about[1])
         result = self.outcome(known)
-        if result.status == "error" or told.first is None or told.first == told.solution:
+        if result.status == "error" or reported.first is None or reported.first == reported.solution:
             return result
-        started = self.outcome(replace(known, answer=replace(known.answer, solution=told.first)))
+        started = self.outcome(replace(known, answer=replace(known.answer, solution=reported.first)))
         if started.objective is None or not started.solved:
             return result
         return started if ahead(started.objective, result.objective, result.sense) else result
@@ -87,10 +86,10 @@ class Run:
         return started | {
             "instance": digests.instance(self.instance),
             "method": self.entry.target,
-            "starts": self.entry.starts,
+            "starts": [start.name for start in self.entry.starts],
             "versions": versions(),
             "limit": "CPU",  # results of the time when limits counted waiting and compilation are not taken up again
-            "source": digests.source(self.entry.target, self.entry.code) if self.entry.own else None,
+            "source": digests.source(self.entry.target, self.entry.code) if self.entry.by_user else None,
         }
 
     def kept(self, outcome: Result) -> bool:
@@ -101,6 +100,6 @@ class Run:
         result = Result.model_validate_json(text)
         if result.options != self._in_effect(self.options.only(frozenset(result.options)), result.options):
             return None
-        found = Found(result.unchecked(), honours=frozenset(result.options))
+        found = Unchecked(result.unchecked(), honours=frozenset(result.options))
         again = concluded(self.entry, self.instance, found, self.options)
         return result if all(getattr(again, name) == getattr(result, name) for name in CHECKED) else None

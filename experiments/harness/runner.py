@@ -40,20 +40,20 @@ def as_finished(
     """Run everything, `jobs` at a time, and yield the place in `tasks` and the outcome of each as soon as it is there.
 
     What a process hands back is judged here, against the data of this process: a method may have changed its own.
-    A task that fails has an outcome like any. `keep` is told of every finished task, also of those that are finished
+    A task that fails has an outcome like any. `keep` gets every finished task, also of those that are finished
     when an interrupt, or leaving the iterator early, ends the processes, and `ended` of the places of those that this
-    cuts short, with what they had told of.
+    cuts short, with what they had reported.
     """
     pool = Pool(min(jobs, max(1, len(tasks))), modules_of(tasks))
     futures: list[Any] = []
     done: queue.SimpleQueue[int] = queue.SimpleQueue()
-    told: set[int] = set()
+    finished: set[int] = set()
 
     def tell(i: int) -> R:
-        outcome = pool.handed(i, tasks[i], futures[i]).judged(tasks[i])
+        outcome = pool.handover(i, tasks[i], futures[i]).outcome_of(tasks[i])
         if keep is not None:
             keep(tasks[i], outcome)
-        told.add(i)
+        finished.add(i)
         return outcome
 
     try:
@@ -67,18 +67,18 @@ def as_finished(
     except BaseException:
         try:
             for i, future in enumerate(futures):
-                if future.done() and i not in told:
+                if future.done() and i not in finished:
                     tell(i)
         finally:
             pool.stop()
         raise
     finally:
         pool.join()
-        short = {} if ended is None else {i: pool.interrupted(i) for i in range(len(tasks)) if i not in told}
+        short = {} if ended is None else {i: pool.interrupted(i) for i in range(len(tasks)) if i not in finished}
         pool.clear()
         for i, handed in short.items():
             if ended is not None and handed is not None:
-                ended(i, handed.judged(tasks[i]))
+                ended(i, handed.outcome_of(tasks[i]))
 
 
 def modules_of(tasks: Sequence[Task[Any]]) -> list[str]:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import hashlib
+from pathlib import Path
 from typing import Any, Protocol, Self, TypeVar
 
-from experiments.harness.diary import Diary, Told
-from experiments.harness.own import source_digest
+from experiments.harness.report_file import Reported, ReportFile
+from experiments.harness.user_functions import source_digest
 from instances import CheckFailed, InputError, Instance
 from instances.online import RuleBroken
 from instances.result import Termination
@@ -30,6 +31,7 @@ class Digests:
 
     def __init__(self) -> None:
         self._instances: dict[int, tuple[Instance, str]] = {}
+        self._files: dict[Path, str] = {}
         self._sources: dict[tuple[str, bytes | None], str] = {}
 
     def instance(self, instance: Instance) -> str:
@@ -39,6 +41,18 @@ class Digests:
             # with the instance, whose id would otherwise be given to another
             self._instances[id(instance)] = instance, hashlib.sha256(text.encode()).hexdigest()
         return self._instances[id(instance)][1]
+
+    def file(self, path: Path) -> str:
+        """Digest of what is in a file."""
+        if path not in self._files:
+            self._files[path] = hashlib.sha256(path.read_bytes()).hexdigest()
+        return self._files[path]
+
+    def of(self, value: Any) -> Any:
+        """What stands for a value: the digest of an instance or of a file, anything else itself."""
+        if isinstance(value, Instance):
+            return self.instance(value)
+        return self.file(value) if isinstance(value, Path) else value
 
     def source(self, target: str, code: bytes | None = None) -> str:
         """Digest of the module of a user's function, and of the modules beside it."""
@@ -64,14 +78,14 @@ class Task(Protocol[R]):
     def kernels(self) -> tuple[str, ...]:
         """What `kernels.json` lists the compiled functions of this task by."""
 
-    def work(self, diary: Diary) -> Any:
+    def work(self, report: ReportFile) -> Any:
         """Do it. May raise anything; must return what can be pickled."""
 
     def outcome(self, found: Any) -> R:
         """The outcome of what `work` has returned, checked."""
 
-    def ended(self, told: Told, termination: Termination, reason: str) -> R:
-        """The outcome of a task that failed or was ended, from what its diary has."""
+    def ended(self, reported: Reported, termination: Termination, reason: str) -> R:
+        """The outcome of a task that failed or was ended, from what its report has."""
 
     def content(self, digests: Digests) -> dict[str, Any]:
         """All that the outcome depends on, save for the options, for a digest."""
@@ -89,13 +103,13 @@ class Task(Protocol[R]):
 class Failure:
     """An exception of a task as a line of text, whatever its class and its message are."""
 
-    def __init__(self, reason: str, told: Told) -> None:
-        self.reason, self.told = reason, told
+    def __init__(self, reason: str, reported: Reported) -> None:
+        self.reason, self.reported = reason, reported
 
     @classmethod
-    def of(cls, error: BaseException, told: Told) -> Self:
+    def of(cls, error: BaseException, reported: Reported) -> Self:
         name = type(error).__name__
         said = said_by(error)
         if not isinstance(error, InputError | CheckFailed | RuleBroken):
             said = f"{name}: {said}" if said else name
-        return cls(" ".join(said.split()), told)
+        return cls(" ".join(said.split()), reported)

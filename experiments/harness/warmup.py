@@ -20,10 +20,10 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-from experiments.harness.diary import Diary
-from experiments.harness.own import resolve
+from experiments.harness.report_file import ReportFile
 from experiments.harness.runner import as_finished
 from experiments.harness.task import Task
+from experiments.harness.user_functions import resolve
 from experiments.harness.whole import Whole, WholeTask
 from instances import Options
 from instances.clock import cpu_seconds
@@ -87,7 +87,7 @@ class Compilation(WholeTask[Whole]):
     def label(self) -> tuple[str, str]:
         return "compilation", ""
 
-    def work(self, diary: Diary) -> Whole:
+    def work(self, report: ReportFile) -> Whole:
         """Compile, and tell of it on standard error. A function that is gone or takes other arguments is no error."""
         from instances.compiled import not_kept  # with numba, where anything is compiled at all
 

@@ -7,7 +7,7 @@ from typing import Any, ClassVar, Generic, Literal, TypeVar
 
 from pydantic import Field
 
-from experiments.harness.diary import Diary, Told
+from experiments.harness.report_file import Reported, ReportFile
 from experiments.harness.task import Digests
 from instances import Options
 from instances.fields import Frozen
@@ -62,7 +62,7 @@ class WholeTask(Generic[W]):
     def label(self) -> tuple[str, str]: ...
 
     @abstractmethod
-    def work(self, diary: Diary) -> W: ...
+    def work(self, report: ReportFile) -> W: ...
 
     @abstractmethod
     def content(self, digests: Digests) -> dict[str, Any]: ...
@@ -70,7 +70,7 @@ class WholeTask(Generic[W]):
     def outcome(self, found: W) -> W:
         return found
 
-    def ended(self, told: Told, termination: Termination, reason: str) -> W:
+    def ended(self, reported: Reported, termination: Termination, reason: str) -> W:
         return self.made("error", reason=reason)
 
     def kept(self, outcome: W) -> bool:

@@ -18,7 +18,7 @@ from instances.text import shown
 
 
 @dataclass(frozen=True)
-class Found:
+class Reproduction:
     """An experiment of a paper, its claims, and the outcomes that they are read from: none where it was not run."""
 
     paper: str
@@ -26,7 +26,7 @@ class Found:
     claims: tuple[Claim, ...] = ()
     outcomes: Sequence[Any] = ()
 
-    def concluded(self, context: Context, outcomes: Sequence[Any]) -> Found:
+    def concluded(self, context: Context, outcomes: Sequence[Any]) -> Reproduction:
         """With the claims that the outcomes tell; where a run failed, `not run` with its reason."""
         lost = [outcome for outcome in outcomes if getattr(outcome, "status", None) == "error"]
         if lost:
@@ -41,7 +41,7 @@ class Found:
         return f"{self.paper}-{self.experiment.name}.svg" if drawn else None
 
 
-def record(found: Found, claim: Claim) -> dict[str, Any]:
+def record(found: Reproduction, claim: Claim) -> dict[str, Any]:
     """A claim as a flat record."""
     return {
         "experiment": f"{found.paper}/{found.experiment.name}",
@@ -54,13 +54,13 @@ def record(found: Found, claim: Claim) -> dict[str, Any]:
     }
 
 
-def claims_csv(found: Sequence[Found]) -> str:
+def claims_csv(found: Sequence[Reproduction]) -> str:
     """One line a claim; unknown values are empty."""
     rows = [record(one, claim) for one in found for claim in one.claims]
     return pd.DataFrame(rows).to_csv(index=False)
 
 
-def print_claims(found: Sequence[Found]) -> None:
+def print_claims(found: Sequence[Reproduction]) -> None:
     """One table an experiment, and how many claims there are of each verdict."""
     for one in found:
         out.print(f"{one.paper}: {shown(one.experiment.title)}", style="bold")
@@ -80,7 +80,7 @@ def print_claims(found: Sequence[Found]) -> None:
     out.print(", ".join(f"{number} {verdict}" for verdict, number in counts.items()))
 
 
-def write_claims(folder: Path, found: Sequence[Found], context: Context) -> None:
+def write_claims(folder: Path, found: Sequence[Reproduction], context: Context) -> None:
     """`claims.csv`, a picture an experiment that has one, and `report.md` with all of it."""
     write_whole(folder / "claims.csv", claims_csv(found).encode())
     lines = ["# The papers' tables and figures, reproduced", ""]

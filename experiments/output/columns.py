@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from statistics import fmean
 
-from experiments.harness.gaps import Row
+from experiments.harness.gaps import MethodSummary
 from experiments.output.terminal import percent
 
 
@@ -16,27 +16,27 @@ class Column:
 
     name: str
     heading: str
-    value: Callable[[Row], object]
-    show: Callable[[Row], str]
+    value: Callable[[MethodSummary], object]
+    show: Callable[[MethodSummary], str]
 
 
-def _share(name: str, heading: str, value: Callable[[Row], float | None]) -> Column:
+def _share(name: str, heading: str, value: Callable[[MethodSummary], float | None]) -> Column:
     return Column(name, heading, value, lambda row: percent(value(row)))
 
 
-def _text(name: str, heading: str, value: Callable[[Row], object]) -> Column:
+def _text(name: str, heading: str, value: Callable[[MethodSummary], object]) -> Column:
     return Column(name, heading, value, lambda row: str(value(row)))
 
 
-def _number(name: str, heading: str, value: Callable[[Row], float | None]) -> Column:
+def _number(name: str, heading: str, value: Callable[[MethodSummary], float | None]) -> Column:
     return Column(name, heading, value, lambda row: "-" if (v := value(row)) is None else f"{v:.3g}")
 
 
-def _cpu_s(row: Row) -> float | None:
+def _cpu_s(row: MethodSummary) -> float | None:
     return fmean(row.cpu_s) if row.cpu_s else None
 
 
-def _shown_cpu_s(row: Row) -> str:
+def _shown_cpu_s(row: MethodSummary) -> str:
     seconds = _cpu_s(row)
     return "-" if seconds is None else f"{seconds:.3f}"
 
@@ -51,7 +51,10 @@ OVER = Column("gaps_to_optimum", "over", lambda row: len(row.gaps), lambda row: 
 
 
 def _gaps(
-    kind: str, heading: str, gaps: Callable[[Row], Sequence[float]], to_bound: Callable[[Row], Sequence[float]]
+    kind: str,
+    heading: str,
+    gaps: Callable[[MethodSummary], Sequence[float]],
+    to_bound: Callable[[MethodSummary], Sequence[float]],
 ) -> tuple[Column, ...]:
     return (
         _share(f"mean_{kind}_to_optimum", f"{heading}mean", lambda row: row.describe(gaps(row))[0]),
@@ -77,7 +80,7 @@ ALL = tuple(dict.fromkeys((*NAMED, *RUNS, *OF_THE_OBJECTIVE, *OF_THE_MEASURE, *E
 """What `summary.csv` has of every problem."""
 
 
-def measured(rows: Sequence[Row]) -> tuple[Column, ...]:
+def measured(rows: Sequence[MethodSummary]) -> tuple[Column, ...]:
     """What a reader is shown of the rows of one problem: gaps in the problem's measure where there is one."""
     name, part = next(((row.measure, row.part) for row in rows if row.measure), ("", ""))
     if not name:

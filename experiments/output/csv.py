@@ -6,7 +6,7 @@ import csv
 import io
 from collections.abc import Iterable, Sequence
 
-from experiments.harness.gaps import Row, Scored
+from experiments.harness.gaps import MethodSummary, Scored
 from experiments.output.columns import ALL
 from experiments.output.text import cell
 from instances import Result
@@ -58,7 +58,7 @@ def results_csv(scored: Sequence[Scored]) -> str:
     return csv_text([s.result for s in scored], extra)
 
 
-def summary_csv(rows: Sequence[Row]) -> str:
+def summary_csv(rows: Sequence[MethodSummary]) -> str:
     """One line a row of the table; shares of 1, unknown values empty."""
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")

@@ -11,7 +11,7 @@ from importlib import resources
 from pathlib import Path
 from typing import Any
 
-from experiments.harness.gaps import Row, Scored
+from experiments.harness.gaps import MethodSummary, Scored
 from experiments.output.answer import Answer, answers
 from experiments.output.columns import NAMED, measured
 from experiments.output.csv import results_csv, summary_csv
@@ -45,14 +45,14 @@ HOW = (
 Cell = tuple[str, object]
 
 
-def write_study(folder: Path, rows: Sequence[Row], scored: Sequence[Scored]) -> None:
+def write_study(folder: Path, rows: Sequence[MethodSummary], scored: Sequence[Scored]) -> None:
     """Write `results.csv`, `summary.csv` and `report.html`. Raises OutputError where they cannot be written."""
     write_whole(folder / "results.csv", results_csv(scored).encode())
     write_whole(folder / "summary.csv", summary_csv(rows).encode())
     write_report(folder / "report.html", rows, scored)
 
 
-def write_report(path: Path, rows: Sequence[Row], scored: Sequence[Scored]) -> None:
+def write_report(path: Path, rows: Sequence[MethodSummary], scored: Sequence[Scored]) -> None:
     """Write the report to `path`. Raises OutputError where it cannot be written."""
     figures: dict[str, Any] = {}
     sections = "".join(_section(answer, rows, scored, figures) for answer in answers(scored))
@@ -74,7 +74,7 @@ def write_report(path: Path, rows: Sequence[Row], scored: Sequence[Scored]) -> N
     write_whole(path, (head + sections + _progress(traces) + _runs(scored) + tail).encode())
 
 
-def _section(answer: Answer, rows: Sequence[Row], scored: Sequence[Scored], figures: dict[str, Any]) -> str:
+def _section(answer: Answer, rows: Sequence[MethodSummary], scored: Sequence[Scored], figures: dict[str, Any]) -> str:
     here = [s for s in scored if s.result.problem == answer.problem]
     said = ""
     for findings in answer.lists:
@@ -99,7 +99,7 @@ def _figure(said: str, mark: str) -> str:
     return f"<div class='figure' role='img' aria-label='{escape(said)}' {mark}></div>"
 
 
-def set_table(rows: Sequence[Row], problem: str) -> str:
+def set_table(rows: Sequence[MethodSummary], problem: str) -> str:
     """One row an instance set and method of a problem."""
     columns = (*NAMED, *measured(rows))
     headings = [(c.heading, TEXT if c in NAMED or not c.heading else NUMBER) for c in columns]

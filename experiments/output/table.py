@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 
 from rich.table import Table
 
-from experiments.harness.gaps import Row, Scored
+from experiments.harness.gaps import MethodSummary, Scored
 from experiments.output.answer import answers
 from experiments.output.columns import NAMED, measured
 from experiments.output.terminal import out, percent, print_rich
@@ -69,7 +69,7 @@ def note(result: Result) -> str:
     return shown(said)
 
 
-def print_tables(rows: Sequence[Row], scored: Sequence[Scored]) -> None:
+def print_tables(rows: Sequence[MethodSummary], scored: Sequence[Scored]) -> None:
     """The answer, then one table a problem; on a narrow terminal one a set, so that no name and number is cut."""
     narrow = out.width < NARROW
     for answer in answers(scored):
@@ -95,7 +95,7 @@ def print_tables(rows: Sequence[Row], scored: Sequence[Scored]) -> None:
     )
 
 
-def _print_table(rows: Sequence[Row], narrow: bool) -> None:
+def _print_table(rows: Sequence[MethodSummary], narrow: bool) -> None:
     named = NAMED[1:] if narrow else NAMED
     figures = [column for column in measured(rows) if not (narrow and column.name == "notes")]
     padding = (0, 1, 0, 0) if narrow else (0, 1)

@@ -31,9 +31,9 @@ err = Console(stderr=True, highlight=False, markup=False, emoji=False, soft_wrap
 
 
 def follow(
-    outcomes: Iterable[tuple[int, T]], total: int, told: Callable[[T], str], quiet: bool = False
+    outcomes: Iterable[tuple[int, T]], total: int, describe: Callable[[T], str], quiet: bool = False
 ) -> Iterator[tuple[int, T]]:
-    """Pass `outcomes` on while telling of them, as `told` says, on standard error."""
+    """Pass `outcomes` on while telling of them, as `describe` says, on standard error."""
     if quiet:
         yield from outcomes
     elif err.is_terminal:
@@ -41,11 +41,13 @@ def follow(
         with Progress(*columns, console=err, transient=True) as progress:
             task = progress.add_task("starting", total=total)
             for i, outcome in outcomes:
-                progress.update(task, advance=1, description=told(outcome)[:60])
+                progress.update(task, advance=1, description=describe(outcome)[:60])
                 yield i, outcome
     else:
         for k, (i, outcome) in enumerate(outcomes, 1):
-            print(f"[{k}/{total}] {told(outcome)}", file=sys.stderr, flush=True)  # whole, whenever an interrupt comes
+            print(
+                f"[{k}/{total}] {describe(outcome)}", file=sys.stderr, flush=True
+            )  # whole, whenever an interrupt comes
             yield i, outcome
 
 

@@ -1,4 +1,4 @@
-"""Names in spreadsheets and pictures: a user chooses them, and they must be neither formulas nor mathematics."""
+"""Text in spreadsheets, pictures and Markdown: names that a user chooses are neither formulas nor mathematics."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+from experiments.harness.experiment import Table
 from instances.text import shown
 
 FORMULA = ("=", "+", "-", "@", "\t", "\r")
@@ -29,3 +30,9 @@ def no_warnings() -> Iterator[None]:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         yield
+
+
+def markdown(table: Table) -> list[str]:
+    """The lines of a table; all columns but the first are set to the right."""
+    rows = ["| " + " | ".join(row) + " |" for row in (table.head, *table.rows)]
+    return [rows[0], "|---|" + "---:|" * (len(table.head) - 1), *rows[1:]]

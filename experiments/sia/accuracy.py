@@ -12,10 +12,9 @@ import numpy as np
 import pandas as pd
 from pydantic import Field
 
-from experiments.harness.diary import Diary
+from experiments.harness.report_file import ReportFile
 from experiments.harness.task import Digests
 from experiments.harness.whole import Whole, WholeTask
-from experiments.sia.comparison import digest
 from experiments.sia.policies import jobs_of
 from heuristics.sia.arrival_features import GROUPS, Examples, examples
 from heuristics.sia.learned import ArrivalModels, FinishedAlike, fit
@@ -65,7 +64,7 @@ class Accuracy(WholeTask[Accurate]):
         days = "-".join(f"{day:g}" for day in (*self.train_days, *self.test_days))
         return f"{'demand' if self.demand else 'predictions'}-{days}", "accuracy"
 
-    def work(self, diary: Diary) -> Accurate:
+    def work(self, report: ReportFile) -> Accurate:
         jobs = seen_jobs(helios_demand(self.trace)) if self.demand else jobs_of(self.trace)
         many = jobs["pool"].value_counts()
         jobs = jobs[jobs["pool"].isin(many[many >= LEAST_JOBS].index)]
@@ -88,7 +87,7 @@ class Accuracy(WholeTask[Accurate]):
     def content(self, digests: Digests) -> dict[str, Any]:
         days = [*self.train_days, *self.test_days]
         asked = {"days": days, "every": self.every, "quanta": self.quanta, "demand": self.demand}
-        return {"trace": digest(self.trace), **asked, "versions": versions()}
+        return {"trace": digests.file(self.trace), **asked, "versions": versions()}
 
 
 def scores(true: FloatArray, predicted: FloatArray) -> tuple[float, float, float]:

@@ -6,10 +6,8 @@ of which two days are for warming up, every policy against FCFS without sharing.
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +15,7 @@ import numpy as np
 import pandas as pd
 from pydantic import Field
 
-from experiments.harness.diary import Diary
+from experiments.harness.report_file import ReportFile
 from experiments.harness.task import Digests
 from experiments.harness.whole import Whole, WholeTask
 from experiments.sia.policies import POLICIES, TRAINING_DAYS, Starts, jobs_of, local_starts
@@ -119,7 +117,7 @@ class Comparison(WholeTask[Compared]):
     def label(self) -> tuple[str, str]:
         return "-".join(map(str, (self.draw, *self.given))), "comparison"
 
-    def work(self, diary: Diary) -> Compared:
+    def work(self, report: ReportFile) -> Compared:
         drawn = DRAWN[self.draw]
         data = (drawn(*self.given) if self.trace is None else drawn(self.trace, *self.given)).data
         if self.draw == "philly-local":
@@ -142,14 +140,9 @@ class Comparison(WholeTask[Compared]):
             "given": self.given,
             "policies": self.policies,
             "warm_up_days": self.warm_up_days,
-            "trace": None if self.trace is None else digest(self.trace),
+            "trace": None if self.trace is None else digests.file(self.trace),
             "versions": versions(),
         }
-
-
-@lru_cache(maxsize=4)
-def digest(trace: Path) -> str:
-    return hashlib.sha256(trace.read_bytes()).hexdigest()
 
 
 def _table(data: SiaOracle, starts: Starts) -> pd.DataFrame:

@@ -2,35 +2,21 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
-
-import typer
-
+from experiments.drawing import Drawing, Flag
 from instances import InputError, Instance
 from instances.sia import VARIANTS, SiaLocalOracle, synthetic
 
-DRAWINGS = {
-    "sia-oracle": "experiments.sia.draw:oracle",
-    "sia-local-oracle": "experiments.sia.draw:local_oracle",
-}
-Variant = Annotated[str, typer.Option(help="Workload: " + ", ".join(VARIANTS) + ".")]
-Days = Annotated[float, typer.Option(help="Days within which jobs are submitted.")]
-SlotMinutes = Annotated[float, typer.Option(help="Minutes of a slot.")]
-Seed = Annotated[int, typer.Option(help="Seed of all draws.")]
 
+def on_servers(
+    variant: str = "base", seed: int = 0, *, days: float = 0.25, slot_minutes: float = 1.0
+) -> Instance[SiaLocalOracle]:
+    """A synthetic workload with locality.
 
-def oracle(
-    variant: Variant = "base", days: Days = 3.0, slot_minutes: SlotMinutes = 1.0, seed: Seed = 0
-) -> Instance[Any]:
-    """A workload of SIA's Appendix A.1 or C: bursts of jobs that come to pools of 8 GPUs."""
-    return synthetic(_known(variant), seed, days=days, slot_minutes=slot_minutes)
-
-
-def local_oracle(
-    variant: Variant = "base", days: Days = 0.25, slot_minutes: SlotMinutes = 1.0, seed: Seed = 0
-) -> Instance[Any]:
-    """The same workload on servers of 8 GPUs, each pool a server, jobs on one server."""
-    drawn = synthetic(_known(variant), seed, days=days, slot_minutes=slot_minutes)
+    - `seed`: seed of all that is drawn.
+    - `days`: days within which jobs are submitted.
+    - `slot_minutes`: length of a slot.
+    """
+    drawn = synthetic(variant, seed, days=days, slot_minutes=slot_minutes)
     return Instance.of(SiaLocalOracle.of(drawn.data), f"local-{drawn.name}", drawn.source)
 
 
@@ -38,3 +24,18 @@ def _known(variant: str) -> str:
     if variant not in VARIANTS:
         raise InputError(f"--variant: must be one of {', '.join(VARIANTS)}, got {variant!r}")
     return variant
+
+
+FLAGS = {
+    "variant": Flag(kind=str, help="Workload: " + ", ".join(VARIANTS) + ".", value=_known),
+    "slot_minutes": Flag(help="Minutes of a slot."),
+}
+oracle = Drawing(
+    "A workload of SIA's Appendix A.1 or C: bursts of jobs that come to pools of 8 GPUs.",
+    synthetic,
+    flags=FLAGS,
+    left_out=("fairness_weight",),
+)
+local_oracle = Drawing(
+    "The same workload on servers of 8 GPUs, each pool a server, jobs on one server.", on_servers, flags=FLAGS
+)

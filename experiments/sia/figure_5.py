@@ -8,7 +8,6 @@ from statistics import fmean, median
 
 import numpy as np
 
-from heuristics import sia as heuristics
 from instances.arrays import IntArray
 from instances.sia import SiaOracle
 from instances.sia.arrays import oracle_arrays
@@ -20,16 +19,16 @@ POLICIES = (
     "mmfs",
     "hived",
     "themis",
-    "sia_vc",
-    "sia_vc_literal",
-    "safe_ssf",
-    "sia_perfect",
-    "sia_sliding",
+    "sia-vc",
+    "sia-vc-literal",
+    "safe-ssf",
+    "sia-perfect",
+    "sia-sliding",
 )
 
 
 @dataclass(frozen=True)
-class Compared:
+class PolicyFigures:
     """A policy over some workloads.
 
     `delay_above`: median excess of its delay over the oracle's schedule; `jct_above`: mean excess in mean JCT;
@@ -49,28 +48,28 @@ class Compared:
     lost: float
 
 
-def compare(workloads: Sequence[SiaOracle], oracle: Sequence[Mapping[str, int]]) -> list[Compared]:
-    """All policies and the oracle, given the oracle's starts for each of `workloads`."""
-    rows = [_compared("oracle", workloads, oracle, oracle)]
-    for name in POLICIES:
-        results = [getattr(heuristics, name)(data) for data in workloads]
-        rows.append(_compared(name.replace("_", "-"), workloads, [r.solution["starts"] for r in results], oracle))
-    return rows
+def compare(
+    workloads: Sequence[SiaOracle],
+    oracle: Sequence[Mapping[str, int]],
+    policies: Mapping[str, Sequence[Mapping[str, int]]],
+) -> list[PolicyFigures]:
+    """The oracle and policies by name, from the starts of the jobs of each of `workloads`."""
+    return [_beside(name, workloads, starts, oracle) for name, starts in {"oracle": oracle, **policies}.items()]
 
 
-def _compared(
+def _beside(
     policy: str,
     workloads: Sequence[SiaOracle],
     starts: Sequence[Mapping[str, int]],
     oracle: Sequence[Mapping[str, int]],
-) -> Compared:
+) -> PolicyFigures:
     delay, best = (list(map(_delay, workloads, which)) for which in (starts, oracle))
     arrays = [oracle_arrays(data) for data in workloads]
     fcfs, run = [a.cutoff - a.submit for a in arrays], [a.duration for a in arrays]
     ratios = [(d + r) / (f + r) for d, f, r in zip(delay, fcfs, run, strict=True)]
     ratio = np.concatenate(ratios)
     lost = sum(int(np.maximum(d - f, 0).sum()) for d, f in zip(delay, fcfs, strict=True))
-    return Compared(
+    return PolicyFigures(
         policy=policy,
         delay_above=median(d.sum() / b.sum() - 1 for d, b in zip(delay, best, strict=True)),
         jct_above=fmean((d + r).sum() / (b + r).sum() - 1 for d, b, r in zip(delay, best, run, strict=True)),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from experiments.harness.entry import Entry
+from experiments.harness.entry import Entry, named
 
 LITERAL_BINARIES = 250_000
 COSTLY_BINARIES = 20_000  # From about here on HiGHS takes a minute and more with the literal model.
@@ -12,8 +12,6 @@ COSTLY_LOCAL_BINARIES = 5_000  # The same with locality.
 SLOTS = 50_000_000
 SHORTEST_WINDOW_MINUTES = 5.0
 WAKINGS = 10_000_000
-AT_HAND = ("fcfs", "sia-vc", "safe-ssf", "gssf", "ssf", "mmfs", "sia-perfect")
-"""What `exact` starts from: heuristics of a few seconds at most. Those that break a cut-off are left out."""
 
 
 def _binaries(data: Any) -> int:
@@ -84,39 +82,45 @@ def _unfit_local_sia(data: Any) -> str | None:
     return None if wakings <= WAKINGS else f"it could be woken {wakings:,} times, more than {WAKINGS:,}"
 
 
-PLOTS = dict.fromkeys(("sia-oracle", "sia-local-oracle"), "experiments.sia.plot:schedule")
-BUILDERS = {"sia-oracle": "models.sia:build_literal", "sia-local-oracle": "models.sia:build_local_literal"}
-CERTIFIERS = {"sia-oracle": "models.sia.certificate:certificate"}
+_POLICIES = (
+    Entry("fcfs", "heuristics.sia:fcfs", _unfit_unshared),
+    Entry("ssf", "heuristics.sia:ssf", _unfit_unshared),
+    Entry("sjf", "heuristics.sia:sjf", _unfit_unshared),
+    Entry("gssf", "heuristics.sia:gssf"),
+    Entry("mmfs", "heuristics.sia:mmfs"),
+    Entry("hived", "heuristics.sia:hived"),
+    Entry("themis", "heuristics.sia:themis"),
+    Entry("sia-vc", "heuristics.sia:sia_vc", _unfit_slots),
+    Entry("sia-vc-literal", "heuristics.sia:sia_vc_literal"),
+    Entry("safe-ssf", "heuristics.sia:safe_ssf", _unfit_slots),
+    Entry("sia-perfect", "heuristics.sia:sia_perfect", _unfit_sia),
+    Entry("sia-fine", "heuristics.sia:sia_fine", _unfit_sia),
+    Entry("sia-sliding", "heuristics.sia:sia_sliding", _unfit_sia),
+    Entry("sia-perfect-arrivals", "heuristics.sia:sia_perfect_arrivals", _unfit_sia),
+    Entry("sia-random-load", "heuristics.sia:sia_random_load", _unfit_sia),
+    Entry("sia-random", "heuristics.sia:sia_random", _unfit_sia),
+)
+_LOCAL_POLICIES = (
+    Entry("fcfs", "heuristics.sia:local_fcfs"),
+    Entry("hived", "heuristics.sia:local_hived"),
+    Entry("sia-vc", "heuristics.sia:local_sia_vc", _unfit_local_slots),
+    Entry("safe-ssf", "heuristics.sia:local_safe_ssf", _unfit_local_slots),
+    Entry("sia-perfect", "heuristics.sia:local_sia_perfect", _unfit_local_sia),
+    Entry("sia-sliding", "heuristics.sia:local_sia_sliding", _unfit_local_sia),
+)
+# Heuristics of a few seconds at most; those that break a cut-off are left out when they have run.
+_STARTS = named(_POLICIES, "fcfs", "sia-vc", "safe-ssf", "gssf", "ssf", "mmfs", "sia-perfect")
+_LOCAL_STARTS = named(_LOCAL_POLICIES, "sia-vc", "safe-ssf", "hived", "sia-perfect")
 METHODS: dict[str, tuple[Entry, ...]] = {
     "sia-oracle": (
-        Entry("exact", "models.sia:exact", starts=AT_HAND),
+        Entry("exact", "models.sia:exact", starts=_STARTS),
         Entry("literal", "models.sia:literal", _unfit_literal, _costly_literal),
         Entry("literal-windows", "models.sia:literal_windows", _unfit_literal, _costly_literal),
-        Entry("fcfs", "heuristics.sia:fcfs", _unfit_unshared),
-        Entry("ssf", "heuristics.sia:ssf", _unfit_unshared),
-        Entry("sjf", "heuristics.sia:sjf", _unfit_unshared),
-        Entry("gssf", "heuristics.sia:gssf"),
-        Entry("mmfs", "heuristics.sia:mmfs"),
-        Entry("hived", "heuristics.sia:hived"),
-        Entry("themis", "heuristics.sia:themis"),
-        Entry("sia-vc", "heuristics.sia:sia_vc", _unfit_slots),
-        Entry("sia-vc-literal", "heuristics.sia:sia_vc_literal"),
-        Entry("safe-ssf", "heuristics.sia:safe_ssf", _unfit_slots),
-        Entry("sia-perfect", "heuristics.sia:sia_perfect", _unfit_sia),
-        Entry("sia-fine", "heuristics.sia:sia_fine", _unfit_sia),
-        Entry("sia-sliding", "heuristics.sia:sia_sliding", _unfit_sia),
-        Entry("sia-perfect-arrivals", "heuristics.sia:sia_perfect_arrivals", _unfit_sia),
-        Entry("sia-random-load", "heuristics.sia:sia_random_load", _unfit_sia),
-        Entry("sia-random", "heuristics.sia:sia_random", _unfit_sia),
+        *_POLICIES,
     ),
     "sia-local-oracle": (
-        Entry("exact", "models.sia:local_exact", starts=("sia-vc", "safe-ssf", "hived", "sia-perfect")),
+        Entry("exact", "models.sia:local_exact", starts=_LOCAL_STARTS),
         Entry("literal", "models.sia:local_literal", _unfit_local_literal, _costly_local_literal),
-        Entry("fcfs", "heuristics.sia:local_fcfs"),
-        Entry("hived", "heuristics.sia:local_hived"),
-        Entry("sia-vc", "heuristics.sia:local_sia_vc", _unfit_local_slots),
-        Entry("safe-ssf", "heuristics.sia:local_safe_ssf", _unfit_local_slots),
-        Entry("sia-perfect", "heuristics.sia:local_sia_perfect", _unfit_local_sia),
-        Entry("sia-sliding", "heuristics.sia:local_sia_sliding", _unfit_local_sia),
+        *_LOCAL_POLICIES,
     ),
 }

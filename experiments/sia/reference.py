@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from experiments.harness.instance_set import InstanceSet
-from experiments.sia.draw import local_oracle
+from experiments.sia.draw import on_servers
 from instances.sia import five_jobs, six_jobs, synthetic
 
 POLICIES = ("fcfs", "ssf", "gssf", "mmfs", "hived", "themis", "sia-vc", "sia-vc-literal", "safe-ssf", "sia-perfect")
@@ -17,7 +17,7 @@ def instance_sets(quick: bool = False) -> list[InstanceSet]:
     """Seeds whose optimum is proven within seconds; the benchmark has all twenty."""
     half = HALF_DAYS[:3] if quick else HALF_DAYS
     days = [synthetic("base", s, slot_minutes=5.0) for s in THREE_DAYS]
-    quarters = [local_oracle(seed=s) for s in (QUARTER_DAYS[:1] if quick else QUARTER_DAYS)]
+    quarters = [on_servers(seed=s) for s in (QUARTER_DAYS[:1] if quick else QUARTER_DAYS)]
     return [
         InstanceSet("five jobs", [five_jobs()], ("all",)),
         InstanceSet("base workload, half a day", [synthetic("base", s, days=0.5) for s in half], ("exact", *POLICIES)),

@@ -9,14 +9,13 @@ from pathlib import Path
 from experiments.harness.experiment import Context, Experiment
 from experiments.sia import claims
 from experiments.sia.accuracy import Accuracy
-from experiments.sia.accuracy_claims import predictions
 from experiments.sia.claims import ABLATION, BASELINES, ORACLE, SECTION_6, SMALL
 from experiments.sia.comparison import POOL_NODES, WARM_UP_DAYS, Compared, Comparison
-from experiments.sia.helios_claims import DEMAND, OWNED, QUANTA, helios
-from experiments.sia.helios_claims import TEST as HELIOS_TEST
-from experiments.sia.helios_claims import TRAIN as HELIOS_TRAIN
 from experiments.sia.pictures_of_section_6 import letter_values, metric_cdfs, oracle_gains, speedup_quantiles
 from experiments.sia.policies import PREEMPTION, preemptive_name
+from experiments.sia.prediction_claims import DEMAND, OWNED, QUANTA, helios, predictions
+from experiments.sia.prediction_claims import TEST as HELIOS_TEST
+from experiments.sia.prediction_claims import TRAIN as HELIOS_TRAIN
 
 PHILLY = "traces/philly.csv"
 VALUE = (

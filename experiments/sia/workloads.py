@@ -1,65 +1,73 @@
-"""Workloads of SIA for the simulator: from instance files, from Appendix C, or sampled from a pool trace."""
+"""Workloads of SIA for the simulator: those of Appendix C, or sampled from a pool trace."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any, Literal
 
-from experiments.harness.instance_set import instances_at
+import typer
+
 from instances import InputError, Instance
-from instances.sia import gavel, philly, pool_loads, synthetic, trace_instance
+from instances.sia import VARIANTS, gavel, philly, pool_loads, synthetic, trace_instance
 from instances.sia.traces import LOAD
 
 READERS = {"philly": philly, "gavel": gavel}
 SEEDS = 3
 LEAST_JOBS = 20  # A pool with fewer in the days of a sample has no load to speak of.
-OF_A_TRACE = ("trace_format", "start_day", "pools", "load", "least_jobs", "drop_wide")
 
 
-def workloads(
-    files: Sequence[Path],
-    workload: str | None,
-    trace: Path | None,
+def samples(
     seed: int,
-    drawing: Mapping[str, Any],
-    trace_format: str | None = None,
-) -> list[Instance]:
-    """The workloads that the flags describe; without any of them none.
+    *,
+    workload: Annotated[str | None, typer.Option(help="Synthetic workload: " + ", ".join(VARIANTS) + ".")] = None,
+    trace: Annotated[Path | None, typer.Option(help="A pool trace in CSV form.")] = None,
+    trace_format: Annotated[
+        Literal["philly", "gavel"] | None, typer.Option(help="Columns of --trace.", show_default="philly")
+    ] = None,
+    seeds: Annotated[
+        int | None, typer.Option(help="Workloads drawn from --workload or --trace.", min=1, show_default="3")
+    ] = None,
+    days: Annotated[
+        float | None, typer.Option(help="Days of submissions; workloads have 3.", show_default="all")
+    ] = None,
+    slot_minutes: Annotated[float | None, typer.Option(help="Minutes of a slot.", show_default="1")] = None,
+    start_day: Annotated[float | None, typer.Option(help="First day of --trace.", min=0, show_default="0")] = None,
+    pools: Annotated[int | None, typer.Option(help="Pools drawn from --trace.", show_default="all", min=1)] = None,
+    load: Annotated[
+        tuple[float, float] | None,
+        typer.Option(help="Least and largest load that pools of --trace are sized for.", show_default="0.6 1.1"),
+    ] = None,
+    least_jobs: Annotated[
+        int | None, typer.Option(help="Pools of --trace with fewer jobs are not drawn.", min=1, show_default="20")
+    ] = None,
+    drop_wide: Annotated[
+        bool | None, typer.Option("--drop-wide", help="Size pools of --trace for the load alone; drop wider jobs.")
+    ] = None,
+) -> tuple[list[Instance], list[str]]:
+    """The workloads that the flags describe, the first of which has this seed, and lines to be told of them.
 
     Raises InputError for a flag without effect.
-
-    Parameters:
-
-    - `files`: instance files.
-    - `workload`: name of a synthetic workload.
-    - `trace`: file of a pool trace.
-    - `seed`: seed of the first workload that is drawn.
-    - `drawing`: `seeds`, `days`, `slot_minutes` of workloads that are drawn, and OF_A_TRACE of samples from a trace;
-      `None` where a flag was not given.
-    - `trace_format`: name of a reader in READERS.
     """
-    given = sum([bool(files), workload is not None, trace is not None])
-    if given > 1:
+    if workload is not None and trace is not None:
         raise InputError("simulate: give instance files, or --workload, or --trace, one of them")
-    if not given and all(value is None for value in (*drawing.values(), trace_format)):
-        return []
+    said: dict[str, Any] = {"start_day": start_day, "pools": pools, "load": load, "least_jobs": least_jobs}
+    said |= {"drop_wide": drop_wide}
     if trace is None:
-        given_ = {**drawing, "trace_format": trace_format}
-        _refuse("only --trace takes it", given_, OF_A_TRACE)
-    if files:
-        _refuse("instance files say it themselves", drawing, ("seeds", "days", "slot_minutes"))
-        return list(instances_at(files).values())
-    said: dict[str, Any] = {name: drawing[name] for name in ("days", "slot_minutes") if drawing[name] is not None}
-    seeds = range(seed, seed + (drawing["seeds"] or SEEDS))
+        for name, value in {"trace_format": trace_format, **said}.items():
+            if value is not None:
+                raise InputError(f"--{name.replace('_', '-')}: only --trace takes it, got {value}")
+        if workload is None:
+            raise InputError("simulate: --seeds, --days and --slot-minutes go with --workload or --trace")
+    drawn = range(seed, seed + (seeds or SEEDS))
+    said = {n: value for n, value in {"days": days, "slot_minutes": slot_minutes, **said}.items() if value is not None}
     if workload is not None:
-        return [synthetic(workload, k, **said) for k in seeds]
-    if trace is None:
-        raise InputError("simulate: --seeds, --days and --slot-minutes go with --workload or --trace")
+        return [synthetic(workload, k, **said) for k in drawn], []
+    assert trace is not None
     table = READERS[trace_format or "philly"](trace)
-    said |= {name: drawing[name] for name in OF_A_TRACE[1:] if drawing.get(name) is not None}
     said = {"least_jobs": LEAST_JOBS, "source": str(trace), **said}
-    return [trace_instance(table, seed=k, name=f"{trace.stem}-seed-{k}", **said) for k in seeds]
+    found = [trace_instance(table, seed=k, name=f"{trace.stem}-seed-{k}", **said) for k in drawn]
+    return found, missed_loads(found, load)
 
 
 def missed_loads(samples: Sequence[Instance[Any]], load: tuple[float, float] | None = None) -> list[str]:
@@ -72,9 +80,3 @@ def missed_loads(samples: Sequence[Instance[Any]], load: tuple[float, float] | N
             said = ", ".join(f"{pool} {x:.2f}" for pool, x in off.items())
             lines.append(f"{sample.name}: pools of whole GPUs, as wide as their widest job, have another load: {said}")
     return lines
-
-
-def _refuse(why: str, drawing: Mapping[str, Any], names: Sequence[str]) -> None:
-    for name in names:
-        if drawing[name] is not None:
-            raise InputError(f"--{name.replace('_', '-')}: {why}, got {drawing[name]}")

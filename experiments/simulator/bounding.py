@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from experiments.harness.diary import Diary
+from experiments.harness.report_file import ReportFile
 from experiments.harness.task import Digests
 from experiments.harness.whole import Whole, WholeTask
 from experiments.simulator.simulated import Simulated
@@ -42,7 +42,7 @@ class Bounding(WholeTask[Bounds]):
     def label(self) -> tuple[str, str]:
         return self.workload.name, "bound"
 
-    def work(self, diary: Diary) -> Bounds:
+    def work(self, report: ReportFile) -> Bounds:
         bound = online_of(self.workload).bound
         assert bound is not None
         return self.made("finished", values=list(bound(self.workload.data, self.totals)))

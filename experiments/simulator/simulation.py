@@ -10,11 +10,11 @@ from typing import Any, Literal
 import pandas as pd
 
 from experiments.harness.apply import apply
-from experiments.harness.diary import Diary
 from experiments.harness.entry import Entry
-from experiments.harness.own import own_function
+from experiments.harness.report_file import ReportFile
 from experiments.harness.task import Digests
-from experiments.harness.users_modules import users_first
+from experiments.harness.user_functions import user_function
+from experiments.harness.user_modules import users_first
 from experiments.harness.whole import WholeTask
 from experiments.papers import METHODS, ONLINE
 from experiments.simulator.kernel import simulate
@@ -79,7 +79,7 @@ class Simulation(WholeTask[Simulated]):
     def label(self) -> tuple[str, str]:
         return self.workload.name, self.policy
 
-    def work(self, diary: Diary) -> Simulated:
+    def work(self, report: ReportFile) -> Simulated:
         """Run the policy to the end. Raises whatever the policy raises, and RuleBroken."""
         data, online = self.workload.data, online_of(self.workload)
         world = online.world(data)
@@ -129,7 +129,7 @@ class Simulation(WholeTask[Simulated]):
 
     def _own(self, online: Online, data: ProblemData, solving: list[Replan]) -> Policy[Any, Any]:
         """The policy that the user's function makes of a copy of the data; of one that returns a solution, a method."""
-        make = own_function(self.policy, what="policy")
+        make = user_function(self.policy, what="policy")
         with users_first():
             made = make(data.model_copy(deep=True))
         if isinstance(made, Mapping | Answer | Result):
@@ -185,7 +185,7 @@ def chosen_policies(
     known = {problem: policy_names(problem) for problem in worlds}
     for name in [*(given or ()), *([baseline] if baseline else ())]:
         if ":" in name:
-            own_function(name, what="policy")  # before anything is run
+            user_function(name, what="policy")  # before anything is run
         elif name != "all" and not any(name in names for names in known.values()):
             names = list(dict.fromkeys(name for names in known.values() for name in names))
             raise InputError(f"policy: must be all, {', '.join(names)} or package.module:function, got {name!r}")

@@ -55,21 +55,26 @@ def loaning_days(
     5% are long and wide, and hold 36% of what is held: they are the first to be elastic. The same seed has the same
     jobs whatever the shares are. The inference load has the shape of Figure 1, and goes on for a week after.
 
-    - `days`, `seed`: days within which jobs arrive, and the seed of all draws.
+    - `days`: days within which jobs arrive.
+    - `seed`: seed of all draws.
     - `trace`: a CSV file with `submit_s`, `duration_s` and `gpus`, as Philly's.
     - `training_servers`: servers of 8 GPUs; 443 in the paper.
     - `load`: GPU time that the jobs need on their base demand, as a share of that of the training cluster.
-    - `loaned_speed`, `loaned_workers`: speed of a loaned GPU, and what a worker is there, as in the file.
-    - `orchestrator_period_seconds`, `scheduling_period_seconds`: time between decisions to lend, and to start jobs.
+    - `loaned_speed`: speed of a loaned GPU; 1 is a training GPU's.
+    - `loaned_workers`: workers on loaned servers are slow, or have more GPUs.
+    - `orchestrator_period_seconds`: seconds between decisions to lend.
+    - `scheduling_period_seconds`: seconds between decisions to start jobs; 0: at events.
     - `headroom`: share of the inference servers that is never lent.
-    - `elastic_share`, `scaling_range`, `scaling_loss`: share of jobs that scale, how many times their base demand, and
-      what is lost.
+    - `elastic_share`: share of jobs that scale.
+    - `scaling_range`: most workers of an elastic job over its least.
+    - `scaling_loss`: loss of a worker beyond the middle of the range.
     - `any_gpu_share`: share of jobs that may run on loaned servers; elastic ones all may.
-    - `heterogeneous_share`, `heterogeneous_speed`: share of jobs that may run on both kinds at once, and their speed.
+    - `heterogeneous_share`: share of jobs that may run on both kinds at once.
+    - `heterogeneous_speed`: their speed there, as a share of the ideal.
     - `checkpointed_share`: share of jobs that keep their progress when they are preempted.
-    - `preemption_seconds`: what a preemption costs beside.
+    - `preemption_seconds`: what a preemption costs beside the progress, in seconds.
     - `wrong_predictions`: share of jobs whose running time is believed to be up to a quarter more or less than it is.
-    - `placement`: of elastic jobs, as in the file.
+    - `placement`: placement of elastic jobs.
     - `workers`: `whole`, workers of inelastic jobs have as many GPUs as a server can give them, or `small`, one each.
 
     Raises InputError for a number out of range, a trace that cannot be read, or where no job arrives.

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
-import pandas as pd
 
 from instances.boa.allocation import Epoch
 from instances.boa.bursts import TwoRates
@@ -17,6 +17,9 @@ from instances.envelope import Instance
 from instances.errors import InputError
 from instances.tables import as_numbers, one_line
 from instances.validation import input_errors
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 BUDGET_OVER_LOAD = 1.25
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
-import pandas as pd
 
 from instances.boa.allocation import BoaAllocation, Epoch, JobClass
 from instances.boa.speedup import Points, Speedup
@@ -15,6 +15,9 @@ from instances.envelope import Instance
 from instances.errors import InputError
 from instances.tables import one_line, read_numbers
 from instances.validation import input_errors, validated
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 HOUR = 3600.0  # seconds
 SPEEDUP_COLUMNS = ("epoch_index", "epoch_size_gpu_seconds", "k", "speedup")

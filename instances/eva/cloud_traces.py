@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import random
 from pathlib import Path
-from typing import Literal
-
-import pandas as pd
+from typing import TYPE_CHECKING, Literal
 
 from instances.drawing import refuse_outside, refuse_seed, refuse_unless_positive
 from instances.envelope import Instance
@@ -16,6 +14,9 @@ from instances.eva.packing import DEFAULT, Throughput
 from instances.eva.tables import RESOURCES, cloud_types, interference, table
 from instances.tables import one_line, read_numbers
 from instances.validation import input_errors
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 DURATIONS = {"gavel": "duration_s", "alibaba": "duration_alibaba_s"}
 DELAYS = {

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
-
-import pandas as pd
+from typing import TYPE_CHECKING, Any
 
 from instances.errors import InputError
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 OF_TYPES = ("name", "family", "usd_per_hour", "max_instances")
 OF_TASKS = ("workload", "job", "count", "tasks_in_job", "max_per_instance", "allowed_types")
@@ -101,6 +102,8 @@ def _pairs(throughput: pd.DataFrame | None) -> list[tuple[str, str, float]]:
 
 def _named(table: pd.DataFrame, what: str, name: str) -> pd.DataFrame:
     """The table with its names in a column. Raises InputError for what is no table, and for one of numbers alone."""
+    import pandas as pd
+
     if not isinstance(table, pd.DataFrame):
         raise InputError(f"{what}: must be a DataFrame, got {type(table).__name__}")
     if name in table.columns:
@@ -121,6 +124,8 @@ def _rows(table: pd.DataFrame) -> list[dict[str, Any]]:
 
 
 def _absent(value: Any) -> bool:
+    import pandas as pd
+
     return value is None or bool(pd.isna(value))
 
 

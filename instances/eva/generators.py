@@ -70,7 +70,8 @@ def synthetic_cloud(
 ) -> Instance[EvaCloud]:
     """A workload of `n` jobs drawn uniformly from Table 7, with replacement, as in the experiments of section 6.2.
 
-    - `n`, `seed`: number of jobs, and the seed of all draws.
+    - `n`: number of jobs.
+    - `seed`: seed of all draws.
     - `gap_minutes`: mean time between arrivals, which are a Poisson process.
     - `hours`: shortest and longest duration of a job, hours; durations are uniform, in whole seconds.
     - `log_uniform`: their logarithms are uniform instead; Table 6 fits that.

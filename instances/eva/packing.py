@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from math import gcd
-from typing import Annotated, Any, ClassVar, Literal, Self
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Self
 
-import pandas as pd
 from pydantic import BeforeValidator, Field, model_validator
 
 from instances.eva.constraints import Running, Spread, offers, refuse_constraints
@@ -27,6 +26,9 @@ from instances.fields import (
     refuse_duplicates,
     steps,
 )
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 Amounts = Annotated[Mapping[Name, NonNegative], BeforeValidator(plain_mapping)]
 Demands = Mapping[Name, Amounts]

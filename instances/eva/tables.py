@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-import pandas as pd
+from typing import TYPE_CHECKING
 
 from instances.eva.cloud import CloudType
 from instances.eva.packing import InstanceType, Throughput
 from instances.tables import packaged
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 RESOURCES = ("gpu", "cpu", "ram_gb")
 GPU_FAMILY = "p3"

@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
-import pandas as pd
 
 from instances.envelope import Instance
 from instances.errors import InputError
@@ -15,6 +15,9 @@ from instances.fields import LARGEST
 from instances.sia.oracle import SiaOracle
 from instances.sia.slots import BEYOND, instance_of, whole_slots
 from instances.tables import as_numbers, one_line, read_rows
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 COLUMNS = ("job_id", "pool", "submit_s", "duration_s", "gpus")
 DAY_S = 86_400.0
@@ -41,6 +44,8 @@ def gavel(path: str | Path) -> pd.DataFrame:
 
 
 def _jobs(path: str | Path, duration: str) -> pd.DataFrame:
+    import pandas as pd
+
     wanted = ["job_id", "pool", "submit_s", duration, "gpus"]
     raw = read_rows(path, wanted, text=("job_id", "pool"))
     jobs = raw[wanted].rename(columns={duration: "duration_s"})

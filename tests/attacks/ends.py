@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from experiments.harness.diary import Diary
+from experiments.harness.report_file import ReportFile
 from experiments.simulator.bounding import Bounding
 from experiments.simulator.simulation import ONLINE, Simulation
 from instances import InputError, Instance, dump, parse
@@ -46,7 +46,7 @@ def warm() -> None:
         with tempfile.TemporaryDirectory() as folder:
             for policy in ONLINE[instance.problem].policies:
                 if ONLINE[instance.problem].unfit(policy, instance.data) is None and "genetic" not in policy:
-                    run = Simulation(instance, policy).work(Diary(Path(folder) / policy))
+                    run = Simulation(instance, policy).work(ReportFile(Path(folder) / policy))
             if ONLINE[instance.problem].bound is not None:
                 _bounded(instance, policy, run.totals, Path(folder))
 
@@ -79,7 +79,7 @@ def _run(case: Case, folder: Path) -> None:
     try:
         instance = parse(case.content)
         try:
-            run = Simulation(instance, case.policy).work(Diary(folder / "diary"))
+            run = Simulation(instance, case.policy).work(ReportFile(folder / "diary"))
             if ONLINE[instance.problem].bound is not None:
                 _bounded(instance, case.policy, run.totals, folder)
         except InputError as error:
@@ -91,7 +91,7 @@ def _run(case: Case, folder: Path) -> None:
 
 def _bounded(instance: Instance, policy: str, totals: Any, folder: Path) -> None:
     try:
-        Bounding(instance, (policy,), (totals,)).work(Diary(folder / "bound"))
+        Bounding(instance, (policy,), (totals,)).work(ReportFile(folder / "bound"))
     except InputError as error:
         if "data." in str(error):
             raise AssertionError(f"names a field that the file does not have: {error}") from error

@@ -13,7 +13,7 @@ from typing import Any
 
 import typer.main
 
-from experiments.draw import drawings
+from experiments.draw import draw
 from instances import save
 from instances.eva import synthetic_cloud
 from tests.attacks.forked import called, campaign, wrong
@@ -64,7 +64,7 @@ class Case:
 
 def every_case() -> list[Case]:
     """All flags of all drawings that take a value, in each of their forms, with all values."""
-    commands: Any = typer.main.get_command(drawings())
+    commands: Any = typer.main.get_command(draw([]))
     return [
         Case(name, base, option.opts[0], value)
         for name, command in commands.commands.items()

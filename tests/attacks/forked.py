@@ -23,7 +23,7 @@ from typing import TypeVar
 import pandas as pd
 
 from experiments import cli
-from experiments.papers import reproduced
+from experiments.papers import PAPERS
 
 C = TypeVar("C")
 Tried = Callable[[Sequence[C], Path], Iterator[tuple[C, int | None, str | None]]]
@@ -46,7 +46,7 @@ def load() -> None:
     """Load what all commands do, so that the copies need not."""
     for command in cli.COMMANDS:
         importlib.import_module(f"experiments.{command}")
-    for paper in reproduced():
+    for paper in PAPERS:
         importlib.import_module(f"instances.{paper}")
     pd.read_csv(io.StringIO("a\n1\n"))
 

@@ -19,9 +19,9 @@ from pathlib import Path
 from typing import Any
 
 from experiments.harness.apply import load_method
-from experiments.harness.plan import methods_for
 from experiments.harness.run import Run
 from experiments.harness.runner import run_all
+from experiments.plan import methods_for
 from instances import InputError, Instance, Options, Result, better, check, dump, load, parse
 from instances.boa import from_trace
 from instances.eva import alibaba, alive

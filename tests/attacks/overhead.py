@@ -15,9 +15,9 @@ from collections.abc import Callable
 import distributed
 
 from experiments.harness.cluster import as_finished_on
-from experiments.harness.plan import plan
 from experiments.harness.run import Run
 from experiments.harness.runner import as_finished
+from experiments.plan import plan
 from instances import Instance, Options
 from instances.eva import table_3
 

@@ -10,7 +10,7 @@ import highspy
 import pytest
 
 from experiments.harness.apply import apply, load_method
-from experiments.harness.own import resolve
+from experiments.harness.user_functions import resolve
 from experiments.papers import BUILDERS, METHODS
 from instances import InputError, Instance, Options, dump, load, parse, save
 from models.literal import write_model

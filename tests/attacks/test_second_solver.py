@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from experiments.harness.apply import apply
-from experiments.harness.own import resolve
+from experiments.harness.user_functions import resolve
 from experiments.papers import BUILDERS, METHODS
 from instances import InputError, Instance, Options
 from models.literal import write_model

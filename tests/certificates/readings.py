@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from experiments.harness.own import resolve
+from experiments.harness.user_functions import resolve
 from experiments.papers import CERTIFIERS
 from instances import CheckFailed, InputError, Instance, Options, ProblemData, conclude
 from instances.aryl import ArylPlacement

@@ -15,11 +15,11 @@ from pathlib import Path
 
 from experiments.boa.reference import NEWTRACE_BUDGETS
 from experiments.harness.certification import Certification, Certified
-from experiments.harness.diary import Diary
 from experiments.harness.instance_set import InstanceSet
-from experiments.harness.plan import plan
+from experiments.harness.report_file import ReportFile
 from experiments.output.folder import result_file, write_certified
 from experiments.papers import CERTIFIERS, reference_sets
+from experiments.plan import plan
 from instances import CheckFailed, InputError, Instance, Options
 from instances.boa import newtrace
 from instances.files import read_json
@@ -34,12 +34,12 @@ LARGE = 300_000  # characters, of a certificate that is not tampered with: there
 def certified(instance: Instance, folder: Path) -> tuple[float, float, Certified]:
     """CPU seconds of solving and of certifying, and the outcome."""
     (run,) = plan([instance], ["exact"], OPTIONS)
-    diary = Diary(folder / "diary")
+    report = ReportFile(folder / "report")
     begin = time.process_time()
-    result = run.outcome(run.work(diary))
+    result = run.outcome(run.work(report))
     solved = time.process_time()
-    task = Certification(run, result)
-    found = task.outcome(task.work(diary))
+    task = Certification(run, result, CERTIFIERS.get(result.problem))
+    found = task.outcome(task.work(report))
     return solved - begin, time.process_time() - solved, found
 
 

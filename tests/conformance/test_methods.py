@@ -17,8 +17,8 @@ import pytest
 
 from experiments.harness.apply import apply, load_method
 from experiments.harness.entry import Entry
-from experiments.harness.own import resolve
 from experiments.harness.run import Run
+from experiments.harness.user_functions import resolve
 from experiments.papers import METHODS, reference_sets
 from instances import Instance, Options, Result, better, check, gap, parse
 from instances.method import ANY, Method
@@ -122,7 +122,7 @@ def test_every_row_names_a_method_of_the_decorator(problem: str, entry: Entry):
     assert found.kind in ("exact", "heuristic")
     assert ANY <= found.honours <= OPTION_NAMES
     assert found.honours == ANY or "options" in found.takes, "honours what it is not told"
-    heuristics = {row.name for row in METHODS[problem] if load_method(row).kind == "heuristic"}
+    heuristics = {row for row in METHODS[problem] if load_method(row).kind == "heuristic"}
     assert set(entry.starts) <= heuristics
     assert not entry.starts or found.kind == "exact"
 

@@ -35,9 +35,8 @@ def simulate(folder: Path) -> None:
 
 
 def excess(folder: Path) -> None:
-    from experiments.aryl.excess import main
-
-    main(folder / "excess.svg", seeds=1, servers=[24])
+    done = call("study", "aryl-excess", "--picture", folder / "excess.svg", "--seeds", 1, "--servers", 24, "--quiet")
+    assert done.returncode == 0, done.stderr
 
 
 KINDS = {".svg": "<path", ".figures": "hovertemplate"}  # files of pictures, and what is drawn in each

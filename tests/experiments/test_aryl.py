@@ -11,7 +11,7 @@ from experiments.aryl import losses as aryl_losses
 from experiments.aryl import rules as aryl_rules
 from experiments.aryl.reference import instance_sets
 from experiments.harness.apply import apply
-from experiments.harness.plan import methods_for
+from experiments.plan import methods_for
 from instances import Options
 
 

@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
-import typer
-from typer.testing import CliRunner
 
-from experiments.aryl import forced, snapshots
+from experiments.aryl import forced
 from experiments.aryl.draw import loaning
 from experiments.aryl.reproduce import TABLE_5, cannot_be
 from experiments.aryl.snapshots import Watched
@@ -140,22 +137,15 @@ def test_no_order_preempts_less_than_the_fewest_on_the_reclaims_of_a_run():
 
 def test_the_tables_of_reclaims_and_of_what_is_unavoidable_have_a_row_for_each_kind(tmp_path: Path):
     flags = ["--servers", "12", "--days", "0.5", "--seeds", "1", "--load", "4"]
-    done = CliRunner().invoke(app_of(snapshots.main), [*flags, "--servers", "16", "--period", "3600"])
-    assert done.exit_code == 0, done.output
+    done = call("study", "aryl-snapshots", *flags, "--servers", "16", "--period", "3600", "--quiet")
+    assert done.returncode == 0, done.stderr
     assert [row.split(" | ")[:3] for row in done.stdout.splitlines()[2:]] == [
         [f"| {size}", "3600", width] for size in (12, 16) for width in ("whole", "small")
     ]
-    done = CliRunner().invoke(app_of(forced.main), flags)
-    assert done.exit_code == 0, done.output
+    done = call("study", "aryl-forced", *flags, "--quiet")
+    assert done.returncode == 0, done.stderr
     rows = [row.strip("| ").split(" | ") for row in done.stdout.splitlines()[2:]]
     assert [row[:2] for row in rows] == [[str(p), name] for p in forced.PERIODS for name in forced.RUNS]
     assert all(0 <= int(row[3]) <= int(row[2]) for row in rows)
     assert any(int(row[3]) for row in rows)
-    assert CliRunner().invoke(app_of(snapshots.main), ["--workers", "wide"]).exit_code == 2
-
-
-def app_of(main: Callable[..., None]) -> typer.Typer:
-    """The command of a module that is run by itself."""
-    app = typer.Typer()
-    app.command()(main)
-    return app
+    assert call("study", "aryl-snapshots", "--workers", "wide").returncode == 2

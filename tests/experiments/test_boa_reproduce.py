@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import pytest
-import typer
-from typer.testing import CliRunner
 
-from experiments.boa import genetic
 from experiments.boa.bound_curve import LABEL
 from experiments.boa.renting_runs import Curve, Point, at, budget_factors, factors, fixed_widths, tasks_of, with_points
 from experiments.boa.reproduce import EXPERIMENTS, SMALL
 from experiments.harness.experiment import Context
 from experiments.simulator.simulated import Simulated
 from instances import InputError
+from tests.commands import call
 
 
 def curve(*points: tuple[float, float]) -> Curve:
@@ -81,11 +79,9 @@ def test_a_curve_has_a_run_for_every_budget_and_says_where_no_trace_is(traces):
 
 def test_a_genetic_search_is_compared_with_the_exact_split_over_a_run():
     pytest.importorskip("pymoo")
-    app = typer.Typer()
-    app.command()(genetic.main)
-    flags = ["--hours", "0.1", "--seed", "1", "--objective", "sum", "--individuals", "4", "--generations", "1"]
-    done = CliRunner().invoke(app, flags)
-    assert done.exit_code == 0, done.output
+    flags = "--hours", 0.1, "--drawn-with", 1, "--objective", "sum", "--individuals", 4, "--generations", 1, "--quiet"
+    done = call("study", "boa-genetic", *flags)
+    assert done.returncode == 0, done.stderr
     (row,) = [line.strip("| ").split(" | ") for line in done.stdout.splitlines()[2:]]
     assert row[0] == "`sum`, seed 1"
     assert all(float(cell) >= 0 for cell in row[1:])

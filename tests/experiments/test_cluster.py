@@ -21,8 +21,8 @@ from experiments import reproduce
 from experiments.harness.apply import apply
 from experiments.harness.cluster import as_finished_on
 from experiments.harness.experiment import Claim, Context, Experiment, compared
-from experiments.harness.plan import plan
 from experiments.harness.runner import Lost
+from experiments.plan import plan
 from experiments.session import Session
 from experiments.simulator.simulation import Simulation
 from instances import InputError, Options, save
@@ -95,7 +95,7 @@ def test_simulate_and_reproduce_print_what_they_print_at_home(
 ):
     save(five_jobs(), tmp_path / "five.json")
     one = Experiment("five", "Five jobs", lambda context: [Simulation(five_jobs(), "sia-vc")], _mean_delay)
-    monkeypatch.setattr(reproduce, "reproduced", lambda: ["sia"])
+    monkeypatch.setattr(reproduce, "PAPERS", ("sia",))
     monkeypatch.setattr(reproduce, "experiments_of", lambda paper: (one,))
     for command in (("simulate", tmp_path / "five.json", "--policy", "gssf"), ("reproduce",)):
         here, there = (

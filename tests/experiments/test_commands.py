@@ -16,10 +16,10 @@ from pathlib import Path
 import pytest
 
 from experiments import cli
-from experiments.harness.export import export
 from experiments.harness.gaps import score, summarise
 from experiments.output.folder import files_first
 from experiments.papers import reference_sets
+from experiments.solve import export
 from instances import OutputError, Reference, Result, save
 from instances.aryl import figure_5, five_servers, table_2
 from instances.eva import table_3, table_7
@@ -315,8 +315,8 @@ def test_ended_from_outside_it_leaves_no_process_behind(table_3_file: Path):
 
 
 def scored_results(*objectives: tuple[str, str, float | None, float | None]):
-    from experiments.harness.plan import methods_for
     from experiments.harness.run import Run
+    from experiments.plan import methods_for
     from instances import Options
 
     instance = table_3().model_copy(update={"reference": None})

@@ -14,11 +14,11 @@ from typing import Any
 
 import pytest
 
-from experiments.harness.plan import plan
 from experiments.harness.run import Run
 from experiments.harness.runner import as_finished
 from experiments.harness.temporary import MARK, SIGNED, TemporaryFolder
 from experiments.output.folder import write_result_files
+from experiments.plan import plan
 from experiments.session import Interrupted, Session
 from instances import Options, Result
 from instances.eva import table_3
@@ -33,9 +33,9 @@ ALONE = {"instances": [{"type": "it1", "count": 1, "tasks": {task: 1}} for task 
 class Slow(Run):
     """A run that tells of an incumbent and a bound, and then of nothing for long."""
 
-    def work(self, diary: Any) -> Any:
-        diary.begin(("exact", frozenset()))
-        diary(ALONE, 12.0)
+    def work(self, report: Any) -> Any:
+        report.begin(("exact", frozenset()))
+        report(ALONE, 12.0)
         time.sleep(600)
 
 
@@ -100,7 +100,7 @@ def test_a_run_that_is_finished_leaves_no_interrupted_result(tmp_path: Path, mon
         assert len(list(out.glob("*.json"))) == (0 if gone else 1)
 
 
-@pytest.mark.parametrize("module", ["experiments.cli", "typer", "pandas", "numba"])
+@pytest.mark.parametrize("module", ["experiments.cli", "typer", "pydantic", "numpy", "experiments.harness.pool"])
 def test_an_interrupt_while_a_command_loads_is_one_line(table_3_file: Path, module: str):
     done = python("-c", INTERRUPTED_AT.format(module=module), "solve", table_3_file)
     assert (done.returncode, done.stdout, done.stderr) == (130, "", "gapwise: interrupted\n")

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from experiments.harness.gaps import Row
+from experiments.harness.gaps import MethodSummary
 from experiments.harness.instance_set import from_paths
 from experiments.output.columns import NAMED, measured
 from experiments.output.csv import summary_csv
@@ -98,9 +98,9 @@ def test_a_study_of_every_name_ends_with_table_and_report_and_resumes(named: Pat
     assert again.stdout == first.stdout  # CPU seconds and all: nothing was run again
 
 
-def row(method: str, gaps: tuple[float, ...], instance_set: str = "$a_{$", **more: object) -> Row:
+def row(method: str, gaps: tuple[float, ...], instance_set: str = "$a_{$", **more: object) -> MethodSummary:
     numbers: dict = {"gaps_to_bound": (), "proven": 0, "violating": 0, "failed": 0, "cpu_s": (1.0,)} | more
-    return Row("eva-packing", instance_set, method, numbers.pop("runs", len(gaps)), gaps, **numbers)
+    return MethodSummary("eva-packing", instance_set, method, numbers.pop("runs", len(gaps)), gaps, **numbers)
 
 
 def test_terminal_report_and_csv_say_the_same_of_runs_without_a_gap():

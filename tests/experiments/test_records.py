@@ -18,10 +18,9 @@ from experiments.harness import records
 from experiments.harness.apply import apply
 from experiments.harness.gaps import Scored
 from experiments.harness.instance_set import InstanceSet
-from experiments.harness.plan import plan
 from experiments.harness.records import (
-    Compared,
     Record,
+    RecordCheck,
     checksum,
     compared,
     differing,
@@ -33,7 +32,8 @@ from experiments.harness.records import (
 from experiments.harness.run import Run
 from experiments.harness.task import Digests
 from experiments.output.scorecard import scorecards
-from experiments.papers import reference_sets
+from experiments.papers import METHODS, reference_sets
+from experiments.plan import plan
 from instances import InputError, Instance, Options, Result, load, save
 from instances.aryl import table_2
 from instances.boa import BoaAllocation, newtrace
@@ -91,7 +91,7 @@ def test_what_is_recorded_is_proven_and_the_exact_method_proves_it_again(instanc
     assert record.proven
     assert result.status == "optimal"
     assert result.objective == pytest.approx(record.objective, rel=2 * TOLERANCE)
-    assert compared([(run, result)]) == Compared((), ())
+    assert compared([(run, result)]) == RecordCheck((), ())
 
 
 def test_a_default_that_changes_is_another_instance_to_records_stores_and_certificates():
@@ -177,7 +177,7 @@ def test_a_record_of_another_reading_is_compared_with_nothing(known: dict, tmp_p
     assert "%" not in done.stdout  # there is no optimum to take a gap to
     assert call("library", "write", "--out", tmp_path / "files").returncode == 2
     (run,) = plan([instance], ["no-packing"], Options())
-    records, news = recorded([apply(run.entry, instance, run.options)], [InstanceSet("few", [instance])])
+    records, news = recorded([apply(run.entry, instance, run.options)], [InstanceSet("few", [instance])], METHODS)
     assert (records[0].of(instance), records[0].bound, len(news)) == (True, None, 1)
 
 
@@ -214,21 +214,21 @@ def test_the_library_is_solved_again_where_it_is_asked(known: dict, monkeypatch:
 
 
 def test_a_better_solution_and_a_better_bound_become_records(known: dict, tmp_path: Path):
-    after, news = recorded([solved("no-packing")], SETS)
+    after, news = recorded([solved("no-packing")], SETS, METHODS)
     assert [(r.objective, r.bound) for r in after] == [(16.2, None), (None, None)]
     assert len(news) == 1
     known |= {(r.problem, r.instance): r for r in after}
-    after, news = recorded([solved("exact"), solved("no-packing")], SETS)
+    after, news = recorded([solved("exact"), solved("no-packing")], SETS, METHODS)
     assert (after[0].objective, after[0].bound, after[0].proven, len(news)) == (12.8, 12.8, True, 1)
     write_records(after, tmp_path / "table.csv")
     assert (tmp_path / "table.csv").read_text().splitlines()[1].startswith(f"eva-packing,few,{table_3().name},")
 
 
 def test_a_second_proof_of_a_bound_is_named_beside_the_first(known: dict):
-    after, _ = recorded([solved("exact"), solved("literal"), solved("literal")], SETS)
+    after, _ = recorded([solved("exact"), solved("literal"), solved("literal")], SETS, METHODS)
     assert (after[0].bound, after[0].proved_by.replace(" ", "")) == (12.8, f"exact{V}andliteral{V}")
     known |= {(r.problem, r.instance): r for r in after}
-    assert recorded([solved("exact"), solved("literal")], SETS)[1] == []
+    assert recorded([solved("exact"), solved("literal")], SETS, METHODS)[1] == []
     reference = with_records(SETS)[0].instances[0].reference
     assert reference is not None
     assert reference.proved_by == f"exact {V} and literal {V}"
@@ -237,14 +237,14 @@ def test_a_second_proof_of_a_bound_is_named_beside_the_first(known: dict):
 def test_what_a_user_claims_is_checked(known: dict):
     exact = solved("exact")
     claimed = exact.model_copy(update={"objective": 1.0, "method": "mine:f", "bound": 12.9})
-    after, _ = recorded([claimed], SETS)
+    after, _ = recorded([claimed], SETS, METHODS)
     assert (after[0].objective, after[0].bound) == (12.8, None)  # the checker's objective, and nobody's bound
     broken = exact.model_copy(update={"solution": {"instances": []}})
-    assert recorded([broken], SETS)[0][0].objective is None
+    assert recorded([broken], SETS, METHODS)[0][0].objective is None
     with pytest.raises(InputError, match="refutes the bound 20"):
-        recorded([exact, exact.model_copy(update={"bound": 20.0})], SETS)
+        recorded([exact, exact.model_copy(update={"bound": 20.0})], SETS, METHODS)
     with pytest.raises(InputError, match="no instance of the library is called so"):
-        recorded([exact.model_copy(update={"instance": "else"})], SETS)
+        recorded([exact.model_copy(update={"instance": "else"})], SETS, METHODS)
 
 
 def test_an_instance_that_has_changed_is_named(known: dict):

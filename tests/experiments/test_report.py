@@ -13,10 +13,10 @@ import pytest
 
 from experiments.harness.apply import apply
 from experiments.harness.gaps import Scored, score, summarise
-from experiments.harness.plan import plan
 from experiments.output.answer import answers
 from experiments.output.report import write_report
 from experiments.output.report_figures import figures_of
+from experiments.plan import plan
 from instances import Options
 from instances.eva import table_7
 

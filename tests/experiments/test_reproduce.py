@@ -10,7 +10,7 @@ import pytest
 
 from experiments import reproduce as command
 from experiments.harness.experiment import Claim, Context, Experiment, Shared, compared
-from experiments.papers import experiments_of, reproduced
+from experiments.papers import PAPERS, experiments_of
 from experiments.simulator.simulation import Simulation
 from instances import InputError, Instance, Options
 from instances.sia import Job, Pool, SiaOracle, five_jobs
@@ -49,7 +49,7 @@ BROKEN = Experiment("broken", "A job that no policy can start", lambda context: 
 
 
 def test_one_folder_holds_the_traces_of_every_paper(tmp_path):
-    names = {name for paper in reproduced() for one in experiments_of(paper) for name in one.traces}
+    names = {name for paper in PAPERS for one in experiments_of(paper) for name in one.traces}
     assert len({Path(name).name for name in names}) == len(names) > 10
     for name in names:
         assert "/" in name, "in the folder of its data"
@@ -61,7 +61,7 @@ def test_one_folder_holds_the_traces_of_every_paper(tmp_path):
 
 @pytest.fixture
 def papers(monkeypatch):
-    monkeypatch.setattr(command, "reproduced", lambda: ["sia"])
+    monkeypatch.setattr(command, "PAPERS", ("sia",))
     monkeypatch.setattr(command, "experiments_of", lambda paper: (FIRST, SECOND, THIRD, BROKEN))
 
 

@@ -14,14 +14,14 @@ import pytest
 
 from experiments.entry import exit_status
 from experiments.harness import host, runner
-from experiments.harness.apply import Found, apply
-from experiments.harness.diary import Diary, Told
+from experiments.harness.apply import Unchecked, apply
 from experiments.harness.entry import Entry
-from experiments.harness.plan import methods_for, plan
+from experiments.harness.report_file import Reported, ReportFile
 from experiments.harness.runner import as_finished, run_all
 from experiments.harness.store import Store, read_outcomes
 from experiments.harness.task import Digests
 from experiments.papers import METHODS
+from experiments.plan import methods_for, plan
 from instances import Answer, InputError, Options, Result, load
 from instances.eva import table_3, table_7
 from tests.commands import run as command
@@ -206,7 +206,7 @@ def test_what_a_heuristic_does_to_its_data_is_not_what_is_checked():
 def test_the_answer_of_a_process_is_checked_against_the_data_of_this_one():
     (run,) = plan([table_3()], ["exact"], Options())
     forged = Answer({"instances": []}, 0.0)  # as from a process whose data have lost all tasks
-    result = run.outcome(Found(forged, "exact"))
+    result = run.outcome(Unchecked(forged, "exact"))
     assert result.status == "error"
     assert "breaks a constraint" in result.reason
 
@@ -254,11 +254,11 @@ def test_a_run_that_overstays_is_ended_from_outside():
 
 def test_what_was_reported_last_survives_the_end(tmp_path: Path):
     (run,) = plan([table_3()], ["exact"], Options(time_limit=5))
-    diary = Diary(tmp_path / "diary")
-    diary(BEST, None)
-    diary(None, 12.0)  # too soon after the last to be written down
-    diary(BEST, 11.5)
-    result = run.ended(Told.read(diary.path), "killed", "ended")
+    report = ReportFile(tmp_path / "report")
+    report(BEST, None)
+    report(None, 12.0)  # too soon after the last to be written down
+    report(BEST, 11.5)
+    result = run.ended(Reported.read(report.path), "killed", "ended")
     assert (result.status, result.objective, result.bound) == ("feasible", 12.8, 11.5)
     assert result.solution == BEST
     assert result.gap == pytest.approx(1.3 / 12.8)

@@ -49,7 +49,7 @@ def test_more_wakings_than_anybody_waits_for_are_refused():
 
 def test_exact_starts_from_heuristics_that_are_fast():
     data = synthetic("less-skewed", 360682, days=0.25, fairness_weight=0.2).data
-    found = [solve(name, data) for name in NAMED["exact"].starts]
+    found = [solve(start.name, data) for start in NAMED["exact"].starts]
     best = min((result for result in found if result.status == "feasible"), key=lambda result: result.objective)
     assert best.objective == pytest.approx(159.6)
     told = []

@@ -9,14 +9,13 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from experiments.harness.diary import Diary
 from experiments.harness.experiment import Context
+from experiments.harness.report_file import ReportFile
 from experiments.sia import claims
 from experiments.sia.accuracy import Accuracy, scores
-from experiments.sia.accuracy_claims import TABLE_10, predictions
 from experiments.sia.comparison import POOL_NODES, Compared, Comparison, philly_pools
-from experiments.sia.helios_claims import DEMAND, OWNED
 from experiments.sia.policies import PREEMPTIVE
+from experiments.sia.prediction_claims import DEMAND, OWNED, TABLE_10, predictions
 from experiments.sia.reproduce import EXPERIMENTS, PHILLY
 from experiments.sia.statistics import gain_shares, interval, no_less
 from instances import InputError, Options
@@ -34,7 +33,7 @@ def trace(tmp_path_factory):
 @pytest.fixture(scope="module")
 def simulated(trace):
     pytest.importorskip("lightgbm")
-    one = Comparison("philly", (2, 0), claims.SECTION_6, 2.0, trace).work(Diary(trace.parent / "d"))
+    one = Comparison("philly", (2, 0), claims.SECTION_6, 2.0, trace).work(ReportFile(trace.parent / "d"))
     return [one, one.model_copy(update={"workload": "philly-4-0"})]
 
 
@@ -82,7 +81,7 @@ def test_pools_have_the_nodes_of_the_table_beside_the_trace(trace):
 def test_predictions_are_scored_beside_persistence_and_always_one(trace):
     pytest.importorskip("lightgbm")
     tasks = [Accuracy(trace, (28.0, 40.0), (40.0, 48.0), 180.0), Accuracy(trace, (28.0, 36.0), (36.0, 44.0), 180.0)]
-    outcomes = [task.work(Diary(trace.parent / "d")) for task in tasks]
+    outcomes = [task.work(ReportFile(trace.parent / "d")) for task in tasks]
     made = predictions(Context(), outcomes)
     assert {claim.where for claim in made} == {"Table 10", "Table 20", "Table 23", "5.4.2"}
     for k in TABLE_10:
@@ -110,7 +109,7 @@ def test_table_12_and_figure_11_from_the_command_line():
 
 
 def test_shares_of_the_oracle_s_gain(tmp_path):
-    outcome = Comparison("base", ("base", 3), claims.ORACLE).work(Diary(tmp_path / "d"))
+    outcome = Comparison("base", ("base", 3), claims.ORACLE).work(ReportFile(tmp_path / "d"))
     shares = gain_shares([outcome], ("oracle", "sia-vc", "sia-fine", "sia-perfect"))
     assert shares["oracle"] == 1
     assert 0 <= shares["sia-perfect"] <= shares["sia-fine"] <= shares["sia-vc"] <= 1
@@ -144,14 +143,14 @@ def test_a_kept_comparison_is_recalled_with_its_own_options_alone(simulated):
 
 def test_claims_of_preemption(tmp_path):
     names = ["sia-perfect", "sia-sliding", *PREEMPTIVE]
-    outcomes = [Comparison("base", ("base", seed), tuple(names)).work(Diary(tmp_path / "d")) for seed in (0, 3)]
+    outcomes = [Comparison("base", ("base", seed), tuple(names)).work(ReportFile(tmp_path / "d")) for seed in (0, 3)]
     made = claims.preemption(Context(), outcomes)
     assert len(made) == len(PREEMPTIVE) + 3
     assert (made[-1].ours, made[-1].verdict) == (0, "reproduced")
 
 
 def test_claims_of_locality(trace, tmp_path):
-    one = Comparison("philly-local", (2, 0), claims.LOCAL, 2.0, trace).work(Diary(tmp_path / "d"))
+    one = Comparison("philly-local", (2, 0), claims.LOCAL, 2.0, trace).work(ReportFile(tmp_path / "d"))
     made = claims.figure_16(Context(), [one])
     assert (made[-1].what, made[-1].ours) == ("jobs slowed by SIA_VC with locality", 0)
     NAMED["figure-16"].draw(tmp_path / "figure.svg", Context(), [one])
@@ -171,7 +170,7 @@ def test_claims_of_helios_demand(tmp_path):
     )
     context = Context(tmp_path, quick=True)
     (task,) = NAMED["helios"].tasks(context)
-    made = NAMED["helios"].claims(context, [task.work(Diary(tmp_path / "d"))])
+    made = NAMED["helios"].claims(context, [task.work(ReportFile(tmp_path / "d"))])
     waited = float((jobs["a_jobs"] > 2).mean() + (jobs["b_jobs"] > 2).mean()) / 2
     said = {claim.what: claim.ours for claim in made}
     assert said["share of pools' time in which GPUs are waited for"] == f"{waited:.1%}"

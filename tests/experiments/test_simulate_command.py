@@ -89,7 +89,7 @@ def test_a_trace(tmp_path):
         (("--workload", "base", "--start-day", "0"), "--start-day: only --trace takes it, got 0"),
         (("any.json", "--seeds", "5", "--days", "3"), "--seeds: instance files say it themselves, got 5"),
         (("any.json", "--slot-minutes", "5"), "--slot-minutes: instance files say it themselves, got 5"),
-        (("any.json", "--trace-format", "gavel"), "--trace-format: only --trace takes it, got gavel"),
+        (("any.json", "--trace-format", "gavel"), "--trace-format: instance files say it themselves, got gavel"),
     ],
 )
 def test_bad_input_is_one_line_and_status_2(arguments, line):

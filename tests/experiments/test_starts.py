@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from experiments.harness.apply import apply, load_method
-from experiments.harness.diary import Diary, Told
-from experiments.harness.entry import Entry
+from experiments.harness.entry import Entry, named
+from experiments.harness.report_file import Reported, ReportFile
 from experiments.harness.run import Run
 from experiments.harness.runner import run_all
 from experiments.harness.starts import best_start
@@ -20,7 +20,7 @@ from tests.commands import workers_copied
 from tests.user_heuristics import one_each, overfull
 
 TABLE_3 = table_3()
-STARTS = ("no-packing", "full-reconfiguration", "full-reconfiguration-first")
+STARTS = named(METHODS["eva-packing"], "no-packing", "full-reconfiguration", "full-reconfiguration-first")
 
 
 def method(name: str) -> Entry:
@@ -67,10 +67,10 @@ def test_the_better_of_the_first_and_the_last_incumbent_is_kept(tmp_path: Path):
     run = Run(TABLE_3, method("hangs"), Options(time_limit=3.0))
     best, dear = full_reconfiguration(TABLE_3.data).solution, one_each(TABLE_3.data)
     for first, last in ((best, dear), (dear, best)):
-        diary = Diary(tmp_path / "diary")
-        diary(first, None)
-        diary(last, None)
-        assert run.ended(Told.read(diary.path), "killed", "ended").objective == 12.8
+        report = ReportFile(tmp_path / "report")
+        report(first, None)
+        report(last, None)
+        assert run.ended(Reported.read(report.path), "killed", "ended").objective == 12.8
 
 
 def test_heuristics_that_fail_break_a_constraint_or_find_nothing_are_no_start():
@@ -101,7 +101,7 @@ def test_a_heuristic_that_never_ends_is_broken_off_at_half_of_the_limit():
 
 def test_every_start_is_a_heuristic_of_its_problem_and_every_method_with_one_takes_it():
     for methods in METHODS.values():
-        heuristics = {m.name for m in methods if load_method(m).kind == "heuristic"}
+        heuristics = {m for m in methods if load_method(m).kind == "heuristic"}
         for m in methods:
             assert set(m.starts) <= heuristics
             assert not m.starts or "start" in load_method(m).takes

@@ -8,11 +8,11 @@ from typing import Any
 import pytest
 
 from experiments.harness.gaps import Scored, false_references, score, summarise
-from experiments.harness.plan import methods_for
 from experiments.harness.run import Run
 from experiments.output.columns import measured
 from experiments.output.table import print_table, print_tables
 from experiments.output.terminal import line
+from experiments.plan import methods_for
 from instances import Instance, Options, Reference, Result
 from instances.aryl import figure_5
 from instances.eva import table_3

@@ -10,11 +10,11 @@ from matplotlib.colors import to_hex
 
 from experiments.harness.apply import apply
 from experiments.harness.gaps import Scored, score, summarise
-from experiments.harness.plan import plan
 from experiments.output import simulation, table, terminal
 from experiments.output.answer import answers
 from experiments.output.table import print_table, print_tables
 from experiments.papers import METHODS
+from experiments.plan import plan
 from experiments.simulator.plots import speedup_cdf
 from experiments.simulator.simulation import Choice
 from instances import Options, Result

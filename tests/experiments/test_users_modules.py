@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from experiments.harness import users_modules
-from experiments.harness.own import own_function
+from experiments.harness import user_modules
+from experiments.harness.user_functions import user_function
 from instances.eva import table_3
 from tests.commands import python
 
@@ -38,17 +38,17 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         (tmp_path / name).write_text(text)
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(sys, "path", list(sys.path))
-    monkeypatch.setattr(users_modules, "_theirs", {})
+    monkeypatch.setattr(user_modules, "_theirs", {})
     yield tmp_path
     sys.modules.pop("mine", None)
 
 
-def test_the_users_modules_come_first_for_the_users_code_and_for_nobody_else(project: Path):
+def test_the_user_modules_come_first_for_the_users_code_and_for_nobody_else(project: Path):
     import models.eva
 
     before = {name: module for name, module in sys.modules.items() if name.startswith(("models", "instances"))}
-    function = own_function("mine:packed")
-    with users_modules.users_first():
+    function = user_function("mine:packed")
+    with user_modules.users_first():
         answer = function(table_3().data)
     assert answer.info == {"found": [3, 1, 2.0, 2.0]}
     assert {name: sys.modules[name] for name in before} == before
@@ -75,4 +75,4 @@ def test_a_folder_of_data_that_is_called_so_is_no_module(tmp_path: Path, monkeyp
     (tmp_path / "instances" / "three.json").write_text("{}")
     monkeypatch.chdir(tmp_path)
     monkeypatch.delenv("PYTHONPATH", raising=False)
-    assert users_modules._folders() == {}
+    assert user_modules._folders() == {}

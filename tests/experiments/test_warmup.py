@@ -11,9 +11,9 @@ import pytest
 from numba.core import caching
 
 from experiments.harness import warmup
-from experiments.harness.plan import plan
 from experiments.harness.warmup import Compilation, compile_first, listed, types_of
 from experiments.papers import METHODS
+from experiments.plan import plan
 from instances import Options
 from instances.eva import table_3
 from tests.kernels import said

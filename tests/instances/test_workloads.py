@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from experiments.harness.plan import methods_for, plan
+from experiments.plan import methods_for, plan
 from instances import WORKLOADS, InputError, Instance, Options, dump, json_schema, load, parse, save
 from instances.aryl import loaning_days
 from instances.boa import poisson_renting

@@ -9,8 +9,8 @@ from pathlib import Path
 
 from experiments.harness.entry import Entry
 from experiments.harness.instance_set import InstanceSet, from_paths
-from experiments.harness.own import own_method
 from experiments.harness.run import Run
+from experiments.harness.user_functions import user_method
 from experiments.papers import METHODS, reference_sets
 from instances import PROBLEMS, InputError, Instance, Options
 
@@ -27,7 +27,7 @@ def methods_for(instance: Instance, names: Sequence[str]) -> list[Entry]:
         if name == "all":
             chosen |= {n: e for n, e in known.items() if e.unfit(instance.data) is None and not e.costly(instance.data)}
         elif ":" in name:
-            own_method(name)
+            user_method(name)
             chosen[name] = Entry(name, name)
         elif name not in known:
             raise InputError(f"method: must be all, {', '.join(known)} or package.module:function, got {name!r}")

@@ -1,4 +1,4 @@
-"""What a running method has told of so far, in a file that outlives its process."""
+"""What a running method has reported so far, in a file that outlives its process."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ BOUND_EVERY_S = 0.5  # a bound alone is written down no more often than this
 
 
 @dataclass
-class Told:
+class Reported:
     """The first and the last incumbent and the bound, either `None` before there is one; `about`: what is running."""
 
     first: Solution | None = None
@@ -27,39 +27,39 @@ class Told:
     about: Any = None
 
     @staticmethod
-    def read(path: Path) -> Told:
+    def read(path: Path) -> Reported:
         """What was written to `path`, and nothing where there is no such file."""
-        return pickle.loads(path.read_bytes()) if path.exists() else Told()
+        return pickle.loads(path.read_bytes()) if path.exists() else Reported()
 
 
-class Diary:
+class ReportFile:
     """The report of a running method: it writes down each incumbent at once, in a file that is replaced whole."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        self.told = Told()
+        self.reported = Reported()
         self._started = self._written = time.monotonic()
 
     def begin(self, about: Any) -> None:
-        """Note what is running, before it has told of anything."""
-        self.told.about = about
+        """Note what is running, before it has reported anything."""
+        self.reported.about = about
         self._write()
 
     def __call__(self, solution: Solution | None, bound: float | None) -> None:
         """Note an incumbent, a bound, or both."""
-        told = self.told
-        told.first = solution if told.first is None else told.first
-        told.solution = solution if solution is not None else told.solution
-        told.bound = bound if bound is not None else told.bound
+        reported = self.reported
+        reported.first = solution if reported.first is None else reported.first
+        reported.solution = solution if solution is not None else reported.solution
+        reported.bound = bound if bound is not None else reported.bound
         now = time.monotonic()
         if solution is None and now - self._written < BOUND_EVERY_S:
             return
         self._written = now
-        told.trace.append((now - self._started, None, told.bound))
+        reported.trace.append((now - self._started, None, reported.bound))
         self._write()
 
     def _write(self) -> None:
         beside = self.path.with_suffix(".new")
         with suppress(OSError):  # a full disk costs what would be left of an ended process, not the run
-            beside.write_bytes(pickle.dumps(self.told))
+            beside.write_bytes(pickle.dumps(self.reported))
             os.replace(beside, self.path)

@@ -19,7 +19,7 @@ from contextlib import redirect_stdout
 from pathlib import Path
 from typing import Any, get_args
 
-from experiments.harness.users_modules import users_first
+from experiments.harness.user_modules import users_first
 from instances import Answer, InputError, Options, ProblemData, Result, Stopwatch
 from instances.method import ANY, Method
 from instances.options import OPTION_NAMES
@@ -32,13 +32,13 @@ LARGEST = 1 << 64
 MOST_SOURCES = 1000  # files beside a module that are read for its digest
 
 
-def own_method(name: str, code: bytes | None = None) -> Method[Any]:
+def user_method(name: str, code: bytes | None = None) -> Method[Any]:
     """The method that the user's function `name`, `module:function` or pickled in `code`, is: a heuristic.
 
     It gets a copy of the data, and the options where it takes two arguments; it returns a solution in JSON form, an
     Answer or a Result. Raises InputError where there is no such function, and, once it is called, for anything else.
     """
-    function = own_function(name, code)
+    function = user_function(name, code)
 
     def alone(data: ProblemData) -> Answer:
         return _called(name, function, data)
@@ -118,7 +118,7 @@ def plain(value: Any, path: str) -> Any:
     raise InputError(f"{path}: must be JSON, got {type(value).__name__}")
 
 
-def own_function(target: str, code: bytes | None = None, what: str = "method") -> Callable[..., Any]:
+def user_function(target: str, code: bytes | None = None, what: str = "method") -> Callable[..., Any]:
     """The user's function of this name, or the one that was pickled. Raises InputError."""
     with users_first():
         if code is None:
@@ -179,7 +179,7 @@ def source_digest(target: str, code: bytes | None = None) -> str:
             resolve(target)
             file = getattr(sys.modules[target.partition(":")[0]], "__file__", None)
     else:
-        module = own_function(target, code).__module__
+        module = user_function(target, code).__module__
         file = getattr(sys.modules.get(module), "__file__", None)
     if file is not None:
         beside = sorted(p for p in Path(file).parent.glob("*.py") if p.is_file())[:MOST_SOURCES]

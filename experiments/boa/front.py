@@ -1,4 +1,4 @@
-"""Points of the frontier, each a method at a budget, and the files and tables of a list of points."""
+"""The frontier of budget and mean completion time: points, each a method at a budget, and their files and tables."""
 
 from __future__ import annotations
 
@@ -9,36 +9,39 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Annotated
 
 import numpy as np
+import typer
 from rich.table import Table
 
+from experiments.entry import exit_status
 from experiments.harness.entry import Entry
-from experiments.harness.plan import methods_for
 from experiments.harness.run import Run
-from experiments.output.terminal import out, percent
+from experiments.output.folder import files_first
+from experiments.output.terminal import err, line, out, percent
 from experiments.output.text import cell
-from instances import InputError, Instance, Options, Result, agree, load
+from experiments.session import Session
+from instances import InputError, Instance, Options, Result, agree
 from instances.boa import BoaAllocation, enough, from_trace, least_budget
 from instances.files import write_whole
 from instances.text import shown
 from models.boa.frontier import fastest_budget, frontier, with_budget
 
-PROBLEM = BoaAllocation.problem
+Choose = Callable[[Instance, Sequence[str]], list[Entry]]
 DEFAULT_METHODS = ("exact", "randomised", "width-calculator", "one-width")
 SPAN = 5.0  # The default range ends at this multiple of the least budget, or where more buys nothing.
 
 
 @dataclass(frozen=True)
-class Point:
+class BudgetPoint:
     """One method at one budget."""
 
     budget: float
     result: Result
 
 
-def write_files(folder: Path | None, found: Sequence[Point], title: str) -> None:
+def write_files(folder: Path | None, found: Sequence[BudgetPoint], title: str) -> None:
     """The points as CSV and as pictures in `folder`, if there is one."""
     if folder is None:
         return
@@ -50,32 +53,66 @@ def write_files(folder: Path | None, found: Sequence[Point], title: str) -> None
     write_plots(folder / "frontier", curves, title)
 
 
-def line_of(runs: Sequence[Run]) -> Callable[[int, Result], str]:
+def _json_line(runs: Sequence[Run]) -> Callable[[int, Result], str]:
     """The JSON line of a result: the result, and the budget as a number."""
 
-    def line(i: int, result: Result) -> str:
+    def made(i: int, result: Result) -> str:
         return json.dumps({"budget": runs[i].instance.data.budget} | result.model_dump(mode="json"), ensure_ascii=False)
 
-    return line
+    return made
 
 
-def instance_at(file: Path, of_trace: dict[str, Any], others: Sequence[str] = ()) -> Instance:
-    """The instance in a file, or that of a job trace; `others`: problems of a file beside BOA's. Raises InputError."""
-    if file.suffix.lower() == ".csv":
-        return from_trace(file, budget_over_load=SPAN, **of_trace)
-    for name, value in of_trace.items():
-        if value is not None:
-            raise InputError(f"--{name.replace('_', '-')}: goes with a job trace (.csv), got {file}")
-    instance = load(file)
-    if instance.problem not in (PROBLEM, *others):
-        raise InputError(f"{file}: problem: must be {' or '.join((PROBLEM, *others))}, got {instance.problem}")
-    return instance
+def of_trace(
+    file: Path,
+    *,
+    speedups: Annotated[
+        Path | None, typer.Option(help="Speedup table of a job trace.", show_default="measured on NVIDIA T4")
+    ] = None,
+    hours: Annotated[float | None, typer.Option(help="Length of a job trace.", show_default="to the last job")] = None,
+    rescale_seconds: Annotated[
+        float | None, typer.Option(help="Time of a rescaling in a job trace.", show_default="measured")
+    ] = None,
+) -> Instance[BoaAllocation]:
+    """The instance of a job trace. Raises InputError."""
+    return from_trace(file, budget_over_load=SPAN, speedups=speedups, hours=hours, rescale_seconds=rescale_seconds)
 
 
-def default_methods(instance: Instance) -> list[str]:
-    """The methods of the frontier unless others are asked for: all of DEFAULT_METHODS that fit the instance."""
-    fitting = {m.name for m in methods_for(instance, ["all"])}
-    return [name for name in DEFAULT_METHODS if name in fitting]
+def front(
+    instance: Instance[BoaAllocation],
+    session: Session,
+    method: Sequence[str] | None,
+    choose: Choose,
+    *,
+    points: Annotated[int, typer.Option(help="Number of budgets.", min=2)] = 40,
+    low: Annotated[float | None, typer.Option("--from", help="First budget.", show_default="the least")] = None,
+    high: Annotated[
+        float | None,
+        typer.Option("--to", help="Last budget.", show_default="5 times the least, or where more buys nothing"),
+    ] = None,
+    mean_jct: Annotated[
+        float | None, typer.Option(help="Also find the least budget that reaches this mean completion time, hours.")
+    ] = None,
+) -> int:
+    """Print what each budget buys, by the methods that `choose` finds of these names; the exit status."""
+    fitting = {entry.name for entry in choose(instance, ["all"])}
+    others = method or [name for name in DEFAULT_METHODS if name in fitting]
+    entries = choose(instance, ["exact", *(name for name in others if name != "exact")])
+    budgets = budgets_of(instance.data, points, low, high)
+    wanted = None if mean_jct is None else wanted_line(instance.data, budgets[-1], mean_jct, session.options)
+    runs = [Run(at_budget(instance, budget), entry, session.options) for budget in budgets for entry in entries]
+    with session.store() as store:
+        results = session.outcomes(runs, store, line, _json_line(runs))
+        found = [BudgetPoint(run.instance.data.budget, result) for run, result in zip(runs, results, strict=True)]
+        with files_first(lambda: write_files(session.folder, found, instance.name)):
+            if session.format == "table":
+                print_frontier(found, entries, instance.data)
+            elif session.format == "csv":
+                print(frontier_csv(found), end="")
+            if wanted is not None:
+                (out if session.format == "table" else err).print(wanted)
+        if session.folder is not None and not session.quiet:
+            err.print(f"wrote {session.folder / 'frontier'}.csv, .svg and .png")
+    return exit_status(results, store)
 
 
 def budgets_of(data: BoaAllocation, points: int, low: float | None, high: float | None) -> list[float]:
@@ -99,7 +136,7 @@ def at_budget(instance: Instance, budget: float) -> Instance:
     return instance.model_copy(update=update)
 
 
-def frontier_csv(found: Sequence[Point]) -> str:
+def frontier_csv(found: Sequence[BudgetPoint]) -> str:
     """One line a point: budget, method, status, mean JCT and bound in hours, excess over the optimum, CPU seconds."""
     optima = _optima(found)
     text = io.StringIO()
@@ -111,7 +148,7 @@ def frontier_csv(found: Sequence[Point]) -> str:
     return text.getvalue()
 
 
-def _optima(found: Sequence[Point]) -> dict[float, float]:
+def _optima(found: Sequence[BudgetPoint]) -> dict[float, float]:
     proven = [p for p in found if p.result.method == "exact" and _proven(p.result)]
     return {p.budget: p.result.objective for p in proven if p.result.objective is not None}
 
@@ -121,14 +158,14 @@ def _proven(result: Result) -> bool:
     return result.objective is not None and result.bound is not None and agree(result.objective, result.bound)
 
 
-def _excess(p: Point, optima: dict[float, float]) -> float | None:
+def _excess(p: BudgetPoint, optima: dict[float, float]) -> float | None:
     """Objective over the proven optimum, less one; below zero where a policy outside the exact problem beats it."""
     if p.result.objective is None or p.budget not in optima or p.result.method == "exact":
         return None
     return p.result.objective / optima[p.budget] - 1
 
 
-def print_frontier(found: Sequence[Point], methods: Sequence[Entry], data: BoaAllocation) -> None:
+def print_frontier(found: Sequence[BudgetPoint], methods: Sequence[Entry], data: BoaAllocation) -> None:
     """One row a budget, on standard output."""
     optima = _optima(found)
     table = Table(box=None, pad_edge=False, header_style="bold")

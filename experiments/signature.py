@@ -1,0 +1,43 @@
+"""Signatures as flags: what the command line makes of the parameters of a function."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from collections.abc import Callable, Sequence
+from typing import Any
+
+
+def signed(call: Callable[..., None], like: Callable[..., Any], parameters: Sequence[inspect.Parameter]) -> None:
+    """Give `call` the name and the docstring of a function and these parameters, by keyword all, for the flags."""
+    functools.update_wrapper(call, like)
+    by_keyword = [p.replace(kind=inspect.Parameter.KEYWORD_ONLY) for p in parameters]
+    call.__signature__ = inspect.Signature(by_keyword)  # type: ignore[attr-defined]
+    call.__annotations__ = {p.name: p.annotation for p in by_keyword}
+
+
+def flags_of(function: Callable[..., Any]) -> list[inspect.Parameter]:
+    """The parameters of a function of a paper that are flags: those by keyword."""
+    parameters = inspect.signature(function, eval_str=True).parameters.values()
+    return [p for p in parameters if p.kind is inspect.Parameter.KEYWORD_ONLY]
+
+
+def option_of(parameter: inspect.Parameter) -> str:
+    """What a parameter is called on the command line."""
+    said = [m.default for m in getattr(parameter.annotation, "__metadata__", ())]  # where typer keeps a flag's own name
+    return said[0] if said and isinstance(said[0], str) else f"--{parameter.name.replace('_', '-')}"
+
+
+def also(*functions: Callable[..., Any]) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """Decorator of a command that takes the flags of functions of the papers, too, in the place of its `**said`."""
+
+    def decorate(command: Callable[..., None]) -> Callable[..., None]:
+        def call(**given: Any) -> None:
+            command(**given)
+
+        own = inspect.signature(command, eval_str=True).parameters.values()
+        further = {p.name: p for function in functions for p in flags_of(function)}
+        signed(call, command, [*(p for p in own if p.kind is not inspect.Parameter.VAR_KEYWORD), *further.values()])
+        return call
+
+    return decorate

@@ -1,0 +1,73 @@
+"""`python -m experiments.study NAME`: what is measured here beside the papers, each study a table of the docs."""
+
+from __future__ import annotations
+
+import csv
+import functools
+import inspect
+import sys
+from collections.abc import Callable
+from typing import Any
+
+import typer
+
+from experiments import flags
+from experiments.entry import FAILED, group, run_app
+from experiments.harness.experiment import Study, Table
+from experiments.output.folder import files_first
+from experiments.output.terminal import err, line, out
+from experiments.output.text import markdown
+from experiments.papers import STUDIES
+from experiments.session import Session
+from experiments.signature import signed
+from instances import Result
+from instances.text import shown
+
+
+def study(arguments: list[str]) -> typer.Typer:
+    """Measure what a table of the docs shows, and print it."""
+    return group(study, STUDIES, _command, arguments)
+
+
+def _command(make: Callable[..., Study]) -> Callable[..., None]:
+    """The command of a study: its parameters beside the common flags; `options` are those of the session."""
+
+    def call(session: Session, **said: Any) -> None:
+        _run(make(options=session.options, **said), session)
+
+    own = [p for p in inspect.signature(make, eval_str=True).parameters.values() if p.name != "options"]
+    session = inspect.Parameter("session", inspect.Parameter.KEYWORD_ONLY, annotation=Session)
+    signed(call, make, [*own, session])
+    return flags.common()(call)
+
+
+def _run(made: Study, session: Session) -> None:
+    with session.store() as store:
+        outcomes = session.outcomes(made.tasks, store, _line, lambda _, outcome: outcome.model_dump_json())
+        failed = [outcome for outcome in outcomes if outcome.status == "error"]
+        write = (lambda: None) if failed or made.write is None else functools.partial(made.write, outcomes)
+        with files_first(write):
+            if session.format != "json" and not failed:
+                for part in made.tables(outcomes):
+                    _print(part, session.format)
+            for outcome in failed:
+                err.print(f"gapwise: {shown(_line(outcome))}")
+    raise typer.Exit(FAILED if failed or (store is not None and store.fault) else 0)
+
+
+def _line(outcome: Any) -> str:
+    return line(outcome) if isinstance(outcome, Result) else str(outcome.line())
+
+
+def _print(part: Table | str, form: str) -> None:
+    if isinstance(part, str):
+        (err if form == "csv" else out).print(part)
+    elif form == "csv":
+        csv.writer(sys.stdout, lineterminator="\n").writerows([part.head, *part.rows])
+    else:
+        for text in markdown(part):
+            out.print(text)
+
+
+if __name__ == "__main__":
+    run_app(study(sys.argv[1:]), sys.argv[1:], "gapwise study")
