@@ -6,22 +6,11 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
-import pandas as pd
-
 from experiments.simulator.kernel import World
 from instances import Instance, Options, Solution
 from instances.online import Decision, Policy
 
 Policies = Mapping[str, Callable[[Any, Options], Policy[Any, Any]]]
-
-
-class TabledWorld(World, Protocol):
-    """A world that leaves tables behind."""
-
-    def jobs_table(self) -> pd.DataFrame: ...
-    def timeline_table(self) -> pd.DataFrame: ...
-    def totals(self) -> dict[str, Any]:
-        """What the world is about, by name, beside what is measured of all worlds."""
 
 
 class Moments(Protocol):
@@ -54,7 +43,7 @@ class Online:
     `loads(data)` tells the load of each pool, where there are pools.
     """
 
-    world: Callable[[Any], TabledWorld]
+    world: Callable[[Any], World]
     policies: Policies
     unfit: Callable[[str, Any], str | None]
     problems: tuple[str, ...]

@@ -91,7 +91,7 @@ class Simulation(WholeTask[Simulated]):
         found = {
             "jobs": _columns(world.jobs_table()),
             "timeline": _columns(world.timeline_table()),
-            "lives": _columns(world.lives_table()) if hasattr(world, "lives_table") else {},
+            "lives": _columns(world.records.lives_table()),
             "totals": world.totals() | (policy.totals() if hasattr(policy, "totals") else {}),
             "decisions": _columns(pd.DataFrame(decisions)),
             "cpu_s": clock.cpu_s,

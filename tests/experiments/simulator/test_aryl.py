@@ -227,7 +227,7 @@ def test_the_calendar_does_not_grow_with_completions_that_are_called_off():
     class Counted:
         def decide(self, view: View) -> Any:
             nonlocal most
-            most = max(most, len(world.cluster.calendar._heap))
+            most = max(most, len(world.calendar._heap))
             return policy.decide(view)
 
     simulate(world, Counted())

@@ -88,7 +88,7 @@ def test_a_job_alone_costs_what_its_delays_say():
     ((name, tasks),) = job.tasks.items()
     world = run(data, ONLINE["no-packing"](data))
     kind_of = {c.name: c for c in data.classes}[name]
-    table = world.cloud.fleet.table()
+    table = world.fleet.table()
     assert len(table) == tasks
     types = {kind.name: kind for kind in data.instance_types}
     first = math.ceil(job.arrival_seconds / 300) * 300
