@@ -10,13 +10,14 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable
 from heapq import heapify, heappop, heappush
 from math import ceil
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 import pandas as pd
 
 from experiments.simulator.records import Records
 from instances.online import Decision, Policy, RuleBroken
 
+R = TypeVar("R", bound=Records)
 Time = float
 """A moment, in the world's unit. Integers stay integers: with whole data every moment is exact."""
 
@@ -49,14 +50,19 @@ class Calendar:
         return len(self._heap) - self._cancelled
 
     @property
-    def next_moment(self) -> Time:
-        """The moment of the next event. There must be one."""
-        self._drop_cancelled()
-        return self._heap[0][0]
+    def next_moment(self) -> Time | None:
+        """The moment of the next event, `None` where there is none."""
+        heap = self._heap
+        while heap and heap[0][3].cancelled:
+            heappop(heap)
+            self._cancelled -= 1
+        return heap[0][0] if heap else None
 
     def advance(self) -> int:
         """Go to the next moment, let all that is due happen, and tell how many events that were. One must be due."""
-        self.now = self.next_moment
+        moment = self.next_moment
+        assert moment is not None
+        self.now = moment
         last = self.now + TIE * min(abs(self.now), MOST_TIED)
         happened = 0
         while self._heap and self._heap[0][0] <= last:
@@ -77,17 +83,6 @@ class Calendar:
                         heappush(self._heap, entry)
                     break
         return happened
-
-    def go_to(self, time: Time) -> int:
-        """Go to a moment before which nothing is to happen, let happen what is due then, and tell how much that was."""
-        happened = self.advance() if self and self.next_moment <= time else 0
-        self.now = time
-        return happened
-
-    def _drop_cancelled(self) -> None:
-        while self._heap and self._heap[0][3].cancelled:
-            heappop(self._heap)
-            self._cancelled -= 1
 
     def _note_cancelled(self) -> None:
         """Keep the heap no larger than twice the events to come."""
@@ -183,15 +178,30 @@ class Activity:
             self.worked += done
             self.since = self._calendar.now
 
-    def set_rate(self, rate: float) -> None:
-        """Go on at `rate` per unit of time. Raises RuleBroken for a negative one."""
+    def set_rate(self, rate: float, begin: Time | None = None) -> None:
+        """Go on at `rate` per unit of time, from `begin` on where that is to come.
+
+        Raises RuleBroken for a negative rate.
+        """
         if not rate >= 0:
             raise RuleBroken(f"an activity has the rate {rate} at {self._calendar.now}")
-        self.stop()
+        if self._completion is None:
+            self.settle()
+        else:
+            self.stop()
         self.rate = rate
-        needed = self._needed()
-        if needed is not None:
-            self._completion = self._calendar.at(self.since + needed, self._complete, rank=self._rank)
+        if begin is not None:
+            self.since = begin
+        nothing = self._rounding * self.amount
+        if self.left <= nothing:  # it is complete, whatever the rate is now
+            needed: Time = 0
+        elif not rate:
+            return
+        elif self._whole:
+            needed = ceil((self.left - nothing) / rate)
+        else:
+            needed = self.left if rate == 1 else self.left / rate  # whole work stays whole
+        self._completion = self._calendar.at(self.since + needed, self._complete, rank=self._rank)
 
     def stop(self) -> None:
         """Stand still, and do not complete, until it is given a rate."""
@@ -201,24 +211,14 @@ class Activity:
             self._completion.cancel()
             self._completion = None
 
-    def pause(self, until: Time) -> None:
-        """Stand still, and make no progress before `until` at any rate."""
-        self.stop()
-        self.since = until
+    def renew(self, amount: float) -> None:
+        """Begin with other work, now that all is done; it stands still until it is given a rate."""
+        self.amount = self.left = amount
+        self.worked = 0
 
     def undo(self, amount: float) -> None:
         """Lose what was done, as it has to be done again."""
         self.left += amount
-
-    def _needed(self) -> Time | None:
-        """The time from `since` on until all is done, `None` without an end."""
-        if self.left <= self._rounding * self.amount:  # it is complete, whatever the rate is now
-            return 0
-        if not self.rate:
-            return None
-        if self._whole:
-            return ceil((self.left - self._rounding * self.amount) / self.rate)
-        return self.left if self.rate == 1 else self.left / self.rate  # whole work stays whole
 
     def _complete(self) -> None:
         self._completion = None
@@ -227,20 +227,20 @@ class Activity:
         self._completed()
 
 
-class World(ABC):
+class World(ABC, Generic[R]):
     """What is simulated. It is made with its calendar, on which it schedules what is known at the outset.
 
     `records`: what a run leaves behind.
     """
 
-    records: Records
+    records: R
 
     def __init__(self) -> None:
         self.calendar = Calendar()
 
     def next_decision(self) -> Time | None:
         """When the policy is asked next: at the next event, unless the world has rounds; `None` where all is over."""
-        return self.calendar.next_moment if self.calendar else None
+        return self.calendar.next_moment
 
     def settle(self) -> None:
         """End a moment at which no policy is asked: one before a round."""
@@ -263,19 +263,19 @@ class World(ABC):
         self.records.check()
 
     def jobs_table(self) -> pd.DataFrame:
-        """One row a job, see `Records.jobs_table`."""
+        """One row a job, see `jobs_table` of the records."""
         return self.records.jobs_table()
 
     def timeline_table(self) -> pd.DataFrame:
-        """One row a moment, see `Records.timeline_table`."""
+        """One row a moment, see `timeline_table` of the records."""
         return self.records.timeline_table()
 
     def totals(self) -> dict[str, Any]:
-        """Figures of the whole run, see `Records.totals`."""
+        """Figures of the whole run, see `totals` of the records."""
         return self.records.totals()
 
 
-def simulate(world: World, policy: Policy[Any, Decision], *, until: Time | None = None) -> None:
+def simulate(world: World[Any], policy: Policy[Any, Decision], *, until: Time | None = None) -> None:
     """Run `world` under `policy` until nothing is left to happen, or to the last decision not after `until`.
 
     Raises RuleBroken where a rule is broken: also where a policy that was woken does nothing, and nothing is to come.
@@ -289,11 +289,15 @@ def simulate(world: World, policy: Policy[Any, Decision], *, until: Time | None 
         wake, woken = None, True
 
     while (moment := world.next_decision()) is not None and (until is None or moment <= until):
-        while calendar and calendar.next_moment < moment:
+        event = calendar.next_moment
+        while event is not None and event < moment:
             calendar.advance()
             world.settle()
+            event = calendar.next_moment
         woken = False
-        quiet = calendar.go_to(moment) == 1 and woken and not calendar  # the wake-up was all that was left
+        happened = calendar.advance() if event is not None and event <= moment else 0
+        calendar.now = moment
+        quiet = happened == 1 and woken and not calendar  # the wake-up was all that was left
         decision = policy.decide(world.view())
         world.apply(decision)
         if wake is not None:

@@ -43,7 +43,7 @@ class Online:
     `loads(data)` tells the load of each pool, where there are pools.
     """
 
-    world: Callable[[Any], World]
+    world: Callable[[Any], World[Any]]
     policies: Policies
     unfit: Callable[[str, Any], str | None]
     problems: tuple[str, ...]

@@ -29,7 +29,7 @@ RESTART_MINUTES = 5.0
 JOB_COLUMNS = ("job", "pool", "submit", "start", "end", "duration", "gpus", "delay", "jct")
 
 
-class PoolsWorld(World):
+class PoolsWorld(World["PoolsRecords"]):
     """`quota`: GPUs of each pool; `jobs`: (id, pool, submit, duration, gpus) and, where there is one, the cut-off.
 
     `restart`: time that a job needs more for each time that it was interrupted.
@@ -157,7 +157,7 @@ class PoolsWorld(World):
 
     def _hold(self, job: QueuedJob, more: int) -> None:
         """The job holds so many GPUs more, or less."""
-        self.records.integrate(self._held)
+        self.records.gpu_time.add(self.calendar.now, (self._held,))
         self._held += more
         self._used[job.pool] += more
 
@@ -178,7 +178,7 @@ class PoolsRecords(Records):
         self.timeline: list[tuple[Time, int, tuple[int, ...], int]] | None = [] if record_timeline else None
         self._since: dict[str, Time] = {}  # of jobs that run
         self._ran: dict[str, Time] = {}
-        self._gpu_time = Integrals(1)
+        self.gpu_time = Integrals(1)
         self._held = 0
 
     def begin(self, job: str) -> None:
@@ -195,10 +195,6 @@ class PoolsRecords(Records):
         """A job is done."""
         self.end[job] = self._calendar.now
         self._ran[job] = self._ran.get(job, 0) + self._calendar.now - self._since.pop(job)
-
-    def integrate(self, held: int) -> None:
-        """So many GPUs have been in use until now."""
-        self._gpu_time.add(self._calendar.now, (held,))
 
     def moment(self, held: int, used: Iterable[int], waiting: int) -> None:
         """What there is after a decision: GPUs in use, those that each pool's jobs hold, and jobs that wait."""
@@ -238,10 +234,10 @@ class PoolsRecords(Records):
     def check(self) -> None:
         """GPU time in use must equal that of the jobs; after the last job all GPUs are idle."""
         now = self._calendar.now
-        self.integrate(self._held)
+        self.gpu_time.add(now, (self._held,))
         ran = {name: now - since for name, since in self._since.items()}
         held = sum(self._jobs[name].gpus * span for name, span in (*self._ran.items(), *ran.items()))
-        (used,) = self._gpu_time.totals
+        (used,) = self.gpu_time.totals
         refuse_unequal(used, held, f"GPUs were in use for {used}, the jobs held them for {held}")
         if not self._calendar and self._held:
             raise RuleBroken(f"{self._held} GPUs are in use at {now}, after all jobs")

@@ -116,7 +116,8 @@ class LoaningRecords(Records):
         """A step of the orchestrator: so many servers may be on loan, so many jobs wait and run."""
         now, servers = self._calendar.now, self._servers
         use = self._data.inference_load.at(now)
-        self._rows.append((now, *servers.used, servers.on_loan, lendable, waiting, running, use))
+        training, loaned = servers.used
+        self._rows.append((now, training, loaned, servers.on_loan, lendable, waiting, running, use))
 
     def jobs_table(self) -> pd.DataFrame:
         """One row a job in order of arrival, times in seconds; `NaN` for what has not happened.

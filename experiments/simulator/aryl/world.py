@@ -54,7 +54,7 @@ class Lazy(Mapping[str, State], Generic[State]):
         return len(self._places)
 
 
-class LoaningWorld(World):
+class LoaningWorld(World[LoaningRecords]):
     """An `aryl-loaning` workload. Jobs and servers go by their places, jobs in order of arrival."""
 
     def __init__(self, data: ArylLoaning) -> None:
@@ -120,7 +120,7 @@ class LoaningWorld(World):
             self._moment = now
             return
         self._change(decision if isinstance(decision, Changes) else self._changes(decision))
-        self._moment = self._next_moment() if self._unfinished and self.calendar else None
+        self._moment = self._next_moment() if self._unfinished else None
 
     def waiting(self) -> str | None:
         return f"job {self.demands.ids[self._waiting[0]]}" if self._waiting else None
@@ -282,7 +282,7 @@ class LoaningWorld(World):
         del self._waiting[bisect_left(self._waiting, job)]
         self._running.add(job)
         again = self.records.start(job)
-        self.work[job].pause(self.calendar.now + (self.data.preemption_seconds if again else 0.0))
+        self.work[job].set_rate(0, self.calendar.now + (self.data.preemption_seconds if again else 0.0))
         if not self.demands.inelastic[job]:
             self._elastic.add(job)
         return True
@@ -294,10 +294,10 @@ class LoaningWorld(World):
                 self._set_rate(job)
         self.servers.touched.clear()
 
-    def _next_moment(self) -> float:
+    def _next_moment(self) -> Time | None:
         """The moment of the next decision: of the next event, or the first of the period after it."""
         event, period = self.calendar.next_moment, self.data.scheduling_period_seconds
-        if not period:
+        if event is None or not period:
             return event
         moment = max(-(-event // period) * period, event)
         step = self._next_step

@@ -14,15 +14,15 @@ from instances.online import RuleBroken
 
 
 class RentingJobState:
-    """A job. It holds `width` GPUs since `since`, and makes progress with them from `active_from` on.
+    """A job. It holds `width` GPUs since `since`, and works with them at `rate` from `active_from` on.
 
     Work is counted in seconds on one GPU. `sizes`: that of each epoch; `work`: that of the present one; `state`: what
     policies see.
     """
 
     __slots__ = (
-        "active_from", "arrival", "end", "epoch", "id", "index", "kind", "since", "sizes", "start", "state", "width",
-        "work",
+        "active_from", "arrival", "end", "epoch", "id", "index", "kind", "rate", "since", "sizes", "start",
+        "state", "width", "work",
     )  # fmt: skip
 
     work: Activity
@@ -35,14 +35,9 @@ class RentingJobState:
             job.id, job.job_class, job.arrival_seconds, 0, kind.mean_from[0], requested_gpus=job.requested_gpus
         )
         self.epoch = self.width = 0
-        self.since = self.active_from = 0.0
+        self.rate = self.since = self.active_from = 0.0
         self.start: float | None = None
         self.end: float | None = None
-
-    @property
-    def rate(self) -> float:
-        """How many times as fast as on one GPU it works, once it makes progress."""
-        return self.kind.speed(self.epoch, self.width)
 
     def show(self, now: float) -> None:
         """Bring up to date what policies believe to be left of it, as far as they see how far its epoch is."""

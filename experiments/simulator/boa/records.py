@@ -36,11 +36,6 @@ class RentingRecords(Records):
         self._moments: list[tuple[float, int, int, int]] = []
         self._last: tuple[int, int, int, int] | None = None
 
-    def stretch(self, job: RentingJobState) -> None:
-        """A stretch of a job ends now."""
-        now = self._calendar.now
-        self.stretches.append((job.index, job.epoch, job.since, job.active_from, now, job.width, job.rate))
-
     def moment(self, ready: int, held: int, jobs: int) -> None:
         """What there is after a moment: nodes, GPUs held, jobs."""
         found = (len(self.nodes), ready, held, jobs)

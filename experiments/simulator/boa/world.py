@@ -24,7 +24,7 @@ PATIENCE = 2_000  # moments that may pass, with jobs there, in which nothing hap
 MOST_ASKED = 100_000  # moments in a row in which nothing happens but that the policy is asked
 
 
-class RentingWorld(World):
+class RentingWorld(World[RentingRecords]):
     """A `boa-renting` workload."""
 
     def __init__(self, data: BoaRenting) -> None:
@@ -67,10 +67,11 @@ class RentingWorld(World):
     def apply(self, decision: Widths) -> None:
         """Let widths and the number of nodes take effect; after the last job every node is given up."""
         nodes, happened = self.nodes, self._happened
-        self._arrived.clear()
-        self._progressed.clear()
-        self._finished.clear()
-        self._happened = False
+        if happened:
+            self._happened = False
+            self._arrived.clear()
+            self._progressed.clear()
+            self._finished.clear()
         if not self._jobs and not self._to_come:
             nodes.give_up(len(nodes.states))
         elif self._tick:
@@ -92,13 +93,9 @@ class RentingWorld(World):
         self._shown[job.id] = job.state
         self._arrived.append(job.id)
         self._happened = True
-        self._begin_epoch(job)
+        job.work = Activity(self.calendar, job.sizes[0], partial(self._end_epoch, job), rank=EPOCH_END, rounding=0.0)
         if self._learned is not None:
             self._learned.arrive(job.kind.index, self.calendar.now)
-
-    def _begin_epoch(self, job: RentingJobState) -> None:
-        size = job.sizes[job.epoch]
-        job.work = Activity(self.calendar, size, partial(self._end_epoch, job), rank=EPOCH_END, rounding=0.0)
 
     def _end_epoch(self, job: RentingJobState) -> None:
         now, self._happened = self.calendar.now, True
@@ -107,7 +104,7 @@ class RentingWorld(World):
         if job.epoch == len(job.sizes):
             self._end(job)
             return
-        self._begin_epoch(job)
+        job.work.renew(job.sizes[job.epoch])
         job.since = job.active_from = now
         self._progressed.append(job.id)
         self._go_on(job)
@@ -126,13 +123,15 @@ class RentingWorld(World):
 
     def _note(self, job: RentingJobState) -> None:
         """Record the stretch that ends now, at one width in one epoch."""
-        self.records.stretch(job)
-        if self._learned is not None and self.calendar.now > job.active_from:
-            self._learned.run(job.kind.index, job.epoch, job.width, job.rate, self.calendar.now)
+        now = self.calendar.now
+        self.records.stretches.append((job.index, job.epoch, job.since, job.active_from, now, job.width, job.rate))
+        if self._learned is not None and now > job.active_from:
+            self._learned.run(job.kind.index, job.epoch, job.width, job.rate, now)
 
     def _go_on(self, job: RentingJobState) -> None:
-        """Work at the width that the job has."""
-        job.work.set_rate(job.rate)
+        """Work at the width that the job has, from `active_from` on."""
+        job.rate = job.kind.speed(job.epoch, job.width)
+        job.work.set_rate(job.rate, job.active_from)
         job.state.speed = job.rate * job.kind.data.epochs[job.epoch].size_hours * HOUR / job.sizes[job.epoch]
 
     def _set_width(self, job: RentingJobState, width: int) -> None:
@@ -154,7 +153,6 @@ class RentingWorld(World):
         cold = self.nodes.place(job)
         pause = job.kind.cold if cold and job.kind.cold is not None else job.kind.pause
         job.active_from = state.paused_until = now + pause
-        job.work.pause(job.active_from)
         state.rescalings += 1
         if job.start is None:
             job.start = now

@@ -49,7 +49,8 @@ class CloudRecords(Records):
     def round(self, jobs: Iterable[CloudJobState]) -> None:
         """A round has passed, with `jobs` unfinished."""
         waiting = [job.launched_since for job in jobs].count(None)
-        self.timeline.append((self._calendar.now, *self._amounts[:2], waiting))
+        instances, tasks = self._amounts[:2]
+        self.timeline.append((self._calendar.now, instances, tasks, waiting))
 
     def _change(self, first: int, change: int, amounts: Sequence[int]) -> None:
         """Count one thing more (1) or less (-1), and its amount of each resource."""

@@ -53,7 +53,7 @@ class Change:
     moved: list[tuple[CloudJobState, list[CloudInstance | None]]] = field(default_factory=list)
 
 
-class CloudWorld(World):
+class CloudWorld(World[CloudRecords]):
     """An `eva-cloud` workload."""
 
     def __init__(self, data: EvaCloud) -> None:
@@ -155,10 +155,9 @@ class CloudWorld(World):
         self._refuse_standstill()
         if self._jobs or self._instances:
             self._round = now + self._period
-        elif self._to_come:
-            self._round = -(-self.calendar.next_moment // self._period) * self._period
         else:
-            self._round = None
+            event = self.calendar.next_moment if self._to_come else None
+            self._round = None if event is None else -(-event // self._period) * self._period
 
     def waiting(self) -> str | None:
         return next((f"job {name}" for name, job in self._jobs.items() if job.tasks[0].target is None), None)

@@ -164,8 +164,7 @@ def test_a_world_with_rounds_is_asked_at_them_alone_and_ends_the_moments_between
 def test_work_pauses_is_undone_and_counts_all_that_was_ever_done():
     calendar, ended = Calendar(), []
     work = Activity(calendar, 10, lambda: ended.append(calendar.now))
-    work.pause(2)
-    work.set_rate(2)  # from 2 on
+    work.set_rate(2, begin=2)
     calendar.at(1, lambda: (work.settle(), work.set_rate(1)))  # a pause stays one, whatever the rate
     calendar.at(5, work.stop)
     calendar.at(6, lambda: (work.undo(3), work.set_rate(4)))
