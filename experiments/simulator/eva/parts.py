@@ -14,7 +14,7 @@ from instances.eva.cloud_work import work_seconds
 from instances.eva.learned import Observation
 
 
-class Phase(IntEnum):
+class TaskPhase(IntEnum):
     """Where a task is on its way."""
 
     WAITING = 0  # with nothing on any instance: new, or with a checkpoint in storage
@@ -44,7 +44,7 @@ class CloudTask:
 
     def __init__(self, id: str, job: CloudJobState, kind: TaskClass, class_index: int) -> None:
         self.id, self.job, self.kind, self.class_index = id, job, kind, class_index
-        self.phase = Phase.WAITING
+        self.phase = TaskPhase.WAITING
         self.active = False  # it slows its neighbours down
         self.rate = 1.0  # its throughput while it is active
         self.target: CloudInstance | None = None

@@ -17,7 +17,7 @@ from experiments.simulator.eva.parts import (
     CloudInstance,
     CloudJobState,
     CloudTask,
-    Phase,
+    TaskPhase,
     TrueThroughput,
     jobs_of,
     whole,
@@ -278,8 +278,8 @@ class CloudWorld(World[CloudRecords]):
         for task, target in zip(job.tasks, targets, strict=True):
             task.target = target
             self._changed_tasks[task.id] = task
-            if task.phase is Phase.LAUNCHED:
-                task.phase = Phase.ENDING
+            if task.phase is TaskPhase.LAUNCHED:
+                task.phase = TaskPhase.ENDING
                 self._after(task.kind.kill_seconds, self._kill, task)
             if job.pinned:
                 self._launches.append(task)
@@ -329,13 +329,13 @@ class CloudWorld(World[CloudRecords]):
         instance, job = task.target, task.job
         if job.end is not None or instance is None:
             return True
-        if task.phase is not Phase.WAITING or not job.launchable or not instance.ready:
+        if task.phase is not TaskPhase.WAITING or not job.launchable or not instance.ready:
             return False
         need = self._demand[instance.kind][task.class_index]
         if any(d > f for d, f in zip(need, instance.free, strict=True)):
             return False
         self._take_room(task, instance)
-        task.phase = Phase.LOADING
+        task.phase = TaskPhase.LOADING
         delay = whole(task.kind.fetch_seconds)
         if task.kind.workload not in instance.images:
             delay += whole(task.kind.build_seconds)
@@ -345,12 +345,12 @@ class CloudWorld(World[CloudRecords]):
     def _launched(self, task: CloudTask) -> None:
         job, instance = task.job, task.host
         assert instance is not None
-        task.phase, task.active, task.seen_launch = Phase.LAUNCHED, True, True
+        task.phase, task.active, task.seen_launch = TaskPhase.LAUNCHED, True, True
         instance.images.add(task.kind.workload)
         self._slowed[instance.id] = instance
         self._changed_tasks[task.id] = task
         self.records.activate(self._demand[instance.kind][task.class_index], +1)
-        if all(other.phase is Phase.LAUNCHED for other in job.tasks):
+        if all(other.phase is TaskPhase.LAUNCHED for other in job.tasks):
             job.pinned = job.launchable = False
             job.launched_since = self.calendar.now
             self._changed_tasks.update((other.id, other) for other in job.tasks)
@@ -372,7 +372,7 @@ class CloudWorld(World[CloudRecords]):
             job.start = None
         if job.active_since is not None and not job.work.complete:
             self._stop(job)
-        task.phase = Phase.SAVING
+        task.phase = TaskPhase.SAVING
         self._after(task.kind.upload_seconds, self._saved, task)
 
     def _saved(self, task: CloudTask) -> None:
@@ -380,9 +380,9 @@ class CloudWorld(World[CloudRecords]):
         if job.end is not None:
             return
         self._leave_room(task)
-        task.phase, task.seen_upload = Phase.WAITING, True
+        task.phase, task.seen_upload = TaskPhase.WAITING, True
         self._changed_tasks[task.id] = task
-        if all(other.phase is Phase.WAITING for other in job.tasks):
+        if all(other.phase is TaskPhase.WAITING for other in job.tasks):
             job.launchable = True
 
     def _stop(self, job: CloudJobState) -> None:
@@ -406,7 +406,7 @@ class CloudWorld(World[CloudRecords]):
             if task.target is not None:
                 task.target.planned.pop(task.id, None)
                 self._changed_instances[task.target.id] = task.target
-            task.phase = Phase.FINISHED
+            task.phase = TaskPhase.FINISHED
             self._changed_tasks[task.id] = task
             del self._tasks[task.id]
 
