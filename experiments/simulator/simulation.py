@@ -18,7 +18,7 @@ from experiments.harness.users_modules import users_first
 from experiments.harness.whole import WholeTask
 from experiments.papers import METHODS, ONLINE
 from experiments.simulator.kernel import simulate
-from experiments.simulator.online import Snapshots, Online
+from experiments.simulator.online import Online, Snapshots
 from experiments.simulator.replan import Nothing, Replan
 from experiments.simulator.simulated import Columns, Simulated
 from instances import Answer, InputError, Instance, Options, ProblemData, Result, Stopwatch
