@@ -20,7 +20,7 @@ class CloudRecords(Records):
     """Records of a cloud: integrals over time of what is billed and what is in use, and a row a round."""
 
     def __init__(self, data: EvaCloud, calendar: Calendar, fleet: Fleet, jobs: Sequence[CloudJobState]) -> None:
-        self._data, self._calendar, self._fleet, self._jobs = data, calendar, fleet, jobs
+        self._data, self._calendar, self._fleet, self.jobs = data, calendar, fleet, jobs
         self.ordered = 0  # instances
         self._amounts = [0] * (2 + 2 * len(data.resources))
         """Instances that are billed, tasks that are launched, and of each resource what is there and what is in use."""
@@ -65,7 +65,7 @@ class CloudRecords(Records):
         `delay`: all that it was there without its tasks launched; `run`: making progress; `moves`: times it was moved.
         """
         rows = []
-        for job in self._jobs:
+        for job in self.jobs:
             jct = None if job.end is None else job.end - job.arrival
             delay = None if jct is None else jct - job.launched_for
             rows.append(
@@ -87,10 +87,10 @@ class CloudRecords(Records):
         """What the world is about: the bill, and what it was for."""
         self._integrals.add(self._calendar.now, self._amounts)
         instance_seconds, task_seconds, *resources = self._integrals.totals
-        done = [job for job in self._jobs if job.end is not None and job.run_for]
+        done = [job for job in self.jobs if job.end is not None and job.run_for]
         found: dict[str, Any] = {
             "cost_usd": self._fleet.bill,
-            "migrations": sum(job.moves for job in self._jobs),
+            "migrations": sum(job.moves for job in self.jobs),
             "instances_launched": self.ordered,
             "tasks_per_instance": task_seconds / instance_seconds if instance_seconds else None,
             "mean_throughput": fsum(job.work_seconds / job.run_for for job in done) / len(done) if done else None,
@@ -103,7 +103,7 @@ class CloudRecords(Records):
     def check(self) -> None:
         """All work is done, nothing is rented any more, and the bill is that of the instances' lives."""
         now = self._calendar.now
-        for job in self._jobs:
+        for job in self.jobs:
             if job.end is None:
                 raise RuleBroken(f"job {job.id} is not done at {now}")
             work, left = job.work_seconds, job.work_seconds - job.work.worked
