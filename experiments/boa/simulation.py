@@ -47,6 +47,16 @@ ONLINE_OF = {
         fallback=OneGpuEach,
         hours=lambda data: 1 / 3600,
         baseline="equal-split",
+        columns={
+            "mean_jct_h": "mean JCT, h",
+            "jct_speedup": "speed-up",
+            "gap_to_bound": "gap to bound",
+            "billed_gpu_h": "bill, GPU-h",
+            "rented_gpus": "rented GPUs",
+            "mean_allocation": "held",
+            "efficiency": "efficiency",
+            "rescalings": "rescalings",
+        },
         defaults=("exact", "acquiring-exact", "width-calculator", "pollux-sum", DEFAULT_AUTOSCALED),
         slow=tuple(name for name in ONLINE if name.startswith("pollux-as-") and name != DEFAULT_AUTOSCALED)
         + tuple(name for name in ONLINE if name.endswith("-genetic")),

@@ -10,44 +10,19 @@ import pandas as pd
 from rich.table import Table
 
 from experiments.output.folder import ready_folder
-from experiments.output.table import NARROW
 from experiments.output.terminal import out, percent, print_rich
 from experiments.simulator.bounding import Bounds
 from experiments.simulator.simulated import Simulated
-from experiments.simulator.simulation import Choice
+from experiments.simulator.simulation import ChosenPolicies
 from instances import Instance
 from instances.files import write_whole
 from instances.text import shown
 
-HEADINGS = {
-    "mean_jct_min": "mean JCT, min",
-    "jct_speedup": "speed-up of mean JCT",
-    "geometric_speedup": "geometric mean of speed-ups",
-    "mean_delay_min": "mean delay, min",
-    "slowed_share": "jobs slowed",
-    "total_slowdown_min": "slow-down in all, min",
-    "worst_slowdown_min": "worst, min",
-}
-OWN = {
-    "cost_usd": "bill, USD",
-    "cost_share": "of the baseline's",
-    "instances_launched": "instances",
-    "migrations": "moves",
-    "tasks_per_instance": "tasks an instance",
-    "billed_gpu_h": "bill, GPU-hours",
-    "rented_gpus": "rented GPUs",
-    "mean_allocation": "held of them",
-    "efficiency": "efficiency",
-    "rescalings": "rescalings",
-    "preemptions": "preemptions",
-    "use": "use of training GPUs",
-    "gap_to_bound": "gap to the bound",
-}
-"""Columns of worlds that have them."""
-SPREAD = {f"speedup_p{share}": f"p{share}" for share in (5, 90, 95)}
-"""Of the speed-ups, where a world has no column of its own and the terminal is wide."""
-SHARES = ("slowed_share",)
-WIDE = 140  # columns of a terminal from which on percentiles are shown
+WIDTH = 100  # columns of a table, also where the terminal is wider
+GAP = 2  # between columns
+SHARES = ("slowed_share", "cost_share", "gap_to_bound")
+AGAINST = ("jct_speedup", "geometric_speedup", "cost_share", "slowed_share", "total_slowdown_min", "worst_slowdown_min")
+"""Measures against the baseline."""
 Draw = Callable[[Path, Sequence[Simulated], str, Mapping[str, Any], Sequence[Bounds]], None]
 """Draws into a folder the runs of a world beside a baseline; the data of the workloads by name, and bounds."""
 LONG = ("options", "versions")  # in the JSON lines alone
@@ -59,32 +34,42 @@ def rows_csv(rows: Sequence[dict[str, Any]]) -> str:
     return table[sorted(table, key="cpu_s".__eq__)].to_csv(index=False)  # the seconds, which differ each time, last
 
 
-def print_policies(rows: Sequence[dict[str, Any]], choice: Choice) -> None:
-    """One row a policy of one world: the median over the workloads, and the least and the largest."""
+def print_policies(rows: Sequence[dict[str, Any]], choice: ChosenPolicies) -> None:
+    """One row a policy of one world, with what the world is about: medians, and the ends of the first measure."""
     if all("error" in row for row in rows):
         return
-    narrow = out.width < NARROW
-    table = Table(box=None, header_style="bold", pad_edge=False, padding=(0, 2 - narrow, 0, 0))
-    table.add_column("policy", no_wrap=True)
-    frame = pd.DataFrame(rows)
-    headings = {name: heading for name, heading in OWN.items() if name in frame and frame[name].notna().any()}
-    headings |= HEADINGS
-    if out.width >= WIDE and not any(name in headings for name in OWN):
-        place = list(headings).index("geometric_speedup") + 1
-        headings = dict([*list(headings.items())[:place], *SPREAD.items(), *list(headings.items())[place:]])
-    for heading in headings.values():
-        table.add_column(heading, justify="right")
-    frame = frame.reindex(columns=["workload", "policy", "fallbacks", *headings])
-    frame = frame.dropna(subset=["mean_jct_min"])
-    for name in choice.policies:
-        mine = frame[frame["policy"] == name]
-        table.add_row(shown(name), *(_spread(mine[key], key in SHARES, narrow) for key in headings))
-    print_rich(table)
+    frame = pd.DataFrame(rows).reindex(columns=["workload", "policy", "fallbacks", *choice.columns])
+    known = [name for name in choice.columns if frame[name].notna().any()]
+    frame = frame.dropna(subset=known[:1])
     number = frame["workload"].nunique()
-    least = " (least to largest)" if number > 1 and not narrow else ""
-    out.print(
-        f"{number} workload{'s' * (number != 1)}: median{least}; slowed: ends later than under {shown(choice.baseline)}"
-    )
+    groups = [frame[frame["policy"] == policy] for policy in choice.policies]
+    columns = [(choice.columns[name], [_shown(name, mine[name].median()) for mine in groups]) for name in known]
+    if number > 1:
+        ends = {"least": pd.Series.min, "largest": pd.Series.max}
+        columns[1:1] = [(end, [_shown(known[0], of(mine[known[0]])) for mine in groups]) for end, of in ends.items()]
+    table = Table(box=None, header_style="bold", pad_edge=False, padding=(0, GAP, 0, 0))
+    table.add_column("policy", no_wrap=True)
+    names = [shown(policy) for policy in choice.policies]
+    left = min(out.width, WIDTH) - max(len(name) for name in ("policy", *names))
+    widths: list[int] = []
+    for heading, cells in columns:  # what the world is about comes first: what does not fit any more is left out
+        least = max(len(text) for text in (*heading.split(), *cells))
+        if left < least + GAP:
+            break
+        widths.append(least)
+        left -= least + GAP
+    for (heading, _), least in zip(columns, widths, strict=False):
+        width = max(least, len(heading))
+        width = width if width - least <= left else least
+        left -= width - least
+        table.add_column(heading, justify="right", width=width)
+    for name, *row in zip(names, *(cells for _, cells in columns[: len(widths)]), strict=True):
+        table.add_row(name, *row)
+    print_rich(table)
+    known = known[: len(widths) - 2 * (number > 1)]
+    against = [choice.columns[name].partition(",")[0] for name in known if name in AGAINST]
+    beside = f"; against {shown(choice.baseline)}: {', '.join(against)}" if against else ""
+    out.print(f"{number} workload{'s: medians' if number != 1 else ''}{beside}")
     for policy, times in frame[frame["fallbacks"] > 0].groupby("policy")["fallbacks"].sum().items():
         out.print(f"{shown(str(policy))}: a fallback made {times:g} decisions")
 
@@ -124,8 +109,9 @@ def write_simulations(
             drawing(problem)(place, here, baseline, data, bounds)
 
 
-def _spread(values: pd.Series, share: bool, median_alone: bool) -> str:
-    if values.isna().all():
+def _shown(measure: str, value: float) -> str:
+    if pd.isna(value):
         return "-"
-    middle, least, largest = (percent(v, 2) if share else f"{v:.4g}" for v in values.quantile([0.5, 0, 1]))
-    return middle if median_alone or least == largest else f"{middle} ({least} to {largest})"
+    if measure in SHARES:
+        return percent(value, 1)
+    return f"{value:.0f}" if abs(value) >= 1000 else f"{value:.4g}"

@@ -3,6 +3,7 @@
 from experiments.simulator.fleet import Fleet, Rental
 from experiments.simulator.kernel import Activity, Calendar, Event, World, simulate
 from experiments.simulator.measures import summary
+from experiments.simulator.records import Integrals, Records
 from experiments.simulator.replan import Decided, Replan
 
 __all__ = [
@@ -11,6 +12,8 @@ __all__ = [
     "Decided",
     "Event",
     "Fleet",
+    "Integrals",
+    "Records",
     "Rental",
     "Replan",
     "World",

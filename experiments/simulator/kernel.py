@@ -1,17 +1,23 @@
 """The event engine: a calendar of moments, and nothing happens between two of them.
 
 A *world* says what there is, what a policy sees of it and how a decision takes effect. The engine knows only time: it
-wakes the world at the moments that the world asked for, and the policy after each of them, or when the policy asked.
+lets happen what the world has scheduled, and asks the policy after each moment, or at the world's rounds.
 """
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable
 from heapq import heapify, heappop, heappush
-from typing import Any, Protocol
+from math import ceil
+from typing import Any, Generic, TypeVar
 
+import pandas as pd
+
+from experiments.simulator.records import Records
 from instances.online import Decision, Policy, RuleBroken
 
+R = TypeVar("R", bound=Records)
 Time = float
 """A moment, in the world's unit. Integers stay integers: with whole data every moment is exact."""
 
@@ -21,30 +27,11 @@ DONE = 1e-12  # share of the work of an activity that is none: what is left of i
 WAKING = 1_000  # rank of a wake-up: after all that happens by itself
 
 
-class World(Protocol):
-    """What is simulated. `open` schedules what is known at the outset."""
-
-    def open(self, calendar: Calendar) -> None: ...
-
-    def view(self) -> Any:
-        """What the policy sees, now that all events of this moment have taken effect."""
-
-    def apply(self, decision: Any) -> None:
-        """Let a decision take effect. Raises RuleBroken where it breaks a rule."""
-
-    def waiting(self) -> str | None:
-        """The first of what waits for a decision, in words (`job x`); `None` where there is nothing to decide."""
-
-    def close(self) -> None:
-        """Check what must hold at the end. Raises RuleBroken."""
-
-
 class Calendar:
     """Simulated time and the events to come. Events of one moment happen in order of rank, then as scheduled."""
 
-    def __init__(self, tie: float = TIE) -> None:
+    def __init__(self) -> None:
         self.now: Time = 0
-        self._tie = tie
         self._heap: list[tuple[Time, int, int, Event]] = []
         self._count = 0
         self._cancelled = 0
@@ -63,15 +50,20 @@ class Calendar:
         return len(self._heap) - self._cancelled
 
     @property
-    def next_moment(self) -> Time:
-        """The moment of the next event. There must be one."""
-        self._drop_cancelled()
-        return self._heap[0][0]
+    def next_moment(self) -> Time | None:
+        """The moment of the next event, `None` where there is none."""
+        heap = self._heap
+        while heap and heap[0][3].cancelled:
+            heappop(heap)
+            self._cancelled -= 1
+        return heap[0][0] if heap else None
 
     def advance(self) -> int:
         """Go to the next moment, let all that is due happen, and tell how many events that were. One must be due."""
-        self.now = self.next_moment
-        last = self.now + self._tie * min(abs(self.now), MOST_TIED)
+        moment = self.next_moment
+        assert moment is not None
+        self.now = moment
+        last = self.now + TIE * min(abs(self.now), MOST_TIED)
         happened = 0
         while self._heap and self._heap[0][0] <= last:
             due = [heappop(self._heap)]
@@ -91,17 +83,6 @@ class Calendar:
                         heappush(self._heap, entry)
                     break
         return happened
-
-    def go_to(self, time: Time) -> None:
-        """Go to a moment before which nothing is to happen, and let happen what is due then, if anything is."""
-        if len(self) and self.next_moment <= time:
-            self.advance()
-        self.now = time
-
-    def _drop_cancelled(self) -> None:
-        while self._heap and self._heap[0][3].cancelled:
-            heappop(self._heap)
-            self._cancelled -= 1
 
     def _note_cancelled(self) -> None:
         """Keep the heap no larger than twice the events to come."""
@@ -135,52 +116,171 @@ class Event:
 
 
 class Activity:
-    """Work that is done at a rate which may change; it calls `done` when none is left.
+    """Work that is done at a rate that may change; it calls `completed` when none is left.
 
     A change of rate settles what has been done so far, cancels the completion that was to come and schedules the new
     one: exact between the changes.
+
+    Parameters:
+
+    - `amount`: the work.
+    - `rank`: of its completion among the events of one moment.
+    - `rounding`: share of the amount that counts as nothing when it is left.
+    - `whole`: it ends at a whole number of units of time after it was settled, the first by which all is done.
     """
 
-    __slots__ = ("_amount", "_calendar", "_completion", "_done", "_rank", "_remaining", "_since", "rate")
+    __slots__ = ("_calendar", "_completed", "_completion", "_rank", "_rounding", "_whole", "amount", "left", "rate",
+                 "since", "worked")  # fmt: skip
 
-    def __init__(self, calendar: Calendar, amount: float, done: Callable[[], None], *, rank: int = 0) -> None:
-        self._calendar, self._amount, self._done, self._rank = calendar, amount, done, rank
-        self._remaining = amount
+    def __init__(
+        self,
+        calendar: Calendar,
+        amount: float,
+        completed: Callable[[], None],
+        *,
+        rank: int = 0,
+        rounding: float = DONE,
+        whole: bool = False,
+    ) -> None:
+        self._calendar, self._completed, self._rank = calendar, completed, rank
+        self._rounding, self._whole = rounding, whole
+        self.amount = self.left = amount
         self.rate: float = 0
-        self._since = calendar.now
+        self.since = calendar.now
+        """When `left` was left, or when progress begins where that is still to come."""
+        self.worked: float = 0
+        """All that was ever done, also what was undone."""
         self._completion: Event | None = None
 
     @property
     def remaining(self) -> float:
         """Work left at this moment."""
-        return self._remaining - self.rate * (self._calendar.now - self._since)
+        passed = self._calendar.now - self.since
+        return self.left - self.rate * passed if passed > 0 else self.left
 
-    def set_rate(self, rate: float) -> None:
-        """Go on at `rate` per unit of time. Raises RuleBroken for a negative one."""
+    @property
+    def done(self) -> float:
+        """Work done by this moment, and not undone."""
+        done, passed = self.amount - self.left, self._calendar.now - self.since
+        return done + self.rate * passed if passed > 0 else done
+
+    @property
+    def complete(self) -> bool:
+        """Whether nothing is left, but for rounding."""
+        return self.remaining <= self._rounding * self.amount
+
+    def settle(self) -> None:
+        """Count what has been done until now."""
+        passed = self._calendar.now - self.since
+        if passed > 0:
+            done = self.rate * passed
+            self.left -= done
+            self.worked += done
+            self.since = self._calendar.now
+
+    def set_rate(self, rate: float, begin: Time | None = None) -> None:
+        """Go on at `rate` per unit of time, from `begin` on where that is to come.
+
+        Raises RuleBroken for a negative rate.
+        """
         if not rate >= 0:
             raise RuleBroken(f"an activity has the rate {rate} at {self._calendar.now}")
-        self._remaining, self._since, self.rate = self.remaining, self._calendar.now, rate
+        if self._completion is None:
+            self.settle()
+        else:
+            self.stop()
+        self.rate = rate
+        if begin is not None:
+            self.since = begin
+        nothing = self._rounding * self.amount
+        if self.left <= nothing:  # it is complete, whatever the rate is now
+            needed: Time = 0
+        elif not rate:
+            return
+        elif self._whole:
+            needed = ceil((self.left - nothing) / rate)
+        else:
+            needed = self.left if rate == 1 else self.left / rate  # whole work stays whole
+        self._completion = self._calendar.at(self.since + needed, self._complete, rank=self._rank)
+
+    def stop(self) -> None:
+        """Stand still, and do not complete, until it is given a rate."""
+        self.settle()
+        self.rate = 0
         if self._completion is not None:
             self._completion.cancel()
             self._completion = None
-        done = self._remaining <= DONE * self._amount  # at this very moment: it completes, whatever the rate is now
-        if done or rate > 0:
-            needed = 0 if done else self._remaining if rate == 1 else self._remaining / rate
-            self._completion = self._calendar.at(self._since + needed, self._complete, rank=self._rank)
+
+    def renew(self, amount: float) -> None:
+        """Begin with other work, now that all is done; it stands still until it is given a rate."""
+        self.amount = self.left = amount
+        self.worked = 0
+
+    def undo(self, amount: float) -> None:
+        """Lose what was done, as it has to be done again."""
+        self.left += amount
 
     def _complete(self) -> None:
         self._completion = None
-        self._remaining, self._since, self.rate = 0, self._calendar.now, 0
-        self._done()
+        self.settle()
+        self.left = self.rate = 0
+        self._completed()
 
 
-def simulate(world: World, policy: Policy[Any, Decision], *, until: Time | None = None, tie: float = TIE) -> None:
-    """Run `world` under `policy` until nothing is left to happen, or to the last moment not after `until`.
+class World(ABC, Generic[R]):
+    """What is simulated. It is made with its calendar, on which it schedules what is known at the outset.
+
+    `records`: what a run leaves behind.
+    """
+
+    records: R
+
+    def __init__(self) -> None:
+        self.calendar = Calendar()
+
+    def next_decision(self) -> Time | None:
+        """When the policy is asked next: at the next event, unless the world has rounds; `None` where all is over."""
+        return self.calendar.next_moment
+
+    def settle(self) -> None:
+        """End a moment at which no policy is asked: one before a round."""
+        return None
+
+    @abstractmethod
+    def view(self) -> Any:
+        """What the policy sees, now that all events of this moment have taken effect. It holds until the decision."""
+
+    @abstractmethod
+    def apply(self, decision: Any) -> None:
+        """Let a decision take effect. Raises RuleBroken where it breaks a rule."""
+
+    @abstractmethod
+    def waiting(self) -> str | None:
+        """The first of what waits for a decision, in words (`job x`); `None` where there is nothing to decide."""
+
+    def close(self) -> None:
+        """Check what must hold at the end. Raises RuleBroken."""
+        self.records.check()
+
+    def jobs_table(self) -> pd.DataFrame:
+        """One row a job, see `jobs_table` of the records."""
+        return self.records.jobs_table()
+
+    def timeline_table(self) -> pd.DataFrame:
+        """One row a moment, see `timeline_table` of the records."""
+        return self.records.timeline_table()
+
+    def totals(self) -> dict[str, Any]:
+        """Figures of the whole run, see `totals` of the records."""
+        return self.records.totals()
+
+
+def simulate(world: World[Any], policy: Policy[Any, Decision], *, until: Time | None = None) -> None:
+    """Run `world` under `policy` until nothing is left to happen, or to the last decision not after `until`.
 
     Raises RuleBroken where a rule is broken: also where a policy that was woken does nothing, and nothing is to come.
     """
-    calendar = Calendar(tie)
-    world.open(calendar)
+    calendar = world.calendar
     wake: Event | None = None
     woken = False
 
@@ -188,9 +288,16 @@ def simulate(world: World, policy: Policy[Any, Decision], *, until: Time | None 
         nonlocal wake, woken
         wake, woken = None, True
 
-    while calendar and (until is None or calendar.next_moment <= until):
+    while (moment := world.next_decision()) is not None and (until is None or moment <= until):
+        event = calendar.next_moment
+        while event is not None and event < moment:
+            calendar.advance()
+            world.settle()
+            event = calendar.next_moment
         woken = False
-        quiet = calendar.advance() == 1 and woken and not calendar  # the wake-up was all that was left
+        happened = calendar.advance() if event is not None and event <= moment else 0
+        calendar.now = moment
+        quiet = happened == 1 and woken and not calendar  # the wake-up was all that was left
         decision = policy.decide(world.view())
         world.apply(decision)
         if wake is not None:
@@ -202,6 +309,6 @@ def simulate(world: World, policy: Policy[Any, Decision], *, until: Time | None 
             if not decision.wake_at > calendar.now:
                 raise RuleBroken(f"the policy asks at {calendar.now} to be woken at {decision.wake_at}")
             wake = calendar.at(decision.wake_at, waken, rank=WAKING)
-    if not calendar and (left := world.waiting()) is not None:
+    if moment is None and (left := world.waiting()) is not None:
         raise RuleBroken(f"{left} is left waiting at {calendar.now} with nothing to come")
     world.close()

@@ -9,14 +9,16 @@ from __future__ import annotations
 
 import math
 from collections import OrderedDict
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from types import MappingProxyType
 from typing import Any
 
 import pandas as pd
 
-from experiments.simulator.kernel import Activity, Calendar, Time
+from experiments.simulator.kernel import Activity, Calendar, Time, World
+from experiments.simulator.records import Integrals, Records, refuse_unequal
 from instances.online import RuleBroken
 from instances.sia import SiaOracle
 from instances.sia.online import QueuedJob, Running, Start, View
@@ -27,13 +29,13 @@ RESTART_MINUTES = 5.0
 JOB_COLUMNS = ("job", "pool", "submit", "start", "end", "duration", "gpus", "delay", "jct")
 
 
-class PoolsWorld:
+class PoolsWorld(World["PoolsRecords"]):
     """`quota`: GPUs of each pool; `jobs`: (id, pool, submit, duration, gpus) and, where there is one, the cut-off.
 
     `restart`: time that a job needs more for each time that it was interrupted.
 
-    The timeline holds (time, GPUs in use, GPUs held by each pool's jobs, jobs waiting) after each moment; it is kept
-    only with `record_timeline`. Raises RuleBroken for a job of an unknown pool or wider than all pools together.
+    The timeline is kept only with `record_timeline`. Raises RuleBroken for a job of an unknown pool or wider than all
+    pools together.
     """
 
     def __init__(
@@ -44,6 +46,7 @@ class PoolsWorld:
         record_timeline: bool = True,
         restart: Time = 0,
     ) -> None:
+        super().__init__()
         self.quota, self.restart = dict(quota), restart
         self.capacity = sum(self.quota.values())
         self.jobs: dict[str, QueuedJob] = {}
@@ -55,15 +58,12 @@ class PoolsWorld:
             if job.id in self.jobs:
                 raise RuleBroken(f"job {job.id} occurs twice")
             self.jobs[job.id] = job
-        self._place = {name: k for k, name in enumerate(sorted(self.jobs, key=lambda name: self.jobs[name].submit))}
-        self.start: dict[str, Time] = {}
-        self.end: dict[str, Time] = {}
-        self.interruptions: dict[str, int] = {}
-        self._ran: dict[str, Time] = {}  # of jobs that were interrupted, before that
+        arrivals = sorted(self.jobs.values(), key=lambda job: job.submit)
+        self.records = PoolsRecords(self.calendar, self.jobs, tuple(self.quota), record_timeline)
+        self._place = {job.id: k for k, job in enumerate(arrivals)}
         self._used = dict.fromkeys(self.quota, 0)
         self._queues: dict[str, OrderedDict[str, QueuedJob]] = {pool: OrderedDict() for pool in self.quota}
         self._running: dict[str, Running] = {}
-        self._since: dict[str, Time] = {}  # the last start of each job
         self._work: dict[str, Activity] = {}
         self._arrived: list[QueuedJob] = []
         self._finished: list[QueuedJob] = []
@@ -76,9 +76,8 @@ class PoolsWorld:
             MappingProxyType(self._running),
         )
         self._waiting = self._held = 0
-        self._gpu_time: float = 0
-        self._last: Time = 0
-        self.timeline: list[tuple[Time, int, tuple[int, ...], int]] | None = [] if record_timeline else None
+        for job in arrivals:
+            self.calendar.at(job.submit, partial(self._submit, job), rank=SUBMISSION)
 
     @classmethod
     def of(
@@ -92,13 +91,8 @@ class PoolsWorld:
         pools, restart = {pool.name: pool.gpus for pool in data.pools}, math.ceil(restart_minutes / data.slot_minutes)
         return cls(pools, jobs, record_timeline=record_timeline, restart=restart)
 
-    def open(self, calendar: Calendar) -> None:
-        self._calendar = calendar
-        for job in sorted(self.jobs.values(), key=lambda job: job.submit):
-            calendar.at(job.submit, lambda job=job: self._submit(job), rank=SUBMISSION)  # type: ignore[misc]
-
     def view(self) -> View:
-        self._view.now = self._calendar.now
+        self._view.now = self.calendar.now
         self._view.idle = self.capacity - self._held
         self._view.arrived, self._view.finished = tuple(self._arrived), tuple(self._finished)
         return self._view
@@ -110,32 +104,110 @@ class PoolsWorld:
             self._interrupt(name)
         for name in tuple(decision.starts):  # it may be the queue itself
             self._start(name)
-        if self.timeline is not None:
-            self.timeline.append((self._calendar.now, self._held, tuple(self._used.values()), self._waiting))
+        self.records.moment(self._held, self._used.values(), self._waiting)
 
     def waiting(self) -> str | None:
         if not self._waiting:
             return None
         return "job " + next(name for queue in self._queues.values() for name in queue)
 
-    def close(self) -> None:
-        """GPU time in use must equal that of the jobs; after the last job all GPUs are idle."""
-        self._account()
-        now = self._calendar.now
-        spans = [(name, self.end[name] - since) for name, since in self._since.items() if name in self.end]
-        spans += [(name, now - running.start) for name, running in self._running.items()]
-        held = sum(self.jobs[name].gpus * span for name, span in (*spans, *self._ran.items()))
-        if abs(held - self._gpu_time) > 1e-6 * max(1.0, float(held)):
-            raise RuleBroken(f"GPUs were in use for {self._gpu_time}, the jobs held them for {held}")
-        if not self._calendar and (self._held or any(self._used.values())):
-            raise RuleBroken(f"{self._held} GPUs are in use at {now}, after all jobs")
+    def _submit(self, job: QueuedJob) -> None:
+        self._queues[job.pool][job.id] = job
+        self._arrived.append(job)
+        self._waiting += 1
+
+    def _start(self, name: str) -> None:
+        job, now = self.jobs.get(name), self.calendar.now
+        if job is None:
+            raise RuleBroken(f"job {name} is started at {now} but does not exist")
+        if name in self.records.start and name not in self._queues[job.pool]:
+            raise RuleBroken(f"job {name} is started at {now} and was at {self.records.start[name]} before")
+        if name not in self._queues[job.pool]:
+            raise RuleBroken(f"job {name} is started at {now}, before its submission at {job.submit}")
+        if job.gpus > self.capacity - self._held:
+            idle = self.capacity - self._held
+            raise RuleBroken(f"job {name} is started at {now} on {job.gpus} GPUs, {idle} are idle")
+        queued = self._queues[job.pool].pop(name)
+        self._waiting -= 1
+        self._hold(job, job.gpus)
+        self.records.begin(name)
+        self._running[name] = Running(queued, now)
+        self._work[name] = Activity(self.calendar, queued.duration, partial(self._complete, job), rank=COMPLETION)
+        self._work[name].set_rate(1)
+
+    def _interrupt(self, name: str) -> None:
+        running, now = self._running.pop(name, None), self.calendar.now
+        if running is None:
+            raise RuleBroken(f"job {name} is interrupted at {now} and does not run")
+        job, work = self.jobs[name], self._work.pop(name)
+        work.stop()
+        self._hold(job, -job.gpus)
+        self.records.interrupt(name)
+        queue = self._queues[job.pool]
+        queue[name] = replace(job, duration=min(work.left + self.restart, job.duration))
+        for other in [other for other in queue if self._place[other] > self._place[name]]:
+            queue.move_to_end(other)
+        self._waiting += 1
+
+    def _complete(self, job: QueuedJob) -> None:
+        del self._running[job.id], self._work[job.id]
+        self._hold(job, -job.gpus)
+        self.records.complete(job.id)
+        self._finished.append(job)
+
+    def _hold(self, job: QueuedJob, more: int) -> None:
+        """The job holds so many GPUs more, or less."""
+        self.records.gpu_time.add(self.calendar.now, (self._held,))
+        self._held += more
+        self._used[job.pool] += more
+
+
+class PoolsRecords(Records):
+    """When jobs started and ended, how often they were interrupted, and what was held.
+
+    `timeline`: (time, GPUs in use, GPUs held by each pool's jobs, jobs waiting) after each moment, if it is kept.
+    """
+
+    def __init__(
+        self, calendar: Calendar, jobs: Mapping[str, QueuedJob], pools: Sequence[str], record_timeline: bool
+    ) -> None:
+        self._calendar, self._jobs, self._pools = calendar, jobs, pools
+        self.start: dict[str, Time] = {}
+        self.end: dict[str, Time] = {}
+        self.interruptions: dict[str, int] = {}
+        self.timeline: list[tuple[Time, int, tuple[int, ...], int]] | None = [] if record_timeline else None
+        self._since: dict[str, Time] = {}  # of jobs that run
+        self._ran: dict[str, Time] = {}
+        self.gpu_time = Integrals(1)
+        self._held = 0
+
+    def begin(self, job: str) -> None:
+        """A job begins to run."""
+        self._since[job] = self._calendar.now
+        self.start.setdefault(job, self._calendar.now)
+
+    def interrupt(self, job: str) -> None:
+        """A job ceases to run, and is not done."""
+        self._ran[job] = self._ran.get(job, 0) + self._calendar.now - self._since.pop(job)
+        self.interruptions[job] = self.interruptions.get(job, 0) + 1
+
+    def complete(self, job: str) -> None:
+        """A job is done."""
+        self.end[job] = self._calendar.now
+        self._ran[job] = self._ran.get(job, 0) + self._calendar.now - self._since.pop(job)
+
+    def moment(self, held: int, used: Iterable[int], waiting: int) -> None:
+        """What there is after a decision: GPUs in use, those that each pool's jobs hold, and jobs that wait."""
+        self._held = held
+        if self.timeline is not None:
+            self.timeline.append((self._calendar.now, held, tuple(used), waiting))
 
     def jobs_table(self) -> pd.DataFrame:
         """One row a job in order of submission: JOB_COLUMNS, in the clock's unit; `NaN` for what has not happened."""
         table = pd.DataFrame(
             [
                 (j.id, j.pool, j.submit, self.start.get(j.id), self.end.get(j.id), j.duration, j.gpus)
-                for j in self.jobs.values()
+                for j in self._jobs.values()
             ],
             columns=list(JOB_COLUMNS[:7]),
         )
@@ -150,7 +222,7 @@ class PoolsWorld:
         """One row a moment: time, GPUs in use, GPUs held by the jobs of each pool (`used POOL`), jobs waiting."""
         rows = self.timeline or []
         table = pd.DataFrame({"time": [r[0] for r in rows], "in_use": [r[1] for r in rows]})
-        for i, pool in enumerate(self.quota):
+        for i, pool in enumerate(self._pools):
             table[f"used {pool}"] = [r[2][i] for r in rows]
         table["waiting"] = [r[3] for r in rows]
         return table
@@ -159,63 +231,16 @@ class PoolsWorld:
         """How often jobs were interrupted, where any was: this world is about the jobs' times."""
         return {"interruptions": sum(self.interruptions.values())} if self.interruptions else {}
 
-    def _submit(self, job: QueuedJob) -> None:
-        self._queues[job.pool][job.id] = job
-        self._arrived.append(job)
-        self._waiting += 1
-
-    def _start(self, name: str) -> None:
-        job, now = self.jobs.get(name), self._calendar.now
-        if job is None:
-            raise RuleBroken(f"job {name} is started at {now} but does not exist")
-        if name in self.start and name not in self._queues[job.pool]:
-            raise RuleBroken(f"job {name} is started at {now} and was at {self.start[name]} before")
-        if name not in self._queues[job.pool]:
-            raise RuleBroken(f"job {name} is started at {now}, before its submission at {job.submit}")
-        if job.gpus > self.capacity - self._held:
-            idle = self.capacity - self._held
-            raise RuleBroken(f"job {name} is started at {now} on {job.gpus} GPUs, {idle} are idle")
-        self._account()
-        queued = self._queues[job.pool].pop(name)
-        self._waiting -= 1
-        self._held += job.gpus
-        self._used[job.pool] += job.gpus
-        self.start.setdefault(name, now)
-        self._since[name] = now
-        self._running[name] = Running(queued, now)
-        work = Activity(self._calendar, queued.duration, lambda: self._complete(job), rank=COMPLETION)
-        self._work[name] = work
-        work.set_rate(1)
-
-    def _interrupt(self, name: str) -> None:
-        running, now = self._running.pop(name, None), self._calendar.now
-        if running is None:
-            raise RuleBroken(f"job {name} is interrupted at {now} and does not run")
-        self._account()
-        job, work = self.jobs[name], self._work.pop(name)
-        left = min(work.remaining + self.restart, job.duration)
-        work.set_rate(0)
-        self._ran[name] = self._ran.get(name, 0) + now - running.start
-        self.interruptions[name] = self.interruptions.get(name, 0) + 1
-        self._held -= job.gpus
-        self._used[job.pool] -= job.gpus
-        queue = self._queues[job.pool]
-        queue[name] = replace(job, duration=left)
-        for other in [other for other in queue if self._place[other] > self._place[name]]:
-            queue.move_to_end(other)
-        self._waiting += 1
-
-    def _complete(self, job: QueuedJob) -> None:
-        self._account()
-        self.end[job.id] = self._calendar.now
-        del self._running[job.id], self._work[job.id]
-        self._held -= job.gpus
-        self._used[job.pool] -= job.gpus
-        self._finished.append(job)
-
-    def _account(self) -> None:
-        self._gpu_time += self._held * (self._calendar.now - self._last)
-        self._last = self._calendar.now
+    def check(self) -> None:
+        """GPU time in use must equal that of the jobs; after the last job all GPUs are idle."""
+        now = self._calendar.now
+        self.gpu_time.add(now, (self._held,))
+        ran = {name: now - since for name, since in self._since.items()}
+        held = sum(self._jobs[name].gpus * span for name, span in (*self._ran.items(), *ran.items()))
+        (used,) = self.gpu_time.totals
+        refuse_unequal(used, held, f"GPUs were in use for {used}, the jobs held them for {held}")
+        if not self._calendar and self._held:
+            raise RuleBroken(f"{self._held} GPUs are in use at {now}, after all jobs")
 
 
 class Scripted:

@@ -18,7 +18,7 @@ from experiments.harness.user_modules import users_first
 from experiments.harness.whole import WholeTask
 from experiments.papers import METHODS, ONLINE
 from experiments.simulator.kernel import simulate
-from experiments.simulator.online import Moments, Online
+from experiments.simulator.online import Online, Snapshots
 from experiments.simulator.replan import Nothing, Replan
 from experiments.simulator.simulated import Columns, Simulated
 from instances import Answer, InputError, Instance, Options, ProblemData, Result, Stopwatch
@@ -91,7 +91,7 @@ class Simulation(WholeTask[Simulated]):
         found = {
             "jobs": _columns(world.jobs_table()),
             "timeline": _columns(world.timeline_table()),
-            "lives": _columns(world.lives_table()) if hasattr(world, "lives_table") else {},
+            "lives": _columns(world.records.lives_table()),
             "totals": world.totals() | (policy.totals() if hasattr(policy, "totals") else {}),
             "decisions": _columns(pd.DataFrame(decisions)),
             "cpu_s": clock.cpu_s,
@@ -143,7 +143,7 @@ class Simulation(WholeTask[Simulated]):
 
     def _replanned(
         self,
-        moments: Online | Moments,
+        moments: Online | Snapshots,
         entries: Mapping[str, Entry],
         fallback: Policy[Any, Any],
         solving: list[Replan],
@@ -167,16 +167,17 @@ def _entry(problem: str, name: str) -> Entry:
 
 
 @dataclass(frozen=True)
-class Choice:
-    """The policies to run in one world, the baseline first."""
+class ChosenPolicies:
+    """The policies to run in one world, the baseline first, and the measures of its table with their headings."""
 
     policies: tuple[str, ...]
     baseline: str
+    columns: Mapping[str, str]
 
 
 def chosen_policies(
     workloads: Sequence[Instance], given: Sequence[str] | None, baseline: str | None
-) -> dict[str, Choice]:
+) -> dict[str, ChosenPolicies]:
     """The policies to run on the workloads of each problem. Raises InputError for one that no world of them knows.
 
     `all` stands for the policies of the world, save for those that solve for long.
@@ -192,7 +193,7 @@ def chosen_policies(
     return {problem: _choice(online, known[problem], given, baseline) for problem, online in worlds.items()}
 
 
-def _choice(online: Online, known: Sequence[str], given: Sequence[str] | None, baseline: str | None) -> Choice:
+def _choice(online: Online, known: Sequence[str], given: Sequence[str] | None, baseline: str | None) -> ChosenPolicies:
     base = baseline if baseline is not None and (baseline in known or ":" in baseline) else online.baseline
     names = [base]
     for name in given or online.defaults:
@@ -200,10 +201,12 @@ def _choice(online: Online, known: Sequence[str], given: Sequence[str] | None, b
             names += [n for n in online.policies if n not in online.slow]
         elif name in known or ":" in name:
             names.append(name)
-    return Choice(tuple(dict.fromkeys(names)), base)
+    return ChosenPolicies(tuple(dict.fromkeys(names)), base, online.columns)
 
 
-def simulations(workloads: Sequence[Instance], choices: Mapping[str, Choice], options: Options) -> list[Simulation]:
+def simulations(
+    workloads: Sequence[Instance], choices: Mapping[str, ChosenPolicies], options: Options
+) -> list[Simulation]:
     """Every policy that is chosen for its problem on every workload. Raises InputError where two have one name."""
     for name, times in Counter(workload.name for workload in workloads).items():
         if times > 1:

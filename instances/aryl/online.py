@@ -66,9 +66,9 @@ class JobState:
         return self.remaining_work / self.min_workers
 
 
-@dataclass(frozen=True)
+@dataclass(slots=True)
 class View:
-    """A training cluster with loaned servers at one moment, by ids, in read-only mappings.
+    """A training cluster with loaned servers at one moment, by ids, in read-only mappings. It belongs to the world.
 
     Parameters:
 

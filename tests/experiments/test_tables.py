@@ -13,10 +13,10 @@ from experiments.harness.gaps import Scored, score, summarise
 from experiments.output import simulation, table, terminal
 from experiments.output.answer import answers
 from experiments.output.table import print_table, print_tables
-from experiments.papers import METHODS
+from experiments.papers import METHODS, ONLINE
 from experiments.plan import plan
 from experiments.simulator.plots import speedup_cdf
-from experiments.simulator.simulation import Choice
+from experiments.simulator.simulation import ChosenPolicies
 from instances import Options, Result
 from instances.eva import table_3, table_7
 from tests.commands import call
@@ -64,13 +64,36 @@ def test_every_method_of_every_problem_fits_a_narrow_table(narrow: None, capsys:
     assert max(map(len, capsys.readouterr().out.splitlines())) <= 80
 
 
-def test_policies_fit_80_columns(narrow: None, capsys: pytest.CaptureFixture[str]):
-    names = ["fcfs", "sia-random-load", "virtual-clock-literal"]
-    row = {"workload": "w", "fallbacks": 0} | dict.fromkeys(simulation.HEADINGS, 1234.5)
-    simulation.print_policies([row | {"policy": name} for name in names], Choice(tuple(names), "fcfs"))
+@pytest.mark.parametrize("workloads", [1, 3])
+@pytest.mark.parametrize("problem", ONLINE)
+def test_policies_fit_a_narrow_terminal_and_every_measure_is_whole(
+    narrow: None, capsys: pytest.CaptureFixture[str], problem: str, workloads: int
+):
+    online, names = ONLINE[problem], ["fcfs", "sia-random-load", "virtual-clock-literal"]
+    row = {"fallbacks": 0} | {name: 0.12345 if name in simulation.SHARES else 12345.678 for name in online.columns}
+    rows = [row | {"policy": name, "workload": f"w{k}"} for name in names for k in range(workloads)]
+    simulation.print_policies(rows, ChosenPolicies(tuple(names), "fcfs", online.columns))
     said = capsys.readouterr().out.splitlines()
     assert all(any(line.startswith(f"{name} ") for line in said) for name in names)
     assert max(map(len, said[:-1])) <= 80
+    assert "\u2026" not in "".join(said)  # nothing is cut off
+
+
+@pytest.mark.parametrize("problem", ONLINE)
+def test_the_table_of_a_world_fits_100_columns_and_shows_nothing_of_another(
+    capsys: pytest.CaptureFixture[str], problem: str
+):
+    online = ONLINE[problem]
+    row = {"workload": "w", "policy": "p" * 18, "fallbacks": 0}
+    row |= {name: 1234.5 for other in ONLINE.values() for name in other.columns}  # of all worlds
+    row |= dict.fromkeys(simulation.SHARES, 0.12345)
+    simulation.print_policies([row], ChosenPolicies(("p" * 18,), "fcfs", online.columns))
+    said = capsys.readouterr().out.splitlines()
+    assert max(map(len, said)) <= 100
+    words = " ".join(said)
+    assert all(word in words for heading in online.columns.values() for word in heading.split())
+    assert ("slowed" in words) == (problem == "sia-oracle")
+    assert ("USD" in words) == (problem == "eva-cloud")
 
 
 def test_what_a_loosened_gap_accepts_is_nowhere_called_proven(capsys: pytest.CaptureFixture[str]):

@@ -88,11 +88,11 @@ def test_where_jobs_run_to_their_end_an_interruption_is_an_error():
 @given(oracles(most_jobs=12, late=10), st.sampled_from([0.0, 0.5, 1.0]), st.integers(0, 8), st.booleans())
 def test_no_run_hangs_and_interruptions_are_no_more_than_gpus_of_all_jobs(data, share, restart, perfect):
     world = run(data, share=share, restart=restart, perfect=perfect)
-    assert set(world.end) == {job.id for job in data.jobs}
-    assert sum(world.interruptions.values()) <= sum(job.gpus for job in data.jobs)
+    assert set(world.records.end) == {job.id for job in data.jobs}
+    assert sum(world.records.interruptions.values()) <= sum(job.gpus for job in data.jobs)
     for job in data.jobs:
-        assert world.end[job.id] >= job.submit + job.duration
-        assert job.id not in world.interruptions or share > 0
+        assert world.records.end[job.id] >= job.submit + job.duration
+        assert job.id not in world.records.interruptions or share > 0
 
 
 @slow
@@ -100,14 +100,14 @@ def test_no_run_hangs_and_interruptions_are_no_more_than_gpus_of_all_jobs(data, 
 def test_perfect_predictions_slow_no_job(data, share, restart):
     world = run(data, share=share, restart=restart)
     for job, start in zip(data.jobs, data.fcfs_starts, strict=True):
-        assert world.end[job.id] <= start + job.duration
+        assert world.records.end[job.id] <= start + job.duration
 
 
 @slow
 @given(oracles(most_jobs=10, late=8))
 def test_without_preemptible_jobs_it_is_sia(data):
     world = run(data, share=0.0)
-    assert world.start == replay(data, Sia(Perfect(data.jobs), WINDOWS))
+    assert world.records.start == replay(data, Sia(Perfect(data.jobs), WINDOWS))
     assert world.totals() == {}
 
 
@@ -116,6 +116,6 @@ def test_a_long_job_runs_on_what_sia_keeps_and_gives_it_back():
     alone = replay(data, Sia(Perfect(data.jobs), WINDOWS))
     world = run(data, restart=2)
     assert alone == {"j0": 0, "j1": 9, "j2": 4}
-    assert (world.start["j1"], world.start["j2"], world.end["j2"]) == (1, 4, 7)
-    assert world.interruptions == {"j1": 1}
-    assert world.end["j1"] == 7 + (30 - 3) + 2
+    assert (world.records.start["j1"], world.records.start["j2"], world.records.end["j2"]) == (1, 4, 7)
+    assert world.records.interruptions == {"j1": 1}
+    assert world.records.end["j1"] == 7 + (30 - 3) + 2

@@ -2,40 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Sequence
 from dataclasses import astuple, dataclass, fields
 from math import fsum
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from experiments.simulator.aryl.servers import Servers
-from instances.arrays import FloatArray
-from instances.aryl import ArylLoaning, LoaningJob
+from experiments.simulator.kernel import Activity, Calendar
+from experiments.simulator.records import HOUR, TOLERANCE, Integrals, Records, refuse_unequal
+from instances.aryl import ArylLoaning
 from instances.aryl.live import Demands
 from instances.online import RuleBroken
-
-TOLERANCE = 1e-6  # relative, of sums of floats
-HOUR = 3600.0
-
-
-class Recorded(Protocol):
-    """What the records need to know of a cluster."""
-
-    data: ArylLoaning
-    jobs: list[LoaningJob]
-    demands: Demands
-    servers: Servers
-    work: FloatArray
-    waiting: list[int]
-    unfinished: int
-
-    @property
-    def now(self) -> float: ...
-
-    @property
-    def running(self) -> Collection[int]: ...
 
 
 @dataclass(frozen=True)
@@ -54,61 +34,60 @@ class Reclaim:
     collateral_gpus: int
 
 
-class Records:
-    """Records of a cluster: sums over the runs of every job, integrals over time, and a row a step of the orchestrator.
+class LoaningRecords(Records):
+    """Sums over the runs of every job, integrals over time, and a row a step of the orchestrator.
 
     Shares of use are over the time until the last job arrives: a makespan is longer where a policy is slow.
     """
 
-    def __init__(self, cluster: Recorded) -> None:
-        n = len(cluster.jobs)
-        self._cluster = cluster
+    def __init__(
+        self, data: ArylLoaning, calendar: Calendar, demands: Demands, servers: Servers, work: Sequence[Activity]
+    ) -> None:
+        n = len(work)
+        self._data, self._calendar, self._demands, self._servers, self._work = data, calendar, demands, servers, work
+        self._submit = np.sort([job.arrival_seconds for job in data.jobs])
         self.reclaims: list[Reclaim] = []
         self._first = np.full(n, np.nan)
         """When a job first started."""
         self._since = np.zeros(n)
         """When it began to wait, or to run."""
         self._waited, self._ran, self._end = np.zeros(n), np.zeros(n), np.full(n, np.nan)
-        self._preemptions = np.zeros(n, dtype=np.int64)
-        self._done, self._lost = np.zeros(n), np.zeros(n)
+        self._preemptions, self._lost = np.zeros(n, dtype=np.int64), np.zeros(n)
         self._gpu_seconds, self._gpus, self._held_since = np.zeros(n), np.zeros(n, dtype=np.int64), np.zeros(n)
         self._loaned_start = np.zeros(n, dtype=bool)
-        self._now = 0.0
-        self._last_arrival = max(job.arrival_seconds for job in cluster.jobs)
-        self._integral = np.zeros(4)
-        self._window: np.ndarray | None = None
+        self._last_arrival = float(self._submit[-1])
+        self._integrals = Integrals(4)
+        """Of GPUs held of training servers and of loaned ones, of GPUs on loan, and of the inference cluster's use."""
+        self._window: list[float] | None = None
+        """The integrals until the last arrival."""
         self._rows: list[tuple[float, int, int, int, int, int, int, float]] = []
 
     def queue(self, job: int) -> None:
         """A job begins to wait."""
-        self._since[job] = self._cluster.now
+        self._since[job] = self._calendar.now
 
     def start(self, job: int) -> bool:
         """A job begins to run; whether it was preempted before."""
-        now = self._cluster.now
+        now = self._calendar.now
         self._waited[job] += now - self._since[job]
         self._since[job] = now
         if np.isnan(self._first[job]):
             self._first[job] = now
-        self._loaned_start[job] |= bool(self._cluster.servers.loaned_workers[job])
+        self._loaned_start[job] |= bool(self._servers.loaned_workers[job])
         return bool(self._preemptions[job])
-
-    def work(self, job: int, done: float) -> None:
-        """So many worker-seconds of a job have been done."""
-        self._done[job] += done
 
     def hold(self, job: int) -> None:
         """The workers of a job have changed."""
-        now, servers = self._cluster.now, self._cluster.servers
+        now, servers = self._calendar.now, self._servers
         self._gpu_seconds[job] += self._gpus[job] * (now - self._held_since[job])
         loaned = int(servers.loaned_workers[job])
-        on_training, on_loaned = self._cluster.demands.gpus[:, job]
+        on_training, on_loaned = self._demands.gpus[:, job]
         self._gpus[job] = (int(servers.workers[job]) - loaned) * on_training + loaned * on_loaned
         self._held_since[job] = now
 
     def preempt(self, job: int, lost: float) -> None:
         """A job ceases to run, and has lost so many worker-seconds."""
-        self._ran[job] += self._cluster.now - self._since[job]
+        self._ran[job] += self._calendar.now - self._since[job]
         self._preemptions[job] += 1
         self._lost[job] += lost
 
@@ -118,29 +97,27 @@ class Records:
 
     def finish(self, job: int) -> None:
         """A job is done."""
-        now = self._cluster.now
+        now = self._calendar.now
         self._ran[job] += now - self._since[job]
         self._end[job] = now
 
     def integrate(self) -> None:
         """Add up what has been held until now; it must be called before that changes."""
-        now, servers = self._cluster.now, self._cluster.servers
-        if now <= self._now:
+        now, since, servers = self._calendar.now, self._integrals.since, self._servers
+        if now <= since:
             return
-        held = np.array([*servers.used, servers.on_loan * servers.gpus, 0.0])
-        held[3] = self._cluster.data.inference_load.at(self._now)
+        amounts = [*servers.used, servers.on_loan * servers.gpus, self._data.inference_load.at(since)]
         if self._window is None and now >= self._last_arrival:
-            self._window = self._integral + held * (self._last_arrival - self._now)
-        self._integral += held * (now - self._now)
-        self._now = now
+            totals = zip(self._integrals.totals, amounts, strict=True)
+            self._window = [total + amount * (self._last_arrival - since) for total, amount in totals]
+        self._integrals.add(now, amounts)
 
-    def step(self, target: int) -> None:
-        """A step of the orchestrator: so many servers may be on loan."""
-        cluster, servers = self._cluster, self._cluster.servers
-        use = cluster.data.inference_load.at(cluster.now)
-        counts = len(cluster.waiting), len(cluster.running)
+    def step(self, lendable: int, waiting: int, running: int) -> None:
+        """A step of the orchestrator: so many servers may be on loan, so many jobs wait and run."""
+        now, servers = self._calendar.now, self._servers
+        use = self._data.inference_load.at(now)
         training, loaned = servers.used
-        self._rows.append((cluster.now, training, loaned, servers.on_loan, target, *counts, use))
+        self._rows.append((now, training, loaned, servers.on_loan, lendable, waiting, running, use))
 
     def jobs_table(self) -> pd.DataFrame:
         """One row a job in order of arrival, times in seconds; `NaN` for what has not happened.
@@ -148,8 +125,7 @@ class Records:
         `queueing`: before it first ran; `delay`: all that it waited; `run`: all that it ran; `lost`: GPU-seconds
         of work that preemptions undid; `loaned`: whether it ever ran on loaned servers.
         """
-        jobs, demands = self._cluster.jobs, self._cluster.demands
-        submit = np.array([job.arrival_seconds for job in jobs])
+        demands, submit = self._demands, self._submit
         return pd.DataFrame(
             {
                 "job": list(demands.ids),
@@ -179,19 +155,19 @@ class Records:
     def totals(self) -> dict[str, Any]:
         """What the world is about, over all jobs, and shares of use until the last job arrived."""
         self.integrate()
-        cluster, servers = self._cluster, self._cluster.servers
-        window = self._integral if self._window is None else self._window
+        servers = self._servers
+        window = self._integrals.totals if self._window is None else self._window
         seconds = max(self._last_arrival, 1e-9)
         training = servers.training * servers.gpus
         own = training + servers.inference * servers.gpus
         back = sum(r.servers for r in self.reclaims)
         waits = np.where(np.isnan(self._first), np.nan, self._waited)
-        jct = self._end - np.array([job.arrival_seconds for job in cluster.jobs])
+        jct = self._end - self._submit
         preemptions = int(self._preemptions.sum())
-        gone = cluster.demands.gpus[0] * self._lost
+        gone = self._demands.gpus[0] * self._lost
         return {
             "preemptions": preemptions,
-            "preemption_ratio": preemptions / len(cluster.jobs),
+            "preemption_ratio": preemptions / len(self._work),
             "lost_gpu_h": float(gone.sum()) / HOUR,
             "mean_run_h": float(np.nanmean(self._ran)) / HOUR,
             "median_wait_s": float(np.nanmedian(waits)),
@@ -211,19 +187,18 @@ class Records:
         }
 
     def check(self) -> None:
-        """Refuse a run that broke a law: RuleBroken says which one, and when."""
-        cluster, servers = self._cluster, self._cluster.servers
-        now, ids = cluster.now, cluster.demands.ids
+        """All work is done, every job waited or ran, and nobody held more than there was."""
+        now, ids = self._calendar.now, self._demands.ids
         self.integrate()
-        servers.check(now)
-        if cluster.unfinished:
-            raise RuleBroken(f"{cluster.unfinished} jobs are not done at {now}")
-        asked = cluster.work + self._lost
-        for j in np.flatnonzero(np.abs(self._done - asked) > TOLERANCE * np.maximum(1.0, asked)):
-            raise RuleBroken(f"job {ids[j]} has done {self._done[j]} of {asked[j]} worker-seconds by {self._end[j]}")
-        jct = self._end - np.array([job.arrival_seconds for job in cluster.jobs])
+        self._servers.check(now)
+        if undone := int(np.isnan(self._end).sum()):
+            raise RuleBroken(f"{undone} jobs are not done at {now}")
+        done, asked = np.array([(work.worked, work.amount) for work in self._work]).T
+        asked = asked + self._lost
+        for j in np.flatnonzero(np.abs(done - asked) > TOLERANCE * np.maximum(1.0, asked)):
+            raise RuleBroken(f"job {ids[j]} has done {done[j]} of {asked[j]} worker-seconds by {self._end[j]}")
+        jct = self._end - self._submit
         for j in np.flatnonzero(np.abs(self._waited + self._ran - jct) > TOLERANCE * np.maximum(1.0, jct)):
             raise RuleBroken(f"job {ids[j]} has waited {self._waited[j]} and run {self._ran[j]} s of {jct[j]} s")
-        held, counted = fsum(self._gpu_seconds), float(self._integral[:2].sum())
-        if abs(held - counted) > TOLERANCE * max(1.0, counted):
-            raise RuleBroken(f"jobs have held {held} GPU-seconds by {now}, servers have been held for {counted}")
+        held, counted = fsum(self._gpu_seconds), sum(self._integrals.totals[:2])
+        refuse_unequal(held, counted, f"jobs have held {held} GPU-seconds by {now}, servers were held for {counted}")

@@ -1,28 +1,33 @@
 """Aryl's world: a training cluster borrows the servers that an inference cluster does not use, and gives them back.
 
+At one moment jobs complete first, then they arrive, and last the orchestrator lends, or says what it needs back.
 Decisions are made whenever something happened, or at the multiples of the scheduling period; and whenever servers have
 to go back.
 """
 
 from __future__ import annotations
 
+from bisect import bisect_left, insort
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from functools import cached_property
+from functools import cached_property, partial
 from types import MappingProxyType
-from typing import Any, Generic, TypeVar
+from typing import Generic, TypeVar
 
 import numpy as np
 import pandas as pd
 
-from experiments.simulator.aryl.cluster import Cluster
-from experiments.simulator.aryl.kernels import BASE, FLEXIBLE
-from experiments.simulator.kernel import Calendar
-from instances.arrays import IntArray
+from experiments.simulator.aryl.records import LoaningRecords, Reclaim
+from experiments.simulator.aryl.servers import BASE, FLEXIBLE, Servers
+from experiments.simulator.kernel import Activity, Time, World
+from instances.arrays import FloatArray, IntArray
 from instances.aryl import ArylLoaning
-from instances.aryl.live import Live
+from instances.aryl.live import Demands, Live
 from instances.aryl.online import Allocation, Changes, JobState, ServerState, View
 from instances.online import RuleBroken
 
+COMPLETION, ARRIVAL, ORCHESTRATOR = range(3)  # the order in which things happen at one moment
+LEAST_BELIEVED = 1.0  # worker-seconds that policies believe to be left of a job that takes longer than was predicted
+CHECK_SECONDS = 14_400.0  # between two counts of all that is kept
 State = TypeVar("State")
 
 
@@ -49,153 +54,265 @@ class Lazy(Mapping[str, State], Generic[State]):
         return len(self._places)
 
 
-class LoaningWorld:
-    """An `aryl-loaning` workload. The engine's calendar has the decisions; the cluster's own has every event."""
+class LoaningWorld(World[LoaningRecords]):
+    """An `aryl-loaning` workload. Jobs and servers go by their places, jobs in order of arrival."""
 
     def __init__(self, data: ArylLoaning) -> None:
+        super().__init__()
         self.data = data
-        self.cluster = Cluster(data)
+        self.jobs = sorted(data.jobs, key=lambda job: job.arrival_seconds)
+        self.demands = Demands.of(data)
+        self.servers = Servers(data, self.demands)
+        self.work = [
+            Activity(self.calendar, job.work, partial(self._complete, place), rank=COMPLETION, rounding=0.0)
+            for place, job in enumerate(self.jobs)
+        ]
+        self.records = LoaningRecords(data, self.calendar, self.demands, self.servers, self.work)
         training, inference = data.training_servers, data.inference_servers
         self._servers = [*(f"t{i}" for i in range(training)), *(f"l{i}" for i in range(inference))]
         self._server_place = {name: i for i, name in enumerate(self._servers)}
-        self._workers, self._kind = _read_only(self.cluster.servers.workers), _read_only(self.cluster.servers.kind)
-        self._job_place = {name: i for i, name in enumerate(self.cluster.demands.ids)}
+        self._job_place = {name: i for i, name in enumerate(self.demands.ids)}
+        self._workers, self._kind = _read_only(self.servers.workers), _read_only(self.servers.kind)
+        self._predicted = np.array([job.predicted_work for job in self.jobs])
+        self._waiting: list[int] = []  # in order of arrival
+        self._running: set[int] = set()  # with their base workers
+        self._elastic: set[int] = set()  # of those that run
+        self._unfinished = len(self.jobs)
+        self._to_come = 0
+        self._arrived: list[int] = []
+        self._finished: list[int] = []
+        self._preempted: list[int] = []
+        self._wanted = 0  # servers that have to go back now
+        self._lendable = 0
+        self._end_of_load = len(data.inference_load.use) * data.inference_load.step_seconds
+        self._last_check = 0.0
+        self._next_step = 0.0  # of the orchestrator
+        self._calendar_arrival()
+        self.calendar.at(0.0, self._orchestrate, rank=ORCHESTRATOR)
+        self._moment: Time | None = self._next_moment()
+        self._view = View(0.0, {}, {}, loaned_worth=data.loaned_worth, scaling_loss=data.scaling_loss)
 
-    def open(self, calendar: Calendar) -> None:
-        self._calendar = calendar
-        self._calendar.at(self._next(), self._moment)
+    def next_decision(self) -> Time | None:
+        return self._moment
 
     def view(self) -> View:
-        cluster = self.cluster
-        ids = cluster.demands.ids
-        return View(
-            now=cluster.now,
-            servers=Lazy(self._there, self._server),
-            jobs=Lazy(lambda: {ids[j]: j for j in sorted([*cluster.waiting, *cluster.running])}, self._job),
-            reclaim=cluster.wanted,
-            loaned_worth=self.data.loaned_worth,
-            scaling_loss=self.data.scaling_loss,
-            arrived=tuple(ids[j] for j in cluster.arrived),
-            finished=tuple(ids[j] for j in cluster.finished),
-            preempted=tuple(ids[j] for j in cluster.preempted),
-            live=self._live(),
-        )
+        self.records.integrate()
+        view, ids = self._view, self.demands.ids
+        view.now, view.reclaim = self.calendar.now, self._wanted
+        view.servers = Lazy(self._there, self._server)
+        view.jobs = Lazy(lambda: {ids[j]: j for j in sorted([*self._waiting, *self._running])}, self._job)
+        view.arrived = tuple(ids[j] for j in self._arrived)
+        view.finished = tuple(ids[j] for j in self._finished)
+        view.preempted = tuple(ids[j] for j in self._preempted)
+        view.live = self._live()
+        return view
 
     def apply(self, decision: Allocation | Changes) -> None:
         """Let a decision take effect, and plan the next one."""
-        cluster = self.cluster
+        now = self.calendar.now
         if decision.wake_at is not None:
-            raise RuleBroken(f"the policy asks at {cluster.now} to be woken at {decision.wake_at}; rounds are given")
-        cluster.arrived.clear()
-        cluster.finished.clear()
-        cluster.preempted.clear()
-        if cluster.wanted:
+            raise RuleBroken(f"the policy asks at {now} to be woken at {decision.wake_at}; rounds are given")
+        self._arrived.clear()
+        self._finished.clear()
+        self._preempted.clear()
+        if self._wanted:
             self._take_back(decision)
-            self._calendar.at(cluster.now, self._moment)
+            self._moment = now
             return
-        changes = decision if isinstance(decision, Changes) else self._changes(decision)
-        self._change(changes)
-        if cluster.unfinished and cluster.calendar:
-            self._calendar.at(self._next(), self._moment)
+        self._change(decision if isinstance(decision, Changes) else self._changes(decision))
+        self._moment = self._next_moment() if self._unfinished else None
 
     def waiting(self) -> str | None:
-        cluster = self.cluster
-        return f"job {cluster.demands.ids[cluster.waiting[0]]}" if cluster.waiting else None
-
-    def close(self) -> None:
-        """All work is done, every job waited or ran, and nobody held more than there was."""
-        self.cluster.records.check()
-
-    def jobs_table(self) -> pd.DataFrame:
-        """One row a job, see `Records.jobs_table`."""
-        return self.cluster.records.jobs_table()
-
-    def timeline_table(self) -> pd.DataFrame:
-        """One row a step of the orchestrator, see `Records.timeline_table`."""
-        return self.cluster.records.timeline_table()
+        return f"job {self.demands.ids[self._waiting[0]]}" if self._waiting else None
 
     def reclaims_table(self) -> pd.DataFrame:
         """One row a reclaim, see `Reclaim`."""
-        return self.cluster.records.reclaims_table()
+        return self.records.reclaims_table()
 
-    def totals(self) -> dict[str, Any]:
-        """Preemptions and use, see `Records.totals`."""
-        return self.cluster.records.totals()
+    def _calendar_arrival(self) -> None:
+        if self._to_come < len(self.jobs):
+            self.calendar.at(self.jobs[self._to_come].arrival_seconds, self._arrive, rank=ARRIVAL)
 
-    def _moment(self) -> None:
-        self.cluster.go_to(self._calendar.now)
+    def _arrive(self) -> None:
+        job = self._to_come
+        self._to_come += 1
+        self.records.queue(job)
+        self._waiting.append(job)
+        self._arrived.append(job)
+        self._calendar_arrival()
 
-    def _next(self) -> float:
-        """The moment of the next decision: of the next event, or the first of the period after it."""
-        event, period = self.cluster.calendar.next_moment, self.data.scheduling_period_seconds
-        if not period:
-            return event
-        moment = max(-(-event // period) * period, event)
-        step = self.cluster.next_step
-        return step if event <= step < moment else moment
+    def _orchestrate(self) -> None:
+        """Lend what the load leaves, or say what it needs back; once the load is over there is nothing to lend."""
+        data, servers, now = self.data, self.servers, self.calendar.now
+        self.records.integrate()
+        if servers.on_loan > self._lendable:
+            raise RuleBroken(f"{servers.on_loan} servers are on loan at {now}, {self._lendable} may be")
+        target = self._lendable = data.lendable(now)
+        if servers.on_loan < target:
+            servers.lend(target - servers.on_loan)
+        self._wanted = servers.on_loan - target
+        self.records.step(target, len(self._waiting), len(self._running))
+        if now - self._last_check >= CHECK_SECONDS:
+            self._last_check = now
+            servers.check(now)
+        if self._unfinished and (now < self._end_of_load or servers.on_loan):
+            step = round(now / data.orchestrator_period_seconds) + 1
+            self._next_step = step * data.orchestrator_period_seconds
+            self.calendar.at(self._next_step, self._orchestrate, rank=ORCHESTRATOR)
+        else:
+            self._next_step = np.inf
+
+    def _set_rate(self, job: int) -> None:
+        work = self.work[job]
+        work.settle()
+        loaned = int(self.servers.loaned_workers[job])
+        workers = int(self.servers.workers[job])
+        rate = self.data.speed(self.jobs[job], workers - loaned, loaned)
+        self.records.hold(job)
+        if rate == work.rate:
+            return
+        if not rate > 0:
+            now = self.calendar.now
+            raise RuleBroken(f"job {self.demands.ids[job]} runs on {workers} workers at {now} without progress")
+        work.set_rate(rate)
+
+    def _complete(self, job: int) -> None:
+        self.records.integrate()
+        self._stop(job)
+        self.records.finish(job)
+        self._finished.append(job)
+        self._unfinished -= 1
+
+    def _preempt(self, job: int) -> None:
+        work = self.work[job]
+        work.stop()
+        self._stop(job)
+        lost = 0.0 if self.jobs[job].checkpointed else work.amount - work.left
+        work.undo(lost)
+        self.records.preempt(job, lost)
+        self.records.queue(job)
+        insort(self._waiting, job)
+        self._preempted.append(job)
+
+    def _stop(self, job: int) -> None:
+        self.servers.release(job)
+        self.servers.touched.discard(job)
+        self.records.hold(job)
+        self._running.discard(job)
+        self._elastic.discard(job)
 
     def _take_back(self, decision: Allocation | Changes) -> None:
-        cluster, now = self.cluster, self.cluster.now
+        now = self.calendar.now
         if not isinstance(decision, Allocation):
-            raise RuleBroken(f"{cluster.wanted} servers have to go back at {now}, the policy names none")
+            raise RuleBroken(f"{self._wanted} servers have to go back at {now}, the policy names none")
         gone = set()
         for name in decision.give_back:
             place = self._server_place.get(name, -1)
-            if place < self.data.training_servers or not cluster.servers.there[place]:
+            if place < self.data.training_servers or not self.servers.there[place]:
                 raise RuleBroken(f"server {name} goes back at {now}, but is not on loan")
             gone.add(place)
-        if len(gone) != cluster.wanted:
-            raise RuleBroken(f"{len(gone)} servers go back at {now}, {cluster.wanted} have to")
-        cluster.take_back(gone, regroup=decision.regroup)
+        if len(gone) != self._wanted:
+            raise RuleBroken(f"{len(gone)} servers go back at {now}, {self._wanted} have to")
+        self._give_back(gone, regroup=decision.regroup)
+
+    def _give_back(self, gone: Iterable[int], *, regroup: bool) -> None:
+        """Return loaned servers, and preempt the jobs that cannot go on without them."""
+        servers, places = self.servers, set(gone)
+        hit = sorted({job for s in places for job in servers.base_on[s]})
+        loaned, idle = servers.on_loan, sum(not servers.base_on[s] for s in places)
+        held = sum(servers.used), sum(servers.gpus - int(servers.free[s]) for s in places)
+        lost = [job for job in hit if not (regroup and servers.regroup(job, places))]
+        for job in lost:
+            self._preempt(job)
+        for s in sorted(places):
+            servers.clear_flexible(s)
+            servers.give_back(s)
+        collateral = held[0] - sum(servers.used) - held[1]
+        self.records.reclaims.append(Reclaim(self.calendar.now, loaned, len(places), idle, len(lost), collateral))
+        self._wanted = 0
+        self._go_on()
 
     def _changes(self, decision: Allocation) -> Changes:
         """What an allocation of all jobs changes. Raises RuleBroken for a job that is not there or a wrong number."""
-        cluster, now = self.cluster, self.cluster.now
-        least, most = cluster.demands.min_workers, cluster.demands.max_workers
-        start, workers, waiting = [], {}, set(cluster.waiting)
+        now = self.calendar.now
+        least, most = self.demands.min_workers, self.demands.max_workers
+        start, workers, waiting = [], {}, set(self._waiting)
         for name, k in decision.workers.items():
             place = self._job_place.get(name, -1)
-            if place not in cluster.running and place not in waiting:
+            if place not in self._running and place not in waiting:
                 raise RuleBroken(f"job {name} gets {k} workers at {now}, but is not there")
             if not least[place] <= k <= most[place]:
                 raise RuleBroken(f"job {name} gets {k} workers at {now}, not {least[place]} to {most[place]}")
             if place in waiting:
                 start.append(place)
             workers[place] = k
-        dropped = {j: int(least[j]) for j in cluster.elastic if j not in workers}
+        dropped = {j: int(least[j]) for j in self._elastic if j not in workers}
         return Changes(start=start, workers=dropped | workers)
 
     def _change(self, changes: Changes) -> None:
         """Flexible workers go, then jobs start, then flexible workers come."""
-        cluster, servers = self.cluster, self.cluster.servers
-        least = cluster.demands.min_workers
+        servers = self.servers
+        least = self.demands.min_workers
         for job, k in changes.workers.items():
             if servers.workers[job] > k:
                 self._refuse(job, k)
                 servers.shrink(job, int(servers.workers[job]) - k)
-        waiting = set(cluster.waiting) if changes.start else ()
+        waiting = set(self._waiting) if changes.start else ()
         for job in changes.start:
             if job not in waiting:
-                raise RuleBroken(f"job {cluster.demands.ids[job]} starts at {cluster.now}, but does not wait")
-            if not cluster.start(job, loans=changes.loans) and changes.in_order:
+                raise RuleBroken(f"job {self.demands.ids[job]} starts at {self.calendar.now}, but does not wait")
+            if not self._start(job, loans=changes.loans) and changes.in_order:
                 break
         for job, k in changes.workers.items():
             have = int(servers.workers[job])
             if have and k > have:
                 self._refuse(job, k)
                 servers.grow(job, k - max(have, int(least[job])), loans=changes.loans)
-        cluster.settle()
+        self._go_on()
 
     def _refuse(self, job: int, workers: int) -> None:
-        demands = self.cluster.demands
+        demands = self.demands
         if not demands.min_workers[job] <= workers <= demands.max_workers[job]:
-            raise RuleBroken(f"job {demands.ids[job]} gets {workers} workers at {self.cluster.now}, out of its range")
+            raise RuleBroken(f"job {demands.ids[job]} gets {workers} workers at {self.calendar.now}, out of its range")
+
+    def _start(self, job: int, *, loans: bool = True) -> bool:
+        """Start a job that waits on its base workers; whether there is room."""
+        if not self.servers.start(job, loans=loans):
+            return False
+        del self._waiting[bisect_left(self._waiting, job)]
+        self._running.add(job)
+        again = self.records.start(job)
+        self.work[job].set_rate(0, self.calendar.now + (self.data.preemption_seconds if again else 0.0))
+        if not self.demands.inelastic[job]:
+            self._elastic.add(job)
+        return True
+
+    def _go_on(self) -> None:
+        """Let the jobs whose workers have changed go on at their new speed."""
+        for job in sorted(self.servers.touched):
+            if job in self._running:
+                self._set_rate(job)
+        self.servers.touched.clear()
+
+    def _next_moment(self) -> Time | None:
+        """The moment of the next decision: of the next event, or the first of the period after it."""
+        event, period = self.calendar.next_moment, self.data.scheduling_period_seconds
+        if event is None or not period:
+            return event
+        moment = max(-(-event // period) * period, event)
+        step = self._next_step
+        return step if event <= step < moment else moment
+
+    def _believed_left(self, places: IntArray) -> FloatArray:
+        """Worker-seconds that policies believe to be left of some jobs."""
+        done = np.array([self.work[place].done for place in places.tolist()])
+        return np.maximum(LEAST_BELIEVED, self._predicted[places] - done)
 
     def _there(self) -> Mapping[str, int]:
-        return {self._servers[s]: s for s in np.flatnonzero(self.cluster.servers.there).tolist()}
+        return {self._servers[s]: s for s in np.flatnonzero(self.servers.there).tolist()}
 
     def _server(self, place: int) -> ServerState:
-        servers = self.cluster.servers
+        servers = self.servers
         loaned = place >= self.data.training_servers
         group = {BASE: "base", FLEXIBLE: "flexible"}.get(int(servers.group[place])) if servers.grouped else None
         return ServerState(
@@ -207,44 +324,44 @@ class LoaningWorld:
         )
 
     def _job(self, place: int) -> JobState:
-        cluster, job = self.cluster, self.cluster.jobs[place]
+        job = self.jobs[place]
         return JobState(
             job.id,
             job.arrival_seconds,
             job.min_workers,
             job.max_workers,
             job.gpus_per_worker,
-            float(cluster.believed_left(np.array([place]))[0]),
-            self._named(cluster.servers.base_of[place].items()),
-            self._named(cluster.servers.flexible_of[place].items()),
+            float(self._believed_left(np.array([place]))[0]),
+            self._named(self.servers.base_of[place].items()),
+            self._named(self.servers.flexible_of[place].items()),
             job.any_gpu,
             job.heterogeneous,
             job.checkpointed,
-            cluster.records.preemptions(place),
-            float(cluster.done(np.array([place]))[0]),
+            self.records.preemptions(place),
+            float(self.work[place].done),
         )
 
     def _named(self, held: Iterable[tuple[int, int]]) -> Mapping[str, int]:
         return MappingProxyType({self._servers[s]: k for s, k in held})
 
     def _live(self) -> Live:
-        cluster, servers = self.cluster, self.cluster.servers
+        servers = self.servers
         return Live(
-            demands=cluster.demands,
-            waiting=np.array(cluster.waiting, dtype=np.int64),
-            elastic=np.array(sorted(cluster.elastic), dtype=np.int64),
+            demands=self.demands,
+            waiting=np.array(self._waiting, dtype=np.int64),
+            elastic=np.array(sorted(self._elastic), dtype=np.int64),
             free_gpus=servers.free_gpus(),
             flexible_gpus=tuple(servers.used_flexible),
             widest=servers.widest(),
             workers=self._workers,
             kind=self._kind,
-            left=cluster.believed_left,
+            left=self._believed_left,
             hosted=self._hosted,
         )
 
     def _hosted(self) -> Iterable[tuple[str, tuple[str, ...], tuple[str, ...]]]:
         """Of each server on loan its id, the ids of the jobs with base workers there, and those with flexible ones."""
-        servers, ids = self.cluster.servers, self.cluster.demands.ids
+        servers, ids = self.servers, self.demands.ids
         for s in range(self.data.training_servers, len(self._servers)):
             if servers.there[s]:
                 base = tuple(ids[j] for j in servers.base_on[s])

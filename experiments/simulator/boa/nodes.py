@@ -8,11 +8,10 @@ from __future__ import annotations
 
 from functools import partial
 
-from experiments.simulator.boa.parts import SECONDS, Job, Node
-from experiments.simulator.boa.places import Places
-from experiments.simulator.boa.records import RentingRecords
+from experiments.simulator.boa.jobs import RentingJobState
 from experiments.simulator.fleet import Fleet
-from experiments.simulator.kernel import Calendar
+from experiments.simulator.kernel import Calendar, Event
+from experiments.simulator.records import HOUR
 from instances.boa import BoaRenting
 from instances.boa.online import NodeState
 from instances.online import RuleBroken
@@ -20,17 +19,31 @@ from instances.online import RuleBroken
 MOST_NODES = 100_000  # more at once is a slip of a policy
 
 
-class Nodes:
-    """The nodes of a cloud. `states`: those that are not marked for release; `ready` of them are there."""
+class RentedNode:
+    """A node from when it is ordered: `ready_at` is when it is there, `marked_at` when it was given up."""
 
-    def __init__(self, data: BoaRenting, calendar: Calendar, records: RentingRecords, *, rank: int) -> None:
+    __slots__ = ("id", "marked_at", "ordered_at", "ready", "ready_at", "released_at")
+
+    def __init__(self, id: str, ordered_at: float, ready_at: float) -> None:
+        self.id, self.ordered_at, self.ready_at = id, ordered_at, ready_at
+        self.ready: Event | None = None
+        self.marked_at = self.released_at = float("inf")
+
+
+class Nodes:
+    """The nodes of a cloud. `states`: those that are not marked for release; `ready` of them are there.
+
+    `ever`: all that were ever ordered.
+    """
+
+    def __init__(self, data: BoaRenting, calendar: Calendar, *, rank: int) -> None:
         self._data, self._calendar, self._rank = data, calendar, rank
-        self._price = data.gpus_per_node / SECONDS  # GPU-hours a second
-        self.fleet = records.fleet = Fleet(calendar)
-        self._records = records
+        self._price = data.gpus_per_node / HOUR  # GPU-hours a second
+        self.fleet = Fleet(calendar)
+        self.ever: list[RentedNode] = []
         self.states: dict[str, NodeState] = {}
-        self._nodes: dict[str, Node] = {}
-        self._starting: dict[str, Node] = {}
+        self._nodes: dict[str, RentedNode] = {}
+        self._starting: dict[str, RentedNode] = {}
         self.ready = 0
         self.places = (
             Places(data.gpus_per_node) if any(c.cold_rescale_seconds is not None for c in data.classes) else None
@@ -63,20 +76,20 @@ class Nodes:
                 self.places.close(node.id)
             self._mark(node)
 
-    def place(self, job: Job) -> bool:
+    def place(self, job: RentingJobState) -> bool:
         """Give a job the GPUs of its width on nodes; whether one of them has not hosted its class yet."""
         return self.places is not None and self.places.place(job.id, job.kind.index, job.width)
 
-    def leave(self, job: Job) -> None:
+    def leave(self, job: RentingJobState) -> None:
         """Free the GPUs of a job."""
         if self.places is not None:
             self.places.place(job.id, job.kind.index, 0)
 
     def _order(self) -> None:
         now, delay = self._calendar.now, self._data.acquisition_seconds
-        name = str(len(self._records.nodes))
-        node = self._nodes[name] = Node(name, now, now + delay)
-        self._records.nodes.append(node)
+        name = str(len(self.ever))
+        node = self._nodes[name] = RentedNode(name, now, now + delay)
+        self.ever.append(node)
         self.fleet.rent(name, "node", self._price)
         self.states[name] = NodeState(name, node.ready_at)
         if delay:
@@ -85,16 +98,16 @@ class Nodes:
         else:
             self._there(node)
 
-    def _is_there(self, node: Node) -> None:
+    def _is_there(self, node: RentedNode) -> None:
         del self._starting[node.id]
         self._there(node)
 
-    def _there(self, node: Node) -> None:
+    def _there(self, node: RentedNode) -> None:
         self.ready += 1
         if self.places is not None:
             self.places.open(node.id)
 
-    def _mark(self, node: Node) -> None:
+    def _mark(self, node: RentedNode) -> None:
         """Mark a node for release; its bill ends now, or when it is reclaimed or has been rented for the minimum."""
         now = node.marked_at = self._calendar.now
         del self.states[node.id], self._nodes[node.id]
@@ -104,6 +117,68 @@ class Nodes:
         else:
             self._release(node)
 
-    def _release(self, node: Node) -> None:
+    def _release(self, node: RentedNode) -> None:
         node.released_at = self._calendar.now
         self.fleet.give_up(node.id)
+
+
+class Places:
+    """GPUs of nodes and the jobs on them, by ids; `hosted` are the classes that each node has had.
+
+    A job keeps its places, and what it adds is found in order. GPUs are alike: those of a node that is closed move
+    elsewhere, and that is no rescaling.
+    """
+
+    def __init__(self, gpus: int) -> None:
+        self._gpus = gpus
+        self.free: dict[str, int] = {}
+        self.hosted: dict[str, set[int]] = {}
+        self.held: dict[str, dict[str, int]] = {}
+        self._kind: dict[str, int] = {}
+
+    def open(self, node: str) -> None:
+        """A node is there."""
+        self.free[node], self.hosted[node] = self._gpus, set()
+
+    def close(self, node: str) -> None:
+        """A node goes; jobs with GPUs there get others."""
+        del self.free[node], self.hosted[node]
+        for job, places in self.held.items():
+            moved = places.pop(node, 0)
+            if moved:
+                self._add(job, moved)
+
+    def place(self, job: str, kind: int, width: int) -> bool:
+        """Give a job `width` GPUs in all; whether a node joins that has not hosted its class yet."""
+        places = self.held.setdefault(job, {})
+        self._kind[job] = kind
+        more = width - sum(places.values())
+        if more > 0:
+            return self._add(job, more)
+        for node in list(places)[::-1]:
+            less = min(-more, places[node])
+            places[node] -= less
+            self.free[node] += less
+            more += less
+            if not places[node]:
+                del places[node]
+        if not width:
+            del self.held[job], self._kind[job]
+        return False
+
+    def _add(self, job: str, more: int) -> bool:
+        """Take GPUs on nodes of the job first, then where the class was, then in order of rental."""
+        places, kind = self.held[job], self._kind[job]
+        cold = False
+        order = sorted(self.free, key=lambda node: (node not in places, kind not in self.hosted[node]))
+        for node in order:
+            taken = min(more, self.free[node])
+            if taken:
+                cold |= kind not in self.hosted[node]
+                self.hosted[node].add(kind)
+                self.free[node] -= taken
+                places[node] = places.get(node, 0) + taken
+                more -= taken
+                if not more:
+                    break
+        return cold

@@ -1,45 +1,47 @@
-"""What is recorded of a run of the renting world: stretches of jobs, lives of nodes, tables, and totals over time."""
+"""What is recorded of a run of the renting world: stretches of jobs, lives of nodes, tables, totals, and the laws."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from math import fsum
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from experiments.simulator.boa.laws import check
-from experiments.simulator.boa.parts import SECONDS, Job, Node
-from experiments.simulator.fleet import Fleet
+from experiments.simulator.boa.jobs import RentingJobState
+from experiments.simulator.boa.nodes import Nodes, RentedNode
+from experiments.simulator.kernel import Calendar
+from experiments.simulator.records import HOUR, TOLERANCE, Records, refuse_unequal
 from instances.arrays import FloatArray
 from instances.boa import BoaRenting
+from instances.online import RuleBroken
 
 COLUMNS = ("job", "epoch", "since", "active_from", "until", "width", "rate")
+Stretches = Mapping[str, FloatArray]
+"""Stretches of jobs as arrays, by COLUMNS."""
 
 
-class RentingRecords:
+class RentingRecords(Records):
     """Records of a run.
 
     `stretches`: for each stretch of a job at one width in one epoch the job's index, the epoch, when it began, from
     when on the job made progress, when it ended, the width, and the speed. `nodes`: all that were ever ordered.
     """
 
-    fleet: Fleet
-
-    def __init__(self, data: BoaRenting, jobs: Sequence[Job]) -> None:
-        self._data, self._jobs = data, jobs
+    def __init__(self, data: BoaRenting, calendar: Calendar, jobs: Sequence[RentingJobState], nodes: Nodes) -> None:
+        self._data, self._calendar, self._jobs = data, calendar, jobs
+        self.fleet, self.nodes = nodes.fleet, nodes.ever
         self.stretches: list[tuple[int, int, float, float, float, int, float]] = []
-        self.nodes: list[Node] = []
         self._moments: list[tuple[float, int, int, int]] = []
         self._last: tuple[int, int, int, int] | None = None
 
-    def moment(self, now: float, ready: int, held: int, jobs: int) -> None:
+    def moment(self, ready: int, held: int, jobs: int) -> None:
         """What there is after a moment: nodes, GPUs held, jobs."""
         found = (len(self.nodes), ready, held, jobs)
         if found != self._last:
             self._last = found
-            self._moments.append((now, ready, held, jobs))
+            self._moments.append((self._calendar.now, ready, held, jobs))
 
     def arrays(self) -> dict[str, FloatArray]:
         """The stretches as arrays, by COLUMNS."""
@@ -67,7 +69,7 @@ class RentingRecords:
         for job in self._jobs:
             jct = None if job.end is None else job.end - job.arrival
             delay = None if jct is None else max(0.0, jct - total["held"][job.index])
-            gpu_hours = total["gpus"][job.index] / SECONDS
+            gpu_hours = total["gpus"][job.index] / HOUR
             rows.append(
                 (job.id, job.state.job_class, job.arrival, job.start, job.end, delay, jct, total["run"][job.index],
                  job.state.rescalings, gpu_hours)
@@ -92,14 +94,14 @@ class RentingRecords:
         really done; over the whole bill, and averaged over time.
         """
         billed = self.fleet.bill
-        span = max(job.arrival for job in self._jobs) / SECONDS
+        span = max(job.arrival for job in self._jobs) / HOUR
         found = self.arrays()
         since, until, rate = (found[name] for name in ("since", "until", "rate"))
         active = np.minimum(np.maximum(since, found["active_from"]), until)
-        held = fsum((found["width"] * (until - since)).tolist()) / SECONDS
+        held = fsum((found["width"] * (until - since)).tolist()) / HOUR
         integral = self._per_gpu()
         there = integral.hours
-        seen, done = (fsum((rate * (until - a)).tolist()) / SECONDS for a in (since, active))
+        seen, done = (fsum((rate * (until - a)).tolist()) / HOUR for a in (since, active))
         over_time = [fsum((rate * (integral.at(until) - integral.at(a))).tolist()) for a in (since, active)]
         return {
             "billed_gpu_h": billed,
@@ -114,9 +116,22 @@ class RentingRecords:
             "efficiency_over_time": over_time[1] / there if there else None,
         }
 
-    def check(self, now: float) -> None:
-        """Refuse a run that broke a law: RuleBroken says which one, and when."""
-        check(self._data, self._jobs, self.arrays(), self.nodes, self.fleet.bill, now)
+    def check(self) -> None:
+        """All work is done, in no more GPUs than were there, and the bill is that of the nodes' lives.
+
+        That is checked from what was recorded, and not from the world's sums.
+        """
+        now, stretches = self._calendar.now, self.arrays()
+        for job in self._jobs:
+            if job.end is None:
+                raise RuleBroken(f"job {job.id} is not done at {now}")
+        for node in self.nodes:
+            if node.released_at == float("inf"):
+                raise RuleBroken(f"node {node.id} is still rented at {now}")
+        _refuse_work(self._jobs, stretches)
+        _refuse_order(self._jobs, stretches)
+        _refuse_crowding(self._data, stretches, self.nodes)
+        _refuse_bill(self._data, self.nodes, self.fleet.bill, now)
 
     def _rented(self) -> tuple[FloatArray, FloatArray]:
         """Moments at which nodes begin or cease to be billed, and how many are from then on."""
@@ -146,3 +161,73 @@ class _PerGpu:
     def at(self, time: FloatArray) -> FloatArray:
         """Its values at some moments."""
         return np.interp(time, self._edges, self._integral)
+
+
+def _refuse_work(jobs: Sequence[RentingJobState], stretches: Stretches) -> None:
+    """Each job has done the work of each of its epochs, no more and no less."""
+    begin = np.maximum(stretches["since"], stretches["active_from"])
+    done = stretches["rate"] * np.maximum(0.0, stretches["until"] - begin)
+    first = np.concatenate([[0], np.cumsum([len(job.sizes) for job in jobs])])
+    found = np.bincount(
+        first[stretches["job"].astype(int)] + stretches["epoch"].astype(int), weights=done, minlength=first[-1]
+    )
+    asked = np.concatenate([job.sizes for job in jobs])
+    rounding = TOLERANCE * (asked + stretches["rate"].max())  # moments that are one differ by as much
+    for at in np.flatnonzero(~(np.abs(found - asked) <= rounding)):
+        index = int(np.searchsorted(first, at, side="right")) - 1
+        job, epoch = jobs[index], at - first[index]
+        raise RuleBroken(
+            f"job {job.id} has done {found[at]} s of work in epoch {epoch} by {job.end}, which has {asked[at]}"
+        )
+
+
+def _refuse_order(jobs: Sequence[RentingJobState], stretches: Stretches) -> None:
+    """A job does one thing at a time, none before it arrives, and every change of width costs its pause."""
+    order = np.lexsort((stretches["since"], stretches["job"]))
+    job = stretches["job"][order].astype(int)
+    since, until, width = (stretches[name][order] for name in ("since", "until", "width"))
+    active = stretches["active_from"][order]
+    first = np.concatenate([[True], job[1:] != job[:-1]])
+    before = np.concatenate([[0.0], until[:-1]])
+    before[first] = [jobs[index].arrival for index in job[first]]
+    for at in np.flatnonzero(since < before - TOLERANCE):
+        raise RuleBroken(f"job {jobs[job[at]].id} is in two states at {since[at]}")
+    changed = first | (width != np.concatenate([[0], width[:-1]])) | (since > before + TOLERANCE)
+    pause = np.array([jobs[index].kind.pause for index in job])
+    cold = np.array(
+        [jobs[index].kind.pause if jobs[index].kind.cold is None else jobs[index].kind.cold for index in job]
+    )
+    least, most = np.minimum(pause, cold), np.maximum(pause, cold)
+    wrong = changed & ~((active - since >= least - TOLERANCE) & (active - since <= most + TOLERANCE))
+    for at in np.flatnonzero(wrong):
+        raise RuleBroken(f"job {jobs[job[at]].id} is rescaled at {since[at]} for {active[at] - since[at]} s")
+
+
+def _refuse_crowding(data: BoaRenting, stretches: Stretches, nodes: Sequence[RentedNode]) -> None:
+    """At no moment more GPUs are held than are there."""
+    there = [node for node in nodes if node.marked_at >= node.ready_at]
+    gpus = data.gpus_per_node
+    times = np.concatenate(
+        [stretches["since"], stretches["until"], [n.ready_at for n in there], [n.marked_at for n in there]]
+    )
+    change = np.concatenate(
+        [stretches["width"], -stretches["width"], np.full(len(there), -gpus), np.full(len(there), gpus)]
+    ).astype(float)
+    moments, place = np.unique(times, return_inverse=True)
+    over = np.cumsum(np.bincount(place, weights=change, minlength=len(moments)))
+    for at in np.flatnonzero(over > 0):
+        if at + 1 < len(moments) and moments[at + 1] - moments[at] <= TOLERANCE:
+            continue  # moments so close are one
+        raise RuleBroken(f"{over[at]:g} more GPUs are held at {moments[at]} than are there")
+
+
+def _refuse_bill(data: BoaRenting, nodes: Sequence[RentedNode], bill: float, now: float) -> None:
+    """The bill is that of the nodes' lives: from the order to the mark, or the minimum, and the reclamation."""
+    lives = []
+    for node in nodes:
+        end = max(node.marked_at, node.ordered_at + data.minimum_rental_seconds) + data.reclamation_seconds
+        if abs(node.released_at - end) > TOLERANCE * max(1.0, end):
+            raise RuleBroken(f"node {node.id} is billed until {node.released_at}, not {end}")
+        lives.append(end - node.ordered_at)
+    wanted = data.gpus_per_node * fsum(lives) / HOUR
+    refuse_unequal(wanted, bill, f"the bill is {bill} GPU-hours at {now}, the nodes' lives cost {wanted}")

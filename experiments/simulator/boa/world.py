@@ -8,17 +8,15 @@ from __future__ import annotations
 
 from functools import partial
 from types import MappingProxyType
-from typing import Any
 
-import pandas as pd
-
+from experiments.simulator.boa.jobs import RentingJobState, jobs_of
 from experiments.simulator.boa.nodes import Nodes
-from experiments.simulator.boa.parts import SECONDS, Job, jobs_of
 from experiments.simulator.boa.records import RentingRecords
-from experiments.simulator.kernel import Calendar
+from experiments.simulator.kernel import Activity, World
+from experiments.simulator.records import HOUR
 from instances.boa import BoaRenting
 from instances.boa.learned import LearnedClasses
-from instances.boa.online import View, Widths
+from instances.boa.online import JobState, View, Widths
 from instances.online import RuleBroken
 
 NODE, EPOCH_END, ARRIVAL, TICK = range(4)  # the order in which things happen at one moment
@@ -26,56 +24,59 @@ PATIENCE = 2_000  # moments that may pass, with jobs there, in which nothing hap
 MOST_ASKED = 100_000  # moments in a row in which nothing happens but that the policy is asked
 
 
-class RentingWorld:
+class RentingWorld(World[RentingRecords]):
     """A `boa-renting` workload."""
 
     def __init__(self, data: BoaRenting) -> None:
+        super().__init__()
         self.data = data
-        self.all_jobs = jobs_of(data)
-        self.records = RentingRecords(data, self.all_jobs)
+        self.nodes = Nodes(data, self.calendar, rank=NODE)
+        all_jobs = jobs_of(data)
+        self.records = RentingRecords(data, self.calendar, all_jobs, self.nodes)
         self._gpus = data.gpus_per_node
-        self._jobs: dict[str, Job] = {}
-        self._states: dict[str, Any] = {}
-        self._to_come = len(self.all_jobs)
+        self._jobs: dict[str, RentingJobState] = {}  # unfinished
+        self._shown: dict[str, JobState] = {}
+        self._arrived: list[str] = []
+        self._progressed: list[str] = []
+        self._finished: list[str] = []
+        self._to_come = len(all_jobs)
         self._held = 0
-        self._partial: Job | None = None  # it runs on what was left
+        self._partial: RentingJobState | None = None  # it runs on what was left
         self._happened = False
         self._idle = self._asked = 0
         self._tick = data.period_seconds == 0
         self._tick_at = -1.0
         self._estimate_at = data.estimate_seconds or float("inf")
         self._learned = LearnedClasses(data) if data.estimate_seconds else None
-
-    def open(self, calendar: Calendar) -> None:
-        self._calendar = calendar
-        self.nodes = Nodes(self.data, calendar, self.records, rank=NODE)
         self._view = View(
-            0.0, self._gpus, MappingProxyType(self._states), MappingProxyType(self.nodes.states), self.data.believed
+            0.0, self._gpus, MappingProxyType(self._shown), MappingProxyType(self.nodes.states), data.believed
         )
-        self._new_lists()
-        for job in self.all_jobs:
-            job.epoch_ends = partial(self._epoch_ends, job)
-            calendar.at(job.arrival, partial(self._arrive, job), rank=ARRIVAL)
+        for job in all_jobs:
+            self.calendar.at(job.arrival, partial(self._arrive, job), rank=ARRIVAL)
 
     def view(self) -> View:
         view = self._view
-        now = view.now = self._calendar.now
+        now = view.now = self.calendar.now
         view.ready_gpus = self.nodes.ready * self._gpus
         if now >= self._estimate_at:
             self._estimate(now)
+        view.arrived, view.finished = tuple(self._arrived), tuple(self._finished)
+        view.progressed = tuple(self._progressed)
         return view
 
     def apply(self, decision: Widths) -> None:
         """Let widths and the number of nodes take effect; after the last job every node is given up."""
         nodes, happened = self.nodes, self._happened
-        if self._view.arrived or self._view.finished or self._view.progressed:
-            self._new_lists()
-        self._happened = False
+        if happened:
+            self._happened = False
+            self._arrived.clear()
+            self._progressed.clear()
+            self._finished.clear()
         if not self._jobs and not self._to_come:
             nodes.give_up(len(nodes.states))
         elif self._tick:
             self._let(decision)
-        self.records.moment(self._calendar.now, nodes.ready, self._held, len(self._jobs))
+        self.records.moment(nodes.ready, self._held, len(self._jobs))
         if happened:
             self._idle = self._asked = 0
         elif self._jobs:
@@ -86,89 +87,67 @@ class RentingWorld:
     def waiting(self) -> str | None:
         return f"job {next(iter(self._jobs))}" if self._jobs else None
 
-    def close(self) -> None:
-        """All work is done, in no more GPUs than were there, and the bill is that of the nodes' lives."""
-        self.records.check(self._calendar.now)
-
-    def jobs_table(self) -> pd.DataFrame:
-        """One row a job, see `RentingRecords.jobs_table`."""
-        return self.records.jobs_table()
-
-    def timeline_table(self) -> pd.DataFrame:
-        """One row a change, see `RentingRecords.timeline_table`."""
-        return self.records.timeline_table()
-
-    def totals(self) -> dict[str, Any]:
-        """The bill, and what it was for, see `RentingRecords.totals`."""
-        return self.records.totals()
-
-    def _new_lists(self) -> None:
-        view = self._view
-        view.arrived, view.progressed, view.finished = [], [], []
-        self._arrived, self._progressed, self._finished = view.arrived, view.progressed, view.finished
-
-    def _arrive(self, job: Job) -> None:
+    def _arrive(self, job: RentingJobState) -> None:
         self._to_come -= 1
         self._jobs[job.id] = job
-        self._states[job.id] = job.state
+        self._shown[job.id] = job.state
         self._arrived.append(job.id)
         self._happened = True
+        job.work = Activity(self.calendar, job.sizes[0], partial(self._end_epoch, job), rank=EPOCH_END, rounding=0.0)
         if self._learned is not None:
-            self._learned.arrive(job.kind.index, self._calendar.now)
+            self._learned.arrive(job.kind.index, self.calendar.now)
 
-    def _epoch_ends(self, job: Job) -> None:
-        now, self._happened = self._calendar.now, True
-        self._note(job, now)
-        job.completion = None
+    def _end_epoch(self, job: RentingJobState) -> None:
+        now, self._happened = self.calendar.now, True
+        self._note(job)
         job.epoch += 1
         if job.epoch == len(job.sizes):
-            self._end(job, now)
+            self._end(job)
             return
-        job.left = job.sizes[job.epoch]
+        job.work.renew(job.sizes[job.epoch])
         job.since = job.active_from = now
         self._progressed.append(job.id)
         self._go_on(job)
         state = job.state
         state.epoch, state.seen_at, state.remaining_hours = job.epoch, now, job.kind.mean_from[job.epoch]
 
-    def _end(self, job: Job, now: float) -> None:
-        job.end = now
+    def _end(self, job: RentingJobState) -> None:
+        job.end = self.calendar.now
         self._held -= job.width
         self.nodes.leave(job)
         job.state.width = job.width = 0
         if self._partial is job:
             self._partial = None
-        del self._jobs[job.id], self._states[job.id]
+        del self._jobs[job.id], self._shown[job.id]
         self._finished.append(job.id)
 
-    def _note(self, job: Job, now: float) -> None:
+    def _note(self, job: RentingJobState) -> None:
         """Record the stretch that ends now, at one width in one epoch."""
+        now = self.calendar.now
         self.records.stretches.append((job.index, job.epoch, job.since, job.active_from, now, job.width, job.rate))
         if self._learned is not None and now > job.active_from:
             self._learned.run(job.kind.index, job.epoch, job.width, job.rate, now)
 
-    def _go_on(self, job: Job) -> None:
+    def _go_on(self, job: RentingJobState) -> None:
         """Work at the width that the job has, from `active_from` on."""
         job.rate = job.kind.speed(job.epoch, job.width)
-        job.state.speed = job.rate * job.kind.data.epochs[job.epoch].size_hours * SECONDS / job.sizes[job.epoch]
-        job.completion = self._calendar.at(job.active_from + job.left / job.rate, job.epoch_ends, rank=EPOCH_END)
+        job.work.set_rate(job.rate, job.active_from)
+        job.state.speed = job.rate * job.kind.data.epochs[job.epoch].size_hours * HOUR / job.sizes[job.epoch]
 
-    def _set_width(self, job: Job, width: int) -> None:
+    def _set_width(self, job: RentingJobState, width: int) -> None:
         """Change the width of a job, and pause it unless it goes to the queue."""
-        now, state = self._calendar.now, job.state
+        now, state = self.calendar.now, job.state
         if job.width:
-            job.settle(now)
             if now > job.since:
-                self._note(job, now)
-            if job.completion is not None:
-                job.completion.cancel()
-                job.completion = None
+                self._note(job)
+            job.work.stop()
+            job.show(now)
         self._held += width - job.width
         job.width = state.width = width
         job.since = now
         if not width:
             self.nodes.leave(job)
-            job.rate = state.speed = 0.0
+            state.speed = 0.0
             state.paused_until = None
             return
         cold = self.nodes.place(job)
@@ -185,10 +164,10 @@ class RentingWorld:
         for name, width in decision.widths.items():
             job = self._jobs.get(name)
             if job is None:
-                raise RuleBroken(f"job {name} is given {width} GPUs at {self._calendar.now}, but is not there")
+                raise RuleBroken(f"job {name} is given {width} GPUs at {self.calendar.now}, but is not there")
             if width != job.width:
                 if width != int(width) or width < 0:
-                    raise RuleBroken(f"job {name} is given {width} GPUs at {self._calendar.now}")
+                    raise RuleBroken(f"job {name} is given {width} GPUs at {self.calendar.now}")
                 if width > job.width:
                     growing.append((job, int(width)))
                 else:
@@ -200,7 +179,7 @@ class RentingWorld:
             spare = (self.nodes.ready * self._gpus - self._held) // self._gpus
             self.nodes.give_up(min(spare, len(self.nodes.states) - decision.nodes))
 
-    def _grow(self, growing: list[tuple[Job, int]]) -> None:
+    def _grow(self, growing: list[tuple[RentingJobState, int]]) -> None:
         short, partial_job = None, self._partial
         for job, width in growing:
             if width > job.kind.last:
@@ -220,7 +199,7 @@ class RentingWorld:
 
     def _refuse_standstill(self) -> None:
         """Where jobs are moved for ever, or a policy is asked for ever, a run would not end."""
-        now = self._calendar.now
+        now = self.calendar.now
         self._asked += 1
         self._idle = 0 if any(job.width and job.active_from < now for job in self._jobs.values()) else self._idle + 1
         if self._idle > PATIENCE or self._asked > MOST_ASKED:
@@ -233,10 +212,10 @@ class RentingWorld:
         if not self._jobs and not self.nodes.states:
             return
         period = self.data.period_seconds
-        due = (self._calendar.now // period + 1) * period
+        due = (self.calendar.now // period + 1) * period
         if due > self._tick_at:
             self._tick_at = due
-            self._calendar.at(due, self._ticks, rank=TICK)
+            self.calendar.at(due, self._ticks, rank=TICK)
 
     def _ticks(self) -> None:
         self._tick = True

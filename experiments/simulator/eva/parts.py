@@ -8,15 +8,13 @@ from enum import IntEnum
 
 import numpy as np
 
-from experiments.simulator.kernel import Event, Time
+from experiments.simulator.kernel import Activity, Event, Time
 from instances.eva import EvaCloud, TaskClass, Throughput
 from instances.eva.cloud_work import work_seconds
 from instances.eva.learned import Observation
 
-ROUNDING = 1e-9  # Work is a float: a second that is so little too short for what is left is long enough.
 
-
-class Phase(IntEnum):
+class TaskPhase(IntEnum):
     """Where a task is on its way."""
 
     WAITING = 0  # with nothing on any instance: new, or with a checkpoint in storage
@@ -46,7 +44,7 @@ class CloudTask:
 
     def __init__(self, id: str, job: CloudJobState, kind: TaskClass, class_index: int) -> None:
         self.id, self.job, self.kind, self.class_index = id, job, kind, class_index
-        self.phase = Phase.WAITING
+        self.phase = TaskPhase.WAITING
         self.active = False  # it slows its neighbours down
         self.rate = 1.0  # its throughput while it is active
         self.target: CloudInstance | None = None
@@ -55,30 +53,23 @@ class CloudTask:
 
 
 class CloudJobState:
-    """A job. It makes progress while it is `active`; `pinned`: it is on its way and no policy may move it."""
+    """A job. It makes progress since `active_since`; `pinned`: it is on its way and no policy may move it."""
 
     __slots__ = (
-        "active", "arrival", "completion", "duration", "end", "id", "index", "init", "launchable", "launched_for",
-        "launched_since", "left", "moves", "observed", "pinned", "rate", "run_for", "settled", "start", "tasks", "work",
+        "active_since", "arrival", "duration", "end", "id", "index", "init", "launchable", "launched_for",
+        "launched_since", "moves", "observed", "pinned", "run_for", "start", "tasks", "work", "work_seconds",
     )  # fmt: skip
 
-    def __init__(self, index: int, id: str, arrival: int, duration: float, work: float, init: int) -> None:
-        self.index, self.id, self.arrival, self.duration, self.work, self.init = (
-            index,
-            id,
-            arrival,
-            duration,
-            work,
-            init,
-        )
-        self.left = work
+    work: Activity
+
+    def __init__(self, index: int, id: str, arrival: int, duration: float, work_seconds: float, init: int) -> None:
+        self.index, self.id, self.arrival, self.duration = index, id, arrival, duration
+        self.work_seconds, self.init = work_seconds, init
         self.tasks: list[CloudTask] = []
-        self.active = self.pinned = False
+        self.pinned = False
         self.launchable = True
-        self.rate = 0.0  # seconds of work a second, while it is active
-        self.settled: Time = 0  # `left` is what was left then
+        self.active_since: Time | None = None
         self.observed: float | None = None  # the least throughput of its active tasks
-        self.completion: Event | None = None
         self.start: Event | None = None
         self.end: Time | None = None
         self.launched_since: Time | None = None

@@ -227,7 +227,7 @@ def test_the_calendar_does_not_grow_with_completions_that_are_called_off():
     class Counted:
         def decide(self, view: View) -> Any:
             nonlocal most
-            most = max(most, len(world.cluster.calendar._heap))
+            most = max(most, len(world.calendar._heap))
             return policy.decide(view)
 
     simulate(world, Counted())
@@ -263,3 +263,11 @@ def test_flexible_workers_may_take_the_place_of_base_workers():
 
     preempted = [run(base, First(regroup)).reclaims_table()["preempted"].tolist() for regroup in (True, False)]
     assert [found[0] for found in preempted] == [0, 1]
+
+
+def test_a_job_that_has_done_more_than_its_work_and_what_was_undone_is_refused():
+    world = run(busy(3), "aryl")
+    world.close()
+    world.work[0].worked *= 1.001
+    with pytest.raises(RuleBroken, match=r"job .* has done .* worker-seconds by"):
+        world.close()

@@ -81,6 +81,16 @@ def test_nothing_pinned_moves_and_everything_is_there_once(name: str, delay_fact
     assert (jobs["jct"] >= jobs["run"]).all()
 
 
+@pytest.mark.parametrize("seconds", [-2.0, 2.0])
+def test_a_job_that_has_done_more_or_less_than_its_work_is_refused(seconds: float):
+    data = random_cloud(3)
+    world = run(data, ONLINE["no-packing"](data))
+    world.close()
+    world.records.jobs[0].work.worked += seconds
+    with pytest.raises(RuleBroken, match=r"job j0 has ended at .* s of work left"):
+        world.close()
+
+
 def test_a_job_alone_costs_what_its_delays_say():
     """Ordered at the first round, billed from acquisition to the end of the termination that the next round orders."""
     data = random_cloud(3, jobs=1)
@@ -88,7 +98,7 @@ def test_a_job_alone_costs_what_its_delays_say():
     ((name, tasks),) = job.tasks.items()
     world = run(data, ONLINE["no-packing"](data))
     kind_of = {c.name: c for c in data.classes}[name]
-    table = world.cloud.fleet.table()
+    table = world.fleet.table()
     assert len(table) == tasks
     types = {kind.name: kind for kind in data.instance_types}
     first = math.ceil(job.arrival_seconds / 300) * 300

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from experiments.simulator.kernel import Activity, Calendar, simulate
+from experiments.simulator.kernel import Activity, Calendar, World, simulate
 from instances.online import Decision, RuleBroken
 
 
@@ -95,15 +95,13 @@ def test_a_negative_rate_is_refused():
         Activity(Calendar(), 1, lambda: None).set_rate(-1)
 
 
-class Waiting:
+class Waiting(World):
     """A world with one thing that waits from time 2 on, and a policy's answers, which do nothing."""
 
     def __init__(self):
+        super().__init__()
         self.asked = []
-
-    def open(self, calendar):
-        self.calendar = calendar
-        calendar.at(2, lambda: None)
+        self.calendar.at(2, lambda: None)
 
     def view(self):
         self.asked.append(self.calendar.now)
@@ -114,8 +112,24 @@ class Waiting:
     def waiting(self):
         return "job x"
 
-    def close(self):
-        pass
+
+class Rounds(Waiting):
+    """The same with rounds at 5 and 9 and events that come between them."""
+
+    def __init__(self):
+        super().__init__()
+        self.rounds, self.settled = [5, 9], []
+        self.calendar.at(5, lambda: None)
+        self.calendar.at(7, lambda: None)
+
+    def next_decision(self):
+        return self.rounds[0] if self.rounds else None
+
+    def settle(self):
+        self.settled.append(self.calendar.now)
+
+    def apply(self, decision):
+        del self.rounds[0]
 
 
 def answers(*wake_at):
@@ -138,3 +152,34 @@ def test_a_policy_that_neither_acts_nor_asks_again_is_told_what_waits():
 def test_a_wake_up_in_the_past_is_refused():
     with pytest.raises(RuleBroken, match="asks at 2 to be woken at 2"):
         simulate(Waiting(), answers(2))
+
+
+def test_a_world_with_rounds_is_asked_at_them_alone_and_ends_the_moments_between():
+    world = Rounds()
+    with pytest.raises(RuleBroken, match="job x is left waiting at 9 with nothing to come"):
+        simulate(world, answers(None, None))
+    assert (world.asked, world.settled) == ([5, 9], [2, 7])
+
+
+def test_work_pauses_is_undone_and_counts_all_that_was_ever_done():
+    calendar, ended = Calendar(), []
+    work = Activity(calendar, 10, lambda: ended.append(calendar.now))
+    work.set_rate(2, begin=2)
+    calendar.at(1, lambda: (work.settle(), work.set_rate(1)))  # a pause stays one, whatever the rate
+    calendar.at(5, work.stop)
+    calendar.at(6, lambda: (work.undo(3), work.set_rate(4)))
+    while calendar:
+        calendar.advance()
+        assert work.remaining == 10 - work.done
+    assert ended == [6 + (10 - 3 + 3) / 4]
+    assert (work.worked, work.done, work.remaining) == (13, 10, 0)
+
+
+def test_work_of_whole_units_ends_at_the_first_by_which_all_is_done():
+    calendar, ended = Calendar(), []
+    for amount in (7, 6, 6 + 1e-12):  # the last but for rounding
+        work = Activity(calendar, amount, lambda: ended.append(calendar.now), whole=True, rounding=1e-9)
+        work.set_rate(2)
+    while calendar:
+        calendar.advance()
+    assert ended == [3, 3, 4]

@@ -51,8 +51,8 @@ def test_a_snapshot_keeps_running_jobs_and_cutoffs():
     assert seen
     for now, problem in seen:
         for job, latest in zip(problem.jobs, problem.cutoffs, strict=True):
-            if job.id in world.start and world.start[job.id] < now:
-                assert (job.submit, latest, job.duration) == (0, 0, world.end[job.id] - now)
+            if job.id in world.records.start and world.records.start[job.id] < now:
+                assert (job.submit, latest, job.duration) == (0, 0, world.records.end[job.id] - now)
             elif cutoff[job.id] >= now:
                 assert latest == cutoff[job.id] - now
 
@@ -76,7 +76,7 @@ def test_where_a_method_fails_the_fallback_decides_and_the_log_says_why():
     assert {entry.fallback for entry in policy.log} == {"no luck"}
     other = PoolsWorld.of(data)
     simulate(other, EarliestCutoff())
-    assert world.start == other.start
+    assert world.records.start == other.records.start
 
 
 def test_a_problem_that_is_still_the_same_is_not_solved_again():
@@ -157,4 +157,4 @@ def test_a_schedule_made_beforehand_is_a_policy():
     data = five_jobs().data
     world = PoolsWorld.of(data)
     simulate(world, Scripted(exact(data).solution["starts"]))
-    assert sum(world.start[job.id] - job.submit for job in data.jobs) == exact(data).objective
+    assert sum(world.records.start[job.id] - job.submit for job in data.jobs) == exact(data).objective

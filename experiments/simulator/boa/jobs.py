@@ -1,64 +1,54 @@
-"""The parts of BOA's renting world as they change: jobs and nodes, and how fast epochs truly run."""
+"""The jobs of BOA's renting world as they change, and how fast their epochs truly run."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import NoReturn
 
 import numpy as np
 
-from experiments.simulator.kernel import Event
+from experiments.simulator.kernel import Activity
+from experiments.simulator.records import HOUR
 from instances.boa import BoaRenting, Curve, RentingClass, RentingJob
 from instances.boa.online import JobState
 from instances.online import RuleBroken
 
-SECONDS = 3600.0
 
+class RentingJobState:
+    """A job. It holds `width` GPUs since `since`, and works with them at `rate` from `active_from` on.
 
-class Job:
-    """A job. It holds `width` GPUs and works at `rate` from `active_from` on; `left` was left of its epoch at `since`.
-
-    Work is counted in seconds on one GPU. `sizes`: that of each epoch; `mean_after`: hours that policies expect after
-    each epoch; `epoch_ends`: what happens when the epoch does.
+    Work is counted in seconds on one GPU. `sizes`: that of each epoch; `work`: that of the present one; `state`: what
+    policies see.
     """
 
     __slots__ = (
-        "active_from", "arrival", "completion", "end", "epoch", "epoch_ends", "id", "index", "kind", "left", "rate",
-        "since", "sizes", "start", "state", "width",
+        "active_from", "arrival", "end", "epoch", "id", "index", "kind", "rate", "since", "sizes", "start",
+        "state", "width", "work",
     )  # fmt: skip
 
-    def __init__(self, index: int, job: RentingJob, kind: Kind) -> None:
+    work: Activity
+
+    def __init__(self, index: int, job: RentingJob, kind: TrueClass) -> None:
         own = kind.data.epochs if job.size_hours is None else None
         self.index, self.id, self.arrival, self.kind = index, job.id, job.arrival_seconds, kind
-        self.sizes = [e.size_hours * SECONDS for e in own] if own else [h * SECONDS for h in job.size_hours or ()]
+        self.sizes = [e.size_hours * HOUR for e in own] if own else [h * HOUR for h in job.size_hours or ()]
         self.state = JobState(
             job.id, job.job_class, job.arrival_seconds, 0, kind.mean_from[0], requested_gpus=job.requested_gpus
         )
         self.epoch = self.width = 0
-        self.left = self.sizes[0]
         self.rate = self.since = self.active_from = 0.0
-        self.completion: Event | None = None
-        self.epoch_ends: Callable[[], None] = _nothing
         self.start: float | None = None
         self.end: float | None = None
 
-    def settle(self, now: float) -> None:
-        """Count what it has done since it was last settled, and tell policies what they believe is left."""
-        done = self.rate * (now - self.active_from)
-        if done > 0:
-            self.left = max(0.0, self.left - done)
-        self.tell(now)
-
-    def tell(self, now: float) -> None:
-        """Bring up to date what policies see of its progress."""
+    def show(self, now: float) -> None:
+        """Bring up to date what policies believe to be left of it, as far as they see how far its epoch is."""
         state, mean = self.state, self.kind.mean_from
-        share = self.left / self.sizes[self.epoch]
+        share = self.work.left / self.sizes[self.epoch]
         state.epoch, state.seen_at = self.epoch, now
         state.remaining_hours = mean[self.epoch + 1] + share * (mean[self.epoch] - mean[self.epoch + 1])
 
 
-class Kind:
-    """A class of jobs: its place, its pauses in seconds, and hours on one GPU expected from each epoch on."""
+class TrueClass:
+    """A class of jobs as it truly runs: its place, pauses in seconds, and mean hours on one GPU from each epoch on."""
 
     __slots__ = ("_ends", "_speeds", "cold", "data", "index", "last", "mean_from", "pause")
 
@@ -72,8 +62,8 @@ class Kind:
         self._speeds: list[dict[int, float]] = [{} for _ in data.epochs]
         most = max_width or 10**9
         self._ends = [_end(e.speedup, most) for e in data.epochs]
-        told = [_end(e.believed_speedup, most) for e in data.epochs if e.believed_speedup is not None]
-        self.last = max(self._ends + told)
+        believed = [_end(e.believed_speedup, most) for e in data.epochs if e.believed_speedup is not None]
+        self.last = max(self._ends + believed)
 
     def speed(self, epoch: int, width: int) -> float:
         """How many times as fast an epoch truly runs as on one GPU; past the last width measured no faster."""
@@ -88,17 +78,6 @@ class Kind:
         raise RuleBroken(f"a job of {self.data.name} runs on 1 to {self.last} GPUs, got {width}")
 
 
-class Node:
-    """A node from when it is ordered: `ready_at` is when it is there, `marked_at` when it was given up."""
-
-    __slots__ = ("id", "marked_at", "ordered_at", "ready", "ready_at", "released_at")
-
-    def __init__(self, id: str, ordered_at: float, ready_at: float) -> None:
-        self.id, self.ordered_at, self.ready_at = id, ordered_at, ready_at
-        self.ready: Event | None = None
-        self.marked_at = self.released_at = float("inf")
-
-
 def speed_at(curve: Curve, width: int) -> float:
     """The measured speedup on a whole number of GPUs; between the widths of a table linear, not on its hull."""
     if curve.table is None:
@@ -111,12 +90,8 @@ def _end(curve: Curve, most: int) -> int:
     return most if curve.table is None else min(most, curve.table.gpus[-1])
 
 
-def jobs_of(data: BoaRenting) -> list[Job]:
+def jobs_of(data: BoaRenting) -> list[RentingJobState]:
     """The jobs of a workload in order of arrival."""
-    kinds = {c.name: Kind(i, c, data.max_width) for i, c in enumerate(data.classes)}
+    kinds = {c.name: TrueClass(i, c, data.max_width) for i, c in enumerate(data.classes)}
     order = sorted(data.jobs, key=lambda job: job.arrival_seconds)
-    return [Job(index, job, kinds[job.job_class]) for index, job in enumerate(order)]
-
-
-def _nothing() -> None:
-    return None
+    return [RentingJobState(index, job, kinds[job.job_class]) for index, job in enumerate(order)]
