@@ -121,6 +121,16 @@ class LinearProgram:
     def solve(self, seconds: float = math.inf) -> Optimum:
         """Solve the program. Raises OutOfTime where that takes more than `seconds`, SolveFailed where HiGHS cannot."""
         value = self.value(seconds)
+        return self._optimum(value)
+
+    def solve_or_refute(self, seconds: float = math.inf) -> Optimum | FloatArray | None:
+        """As `solve`, but for a program without a point the duals of the rows that prove it, if HiGHS knows them."""
+        if reoptimize(self._highs, seconds, empty=True):
+            return self._optimum(float(self._highs.getInfo().objective_function_value))
+        _, known, values = self._highs.getDualRay()
+        return np.array(values) if known else None
+
+    def _optimum(self, value: float) -> Optimum:
         solution = self._highs.getSolution()
         x, duals = np.array(solution.col_value), np.array(solution.row_dual)
         return Optimum(value, x[self._places], duals, x[self._short])

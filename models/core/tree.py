@@ -8,6 +8,7 @@ restart is a new tree from the same root.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from fractions import Fraction
 from heapq import heappop, heappush
@@ -78,19 +79,23 @@ class Tree(Generic[B, D, P, S]):
     def __init__(
         self, problem: Problem[B, D, P, S], root: Node[B, D, P, S], *, eager: bool = True, deep: bool = False
     ) -> None:
-        self.problem, self.nodes = problem, list[Node[B, D, P, S]]()
+        self.problem: Problem[B, D, P, S] = problem
+        self.nodes: list[Node[B, D, P, S]] = []
         self._eager, self._deep = eager, deep
         self._open: list[tuple[Any, ...]] = []
         self._closed: B | None = None  # the least bound of the leaves that are not branched on
         if eager:
-            problem.bound(root)
+            with suppress(SolveFailed):  # the root stays as it is then, and open
+                problem.bound(root)
         self._enter(root)
 
     @property
     def bound(self) -> B | None:
         """What the leaves prove together; `None` where all are empty."""
-        known = [node.bound for node in self._least_open()]
-        return min(known if self._closed is None else [*known, self._closed], default=None)
+        found = self._closed
+        for node in self._least_open():
+            found = node.bound if found is None else min(found, node.bound)
+        return found
 
     @property
     def settled(self) -> bool:
