@@ -167,9 +167,10 @@ class BranchAndBound:
                     node.proof, node.empty = duals, True
                     return
         duals = self._rational(solved.duals * float(self.unit), min(float(self.unit), 1.0))
-        inherited = node.proof or {}
-        node.proof = max(duals, inherited, key=lambda known: self.proved(known, self.cost, low, high))
-        bound = self.proved(node.proof, self.cost, low, high)
+        proofs = [duals] if node.proof is None else [duals, node.proof]
+        bounds = [self.proved(proof, self.cost, low, high) for proof in proofs]
+        bound = max(bounds)
+        node.proof = proofs[bounds.index(bound)]
         node.bound = Fraction(math.ceil(bound)) if self.whole else bound
 
     def box(self, added: Sequence[Added]) -> tuple[dict[int, Fraction], dict[int, Fraction]]:
