@@ -33,7 +33,7 @@ def branch(proof: Proof, relaxation: Relaxation) -> Termination | None:
     while grown and len(tree.nodes) < p.tree_nodes and not proof.closed and proof.limit() is None:
         proof.nodes += 1
         grown = tree.expand(proof.delay, proof.delay, proof.clock, lambda: _draw(proof, relaxation))
-        proof.raise_bound(min(tree.bound, proof.delay))
+        proof.raise_bound(min(tree.proven, proof.delay))
         proof.info |= {"nodes": before + len(tree.nodes)}
         if proof.nodes % p.searched_nodes == 0 and proof.distance >= p.worth_searching:
             starts = in_order(proof.arrays, relaxation.sample(proof.rng), p)

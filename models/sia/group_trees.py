@@ -67,7 +67,7 @@ class GroupTree:
                 return
             self.tree = StartTree(self.relaxation, most, p)
         grown = self.tree.expand(most, min(most, self.delay), proof.clock, self._draw)
-        self.bound = max(self.bound, min(self.tree.bound, most))
+        self.bound = max(self.bound, min(self.tree.proven, most))
         self.work += len(self.group.jobs)
         self.settled = not grown or self.tree.settled
 
