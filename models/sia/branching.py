@@ -7,42 +7,37 @@ import numpy as np
 from instances.arrays import IntArray
 from instances.result import Termination
 from models.sia.group_trees import branch_apart
-from models.sia.neighbourhood_search import advance, improve, in_order
+from models.sia.neighbourhood_search import advance, in_order
 from models.sia.proof import Proof
 from models.sia.relaxation import Relaxation
 from models.sia.start_tree import StartTree
 
 
-def branch(proof: Proof, relaxation: Relaxation) -> Termination | None:
-    """Grow a tree for each group of jobs, and one for all where that is not enough, until schedule and bound meet.
-
-    `None` where no limit is reached, and the tree has too many nodes, or no leaf can be branched on, because rows are
-    coarser than the problem: a schedule that keeps them may be too wide.
-    """
+def branch(proof: Proof, relaxation: Relaxation) -> Termination:
+    """Grow a tree for each group of jobs, and one for all where that is not enough, until schedule and bound meet."""
     p = proof.parameters
-    if relaxation.undecided() is None and not relaxation.converge(proof.delay, proof.clock):
-        return proof.limit()
+    while relaxation.undecided() is None:
+        if not relaxation.converge(proof.delay, proof.clock):
+            return proof.limit() or "time_limit"
+        _draw(proof, relaxation)
+        if relaxation.undecided() is None and not relaxation.cover():
+            break
     branch_apart(proof, relaxation)
-    if proof.closed or proof.limit() is not None:
-        return "finished" if proof.closed else proof.limit()
+    if proof.closed or (limit := proof.limit()) is not None:
+        return "finished" if proof.closed else limit or "finished"
     relaxation.exclude(proof.delay)
     before = int(proof.info.get("nodes", 0))
     opened, kept = proof.columns.open.copy(), relaxation.kept
     tree = StartTree(relaxation, proof.delay, p)
     grown = True
-    while grown and len(tree.nodes) < p.tree_nodes and not proof.closed and proof.limit() is None:
+    while grown and not proof.closed and proof.limit() is None:
         proof.nodes += 1
         grown = tree.expand(proof.delay, proof.delay, proof.clock, lambda: _draw(proof, relaxation))
         proof.raise_bound(min(tree.proven, proof.delay))
         proof.info |= {"nodes": before + len(tree.nodes)}
-        if proof.nodes % p.searched_nodes == 0 and proof.distance >= p.worth_searching:
-            starts = in_order(proof.arrays, relaxation.sample(proof.rng), p)
-            if starts is not None:
-                seed, tries = int(proof.rng.integers(2**31)), p.first_tries
-                proof.offer(improve(proof.arrays, starts, proof.clock, seed=seed, tries=tries, parameters=p))
     proof.columns.open = opened
     relaxation.restore(kept)
-    return "finished" if proof.closed else proof.limit()
+    return "finished" if proof.closed else proof.limit() or "finished"
 
 
 def _draw(proof: Proof, relaxation: Relaxation) -> None:

@@ -7,7 +7,7 @@ import numpy as np
 from instances.arrays import IntArray
 from models.sia.columns import ceiling
 from models.sia.groups import Group, groups, parted
-from models.sia.neighbourhood_search import advance, improve, in_order
+from models.sia.neighbourhood_search import advance, in_order
 from models.sia.proof import Proof
 from models.sia.relaxation import Relaxation
 from models.sia.start_tree import StartTree
@@ -62,23 +62,16 @@ class GroupTree:
         """Branch once; a better schedule has less than `most` delay in this group."""
         proof, p = self.proof, self.proof.parameters
         if self.tree is None:
-            if self.relaxation.undecided() is None and not self.relaxation.converge(most, proof.clock):
-                self.settled = True
-                return
+            if self.relaxation.undecided() is None:
+                self.settled = not self.relaxation.converge(most, proof.clock)
+                if self.settled:
+                    return
+                self._draw()
             self.tree = StartTree(self.relaxation, most, p)
         grown = self.tree.expand(most, min(most, self.delay), proof.clock, self._draw)
         self.bound = max(self.bound, min(self.tree.proven, most))
         self.work += len(self.group.jobs)
         self.settled = not grown or self.tree.settled
-
-    def search(self) -> None:
-        """Search for a better schedule of the group in the order of the last relaxation."""
-        proof, p = self.proof, self.proof.parameters
-        starts = in_order(self.group.columns.arrays, self.relaxation.sample(proof.rng), p)
-        if starts is not None:
-            seed, tries = int(proof.rng.integers(2**31)), p.first_tries
-            arrays = self.group.columns.arrays
-            self._offer(improve(arrays, starts, proof.clock, seed=seed, tries=tries, stop=self.bound, parameters=p))
 
     def _draw(self) -> None:
         """Offer the schedule of a node's relaxation, if that is one, or one in the order of starts drawn from it."""
@@ -124,7 +117,6 @@ def branch_apart(proof: Proof, relaxation: Relaxation) -> None:
 def _grow(proof: Proof, relaxation: Relaxation, apart: list[Group]) -> bool:
     """Grow the trees of groups, the one with the least work next; whether all are settled, and closed what they can."""
     trees, before = [GroupTree(group, relaxation, proof) for group in apart], int(proof.info.get("nodes", 0))
-    p = proof.parameters
 
     def most(tree: GroupTree) -> int:
         """The delay that is left to a group when the best schedule's is shared with the bounds of the others."""
@@ -134,7 +126,7 @@ def _grow(proof: Proof, relaxation: Relaxation, apart: list[Group]) -> bool:
         nodes = before + sum(tree.nodes for tree in trees)
         proof.raise_bound(min(sum(tree.bound for tree in trees), proof.delay))
         proof.info |= {"groups": len(apart)} | ({"nodes": nodes} if nodes else {})
-        return proof.closed or proof.limit() is not None or nodes >= p.tree_nodes
+        return proof.closed or proof.limit() is not None
 
     for tree in trees:
         if ended():
@@ -149,6 +141,4 @@ def _grow(proof: Proof, relaxation: Relaxation, apart: list[Group]) -> bool:
         tree = min(waiting, key=lambda tree: tree.work)
         proof.nodes += 1
         tree.expand(most(tree))
-        if proof.nodes % p.searched_nodes == 0 and proof.distance >= p.worth_searching:
-            tree.search()
     return False

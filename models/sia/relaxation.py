@@ -18,7 +18,7 @@ from models.highs import LinearModel, SolveFailed
 from models.sia.columns import SCALE, Columns, ceiling, whole
 from models.sia.cuts import separate
 from models.sia.parameters import DEFAULTS, ExactParameters
-from models.sia.rows import Row, Rows, capacity_row
+from models.sia.rows import Row, Rows, capacity_row, cover_row
 
 MOST_SECONDS = 1e7  # HiGHS is given no time limit beyond this one.
 
@@ -114,6 +114,19 @@ class Relaxation:
         self._add_rows(cuts)
         return len(cuts)
 
+    def cover(self) -> bool:
+        """Add rows for a solution that is a schedule, keeps all rows and is too wide; whether it is.
+
+        Such a one there is where rows are coarser than the problem.
+        """
+        mostly = self.chosen[: len(self._x)][np.argsort(self._x, kind="stable")]
+        starts, fine = np.zeros(self.jobs, dtype=np.int64), self.columns.fine
+        starts[self.columns.job[mostly]] = self.columns.start[mostly]
+        broken = [cover_row(fine, starts, int(t)) for t in np.flatnonzero(fine.use(starts) > fine.capacity)]
+        new = [row for row in broken if row.key not in self.keys]
+        self._add_rows(new)
+        return bool(new)
+
     def sample(self, rng: np.random.Generator) -> FloatArray:
         """A start of each job, (J,): α-points of the last solution (Phillips, Stein and Wein, 1998), α at random.
 
@@ -149,7 +162,7 @@ class Relaxation:
         total = np.maximum(np.bincount(job, share, self.jobs), self.parameters.tolerance)
         mean = np.bincount(job, share * columns.delay[chosen], self.jobs) / total
         off = share * np.abs(columns.delay[chosen] - mean[job])
-        spread = np.bincount(job, off, self.jobs) * columns.arrays.gpus
+        spread = np.bincount(job, off, self.jobs) * np.maximum(columns.arrays.gpus, 1)
         most = int(spread.argmax())
         return (most, int(mean[most])) if spread[most] > 1e-3 else None
 

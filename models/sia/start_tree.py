@@ -133,7 +133,10 @@ class StartTree:
                 return
             if here.undecided is None and accuracy:
                 accuracy = 0.0  # a solution that looks whole before all rows are there
-            elif here.undecided is None or cuts == p.node_cuts or not relaxation.cut():
+            elif here.undecided is None:
+                if not relaxation.cover():
+                    return
+            elif cuts == p.node_cuts or not relaxation.cut():
                 return
             else:
                 cuts += 1
