@@ -8,25 +8,28 @@ bound. The tree with the duals of its leaves is the proof, and is written down a
 
 from __future__ import annotations
 
-import heapq
 import math
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
 from fractions import Fraction
 
-import highspy
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
 from instances import Options, Stopwatch
-from instances.proofs import NoCertificate, Program
-from models.highs import LinearModel, OutOfTime, rerun, solver
+from instances.proofs import Program
+from instances.result import Termination
+from models.core import tree
+from models.core.linear_program import LinearProgram, Optimum
+from models.highs import LinearModel, SolveFailed
 
 FloatArray = NDArray[np.float64]
 Vector = dict[int, Fraction]
 Ends = Mapping[int, Fraction]
-Added = tuple[tuple[int, bool, int], ...]
+Added = tuple[int, bool, int]
+"""A bound that was added: variable, whether it is a lower one, value."""
 
 
 @dataclass(frozen=True)
@@ -62,29 +65,9 @@ class Solved:
     ray: FloatArray | None
 
 
-@dataclass
-class Node:
-    """A node of the tree: the bounds (variable, is lower, value) that were added on the way to it.
-
-    `bound` is what its own duals prove of the minimised objective, `absurd` whether they prove that it has no point.
-    `branch`: the variable and the whole number below which the first child lies.
-    """
-
-    added: Added
-    bound: Fraction
-    duals: Vector = field(default_factory=dict)
-    absurd: bool = False
-    branch: tuple[int, int] | None = None
-    children: tuple[Node, Node] | None = None
-
-
-@dataclass(frozen=True)
-class Tree:
-    """A finished search: the `bound` of the objective that its leaves prove, its `root`, and their number."""
-
-    bound: Fraction
-    root: Node
-    leaves: int
+Node = tree.Node[Fraction, Added, Vector, Solved]
+"""A node: `bound` is what the duals `proof` prove of the minimised objective, or `empty` that they prove no point."""
+Tree = tree.Tree[Fraction, Added, Vector, Solved]
 
 
 class BranchAndBound:
@@ -132,80 +115,65 @@ class BranchAndBound:
         self.lower = np.array([float(self.low[i]) for i in range(n)])
         self.upper = np.array([float(self.high[i]) for i in range(n)])
         model = LinearModel(cost, matrix, lower, upper, self.lower, self.upper)
-        options = Options(threads=self.options.threads, seed=self.options.seed)
-        self.highs = solver(options, {"presolve": "off", "solver": "simplex"})
-        if self.highs.passModel(model.lp()) == highspy.HighsStatus.kError:
-            raise ValueError("HiGHS refuses the model")
+        self.linear = LinearProgram(model, self.options, {"solver": "simplex"})
         self.changed: dict[int, tuple[float, float]] = {}
+
+    @property
+    def enough(self) -> Fraction:
+        """The target, in the minimised objective."""
+        return self.target
 
     def search(self) -> Tree:
         """Branch, best bound first, until every leaf reaches the target or a limit ends the search."""
-        try:
-            root = self._node(())
-        except OutOfTime:
-            root = Node((), self.proved({}, self.cost, {}, {}))
-        heap = [] if self._done(root) else [(root.bound, 0, root)]
-        while heap and not self._out_of_time():
-            try:
-                children = self._branched(heapq.heappop(heap)[2])
-            except OutOfTime:
-                break
-            if not children:  # A point there may be better than the target: no tree proves more than this node.
-                break
-            for child in children:
-                self.count += 1
-                if not self._done(child):
-                    heapq.heappush(heap, (child.bound, self.count, child))
-        return Tree(self.sign * _value(root), root, _leaves(root))
+        found = Tree(self, Node(self.proved({}, self.cost, {}, {}), proof={}))
 
-    def _out_of_time(self) -> bool:
-        return self.clock.expired or (self.options.effort is not None and self.count > self.options.effort)
+        def limit() -> Termination | None:
+            if self.options.effort is not None and len(found.nodes) > self.options.effort + 1:
+                return "effort_limit"
+            # A point in a leaf that cannot be branched on may be better than the target: no tree proves more then.
+            return "time_limit" if self.clock.expired else "finished" if found.settled else None
 
-    def _done(self, node: Node) -> bool:
-        return node.absurd or node.bound >= self.target
+        with suppress(SolveFailed):
+            found.run(limit)
+        return found
 
-    def _set(self, added: Added) -> None:
+    def _set(self, added: Sequence[Added]) -> None:
         wanted: dict[int, tuple[float, float]] = {}
         for i, is_lower, value in added:
             low, high = wanted.get(i, (self.lower[i], self.upper[i]))
             wanted[i] = (max(low, value), high) if is_lower else (low, min(high, value))
-        for i in self.changed.keys() - wanted.keys():
-            self.highs.changeColBounds(i, self.lower[i], self.upper[i])
-        for i, (low, high) in wanted.items():
-            if self.changed.get(i) != (low, high):
-                self.highs.changeColBounds(i, low, high)
+        ends = {i: (self.lower[i], self.upper[i]) for i in self.changed.keys() - wanted.keys()}
+        ends |= {i: both for i, both in wanted.items() if self.changed.get(i) != both}
+        self.linear.bound(list(ends), [low for low, _ in ends.values()], [high for _, high in ends.values()])
         self.changed = wanted
 
-    def _solve(self, added: Added) -> Solved:
-        """The linear program with the bounds `added`, as HiGHS solves it; raises OutOfTime where it has no time to."""
+    def _solve(self, added: Sequence[Added]) -> Solved:
+        """The linear program with the bounds `added`, as HiGHS solves it; raises SolveFailed where it does not."""
         self._set(added)
-        status = rerun(self.highs, self.clock.remaining_s)
-        if status == highspy.HighsModelStatus.kTimeLimit:
-            raise OutOfTime("the linear program ran out of time")
-        ray = None
-        if status == highspy.HighsModelStatus.kInfeasible:
-            _, known, values = self.highs.getDualRay()
-            ray = np.asarray(values) if known else None
-        found = self.highs.getSolution()
-        value = math.inf if status == highspy.HighsModelStatus.kInfeasible else self.highs.getObjectiveValue()
-        return Solved(value, np.array(found.col_value), np.array(found.row_dual), ray)
+        found = self.linear.solve_or_refute(self.clock.remaining_s)
+        if isinstance(found, Optimum):
+            return Solved(found.value, found.x, found.duals, None)
+        nothing = np.zeros(0)
+        return Solved(math.inf, nothing, nothing, found)
 
-    def _node(self, added: Added, parent: Node | None = None, solved: Solved | None = None) -> Node:
-        """The node with the bounds `added`; where its own duals prove less than those of its parent, it has these."""
-        solved = self._solve(added) if solved is None else solved
-        low, high = self.box(added)
+    def bound(self, node: Node) -> None:
+        """Bound a node by its own duals, or by those of its parent where these prove more."""
+        solved = self._solve(node.decisions) if node.state is None else node.state
+        low, high = self.box(node.decisions)
         if solved.ray is not None:
             for direction in (1, -1):
                 duals = self._rational(direction * solved.ray)
                 if self.proved(duals, {}, low, high) > 0:
-                    return Node(added, Fraction(0), duals, absurd=True)
+                    node.proof, node.empty = duals, True
+                    return
         duals = self._rational(solved.duals * float(self.unit), min(float(self.unit), 1.0))
-        bound = self.proved(duals, self.cost, low, high)
-        if parent is not None and (inherited := self.proved(parent.duals, self.cost, low, high)) > bound:
-            duals, bound = parent.duals, inherited
-        return Node(added, Fraction(math.ceil(bound)) if self.whole else bound, duals)
+        proofs = [duals] if node.proof is None else [duals, node.proof]
+        bounds = [self.proved(proof, self.cost, low, high) for proof in proofs]
+        bound = max(bounds)
+        node.proof = proofs[bounds.index(bound)]
+        node.bound = Fraction(math.ceil(bound)) if self.whole else bound
 
-    def box(self, added: Added) -> tuple[dict[int, Fraction], dict[int, Fraction]]:
+    def box(self, added: Sequence[Added]) -> tuple[dict[int, Fraction], dict[int, Fraction]]:
         """The lower and upper bounds that were added, the tightest of each variable."""
         low: dict[int, Fraction] = {}
         high: dict[int, Fraction] = {}
@@ -247,68 +215,34 @@ class BranchAndBound:
             total += r * end
         return total
 
-    def _branched(self, node: Node) -> tuple[Node, ...]:
+    def branch(self, node: Node) -> Sequence[Node]:
         """The children of a node: of the most promising variables, that whose children gain most.
 
         None where all whole numbers are fixed.
         """
-        here = self._solve(node.added)
-        basis = self.highs.getBasis()
+        here = self._solve(node.decisions)
+        basis = self.linear.basis()
         most = max(float((self.target - node.bound) / self.unit), 1e-9)
-        chosen: tuple[float, int, int, Solved, Solved] | None = None
+        best, chosen = 0.0, list[Node]()
         for i in self._candidates(node, here.x):
             k = min(
-                math.floor(here.x[i] + self.parameters.whole), int(self.box(node.added)[1].get(i, self.high[i])) - 1
+                math.floor(here.x[i] + self.parameters.whole), int(self.box(node.decisions)[1].get(i, self.high[i])) - 1
             )
             sides = []
             for added in ((i, False, k), (i, True, k + 1)):
-                self.highs.setBasis(basis)
-                sides.append(self._solve((*node.added, added)))
-            gains = [min(max(side.value - here.value, 1e-6 * most), most) for side in sides]
-            if chosen is None or gains[0] * gains[1] > chosen[0]:
-                chosen = gains[0] * gains[1], i, k, *sides
-        if chosen is None:
-            return ()
-        _, i, k, first, second = chosen
-        node.branch = i, k
-        node.children = (
-            self._node((*node.added, (i, False, k)), node, first),
-            self._node((*node.added, (i, True, k + 1)), node, second),
-        )
-        return node.children
+                self.linear.restore(basis)
+                sides.append(node.child(added, self._solve((*node.decisions, added))))
+            gains = [min(max(side.state.value - here.value, 1e-6 * most), most) for side in sides if side.state]
+            if not chosen or math.prod(gains) > best:
+                best, chosen = math.prod(gains), sides
+        return chosen
 
     def _candidates(self, node: Node, x: FloatArray) -> list[int]:
         """Variables to branch on, fractional ones if there are any: those ahead, else with a cost, else any."""
-        low, high = self.box(node.added)
+        low, high = self.box(node.decisions)
         free = [i for i in sorted(self.program.integers) if low.get(i, self.low[i]) < high.get(i, self.high[i])]
         split = {i: min(x[i] - math.floor(x[i]), math.ceil(x[i]) - x[i]) for i in free}
         open_ones = [i for i in free if split[i] > self.parameters.whole]
         costly = [i for i in open_ones if i in self.ahead] or [i for i in open_ones if i in self.cost]
         found = sorted(costly or open_ones, key=lambda i: (-split[i], i))[: self.parameters.candidates]
         return found or free[:1]
-
-
-def _value(node: Node) -> Fraction:
-    """What the leaves under a node prove, in the minimised objective; an absurd leaf proves anything."""
-    best: Fraction | None = None
-    left = [node]
-    while left:
-        here = left.pop()
-        if here.children is not None:
-            left += here.children
-        elif not here.absurd and (best is None or here.bound < best):
-            best = here.bound
-    if best is None:
-        raise NoCertificate("the program has no point")
-    return best
-
-
-def _leaves(node: Node) -> int:
-    left, count = [node], 0
-    while left:
-        here = left.pop()
-        if here.children is None:
-            count += 1
-        else:
-            left += here.children
-    return count

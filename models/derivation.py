@@ -7,7 +7,7 @@ from fractions import Fraction
 from types import MappingProxyType
 
 from instances import Options, ProblemData
-from instances.proofs import Certificate, Derived, Program, Reason, Vipr, digest, write_vipr
+from instances.proofs import Certificate, Derived, NoCertificate, Program, Reason, Vipr, digest, write_vipr
 from instances.proofs.header import VERSION
 from models.branch_and_bound import BranchAndBound, Node, Tree, Vector
 
@@ -34,22 +34,25 @@ def certified(
     room = Fraction(0) if whole else abs(bound) * SHORT
     search = BranchAndBound(program, bound - room if least else bound + room, options, ahead)
     tree = search.search()
+    if tree.bound is None:
+        raise NoCertificate("the program has no point")
+    proven, leaves = search.sign * tree.bound, sum(1 for _ in tree.leaves)
     value = None if point is None else program.value(point)
     file = Vipr(
         {"gapwise": str(VERSION), "problem": data.problem, "instance": digest(data), **header},
         program,
-        tree.bound if least else value,
-        value if least else tree.bound,
+        proven if least else value,
+        value if least else proven,
         () if point is None else (point,),
         derivation(search, tree),
     )
-    how = f"branch and bound with rational duals, {tree.leaves} {'leaf' if tree.leaves == 1 else 'leaves'}"
-    return Certificate("vipr", write_vipr(file), tree.bound, how)
+    how = f"branch and bound with rational duals, {leaves} {'leaf' if leaves == 1 else 'leaves'}"
+    return Certificate("vipr", write_vipr(file), proven, how)
 
 
 def derivation(search: BranchAndBound, tree: Tree) -> tuple[Derived, ...]:
     """The derivation of the bound of a tree: leaves from their duals, inner nodes from the two below them."""
-    return _Writer(search).written(tree.root)
+    return _Writer(search).written(tree)
 
 
 class _Writer:
@@ -62,33 +65,32 @@ class _Writer:
             for k, row in enumerate(program.rows[: program.bounds])
         }
 
-    def written(self, root: Node) -> tuple[Derived, ...]:
+    def written(self, tree: Tree) -> tuple[Derived, ...]:
         """The lines, children before their parents; a stack of its own, for a tree may be deep."""
         done: dict[int, int] = {}
         assumed: dict[int, tuple[int, int]] = {}
-        path: dict[int, dict[tuple[int, bool], int]] = {id(root): dict(self.bound_rows)}
-        stack = [(root, False)]
+        path: dict[int, dict[tuple[int, bool], int]] = {0: dict(self.bound_rows)}
+        stack = [(0, False)]
         while stack:
-            node, below_done = stack.pop()
-            bounds = path[id(node)]
-            if node.children is None:
-                done[id(node)] = self._leaf(node, bounds)
+            place, below_done = stack.pop()
+            node, bounds = tree.nodes[place], path[place]
+            if not node.children:
+                done[place] = self._leaf(node, bounds)
             elif not below_done:
-                i, k = node.branch or (0, 0)
+                i, _, k = tree.nodes[node.children[0]].decisions[-1]
                 under = self._add("L", Fraction(k), {i: Fraction(1)}, Reason("asm"))
                 over = self._add("G", Fraction(k + 1), {i: Fraction(1)}, Reason("asm"))
-                assumed[id(node)] = under, over
-                path[id(node.children[0])] = bounds | {(i, False): under}
-                path[id(node.children[1])] = bounds | {(i, True): over}
-                stack += [(node, True), (node.children[1], False), (node.children[0], False)]
+                assumed[place] = under, over
+                path[node.children[0]] = bounds | {(i, False): under}
+                path[node.children[1]] = bounds | {(i, True): over}
+                stack += [(place, True), (node.children[1], False), (node.children[0], False)]
             else:
-                first, second = (done[id(child)] for child in node.children)
-                under, over = assumed[id(node)]
+                first, second = (done[child] for child in node.children)
+                under, over = assumed[place]
                 value = self._weaker(first, second)
-                done[id(node)] = self._bounded(value, Reason("uns", sides=(first, under, second, over)))
-            del path[id(node)]
-            if not below_done and node.children is not None:
-                path[id(node)] = bounds
+                done[place] = self._bounded(value, Reason("uns", sides=(first, under, second, over)))
+            if below_done or not node.children:
+                del path[place]
         return tuple(self.lines)
 
     def _add(self, direction: str, right: Fraction, coefficients: Vector | None, reason: Reason) -> int:
@@ -102,15 +104,15 @@ class _Writer:
         return self._add("G" if self.search.sign > 0 else "L", self.search.sign * value, None, reason)
 
     def _leaf(self, node: Node, bounds: Mapping[tuple[int, bool], int]) -> int:
-        search, program = self.search, self.search.program
-        cost = {} if node.absurd else search.cost
-        sign = 1 if node.absurd else search.sign
-        multipliers = {program.bounds + k: sign * dual for k, dual in node.duals.items()}
-        for i, r in search.reduced(node.duals, cost).items():
+        search, program, duals = self.search, self.search.program, node.proof or {}
+        cost = {} if node.empty else search.cost
+        sign = 1 if node.empty else search.sign
+        multipliers = {program.bounds + k: sign * dual for k, dual in duals.items()}
+        for i, r in search.reduced(duals, cost).items():
             multipliers[bounds[i, r > 0]] = sign * r
-        if node.absurd:
-            low, high = search.box(node.added)
-            right = search.proved(node.duals, {}, low, high)
+        if node.empty:
+            low, high = search.box(node.decisions)
+            right = search.proved(duals, {}, low, high)
             return self._bounded(None, Reason("lin", {k: a / right for k, a in multipliers.items()}))
         return self._bounded(node.bound, Reason("rnd" if search.whole else "lin", multipliers))
 

@@ -249,13 +249,15 @@ def _run_linear(h: highspy.Highs, seconds: float) -> highspy.HighsModelStatus:
             return status
 
 
-def reoptimize(h: highspy.Highs, seconds: float = math.inf) -> None:
+def reoptimize(h: highspy.Highs, seconds: float = math.inf, *, empty: bool = False) -> bool:
     """Solve the linear program that a HiGHS holds to its optimum, from the last basis, or where that fails from none.
 
-    Raises OutOfTime where that takes more than `seconds`, SolveFailed where there is no optimum, or HiGHS does not
-    find it.
+    Whether there is one: that HiGHS finds no point is an answer only where the program may be `empty`. Raises OutOfTime
+    where that takes more than `seconds`, SolveFailed where there is no optimum, or HiGHS does not find it.
     """
     status = rerun(h, seconds)
+    if empty and status == highspy.HighsModelStatus.kInfeasible:
+        return False
     if status not in (highspy.HighsModelStatus.kOptimal, highspy.HighsModelStatus.kTimeLimit):
         h.clearSolver()
         status = rerun(h)
@@ -263,6 +265,7 @@ def reoptimize(h: highspy.Highs, seconds: float = math.inf) -> None:
         raise OutOfTime("the linear program ran out of time")
     if status != highspy.HighsModelStatus.kOptimal:
         raise SolveFailed(f"the linear program ended as {h.modelStatusToString(status)}")
+    return True
 
 
 def _keep_limit(h: highspy.Highs, clock: Stopwatch) -> None:

@@ -51,9 +51,9 @@ def _convex(data: BoaAllocation) -> Certificate:
 def _runs(data: BoaAllocation, bound: float, options: Options) -> Certificate:
     """The tree over where the widths change, grown until it proves `bound` or time is out."""
     tree = RunTree(data, bound, options)
-    proof = RunProof(kind="runs", bound=str(tree.bound), nodes=tuple(tree.stated()))
-    how = f"Lagrangians of runs, {tree.leaves} {'leaf' if tree.leaves == 1 else 'leaves'}"
-    return _written(data, proof.model_dump(exclude_none=True), tree.bound, how)
+    proof = RunProof(kind="runs", bound=str(tree.proved), nodes=tuple(tree.stated()))
+    how = f"Lagrangians of runs, {len(tree.leaves)} {'leaf' if len(tree.leaves) == 1 else 'leaves'}"
+    return _written(data, proof.model_dump(exclude_none=True), tree.proved, how)
 
 
 def _rounded(price: float) -> Fraction:

@@ -1,1 +1,1 @@
-"""What the exact methods over columns share: `linear_program`, a linear program that grows."""
+"""What the exact methods that branch share: `linear_program`, a linear program that grows, and `tree`, the search."""

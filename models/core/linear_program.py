@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
+from itertools import compress
+from types import MappingProxyType
 from typing import Any
 
 import highspy
@@ -12,7 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from instances import Options
-from instances.arrays import FloatArray
+from instances.arrays import BoolArray, FloatArray
 from models.highs import LinearModel, reoptimize, solver
 
 Basis = highspy.HighsBasis
@@ -74,13 +76,19 @@ class LinearProgram:
             raise ValueError("HiGHS refuses the columns")
         self._places = np.append(self._places, np.arange(first, first + n, dtype=np.int32))
 
-    def add_row(self, columns: ArrayLike, entries: ArrayLike, dear: Mapping[float, float]) -> int:
-        """Add a row without bounds; its place.
+    def add_row(
+        self,
+        columns: ArrayLike,
+        entries: ArrayLike,
+        dear: Mapping[float, float] = MappingProxyType({}),
+        bounds: Bounds = FREE,
+    ) -> int:
+        """Add a row; its place.
 
         `dear`: for each entry of a column that stands for what is left out of the row, the price of one.
         """
         row, index = self._highs.getNumRow(), self._places[np.asarray(columns, dtype=np.int64)]
-        self._highs.addRow(*FREE, len(index), index, np.asarray(entries, dtype=float))
+        self._highs.addRow(*bounds, len(index), index, np.asarray(entries, dtype=float))
         for entry, price in dear.items():
             self._short.append(self._highs.getNumCol())
             self._highs.addCol(price, 0.0, math.inf, 1, np.array([row], dtype=np.int32), np.array([entry]))
@@ -99,6 +107,35 @@ class LinearProgram:
         lower, upper = (np.array(np.broadcast_to(np.asarray(end, dtype=float), (n,))) for end in (low, high))
         if n:
             self._highs.changeColsBounds(n, places, lower, upper)
+
+    def price(self, columns: ArrayLike, cost: ArrayLike) -> None:
+        """Set the cost of columns."""
+        places = self._places[np.asarray(columns, dtype=np.int64)]
+        self._highs.changeColsCost(len(places), places, np.asarray(cost, dtype=float))
+
+    def idle(self) -> tuple[BoolArray, BoolArray]:
+        """Which columns are out of the basis, and which rows are slack in it: these can go, and it stays one."""
+        basis, basic = self._highs.getBasis(), highspy.HighsBasisStatus.kBasic
+        columns = np.array([status != basic for status in basis.col_status], dtype=bool)
+        return columns[self._places], np.array([status == basic for status in basis.row_status], dtype=bool)
+
+    def drop(self, columns: BoolArray, rows: BoolArray) -> None:
+        """Drop columns and rows; the others move up, and keep their part of the basis."""
+        left, going = self._highs.getBasis(), np.zeros(self._highs.getNumCol(), dtype=bool)
+        going[self._places[columns]] = True
+        left.col_status = list(compress(left.col_status, ~going))
+        left.row_status = list(compress(left.row_status, ~rows))
+        for gone, delete in ((rows, self._highs.deleteRows), (going, self._highs.deleteCols)):
+            if gone.any():
+                delete(int(gone.sum()), np.flatnonzero(gone).astype(np.int32))
+        column, row = np.cumsum(~going, dtype=np.int32) - 1, np.cumsum(~rows) - 1
+        self._places, self._short = column[self._places[~columns]], column[self._short].tolist()
+        self._rows = {int(row[at]): bounds for at, bounds in self._rows.items() if not rows[at]}
+        self._highs.setBasis(left)
+
+    def activity(self) -> FloatArray:
+        """What the rows come to in the last solution."""
+        return np.array(self._highs.getSolution().row_value)
 
     def price_short(self, price: float) -> None:
         """Set the price of what is left out."""
@@ -121,6 +158,16 @@ class LinearProgram:
     def solve(self, seconds: float = math.inf) -> Optimum:
         """Solve the program. Raises OutOfTime where that takes more than `seconds`, SolveFailed where HiGHS cannot."""
         value = self.value(seconds)
+        return self._optimum(value)
+
+    def solve_or_refute(self, seconds: float = math.inf) -> Optimum | FloatArray | None:
+        """As `solve`, but for a program without a point the duals of the rows that prove it, if HiGHS knows them."""
+        if reoptimize(self._highs, seconds, empty=True):
+            return self._optimum(float(self._highs.getInfo().objective_function_value))
+        _, known, values = self._highs.getDualRay()
+        return np.array(values) if known else None
+
+    def _optimum(self, value: float) -> Optimum:
         solution = self._highs.getSolution()
         x, duals = np.array(solution.col_value), np.array(solution.row_dual)
         return Optimum(value, x[self._places], duals, x[self._short])

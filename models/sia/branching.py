@@ -1,4 +1,7 @@
-"""Branching of a proof: trees over starts, with schedules in the order of the relaxations of their nodes."""
+"""Branching of a proof: a tree over starts for each group of jobs, then one for all, and what their nodes offer.
+
+Nodes of one group do not multiply those of another.
+"""
 
 from __future__ import annotations
 
@@ -6,43 +9,170 @@ import numpy as np
 
 from instances.arrays import IntArray
 from instances.result import Termination
-from models.sia.group_trees import branch_apart
-from models.sia.neighbourhood_search import advance, improve, in_order
+from models.sia.columns import ceiling
+from models.sia.groups import Group, groups, parted
+from models.sia.neighbourhood_search import advance, in_order
 from models.sia.proof import Proof
 from models.sia.relaxation import Relaxation
 from models.sia.start_tree import StartTree
 
 
-def branch(proof: Proof, relaxation: Relaxation) -> Termination | None:
-    """Grow a tree for each group of jobs, and one for all where that is not enough, until schedule and bound meet.
+class GroupTree:
+    """The relaxation of a group, its tree once there is one, and the bound on the group's delay, in steps.
 
-    `None` where no limit is reached, and the tree has too many nodes, or no leaf can be branched on, because rows are
-    coarser than the problem: a schedule that keeps them may be too wide.
+    `work`: nodes so far, times the jobs. `settled`: nothing is left to be done for the bound.
     """
+
+    def __init__(self, group: Group, whole: Relaxation, proof: Proof) -> None:
+        self.group, self.proof = group, proof
+        self.relaxation = group.relaxation(whole, proof.best, proof.parameters)
+        self.tree: StartTree | None = None
+        columns = group.columns
+        self.bound, self.work, self.settled = int(columns.delay[columns.first_open()].sum()), 0, False
+
+    @property
+    def delay(self) -> int:
+        """Delay of the group's jobs in the best schedule, in steps."""
+        return self.group.columns.arrays.delay(self.group.starts(self.proof.best))
+
+    @property
+    def nodes(self) -> int:
+        """Nodes of the tree."""
+        return 0 if self.tree is None else len(self.tree.nodes)
+
+    def root(self, most: int) -> None:
+        """Bound the delay with rounds of cuts, as long as these gain; a better schedule has less than `most` here."""
+        proof, p, values = self.proof, self.proof.parameters, list[float]()
+        while self.relaxation.converge(most, proof.clock, p.bound_accuracy):
+            self.bound = max(self.bound, min(ceiling(self.relaxation.proven), most))
+            values.append(self.relaxation.value)
+            gained = values[-1] - values[-1 - p.patience] if len(values) > p.patience else float("inf")
+            if self.bound >= self.delay or gained < p.patience_gain * (most - values[-1]):
+                return
+            if not self.group.columns.every_job_open() or not self.relaxation.cut():
+                return
+        self.settled = True  # the time is over
+
+    def close(self, most: int) -> None:
+        """Close the whole's columns that no schedule of less than `most` delay in this group contains."""
+        columns = self.group.columns
+        if self.tree is not None:
+            columns.open = self.tree.open_below(most)
+        else:
+            self.relaxation.close(most)
+        self.proof.columns.open[self.group.numbers] &= columns.open[: len(self.group.numbers)]
+
+    def expand(self, most: int) -> None:
+        """Branch once; a better schedule has less than `most` delay in this group."""
+        proof, p = self.proof, self.proof.parameters
+        if self.tree is None:
+            if self.relaxation.undecided() is None:
+                self.settled = not self.relaxation.converge(most, proof.clock)
+                if self.settled:
+                    return
+                self._draw()
+            self.tree = StartTree(self.relaxation, most, p)
+        grown = self.tree.expand(most, min(most, self.delay), proof.clock, self._draw)
+        self.bound = max(self.bound, min(self.tree.proven, most))
+        self.work += len(self.group.jobs)
+        self.settled = not grown or self.tree.settled
+
+    def _draw(self) -> None:
+        """Offer the schedule of a node's relaxation, if that is one, or one in the order of starts drawn from it."""
+        arrays, drawn = self.group.columns.arrays, self.relaxation.sample(self.proof.rng)
+        starts = drawn.astype(np.int64)
+        if arrays.feasible(starts):
+            self._offer(advance(arrays, starts, self.proof.clock))
+        elif (found := in_order(arrays, drawn, self.proof.parameters)) is not None:
+            self._offer(advance(arrays, found, self.proof.clock))
+
+    def _offer(self, starts: IntArray) -> None:
+        """Put a better schedule of the group into the best schedule, or all jobs in its order where others are hit."""
+        proof, arrays = self.proof, self.group.columns.arrays
+        if arrays.delay(starts) >= self.delay:
+            return
+        found = proof.best.copy()
+        found[self.group.jobs] = starts[: len(self.group.jobs)]
+        if not proof.arrays.feasible(found):
+            ordered = in_order(proof.arrays, found.astype(float), proof.parameters)
+            if ordered is None:
+                return
+            found = ordered
+        proof.offer(advance(proof.arrays, found, proof.clock))
+
+
+def branch_apart(proof: Proof, relaxation: Relaxation) -> None:
+    """Grow the trees of groups, until their bounds prove what they can, as long as that closes many starts.
+
+    With fewer starts open, others hold more in a group's problem. Nothing is done where all jobs are one group.
+    """
+    columns, before = proof.columns, len(proof.columns.open)
+    group = parted(columns, relaxation.tight, proof.best)
+    if (group == group[0]).all():
+        return
+    while columns.every_job_open() and columns.open.sum() <= (1 - proof.parameters.regroup_gain) * before:
+        before = int(columns.open.sum())
+        if not _grow(proof, relaxation, groups(columns, group, proof.best)):
+            return
+    if not columns.every_job_open():
+        proof.raise_bound(proof.delay)
+
+
+def _grow(proof: Proof, relaxation: Relaxation, apart: list[Group]) -> bool:
+    """Grow the trees of groups, the one with the least work next; whether all are settled, and closed what they can."""
+    trees, before = [GroupTree(group, relaxation, proof) for group in apart], int(proof.info.get("nodes", 0))
+
+    def most(tree: GroupTree) -> int:
+        """The delay that is left to a group when the best schedule's is shared with the bounds of the others."""
+        return proof.delay - sum(other.bound for other in trees if other is not tree)
+
+    def ended() -> bool:
+        nodes = before + sum(tree.nodes for tree in trees)
+        proof.raise_bound(min(sum(tree.bound for tree in trees), proof.delay))
+        proof.info |= {"groups": len(apart)} | ({"nodes": nodes} if nodes else {})
+        return proof.closed or proof.limit() is not None
+
+    for tree in trees:
+        if ended():
+            return False
+        tree.root(most(tree))
+    while not ended():
+        waiting = [tree for tree in trees if not tree.settled and tree.bound < tree.delay]
+        if not waiting:
+            for tree in trees:
+                tree.close(most(tree))
+            return True
+        tree = min(waiting, key=lambda tree: tree.work)
+        proof.nodes += 1
+        tree.expand(most(tree))
+    return False
+
+
+def branch(proof: Proof, relaxation: Relaxation) -> Termination:
+    """Grow a tree for each group of jobs, and one for all where that is not enough, until schedule and bound meet."""
     p = proof.parameters
-    if relaxation.undecided() is None and not relaxation.converge(proof.delay, proof.clock):
-        return proof.limit()
+    while relaxation.undecided() is None:
+        if not relaxation.converge(proof.delay, proof.clock):
+            return proof.limit() or "time_limit"
+        _draw(proof, relaxation)
+        if relaxation.undecided() is None and not relaxation.cover():
+            break
     branch_apart(proof, relaxation)
-    if proof.closed or proof.limit() is not None:
-        return "finished" if proof.closed else proof.limit()
+    if proof.closed or (limit := proof.limit()) is not None:
+        return "finished" if proof.closed else limit or "finished"
     relaxation.exclude(proof.delay)
     before = int(proof.info.get("nodes", 0))
     opened, kept = proof.columns.open.copy(), relaxation.kept
     tree = StartTree(relaxation, proof.delay, p)
     grown = True
-    while grown and len(tree.nodes) < p.tree_nodes and not proof.closed and proof.limit() is None:
+    while grown and not proof.closed and proof.limit() is None:
         proof.nodes += 1
         grown = tree.expand(proof.delay, proof.delay, proof.clock, lambda: _draw(proof, relaxation))
-        proof.raise_bound(min(tree.bound, proof.delay))
+        proof.raise_bound(min(tree.proven, proof.delay))
         proof.info |= {"nodes": before + len(tree.nodes)}
-        if proof.nodes % p.searched_nodes == 0 and proof.distance >= p.worth_searching:
-            starts = in_order(proof.arrays, relaxation.sample(proof.rng), p)
-            if starts is not None:
-                seed, tries = int(proof.rng.integers(2**31)), p.first_tries
-                proof.offer(improve(proof.arrays, starts, proof.clock, seed=seed, tries=tries, parameters=p))
     proof.columns.open = opened
     relaxation.restore(kept)
-    return "finished" if proof.closed else proof.limit()
+    return "finished" if proof.closed else proof.limit() or "finished"
 
 
 def _draw(proof: Proof, relaxation: Relaxation) -> None:

@@ -80,7 +80,7 @@ class _Writer:
         self.opened = self.columns.open.copy()
         tree = StartTree(self.relaxation, self.reach, self.parameters)
         grown = True
-        while grown and tree.bound < target and len(tree.nodes) < most and not self.clock.expired:
+        while grown and tree.proven < target and len(tree.nodes) < most and not self.clock.expired:
             grown = tree.expand(self.reach, target, self.clock)
         return tree
 
@@ -113,12 +113,12 @@ class _Writer:
             if not open_.all():
                 found[place] = {"without": int(open_.argmin())}
                 continue
-            prices, bound, below = self._priced(node.priced, left)
+            prices, bound, below = self._priced(node.proof or [], left)
             found[place] = {"prices": prices}
-            if node.children is None or node.undecided is None:
+            if not node.children:
                 least = min(least, ceiling(bound))
                 continue
-            job, until = node.undecided
+            job, until, _ = tree.nodes[node.children[0]].decisions[-1]
             found[place] |= {"branch": {"job": job, "until": until}, "children": node.children}
             mine, early = self.columns.job == job, self.columns.delay <= until
             waiting += [(node.children[0], below & (~mine | early)), (node.children[1], below & ~(mine & early))]

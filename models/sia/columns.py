@@ -16,10 +16,11 @@ class Columns:
     """The columns k = (job, start) in order of job, then start; arrays of shape (K,).
 
     `open` tells which columns are not yet excluded. Without Y of Figure 19 no value changes, because Y is a sum of X.
+    `fine`: the problem, where `arrays` are coarser.
     """
 
-    def __init__(self, arrays: OracleArrays) -> None:
-        self.arrays = arrays
+    def __init__(self, arrays: OracleArrays, fine: OracleArrays | None = None) -> None:
+        self.arrays, self.fine = arrays, arrays if fine is None else fine
         counts = arrays.cutoff - arrays.submit + 1
         self.offset: IntArray = np.concatenate([[0], np.cumsum(counts)])
         self.job: IntArray = np.repeat(np.arange(len(counts)), counts)

@@ -4,9 +4,7 @@
 2. Starts whose reduced cost exceeds the distance between the two are excluded, and better schedules sought in the
    order of starts drawn from the relaxation (`turns`), and on heavy workloads near the best ones (`elite_search`).
 3. A tree over the starts of jobs, with rows, columns and cuts generated at every node (`start_tree`, `branching`).
-4. Where rows are coarser than the problem, integer programs: the rows of a positive price make components of jobs,
-   whose optima add up to a bound (`components`). The schedule that goes with this bound breaks capacity at some slots:
-   these get rows, and so on, until nothing is broken, or until the bound reaches the best schedule (`rounds`).
+   Where rows are coarser than the problem, a schedule that keeps them and is too wide gets rows of its own.
 """
 
 from __future__ import annotations
@@ -22,7 +20,6 @@ from models.sia.branching import branch
 from models.sia.neighbourhood_search import construct
 from models.sia.parameters import DEFAULTS, ExactParameters
 from models.sia.proof import Proof
-from models.sia.rounds import ComponentRounds
 from models.sia.time_indexed import solve_time_indexed
 from models.sia.turns import CuttingTurns
 
@@ -81,13 +78,14 @@ def exact(
 
 
 def _prove(proof: Proof) -> Termination:
-    """Turns of cuts and search, the tree, and rounds of integer programs, until the gap is closed or at a limit."""
+    """Turns of cuts and search, and the tree, until the gap is closed or at a limit."""
     turns = CuttingTurns(proof)
-    rounds = ComponentRounds(proof, turns.relaxation)
-    limit = turns.run()
-    if limit is not None or proof.closed or not turns.relaxation.exclude(proof.delay):
-        return limit or rounds.run()
-    return branch(proof, turns.relaxation) or rounds.run()
+    if (limit := turns.run()) is not None or proof.closed:
+        return limit or "finished"
+    if not turns.relaxation.exclude(proof.delay):  # A job has no start left: no schedule is better.
+        proof.raise_bound(proof.delay)
+        return "finished"
+    return branch(proof, turns.relaxation)
 
 
 def _reservations(arrays: OracleArrays) -> IntArray | None:

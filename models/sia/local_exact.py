@@ -62,6 +62,7 @@ class LocalParameters:
 
 
 LOCAL_DEFAULTS = LocalParameters()
+WHOLE_GAP = 0.99  # the absolute gap in steps that closes a problem of whole numbers
 
 
 @method("exact", name="exact")
@@ -224,7 +225,7 @@ class _LocalProof:
             if bound is not None:
                 self.incumbent.raise_bound(whole_bound(bound))
 
-        extra = {"mip_abs_gap": DEFAULTS.closing_gap, "objective_bound": delay - 0.5}
+        extra = {"mip_abs_gap": WHOLE_GAP, "objective_bound": delay - 0.5}
         solved = solve_arrays(model.linear, options, watch=watch, extra=extra)
         if solved.termination == "infeasible":
             self.incumbent.raise_bound(delay)  # no schedule is better than the one at hand

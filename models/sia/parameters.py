@@ -23,7 +23,6 @@ class ExactParameters:
     - `cutting_share`, `searching_share`: most shares of the time left for the cuts and for the search of one turn.
     - `patience`, `patience_gain`: in so many rounds of cuts the bound has to gain this share of the distance between
       schedule and bound, or the turn's cuts end.
-    - `patience_gain_many`: the same with more candidate starts than `moderate_candidates`, where the search gains more.
     - `turn_gain`: share of that distance that a turn has to gain to be followed by another.
     - `worth_searching`: distance, in steps, from which schedules are sought.
     - `draws`: starts drawn from the relaxation, of which the best are searched from.
@@ -49,21 +48,10 @@ class ExactParameters:
     - `intervals_at_once`: intervals that are separated together, which bounds memory.
     - `most_divisors`, `most_remainders`: divisors, and remainders of each, that are tried.
 
-    Integer programs:
-
-    - `moderate_candidates`: candidate starts up to which HiGHS is given the components without further turns.
-    - `component_share`, `component_seconds`: limit of one integer program where time is limited: this share of the
-      time left, and no less than so many seconds.
-    - `closing_gap`: absolute gap in steps that closes a whole-numbered problem.
-    - `small_distance`, `coarse_gap`: components are solved to the end at once where schedule and bound are less than
-      `small_distance` steps apart, and else to `coarse_gap` times their distance at first.
-    - `new_rows_each_round`: capacity rows that a round may add; a quarter of the rows at hand, where that is more.
-
     Tree over starts:
 
-    - `tree_nodes`: most nodes, before HiGHS is given the components.
+    - `moderate_candidates`: candidate starts up to which the tree begins without further turns.
     - `node_cuts`: most rounds of cuts at a node.
-    - `searched_nodes`: nodes between two searches for schedules in the order of a node's relaxation.
     - `regroup_gain`: share of the open starts that trees of groups have to close for jobs to be grouped anew.
     - `proof_nodes`: most nodes of a certificate.
 
@@ -124,7 +112,6 @@ class ExactParameters:
     searching_share: float = 0.4
     patience: int = 5
     patience_gain: float = 0.005
-    patience_gain_many: float = 0.02
     turn_gain: float = 0.1
     worth_searching: int = 20
     draws: int = 24
@@ -148,16 +135,7 @@ class ExactParameters:
     most_remainders: int = 64
 
     moderate_candidates: int = 12_000
-    component_share: float = 0.4
-    component_seconds: float = 10.0
-    closing_gap: float = 0.99
-    small_distance: int = 500
-    coarse_gap: float = 0.02
-    new_rows_each_round: int = 24
-
-    tree_nodes: int = 100_000
     node_cuts: int = 2
-    searched_nodes: int = 10
     regroup_gain: float = 0.1
     proof_nodes: int = 4_000
 

@@ -44,8 +44,7 @@ def settle(
     - `parameters`: temperatures, in mean durations, and penalties, in steps of delay.
     """
     from models.sia.kernels import Jobs
-    from models.sia.penalty_kernels import Timeline, anneal_with_penalties  # compiled at first use
-    from models.sia.width_kernels import anneal_widths
+    from models.sia.penalty_kernels import Timeline, anneal_widths, anneal_with_penalties  # compiled at first use
 
     p = parameters
     jobs = Jobs(arrays.submit, arrays.duration, arrays.gpus, arrays.cutoff, arrays.capacity)

@@ -15,10 +15,9 @@ from models.sia.parameters import ExactParameters
 
 
 class Proof:
-    """The incumbent, in steps, with `columns`, `info` of the answer, and the effort: `turns`, `nodes` and `rounds`.
+    """The incumbent, in steps, with `columns`, `info` of the answer, and the effort: `turns` and `nodes`.
 
-    Rows are those of `columns.arrays`, which may be coarser than `arrays`: a schedule that keeps these rows and is too
-    wide all the same gets rows of its own.
+    Rows are those of `columns.arrays`, which may be coarser than `arrays`.
 
     Parameters:
 
@@ -45,7 +44,7 @@ class Proof:
     ) -> None:
         self.arrays, self.options, self.clock, self.reserved = arrays, options, clock, reserved
         self.parameters = parameters
-        self.columns = Columns(coarse(arrays, parameters.most_units))
+        self.columns = Columns(coarse(arrays, parameters.most_units), arrays)
 
         def tell(starts: IntArray | None, bound: int | None) -> None:
             report(None if starts is None else solution_of(data, arrays, starts), float((bound or 0) * arrays.slot))
@@ -54,7 +53,7 @@ class Proof:
         self.offer(best)
         self.info: dict[str, float] = {}
         self.rng = np.random.default_rng(options.seed)
-        self.turns = self.nodes = self.rounds = 0
+        self.turns = self.nodes = 0
 
     @property
     def best(self) -> IntArray:
@@ -98,8 +97,8 @@ class Proof:
         self.incumbent.raise_bound(bound)
 
     def limit(self) -> Termination | None:
-        """The limit that is reached, of time or of effort: turns of cuts and search, nodes, rounds of programs."""
+        """The limit that is reached, of time or of effort: turns of cuts and search, or nodes."""
         if self.clock.expired:
             return "time_limit"
         effort = self.options.effort
-        return "effort_limit" if effort is not None and max(self.turns, self.nodes, self.rounds) >= effort else None
+        return "effort_limit" if effort is not None and max(self.turns, self.nodes) >= effort else None

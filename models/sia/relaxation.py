@@ -7,22 +7,20 @@ bound of its dual prices, in integers (see `Rows.lagrangian`).
 
 from __future__ import annotations
 
-from itertools import compress
+import math
 
-import highspy
 import numpy as np
-from scipy import sparse
 
 from instances import Options, Stopwatch
 from instances.arrays import FloatArray, IntArray
-from models.highs import add_columns, rerun, solver
+from models.core.linear_program import LinearProgram, Optimum
+from models.highs import LinearModel, SolveFailed
 from models.sia.columns import SCALE, Columns, ceiling, whole
 from models.sia.cuts import separate
 from models.sia.parameters import DEFAULTS, ExactParameters
-from models.sia.rows import Row, Rows, capacity_row
+from models.sia.rows import Row, Rows, capacity_row, cover_row
 
 MOST_SECONDS = 1e7  # HiGHS is given no time limit beyond this one.
-_NONE = np.zeros(0, dtype=np.int32)
 
 
 class Relaxation:
@@ -36,8 +34,8 @@ class Relaxation:
     def __init__(self, columns: Columns, starts: IntArray, parameters: ExactParameters = DEFAULTS) -> None:
         self.parameters = parameters
         self.columns, self.rows, self.jobs = columns, Rows(columns), len(columns.arrays.submit)
-        self.highs = solver(Options(), {"solver": "simplex"})
-        self.highs.addRows(self.jobs, np.ones(self.jobs), np.ones(self.jobs), 0, _NONE, _NONE, np.zeros(0))
+        one_start = LinearModel(np.zeros(0), np.zeros((self.jobs, 0)), 1.0, 1.0)
+        self.program = LinearProgram(one_start, Options(), {"solver": "simplex", "presolve": "choose"})
         self.chosen: IntArray = np.zeros(0, dtype=np.int64)
         self.inside = np.zeros(len(columns.job), dtype=bool)
         self.keys: set[object] = set()
@@ -116,6 +114,19 @@ class Relaxation:
         self._add_rows(cuts)
         return len(cuts)
 
+    def cover(self) -> bool:
+        """Add rows for a solution that is a schedule, keeps all rows and is too wide; whether it is.
+
+        Such a one there is where rows are coarser than the problem.
+        """
+        mostly = self.chosen[: len(self._x)][np.argsort(self._x, kind="stable")]
+        starts, fine = np.zeros(self.jobs, dtype=np.int64), self.columns.fine
+        starts[self.columns.job[mostly]] = self.columns.start[mostly]
+        broken = [cover_row(fine, starts, int(t)) for t in np.flatnonzero(fine.use(starts) > fine.capacity)]
+        new = [row for row in broken if row.key not in self.keys]
+        self._add_rows(new)
+        return bool(new)
+
     def sample(self, rng: np.random.Generator) -> FloatArray:
         """A start of each job, (J,): α-points of the last solution (Phillips, Stein and Wein, 1998), α at random.
 
@@ -138,8 +149,7 @@ class Relaxation:
     def charge_closed(self, penalty: int) -> None:
         """Make the closed columns of the linear program dearer by a `penalty` in steps, and open ones no more."""
         cost = self.columns.delay[self.chosen] + np.where(self.columns.open[self.chosen], 0, penalty)
-        places = np.arange(len(cost), dtype=np.int32)
-        self.highs.changeColsCost(len(cost), places, cost.astype(float))
+        self.program.price(np.arange(len(cost)), cost)
 
     def undecided(self) -> tuple[int, int] | None:
         """A job of which the last solution has several starts, and their mean delay rounded down; `None` without any.
@@ -152,7 +162,7 @@ class Relaxation:
         total = np.maximum(np.bincount(job, share, self.jobs), self.parameters.tolerance)
         mean = np.bincount(job, share * columns.delay[chosen], self.jobs) / total
         off = share * np.abs(columns.delay[chosen] - mean[job])
-        spread = np.bincount(job, off, self.jobs) * columns.arrays.gpus
+        spread = np.bincount(job, off, self.jobs) * np.maximum(columns.arrays.gpus, 1)
         most = int(spread.argmax())
         return (most, int(mean[most])) if spread[most] > 1e-3 else None
 
@@ -165,16 +175,16 @@ class Relaxation:
         """Whether the linear program is solved, in no more than `limit_s` wall seconds."""
         if limit_s <= 0:
             return False
-        status = rerun(self.highs, float(min(limit_s, MOST_SECONDS)))
-        if status == highspy.HighsModelStatus.kInfeasible:
-            self._add_columns(self._feasible)  # some of them had been closed and dropped
-            status = rerun(self.highs)
-        if status != highspy.HighsModelStatus.kOptimal:
+        limit_s = min(limit_s, MOST_SECONDS)
+        try:
+            found = self.program.solve_or_refute(limit_s)
+            if not isinstance(found, Optimum):
+                self._add_columns(self._feasible)  # some of them had been closed and dropped
+                found = self.program.solve(limit_s)
+        except SolveFailed:
             return False
-        found = self.highs.getSolution()
-        self._x = np.array(found.col_value)
-        self._duals, self._activity = np.array(found.row_dual), np.array(found.row_value)
-        self.value = float(self.highs.getInfo().objective_function_value)
+        self._x, self._duals, self.value = found.x, found.duals, found.value
+        self._activity = self.program.activity()
         return True
 
     def _negative_columns(self, charge: IntArray) -> IntArray:
@@ -218,8 +228,7 @@ class Relaxation:
             index += [int(self.columns.job[k]), *(rows + self.jobs).tolist()]
             value += [1.0, *weight[rows].astype(float).tolist()]
             begin.append(len(index))
-        entries = sparse.csc_array((value, index, begin), shape=(self.jobs + len(self.rows), len(new)))
-        add_columns(self.highs, self.columns.delay[new], entries)
+        self.program.add(self.columns.delay[new], begin[:-1], index, value)
         self.chosen = np.concatenate([self.chosen, new])
         self.inside[new] = True
 
@@ -230,35 +239,21 @@ class Relaxation:
         for at, row in enumerate(new, begin):
             weight = self.rows.along(at, self.chosen)
             here = np.flatnonzero(weight)
-            self.highs.addRow(
-                -highspy.kHighsInf, float(row.limit), len(here), here.astype(np.int32), weight[here].astype(float)
-            )
+            self.program.add_row(here, weight[here], bounds=(-math.inf, float(row.limit)))
 
     def _drop(self) -> None:
         """Drop slack rows and closed columns; the basis of the other rows and columns stays."""
-        basis, basic = self.highs.getBasis(), highspy.HighsBasisStatus.kBasic
-        idle_row = np.array([status == basic for status in basis.row_status[self.jobs :]], dtype=bool)
+        idle_column, idle_row = self.program.idle()
         activity = self._activity[self.jobs :]
         loose = np.zeros(len(self.rows), dtype=bool)  # Rows added since the last solution stay.
         loose[: len(activity)] = activity < self.rows.limits[: len(activity)] - self.parameters.tolerance
-        idle_column = np.array([status != basic for status in basis.col_status], dtype=bool)
-        row_kept, column_kept = ~(idle_row & loose), ~idle_column | self.columns.open[self.chosen]
+        row_kept, column_kept = ~(idle_row[self.jobs :] & loose), ~idle_column | self.columns.open[self.chosen]
         for row, kept in zip(self.rows.rows, row_kept, strict=True):
             if not kept:
                 self.keys.discard(row.key)
-        for dropped, delete in (
-            (np.flatnonzero(~row_kept) + self.jobs, self.highs.deleteRows),
-            (np.flatnonzero(~column_kept), self.highs.deleteCols),
-        ):
-            if len(dropped):
-                delete(len(dropped), dropped.astype(np.int32))
+        self.program.drop(~column_kept, np.concatenate([np.zeros(self.jobs, dtype=bool), ~row_kept]))
         self.inside[self.chosen[~column_kept]] = False
         self.chosen = self.chosen[column_kept]
         self._x = self._x[column_kept[: len(self._x)]]  # a limit may end the next linear program
         self._activity = np.concatenate([self._activity[: self.jobs], activity[row_kept[: len(activity)]]])
         self.rows.keep(row_kept)
-        left = highspy.HighsBasis()
-        left.col_status = list(compress(basis.col_status, column_kept))
-        left.row_status = list(compress(basis.row_status, [*[True] * self.jobs, *row_kept]))
-        left.valid = True
-        self.highs.setBasis(left)

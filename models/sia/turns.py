@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from instances import Stopwatch
 from instances.arrays import IntArray
 from instances.result import Termination
-from models.sia.components import components
 from models.sia.elite_search import EliteSearch
 from models.sia.neighbourhood_search import construct, improve
 from models.sia.proof import Proof
 from models.sia.relaxation import Relaxation
+from models.sia.rows import Rows
 
 
 class CuttingTurns:
@@ -52,22 +54,30 @@ class CuttingTurns:
                 self._improve(proof.best, self._searching(), p.first_tries)
 
     def _candidates(self) -> int:
-        """Number of candidate starts that the integer programs would have."""
+        """Number of starts that may be of use: of those that count in the same tight rows only a job's earliest is."""
+        columns, found = self.proof.columns, 0
         if not self.relaxation.exclude(self.proof.delay):
-            return 0
-        return sum(part.size for part in components(self.proof.columns, self.relaxation.tight)[0])
+            return found
+        tight = Rows(columns, self.relaxation.tight)
+        for j, begin in enumerate(columns.offset[:-1]):
+            inside = slice(begin, columns.offset[j + 1])
+            starts = columns.start[inside][columns.open[inside]]
+            behind = tight.high[tight.weight[:, j] > 0, j] + 1
+            behind = behind[(behind > starts[0]) & (behind <= starts[-1])]
+            own = len(np.unique(np.searchsorted(starts, behind)))
+            found += own + 1 if own else 0
+        return found
 
     def _cut(self) -> None:
         """Rounds of cuts, as long as the bound gains enough."""
         proof, p, relaxation = self.proof, self.parameters, self.relaxation
         clock = Stopwatch(p.cutting_share * proof.clock.remaining_s)
-        least_gain = p.patience_gain_many if self._heavy() else p.patience_gain
         values: list[float] = []
         while relaxation.converge(proof.delay, clock, p.bound_accuracy):
             proof.raise_bound(relaxation.bound)
             values.append(relaxation.value)
             gained = values[-1] - values[-1 - p.patience] if len(values) > p.patience else float("inf")
-            if gained < least_gain * (proof.delay - values[-1]) or proof.closed:
+            if gained < p.patience_gain * (proof.delay - values[-1]) or proof.closed:
                 break
             if not proof.columns.every_job_open() or not relaxation.cut():
                 break
@@ -97,7 +107,7 @@ class CuttingTurns:
             self.search.run(Stopwatch(p.last_share * proof.clock.remaining_s), p.failures_last)
 
     def _heavy(self) -> bool:
-        """Whether the integer programs would have many candidate starts."""
+        """Whether there are many candidate starts."""
         return self._candidates() > self.parameters.moderate_candidates
 
     def _searching(self) -> Stopwatch:

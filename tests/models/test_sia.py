@@ -10,7 +10,6 @@ import pytest
 from instances import InputError, Options, check
 from instances.sia import Job, Pool, SiaOracle, five_jobs, synthetic
 from models.sia import build_literal, exact, literal, literal_windows, time_indexed
-from models.sia.components import Outcome
 from models.sia.parameters import DEFAULTS
 from tests.sia_cases import crowd
 
@@ -54,21 +53,18 @@ LEAPS = count(0.0, 1e9)
 """A clock that leaps by thirty years at every look."""
 NO_CUTS = replace(DEFAULTS, patience=0, patience_gain=1e9)
 """Constants that leave most of the proof to the tree."""
-NO_TREE = replace(NO_CUTS, tree_nodes=0)
-"""Constants that leave most of the proof to the integer programs."""
 
 
 @pytest.mark.parametrize(
-    ("data", "effort", "parameters", "nodes", "rounds"),
+    ("data", "effort", "parameters", "nodes"),
     [
-        (synthetic("base", 0, days=0.5).data, 1, DEFAULTS, None, None),
-        (synthetic("base", 0, days=0.5).data, 2, NO_CUTS, 5, None),
-        (synthetic("base", 0, days=0.5).data, 2, NO_TREE, None, 2),
-        (synthetic("base", 4, days=0.15, slot_minutes=5.0, fairness_weight=0.7).data, 1, DEFAULTS, None, None),
+        (synthetic("base", 0, days=0.5).data, 1, DEFAULTS, None),
+        (synthetic("base", 0, days=0.5).data, 2, NO_CUTS, 5),
+        (synthetic("base", 4, days=0.15, slot_minutes=5.0, fairness_weight=0.7).data, 1, DEFAULTS, None),
     ],
-    ids=["turns of cuts and search", "nodes", "rounds of integer programs", "time-indexed model"],
+    ids=["turns of cuts and search", "nodes", "time-indexed model"],
 )
-def test_under_effort_alone_nothing_depends_on_the_clock(data, effort, parameters, nodes, rounds, monkeypatch):
+def test_under_effort_alone_nothing_depends_on_the_clock(data, effort, parameters, nodes, monkeypatch):
     told = [], []
     one = exact(data, Options(effort=effort), lambda *news: told[0].append(news), parameters=parameters)
     monkeypatch.setattr("instances.clock.time.monotonic", lambda: next(LEAPS))
@@ -80,33 +76,18 @@ def test_under_effort_alone_nothing_depends_on_the_clock(data, effort, parameter
         other.info,
     )
     assert told[0] == told[1]
-    assert one.info.get("rounds") == rounds
     assert data.fairness_weight or one.info.get("nodes") == nodes
     assert one.termination == "effort_limit" or data.fairness_weight
 
 
-@pytest.mark.parametrize("nodes", [0, 3, 100_000])
-def test_what_a_node_of_the_tree_proves_is_not_taken_for_the_whole(nodes):
-    """A tree that ends early leaves the rest to integer programs, which may exclude what the root excludes, no more."""
-    result = exact(synthetic("base", 9, days=0.5).data, parameters=replace(NO_CUTS, tree_nodes=nodes))
-    assert (result.status, result.objective, result.bound) == ("optimal", 105.0, 105.0)
-    assert ("rounds" in result.info) == (nodes < 100)
-
-
-def test_rounds_that_can_change_nothing_end_the_proof_under_effort(monkeypatch):
-    """Integer programs that end at the limit of nodes with nothing found would end so in every later round."""
-    asked = []
-
-    def gives_up(columns, part, options, *, cutoff, tolerance):
-        asked.append(options.effort)
-        return Outcome(0, None, False, tolerance)
-
-    monkeypatch.setattr("models.sia.rounds.solve_component", gives_up)
-    result = exact(synthetic("base", 0, days=0.5).data, Options(effort=50), parameters=NO_TREE)
-    assert set(asked) == {50}
-    assert result.termination == "effort_limit"
-    assert result.info["rounds"] < 50
-    assert 0 < result.bound < result.objective
+@pytest.mark.parametrize("parameters", [DEFAULTS, NO_CUTS], ids=["cuts", "tree"])
+@pytest.mark.parametrize(("seed", "optimum"), [(3, 35.0), (9, 105.0)])
+def test_rows_that_are_coarser_than_the_problem_are_made_up_for_by_covers(seed, optimum, parameters):
+    """A schedule that keeps rows in units of several GPUs may be too wide, and gets rows of its own until none is."""
+    data = synthetic("base", seed, days=0.5).data
+    for units in (3, 11):
+        result = exact(data, parameters=replace(parameters, most_units=units))
+        assert (result.status, result.objective, result.bound) == ("optimal", optimum, optimum)
 
 
 def test_literal_model_has_the_windows_of_the_paper():

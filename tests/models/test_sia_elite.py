@@ -17,10 +17,10 @@ from models.sia.elite_search import EliteSearch
 from models.sia.kernels import Jobs
 from models.sia.neighbourhood_search import construct
 from models.sia.parameters import DEFAULTS
+from models.sia.penalty_kernels import anneal_widths
 from models.sia.penalty_search import settle
 from models.sia.proof import Proof
 from models.sia.relaxation import Relaxation
-from models.sia.width_kernels import anneal_widths
 
 ALWAYS = replace(DEFAULTS, moderate_candidates=0, worth_searching=1)
 """Constants with which the search runs on small workloads too."""

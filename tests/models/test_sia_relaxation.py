@@ -1,4 +1,4 @@
-"""The parts of the proof of sia-oracle: relaxation, cuts, covers and components."""
+"""The parts of the proof of sia-oracle: relaxation, cuts and covers."""
 
 from __future__ import annotations
 
@@ -15,7 +15,6 @@ from instances.sia.arrays import coarse, oracle_arrays
 from instances.sia.reservations import backfill
 from models.sia import build_literal, exact
 from models.sia.columns import SCALE, Columns
-from models.sia.components import candidates, components, solve_component
 from models.sia.cuts import rounded
 from models.sia.parameters import DEFAULTS
 from models.sia.relaxation import Relaxation
@@ -101,37 +100,6 @@ def test_relaxation_equals_the_literal_models_own():
     assert relaxed.converge(arrays.most, Stopwatch())
     assert relaxed.value == pytest.approx(whole, abs=1e-6)
     assert relaxed.bound <= whole + 1
-
-
-def _some_rows(arrays):
-    over = np.flatnonzero(arrays.use(arrays.submit) > arrays.capacity)
-    return [capacity_row(arrays, int(t)) for t in over[::7]]
-
-
-def test_components_relax_and_their_bounds_add_up():
-    data = synthetic("base", 3, days=0.5).data
-    columns = Columns(oracle_arrays(data))
-    optimum = exact(data).objective
-    parts, first = components(columns, _some_rows(columns.arrays))
-    tied = {j for part in parts for j in part.jobs}
-    assert sum(len(part.jobs) for part in parts) == len(tied)
-    found = [solve_component(columns, part, Options(), cutoff=10**6, tolerance=0.9) for part in parts]
-    assert all(outcome.closed for outcome in found)
-    assert 0 < sum(outcome.bound for outcome in found) <= optimum
-    assert (first == columns.arrays.submit).all()
-
-
-def test_a_cutoff_that_nothing_reaches_is_the_bound():
-    data = synthetic("base", 3, days=0.5).data
-    columns = Columns(oracle_arrays(data))
-    part = max(components(columns, _some_rows(columns.arrays))[0], key=lambda part: part.size)
-    best = solve_component(columns, part, Options(), cutoff=10**6, tolerance=0.9).bound
-    assert solve_component(columns, part, Options(), cutoff=best - 1, tolerance=0.9).bound == best
-
-
-def test_candidates_are_the_first_start_and_those_where_a_row_counts_no_more():
-    starts = np.array([2, 3, 4, 7, 8, 9])
-    assert candidates(starts, np.array([2, 4, 6, 9, 10])).tolist() == [2, 4, 7, 9]
 
 
 def test_starts_drawn_from_the_relaxation_are_starts_of_the_job():

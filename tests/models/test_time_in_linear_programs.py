@@ -9,7 +9,6 @@ import highspy
 import pytest
 
 import instances.clock
-import models.branch_and_bound
 import models.highs
 from instances import Options, check
 from instances.eva import EvaPacking, PackingArrays, packing_arrays, random_workloads, table_7
@@ -62,8 +61,7 @@ def ending(monkeypatch: pytest.MonkeyPatch) -> Callable[[int], EndingTime]:
     def begin(last: int) -> EndingTime:
         clock = EndingTime(last)
         monkeypatch.setattr(instances.clock, "cpu_seconds", clock.cpu_seconds)
-        for module in (models.highs, models.branch_and_bound):
-            monkeypatch.setattr(module, "rerun", clock.rerun)
+        monkeypatch.setattr(models.highs, "rerun", clock.rerun)
         return clock
 
     return begin

@@ -7,8 +7,9 @@ epochs, or on the GPU type of an epoch. Once both are the same, a node is solved
 
 from __future__ import annotations
 
-import heapq
+from collections.abc import Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from math import fsum
 from typing import Any
 
@@ -18,21 +19,75 @@ from instances import Answer, Options, Report, Solution, Stopwatch
 from instances.arrays import BoolArray, IntArray
 from instances.boa import BoaAllocation
 from instances.options import ignore
+from instances.proofs.boa.run_proof import Decision
 from instances.result import Termination
 from models.boa.real_widths.run_dual import Partition, RunDual, best_widths
 from models.boa.real_widths.runs import Runs
+from models.core.tree import Node, Tree
 from models.incumbent import Incumbent
 
 TARGET_SHARE = 0.5  # A node whose bound is within this share of the gap asked for is not gone into.
 
 
 @dataclass(frozen=True)
-class _Node:
-    """Policies whose runs are all `allowed` (R,), and the partitions on either side of the best multiplier."""
+class Price:
+    """What is proven at a price of the budget: the `bound` of all policies that obey a node's decisions."""
+
+    price: Fraction
+    bound: Fraction
+
+
+@dataclass
+class Sides:
+    """Policies whose runs are all `allowed` (R,), and the partitions on either side of the best multiplier.
+
+    `near`: a multiplier to begin from.
+    """
 
     allowed: BoolArray
-    dear: Partition
-    cheap: Partition
+    near: float | None = None
+    dear: Partition | None = None
+    cheap: Partition | None = None
+
+
+PolicyNode = Node[float, Decision, Price, Sides]
+
+
+class RunBranching:
+    """What a tree does at a node: bound it by its dual, and branch on it where its two partitions differ."""
+
+    def __init__(self, data: BoaAllocation, dual: RunDual, clock: Stopwatch) -> None:
+        self.data, self.dual, self.clock = data, dual, clock
+
+    def root(self) -> PolicyNode:
+        """All policies."""
+        return Node(0.0, state=Sides(np.ones(len(self.dual.runs), dtype=bool)))
+
+    def maximise(self, node: PolicyNode, enough: float = np.inf) -> None:
+        """Bound a node by the dual over its runs, as far as that is `enough`."""
+        state = node.state
+        assert state is not None
+        if not self.dual.complete(state.allowed):
+            node.empty = True
+            return
+        found = self.dual.maximise(self.data.budget, self.clock, state.allowed, state.near, enough)
+        state.dear, state.cheap, bound = found
+        node.bound = max(node.bound, bound)
+
+    def branch(self, node: PolicyNode) -> Sequence[PolicyNode]:
+        """The two halves of the policies of a node, none where its partitions are the same."""
+        state = node.state
+        assert state is not None
+        assert state.dear is not None
+        assert state.cheap is not None
+        branch = difference(self.dual.runs, state.dear.runs, state.cheap.runs)
+        if branch is None:
+            return []
+        b, near = branch, state.cheap.mu
+        return [
+            node.child(Decision(b.job_class, b.epoch, b.type, holds), Sides(state.allowed & half, near))
+            for half, holds in zip(b.halves(self.dual.runs), (True, False), strict=True)
+        ]
 
 
 def solve_real(
@@ -47,7 +102,7 @@ def solve_real(
     """
     with Stopwatch(options.time_limit) as clock:
         search = _Search(data, dual, options, report, clock, start)
-        termination: Termination = "finished" if search.run() else "time_limit"
+        termination = search.run()
     return Answer(
         solution=search.incumbent.solution,
         bound=search.incumbent.bound,
@@ -55,12 +110,12 @@ def solve_real(
         reason=None if termination == "finished" else "time limit",
         solve_s=clock.cpu_s,
         trace=tuple(search.incumbent.trace),
-        info={"multiplier": search.mu, "lagrangian_bound": search.lagrangian, "nodes": search.nodes},
+        info={"multiplier": search.mu, "lagrangian_bound": search.lagrangian, "nodes": len(search.tree.nodes)},
     )
 
 
-class _Search:
-    """The nodes still to be gone into, best bound first, and the incumbent."""
+class _Search(RunBranching):
+    """The tree that is solved, and its incumbent."""
 
     def __init__(
         self,
@@ -71,55 +126,41 @@ class _Search:
         clock: Stopwatch,
         start: float | None,
     ) -> None:
-        self.data, self.dual, self.clock, self.start = data, dual, clock, start
-        self.gap = TARGET_SHARE * options.gap
+        super().__init__(data, dual, clock)
+        self.start, self.gap = start, TARGET_SHARE * options.gap
         self.incumbent: Incumbent[Solution, float] = Incumbent("minimize", clock, report, gap=options.gap, bound=0.0)
-        self.open: list[tuple[float, int, _Node]] = []
         self.tried: set[bytes] = set()
-        self.solved = np.inf  # the least bound of the nodes that are not gone into
-        self.nodes = 0
-        self.lagrangian = self._enter(np.ones(len(dual.runs), dtype=bool), None, 0.0)
-        self.mu = self.open[0][2].cheap.mu
+        root = self.root()
+        self.tree = Tree(self, root)
+        assert root.state is not None
+        assert root.state.cheap is not None
+        self.lagrangian, self.mu = root.bound, root.state.cheap.mu
 
-    def run(self) -> bool:
-        """Branch until the gap is closed; whether it is."""
-        while self.open:
-            bound, _, node = self.open[0]
-            self.incumbent.raise_bound(max(0.0, min(bound, self.solved)))
-            if bound >= self._enough():
-                return True
-            if self.clock.expired:
-                return False
-            heapq.heappop(self.open)
-            branch = difference(self.dual.runs, node.dear.runs, node.cheap.runs)
-            if branch is None:
-                self.solved = min(self.solved, bound)
-                continue
-            for half in branch.halves(self.dual.runs):
-                self._enter(node.allowed & half, node.cheap.mu, bound)
-        self.incumbent.raise_bound(max(0.0, min(self.solved, self._best())))
-        return True
+    def run(self) -> Termination:
+        """Branch until the gap is closed or the time is over."""
+        self._raise_bound()
+        return self.tree.run(lambda: "time_limit" if self.clock.expired else None, self._raise_bound)
+
+    @property
+    def enough(self) -> float:
+        """The bound from which on a node is of no use."""
+        return self._best() * (1 - self.gap)
+
+    def bound(self, node: PolicyNode) -> None:
+        """Bound a node, and offer the best policies of its partitions where these may be better."""
+        self.maximise(node, self.enough)
+        assert node.state is not None
+        for side in (node.state.cheap, node.state.dear):
+            if side is not None and node.bound < self.enough:
+                self._offer(side)
 
     def _best(self) -> float:
         known = [x for x in (self.incumbent.objective, self.start) if x is not None]
         return min(known, default=np.inf)
 
-    def _enough(self) -> float:
-        """The bound from which on a node is of no use."""
-        return self._best() * (1 - self.gap)
-
-    def _enter(self, allowed: BoolArray, near: float | None, least: float) -> float:
-        """Open the node of `allowed` runs, whose bound is `least` at least; its bound."""
-        self.nodes += 1
-        if not self.dual.complete(allowed):
-            return np.inf
-        dear, cheap, bound = self.dual.maximise(self.data.budget, self.clock, allowed, near, self._enough())
-        bound = max(bound, least)
-        for side in (cheap, dear):
-            if bound < self._enough():
-                self._offer(side)
-        heapq.heappush(self.open, (bound, self.nodes, _Node(allowed, dear, cheap)))
-        return bound
+    def _raise_bound(self) -> None:
+        bound = self.tree.bound
+        self.incumbent.raise_bound(max(0.0, self._best() if bound is None else min(bound, self._best())))
 
     def _offer(self, side: Partition) -> None:
         """Make the best policy of a partition the incumbent where that is faster."""
