@@ -13,23 +13,15 @@ import math
 from dataclasses import dataclass, replace
 
 import numpy as np
+from scipy import sparse
 
 from instances import Options, Stopwatch
 from instances.arrays import FloatArray, IntArray
 from models.bounds import real_bound
+from models.core.linear_program import LinearProgram
 from models.eva.parameters import DEFAULTS, ExactParameters
 from models.fine_units import FineUnits, coarse_unit
-from models.highs import (
-    LinearModel,
-    OutOfTime,
-    Solved,
-    SolveFailed,
-    Watch,
-    add_columns,
-    reoptimize,
-    solve_arrays,
-    solver,
-)
+from models.highs import LinearModel, OutOfTime, Solved, SolveFailed, Watch, solve_arrays
 
 ROUNDING = 1e-9  # A column whose reduced net is below this share of the largest net need not enter the linear program.
 
@@ -126,18 +118,17 @@ def _sift(
     The bound is the value of the linear program, or that of the last duals where effort runs out or HiGHS fails.
     """
     chosen = partition.alone
-    h = solver(Options(threads=options.threads), {"parallel": "off"})
     unit = coarse_unit(replace(partition.over(chosen, integer=False), cost=partition.net))
     coarse = replace(partition, net=partition.net / unit)
-    h.passModel(coarse.over(chosen, integer=False).lp())
+    model = coarse.over(chosen, integer=False)
+    program = LinearProgram(model, Options(threads=options.threads), {"presolve": "choose"})
     duals, failed = np.zeros(len(partition.count)), False
     scale = ROUNDING * max(1.0, float(np.abs(partition.net).max()))
     rounds = 0
     while not clock.expired:
         rounds += 1
         try:
-            reoptimize(h, clock.remaining_s)
-            duals = np.array(h.getSolution().row_dual) * unit
+            duals = program.solve(clock.remaining_s).duals * unit
         except OutOfTime:
             return None
         except SolveFailed:  # the duals before prove a bound, too
@@ -156,7 +147,8 @@ def _sift(
             return float(partition.count @ duals + np.maximum(reduced, 0.0) @ often), reduced, chosen
         entering = entering[np.argsort(-reduced[entering], kind="stable")[:most_entering]]
         chosen = np.concatenate([chosen, entering])
-        add_columns(h, coarse.net[entering], partition.columns[entering].T)
+        entries = sparse.csc_array(partition.columns[entering].T)
+        program.add(coarse.net[entering], entries.indptr[:-1], entries.indices, entries.data)
     return None
 
 

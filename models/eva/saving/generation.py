@@ -6,14 +6,16 @@ import math
 from dataclasses import dataclass, replace
 
 import numpy as np
+from scipy import sparse
 
 from instances import Options, Stopwatch
 from instances.arrays import FloatArray
+from models.core.linear_program import LinearProgram
 from models.eva.saving.columns import Columns, Duals, Master
 from models.eva.saving.parameters import SavingParameters
 from models.eva.saving.pricing import Pricer
 from models.fine_units import coarse_unit
-from models.highs import SolveFailed, add_columns, reoptimize, solver
+from models.highs import SolveFailed
 
 CONVERGED = 1e-9  # A reduced net below this share of the dearest instance is none.
 
@@ -47,13 +49,12 @@ def generate(
     - `columns`: columns to begin with, among them a solution.
     - `options`, `clock`: limits.
     """
-    h = solver(Options(threads=options.threads), {"parallel": "off"})
     net = master.net(columns)
-    jobs = len(master.arrays.spread)
     model = master.model(columns, net, integer=False)
     unit = coarse_unit(model)
-    h.passModel(replace(model, cost=np.asarray(model.cost) / unit).lp())
-    first = len(net)  # columns before those of z
+    coarse = replace(model, cost=np.asarray(model.cost) / unit)
+    moves = len(master.arrays.spread)  # their z are the last variables
+    program = LinearProgram(coarse, Options(threads=options.threads), {"presolve": "choose"}, short=moves)
     known, parts = set(columns.names), [columns]
     least = CONVERGED * float(master.arrays.new.max())
     nothing = Duals(np.zeros(0), np.zeros(0), np.zeros(0))
@@ -64,11 +65,10 @@ def generate(
         if clock.expired:
             break
         try:
-            reoptimize(h, clock.remaining_s)
+            optimum = program.solve(clock.remaining_s)
         except SolveFailed:  # or out of time
             break
-        solution = h.getSolution()
-        duals = master.priced(np.array(solution.row_dual) * unit)
+        duals = master.priced(optimum.duals * unit)
         found = pricer.improving(duals, least, nodes)
         if math.isinf(found.bound):
             break
@@ -80,9 +80,7 @@ def generate(
         bound = master.bound(duals, found.bound + pricer.noise(duals), master.priced_instances)
         converged = found.complete and not gains.any()
         if bound < best.bound or converged:
-            x = np.array(solution.col_value)
-            x = np.concatenate([x[:first], x[first + jobs :]])
-            best = Generated(columns, x, duals, bound, min(bound, best.bound), rounds, converged)
+            best = Generated(columns, optimum.x, duals, bound, min(bound, best.bound), rounds, converged)
         if not gains.any():
             if found.complete or nodes >= parameters.listing_nodes:
                 break
@@ -91,5 +89,6 @@ def generate(
         fresh, fresh_net = fresh.chosen(np.flatnonzero(gains)), fresh_net[gains]
         known.update(fresh.names)
         parts.append(fresh)
-        add_columns(h, fresh_net / unit, master.entries(fresh))
+        entries = sparse.csc_array(master.entries(fresh))
+        program.add(fresh_net / unit, entries.indptr[:-1], entries.indices, entries.data)
     return replace(best, columns=Columns.joined(parts), rounds=rounds)
