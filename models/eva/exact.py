@@ -17,18 +17,22 @@ from instances.eva import EvaPacking, PackingArrays, packing_arrays
 from instances.eva.arrays import Group
 from instances.method import method
 from instances.options import ignore
-from models.eva.branch_and_price import branch_and_price, list_patterns
+from models.eva.branch_and_price import BranchAndPriceParameters, branch_and_price, list_patterns
+from models.eva.branch_and_price.pricer import Pricer
+from models.eva.branch_and_price.search_pricer import SearchPricer
 from models.eva.column_generation.spread import Spread
 from models.eva.columns import solve_columns
 from models.eva.configuration import Configuration, configuration, groups
 from models.eva.covering_master import in_usd, solve_covering
 from models.eva.item_packing import suits
-from models.eva.limits import every_maximal_pattern, solve_limited_saving, solve_unlisted
+from models.eva.limits import every_maximal_pattern, solve_limited_saving
 from models.eva.net_saving import solve_net_saving
 from models.eva.parameters import DEFAULTS, ExactParameters
 from models.eva.patterns import Patterns, covering_patterns
 from models.eva.saving.greedy import pack_greedily
 
+LISTED, SEARCHED = "branch-and-price", "tree with whole-number duals"
+PROGRAM_NODES = 2  # nodes of a tree over patterns that are priced one by one before the first integer program over them
 UNENDED = "the search ended at its own limit of nodes; a bound and an incumbent remain apart"
 
 
@@ -140,7 +144,7 @@ def _unlisted(
         return solve_columns(arrays, replace(options, time_limit=limit), report, start, columns)
 
     def branch(options: Options, start: Sequence[Group] | None) -> Answer:
-        return solve_unlisted(arrays, _within(options, parameters.unlisted_nodes), report, start)
+        return solve_unlisted(arrays, _within(options, parameters.unlisted_nodes), report, start, parameters)
 
     return [generate, branch] if spread else [generate]
 
@@ -149,7 +153,7 @@ def _final(answer: Answer, listed: bool) -> bool:
     """Whether no other method has a turn: the gap is closed, or a tree has listed what the others think unlisted."""
     if answer.termination == "infeasible" or (answer.termination == "finished" and answer.reason is None):
         return True
-    return not listed and answer.info["method"] == "branch-and-price" and answer.termination != "error"
+    return not listed and answer.info["method"] == LISTED and answer.termination != "error"
 
 
 def _solve_limited(
@@ -163,7 +167,7 @@ def _solve_limited(
     clock = Stopwatch(options.time_limit)
     answer = solve_tree(arrays, options, report, start, parameters, nodes=parameters.tree_nodes)
     if answer is None:
-        return solve_unlisted(arrays, options, report, start)
+        return solve_unlisted(arrays, options, report, start, parameters)
     if answer.termination in ("finished", "infeasible") or clock.expired:
         return answer
     patterns = every_maximal_pattern(arrays, parameters)
@@ -237,29 +241,53 @@ def solve_tree(
         pricer = list_patterns(arrays, parameters.branch_and_price)
     if pricer is None:
         return None
+    answer = _branched(arrays, pricer, _within(options, nodes), report, start, parameters.branch_and_price, LISTED)
+    return replace(answer, build_s=building.cpu_s)
+
+
+def solve_unlisted(
+    arrays: PackingArrays,
+    options: Options,
+    report: Report = ignore,
+    start: Sequence[Group] | None = None,
+    parameters: ExactParameters = DEFAULTS,
+) -> Answer:
+    """Solve by branch-and-price where patterns are too many to list, which an exact search prices; see `solve_tree`.
+
+    It dives, and an integer program over the patterns that it has found so far gives further packings.
+    """
+    pricer = SearchPricer(arrays, Stopwatch(options.time_limit))
+    constants = replace(parameters.branch_and_price, program_nodes=PROGRAM_NODES)
+    return _branched(arrays, pricer, options, report, start, constants, SEARCHED)
+
+
+def _branched(
+    arrays: PackingArrays,
+    pricer: Pricer,
+    options: Options,
+    report: Report,
+    start: Sequence[Group] | None,
+    parameters: BranchAndPriceParameters,
+    method: str,
+) -> Answer:
+    """Solve by branch-and-price with a pricer."""
 
     def told(found: Configuration | None, bound: int | None) -> None:
         solution = None if found is None else arrays.solution(groups(found))
         report(solution, None if bound is None else arrays.usd(bound))
 
     with Stopwatch() as solving:
-        outcome = branch_and_price(
-            arrays,
-            pricer,
-            _within(options, nodes),
-            None if report is ignore else told,
-            configuration(start) if start else None,
-            parameters=parameters.branch_and_price,
-        )
+        known, listen = configuration(start) if start else None, None if report is ignore else told
+        outcome = branch_and_price(arrays, pricer, options, listen, known, parameters=parameters)
     return Answer(
         solution=None if outcome.configuration is None else arrays.solution(groups(outcome.configuration)),
         bound=None if outcome.termination == "infeasible" else arrays.usd(outcome.bound),
         termination=outcome.termination,
         reason=outcome.reason,
-        build_s=building.cpu_s,
+        build_s=0.0,
         solve_s=solving.cpu_s,
         trace=in_usd(arrays, outcome.trace),
-        info={**outcome.info, "method": "branch-and-price", "bound_by": "branch-and-price"},
+        info={**outcome.info, "method": method, "bound_by": method},
     )
 
 

@@ -1,39 +1,29 @@
-"""Packing where types have limits, or patterns are too many to list: what other methods leave to be done otherwise.
+"""Packing where types have limits: what other methods leave to be done otherwise.
 
 A pattern of a limited type has no stand-in on another limited one, and a task alone may find no instance, so patterns
-that do not pay by themselves may be needed: all of them are listed here, or priced one by one.
+that do not pay by themselves may be needed: all of them are listed here.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from contextlib import suppress
 from dataclasses import replace
-from fractions import Fraction
 
 import numpy as np
 
 from instances import Answer, Options, Report, Solution, Stopwatch
 from instances.arrays import FloatArray, IntArray
-from instances.certificates import NoCertificate
 from instances.errors import InputError
 from instances.eva.arrays import Group, PackingArrays
 from instances.options import ignore
 from models.bounds import real_bound
 from models.eva.branch_and_price import list_patterns
-from models.eva.certificate import ProofTree
-from models.eva.configuration import dearest
-from models.eva.covering_master import solve_covering
 from models.eva.parameters import ExactParameters
 from models.eva.patterns import Patterns, feasible_patterns
 from models.eva.saving.exact_net import NOISE, exact_signs
 from models.fine_units import FineUnits
 from models.highs import LinearModel, solve_arrays
 
-SHARE = 0.6  # of the time left is for the tree whose patterns are priced, and of that for an integer program over them
-PROBE_SHARE = 0.1  # of it is for an integer program that may be followed by another
-PROBE_NODES = 100  # most nodes of such a one
-FIRST_NODES, MORE_NODES = 2, 4  # nodes of the tree before the first one, and the factor to the next
 LEAST_S = 1e-3  # Seconds that a step has in any case.
 OUT_OF_INSTANCES = "the limits of instances leave tasks without a place"
 
@@ -44,92 +34,6 @@ def every_maximal_pattern(arrays: PackingArrays, parameters: ExactParameters) ->
     if pricer is None or len(pricer) > parameters.covering_patterns:
         return None
     return Patterns(pricer.kind, pricer.on_it.astype(np.int64))
-
-
-def solve_unlisted(
-    arrays: PackingArrays, options: Options, report: Report, start: Sequence[Group] | None = None
-) -> Answer:
-    """Solve for the cost where patterns are too many to list: a tree proves a bound, its patterns make a packing.
-
-    The tree prices patterns by exact search, and its bound rests on whole-number duals. The packing is the best one of
-    an integer program over the patterns that the tree has found so far. Both have turns, the tree for ever more nodes,
-    until its bound meets the best packing.
-
-    - `arrays`: the instance.
-    - `options`: limits, gap, threads and seed.
-    - `report`: called with each new incumbent and each better bound.
-    - `start`: instances to begin from; the answer is never worse.
-    """
-    unit = arrays.price_unit
-    ceiling = unit * (1 + dearest(arrays) if start is None else arrays.cost(start))
-    found, cost, nodes = start, None if start is None else ceiling, FIRST_NODES
-
-    def found_one(solution: Solution | None, bound: float | None) -> None:
-        if solution is not None:
-            report(solution, None)  # the bound is of the patterns that are there
-
-    listen = ignore if report is ignore else found_one
-    with Stopwatch(options.time_limit) as clock:
-        tree = ProofTree(arrays.data, ceiling, options)
-        while True:
-            tree.aim(ceiling if cost is None else cost, SHARE * clock.remaining_s)
-            with suppress(NoCertificate):  # where numbers are too large for the exact search, what is proven holds
-                tree.grow(nodes)
-            bound = tree.proven
-            report(None, float(bound))
-            last, patterns = tree.done or clock.expired, _by_class(arrays, tree)
-            covered = solve_covering(arrays, patterns, _packing(options, clock, last, found is None), listen, found)
-            solved, before, found = covered.solved, cost, covered.groups or found
-            cost = unit * arrays.cost(found) if found else None
-            closed = cost is not None and cost - bound <= Fraction(options.gap) * cost
-            if closed or clock.expired or (last and cost == before):
-                break
-            nodes *= MORE_NODES
-    termination, reason = solved.termination, solved.reason
-    if cost is None and bound >= ceiling:
-        termination, reason = "infeasible", OUT_OF_INSTANCES
-    elif closed:
-        termination, reason = "finished", None
-    elif clock.expired:
-        termination, reason = "time_limit", "time limit"
-    elif tree.over:  # it had a share of the time, too
-        limited = options.effort is not None
-        termination, reason = ("effort_limit", "effort limit") if limited else ("time_limit", "time limit")
-    elif termination in ("finished", "infeasible"):
-        termination, reason = "finished", "no more patterns were tried; a bound and an incumbent remain apart"
-    return Answer(
-        solution=arrays.solution(found) if found else None,
-        bound=None if termination == "infeasible" else float(bound),
-        termination=termination,
-        reason=reason,
-        build_s=clock.cpu_s,
-        solve_s=solved.solve_s,
-        info={
-            "method": "tree with whole-number duals",
-            "nodes": len(tree.nodes),
-            "columns": len(patterns.kind),
-            "bound_by": "tree with whole-number duals",
-        },
-    )
-
-
-def _packing(options: Options, clock: Stopwatch, last: bool, first: bool) -> Options:
-    """The limits of an integer program over patterns: short, unless it is the `last` one."""
-    share = SHARE if last or first else PROBE_SHARE
-    seconds = None if options.time_limit is None else max(share * clock.remaining_s, LEAST_S)
-    effort = options.effort if last else min(options.effort or PROBE_NODES, PROBE_NODES)
-    return replace(options, time_limit=seconds, effort=effort)
-
-
-def _by_class(arrays: PackingArrays, tree: ProofTree) -> Patterns:
-    """The patterns of a tree, whose classes are those of the arrays in some order."""
-    place = {entry: c for c, entries in enumerate(arrays.members) for entry in entries}
-    order = [place[entries[0]] for entries in tree.program.classes]
-    on_it = np.zeros((len(tree.program.columns), arrays.classes), dtype=np.int64)
-    for p, (_, held) in enumerate(tree.program.columns):
-        for c, n in zip(order, held, strict=True):
-            on_it[p, c] += n
-    return Patterns(np.array([k for k, _ in tree.program.columns], dtype=np.int64), on_it)
 
 
 def saving_patterns(arrays: PackingArrays, limit: int) -> Patterns | None:

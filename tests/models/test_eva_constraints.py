@@ -14,9 +14,11 @@ from instances import InputError, Options, Result, check
 from instances.eva import EvaPacking, InstanceType, Task, packing_arrays, prove_packing, table_7
 from instances.options import ignore
 from models.eva import exact, literal
-from models.eva.certificate import ProofTree, certificate
+from models.eva.branch_and_price import tree
+from models.eva.certificate import certificate
 from models.eva.covering_master import solve_covering
-from models.eva.limits import every_maximal_pattern, saving_patterns, solve_unlisted
+from models.eva.exact import solve_unlisted
+from models.eva.limits import every_maximal_pattern, saving_patterns
 from models.eva.parameters import DEFAULTS
 from models.eva.true_speed import most_true_saving
 from models.highs import SolveFailed
@@ -347,7 +349,7 @@ def test_the_tree_that_prices_ends_where_all_instances_are_free_and_too_few():
 
 
 def test_a_tree_whose_linear_programs_fail_ends_with_what_it_has_proved(monkeypatch: pytest.MonkeyPatch):
-    data = table_7(12, 0).data
+    data = table_7(200, 1).data
     tries = 0
 
     def failed(*_: Any) -> None:
@@ -356,11 +358,11 @@ def test_a_tree_whose_linear_programs_fail_ends_with_what_it_has_proved(monkeypa
         assert tries < 100, "the same node is tried for ever"
         raise SolveFailed("numbers too far apart")
 
-    monkeypatch.setattr(ProofTree, "_branch", failed)
-    tree = ProofTree(data, 1e6, Options())
-    tree.grow()
-    assert tries == 1
-    assert 0 < tree.proven <= exact(data).objective
+    best = exact(data).objective
+    monkeypatch.setattr(tree, "strong_branching", failed)
+    made = certificate(data, None, best, Options())
+    assert tries == 2  # of two trees
+    assert 0 < float(prove_packing(data, made.text).bound) <= best
 
 
 def test_prices_of_a_million_that_are_a_step_apart_prove_no_false_bound():

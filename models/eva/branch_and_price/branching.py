@@ -2,9 +2,9 @@
 
 Candidates are the numbers of instances of each type, what is spent on the types of a family from some price up (of two
 sizes one stands in for the other, whatever a decision says of one of them), and how many tasks of a class sit on a
-family; where all of these are whole, how many instances of a type hold at least so many tasks of a class, or of two, or
-the very pattern. The children of the most promising are solved (strong branching) until enough is known of an
-aggregate for its pseudo-cost to be trusted (Achterberg, Koch and Martin, 2005).
+family; where all of these are whole, how many sit on a single type, or how many instances of a type hold at least so
+many tasks of a class, or of two, or the very pattern. The children of the most promising are solved (strong branching)
+until enough is known of an aggregate for its pseudo-cost to be trusted (Achterberg, Koch and Martin, 2005).
 """
 
 from __future__ import annotations
@@ -63,17 +63,22 @@ def aggregates(arrays: PackingArrays, program: NodeProgram, columns: Columns) ->
         amount = float(spent[kinds].sum()) / unit
         if _fractional(amount):
             found.append(_range("spend", (f, least), amount, unit))
-    families = range(len(arrays.demand))
-    if len(families) == 1:
-        return found
-    on = np.zeros((len(families), arrays.classes))
-    np.add.at(on, family[columns.kind], columns.x[:, None] * columns.on_it)
+    return found if len(arrays.demand) == 1 else found + placed(arrays, columns, family)
+
+
+def placed(arrays: PackingArrays, columns: Columns, group: IntArray) -> list[Candidate]:
+    """Fractional numbers of tasks of a class on the types of a group; `group` (K,) names that of each type."""
+    found = []
+    of_group = [np.flatnonzero(group == g).tolist() for g in range(int(group.max()) + 1)]
+    on = np.zeros((len(of_group), arrays.classes))
+    np.add.at(on, group[columns.kind], columns.x[:, None] * columns.on_it)
     part = (np.abs(on - np.round(on)) > WHOLE) & (on < arrays.count)
-    for f, c in zip(*(places.tolist() for places in np.nonzero(part)), strict=True):
-        amount, n = float(on[f, c]), int(arrays.count[c])
-        few = Decision("placed", (c, *(g for g in families if g != f)), "at least", n - floor(amount))
-        many = Decision("placed", (c, f), "at least", ceil(amount))
-        found.append(Candidate(("placed", (c, f)), amount, (few, many)))
+    for g, c in zip(*(places.tolist() for places in np.nonzero(part)), strict=True):
+        amount, n = float(on[g, c]), int(arrays.count[c])
+        elsewhere = np.flatnonzero(group != g).tolist()
+        few = Decision("placed", (c, *elsewhere), "at least", n - floor(amount))
+        many = Decision("placed", (c, *of_group[g]), "at least", ceil(amount))
+        found.append(Candidate((many.kind, many.of), amount, (few, many)))
     return found
 
 

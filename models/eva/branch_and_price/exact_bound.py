@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from math import ceil, floor
 from operator import mul
 
 import numpy as np
@@ -12,6 +14,8 @@ from instances.eva.arrays import IntArray, PackingArrays
 from models.eva.branch_and_price.node_program import NodeProgram, Relaxed, holding, spent_on
 from models.eva.branch_and_price.pricer import Holding, Priced, Pricer, Prices
 from models.eva.branch_and_price.proof import Decision, Duals
+
+FINE = 2**20  # a scale up to this is not raised, which would cost too much: the duals are lowered
 
 
 @dataclass(frozen=True)
@@ -42,9 +46,9 @@ def prove(
     exact: bool = True,
 ) -> Proven:
     """Price the duals of a linear program, as whole numbers, and give what they prove; see `proof`."""
-    families, types = len(arrays.demand), len(arrays.price)
+    types = len(arrays.price)
     floats = _duals(program, relaxed, decisions)
-    rough_value, rough_price = np.zeros((families, arrays.classes)), arrays.price.astype(float)
+    rough_value, rough_price = np.zeros((types, arrays.classes)), arrays.price.astype(float)
     rough_value += relaxed.cover
     for d, y in zip(decisions, floats, strict=True):
         if d.kind == "placed":
@@ -55,7 +59,7 @@ def prove(
     unit = pricer.scale(rough_value, rough_price)
     cover = np.floor(relaxed.cover * unit).astype(np.int64)
     duals = [int(y * unit) for y in floats]
-    value: IntArray = np.repeat(cover[None], families, axis=0)
+    value: IntArray = np.repeat(cover[None], types, axis=0)
     prices = arrays.price.tolist()
     mu = [0] * types
     bonuses: list[tuple[Holding, int]] = []
@@ -95,7 +99,24 @@ def prove(
                 proven -= (worth - asked.target[k]) * few
             else:
                 scale = max(scale, -(-(worth + mu[k]) // prices[k]))
-    return Proven(Duals(scale, proven, tuple(whole), tuple(duals)), asked, unit, priced)
+    found = Duals(scale, proven, tuple(whole), tuple(duals))
+    if unit < scale and unit <= FINE:
+        found = _lowered(arrays, decisions, replace(found, scale=unit), priced.bound, mu)
+    return Proven(found, asked, unit, priced)
+
+
+def _lowered(
+    arrays: PackingArrays, decisions: Sequence[Decision], duals: Duals, worth: Sequence[int], mu: Sequence[int]
+) -> Duals:
+    """Duals that are feasible at their own scale: one that is coarse and raised by one would prove far less."""
+    paid = zip(worth, mu, arrays.price.tolist(), strict=True)
+    share = max(Fraction(w + m, duals.scale * p) for w, m, p in paid if p)
+    cover = tuple(floor(y / share) for y in duals.cover)
+    weighed = zip(decisions, duals.decisions, strict=True)
+    lowered = tuple(floor(y / share) if d.sense == "at least" else ceil(y / share) for d, y in weighed)
+    value = sum(map(mul, cover, arrays.count.tolist()))
+    value += sum((y if d.sense == "at least" else -y) * d.amount for d, y in zip(decisions, lowered, strict=True))
+    return Duals(duals.scale, value, cover, lowered)
 
 
 def _duals(program: NodeProgram, relaxed: Relaxed, decisions: Sequence[Decision]) -> list[float]:

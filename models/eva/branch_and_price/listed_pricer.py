@@ -46,16 +46,11 @@ class ListedPricer:
         self._blocks()
 
     def _blocks(self) -> None:
-        """Where the patterns of each type and of each family begin and end."""
+        """Where the patterns of each type begin and end."""
         changes = np.flatnonzero(np.diff(self.kind)) + 1
         self._begin = np.concatenate([[0], changes]).astype(np.int64) if len(self.kind) else np.zeros(0, np.int64)
         self._types = self.kind[self._begin]
         self._end = np.append(self._begin, len(self.kind))[1:]
-        family = self.arrays.family[self.kind]
-        self._family = [
-            (f, int(np.searchsorted(family, f)), int(np.searchsorted(family, f, side="right")))
-            for f in range(len(self.arrays.demand))
-        ]
 
     def __len__(self) -> int:
         """P, the number of patterns."""
@@ -67,7 +62,7 @@ class ListedPricer:
         return self.held.T
 
     def scale(self, value: FloatArray, target: FloatArray) -> int:
-        """The finest unit, a power of two: duals `value` (F, N) and `target` (K,) times it can be priced."""
+        """The finest unit, a power of two: duals `value` (K, N) and `target` (K,) times it can be priced."""
         worth = np.abs(value) @ self.arrays.count  # of all tasks, more than that of any pattern
         largest = max(1.0, float(worth.max(initial=0.0)), float(np.abs(target).max(initial=0.0)))
         if largest >= WORTH_LIMIT / 2:
@@ -179,8 +174,8 @@ class ListedPricer:
         from models.eva.pattern_kernels import worth_of  # compiled at first use, which takes seconds
 
         worth = np.empty(len(self.kind))
-        for f, begin, end in self._family:
-            worth_of(self.held, value[f], begin, end, worth)
+        for k, begin, end in zip(self._types.tolist(), self._begin.tolist(), self._end.tolist(), strict=True):
+            worth_of(self.held, value[k], begin, end, worth)
         return worth
 
 

@@ -18,6 +18,8 @@ from models.eva.branch_and_price.proof import Decision, Kind
 from models.eva.configuration import Column
 from models.highs import LinearModel
 
+BITS = 40  # costs are counted in a unit in which the ceiling has so few bits
+ROOM = 20  # bits by which a type whose price is out of all proportion to the ceiling is dearer than that
 WHOLE = 1e-6  # an amount this far past a decision still meets it
 DEAR = 10.0  # A task, or a unit of a decision, that is left out costs so many times the ceiling at first.
 DEARER = 1e3  # and so many times that where a linear program leaves something out all the same
@@ -60,7 +62,10 @@ class NodeProgram:
         self.kind, self.on_it = np.zeros(0, dtype=np.int64), np.zeros((0, arrays.classes))  # of `columns`
         self._forbidden: set[int] = set()  # for good
         self._broken: set[int] = set()  # by the decisions that are set
-        self._dear, self._raised = DEAR * max(1, ceiling), False
+        self._unit = 2.0 ** max(0, ceiling.bit_length() - BITS)  # of costs: floats tell dearer ones hardly apart
+        dearest = min(max(1, ceiling) << ROOM, 2**62)  # floats would not tell the prices of the others apart
+        self._cost = np.minimum(arrays.price, dearest) / self._unit
+        self._dear, self._raised = DEAR * max(1, ceiling) / self._unit, False
         self._sure = sure  # The first one has columns of single classes alone and is solved whatever the time.
         self._bounds: dict[Aggregate, tuple[float, float]] = {}
         self._fixed: dict[int, int] = {}
@@ -89,7 +94,7 @@ class NodeProgram:
         matrix = np.hstack([on_it, *rows])
         filled, index = np.nonzero(matrix)
         start = np.searchsorted(filled, np.arange(len(fresh)))
-        self._lp.add(self.arrays.price[kind], start, places[index], matrix[filled, index])
+        self._lp.add(self._cost[kind], start, places[index], matrix[filled, index])
         self.kind, self.on_it = np.append(self.kind, kind), np.vstack([self.on_it, on_it])
         self.known.update((c, len(self.columns) + i) for i, c in enumerate(fresh))
         self.columns += fresh
@@ -103,9 +108,9 @@ class NodeProgram:
         if what == "spend":
             return np.where(spent_on(self.arrays, of), self.arrays.price / self.per_unit(aggregate), 0.0)[kind]
         if what == "placed":
-            on = np.zeros(len(self.arrays.demand), dtype=bool)
+            on = np.zeros(len(self.arrays.price), dtype=bool)
             on[list(of[1:])] = True
-            return np.where(on[self.arrays.family[kind]], on_it[:, of[0]], 0.0)
+            return np.where(on[kind], on_it[:, of[0]], 0.0)
         return np.asarray((kind == of[0]) & (on_it[:, list(of[1::2])] >= of[2::2]).all(axis=1), dtype=float)
 
     def forbid(self, stays: Callable[[Column], bool]) -> None:
@@ -198,16 +203,17 @@ class NodeProgram:
 
     def value(self) -> float:
         """Solve the linear program from the last basis and give its value alone."""
-        return self._lp.value(self.clock.remaining_s)
+        return self._unit * self._lp.value(self.clock.remaining_s)
 
     def solve(self) -> Relaxed:
         """Solve the linear program from the last basis. Raises SolveFailed where HiGHS cannot."""
         found = self._lp.solve(inf if self._sure else self.clock.remaining_s)
         self._sure = False
+        duals = self._unit * found.duals
         return Relaxed(
-            found.value,
-            np.maximum(found.duals[: self.arrays.classes], 0.0),
-            {aggregate: float(found.duals[self.rows[aggregate]]) for aggregate in self._bounds},
+            self._unit * found.value,
+            np.maximum(duals[: self.arrays.classes], 0.0),
+            {aggregate: float(duals[self.rows[aggregate]]) for aggregate in self._bounds},
             found.x,
             float(found.short.sum()),
         )

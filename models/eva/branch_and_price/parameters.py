@@ -29,6 +29,8 @@ class BranchAndPriceParameters:
 
     - `dives`: rounds of diving at the root, each with another discrepancy.
     - `dive_every`: nodes between dives in the tree.
+    - `program_nodes`: nodes before the first integer program over the columns, and four times as many before each next
+      one; 0 for none.
     - `proving`: whether the tree is grown for its leaves, which are to prove what is known: it does not dive, leaves
       out no pattern, and may end within its first linear program.
     """
@@ -46,6 +48,7 @@ class BranchAndPriceParameters:
 
     dives: int = 3
     dive_every: int = 4
+    program_nodes: int = 0
     proving: bool = False
 
 

@@ -1,11 +1,11 @@
 """Pricing in branch-and-price: what the tree asks, and what whoever prices patterns must answer.
 
 The tree holds one linear program over patterns. Its dual prices, rounded to whole numbers, make a `Prices`: a value for
-each class on each family (a task of a class may be worth more where a branch wants it), a target for each type (the
+each class on each type (a task of a class may be worth more where a branch wants it), a target for each type (the
 price of an instance, changed by the duals of branches on numbers of instances and on spending), and the pairs of
 classes that a branch keeps together or apart. The worth of a pattern `a` of type k is
 
-    sum_c value[family of k, c] a_c + sum of the bonuses of holdings that the pattern meets
+    sum_c value[k, c] a_c + sum of the bonuses of holdings that the pattern meets
 
 and a pattern of type k improves the linear program where its worth is above `target[k]`. Everything is a whole number,
 so that an answer is exact.
@@ -40,7 +40,7 @@ class Holding:
 class Prices:
     """The prices of one call of pricing, all whole numbers on one scale.
 
-    - `value` (F, N): worth of a task of each class on a type of each family, never negative.
+    - `value` (K, N): worth of a task of each class on each type, never negative.
     - `target` (K,): worth that a pattern of each type must exceed; it may be negative.
     - `together`: pairs of which a pattern holds both or none (Ryan and Foster, 1981).
     - `apart`: pairs of which a pattern holds at most one.
@@ -82,7 +82,7 @@ class Pricer(Protocol):
     dominated: bool
 
     def scale(self, value: FloatArray, target: FloatArray) -> int:
-        """The finest unit, a power of two: duals `value` (F, N) and `target` (K,) times it can be priced."""
+        """The finest unit, a power of two: duals `value` (K, N) and `target` (K,) times it can be priced."""
         ...
 
     def price(self, prices: Prices, columns_each: int, exact: bool = True) -> Priced:

@@ -8,7 +8,7 @@ duals, d_i the dual of decision i, S the `scale`, all whole numbers >= 0. For ea
     mu_k = sum of d_i over decisions "at least" on k - sum of d_i over decisions "at most" on k
            (a decision on spending counts C_k times, on the types it is about; "holding" ones are in the worth of the
            patterns that they name),
-    value_kc = y_c + sum of d_i over "placed" decisions for class c on the family of k,
+    value_kc = y_c + sum of d_i over "placed" decisions for class c on type k,
     worth_k = the most worth of a pattern of type k at these values (see `pricer`).
 
 Where `worth_k + mu_k <= S C_k` for every type, a packing of cost z that obeys the decisions has
@@ -39,8 +39,8 @@ class Decision:
 
     - `kind` "instances": the number of instances of type `of[0]` is at least, or at most, `amount`.
     - "spend": price units spent on the types of family `of[0]` whose price is at least `of[1]`.
-    - "placed": tasks of class `of[0]` on types of the families `of[1:]`; always "at least": at most v - 1 on some
-      families is at least n - v + 1 on the others, and that holds for covers by maximal patterns as well.
+    - "placed": tasks of class `of[0]` on the types `of[1:]`; always "at least": at most v - 1 on some
+      types is at least n - v + 1 on the others, and that holds for covers by maximal patterns as well.
     - "holding": the number of instances of type `of[0]` whose pattern holds at least `of[2]` tasks of class `of[1]`, at
       least `of[4]` of class `of[3]`, and so on.
     - "together", "apart": classes `of[0]` and `of[1]`, of one task each, share an instance or do not; no amount.

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from math import inf
 from typing import Any
+
+import numpy as np
 
 from instances import Options, Stopwatch
 from instances.eva.arrays import PackingArrays
@@ -13,10 +16,17 @@ from models.eva.branch_and_price.parameters import DEFAULTS, BranchAndPriceParam
 from models.eva.branch_and_price.pricer import Pricer
 from models.eva.branch_and_price.proof import Proof
 from models.eva.branch_and_price.tree import Tree
-from models.eva.configuration import Configuration, alone, price
+from models.eva.configuration import Configuration, alone, configuration, groups, price
+from models.eva.covering_master import solve_covering
+from models.eva.patterns import Patterns
 from models.highs import OutOfTime, SolveFailed
 from models.incumbent import Incumbent
 
+PART = 0.6  # of the time left has a tree before an integer program over its columns, and that, where it is needed
+PROBE_SHARE = 0.1  # of it has one that may be followed by another
+PROBE_NODES = 100  # most nodes of such a one
+MORE_NODES = 4  # times as many nodes has the tree before the next one
+LEAST_S = 1e-3  # seconds that one has in any case
 Report = Callable[[Configuration | None, int | None], None]
 
 
@@ -65,16 +75,26 @@ def branch_and_price(
         if packing is not None:
             incumbent.offer(price(arrays, packing), packing)
     tree = Tree(arrays, pricer, options, incumbent, clock, parameters)
-    failure, out_of_time = None, False
-    try:
-        tree.run()
-    except OutOfTime:
-        out_of_time = True
-    except SolveFailed as error:
-        failure = str(error)
+    failure, nodes = None, float(parameters.program_nodes or inf)
+    while failure is None:
+        if parameters.program_nodes:
+            tree.limit(Stopwatch(PART * clock.remaining_s))
+        try:
+            tree.run(nodes)
+        except OutOfTime:
+            pass
+        except SolveFailed as error:
+            failure = str(error)
+        last = not tree.open or tree.counted_out or failure is not None
+        if not parameters.program_nodes or incumbent.closed or clock.expired:
+            break
+        _solve_over_columns(tree, options, clock, last)
+        if last or incumbent.closed:
+            break
+        nodes *= MORE_NODES
     if incumbent.solution is None and not arrays.limited:
         raise RuntimeError("every task alone is a packing")
-    termination, reason = _ending(incumbent.closed, failure, out_of_time or clock.expired, options)
+    termination, reason = _ending(incumbent.closed, failure, clock.expired, options)
     if incumbent.solution is None and (incumbent.bound or 0) >= tree.ceiling:
         termination, reason = "infeasible", "the limits of instances leave tasks without a place"
     info = {
@@ -95,6 +115,21 @@ def branch_and_price(
     )
 
 
+def _solve_over_columns(tree: Tree, options: Options, clock: Stopwatch, last: bool) -> None:
+    """Offer the best packing of an integer program over the columns of a tree: a short one, unless it is the last."""
+    known, program = tree.incumbent.solution, tree.program
+    share = PART if last or known is None else PROBE_SHARE
+    limits = replace(
+        options,
+        time_limit=None if options.time_limit is None else max(share * clock.remaining_s, LEAST_S),
+        effort=options.effort if last else min(options.effort or PROBE_NODES, PROBE_NODES),
+    )
+    patterns = Patterns(program.kind, program.on_it.astype(np.int64))
+    found = solve_covering(tree.arrays, patterns, limits, start=None if known is None else groups(known)).groups
+    if found:
+        tree.offer(configuration(found))
+
+
 def _ending(closed: bool, failure: str | None, late: bool, options: Options) -> tuple[Termination, str | None]:
     if closed:
         return "finished", None
@@ -104,4 +139,4 @@ def _ending(closed: bool, failure: str | None, late: bool, options: Options) -> 
         return "time_limit", "time limit"
     if options.effort is not None:
         return "effort_limit", "effort limit"
-    return "error", "nothing is left to branch on"
+    return "finished", "nothing is left to branch on; a bound and an incumbent remain apart"

@@ -5,12 +5,21 @@ from __future__ import annotations
 import heapq
 from dataclasses import dataclass, replace
 from itertools import count
+from math import inf
 
 import numpy as np
 
 from instances import Options, Stopwatch
 from instances.eva.arrays import PackingArrays
-from models.eva.branch_and_price.branching import Columns, PseudoCosts, aggregates, holdings, pairs, strong_branching
+from models.eva.branch_and_price.branching import (
+    Columns,
+    PseudoCosts,
+    aggregates,
+    holdings,
+    pairs,
+    placed,
+    strong_branching,
+)
 from models.eva.branch_and_price.diving import dive
 from models.eva.branch_and_price.exact_bound import Proven, prove
 from models.eva.branch_and_price.listed_pricer import ListedPricer
@@ -18,6 +27,7 @@ from models.eva.branch_and_price.node_program import NodeProgram, Relaxed
 from models.eva.branch_and_price.parameters import BranchAndPriceParameters
 from models.eva.branch_and_price.pricer import Pricer
 from models.eva.branch_and_price.proof import Decision, Duals, Leaf, Proof
+from models.eva.branch_and_price.search_pricer import SearchPricer
 from models.eva.branch_and_price.sums_of_prices import SumsOfPrices
 from models.eva.configuration import Configuration, dearest, missing, price, single_class_columns, within_limits
 from models.eva.trimming import trim
@@ -75,6 +85,8 @@ class Tree:
         self._ticket = count()
         self._root: Proven | None = None
         self._earlier: Proof | None = None  # what the trees before the present one prove, the best of them
+        self._restarts, self._limit = parameters.restarts, parameters.restart_nodes
+        self._first: Node
         self._present: Node
         self._least_leaf, self._counted = self.ceiling, 0
 
@@ -91,8 +103,16 @@ class Tree:
     @property
     def over(self) -> bool:
         """Whether the gap is closed or a limit reached."""
-        limit = self.options.effort
-        return self.incumbent.closed or self.clock.expired or (limit is not None and self.nodes >= limit)
+        return self.incumbent.closed or self.clock.expired or self.counted_out
+
+    @property
+    def counted_out(self) -> bool:
+        """Whether the limit on nodes is reached."""
+        return self.options.effort is not None and self.nodes >= self.options.effort
+
+    def limit(self, clock: Stopwatch) -> None:
+        """Go by another clock from now on."""
+        self.clock = self.program.clock = clock
 
     @property
     def root(self) -> Duals | None:
@@ -106,25 +126,14 @@ class Tree:
             return False
         return self.incumbent.offer(price(self.arrays, packing), packing)
 
-    def run(self) -> None:
-        """Solve the root and branch until the gap is closed or a limit reached."""
-        self.program.add(single_class_columns(self.arrays))
-        proven, relaxed = self._relax(self.standing)
-        root = Node(self.standing, self.sums.at_least(proven.bound), relaxed.value, proven.duals)
-        self.lp_value = relaxed.value
-        self._root = proven
-        self._push(root)
-        self._raise_bound()
-        for discrepancy in range(0 if self.parameters.proving else self.parameters.dives):
-            if self.over:
-                return
-            self._dive(relaxed, discrepancy)
-        self._shrink()
-        restarts, limit = self.parameters.restarts, self.parameters.restart_nodes
-        while self.open and not self.over:
-            if restarts and self.nodes >= limit:
-                restarts, limit = restarts - 1, self.nodes + RESTART_GROWTH * limit
-                self._begin_anew(root)
+    def run(self, nodes: float = inf) -> None:
+        """Solve the root and branch until the gap is closed, a limit reached, or there are so many nodes."""
+        if self._root is None:
+            self._solve_root()
+        while self.open and not self.over and self.nodes < nodes:
+            if self._restarts and self.nodes >= self._limit:
+                self._restarts, self._limit = self._restarts - 1, self.nodes + RESTART_GROWTH * self._limit
+                self._begin_anew()
             self._present = heapq.heappop(self.open)[3]
             try:
                 self._expand(self._present)
@@ -134,14 +143,28 @@ class Tree:
             finally:
                 self._raise_bound()
 
+    def _solve_root(self) -> None:
+        self.program.add(single_class_columns(self.arrays))
+        proven, relaxed = self._relax(self.standing)
+        self._first = Node(self.standing, self.sums.at_least(proven.bound), relaxed.value, proven.duals)
+        self.lp_value = relaxed.value
+        self._root = proven
+        self._push(self._first)
+        self._raise_bound()
+        for discrepancy in range(0 if self.parameters.proving else self.parameters.dives):
+            if self.over:
+                return
+            self._dive(relaxed, discrepancy)
+        self._shrink()
+
     def _push(self, node: Node) -> None:
         heapq.heappush(self.open, (node.bound, node.guess, next(self._ticket), node))
 
-    def _begin_anew(self, root: Node) -> None:
+    def _begin_anew(self) -> None:
         """Begin the tree again: search trees have heavy tails, and most are small (Gomes, Selman and Kautz, 1998)."""
         self._earlier = self.proof()
         self.open = []
-        self._push(root)
+        self._push(self._first)
         self.leaves, self._least_leaf, self._counted = [], self.ceiling, 0
         self.costs = PseudoCosts()
         self._branching = replace(
@@ -175,9 +198,15 @@ class Tree:
         ]
         if not candidates and self.pricer.holdings:
             candidates = holdings(self.arrays, columns)
+        elif not candidates:
+            candidates = placed(self.arrays, columns, np.arange(len(self.arrays.price)))
         if not candidates and self.pricer.pairs:
             candidates = pairs(self.arrays, columns)
         if not candidates:
+            if isinstance(self.pricer, SearchPricer):  # for an integer program over the columns
+                whole = np.floor(columns.x + TOO_DEAR).astype(np.int64)
+                left = np.maximum(self.arrays.count - whole @ columns.on_it.astype(np.int64), 0)
+                self.program.add(self.pricer.finishing(proven.prices, left.tolist()))
             self._close(node, whatever=True)
             return
         gap = max(1.0, self.ceiling - relaxed.value)

@@ -154,4 +154,4 @@ class PoolDive:
 
 
 def _prices(arrays: PackingArrays, values: IntArray, target: tuple[int, ...]) -> Prices:
-    return Prices(np.broadcast_to(values, (len(arrays.demand), len(values))), target)
+    return Prices(np.broadcast_to(values, (len(arrays.price), len(values))), target)

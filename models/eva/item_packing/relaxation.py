@@ -154,9 +154,7 @@ class Relaxation:
         elif exact and aim * WHOLE >= 1:
             enough = (total * WHOLE - 1) // (int(aim * WHOLE) + ceil(aim))  # a millionth for those who round the duals
             target = [max(t, p * enough) for t, p in zip(target, price, strict=True)]
-        prices = Prices(
-            np.broadcast_to(values, (len(arrays.demand), len(values))), tuple(target), node.together, node.apart
-        )
+        prices = Prices(np.broadcast_to(values, (len(price), len(values))), tuple(target), node.together, node.apart)
         priced = self.pricer.price(prices, self.parameters.columns_each_round, exact)
         columns = [
             c

@@ -125,7 +125,7 @@ class EveryPattern:
                 keeps &= held[:, i] == held[:, j]
             for i, j in prices.apart:
                 keeps &= ~(held[:, i] & held[:, j])
-            worth = np.where(keeps, patterns @ prices.value[self.arrays.family[k]], 0)
+            worth = np.where(keeps, patterns @ prices.value[k], 0)
             bound[k] = int(worth.max())
             if bound[k] > prices.target[k]:
                 columns.append(Column.of(k, enumerate(patterns[worth.argmax()].tolist())))

@@ -21,7 +21,7 @@ def maximal_by_enumeration(arrays, k):
 
 def prices(arrays, seed, **more):
     draw = np.random.default_rng(seed)
-    value = draw.integers(0, 1_000, arrays.demand.shape[:2])
+    value = draw.integers(0, 1_000, (len(arrays.price), arrays.classes))
     return Prices(value, tuple(draw.integers(0, 3_000, len(arrays.price)).tolist()), **more)
 
 
@@ -50,7 +50,7 @@ def test_bounds_and_best_columns_are_those_of_enumeration(seed, leave_out):
             if leave_out and stood_in_for(arrays, k, a):
                 continue
             bonus = 400 if k == 0 and a[1] >= 1 else 0
-            worth.append(int(asked.value[arrays.family[k]] @ a) + bonus)
+            worth.append(int(asked.value[k] @ a) + bonus)
         if max(worth) > asked.target[k]:
             assert priced.bound[k] == max(worth)
             assert any(c.type == k for c in priced.columns)
