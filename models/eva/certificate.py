@@ -30,12 +30,12 @@ from instances.eva.limited_saving_program import LimitedSavingProgram, saving_pr
 from instances.fields import STEPS
 from models.derivation import certified
 from models.eva.branch_and_price import BranchAndPriceParameters, list_patterns
-from models.eva.branch_and_price import proof as solved
+from models.eva.branch_and_price import pricer as solved
 from models.eva.branch_and_price.node_program import spent_on
 from models.eva.branch_and_price.pricer import Pricer
 from models.eva.branch_and_price.search_pricer import BITS, MANY_STEPS, SearchPricer
 from models.eva.branch_and_price.tree import Tree
-from models.eva.column_generation.start_duals import start_duals
+from models.eva.column_generation.greedy import start_duals
 from models.eva.columns import LARGEST as LARGEST_AMOUNT
 from models.eva.configuration import Column, Configuration, configuration
 from models.eva.item_packing import ItemParameters, suits
@@ -129,9 +129,11 @@ def _of_tree(
 
 
 def _of_items(arrays: PackingArrays, known: Configuration, target: int, options: Options) -> Grown | None:
-    from models.eva.item_packing.greedy import best_fit  # compiled at first use, which takes seconds
     from models.eva.item_packing.relaxation import Node, Relaxation
-    from models.eva.item_packing.single_tasks import SingleTasks
+    from models.eva.item_packing.single_tasks import (
+        SingleTasks,
+        best_fit,  # compiled at first use, which takes seconds
+    )
 
     if max(int(arrays.capacity.max()), int(arrays.demand.max())) > LARGEST_AMOUNT:
         return None

@@ -31,8 +31,7 @@ def solve_columns(
 ) -> Answer:
     """Solve by column generation (Gilmore and Gomory, 1961), or by branch-and-price over single tasks.
 
-    The bound rests on integers and rationals alone, save where `info["complete"]` says that HiGHS found nothing better
-    among all the columns that a better solution could use.
+    The bound rests on integers and rationals alone.
 
     - `arrays`: the instance.
     - `options`: limits, gap, threads and seed.
@@ -65,13 +64,12 @@ def solve_columns(
         if items is None:
             outcome: Outcome = column_generation(rounded, options, listen, first, parameters)
         else:
-            from models.eva.item_packing.solve import pack_items  # compiled at first use, which takes seconds
+            from models.eva.item_packing.search import pack_items  # compiled at first use, which takes seconds
 
             outcome = pack_items(rounded, options, listen, first, items)
     found = instances(outcome.configuration)
-    cost, bound = arrays.cost(found), max(outcome.bound, outcome.complete or 0)
+    cost, bound = arrays.cost(found), outcome.bound
     method = "column generation" if items is None else "branch-and-price over tasks"
-    bound_by = "highs" if (outcome.complete or 0) > outcome.bound else method
     stopped = ("finished", None) if cost - bound <= options.gap * cost else _unclosed(options, clock, outcome)
     return Answer(
         solution=ordered.solution(found),
@@ -84,8 +82,7 @@ def solve_columns(
         info={
             **outcome.info,
             "method": method,
-            "complete": outcome.complete is not None,
-            "bound_by": bound_by,
+            "bound_by": method,
         },
     )
 

@@ -20,7 +20,7 @@ from instances.options import ignore
 from models.eva.branch_and_price import BranchAndPriceParameters, branch_and_price, list_patterns
 from models.eva.branch_and_price.pricer import Pricer
 from models.eva.branch_and_price.search_pricer import SearchPricer
-from models.eva.column_generation.spread import Spread
+from models.eva.column_generation.search import Spread
 from models.eva.columns import solve_columns
 from models.eva.configuration import Configuration, configuration, groups
 from models.eva.covering_master import in_usd, solve_covering

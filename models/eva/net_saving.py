@@ -28,7 +28,7 @@ from models.eva.partition import Partition, solve_partition
 from models.eva.patterns import CELLS, Patterns, feasible_patterns
 from models.eva.saving.exact_net import COUNTED_TASKS, NOISE, exact_signs
 from models.eva.saving.greedy import pack_greedily
-from models.eva.saving.suits import suits
+from models.eva.saving.parameters import suits
 
 LEAST_S = 1e-3  # Seconds that a step has in any case.
 LISTING = 0.4  # The share of the time limit in which patterns may be listed.
@@ -148,7 +148,7 @@ def _generated(
     parameters: ExactParameters,
 ) -> Answer:
     """Solve by column generation, for `solve_net_saving`; `building` has run since the time limit does."""
-    from models.eva.saving.packing import PackingMaster  # slow to load, for numba
+    from models.eva.saving.columns import PackingMaster  # slow to load, for numba
     from models.eva.saving.search import SavingSearch
 
     unit = float(arrays.price_unit)

@@ -17,9 +17,8 @@ from models.eva.net_saving import few_patterns
 from models.eva.parameters import ExactParameters
 from models.eva.patterns import feasible_patterns
 from models.eva.saving import search
-from models.eva.saving.columns import Columns, Duals
+from models.eva.saving.columns import Columns, Duals, PackingMaster
 from models.eva.saving.generation import generate
-from models.eva.saving.packing import PackingMaster
 from models.eva.saving.parameters import SavingParameters
 from models.eva.saving.pricing import Pricer
 from models.highs import SolveFailed, reoptimize

@@ -21,7 +21,7 @@ from models.eva.certificate import certificate
 from models.eva.column_generation import column_generation
 from models.eva.configuration import price
 from models.eva.item_packing import ItemParameters
-from models.eva.item_packing.solve import pack_items
+from models.eva.item_packing.search import pack_items
 from models.eva.parameters import ExactParameters
 from tests.models.eva_item_packing.test_packing import TREE_ONLY, odd_cycles
 

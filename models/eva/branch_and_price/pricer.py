@@ -13,8 +13,12 @@ so that an answer is exact.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from math import gcd
+from typing import Literal, Protocol
+
+import numpy as np
 
 from instances.eva.arrays import FloatArray, IntArray, PackingArrays
 from models.eva.configuration import Column
@@ -91,3 +95,100 @@ class Pricer(Protocol):
         With `exact` false a cheap search for columns suffices and `bound` may be loose, or even no use (but valid).
         """
         ...
+
+
+Kind = Literal["instances", "spend", "placed", "holding", "together", "apart"]
+
+
+@dataclass(frozen=True)
+class Decision:
+    """A decision of a branch.
+
+    - `kind` "instances": the number of instances of type `of[0]` is at least, or at most, `amount`.
+    - "spend": price units spent on the types of family `of[0]` whose price is at least `of[1]`.
+    - "placed": tasks of class `of[0]` on the types `of[1:]`; always "at least": at most v - 1 on some
+      types is at least n - v + 1 on the others, and that holds for covers by maximal patterns as well.
+    - "holding": the number of instances of type `of[0]` whose pattern holds at least `of[2]` tasks of class `of[1]`, at
+      least `of[4]` of class `of[3]`, and so on.
+    - "together", "apart": classes `of[0]` and `of[1]`, of one task each, share an instance or do not; no amount.
+    """
+
+    kind: Kind
+    of: tuple[int, ...]
+    sense: Literal["at least", "at most"] = "at least"
+    amount: int = 0
+
+
+@dataclass(frozen=True)
+class Duals:
+    """Whole-number duals and what they prove: `value` is D."""
+
+    scale: int
+    value: int
+    cover: tuple[int, ...]
+    decisions: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True)
+class Leaf:
+    """A leaf: the duals prove `bound` for the packings that obey the decisions.
+
+    A leaf that a limit left open has the duals and the bound of its parent.
+    """
+
+    decisions: tuple[Decision, ...]
+    bound: int
+    duals: Duals
+
+
+@dataclass(frozen=True)
+class Proof:
+    """The leaves of a tree, which together leave no packing out: `bound` is what they prove, in price units.
+
+    What they say is about covers by maximal patterns that are cheaper than `ceiling`, the cost of the best packing.
+    `dominated`: patterns are left out that another type of no higher price, or two cheaper instances at no higher price
+    together, can hold. `fixings`: duals of the root by which patterns were left out.
+    """
+
+    ceiling: int
+    dominated: bool
+    fixings: tuple[Duals, ...]
+    leaves: tuple[Leaf, ...]
+
+    @property
+    def bound(self) -> int:
+        """What the leaves prove together."""
+        return min([self.ceiling, *(leaf.bound for leaf in self.leaves)])
+
+
+MOST = 20_000_000  # marks of a table of sums
+
+
+class SumsOfPrices:
+    """The sums `sum_k C_k X_k` over whole numbers X_k >= 0 up to a limit, as a table of marks."""
+
+    def __init__(self, prices: Sequence[int], limit: int) -> None:
+        useful = sorted({p for p in prices if p > 0})
+        self.unit = gcd(*useful) or 1
+        self._reached: np.ndarray | None = None
+        size = limit // self.unit + 1
+        # A price that is a sum of others reaches nothing new; the rest are few where prices are linear in a family.
+        if useful and size * len(useful) <= MOST:
+            reached = np.zeros(size, dtype=bool)
+            reached[0] = True
+            for price in useful:
+                step = price // self.unit
+                if step < size and not reached[step]:
+                    rows = -(-size // step)
+                    padded = np.zeros(rows * step, dtype=bool)
+                    padded[:size] = reached
+                    reached = np.logical_or.accumulate(padded.reshape(rows, step), axis=0).ravel()[:size]
+            self._reached = reached
+
+    def at_least(self, bound: int) -> int:
+        """The least sum that is at least `bound`; beyond the limit, the next multiple of the common unit."""
+        first = -(-bound // self.unit)
+        if self._reached is not None and first < len(self._reached):
+            place = int(np.argmax(self._reached[first:]))
+            return self.unit * (first + place if self._reached[first + place] else len(self._reached))
+        return first * self.unit

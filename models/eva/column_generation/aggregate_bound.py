@@ -1,4 +1,4 @@
-"""The aggregate bound: the least whole-number spend on the price groups that meets all cuts, in rational arithmetic."""
+"""Price groups: instance types whose prices are added up together, in multiples of a common unit."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from itertools import count
-from math import floor, inf
+from math import floor, gcd, inf
 
 import numpy as np
 
@@ -16,26 +16,77 @@ from instances import Options, Stopwatch
 from instances.arrays import FloatArray
 from instances.eva.arrays import PackingArrays
 from models.core.linear_program import LinearProgram
-from models.eva.column_generation.price_groups import PriceGroups
-from models.eva.column_generation.type_cuts import TypeCut
 from models.highs import LinearModel, SolveFailed, solve_arrays
+
+
+@dataclass(frozen=True)
+class PriceGroups:
+    """Price groups, a partition of the types: type k is in group `group_of[k]`, or in none (-1) where no task fits.
+
+    What is spent on a group is a whole multiple of `unit[g]`, a common divisor of its prices. An optimal configuration
+    spends no more than `upper[g]` units on it; `None` where no such number is known.
+    """
+
+    group_of: tuple[int, ...]
+    unit: tuple[int, ...]
+    upper: tuple[int | None, ...]
+
+    @staticmethod
+    def by_family(arrays: PackingArrays) -> PriceGroups:
+        """A group for each family, with the greatest common divisor of the prices of the useful types as unit."""
+        useful, prices, families = _useful(arrays), arrays.price.tolist(), len(arrays.demand)
+        group_of = tuple(f if u else -1 for f, u in zip(arrays.family.tolist(), useful, strict=True))
+        of_group = [[p for p, g in zip(prices, group_of, strict=True) if g == f] for f in range(families)]
+        return PriceGroups(group_of, tuple(gcd(*p) or 1 for p in of_group), (None,) * families)
+
+    @staticmethod
+    def by_type(arrays: PackingArrays) -> PriceGroups:
+        """A group for each type, so that the spend is a number of instances.
+
+        Where j instances of a type can be replaced by one of another type that costs no more than they do, an optimal
+        configuration needs at most j - 1.
+        """
+        price, capacity, family = arrays.price.tolist(), arrays.capacity, arrays.family.tolist()
+        useful = [k for k, u in enumerate(_useful(arrays)) if u]
+        group_of = tuple(useful.index(k) if k in useful else -1 for k in range(len(price)))
+        upper: list[int | None] = []
+        for k in useful:
+            ratios = [
+                -(-price[m] // price[k])
+                for m in useful
+                if family[m] == family[k]
+                and price[m] > price[k]
+                and (capacity[m] >= capacity[k] * -(-price[m] // price[k])).all()
+            ]
+            upper.append(min(ratios) - 1 if ratios else None)
+        return PriceGroups(group_of, tuple(price[k] for k in useful), tuple(upper))
+
+    def of_group(self, g: int) -> list[int]:
+        """The types of a group."""
+        return [k for k, other in enumerate(self.group_of) if other == g]
+
+
+def _useful(arrays: PackingArrays) -> list[bool]:
+    return np.any(arrays.fits, axis=1).tolist()
+
+
+@dataclass(frozen=True)
+class TypeCut:
+    """`sum_k value[k] X_k >= rhs` for the numbers X_k of instances of each type.
+
+    For any duals pi >= 0, if no pattern of type k has a value of more than `value[k]`, then a configuration that holds
+    all tasks has `rhs = sum_c n_c pi_c <= sum_k value[k] X_k`. With one type that is Farley's bound.
+    """
+
+    value: tuple[int, ...]
+    rhs: int
+
 
 Box = tuple[tuple[int, int], ...]
 Spend = tuple[int, ...]
 """What is spent on each price group, in its units."""
 PRECISION = 2**20  # Coefficients of a cut are rounded up to multiples of the reciprocal.
 SCALE = 1e4  # Rows are multiplied by this for HiGHS, as their coefficients are small.
-
-
-@dataclass(frozen=True)
-class AggregateOptimum:
-    """Optimum of the aggregate bound.
-
-    `cost`: a lower bound on the price of every configuration; `spend`: the cheapest known spend that meets all cuts.
-    """
-
-    cost: int
-    spend: Spend | None
 
 
 class AggregateBound:
@@ -70,9 +121,7 @@ class AggregateBound:
         """The price of a spend."""
         return sum(u * z for u, z in zip(self.groups.unit, spend, strict=True))
 
-    def solve(
-        self, ceiling: int, node_limit: int, seconds: float | None, clock: Stopwatch | None = None
-    ) -> AggregateOptimum:
+    def solve(self, ceiling: int, node_limit: int, seconds: float | None, clock: Stopwatch | None = None) -> int:
         """The least cost of a spend, or `ceiling` (the price of a known configuration) if the ceiling is less.
 
         HiGHS proposes a spend, in so many seconds, and the search proves it; past `node_limit` nodes, or where the
@@ -89,19 +138,18 @@ class AggregateBound:
         open_nodes = [(bound, next(ticket), root, point)]
         for _ in range(node_limit):
             if not open_nodes or open_nodes[0][0] >= ceiling:
-                return AggregateOptimum(ceiling, proposal)
+                return ceiling
             if clock.expired:
                 break
             bound, _, box, point = heapq.heappop(open_nodes)
             children = self._split(box, point)
             if not children:  # A spend by itself, which HiGHS did not propose, for its time was up.
-                ceiling, spend = bound, tuple(low for low, _ in box)
-                proposal = spend if all(_meets(spend, *row) for row in self._rows) else proposal
+                ceiling = bound
             for child in children:
                 child_bound, child_point = relaxation.solve(child, clock.remaining_s)
                 if child_bound < ceiling:
                     heapq.heappush(open_nodes, (max(bound, child_bound), next(ticket), child, child_point))
-        return AggregateOptimum(min([ceiling] + [n[0] for n in open_nodes[:1]]), proposal)
+        return min([ceiling] + [n[0] for n in open_nodes[:1]])
 
     def propose(self, ceiling: int, seconds: float | None) -> Spend | None:
         """A cheapest spend by HiGHS that meets all cuts exactly, `None` if HiGHS found none."""

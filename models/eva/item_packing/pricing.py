@@ -8,7 +8,7 @@ import numpy as np
 
 from instances.eva.arrays import FloatArray, IntArray, PackingArrays
 from models.eva.branch_and_price.pricer import Priced, Prices
-from models.eva.column_generation.knapsack_table import VALUE_LIMIT
+from models.eva.column_generation.pricing import VALUE_LIMIT
 from models.eva.configuration import Column
 from models.eva.item_packing.knapsack import Items, complete, multipliers, search, search_each
 from models.eva.item_packing.parameters import DEFAULTS, ItemParameters

@@ -21,13 +21,11 @@ from instances.eva.reconfiguration_arrays import NEW, Placed
 from instances.result import Termination
 from models.bounds import real_bound
 from models.eva.counts import Best, CountTree
-from models.eva.saving.columns import Columns, Master
+from models.eva.saving.columns import Columns, Master, PackingMaster
 from models.eva.saving.generation import Generated, generate
-from models.eva.saving.packing import PackingMaster
-from models.eva.saving.parameters import SavingParameters
+from models.eva.saving.parameters import SavingParameters, suits
 from models.eva.saving.pricing import Pricer
 from models.eva.saving.repacking import repack
-from models.eva.saving.suits import suits
 from models.fine_units import FineUnits
 from models.highs import Solved, solve_arrays
 

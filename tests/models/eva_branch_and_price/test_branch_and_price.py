@@ -11,7 +11,7 @@ import pytest
 from instances import Options
 from models.eva.branch_and_price import BranchAndPriceParameters, ListedPricer, branch_and_price, list_patterns
 from models.eva.branch_and_price.pricer import Priced
-from models.eva.branch_and_price.solve import alone
+from models.eva.branch_and_price.tree import alone
 from models.eva.configuration import Column, holds, missing, price
 from models.eva.covering_master import solve_covering
 from models.eva.patterns import Patterns

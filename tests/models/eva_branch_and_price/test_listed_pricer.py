@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 
 from models.eva.branch_and_price import BranchAndPriceParameters, list_patterns
-from models.eva.branch_and_price.pricer import Holding, Prices
-from models.eva.branch_and_price.sums_of_prices import SumsOfPrices
+from models.eva.branch_and_price.pricer import Holding, Prices, SumsOfPrices
 from models.eva.pattern_kernels import best_places
 from models.eva.patterns import maximal
 from tests.branch_and_price_cases import every_pattern, linear_prices, stood_in_for, sums

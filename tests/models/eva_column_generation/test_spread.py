@@ -14,9 +14,7 @@ from models.eva.branch_and_price import BranchAndPriceParameters
 from models.eva.branch_and_price.search_pricer import SearchPricer
 from models.eva.branch_and_price.tree import Tree
 from models.eva.column_generation import ColumnGenerationParameters
-from models.eva.column_generation.ruin_phases import ruin_alone
-from models.eva.column_generation.search import Search
-from models.eva.column_generation.spread import Spread
+from models.eva.column_generation.search import Search, Spread, ruin_alone
 from models.eva.parameters import DEFAULTS
 from models.incumbent import Incumbent
 
