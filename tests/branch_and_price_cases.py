@@ -8,7 +8,7 @@ from math import floor
 
 import numpy as np
 
-from models.eva.patterns import feasible_patterns, maximal
+from models.eva.covering import feasible_patterns, maximal
 from tests.eva_cases import packing_by_numbers
 
 ALL = 10**7

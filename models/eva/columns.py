@@ -15,7 +15,7 @@ from instances.result import Termination
 from models.eva.column_generation import ColumnGenerationParameters, Outcome, column_generation
 from models.eva.column_generation.parameters import DEFAULTS
 from models.eva.configuration import Configuration, configuration, groups
-from models.eva.covering_master import in_usd
+from models.eva.covering import in_usd
 from models.eva.item_packing import ItemParameters
 
 LARGEST = 2**50  # Column generation adds up and prices amounts in 64-bit integers, so none may be larger.

@@ -16,9 +16,9 @@ from instances.options import ignore
 from models.eva import exact, literal
 from models.eva.branch_and_price import tree
 from models.eva.certificate import certificate
-from models.eva.covering_master import solve_covering
-from models.eva.exact import solve_unlisted
-from models.eva.limits import every_maximal_pattern, saving_patterns
+from models.eva.covering import solve_covering
+from models.eva.exact import every_maximal_pattern, solve_unlisted
+from models.eva.net_saving import saving_patterns
 from models.eva.parameters import DEFAULTS
 from models.eva.true_speed import most_true_saving
 from models.highs import SolveFailed

@@ -13,9 +13,9 @@ from instances.eva import EvaPacking, packing_arrays, random_workloads
 from instances.eva.arrays import FloatArray, IntArray, PackingArrays
 from models.core import linear_program
 from models.eva import exact
+from models.eva.covering import feasible_patterns
 from models.eva.net_saving import few_patterns
 from models.eva.parameters import ExactParameters
-from models.eva.patterns import feasible_patterns
 from models.eva.saving import search
 from models.eva.saving.columns import Columns, Duals, PackingMaster
 from models.eva.saving.generation import generate

@@ -76,7 +76,7 @@ class Pricer(Protocol):
     """Pricing of the patterns of an instance.
 
     `pairs`, `holdings`: whether `Prices` may hold pairs, bonuses; a tree has none where it may not.
-    `dominated`: whether patterns are left out that other types can stand in for (see `models.eva.patterns`). The tree
+    `dominated`: whether patterns are left out that other types can stand in for (see `models.eva.covering`). The tree
     is right either way; a proof says which it was.
     """
 

@@ -38,11 +38,10 @@ from models.eva.configuration import (
     missing,
     price,
     single_class_columns,
+    trim,
     within_limits,
 )
-from models.eva.covering_master import solve_covering
-from models.eva.patterns import Patterns
-from models.eva.trimming import trim
+from models.eva.covering import Patterns, solve_covering
 from models.highs import OutOfTime, SolveFailed
 from models.incumbent import Incumbent
 

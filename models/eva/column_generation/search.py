@@ -21,8 +21,7 @@ from models.eva.column_generation.greedy import ResourcePrices, pack_greedily, r
 from models.eva.column_generation.parameters import DEFAULTS, ColumnGenerationParameters
 from models.eva.column_generation.pooling import bound_by_pooling
 from models.eva.column_generation.pricing import Pricer
-from models.eva.configuration import Column, Configuration, alone, holds, missing, price
-from models.eva.trimming import trim
+from models.eva.configuration import Column, Configuration, alone, holds, missing, price, trim
 from models.highs import OutOfTime, SolveFailed
 from models.incumbent import Incumbent
 

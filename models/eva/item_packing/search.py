@@ -14,12 +14,11 @@ from models.eva.branch_and_price.pricer import Leaf, Proof
 from models.eva.column_generation.aggregate_bound import AggregateBound, PriceGroups, TypeCut
 from models.eva.column_generation.greedy import start_duals
 from models.eva.column_generation.search import Outcome, Report
-from models.eva.configuration import Configuration, holds, missing, price
+from models.eva.configuration import Configuration, holds, missing, price, trim
 from models.eva.item_packing.dives import Dive, PairTree, PoolDive, enumerated
 from models.eva.item_packing.parameters import DEFAULTS, ItemParameters
 from models.eva.item_packing.relaxation import Node, Relaxation
 from models.eva.item_packing.single_tasks import SingleTasks, best_fit
-from models.eva.trimming import trim
 from models.highs import SolveFailed
 from models.incumbent import Incumbent
 

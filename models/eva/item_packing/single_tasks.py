@@ -7,8 +7,7 @@ from numpy.typing import NDArray
 
 from instances.compiled import compiled
 from instances.eva.arrays import IntArray, PackingArrays
-from models.eva.configuration import Column, Configuration
-from models.eva.trimming import trim
+from models.eva.configuration import Column, Configuration, trim
 
 
 class SingleTasks:

@@ -13,8 +13,7 @@ from models.eva.branch_and_price import BranchAndPriceParameters, ListedPricer, 
 from models.eva.branch_and_price.pricer import Priced
 from models.eva.branch_and_price.tree import alone
 from models.eva.configuration import Column, holds, missing, price
-from models.eva.covering_master import solve_covering
-from models.eva.patterns import Patterns
+from models.eva.covering import Patterns, solve_covering
 from tests.branch_and_price_cases import check_proof, every_pattern, linear_prices
 from tests.eva_cases import literal_optimum, random_packing
 

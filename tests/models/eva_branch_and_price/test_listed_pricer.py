@@ -7,8 +7,8 @@ import pytest
 
 from models.eva.branch_and_price import BranchAndPriceParameters, list_patterns
 from models.eva.branch_and_price.pricer import Holding, Prices, SumsOfPrices
+from models.eva.covering import maximal
 from models.eva.pattern_kernels import best_places
-from models.eva.patterns import maximal
 from tests.branch_and_price_cases import every_pattern, linear_prices, stood_in_for, sums
 from tests.eva_cases import random_packing
 
