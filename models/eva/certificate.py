@@ -33,7 +33,7 @@ from models.eva.branch_and_price import BranchAndPriceParameters, list_patterns
 from models.eva.branch_and_price import pricer as solved
 from models.eva.branch_and_price.node_program import spent_on
 from models.eva.branch_and_price.pricer import Pricer
-from models.eva.branch_and_price.search_pricer import BITS, MANY_STEPS, SearchPricer
+from models.eva.branch_and_price.pricers import BITS, MANY_STEPS, SearchPricer
 from models.eva.branch_and_price.tree import Tree
 from models.eva.column_generation.greedy import start_duals
 from models.eva.columns import LARGEST as LARGEST_AMOUNT

@@ -15,7 +15,7 @@ from instances.method import method
 from instances.options import ignore
 from models.eva.branch_and_price import BranchAndPriceParameters, branch_and_price, list_patterns
 from models.eva.branch_and_price.pricer import Pricer
-from models.eva.branch_and_price.search_pricer import SearchPricer
+from models.eva.branch_and_price.pricers import SearchPricer
 from models.eva.column_generation.search import Spread
 from models.eva.columns import solve_columns
 from models.eva.configuration import Configuration, configuration, groups
@@ -23,7 +23,7 @@ from models.eva.covering import Patterns, covering_patterns, in_usd, solve_cover
 from models.eva.item_packing import suits
 from models.eva.net_saving import solve_limited_saving, solve_net_saving
 from models.eva.parameters import DEFAULTS, ExactParameters
-from models.eva.saving.greedy import pack_greedily
+from models.eva.saving.nets import pack_greedily
 
 LISTED, SEARCHED = "branch-and-price", "tree with whole-number duals"
 PROGRAM_NODES = 2  # nodes of a tree over patterns that are priced one by one before the first integer program over them

@@ -18,9 +18,9 @@ from models.eva.net_saving import few_patterns
 from models.eva.parameters import ExactParameters
 from models.eva.saving import search
 from models.eva.saving.columns import Columns, Duals, PackingMaster
-from models.eva.saving.generation import generate
 from models.eva.saving.parameters import SavingParameters
 from models.eva.saving.pricing import Pricer
+from models.eva.saving.search import generate
 from models.highs import SolveFailed, reoptimize
 
 GENERATED = ExactParameters(saving_patterns=0)

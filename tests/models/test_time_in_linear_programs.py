@@ -16,7 +16,7 @@ from instances.eva import EvaPacking, PackingArrays, packing_arrays, prove_packi
 from instances.eva.vector_packing import caprara_toth
 from models.eva import exact
 from models.eva.branch_and_price import branch_and_price, list_patterns
-from models.eva.branch_and_price.parameters import DEFAULTS
+from models.eva.branch_and_price.pricer import DEFAULTS
 from models.eva.certificate import certificate
 from models.eva.column_generation import column_generation
 from models.eva.configuration import price

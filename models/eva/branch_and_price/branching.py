@@ -17,8 +17,7 @@ import numpy as np
 
 from instances.eva.arrays import FloatArray, IntArray, PackingArrays
 from models.eva.branch_and_price.node_program import Aggregate, NodeProgram, Relaxed
-from models.eva.branch_and_price.parameters import BranchAndPriceParameters
-from models.eva.branch_and_price.pricer import Decision, Kind
+from models.eva.branch_and_price.pricer import BranchAndPriceParameters, Decision, Kind
 from models.eva.configuration import Configuration, missing
 from models.highs import SolveFailed
 

@@ -24,11 +24,18 @@ from models.eva.branch_and_price.branching import (
     placed,
     strong_branching,
 )
-from models.eva.branch_and_price.listed_pricer import ListedPricer
 from models.eva.branch_and_price.node_program import NodeProgram, Proven, Relaxed, prove
-from models.eva.branch_and_price.parameters import DEFAULTS, BranchAndPriceParameters
-from models.eva.branch_and_price.pricer import Decision, Duals, Leaf, Pricer, Proof, SumsOfPrices
-from models.eva.branch_and_price.search_pricer import SearchPricer
+from models.eva.branch_and_price.pricer import (
+    DEFAULTS,
+    BranchAndPriceParameters,
+    Decision,
+    Duals,
+    Leaf,
+    Pricer,
+    Proof,
+    SumsOfPrices,
+)
+from models.eva.branch_and_price.pricers import ListedPricer, SearchPricer
 from models.eva.configuration import (
     Configuration,
     alone,

@@ -15,11 +15,12 @@ from instances import Options, Stopwatch
 from instances.arrays import FloatArray
 from instances.eva.arrays import PackingArrays
 from instances.result import TracePoint
-from models.eva.column_generation.aggregate_bound import AggregateBound, PriceGroups, Spend, TypeCut
+from models.eva.branch_and_price import branch_and_price, list_patterns
+from models.eva.branch_and_price.pricer import BranchAndPriceParameters
+from models.eva.column_generation.bounds import AggregateBound, PriceGroups, Spend, TypeCut, pooled
 from models.eva.column_generation.generator import ColumnGenerator, Relaxed, solve_integer_master
 from models.eva.column_generation.greedy import ResourcePrices, pack_greedily, resource_cut, resource_prices, task_sizes
 from models.eva.column_generation.parameters import DEFAULTS, ColumnGenerationParameters
-from models.eva.column_generation.pooling import bound_by_pooling
 from models.eva.column_generation.pricing import Pricer
 from models.eva.configuration import Column, Configuration, alone, holds, missing, price, trim
 from models.highs import OutOfTime, SolveFailed
@@ -279,6 +280,23 @@ class Search:
         nodes = self.at_most(self.parameters.bound_nodes)
         proven = bound.solve(self.ceiling, nodes, self.within(clock, seconds).time_limit, self.clock)
         self.incumbent.raise_bound(proven)
+
+
+def bound_by_pooling(search: Search, clock: Stopwatch) -> None:
+    """Raise the bound of a search by pooling each family in turn."""
+    p, options = search.parameters, search.options
+    for f in range(len(search.arrays.demand)):
+        if search.over or clock.expired:
+            return
+        pool = pooled(search.arrays, f, search.ceiling, p.pooled_classes, p.pooled_units)
+        if pool is None:
+            continue
+        patterns = BranchAndPriceParameters(listed_patterns=p.pooled_patterns, listing_steps=p.pooled_steps)
+        pricer = list_patterns(pool, patterns)
+        if pricer is not None:
+            limit = None if options.time_limit is None else clock.remaining_s
+            limits = replace(options, time_limit=limit, gap=0.0, effort=search.at_most(p.pooled_nodes))
+            search.incumbent.raise_bound(branch_and_price(pool, pricer, limits, parameters=patterns).bound)
 
 
 def ruin_alone(search: Search, clock: Stopwatch) -> None:

@@ -14,7 +14,7 @@ from instances import Options, Stopwatch
 from instances.eva.arrays import FloatArray, PackingArrays
 from models.core.linear_program import LinearProgram
 from models.eva.branch_and_price.pricer import Decision, Duals, Leaf, Pair, Prices
-from models.eva.column_generation.aggregate_bound import TypeCut
+from models.eva.column_generation.bounds import TypeCut
 from models.eva.configuration import Column
 from models.eva.item_packing.parameters import ItemParameters
 from models.eva.item_packing.pricing import ItemPricer

@@ -11,7 +11,7 @@ import numpy as np
 from instances import Options, Stopwatch
 from instances.eva.arrays import FloatArray, PackingArrays
 from models.eva.branch_and_price.pricer import Leaf, Proof
-from models.eva.column_generation.aggregate_bound import AggregateBound, PriceGroups, TypeCut
+from models.eva.column_generation.bounds import AggregateBound, PriceGroups, TypeCut
 from models.eva.column_generation.greedy import start_duals
 from models.eva.column_generation.search import Outcome, Report
 from models.eva.configuration import Configuration, holds, missing, price, trim

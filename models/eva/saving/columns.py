@@ -14,8 +14,8 @@ from instances.arrays import FloatArray, IntArray
 from instances.eva.arrays import PackingArrays
 from instances.eva.reconfiguration_arrays import NEW, Placed, SavingArrays, spread_rows
 from models.eva.counts import Listed
-from models.eva.saving.exact_net import NOISE, exact_signs
 from models.eva.saving.kernels import values
+from models.eva.saving.nets import NOISE, exact_signs
 from models.highs import LinearModel
 
 BoolArray = NDArray[np.bool_]

@@ -11,7 +11,7 @@ from instances import Options, Stopwatch
 from instances.eva import packing_arrays, pod_requests, table_7
 from models.eva import exact
 from models.eva.branch_and_price import BranchAndPriceParameters
-from models.eva.branch_and_price.search_pricer import SearchPricer
+from models.eva.branch_and_price.pricers import SearchPricer
 from models.eva.branch_and_price.tree import Tree
 from models.eva.column_generation import ColumnGenerationParameters
 from models.eva.column_generation.search import Search, Spread, ruin_alone
