@@ -57,7 +57,17 @@ def certificate(data: EvaPacking, solution: Solution | None, bound: float, optio
         point = None if solution is None else saving.point(solution)
         ahead = saving.numbers if isinstance(saving, LimitedSavingProgram) else frozenset[int]()
         return certified(data, saving.program(), point, Fraction(bound), options, ahead=ahead)
-    tree = proven_tree(data, solution, bound, options)
+    return _written(data, proven_tree(data, solution, bound, options))
+
+
+def certificate_of(data: EvaPacking, arrays: PackingArrays, leaves: Sequence[solved.Leaf]) -> Certificate:
+    """What the leaves of a tree over the classes of `arrays` prove, whichever pricer it had."""
+    tree = PricedTree(Packing(data), Stopwatch())
+    tree.take(Grown(arrays, None, leaves))
+    return _written(data, tree)
+
+
+def _written(data: EvaPacking, tree: PricedTree) -> Certificate:
     nodes = tree.written()
     leaves = sum("leaf" in node for node in nodes)
     content = {
@@ -95,10 +105,10 @@ def proven_tree(data: EvaPacking, solution: Solution | None, bound: float | Frac
 
 @dataclass(frozen=True)
 class Grown:
-    """What was grown: the duals of the root and the leaves, over the classes of `arrays`."""
+    """What was grown: the duals of the root, if they are known, and the leaves, over the classes of `arrays`."""
 
     arrays: PackingArrays
-    root: solved.Duals
+    root: solved.Duals | None
     leaves: Sequence[solved.Leaf]
 
 
@@ -188,7 +198,9 @@ class PricedTree:
     def take(self, found: Grown) -> None:
         """Price what was grown; below a branch that no certificate can hold its node is a leaf."""
         arrays, depth = found.arrays, len(self.packing.limits)
-        self._price(self.nodes[0], arrays, found.root, tuple(solved.Decision("instances", ()) for _ in range(depth)))
+        if found.root is not None:
+            limits = [solved.Decision("instances", ())] * depth
+            self._price(self.nodes[0], arrays, found.root, limits)
         left = [(self.nodes[0], list(found.leaves), depth)]
         while left:
             node, under, depth = left.pop()

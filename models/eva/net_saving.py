@@ -9,9 +9,9 @@ where that ends without a proof and they are not too many. Where an instance may
 of few tasks still give solutions, and the reservation prices less the least cost of a packing still give a bound, since
 throughputs are at most 1.
 
-The partitioning goes by sifting (Bixby et al., 1992). Its linear program is solved over few columns, to which those of positive reduced net are added until there is none.
-Its value z and an incumbent u leave only columns of reduced net at least u - z for a better solution, so
-the integer program over those proves the optimum over all.
+The partitioning goes by sifting (Bixby et al., 1992). Its linear program is solved over few columns, to which those of
+positive reduced net are added until there is none. Its value z and an incumbent u leave only columns of reduced net at
+least u - z for a better solution, so the integer program over those proves the optimum over all.
 """
 
 from __future__ import annotations

@@ -23,7 +23,7 @@ class ColumnGenerationParameters:
     - `greedy_nodes`: nodes of the search for one pattern.
     - `greedy_slack`: share of a pattern's value that is given up: a table filled for more tasks than are left may
       overstate it by so much, and a larger type is preferred to one that is better by less.
-    - `biases`: shares of the duals by which large tasks are favoured, one for each of the packings in turn.
+    - `bias`: share of the duals by which large tasks are favoured.
     - `repacked_classes`: number of classes from which the first packing is improved by packing all but one family anew.
 
     Ruin and recreate:
@@ -66,7 +66,7 @@ class ColumnGenerationParameters:
 
     greedy_nodes: int = 60
     greedy_slack: float = 0.002
-    biases: tuple[float, ...] = (0.01, 0.003)
+    bias: float = 0.01
     repacked_classes: int = 1_000
 
     ruined: int = 4

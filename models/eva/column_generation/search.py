@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from instances import Options, Stopwatch
-from instances.arrays import FloatArray
 from instances.eva.arrays import PackingArrays
 from instances.result import TracePoint
 from models.eva.branch_and_price import branch_and_price, list_patterns
@@ -89,7 +88,6 @@ class Search:
         self.spread = Spread.of(arrays, parameters)
         self.lp_value: float | None = None
         self.aggregate_rounds = self.integer_programs = 0
-        self._longest_packing = 0.0
         self.prices: ResourcePrices
         self.ruin: Ruin | None = None
         self._relaxed: Relaxed
@@ -152,14 +150,12 @@ class Search:
         self.incumbent.raise_bound(bound.solve(self.ceiling, nodes, seconds, self.clock))
 
     def pack(self, clock: Stopwatch) -> None:
-        """Greedy packings by the start duals, for each bias in turn; fewer where ruin and recreate do the work."""
+        """A greedy packing by the start duals, with large tasks favoured; every task alone where ruin does the work."""
         if self.spread.few:
             self.offer(alone(self.arrays))
             return
-        for bias in self.parameters.biases[: 1 if self.spread.many else None]:
-            self._pack(self.prices.duals, bias)
-            if self.over or clock.expired:
-                return
+        duals = self.prices.duals * (1 + self.parameters.bias * task_sizes(self.arrays))
+        self.offer(pack_greedily(self.arrays, self.generator.pricer, duals, self.arrays.count))
 
     def relax(self, clock: Stopwatch) -> None:
         """The linear relaxation by column generation, with the bound of each cut on the way."""
@@ -237,20 +233,6 @@ class Search:
             limits.append(seconds)
         least = min(limits)
         return replace(self.options, time_limit=None if least == inf else max(least, 1e-3))
-
-    def _pack(self, duals: FloatArray, bias: float) -> None:
-        """Pack greedily; the bias favours large tasks.
-
-        The first is done whatever the time, a later one if there is time for the longest so far.
-        """
-        known = self.incumbent.objective is not None
-        if known and (self.over or self.clock.remaining_s < self._longest_packing):
-            return
-        with Stopwatch() as packing:
-            favoured = duals * (1 + bias * task_sizes(self.arrays))
-            found = pack_greedily(self.arrays, self.generator.pricer, favoured, self.arrays.count)
-        self._longest_packing = max(self._longest_packing, packing.cpu_s)
-        self.offer(found)
 
     def _aggregate_bound(self, groups: PriceGroups, clock: Stopwatch) -> None:
         """Raise the bound to the cheapest whole-number spend at which the linear master is feasible."""
