@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
@@ -11,8 +12,8 @@ from instances import Answer, Options, Report, Solution, Stopwatch
 from instances.eva import PackingArrays
 from instances.eva.arrays import Group
 from instances.options import ignore
-from instances.result import Termination
-from models.eva.column_generation import ColumnGenerationParameters, Outcome, column_generation
+from models.core.outcome import APART, Outcome
+from models.eva.column_generation import ColumnGenerationParameters, column_generation
 from models.eva.column_generation.parameters import DEFAULTS
 from models.eva.configuration import Configuration, configuration, groups
 from models.eva.covering import in_usd
@@ -62,20 +63,21 @@ def solve_columns(
     with Stopwatch(options.time_limit) as clock:
         first, listen = configuration(known) if known else None, None if report is ignore else told
         if items is None:
-            outcome: Outcome = column_generation(rounded, options, listen, first, parameters)
+            outcome: Outcome[Configuration, Any] = column_generation(rounded, options, listen, first, parameters)
         else:
             from models.eva.item_packing.search import pack_items  # compiled at first use, which takes seconds
 
             outcome = pack_items(rounded, options, listen, first, items)
+    assert outcome.configuration is not None
     found = instances(outcome.configuration)
     cost, bound = arrays.cost(found), outcome.bound
     method = "column generation" if items is None else "branch-and-price over tasks"
-    stopped = ("finished", None) if cost - bound <= options.gap * cost else _unclosed(options, clock, outcome)
+    closed = cost - bound <= options.gap * cost
     return Answer(
         solution=ordered.solution(found),
         bound=arrays.usd(bound),
-        termination=stopped[0],
-        reason=stopped[1],
+        termination="finished" if closed else outcome.termination,
+        reason=None if closed else outcome.reason or APART,
         build_s=building.cpu_s,
         solve_s=clock.cpu_s,
         trace=in_usd(arrays, outcome.trace),
@@ -85,17 +87,6 @@ def solve_columns(
             "bound_by": method,
         },
     )
-
-
-def _unclosed(options: Options, clock: Stopwatch, outcome: Outcome) -> tuple[Termination, str | None]:
-    """Why column generation ended with a gap."""
-    if outcome.failure is not None:
-        return "error", outcome.failure
-    if clock.expired:
-        return "time_limit", "time limit"
-    if options.effort is not None:
-        return "effort_limit", "effort limit"
-    return "finished", "no more columns were tried; a bound and an incumbent remain apart"
 
 
 def _within_range(arrays: PackingArrays) -> tuple[PackingArrays, bool]:

@@ -116,7 +116,7 @@ def _solve_cost(
             turns.take(_solve_listed(arrays, patterns, report, None, turns.left, turns.known))
     elif patterns is not None and turns.go_on:
         turns.take(_solve_listed(arrays, patterns, report, None, turns.left, turns.known))
-    elif (tree is None or tree.termination == "error") and turns.go_on:
+    elif (tree is None or tree.termination not in ("time_limit", "effort_limit")) and turns.go_on:
         _generate(turns, report, parameters)
     if turns.answer is None:
         raise RuntimeError("column generation solves whatever is left")

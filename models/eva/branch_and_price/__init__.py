@@ -7,6 +7,6 @@ what to branch on, and dives for packings.
 
 from models.eva.branch_and_price.pricer import BranchAndPriceParameters, Proof
 from models.eva.branch_and_price.pricers import ListedPricer, list_patterns
-from models.eva.branch_and_price.tree import Outcome, branch_and_price
+from models.eva.branch_and_price.tree import branch_and_price
 
-__all__ = ["BranchAndPriceParameters", "ListedPricer", "Outcome", "Proof", "branch_and_price", "list_patterns"]
+__all__ = ["BranchAndPriceParameters", "ListedPricer", "Proof", "branch_and_price", "list_patterns"]

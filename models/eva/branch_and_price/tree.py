@@ -7,13 +7,12 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from itertools import count
 from math import inf
-from typing import Any
 
 import numpy as np
 
 from instances import Options, Stopwatch
 from instances.eva.arrays import PackingArrays
-from instances.result import Termination, TracePoint
+from models.core.outcome import Outcome, ending
 from models.eva.branch_and_price.branching import (
     Columns,
     PseudoCosts,
@@ -334,26 +333,6 @@ LEAST_S = 1e-3  # seconds that one has in any case
 Report = Callable[[Configuration | None, int | None], None]
 
 
-@dataclass(frozen=True)
-class Outcome:
-    """The outcome of branch-and-price: the best packing, its `cost` and an exact `bound`, both in price units.
-
-    No packing is found in time, or there is none, only where types have limits.
-    `trace`: cost and bound over time, as (seconds, cost, bound). `proof`: what the best tree proves, which is less than
-    the bound where a bound given was more.
-    `termination`, `reason`: why the search ended.
-    """
-
-    configuration: Configuration | None
-    cost: int | None
-    bound: int
-    trace: tuple[TracePoint, ...]
-    proof: Proof
-    termination: Termination
-    reason: str | None
-    info: dict[str, Any]
-
-
 def branch_and_price(
     arrays: PackingArrays,
     pricer: Pricer,
@@ -362,7 +341,7 @@ def branch_and_price(
     start: Configuration | None = None,
     bound: int = 0,
     parameters: BranchAndPriceParameters = DEFAULTS,
-) -> Outcome:
+) -> Outcome[Configuration, Proof]:
     """Branch-and-price (Barnhart et al., 1998) for the least price of instances that hold all tasks.
 
     - `arrays`: the instance.
@@ -372,6 +351,9 @@ def branch_and_price(
     - `start`: a packing to begin from; the outcome is never worse.
     - `bound`: a bound that is proven already.
     - `parameters`: the constants of the method.
+
+    No packing is found in time, or there is none, only where types have limits. What the best tree proves is less than
+    the bound where a bound given was more.
     """
     clock = Stopwatch(options.time_limit)
     incumbent: Incumbent[Configuration, int] = Incumbent("minimize", clock, report, gap=options.gap, bound=bound)
@@ -398,7 +380,7 @@ def branch_and_price(
         nodes *= MORE_NODES
     if incumbent.solution is None and not arrays.limited:
         raise RuntimeError("every task alone is a packing")
-    termination, reason = _ending(incumbent.closed, failure, clock.expired, options)
+    termination, reason = ending(incumbent.closed, failure, clock.expired, options)
     if incumbent.solution is None and (incumbent.bound or 0) >= tree.ceiling:
         termination, reason = "infeasible", "the limits of instances leave tasks without a place"
     info = {
@@ -412,10 +394,10 @@ def branch_and_price(
         incumbent.objective,
         incumbent.bound or 0,
         tuple(incumbent.trace),
-        tree.proof(),
         termination,
         reason,
         info,
+        tree.proof(),
     )
 
 
@@ -432,15 +414,3 @@ def _solve_over_columns(tree: Tree, options: Options, clock: Stopwatch, last: bo
     found = solve_covering(tree.arrays, patterns, limits, start=None if known is None else groups(known)).groups
     if found:
         tree.offer(configuration(found))
-
-
-def _ending(closed: bool, failure: str | None, late: bool, options: Options) -> tuple[Termination, str | None]:
-    if closed:
-        return "finished", None
-    if failure is not None:
-        return "error", failure
-    if late:
-        return "time_limit", "time limit"
-    if options.effort is not None:
-        return "effort_limit", "effort limit"
-    return "finished", "nothing is left to branch on; a bound and an incumbent remain apart"

@@ -5,6 +5,6 @@ bound beyond it; `greedy` and `ruin` give configurations.
 """
 
 from models.eva.column_generation.parameters import ColumnGenerationParameters
-from models.eva.column_generation.search import Outcome, column_generation
+from models.eva.column_generation.search import column_generation
 
-__all__ = ["ColumnGenerationParameters", "Outcome", "column_generation"]
+__all__ = ["ColumnGenerationParameters", "column_generation"]

@@ -7,13 +7,13 @@ from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from math import floor, inf
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from instances import Options, Stopwatch
 from instances.eva.arrays import PackingArrays
-from instances.result import TracePoint
+from models.core.outcome import Outcome, ending
 from models.eva.branch_and_price import branch_and_price, list_patterns
 from models.eva.branch_and_price.pricer import BranchAndPriceParameters
 from models.eva.column_generation.bounds import AggregateBound, PriceGroups, Spend, TypeCut, pooled
@@ -27,24 +27,6 @@ from models.incumbent import Incumbent
 
 if TYPE_CHECKING:
     from models.eva.column_generation.ruin import Ruin
-
-
-@dataclass(frozen=True)
-class Outcome:
-    """The outcome of column generation: a configuration, the cost and an exact bound, both in price units.
-
-    `trace`: cost and bound over time, as (seconds, cost, bound).
-
-    `info`: columns, iterations, lp_value (price units), aggregate_rounds, integer_programs. `failure`: why the search
-    ended before its time, if it did.
-    """
-
-    configuration: Configuration
-    cost: int
-    bound: int
-    trace: tuple[TracePoint, ...]
-    info: dict[str, Any]
-    failure: str | None = None
 
 
 @dataclass(frozen=True)
@@ -66,6 +48,7 @@ class Spread:
         return Spread(many, many and tasks <= parameters.ruin_alone)
 
 
+MORE_COLUMNS = "no more columns were tried"
 Report = Callable[[Configuration | None, int | None], None]
 
 
@@ -205,10 +188,10 @@ class Search:
         """The aggregate bound by type."""
         self._aggregate_bound(PriceGroups.by_type(self.arrays), clock)
 
-    def outcome(self, failure: str | None) -> Outcome:
+    def outcome(self, failure: str | None) -> Outcome[Configuration, None]:
         """The outcome of the search so far."""
         best = self.incumbent
-        if best.solution is None or best.objective is None:
+        if best.solution is None:
             raise RuntimeError("greedy packing gave no configuration")
         info = {
             "columns": len(self.generator.master.columns),
@@ -217,7 +200,8 @@ class Search:
             "aggregate_rounds": self.aggregate_rounds,
             "integer_programs": self.integer_programs,
         }
-        return Outcome(best.solution, best.objective, best.bound or 0, tuple(best.trace), info, failure)
+        ended = ending(best.closed, failure, self.clock.expired, self.options, MORE_COLUMNS)
+        return Outcome(best.solution, best.objective, best.bound or 0, tuple(best.trace), *ended, info)
 
     def at_most(self, rounds: int) -> int:
         """The number of rounds, or fewer where effort is limited."""
@@ -407,7 +391,7 @@ def column_generation(
     report: Report | None = None,
     start: Configuration | None = None,
     parameters: ColumnGenerationParameters = DEFAULTS,
-) -> Outcome:
+) -> Outcome[Configuration, None]:
     """Column generation (Gilmore and Gomory, 1961) for the least price of instances that hold all tasks.
 
     - `arrays`: the instance.

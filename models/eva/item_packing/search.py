@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from instances import Options, Stopwatch
 from instances.eva.arrays import FloatArray, PackingArrays
-from models.eva.branch_and_price.pricer import Leaf, Proof
+from models.core.outcome import Outcome, ending
+from models.eva.branch_and_price.pricer import Leaf, Proof, SumsOfPrices
 from models.eva.column_generation.bounds import AggregateBound, PriceGroups, TypeCut
 from models.eva.column_generation.greedy import start_duals
-from models.eva.column_generation.search import Outcome, Report
+from models.eva.column_generation.search import MORE_COLUMNS, Report
 from models.eva.configuration import Configuration, holds, missing, price, trim
 from models.eva.item_packing.dives import Dive, PairTree, PoolDive, enumerated
 from models.eva.item_packing.parameters import DEFAULTS, ItemParameters
@@ -89,21 +90,6 @@ class Spends:
             counts[k] = n
             self._list(place + 1, low - n * p, high - n * p, counts)
         counts[k] = 0
-
-
-MOST_LEVELS = 2**22  # Costs beyond so many price units are not told apart by whether prices add up to them.
-
-
-@dataclass(frozen=True)
-class ItemOutcome(Outcome):
-    """The outcome, with the leaves that prove the bound: their classes are the tasks, one by one, class after class.
-
-    Its patterns are all patterns, maximal or not.
-
-    `proof` is `None` where a bound over several types, which rests on many cuts at once, is better than any leaf's.
-    """
-
-    proof: Proof | None = None
 
 
 class ItemSearch:
@@ -259,19 +245,15 @@ class ItemSearch:
     @property
     def goal(self) -> int:
         """The least cost from the bound on that prices add up to."""
-        bound = self.incumbent.bound or 0
-        if self.cost > MOST_LEVELS:
-            return bound
-        sums = 1
-        for p in self.items.price.tolist():
-            while p <= self.cost:
-                sums |= sums << p
-                p *= 2
-        left = sums >> bound
-        return bound + (left & -left).bit_length() - 1 if left else bound
+        return SumsOfPrices(self.items.price.tolist(), self.cost).at_least(self.incumbent.bound or 0)
 
-    def outcome(self, failure: str | None) -> ItemOutcome:
-        """The outcome of the search so far."""
+    def outcome(self, failure: str | None) -> Outcome[Configuration, Proof]:
+        """The outcome of the search so far.
+
+        The classes of its proof are the tasks, one by one, class after class, its patterns all patterns, maximal or
+        not. A bound over several types, which rests on many cuts at once, may be better than any leaf's: then there is
+        none.
+        """
         best = self.incumbent
         assert best.solution is not None
         assert best.objective is not None
@@ -280,11 +262,12 @@ class ItemSearch:
             "iterations": self.relaxation.calls,
             **self.info,
         }
-        bound = best.bound or 0
         proof = None if self.proof is None else Proof(best.objective, False, (), self.proof)
-        return ItemOutcome(
-            self.tasks.joined(best.solution), best.objective, bound, tuple(best.trace), info, failure, proof
+        packing, ended = (
+            self.tasks.joined(best.solution),
+            ending(best.closed, failure, self.clock.expired, self.options, MORE_COLUMNS),
         )
+        return Outcome(packing, best.objective, best.bound or 0, tuple(best.trace), *ended, info, proof)
 
     def _dive(self, start: Node, goal: int, discrepancies: int) -> bool:
         """Whether a dive finds a packing of the goal's cost at most."""
@@ -346,7 +329,7 @@ def pack_items(
     report: Report | None = None,
     start: Configuration | None = None,
     parameters: ItemParameters = DEFAULTS,
-) -> ItemOutcome:
+) -> Outcome[Configuration, Proof]:
     """The least price of instances that hold all tasks, by branch-and-price over single tasks.
 
     - `arrays`: the instance.
