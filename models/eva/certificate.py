@@ -303,7 +303,7 @@ class PricedTree:
         What a task is worth is rounded down to a multiple of a unit that is as coarse as the exact search needs.
         """
         packing, unit = self.packing, 1
-        largest = float(max(1, *duals, *decided))
+        largest = float(max([Fraction(1), *duals, *decided]))
         while scale > FINE and largest * scale >= 2.0 ** (BITS + 1):
             scale //= 2
         while scale > 1 and largest * scale >= LARGEST:

@@ -231,7 +231,9 @@ class SearchPricer:
         demand, family, count = arrays.demand.tolist(), arrays.family.tolist(), arrays.count.tolist()
         self._room = {
             k: Room(demand[family[k]], room, count)
-            for k, (room, fits) in enumerate(zip(arrays.capacity.tolist(), arrays.fits.any(axis=1), strict=True))
+            for k, (room, fits) in enumerate(
+                zip(arrays.capacity.tolist(), np.any(arrays.fits, axis=1).tolist(), strict=True)
+            )
             if fits
         }
 

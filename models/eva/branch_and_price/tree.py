@@ -221,8 +221,8 @@ class Tree:
             candidates = pairs(self.arrays, columns)
         if not candidates:
             if isinstance(self.pricer, SearchPricer):  # for an integer program over the columns
-                whole = np.floor(columns.x + TOO_DEAR).astype(np.int64)
-                left = np.maximum(self.arrays.count - whole @ columns.on_it.astype(np.int64), 0)
+                kept = np.floor(columns.x + TOO_DEAR).astype(np.int64)
+                left = np.maximum(self.arrays.count - kept @ columns.on_it.astype(np.int64), 0)
                 self.program.add(self.pricer.finishing(proven.prices, left.tolist()))
             self._close(node, whatever=True)
             return

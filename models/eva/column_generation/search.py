@@ -362,7 +362,7 @@ def repack(search: Search, clock: Stopwatch) -> None:
         arrays.only(classes, left[classes]), search.within(clock, None), parameters=search.parameters
     )
     cover = Counter(kept)
-    for column, n in rest.configuration.items():
+    for column, n in (rest.configuration or {}).items():
         cover[Column.of(column.type, ((int(classes[c]), q) for c, q in column.pattern))] += n
     search.offer(dict(cover))
 
