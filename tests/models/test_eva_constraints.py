@@ -312,8 +312,9 @@ def test_what_no_method_can_do_is_refused_in_one_line():
         ((96, 90.589552147, 3), (48, 48.663076802), 400, 3, 417.757886847),
         ((192, 2.819406322, 3), (96, 1.514534327), 2000, 3, 31.176233871),
         ((8, 90.589552147, 3), (4, 48.663076802), 50, 3, 661.073270857),
+        ((96, 190.07106097, 3), (48, 76.392797232), 51, 4, 152.785594464),  # HiGHS failed at costs of 1e14 and more
     ],
-    ids=["huge", "converted", "many", "in-part"],
+    ids=["huge", "converted", "many", "in-part", "dear"],
 )
 def test_prices_of_nine_decimals_are_proven_without_a_start_or_a_limit(few, other, ones, twos, least):
     size, usd, most = few

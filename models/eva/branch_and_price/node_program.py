@@ -19,7 +19,7 @@ from models.eva.branch_and_price.pricer import Decision, Duals, Holding, Kind, P
 from models.eva.configuration import Column
 from models.highs import LinearModel
 
-BITS = 40  # costs are counted in a unit in which the ceiling has so few bits
+BITS = 30  # costs are counted in a unit in which the ceiling has so few bits
 ROOM = 20  # bits by which a type whose price is out of all proportion to the ceiling is dearer than that
 WHOLE = 1e-6  # an amount this far past a decision still meets it
 DEAR = 10.0  # A task, or a unit of a decision, that is left out costs so many times the ceiling at first.
