@@ -8,7 +8,7 @@ from math import floor
 
 import numpy as np
 
-from models.eva.patterns import feasible_patterns, maximal
+from models.eva.covering import feasible_patterns, maximal
 from tests.eva_cases import packing_by_numbers
 
 ALL = 10**7
@@ -63,7 +63,7 @@ def entry(arrays, decision, k, pattern):
         family, least = decision.of
         return int(arrays.price[k]) if arrays.family[k] == family and arrays.price[k] >= least else 0
     if decision.kind == "placed":
-        return int(pattern[decision.of[0]]) if arrays.family[k] in decision.of[1:] else 0
+        return int(pattern[decision.of[0]]) if k in decision.of[1:] else 0
     held = zip(decision.of[1::2], decision.of[2::2], strict=True)
     return int(k == decision.of[0] and all(pattern[c] >= v for c, v in held))
 
@@ -97,8 +97,8 @@ def sums(arrays, limit):
 def opposite(arrays, one, other):
     """Whether no packing disobeys both of two decisions."""
     if one.kind == other.kind == "placed" and one.of[0] == other.of[0]:
-        families = sorted(one.of[1:] + other.of[1:])
-        return families == list(range(len(arrays.demand))) and (
+        kinds = sorted(one.of[1:] + other.of[1:])
+        return kinds == list(range(len(arrays.price))) and (
             one.amount + other.amount == int(arrays.count[one.of[0]]) + 1
         )
     if (one.kind, one.of) != (other.kind, other.of) or {one.sense, other.sense} != {"at least", "at most"}:

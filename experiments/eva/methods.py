@@ -34,7 +34,7 @@ def _unfit_exact(data: EvaPacking) -> str | None:
     """Where instances are limited, the net saving needs all patterns, and not those alone that pay by themselves."""
     if data.objective == "cost" or not LIMITS.intersection(constraints_of(data)):
         return None
-    from models.eva.limits import saving_patterns  # only here is a model looked at before it is asked for
+    from models.eva.net_saving import saving_patterns  # only here is a model looked at before it is asked for
     from models.eva.parameters import DEFAULTS
 
     if saving_patterns(packing_arrays(data), DEFAULTS.saving_patterns) is not None:

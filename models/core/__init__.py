@@ -1,1 +1,1 @@
-"""What the exact methods that branch share: `linear_program`, a linear program that grows, and `tree`, the search."""
+"""What the exact methods that branch share: a linear program that grows, the tree of a search, and its outcome."""

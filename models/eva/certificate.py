@@ -2,18 +2,18 @@
 
 That of a net saving is of the program of all patterns that save, in VIPR; the following is on the cost.
 
-The tree is that of the method that solves, each of whose leaves is priced by the exact search that whoever verifies the
-tree uses as well. What falls short, or where there is no such tree, is grown on here: patterns come by that search
-(Gilmore and Gomory, 1961), and branching is on what is counted over types: instances, spending, tasks placed; of the
-candidates the one whose children gain most in the linear program of the patterns so far (strong branching).
+The tree is that of the method that solves, grown once more towards a bound that is known: where tasks are packed one by
+one it is their linear program that proves most; where patterns are listed it is the tree of branch-and-price, with
+nothing left out of its list. Neither looks for packings. What comes of it are decisions and duals, which nobody
+believes: each leaf is priced anew, by the exact search that whoever verifies the tree uses as well. Where that falls
+short, or where there is no such tree, one that prices by this search is grown.
 """
 
 from __future__ import annotations
 
-import heapq
 import json
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from fractions import Fraction
@@ -21,26 +21,33 @@ from fractions import Fraction
 import numpy as np
 
 from instances import Options, Solution, Stopwatch
-from instances.eva import EvaPacking
+from instances.eva import EvaPacking, packing_arrays
+from instances.eva.arrays import PackingArrays
 from instances.fields import STEPS
 from instances.proofs import Certificate, NoCertificate, digest
 from instances.proofs.eva.certificate import Branch, Decision, Leaf, Packing
 from instances.proofs.eva.saving_program import LimitedSavingProgram, saving_program
 from instances.proofs.header import VERSION
 from models.derivation import certified
-from models.eva.branching_program import WHOLE, BranchingProgram, Relaxed
-from models.eva.grown import Grown, grown
-from models.highs import OutOfTime, SolveFailed
+from models.eva.branch_and_price import BranchAndPriceParameters, list_patterns
+from models.eva.branch_and_price import pricer as solved
+from models.eva.branch_and_price.node_program import spent_on
+from models.eva.branch_and_price.pricer import Pricer
+from models.eva.branch_and_price.pricers import BITS, MANY_STEPS, SearchPricer
+from models.eva.branch_and_price.tree import Tree
+from models.eva.column_generation.greedy import start_duals
+from models.eva.columns import LARGEST as LARGEST_AMOUNT
+from models.eva.configuration import Column, Configuration, configuration
+from models.eva.item_packing import ItemParameters, suits
+from models.highs import SolveFailed
+from models.incumbent import Incumbent
 
-BITS = 40  # what a task is worth has about so many bits at most, as a multiple of a unit, for the exact search to hold
-LARGEST = 1 << 60  # what all tasks are worth, in such units, and every dual by itself
+LARGEST = 1 << 60  # what all tasks are worth, in the units of the exact search, and every dual by itself
 FINE = 1 << 20  # a scale up to this is not raised, which would cost too much: the duals are lowered
-ROUNDS = 400  # of pricing in one node
-FEW_STEPS, MANY_STEPS = 100_000, 20_000_000  # of a search for a pattern: for one that pays, and to see that none does
-CLOSE = 1e-7  # reduced costs, as a share of the price, that are left to the scale
-CANDIDATES = 6  # branches of each kind whose children are solved
-SHARE = 0.6  # of the time limit is for the tree of the method that solves, the rest for pricing it and growing on
-DEARER = 16  # factor by which what is left out becomes dearer where it is worth its price
+SHARE = 0.6  # of the time limit is for the tree of the method that solves, the rest for pricing it and for another
+WHOLE = Fraction(1, 10**6)  # a dual this near to a whole number counts as one
+PROVING = BranchAndPriceParameters(proving=True, restart_nodes=50)
+ITEMS = ItemParameters()
 
 
 def certificate(data: EvaPacking, solution: Solution | None, bound: float, options: Options) -> Certificate:
@@ -50,11 +57,17 @@ def certificate(data: EvaPacking, solution: Solution | None, bound: float, optio
         point = None if solution is None else saving.point(solution)
         ahead = saving.numbers if isinstance(saving, LimitedSavingProgram) else frozenset[int]()
         return certified(data, saving.program(), point, Fraction(bound), options, ahead=ahead)
-    tree = ProofTree(data, bound, options)
-    limit = None if options.time_limit is None else SHARE * options.time_limit
-    if (found := grown(data, tree.packing, solution, tree.target, replace(options, time_limit=limit))) is not None:
-        tree.take(found)
-    tree.grow()
+    return _written(data, proven_tree(data, solution, bound, options))
+
+
+def certificate_of(data: EvaPacking, arrays: PackingArrays, leaves: Sequence[solved.Leaf]) -> Certificate:
+    """What the leaves of a tree over the classes of `arrays` prove, whichever pricer it had."""
+    tree = PricedTree(Packing(data), Stopwatch())
+    tree.take(Grown(arrays, None, leaves))
+    return _written(data, tree)
+
+
+def _written(data: EvaPacking, tree: PricedTree) -> Certificate:
     nodes = tree.written()
     leaves = sum("leaf" in node for node in nodes)
     content = {
@@ -66,7 +79,85 @@ def certificate(data: EvaPacking, solution: Solution | None, bound: float, optio
         "nodes": nodes,
     }
     how = f"tree with whole-number duals, {leaves} {'leaf' if leaves == 1 else 'leaves'}"
-    return Certificate("json", json.dumps(content) + "\n", tree.proven, how)
+    return Certificate("json", json.dumps(content) + "\n", Fraction(tree.bound * tree.packing.unit, STEPS), how)
+
+
+def proven_tree(data: EvaPacking, solution: Solution | None, bound: float | Fraction, options: Options) -> PricedTree:
+    """The best of the trees that are grown towards a bound, until one of them proves it."""
+    packing, arrays, clock = Packing(data), packing_arrays(data), Stopwatch(options.time_limit)
+    target = math.ceil(Fraction(bound) * STEPS / packing.unit - Fraction(1, 1000))
+    goal = target * int(Fraction(packing.unit, STEPS) / arrays.price_unit)
+    known = {} if solution is None else configuration(arrays.groups(solution))
+    best = PricedTree(packing, clock)
+    for grow, share in ((grown_by_method, SHARE), (grown_by_search, 1.0)):
+        if best.bound >= target or clock.expired:
+            break
+        limit = None if options.time_limit is None else share * clock.remaining_s
+        found = grow(arrays, known, goal, replace(options, time_limit=limit))
+        if found is not None:
+            tree = PricedTree(packing, clock)
+            tree.take(found)
+            best = max(best, tree, key=lambda tree: tree.bound)
+    if best.bound <= 0 < target and not clock.expired:
+        raise NoCertificate("duals are too large for an exact search")
+    return best
+
+
+@dataclass(frozen=True)
+class Grown:
+    """What was grown: the duals of the root, if they are known, and the leaves, over the classes of `arrays`."""
+
+    arrays: PackingArrays
+    root: solved.Duals | None
+    leaves: Sequence[solved.Leaf]
+
+
+def grown_by_method(arrays: PackingArrays, known: Configuration, goal: int, options: Options) -> Grown | None:
+    """What the method that suits the instance finds at `goal` price units; `None` where it generates patterns."""
+    if not arrays.limited and suits(arrays, ITEMS):
+        return _of_items(arrays, known, goal, options)
+    pricer = list_patterns(arrays, PROVING)
+    return None if pricer is None else _of_tree(arrays, pricer, (), goal, options, Stopwatch(options.time_limit))
+
+
+def grown_by_search(arrays: PackingArrays, known: Configuration, goal: int, options: Options) -> Grown | None:
+    """What a tree finds that prices by the exact search, whatever the instance."""
+    clock = Stopwatch(options.time_limit)
+    return _of_tree(arrays, SearchPricer(arrays, clock), known, goal, options, clock)
+
+
+def _of_tree(
+    arrays: PackingArrays, pricer: Pricer, columns: Iterable[Column], goal: int, options: Options, clock: Stopwatch
+) -> Grown | None:
+    incumbent: Incumbent[Configuration, int] = Incumbent("minimize", clock, bound=0)
+    incumbent.offer(goal, {})  # what is to be proved is as good as a packing that is to be beaten
+    tree = Tree(arrays, pricer, replace(options, gap=0.0), incumbent, clock, PROVING)
+    tree.program.add(columns)
+    with suppress(SolveFailed):  # the leaves prove what they prove
+        tree.run()
+    return None if tree.root is None else Grown(arrays, tree.root, tree.proof().leaves)
+
+
+def _of_items(arrays: PackingArrays, known: Configuration, target: int, options: Options) -> Grown | None:
+    from models.eva.item_packing.relaxation import Node, Relaxation
+    from models.eva.item_packing.single_tasks import (
+        SingleTasks,
+        best_fit,  # compiled at first use, which takes seconds
+    )
+
+    if max(int(arrays.capacity.max()), int(arrays.demand.max())) > LARGEST_AMOUNT:
+        return None
+    clock, tasks = Stopwatch(options.time_limit), SingleTasks(arrays)
+    relaxation = Relaxation(tasks.arrays, options, ITEMS)
+    for cover in [tasks.split(known), *best_fit(tasks.arrays)]:
+        relaxation.master.add(cover)
+    try:
+        bounded = relaxation.run(Node(), target - 1, clock, start_duals(tasks.arrays, options))
+    except SolveFailed:
+        return None
+    if bounded.leaf is not None and bounded.bound >= target:
+        return Grown(tasks.arrays, bounded.leaf.duals, (bounded.leaf,))
+    return _of_tree(tasks.arrays, relaxation.pricer, relaxation.master.columns, target, options, clock)
 
 
 @dataclass
@@ -89,189 +180,130 @@ class _Node:
     children: tuple[int, int] | None = None
 
 
-class ProofTree:
-    """A tree that proves a bound on the cost, as far as the limits allow: its nodes, the root first."""
+class PricedTree:
+    """A tree of decisions whose leaves have whole-number duals that the exact search has priced, the root first."""
 
-    def __init__(self, data: EvaPacking, bound: float | Fraction, options: Options) -> None:
-        self.packing, self.options = Packing(data), options
-        self.target = self._units(bound)
-        self.clock = Stopwatch(options.time_limit)
-        self.program = BranchingProgram(self.packing, options, self.target)
-        bits = max(self.packing.price).bit_length()
+    def __init__(self, packing: Packing, clock: Stopwatch) -> None:
+        self.packing, self.clock = packing, clock
+        bits = max(packing.price).bit_length()
         self.start = max(1 << max(0, BITS - bits), min(FINE, LARGEST >> (bits + 3)))
-        limits = self.packing.limits
-        self.nodes = [_Node(limits, _Duals(1, (0,) * len(self.packing.count), (0,) * len(limits)), 0)]
-        self._open = [(0, 0)]  # bounds and places of the nodes that are not branched on, a heap
+        limits = packing.limits
+        self.nodes = [_Node(limits, _Duals(1, (0,) * len(packing.count), (0,) * len(limits)), 0)]
 
     @property
     def bound(self) -> int:
         """What the leaves prove together."""
         return min(node.bound for node in self.nodes if node.children is None)
 
-    @property
-    def proven(self) -> Fraction:
-        """The same in USD/h."""
-        return Fraction(self.bound * self.packing.unit, STEPS)
-
-    @property
-    def done(self) -> bool:
-        """Whether every leaf reaches the target, has nothing to branch on, or is left to a limit of effort."""
-        return not self._open or self._open[0][0] >= self.target or self._spent
-
     def take(self, found: Grown) -> None:
-        """Take over a tree: its leaves are priced, and those that fall short are left open, with its patterns."""
-        left = [(0, found.root)]
+        """Price what was grown; below a branch that no certificate can hold its node is a leaf."""
+        arrays, depth = found.arrays, len(self.packing.limits)
+        if found.root is not None:
+            limits = [solved.Decision("instances", ())] * depth
+            self._price(self.nodes[0], arrays, found.root, limits)
+        left = [(self.nodes[0], list(found.leaves), depth)]
         while left:
-            place, part = left.pop()
-            node = self.nodes[place]
-            if part.tasks is not None and part.decisions is not None:
-                with suppress(NoCertificate):  # of these duals; the leaf is grown on
-                    self._price(node, part.tasks, part.decisions, MANY_STEPS)
-            if part.branch is not None and part.children is not None:
-                left += zip(self._split(node, part.branch), part.children, strict=True)
-        self._open = [(node.bound, place) for place, node in enumerate(self.nodes) if node.children is None]
-        heapq.heapify(self._open)
-        if self.bound < self.target:
-            for kind, pattern in found.columns:
-                self.program.add(kind, pattern)
-
-    def grow(self, nodes: float = math.inf) -> None:
-        """Branch, worst bound first, from where it ended until there are so many nodes, it is done or its time ends."""
-        while not self.done and not self.clock.expired and len(self.nodes) < nodes:
-            place = heapq.heappop(self._open)[1]
-            node = self.nodes[place]
-            try:
-                relaxed = self._relax(node)
-                done = node.bound >= self.target or self.over
-                branch = None if done else self._branch(node, relaxed)
-            except OutOfTime:
-                done = True
-            except SolveFailed:  # as it would again: what the node proves stands
+            node, under, depth = left.pop()
+            if len(under) == 1 and len(under[0].decisions) == depth:
+                self._price(node, arrays, under[0].duals, under[0].decisions)
                 continue
-            if done:
-                heapq.heappush(self._open, (node.bound, place))
-                continue
+            sides: dict[solved.Decision, list[solved.Leaf]] = {}
+            for leaf in under:
+                sides.setdefault(leaf.decisions[depth], []).append(leaf)
+            # Of tasks placed, both sides are "at least": one that is on a type or a family names the branch.
+            named = next(side for side in sides if side.kind != "placed" or self._together(side.of[1:]))
+            branch = self._branch(arrays, named)
             if branch is None:
-                self._finish(node, relaxed)
                 continue
-            for child in self._split(node, branch):
-                heapq.heappush(self._open, (node.bound, child))
+            second = named.sense == "at least"
+            children = self._split(node, branch)
+            for side, below in sides.items():
+                left.append((children[int((side is named) == second)], below, depth + 1))
 
-    def _split(self, node: _Node, branch: Branch) -> tuple[int, int]:
-        """Give a node its children, with what it proves; their places."""
+    def _split(self, node: _Node, branch: Branch) -> list[_Node]:
+        """Give a node its children, with what it proves."""
         node.branch, node.children = branch, (len(self.nodes), len(self.nodes) + 1)
         for side in self.packing.sides(branch):
             duals = replace(node.duals, decisions=(*node.duals.decisions, 0))
             self.nodes.append(_Node((*node.decisions, side), duals, node.bound))
-        return node.children
+        return self.nodes[-2:]
 
-    def aim(self, bound: float | Fraction, seconds: float) -> None:
-        """Grow towards another bound from now on, for so many seconds."""
-        self.target, self.clock = self._units(bound), Stopwatch(seconds)
+    def _unit(self, arrays: PackingArrays) -> int:
+        """How many price units of the arrays, which may be finer, are one."""
+        return int(Fraction(self.packing.unit, STEPS) / arrays.price_unit)
 
-    def _units(self, bound: float | Fraction) -> int:
-        return math.ceil(Fraction(bound) * STEPS / self.packing.unit - Fraction(1, 1000))
+    def _together(self, kinds: Sequence[int]) -> bool:
+        """Whether types are one, or all of a family."""
+        family = self.packing.family
+        return len(kinds) == 1 or [*kinds] == [k for k, f in enumerate(family) if f == family[kinds[0]]]
 
-    @property
-    def over(self) -> bool:
-        """Whether a limit is reached."""
-        return self.clock.expired or self._spent
+    def _tasks(self, arrays: PackingArrays, entries: Sequence[int]) -> int:
+        return sum(map(self.packing.count.__getitem__, entries))
 
-    @property
-    def _spent(self) -> bool:
-        return self.options.effort is not None and len(self.nodes) > self.options.effort
+    def _branch(self, arrays: PackingArrays, side: solved.Decision) -> Branch | None:
+        """The branch that a decision is a side of; `None` for what none counts."""
+        if side.kind == "placed":
+            c, *kinds = side.of
+            if arrays.count[c] < self._tasks(arrays, arrays.members[c]):
+                return None
+            return Branch(kind="placed", of=tuple(kinds), tasks=arrays.members[c], amount=side.amount - 1)
+        if side.kind not in ("instances", "spend"):
+            return None
+        spent = side.kind == "spend"
+        kinds = np.flatnonzero(spent_on(arrays, side.of)).tolist() if spent else [side.of[0]]
+        unit = self._unit(arrays) if spent else 1
+        step = 0 if side.sense == "at most" else int(np.gcd.reduce(arrays.price[kinds])) if spent else 1
+        return Branch(kind="spent" if spent else "instances", of=tuple(kinds), amount=(side.amount - step) // unit)
 
-    def _relax(self, node: _Node) -> Relaxed:
-        """Solve the linear program of a node with patterns by pricing, and keep the best duals on the way."""
-        self.program.set(node.decisions)
-        steps = FEW_STEPS
-        for _ in range(ROUNDS):
-            relaxed = self.program.solve(self.clock.remaining_s)
-            try:
-                more, complete = self._price(node, relaxed.tasks, relaxed.decisions, steps)
-            except NoCertificate:  # for these duals alone, where others have proved something
-                if not node.bound:
-                    raise
-                break
-            if node.bound >= self.target or self.clock.expired:
-                break
-            if more:
-                continue
-            if not complete and steps < MANY_STEPS:
-                steps = MANY_STEPS
-                continue
-            if not relaxed.short or not self.program.raise_shortage(DEARER):
-                break
-        return relaxed
+    def _price(
+        self, node: _Node, arrays: PackingArrays, duals: solved.Duals, decisions: Sequence[solved.Decision]
+    ) -> None:
+        """Make duals whole and feasible for the exact search, and keep them where they prove more."""
+        packing, unit = self.packing, self._unit(arrays)
+        cover = [Fraction(0)] * len(packing.count)
+        for entries, n, y in zip(arrays.members, arrays.count.tolist(), duals.cover, strict=True):
+            for entry in entries:  # of the tasks of one the mean is as good
+                cover[entry] += Fraction(n * y, self._tasks(arrays, entries) * duals.scale * unit)
+        dear = [1 if d.kind == "spend" else unit for d in decisions]  # a price unit spent has its own price
+        decided = [Fraction(y, duals.scale * unit) for y, unit in zip(duals.decisions, dear, strict=True)]
+        start = duals.scale * unit  # as they are, where they are small enough
+        if start.bit_length() + max(packing.price).bit_length() > BITS + 3:
+            start = self.start
+        with suppress(NoCertificate):  # of these duals
+            self._keep(node, start, cover, decided)
 
-    def _finish(self, node: _Node, relaxed: Relaxed) -> None:
-        """Price the patterns that a packing in whole numbers needs, for where only those are used in part.
-
-        What the whole instances of the linear program leave of each class is put on the type for whose price it is
-        worth most, again and again, and what would be on each other type is a pattern as well.
-        """
-        from instances.proofs.eva.best_pattern import Room, most_worth  # its compiler takes a while to load
-
-        packing, program = self.packing, self.program
-        scale, _, _, _, worth, mu = self._whole(node, relaxed.tasks, relaxed.decisions)
-        left = np.array(program.count, dtype=object)
-        for x, (_, held) in zip(relaxed.x.tolist(), program.columns, strict=True):
-            left -= np.array(held, dtype=object) * math.floor(x + WHOLE)
-        while (left > 0).any() and not self.clock.expired:
-            best: tuple[Fraction, list[int]] | None = None
-            for k, price in enumerate(packing.price):
-                values = [max(1, worth[k][entries[0]]) for entries in program.classes]
-                needs = [packing.demand[packing.family[k]][entries[0]] for entries in program.classes]
-                room = Room(needs, packing.capacity[k], [max(0, n) for n in left.tolist()])
-                found = most_worth(room, values, 0, FEW_STEPS)
-                if found.pattern:
-                    program.insert(k, tuple(found.pattern))
-                    share = Fraction(found.worth, max(1, scale * price - mu[k]))
-                    best = max(best or (share, found.pattern), (share, found.pattern))
-            if best is None:
-                return
-            left -= np.array(best[1], dtype=object)
-
-    def _price(self, node: _Node, duals: Sequence[float], decided: Sequence[float], steps: int) -> tuple[bool, bool]:
-        """Make duals of the tasks and of the decisions whole and feasible, and keep them where they prove more.
-
-        Whether pricing, by so many steps of search for each type, gave new patterns, and whether it was complete.
-        """
+    def _keep(self, node: _Node, start: int, duals: Sequence[Fraction], decided: Sequence[Fraction]) -> None:
         packing = self.packing
-        scale, unit, tasks, weighed, worth, mu = self._whole(node, duals, decided)
-        share, more, complete = Fraction(1), False, True
+        scale, unit, tasks, weighed, worth, mu = self._whole(node, start, duals, decided)
+        share = Fraction(1)
         for k, price in enumerate(packing.price):
-            if self.clock.expired:
-                return more, False
             target = max(0, scale * price - mu[k])
-            best = packing.best(k, worth[k], target, steps)
-            if best.pattern and best.worth - target > CLOSE * scale * price:
-                more |= self.program.add(k, best.pattern)
+            best = packing.best(k, worth[k], target, MANY_STEPS)
+            if not best.complete or self.clock.expired:
+                return
             if price:
                 share = max(share, Fraction(best.worth + mu[k], scale * price))
-            elif best.worth > target:  # no more than the limit are worth too much
+            elif best.worth + mu[k] > 0:  # no more than the limit are worth too much
                 i = next(i for i, (limit, _) in enumerate(weighed) if limit.of == (k,))
-                weighed[i] = weighed[i][0], weighed[i][1] + best.worth - target
-            complete &= best.complete
+                weighed[i] = weighed[i][0], weighed[i][1] + best.worth + mu[k]
         raised = math.ceil(share * scale)
         if raised > scale and scale <= FINE:
             raised, tasks = scale, [math.floor(y / share / unit) * unit for y in tasks]
             weighed = [(d, _less(d, y / share, unit)) for d, y in weighed]
         value = packing.value(tasks, weighed)
-        if complete and value > raised * node.bound:  # or else no sum of prices above the bound is proven
+        if value > raised * node.bound:  # or else no sum of prices above the bound is proven
             node.bound = packing.bound(raised, value)
             node.duals = _Duals(raised, tuple(tasks), tuple(y for _, y in weighed))
-        return more, complete
 
     def _whole(
-        self, node: _Node, duals: Sequence[float], decided: Sequence[float]
+        self, node: _Node, scale: int, duals: Sequence[Fraction], decided: Sequence[Fraction]
     ) -> tuple[int, int, list[int], list[tuple[Decision, int]], list[list[int]], list[int]]:
         """Duals as whole numbers: scale and unit, of the tasks and of the decisions, and what follows for each type.
 
         What a task is worth is rounded down to a multiple of a unit that is as coarse as the exact search needs.
         """
-        packing, scale, unit = self.packing, self.start, 1
-        largest = max(1.0, *duals, *(abs(d) for d in decided))
+        packing, unit = self.packing, 1
+        largest = float(max([Fraction(1), *duals, *decided]))
         while scale > FINE and largest * scale >= 2.0 ** (BITS + 1):
             scale //= 2
         while scale > 1 and largest * scale >= LARGEST:
@@ -289,20 +321,6 @@ class ProofTree:
             if most < unit << (BITS + 1) and total < unit * LARGEST:
                 return scale, unit, tasks, weighed, worth, mu
             unit *= 2
-
-    def _branch(self, node: _Node, relaxed: Relaxed) -> Branch | None:
-        """The branch whose children gain most; `None` where everything that is counted is whole."""
-        best: tuple[float, Branch] | None = None
-        self.program.set(node.decisions)
-        for branch in self.program.candidates(relaxed, CANDIDATES):
-            gains = []
-            for side in self.packing.sides(branch):
-                self.program.set((*node.decisions, side))
-                gains.append(max(self.program.solve(self.clock.remaining_s).value - relaxed.value, 1e-3))
-            score = math.prod(min(gain, self.target) for gain in gains)
-            if best is None or score > best[0]:
-                best = score, branch
-        return None if best is None else best[1]
 
     def written(self) -> list[dict[str, object]]:
         """The nodes in JSON form, the root first.

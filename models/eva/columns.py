@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
@@ -11,11 +12,11 @@ from instances import Answer, Options, Report, Solution, Stopwatch
 from instances.eva import PackingArrays
 from instances.eva.arrays import Group
 from instances.options import ignore
-from instances.result import Termination
-from models.eva.column_generation import ColumnGenerationParameters, Outcome, column_generation
+from models.core.outcome import APART, Outcome
+from models.eva.column_generation import ColumnGenerationParameters, column_generation
 from models.eva.column_generation.parameters import DEFAULTS
 from models.eva.configuration import Configuration, configuration, groups
-from models.eva.covering_master import in_usd
+from models.eva.covering import in_usd
 from models.eva.item_packing import ItemParameters
 
 LARGEST = 2**50  # Column generation adds up and prices amounts in 64-bit integers, so none may be larger.
@@ -31,8 +32,7 @@ def solve_columns(
 ) -> Answer:
     """Solve by column generation (Gilmore and Gomory, 1961), or by branch-and-price over single tasks.
 
-    The bound rests on integers and rationals alone, save where `info["complete"]` says that HiGHS found nothing better
-    among all the columns that a better solution could use.
+    The bound rests on integers and rationals alone.
 
     - `arrays`: the instance.
     - `options`: limits, gap, threads and seed.
@@ -63,42 +63,30 @@ def solve_columns(
     with Stopwatch(options.time_limit) as clock:
         first, listen = configuration(known) if known else None, None if report is ignore else told
         if items is None:
-            outcome: Outcome = column_generation(rounded, options, listen, first, parameters)
+            outcome: Outcome[Configuration, Any] = column_generation(rounded, options, listen, first, parameters)
         else:
-            from models.eva.item_packing.solve import pack_items  # compiled at first use, which takes seconds
+            from models.eva.item_packing.search import pack_items  # compiled at first use, which takes seconds
 
             outcome = pack_items(rounded, options, listen, first, items)
+    assert outcome.configuration is not None
     found = instances(outcome.configuration)
-    cost, bound = arrays.cost(found), max(outcome.bound, outcome.complete or 0)
+    cost, bound = arrays.cost(found), outcome.bound
     method = "column generation" if items is None else "branch-and-price over tasks"
-    bound_by = "highs" if (outcome.complete or 0) > outcome.bound else method
-    stopped = ("finished", None) if cost - bound <= options.gap * cost else _unclosed(options, clock, outcome)
+    closed = cost - bound <= options.gap * cost
     return Answer(
         solution=ordered.solution(found),
         bound=arrays.usd(bound),
-        termination=stopped[0],
-        reason=stopped[1],
+        termination="finished" if closed else outcome.termination,
+        reason=None if closed else outcome.reason or APART,
         build_s=building.cpu_s,
         solve_s=clock.cpu_s,
         trace=in_usd(arrays, outcome.trace),
         info={
             **outcome.info,
             "method": method,
-            "complete": outcome.complete is not None,
-            "bound_by": bound_by,
+            "bound_by": method,
         },
     )
-
-
-def _unclosed(options: Options, clock: Stopwatch, outcome: Outcome) -> tuple[Termination, str | None]:
-    """Why column generation ended with a gap."""
-    if outcome.failure is not None:
-        return "error", outcome.failure
-    if clock.expired:
-        return "time_limit", "time limit"
-    if options.effort is not None:
-        return "effort_limit", "effort limit"
-    return "finished", "no more columns were tried; a bound and an incumbent remain apart"
 
 
 def _within_range(arrays: PackingArrays) -> tuple[PackingArrays, bool]:

@@ -14,15 +14,15 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from heapq import heappop, heappush
 
-import highspy
 import numpy as np
 from scipy import sparse
 
 from instances import Options, Stopwatch
 from instances.arrays import FloatArray, IntArray
 from models.bounds import real_bound
+from models.core.linear_program import LinearProgram
 from models.fine_units import FineUnits, coarse_unit
-from models.highs import LinearModel, SolveFailed, reoptimize, solve_arrays, solver
+from models.highs import LinearModel, SolveFailed, solve_arrays
 
 LEAST_S = 0.05  # Seconds that an integer program has in any case.
 WHOLE = 1e-6  # A number this close to a whole one is whole.
@@ -101,27 +101,22 @@ class CountTree:
         self.unit = coarse_unit(listed.model)
         self.lp = self._program()
 
-    def _program(self) -> highspy.Highs:
+    def _program(self) -> LinearProgram:
         """The linear program, with a row for each type, which may be broken at a price: then it has a solution."""
         model, types = self.listed.model, len(self.types)
-        rows, columns = self.matrix.shape
-        self.rows = np.arange(rows, rows + types, dtype=np.int32)
-        others = sparse.csr_array((types, columns - self.counting.shape[1]))
+        others = sparse.csr_array((types, self.matrix.shape[1] - self.counting.shape[1]))
         breaking = sparse.hstack([sparse.eye_array(types), -sparse.eye_array(types)])
-        lp = solver(Options(threads=self.options.threads), {"parallel": "off"})
-        lp.passModel(
-            LinearModel(
-                cost=np.concatenate([np.asarray(model.cost), np.full(2 * types, -self.listed.dear)]) / self.unit,
-                matrix=sparse.block_array(
-                    [[self.matrix, None], [sparse.hstack([self.counting, others]), breaking]], format="csc"
-                ),
-                row_lower=np.concatenate([np.asarray(model.row_lower), np.zeros(types)]),
-                row_upper=np.concatenate([np.asarray(model.row_upper), np.full(types, np.inf)]),
-                upper=np.concatenate([self._upper(), np.full(2 * types, np.inf)]),
-                sense="maximize",
-            ).lp()
+        counted = LinearModel(
+            cost=np.concatenate([np.asarray(model.cost), np.full(2 * types, -self.listed.dear)]) / self.unit,
+            matrix=sparse.block_array(
+                [[self.matrix, None], [sparse.hstack([self.counting, others]), breaking]], format="csc"
+            ),
+            row_lower=np.concatenate([np.asarray(model.row_lower), np.zeros(types)]),
+            row_upper=np.concatenate([np.asarray(model.row_upper), np.full(types, np.inf)]),
+            upper=np.concatenate([self._upper(), np.full(2 * types, np.inf)]),
+            sense="maximize",
         )
-        return lp
+        return LinearProgram(counted, Options(threads=self.options.threads), {"presolve": "choose"}, short=2 * types)
 
     def _upper(self) -> FloatArray:
         return np.array(np.broadcast_to(np.asarray(self.listed.model.upper, dtype=float), (self.matrix.shape[1],)))
@@ -171,13 +166,14 @@ class CountTree:
 
     def _relaxed(self, low: FloatArray, high: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
         """The solution of the linear program with so many instances of each type, and its duals."""
-        self.lp.changeRowsBounds(len(self.rows), self.rows, low, high)
-        reoptimize(self.lp, self.clock.remaining_s)
-        solution = self.lp.getSolution()
-        dual = np.array(solution.row_dual) * self.unit
-        by_kind = dual[self.rows]
+        rows = self.matrix.shape[0]
+        for t, ends in enumerate(zip(low.tolist(), high.tolist(), strict=True)):
+            self.lp.bound_row(rows + t, *ends)
+        found = self.lp.solve(self.clock.remaining_s)
+        dual = found.duals * self.unit
+        by_kind = dual[rows:]
         by_kind = np.where(np.isinf(high), np.minimum(by_kind, 0.0), by_kind)
-        return np.array(solution.col_value)[: len(self.listed.net)], dual[: self.rows[0]], by_kind
+        return found.x[: len(self.listed.net)], dual[:rows], by_kind
 
     def _leaf(self, x: FloatArray, reduced: FloatArray, bound: float, low: FloatArray, high: FloatArray) -> float:
         """Solve over the columns that still matter where the numbers of instances are whole; a bound on it.

@@ -1,12 +1,8 @@
-"""The fast exact method for Eva's packing: listed patterns, branch-and-price, or column generation.
-
-Few patterns are given to an integer program. Patterns that can be listed are those of a branch-and-price tree. What
-cannot be listed is generated, and where classes are many but not too many a tree that prices its patterns follows.
-"""
+"""The fast exact method for Eva's packing: which method has its turn, and which one after it."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 
@@ -17,18 +13,20 @@ from instances.eva import EvaPacking, PackingArrays, packing_arrays
 from instances.eva.arrays import Group
 from instances.method import method
 from instances.options import ignore
-from models.eva.branch_and_price import branch_and_price, list_patterns
-from models.eva.column_generation.spread import Spread
+from models.eva.branch_and_price import BranchAndPriceParameters, branch_and_price, list_patterns
+from models.eva.branch_and_price.pricer import Pricer
+from models.eva.branch_and_price.pricers import SearchPricer
+from models.eva.column_generation.search import Spread
 from models.eva.columns import solve_columns
 from models.eva.configuration import Configuration, configuration, groups
-from models.eva.covering_master import in_usd, solve_covering
+from models.eva.covering import Patterns, covering_patterns, in_usd, solve_covering
 from models.eva.item_packing import suits
-from models.eva.limits import every_maximal_pattern, solve_limited_saving, solve_unlisted
-from models.eva.net_saving import solve_net_saving
+from models.eva.net_saving import solve_limited_saving, solve_net_saving
 from models.eva.parameters import DEFAULTS, ExactParameters
-from models.eva.patterns import Patterns, covering_patterns
-from models.eva.saving.greedy import pack_greedily
+from models.eva.saving.nets import pack_greedily
 
+LISTED, SEARCHED = "branch-and-price", "tree with whole-number duals"
+PROGRAM_NODES = 2  # nodes of a tree over patterns that are priced one by one before the first integer program over them
 UNENDED = "the search ended at its own limit of nodes; a bound and an incumbent remain apart"
 
 
@@ -93,87 +91,94 @@ def _solve_cost(
     start: Sequence[Group] | None = None,
     parameters: ExactParameters = DEFAULTS,
 ) -> Answer:
-    if arrays.limited:
-        return _solve_limited(arrays, options, report, start, parameters)
-    if suits(arrays, parameters.item_packing):
+    """The least cost, by one method after the other until one of them has solved it.
+
+    Few patterns: HiGHS over all of them, then a tree. Patterns that can be listed: a tree over them, and HiGHS where it
+    does not end. Hardly two tasks alike: branch-and-price over tasks. Others are generated; where their classes are not
+    too many, by a tree in the end.
+    """
+    turns = _Turns(arrays, options, start)
+    if not arrays.limited and suits(arrays, parameters.item_packing):
         return solve_columns(arrays, options, report, start, items=parameters.item_packing)
-    clock = Stopwatch(options.time_limit)
     with Stopwatch() as listing:
-        patterns = covering_patterns(arrays, parameters.covering_patterns)
+        patterns = None if arrays.limited else covering_patterns(arrays, parameters.covering_patterns)
     few = patterns is not None and len(patterns.kind) <= parameters.first_patterns
-    methods: list[Callable[[Options, Sequence[Group] | None], Answer | None]] = []
-    tree = partial(solve_tree, arrays, parameters=parameters)
     if patterns is not None and few:
-        methods.append(partial(_solve_listed, arrays, patterns, report, parameters.first_nodes))
-    methods.append(lambda o, s: tree(o, report, s, nodes=None if patterns is None else parameters.tree_nodes))
-    if patterns is not None:
-        methods.append(partial(_solve_listed, arrays, patterns, report, None))
-    else:
-        methods += _unlisted(arrays, report, parameters)
-    answer: Answer | None = None
-    for solve in methods:
-        if answer is not None and (_final(answer, listed=patterns is not None) or clock.expired):
-            break
-        limit = None if options.time_limit is None else max(clock.remaining_s, 1e-3)
-        known = start if answer is None or answer.solution is None else arrays.groups(answer.solution)
-        answer = _later(answer, solve(replace(options, time_limit=limit), known))
-    if answer is None:
+        turns.take(_solve_listed(arrays, patterns, report, parameters.first_nodes, turns.left, turns.known))
+    tree: Answer | None = None
+    if turns.go_on:
+        nodes = parameters.tree_nodes if arrays.limited or patterns is not None else None
+        tree = turns.take(solve_tree(arrays, turns.left, report, turns.known, parameters, nodes))
+    if arrays.limited and turns.go_on:
+        if tree is None:
+            turns.take(solve_unlisted(arrays, turns.left, report, turns.known, parameters))
+        elif (patterns := every_maximal_pattern(arrays, parameters)) is not None:
+            turns.take(_solve_listed(arrays, patterns, report, None, turns.left, turns.known))
+    elif patterns is not None and turns.go_on:
+        turns.take(_solve_listed(arrays, patterns, report, None, turns.left, turns.known))
+    elif (tree is None or tree.termination not in ("time_limit", "effort_limit")) and turns.go_on:
+        _generate(turns, report, parameters)
+    if turns.answer is None:
         raise RuntimeError("column generation solves whatever is left")
-    answer = replace(answer, build_s=listing.cpu_s + (answer.build_s or 0.0))
-    proving = few and parameters.proof_nodes > 0
-    if proving and answer.termination == "finished" and answer.info["bound_by"] == "highs" and not clock.expired:
-        limit = None if options.time_limit is None else clock.remaining_s
-        return _proved(arrays, answer, replace(options, time_limit=limit), parameters)
+    answer = replace(turns.answer, build_s=listing.cpu_s + (turns.answer.build_s or 0.0))
+    by_highs = answer.termination == "finished" and answer.info["bound_by"] == "highs" and not arrays.limited
+    if few and parameters.proof_nodes > 0 and by_highs and not turns.clock.expired:
+        return _proved(arrays, answer, turns.left, parameters)
     return answer
 
 
-def _unlisted(
-    arrays: PackingArrays, report: Report, parameters: ExactParameters
-) -> list[Callable[[Options, Sequence[Group] | None], Answer]]:
-    """The methods for patterns that cannot be listed: column generation, then a tree where classes are not too many."""
-    columns = parameters.column_generation
+class _Turns:
+    """Methods in turn, each in the time that those before have left, and from the best solution so far."""
+
+    def __init__(self, arrays: PackingArrays, options: Options, start: Sequence[Group] | None) -> None:
+        self.arrays, self.options, self.start = arrays, options, start
+        self.clock = Stopwatch(options.time_limit)
+        self.answer: Answer | None = None
+
+    @property
+    def left(self) -> Options:
+        """The options of the next method."""
+        limit = None if self.options.time_limit is None else max(self.clock.remaining_s, 1e-3)
+        return replace(self.options, time_limit=limit)
+
+    @property
+    def known(self) -> Sequence[Group] | None:
+        """What the next method begins from."""
+        solution = None if self.answer is None else self.answer.solution
+        return self.start if solution is None else self.arrays.groups(solution)
+
+    @property
+    def go_on(self) -> bool:
+        """Whether another method has a turn: there is time, and none has closed the gap or seen that it cannot be."""
+        if self.answer is None:
+            return True
+        ended = self.answer.termination == "finished" and self.answer.reason is None
+        return not (ended or self.answer.termination == "infeasible" or self.clock.expired)
+
+    def take(self, answer: Answer | None) -> Answer | None:
+        """Take the answer of a method, if it has one."""
+        self.answer = _later(self.answer, answer)
+        return answer
+
+
+def _generate(turns: _Turns, report: Report, parameters: ExactParameters) -> None:
+    """Patterns that cannot be listed: column generation, then a tree where classes are spread but not too many."""
+    arrays, columns = turns.arrays, parameters.column_generation
     spread = Spread.of(arrays, columns).many and arrays.classes <= parameters.tree_classes
-    share = parameters.first_share if spread else 1.0
-
-    def generate(options: Options, start: Sequence[Group] | None) -> Answer:
-        limit = None if options.time_limit is None else share * options.time_limit
-        return solve_columns(arrays, replace(options, time_limit=limit), report, start, columns)
-
-    def branch(options: Options, start: Sequence[Group] | None) -> Answer:
-        return solve_unlisted(arrays, _within(options, parameters.unlisted_nodes), report, start)
-
-    return [generate, branch] if spread else [generate]
+    left, share = turns.left, parameters.first_share if spread else 1.0
+    limit = None if left.time_limit is None else share * left.time_limit
+    turns.take(solve_columns(arrays, replace(left, time_limit=limit), report, turns.known, columns))
+    if spread and turns.go_on:
+        limits = _within(turns.left, parameters.unlisted_nodes)
+        turns.take(solve_unlisted(arrays, limits, report, turns.known, parameters))
 
 
-def _final(answer: Answer, listed: bool) -> bool:
-    """Whether no other method has a turn: the gap is closed, or a tree has listed what the others think unlisted."""
-    if answer.termination == "infeasible" or (answer.termination == "finished" and answer.reason is None):
-        return True
-    return not listed and answer.info["method"] == "branch-and-price" and answer.termination != "error"
-
-
-def _solve_limited(
-    arrays: PackingArrays,
-    options: Options,
-    report: Report,
-    start: Sequence[Group] | None,
-    parameters: ExactParameters,
-) -> Answer:
-    """Solve where types have limits: a tree over listed patterns, or one whose patterns are priced one by one."""
-    clock = Stopwatch(options.time_limit)
-    answer = solve_tree(arrays, options, report, start, parameters, nodes=parameters.tree_nodes)
-    if answer is None:
-        return solve_unlisted(arrays, options, report, start)
-    if answer.termination in ("finished", "infeasible") or clock.expired:
-        return answer
-    patterns = every_maximal_pattern(arrays, parameters)
-    if patterns is None:
-        return answer
-    left = options if options.time_limit is None else replace(options, time_limit=max(clock.remaining_s, 1e-3))
-    known = None if answer.solution is None else arrays.groups(answer.solution)
-    both = _later(answer, _solve_listed(arrays, patterns, report, None, left, known))
-    assert both is not None
-    return both
+def every_maximal_pattern(arrays: PackingArrays, parameters: ExactParameters) -> Patterns | None:
+    """The maximal patterns of every type, `None` where they are too many for an integer program."""
+    pricer = list_patterns(arrays, parameters.branch_and_price)
+    if pricer is None or len(pricer) > parameters.covering_patterns:
+        return None
+    return Patterns(pricer.kind, pricer.on_it.astype(np.int64))
 
 
 def _proved(arrays: PackingArrays, answer: Answer, options: Options, parameters: ExactParameters) -> Answer:
@@ -237,29 +242,53 @@ def solve_tree(
         pricer = list_patterns(arrays, parameters.branch_and_price)
     if pricer is None:
         return None
+    answer = _branched(arrays, pricer, _within(options, nodes), report, start, parameters.branch_and_price, LISTED)
+    return replace(answer, build_s=building.cpu_s)
+
+
+def solve_unlisted(
+    arrays: PackingArrays,
+    options: Options,
+    report: Report = ignore,
+    start: Sequence[Group] | None = None,
+    parameters: ExactParameters = DEFAULTS,
+) -> Answer:
+    """Solve by branch-and-price where patterns are too many to list, which an exact search prices; see `solve_tree`.
+
+    It dives, and an integer program over the patterns that it has found so far gives further packings.
+    """
+    pricer = SearchPricer(arrays, Stopwatch(options.time_limit))
+    constants = replace(parameters.branch_and_price, program_nodes=PROGRAM_NODES)
+    return _branched(arrays, pricer, options, report, start, constants, SEARCHED)
+
+
+def _branched(
+    arrays: PackingArrays,
+    pricer: Pricer,
+    options: Options,
+    report: Report,
+    start: Sequence[Group] | None,
+    parameters: BranchAndPriceParameters,
+    method: str,
+) -> Answer:
+    """Solve by branch-and-price with a pricer."""
 
     def told(found: Configuration | None, bound: int | None) -> None:
         solution = None if found is None else arrays.solution(groups(found))
         report(solution, None if bound is None else arrays.usd(bound))
 
     with Stopwatch() as solving:
-        outcome = branch_and_price(
-            arrays,
-            pricer,
-            _within(options, nodes),
-            None if report is ignore else told,
-            configuration(start) if start else None,
-            parameters=parameters.branch_and_price,
-        )
+        known, listen = configuration(start) if start else None, None if report is ignore else told
+        outcome = branch_and_price(arrays, pricer, options, listen, known, parameters=parameters)
     return Answer(
         solution=None if outcome.configuration is None else arrays.solution(groups(outcome.configuration)),
         bound=None if outcome.termination == "infeasible" else arrays.usd(outcome.bound),
         termination=outcome.termination,
         reason=outcome.reason,
-        build_s=building.cpu_s,
+        build_s=0.0,
         solve_s=solving.cpu_s,
         trace=in_usd(arrays, outcome.trace),
-        info={**outcome.info, "method": "branch-and-price", "bound_by": "branch-and-price"},
+        info={**outcome.info, "method": method, "bound_by": method},
     )
 
 

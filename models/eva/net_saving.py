@@ -8,27 +8,202 @@ Where the feasible patterns are more than a few, columns are generated (`models.
 where that ends without a proof and they are not too many. Where an instance may hold too many tasks for both, patterns
 of few tasks still give solutions, and the reservation prices less the least cost of a packing still give a bound, since
 throughputs are at most 1.
+
+The partitioning goes by sifting (Bixby et al., 1992). Its linear program is solved over few columns, to which those of
+positive reduced net are added until there is none. Its value z and an incumbent u leave only columns of reduced net at
+least u - z for a better solution, so the integer program over those proves the optimum over all.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
+from scipy import sparse
 
-from instances import Answer, Options, Report, Stopwatch
+from instances import Answer, Options, Report, Solution, Stopwatch
 from instances.arrays import FloatArray, IntArray
+from instances.errors import InputError
 from instances.eva.arrays import Group, PackingArrays
 from instances.eva.reconfiguration_arrays import NEW, Placed
 from instances.options import ignore
-from models.eva.covering_master import in_usd
+from models.bounds import real_bound
+from models.core.linear_program import LinearProgram
+from models.eva.covering import CELLS, Patterns, feasible_patterns, in_usd
 from models.eva.parameters import DEFAULTS, ExactParameters
-from models.eva.partition import Partition, solve_partition
-from models.eva.patterns import CELLS, Patterns, feasible_patterns
-from models.eva.saving.exact_net import COUNTED_TASKS, NOISE, exact_signs
-from models.eva.saving.greedy import pack_greedily
-from models.eva.saving.suits import suits
+from models.eva.saving.nets import COUNTED_TASKS, NOISE, exact_signs, pack_greedily
+from models.eva.saving.parameters import suits
+from models.fine_units import FineUnits, coarse_unit
+from models.highs import LinearModel, OutOfTime, Solved, SolveFailed, Watch, solve_arrays
+
+ROUNDING = 1e-9  # A column whose reduced net is below this share of the largest net need not enter the linear program.
+
+
+@dataclass(frozen=True)
+class Partition:
+    """The set partitioning problem over P columns and N classes.
+
+    `net` (P,), `columns` (P, N) tasks of each class, `count` (N,) tasks to hold, `alone` (N,) the columns of a single
+    task. The nets of a solution, added up, are off by `noise` at most.
+    """
+
+    net: FloatArray
+    columns: IntArray
+    count: IntArray
+    alone: IntArray
+    noise: float = 0.0
+
+    def value(self, x: FloatArray) -> float:
+        """The net of a solution `x` (P,)."""
+        return float(self.net @ x)
+
+    def over(self, chosen: IntArray, *, integer: bool) -> LinearModel:
+        """The model over the columns `chosen`."""
+        return LinearModel(
+            cost=self.net[chosen],
+            matrix=self.columns[chosen].T,
+            row_lower=self.count,
+            row_upper=self.count,
+            integer=integer,
+            sense="maximize",
+        )
+
+
+def solve_partition(
+    partition: Partition,
+    start: FloatArray,
+    options: Options,
+    watch: Watch | None = None,
+    parameters: ExactParameters = DEFAULTS,
+) -> Solved:
+    """Solve the set partitioning to proven optimality, or as far as the limits allow.
+
+    The solution (P,) and the bound are over all columns.
+
+    - `partition`: the problem.
+    - `start`: a solution (P,) to begin from.
+    - `options`: limits, gap and threads.
+    - `watch`: called with each new incumbent (P,) and each better bound.
+    - `parameters`: the constants of the method.
+    """
+    with Stopwatch(options.time_limit) as clock:
+        solved = _solve(partition, start, options, clock, watch, parameters)
+    return replace(solved, solve_s=clock.cpu_s)
+
+
+def _solve(
+    partition: Partition,
+    start: FloatArray,
+    options: Options,
+    clock: Stopwatch,
+    watch: Watch | None,
+    parameters: ExactParameters,
+) -> Solved:
+    incumbent = Solved("time_limit", start, partition.value(start), reason="time limit")
+    relaxed = _sift(partition, options, clock, parameters.entering_columns)
+    if relaxed is None:
+        return incumbent
+    ceiling, reduced, used = relaxed
+    ceiling += partition.noise
+    if watch is not None:
+        watch(None, ceiling)
+    if ceiling - _value(incumbent) <= options.gap * abs(_value(incumbent)):
+        return replace(incumbent, termination="finished", reason=None, bound=ceiling)
+    nearest = np.argsort(-reduced, kind="stable")[: parameters.first_columns]
+    chosen = np.union1d(np.union1d(nearest, used), np.flatnonzero(start))
+    solved = _integer(partition, chosen, options, clock, watch, incumbent)
+    spread = ceiling - _value(solved) + ROUNDING * max(1.0, abs(ceiling))
+    kept = np.union1d(np.flatnonzero(reduced >= -spread), np.union1d(partition.alone, np.flatnonzero(_values(solved))))
+    if solved.termination == "finished" and not set(kept) <= set(chosen):
+        solved = _integer(partition, kept, options, clock, watch, solved)
+        chosen = kept
+    bound = ceiling
+    if solved.termination == "finished" and solved.bound is not None:
+        bound = real_bound(max(solved.bound, _value(solved)) + partition.noise, "maximize", trivial=ceiling)
+    return replace(solved, bound=bound, info={**solved.info, "columns": len(chosen), "lp_bound": ceiling})
+
+
+def _sift(
+    partition: Partition, options: Options, clock: Stopwatch, most_entering: int
+) -> tuple[float, FloatArray, IntArray] | None:
+    """Sifting (Bixby et al., 1992): a bound, reduced nets (P,) and the columns used; `None` where time runs out.
+
+    The bound is the value of the linear program, or that of the last duals where effort runs out or HiGHS fails.
+    """
+    chosen = partition.alone
+    unit = coarse_unit(replace(partition.over(chosen, integer=False), cost=partition.net))
+    coarse = replace(partition, net=partition.net / unit)
+    model = coarse.over(chosen, integer=False)
+    program = LinearProgram(model, Options(threads=options.threads), {"presolve": "choose"})
+    duals, failed = np.zeros(len(partition.count)), False
+    scale = ROUNDING * max(1.0, float(np.abs(partition.net).max()))
+    rounds = 0
+    while not clock.expired:
+        rounds += 1
+        try:
+            duals = program.solve(clock.remaining_s).duals * unit
+        except OutOfTime:
+            return None
+        except SolveFailed:  # the duals before prove a bound, too
+            failed = True
+        reduced: FloatArray = partition.net - partition.columns @ duals
+        # A column that is there and gains less than the solver's tolerance would come back for ever.
+        entering = np.setdiff1d(np.flatnonzero(reduced > scale), chosen)
+        if not len(entering) or failed or rounds == options.effort:
+            # This bound holds for any duals: no column is used more often than the tasks of its classes allow.
+            often = np.min(
+                np.where(
+                    partition.columns > 0, partition.count // np.maximum(partition.columns, 1), np.iinfo(np.int64).max
+                ),
+                axis=1,
+            )
+            return float(partition.count @ duals + np.maximum(reduced, 0.0) @ often), reduced, chosen
+        entering = entering[np.argsort(-reduced[entering], kind="stable")[:most_entering]]
+        chosen = np.concatenate([chosen, entering])
+        entries = sparse.csc_array(partition.columns[entering].T)
+        program.add(coarse.net[entering], entries.indptr[:-1], entries.indices, entries.data)
+    return None
+
+
+def _integer(
+    partition: Partition, chosen: IntArray, options: Options, clock: Stopwatch, watch: Watch | None, start: Solved
+) -> Solved:
+    """Solve the integer program over `chosen`; the incumbent `start` stays if nothing better is found."""
+
+    def expand(x: FloatArray) -> FloatArray:
+        full = np.zeros(len(partition.net))
+        full[chosen] = np.round(x)
+        return full
+
+    def heard(x: FloatArray | None, bound: float | None) -> None:
+        if watch is not None and x is not None:
+            watch(expand(x), None)
+
+    left = None if options.time_limit is None else max(0.05, clock.remaining_s)
+    assert start.x is not None
+    fine = FineUnits.of(partition.over(chosen, integer=True))
+    solved = solve_arrays(
+        fine.model,
+        replace(options, time_limit=left),
+        start=start.x[chosen],
+        watch=None if watch is None else heard,
+    )
+    solved = fine.told(solved)
+    if solved.x is None or _value(solved) < _value(start):
+        return replace(solved, x=start.x, objective=start.objective)
+    return replace(solved, x=expand(solved.x))
+
+
+def _values(solved: Solved) -> FloatArray:
+    assert solved.x is not None
+    return solved.x
+
+
+def _value(solved: Solved) -> float:
+    return -math.inf if solved.objective is None else solved.objective
+
 
 LEAST_S = 1e-3  # Seconds that a step has in any case.
 LISTING = 0.4  # The share of the time limit in which patterns may be listed.
@@ -148,7 +323,7 @@ def _generated(
     parameters: ExactParameters,
 ) -> Answer:
     """Solve by column generation, for `solve_net_saving`; `building` has run since the time limit does."""
-    from models.eva.saving.packing import PackingMaster  # slow to load, for numba
+    from models.eva.saving.columns import PackingMaster  # slow to load, for numba
     from models.eva.saving.search import SavingSearch
 
     unit = float(arrays.price_unit)
@@ -243,3 +418,125 @@ def _listed(
 def _ceiling(arrays: PackingArrays, least_cost: float | None) -> float | None:
     """Reservation prices of all tasks less the least cost: no saving is larger, as no throughput exceeds 1."""
     return None if least_cost is None else arrays.usd(arrays.price_alone) - least_cost * (1 - NOISE)
+
+
+OUT_OF_INSTANCES = "the limits of instances leave tasks without a place"
+
+
+def saving_patterns(arrays: PackingArrays, limit: int) -> Patterns | None:
+    """All feasible patterns of every type of the data but the empty one, `None` where they are more than `limit`.
+
+    Of the offers of a type its first one stands for all.
+    """
+    kinds: list[IntArray] = []
+    rows: list[IntArray] = []
+    for k, place in enumerate(arrays.type_of):
+        if k and arrays.type_of[k - 1] == place:
+            continue
+        most = np.where(arrays.fits[k], arrays.count, 0)
+        found = feasible_patterns(arrays.capacity[k], arrays.demand_of_type[k], most, limit)
+        if found is None:
+            return None
+        found = found[found.any(axis=1)]
+        limit -= len(found)
+        kinds.append(np.full(len(found), k, dtype=np.int64))
+        rows.append(found)
+    return Patterns(np.concatenate(kinds), np.vstack(rows)) if limit >= 0 else None
+
+
+def solve_limited_saving(
+    arrays: PackingArrays, options: Options, report: Report, start: Solution | None, parameters: ExactParameters
+) -> Answer:
+    """Solve for the net saving: a set partitioning over all patterns, with the number of instances of each offer.
+
+    maximise sum_p TNRP(p) x_p - sum_k C_k z_k subject to sum_p a_cp x_p = n_c for each class c, the x of the patterns
+    of a type being as many as the z of its offers k, and z_k <= m_k; x and z whole. Raises InputError for too many
+    patterns.
+    """
+    with Stopwatch(options.time_limit) as building:
+        patterns = saving_patterns(arrays, parameters.saving_patterns)
+        if patterns is None:
+            many = f"more than {parameters.saving_patterns:,}"
+            raise InputError(f"data: net-saving with limits of instances needs all patterns, {many}")
+        fine = FineUnits.of(_saving_model(arrays, patterns))
+        none_pays = _none_pays(arrays, patterns)
+        first = None if start is None else _as_variables(arrays, patterns, arrays.groups(start))
+    noise = NOISE * arrays.price_alone
+
+    def usd(units: float | None) -> float | None:
+        return None if units is None else units * float(arrays.price_unit)
+
+    def proven(bound: float | None) -> float | None:
+        # The worth of tasks and the prices are terms of their own, of which what is saved may be a small difference.
+        largest = float(arrays.price_alone)
+        units = None if bound is None else real_bound(bound + noise, "maximize", largest=largest)
+        return usd(min(units, 0.0) if none_pays and units is not None else units)
+
+    def read(x: FloatArray) -> Solution | None:
+        return arrays.solution(patterns.groups(x[: len(patterns.kind)]))
+
+    def watch(x: FloatArray | None, bound: float | None) -> None:
+        report(None if x is None else read(x), None if bound is None else proven(fine.proven(bound)))
+
+    left = None if options.time_limit is None else max(building.remaining_s, LEAST_S)
+    solved = fine.told(
+        solve_arrays(
+            fine.model,
+            replace(options, time_limit=left),
+            start=first,
+            watch=None if report is ignore else watch,
+        )
+    )
+    return Answer(
+        solution=None if solved.x is None else read(solved.x),
+        bound=proven(solved.bound),
+        termination=solved.termination,
+        reason=OUT_OF_INSTANCES if solved.termination == "infeasible" else solved.reason,
+        build_s=building.cpu_s,
+        solve_s=solved.solve_s,
+        trace=[(t, usd(v), proven(b)) for t, v, b in solved.trace],
+        info={**solved.info, "method": "set partitioning", "patterns": len(patterns.kind), "all_patterns": True},
+    )
+
+
+def _none_pays(arrays: PackingArrays, patterns: Patterns) -> bool:
+    """Whether it is beyond doubt that no pattern saves anything, not on the cheapest offer of its type either."""
+    net = arrays.value(patterns.on_it) - arrays.price[patterns.kind]
+    largest = NOISE * float((patterns.on_it @ (arrays.reservation_price + arrays.job_price)).max(initial=0))
+    if (net > largest).any():
+        return False
+    return not (exact_signs(arrays, patterns.kind, patterns.on_it, net) > 0).any()
+
+
+def _saving_model(arrays: PackingArrays, patterns: Patterns) -> LinearModel:
+    offered = len(arrays.price)
+    types = sorted(set(arrays.type_of))
+    of_pattern = np.array(arrays.type_of)[patterns.kind]
+    same = np.array([[float(place == t) for place in arrays.type_of] for t in types])
+    used = np.vstack([(of_pattern == t).astype(float) for t in types])
+    tasks = arrays.count.sum()
+    return LinearModel(
+        cost=np.append(arrays.value(patterns.on_it), -arrays.price),
+        matrix=np.block([[patterns.on_it.T, np.zeros((arrays.classes, offered))], [used, -same]]),
+        row_lower=np.append(arrays.count, np.zeros(len(types))),
+        row_upper=np.append(arrays.count, np.zeros(len(types))),
+        upper=np.append(
+            np.full(len(patterns.kind), np.inf), [float(tasks if m is None else min(m, tasks)) for m in arrays.most]
+        ),
+        integer=True,
+        sense="maximize",
+    )
+
+
+def _as_variables(arrays: PackingArrays, patterns: Patterns, start: Sequence[Group]) -> FloatArray:
+    """A plan as values of the variables."""
+    type_of = np.array(arrays.type_of)
+    rows = zip(type_of[patterns.kind].tolist(), patterns.on_it, strict=True)
+    place = {(kind, row.tobytes()): p for p, (kind, row) in enumerate(rows)}
+    x = np.zeros(len(patterns.kind) + len(arrays.price))
+    for kind, pattern, copies in start:
+        on_it = np.zeros(arrays.classes, dtype=np.int64)
+        on_it[list(pattern)] = list(pattern.values())
+        x[place[int(type_of[kind]), on_it.tobytes()]] += copies
+        x[len(patterns.kind) + kind] += copies
+    return x

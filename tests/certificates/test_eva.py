@@ -10,15 +10,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from instances import CheckFailed, InputError, Options
-from instances.eva import EvaPacking, table_7
+from instances import CheckFailed, InputError, Options, Stopwatch
+from instances.eva import EvaPacking, packing_arrays, table_7
 from instances.eva.vector_packing import caprara_toth
+from instances.fields import STEPS
 from instances.proofs.eva.best_pattern import Room, most_worth
 from instances.proofs.eva.certificate import Branch, Packing, prove_packing
 from instances.proofs.eva.price_sums import least_sum
 from models.eva import exact
-from models.eva.certificate import ProofTree, certificate
-from models.eva.grown import grown
+from models.eva.certificate import PricedTree, certificate, grown_by_method
+from models.eva.configuration import configuration
 from tests.certificates.tampering import tampered_json
 from tests.eva_cases import best_packing, kind, packing, packings, random_packing, requests, task
 
@@ -101,10 +102,11 @@ def test_the_linear_program_over_tasks_is_the_whole_proof(number: int, items: in
 )
 def test_the_tree_that_solves_leaves_nothing_to_be_grown(data: EvaPacking):
     result = exact(data)
-    tree = ProofTree(data, result.bound, Options())
-    found = grown(data, tree.packing, result.solution, tree.target, Options())
-    tree.take(found)
-    assert tree.bound == tree.target
+    arrays = packing_arrays(data)
+    instances = arrays.groups(result.solution)
+    tree = PricedTree(Packing(data), Stopwatch())
+    tree.take(grown_by_method(arrays, configuration(instances), arrays.cost(instances), Options()))
+    assert tree.bound * tree.packing.unit == arrays.cost(instances) * arrays.price_unit * STEPS
 
 
 def test_a_tree_proves_what_no_single_linear_program_does(tree):

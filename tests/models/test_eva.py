@@ -14,10 +14,9 @@ from instances.eva import EvaPacking, Task, packing_arrays, table_3, table_7
 from models.eva import build_literal, exact, literal
 from models.eva.branch_and_price import BranchAndPriceParameters
 from models.eva.columns import solve_columns
-from models.eva.covering_master import solve_covering
+from models.eva.covering import covering_patterns, feasible_patterns, maximal, solve_covering
 from models.eva.parameters import ExactParameters
 from models.eva.pattern_kernels import more_patterns_than
-from models.eva.patterns import covering_patterns, feasible_patterns, maximal
 
 
 @pytest.mark.parametrize("method", [exact, literal])

@@ -15,9 +15,11 @@ from instances.eva import EvaPacking, InstanceType, Task, packing_arrays, table_
 from instances.options import ignore
 from instances.proofs.eva import prove_packing
 from models.eva import exact, literal
-from models.eva.certificate import ProofTree, certificate
-from models.eva.covering_master import solve_covering
-from models.eva.limits import every_maximal_pattern, saving_patterns, solve_unlisted
+from models.eva.branch_and_price import tree
+from models.eva.certificate import certificate
+from models.eva.covering import solve_covering
+from models.eva.exact import every_maximal_pattern, solve_unlisted
+from models.eva.net_saving import saving_patterns
 from models.eva.parameters import DEFAULTS
 from models.eva.true_speed import most_true_saving
 from models.highs import SolveFailed
@@ -311,8 +313,9 @@ def test_what_no_method_can_do_is_refused_in_one_line():
         ((96, 90.589552147, 3), (48, 48.663076802), 400, 3, 417.757886847),
         ((192, 2.819406322, 3), (96, 1.514534327), 2000, 3, 31.176233871),
         ((8, 90.589552147, 3), (4, 48.663076802), 50, 3, 661.073270857),
+        ((96, 190.07106097, 3), (48, 76.392797232), 51, 4, 152.785594464),  # HiGHS failed at costs of 1e14 and more
     ],
-    ids=["huge", "converted", "many", "in-part"],
+    ids=["huge", "converted", "many", "in-part", "dear"],
 )
 def test_prices_of_nine_decimals_are_proven_without_a_start_or_a_limit(few, other, ones, twos, least):
     size, usd, most = few
@@ -348,7 +351,7 @@ def test_the_tree_that_prices_ends_where_all_instances_are_free_and_too_few():
 
 
 def test_a_tree_whose_linear_programs_fail_ends_with_what_it_has_proved(monkeypatch: pytest.MonkeyPatch):
-    data = table_7(12, 0).data
+    data = table_7(200, 1).data
     tries = 0
 
     def failed(*_: Any) -> None:
@@ -357,11 +360,11 @@ def test_a_tree_whose_linear_programs_fail_ends_with_what_it_has_proved(monkeypa
         assert tries < 100, "the same node is tried for ever"
         raise SolveFailed("numbers too far apart")
 
-    monkeypatch.setattr(ProofTree, "_branch", failed)
-    tree = ProofTree(data, 1e6, Options())
-    tree.grow()
-    assert tries == 1
-    assert 0 < tree.proven <= exact(data).objective
+    best = exact(data).objective
+    monkeypatch.setattr(tree, "strong_branching", failed)
+    made = certificate(data, None, best, Options())
+    assert tries == 2  # of two trees
+    assert 0 < float(prove_packing(data, made.text).bound) <= best
 
 
 def test_prices_of_a_million_that_are_a_step_apart_prove_no_false_bound():

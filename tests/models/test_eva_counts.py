@@ -11,11 +11,10 @@ from instances import Options, Stopwatch
 from instances.eva import packing_arrays, random_round, table_7
 from instances.eva.reconfiguration_arrays import reconfiguration_arrays
 from models.eva.counts import CountParameters, CountTree
-from models.eva.saving.columns import Columns, Master
-from models.eva.saving.generation import generate
-from models.eva.saving.packing import PackingMaster
+from models.eva.saving.columns import Columns, Master, PackingMaster
 from models.eva.saving.parameters import DEFAULTS
 from models.eva.saving.pricing import Pricer
+from models.eva.saving.search import generate
 from models.highs import solve_arrays
 from tests.eva_rounds import small_round
 

@@ -15,7 +15,7 @@ from instances.eva import EvaPacking, packing_arrays, table_7
 from instances.eva.whole_amounts import WholeAmounts
 from models.eva import build_literal, exact, literal
 from models.eva.columns import solve_columns
-from models.eva.patterns import _fits
+from models.eva.covering import _fits
 from models.literal import write_model
 from tests.eva_cases import kind, packing, requests, task
 

@@ -10,11 +10,10 @@ import pytest
 from instances import Options, Stopwatch
 from instances.eva import packing_arrays, random_workloads
 from instances.eva.reconfiguration_arrays import NEW
-from models.eva.saving.greedy import pack_greedily
-from models.eva.saving.packing import PackingMaster
+from models.eva.saving.columns import PackingMaster
+from models.eva.saving.nets import pack_greedily
 from models.eva.saving.parameters import DEFAULTS
-from models.eva.saving.repacking import repack
-from models.eva.saving.search import SavingSearch
+from models.eva.saving.search import SavingSearch, repack
 
 PATIENCE = 5
 

@@ -11,16 +11,16 @@ from heuristics.eva import full_reconfiguration
 from instances import Options, Stopwatch, check
 from instances.eva import EvaPacking, packing_arrays, random_workloads
 from instances.eva.arrays import FloatArray, IntArray, PackingArrays
-from models.eva import exact, partition
+from models.core import linear_program
+from models.eva import exact
+from models.eva.covering import feasible_patterns
 from models.eva.net_saving import few_patterns
 from models.eva.parameters import ExactParameters
-from models.eva.patterns import feasible_patterns
 from models.eva.saving import search
-from models.eva.saving.columns import Columns, Duals
-from models.eva.saving.generation import generate
-from models.eva.saving.packing import PackingMaster
+from models.eva.saving.columns import Columns, Duals, PackingMaster
 from models.eva.saving.parameters import SavingParameters
 from models.eva.saving.pricing import Pricer
+from models.eva.saving.search import generate
 from models.highs import SolveFailed, reoptimize
 
 GENERATED = ExactParameters(saving_patterns=0)
@@ -207,7 +207,7 @@ def test_a_linear_program_that_fails_leaves_the_bound_of_the_duals_before(monkey
             raise SolveFailed("numbers too far apart")
         reoptimize(*given)
 
-    monkeypatch.setattr(partition, "reoptimize", fails)
+    monkeypatch.setattr(linear_program, "reoptimize", fails)
     found = exact(data, parameters=LISTED)
     assert done == solved + 1
     assert found.objective == pytest.approx(best.objective)

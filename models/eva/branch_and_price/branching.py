@@ -2,23 +2,24 @@
 
 Candidates are the numbers of instances of each type, what is spent on the types of a family from some price up (of two
 sizes one stands in for the other, whatever a decision says of one of them), and how many tasks of a class sit on a
-family; where all of these are whole, how many instances of a type hold at least so many tasks of a class, or of two, or
-the very pattern. The children of the most promising are solved (strong branching) until enough is known of an
-aggregate for its pseudo-cost to be trusted (Achterberg, Koch and Martin, 2005).
+family; where all of these are whole, how many sit on a single type, or how many instances of a type hold at least so
+many tasks of a class, or of two, or the very pattern. The children of the most promising are solved (strong branching)
+until enough is known of an aggregate for its pseudo-cost to be trusted (Achterberg, Koch and Martin, 2005).
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from math import ceil, floor
 
 import numpy as np
 
 from instances.eva.arrays import FloatArray, IntArray, PackingArrays
-from models.eva.branch_and_price.node_program import Aggregate, NodeProgram
-from models.eva.branch_and_price.parameters import BranchAndPriceParameters
-from models.eva.branch_and_price.proof import Decision, Kind
+from models.eva.branch_and_price.node_program import Aggregate, NodeProgram, Relaxed
+from models.eva.branch_and_price.pricer import BranchAndPriceParameters, Decision, Kind
+from models.eva.configuration import Configuration, missing
+from models.highs import SolveFailed
 
 PAIRS = ("together", "apart")
 WHOLE = 1e-6  # an amount this near to a whole number counts as one
@@ -63,17 +64,22 @@ def aggregates(arrays: PackingArrays, program: NodeProgram, columns: Columns) ->
         amount = float(spent[kinds].sum()) / unit
         if _fractional(amount):
             found.append(_range("spend", (f, least), amount, unit))
-    families = range(len(arrays.demand))
-    if len(families) == 1:
-        return found
-    on = np.zeros((len(families), arrays.classes))
-    np.add.at(on, family[columns.kind], columns.x[:, None] * columns.on_it)
+    return found if len(arrays.demand) == 1 else found + placed(arrays, columns, family)
+
+
+def placed(arrays: PackingArrays, columns: Columns, group: IntArray) -> list[Candidate]:
+    """Fractional numbers of tasks of a class on the types of a group; `group` (K,) names that of each type."""
+    found = []
+    of_group = [np.flatnonzero(group == g).tolist() for g in range(int(group.max()) + 1)]
+    on = np.zeros((len(of_group), arrays.classes))
+    np.add.at(on, group[columns.kind], columns.x[:, None] * columns.on_it)
     part = (np.abs(on - np.round(on)) > WHOLE) & (on < arrays.count)
-    for f, c in zip(*(places.tolist() for places in np.nonzero(part)), strict=True):
-        amount, n = float(on[f, c]), int(arrays.count[c])
-        few = Decision("placed", (c, *(g for g in families if g != f)), "at least", n - floor(amount))
-        many = Decision("placed", (c, f), "at least", ceil(amount))
-        found.append(Candidate(("placed", (c, f)), amount, (few, many)))
+    for g, c in zip(*(places.tolist() for places in np.nonzero(part)), strict=True):
+        amount, n = float(on[g, c]), int(arrays.count[c])
+        elsewhere = np.flatnonzero(group != g).tolist()
+        few = Decision("placed", (c, *elsewhere), "at least", n - floor(amount))
+        many = Decision("placed", (c, *of_group[g]), "at least", ceil(amount))
+        found.append(Candidate((many.kind, many.of), amount, (few, many)))
     return found
 
 
@@ -213,3 +219,50 @@ def strong_branching(
     if best is None:
         raise RuntimeError("there is nothing to branch on")
     return best[1]
+
+
+def dive(
+    arrays: PackingArrays,
+    program: NodeProgram,
+    generate: Callable[[Relaxed], int],
+    relaxed: Relaxed,
+    ceiling: int,
+    discrepancy: int,
+) -> Configuration | None:
+    """A cover below the ceiling, or `None`. Column `discrepancy`, in the order of fractions, is fixed first.
+
+    `generate` adds columns to the program at the duals of a linear solution, and gives their number: once a fixing.
+
+    The program is left as it was, but for its basis.
+    """
+    fixed: dict[int, int] = {}
+    first, many = discrepancy, 0
+    try:
+        while True:
+            whole = np.floor(relaxed.x + 1e-6)
+            part = relaxed.x - whole
+            fixed = {int(i): int(whole[i]) for i in np.flatnonzero(whole > 0)}
+            order = np.argsort(-part, kind="stable")
+            if part[order[0]] <= 1e-6:
+                break
+            choice = int(order[min(first, int((part > 1e-6).sum()) - 1)])
+            first = 0
+            fixed[choice] = fixed.get(choice, 0) + 1
+            covered = {program.columns[i]: n for i, n in fixed.items()}
+            if (missing(arrays, covered) <= 0).all():
+                break
+            if sum(fixed.values()) <= many:  # the solver has not kept to what was fixed
+                return None
+            many = sum(fixed.values())
+            program.fix(fixed)
+            relaxed = program.solve()
+            if generate(relaxed):
+                relaxed = program.solve()
+            if relaxed.short > 1e-6 or floor(relaxed.value + 0.5) >= ceiling:
+                return None
+    except SolveFailed:  # the columns fixed are more than a decision allows
+        return None
+    finally:
+        program.fix({})
+    cover = {program.columns[i]: n for i, n in fixed.items()}
+    return cover if (missing(arrays, cover) <= 0).all() else None

@@ -1,11 +1,13 @@
-"""The linear program of a node: all tasks covered by the columns at hand, under the decisions of the node."""
+"""The linear program of a node over the columns at hand, and the exact bound that its duals prove."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from fractions import Fraction
 from functools import cached_property
-from math import gcd, inf
+from math import ceil, floor, gcd, inf
+from operator import mul
 
 import numpy as np
 
@@ -13,11 +15,12 @@ from instances import Options, Stopwatch
 from instances.arrays import BoolArray
 from instances.eva.arrays import FloatArray, IntArray, PackingArrays
 from models.core.linear_program import Basis, LinearProgram
-from models.eva.branch_and_price.pricer import Holding
-from models.eva.branch_and_price.proof import Decision, Kind
+from models.eva.branch_and_price.pricer import Decision, Duals, Holding, Kind, Priced, Pricer, Prices
 from models.eva.configuration import Column
 from models.highs import LinearModel
 
+BITS = 30  # costs are counted in a unit in which the ceiling has so few bits
+ROOM = 20  # bits by which a type whose price is out of all proportion to the ceiling is dearer than that
 WHOLE = 1e-6  # an amount this far past a decision still meets it
 DEAR = 10.0  # A task, or a unit of a decision, that is left out costs so many times the ceiling at first.
 DEARER = 1e3  # and so many times that where a linear program leaves something out all the same
@@ -60,7 +63,10 @@ class NodeProgram:
         self.kind, self.on_it = np.zeros(0, dtype=np.int64), np.zeros((0, arrays.classes))  # of `columns`
         self._forbidden: set[int] = set()  # for good
         self._broken: set[int] = set()  # by the decisions that are set
-        self._dear, self._raised = DEAR * max(1, ceiling), False
+        self._unit = 2.0 ** max(0, ceiling.bit_length() - BITS)  # of costs: floats tell dearer ones hardly apart
+        dearest = min(max(1, ceiling) << ROOM, 2**62)  # floats would not tell the prices of the others apart
+        self._cost = np.minimum(arrays.price, dearest) / self._unit
+        self._dear, self._raised = DEAR * max(1, ceiling) / self._unit, False
         self._sure = sure  # The first one has columns of single classes alone and is solved whatever the time.
         self._bounds: dict[Aggregate, tuple[float, float]] = {}
         self._fixed: dict[int, int] = {}
@@ -89,7 +95,7 @@ class NodeProgram:
         matrix = np.hstack([on_it, *rows])
         filled, index = np.nonzero(matrix)
         start = np.searchsorted(filled, np.arange(len(fresh)))
-        self._lp.add(self.arrays.price[kind], start, places[index], matrix[filled, index])
+        self._lp.add(self._cost[kind], start, places[index], matrix[filled, index])
         self.kind, self.on_it = np.append(self.kind, kind), np.vstack([self.on_it, on_it])
         self.known.update((c, len(self.columns) + i) for i, c in enumerate(fresh))
         self.columns += fresh
@@ -103,9 +109,9 @@ class NodeProgram:
         if what == "spend":
             return np.where(spent_on(self.arrays, of), self.arrays.price / self.per_unit(aggregate), 0.0)[kind]
         if what == "placed":
-            on = np.zeros(len(self.arrays.demand), dtype=bool)
+            on = np.zeros(len(self.arrays.price), dtype=bool)
             on[list(of[1:])] = True
-            return np.where(on[self.arrays.family[kind]], on_it[:, of[0]], 0.0)
+            return np.where(on[kind], on_it[:, of[0]], 0.0)
         return np.asarray((kind == of[0]) & (on_it[:, list(of[1::2])] >= of[2::2]).all(axis=1), dtype=float)
 
     def forbid(self, stays: Callable[[Column], bool]) -> None:
@@ -198,16 +204,17 @@ class NodeProgram:
 
     def value(self) -> float:
         """Solve the linear program from the last basis and give its value alone."""
-        return self._lp.value(self.clock.remaining_s)
+        return self._unit * self._lp.value(self.clock.remaining_s)
 
     def solve(self) -> Relaxed:
         """Solve the linear program from the last basis. Raises SolveFailed where HiGHS cannot."""
         found = self._lp.solve(inf if self._sure else self.clock.remaining_s)
         self._sure = False
+        duals = self._unit * found.duals
         return Relaxed(
-            found.value,
-            np.maximum(found.duals[: self.arrays.classes], 0.0),
-            {aggregate: float(found.duals[self.rows[aggregate]]) for aggregate in self._bounds},
+            self._unit * found.value,
+            np.maximum(duals[: self.arrays.classes], 0.0),
+            {aggregate: float(duals[self.rows[aggregate]]) for aggregate in self._bounds},
             found.x,
             float(found.short.sum()),
         )
@@ -229,3 +236,124 @@ def spent_on(arrays: PackingArrays, of: Sequence[int]) -> BoolArray:
 def holding(of: Sequence[int]) -> Holding:
     """The holding of a decision."""
     return Holding(of[0], tuple(zip(of[1::2], of[2::2], strict=True)))
+
+
+FINE = 2**20  # a scale up to this is not raised, which would cost too much: the duals are lowered
+
+
+@dataclass(frozen=True)
+class Proven:
+    """What the duals of a node prove. `prices`: what patterns were priced at, `unit` the scale of these prices.
+
+    `duals.scale` is the unit, raised where a pattern was worth more than its target.
+    """
+
+    duals: Duals
+    prices: Prices
+    unit: int
+    priced: Priced
+
+    @property
+    def bound(self) -> int:
+        """The least whole cost that the duals leave, before sums of prices are looked at."""
+        return max(0, -(-self.duals.value // self.duals.scale))
+
+
+def prove(
+    arrays: PackingArrays,
+    program: NodeProgram,
+    pricer: Pricer,
+    decisions: Sequence[Decision],
+    relaxed: Relaxed,
+    columns_each: int,
+    exact: bool = True,
+) -> Proven:
+    """Price the duals of a linear program, as whole numbers, and give what they prove; see `proof`."""
+    types = len(arrays.price)
+    floats = _duals(program, relaxed, decisions)
+    rough_value, rough_price = np.zeros((types, arrays.classes)), arrays.price.astype(float)
+    rough_value += relaxed.cover
+    for d, y in zip(decisions, floats, strict=True):
+        if d.kind == "placed":
+            rough_value[list(d.of[1:]), d.of[0]] += y
+        else:
+            rough_price += y  # a generous limit for numbers of this size
+            rough_price += y * arrays.price.max() if d.kind == "spend" else 0.0
+    unit = pricer.scale(rough_value, rough_price)
+    cover = np.floor(relaxed.cover * unit).astype(np.int64)
+    duals = [int(y * unit) for y in floats]
+    value: IntArray = np.repeat(cover[None], types, axis=0)
+    prices = arrays.price.tolist()
+    mu = [0] * types
+    bonuses: list[tuple[Holding, int]] = []
+    whole = cover.tolist()
+    proven = sum(map(mul, whole, arrays.count.tolist()))
+    for d, y in zip(decisions, duals, strict=True):
+        if not y:
+            continue
+        sign = 1 if d.sense == "at least" else -1
+        proven += sign * y * d.amount
+        if d.kind == "instances":
+            mu[d.of[0]] += sign * y
+        elif d.kind == "spend":
+            for k in np.flatnonzero(spent_on(arrays, d.of)).tolist():
+                mu[k] += sign * y * prices[k]
+        elif d.kind == "placed":
+            value[list(d.of[1:]), d.of[0]] += y
+        else:
+            bonuses.append((holding(d.of), sign * y))
+    asked = Prices(
+        value,
+        tuple(unit * c - m for c, m in zip(prices, mu, strict=True)),
+        tuple((d.of[0], d.of[1]) for d in decisions if d.kind == "together"),
+        tuple((d.of[0], d.of[1]) for d in decisions if d.kind == "apart"),
+        bonuses=tuple(bonuses),
+    )
+    priced = pricer.price(asked, columns_each, exact)
+    scale = unit
+    limit = {d.of[0]: i for i, d in enumerate(decisions) if d.kind == "instances" and d.sense == "at most"}
+    limit = {k: i for k, i in limit.items() if arrays.most[k] is not None}
+    for k, worth in enumerate(priced.bound):
+        if worth > asked.target[k]:
+            few = decisions[limit[k]].amount if k in limit else None
+            if few is not None and (not prices[k] or few * unit * prices[k] <= proven):
+                # No more than so many patterns are worth too much.
+                duals[limit[k]] += worth - asked.target[k]
+                proven -= (worth - asked.target[k]) * few
+            else:
+                scale = max(scale, -(-(worth + mu[k]) // prices[k]))
+    found = Duals(scale, proven, tuple(whole), tuple(duals))
+    if unit < scale and unit <= FINE:
+        found = _lowered(arrays, decisions, replace(found, scale=unit), priced.bound, mu)
+    return Proven(found, asked, unit, priced)
+
+
+def _lowered(
+    arrays: PackingArrays, decisions: Sequence[Decision], duals: Duals, worth: Sequence[int], mu: Sequence[int]
+) -> Duals:
+    """Duals that are feasible at their own scale: one that is coarse and raised by one would prove far less."""
+    paid = zip(worth, mu, arrays.price.tolist(), strict=True)
+    share = max(Fraction(w + m, duals.scale * p) for w, m, p in paid if p)
+    cover = tuple(floor(y / share) for y in duals.cover)
+    weighed = zip(decisions, duals.decisions, strict=True)
+    lowered = tuple(floor(y / share) if d.sense == "at least" else ceil(y / share) for d, y in weighed)
+    value = sum(map(mul, cover, arrays.count.tolist()))
+    value += sum((y if d.sense == "at least" else -y) * d.amount for d, y in zip(decisions, lowered, strict=True))
+    return Duals(duals.scale, value, cover, lowered)
+
+
+def _duals(program: NodeProgram, relaxed: Relaxed, decisions: Sequence[Decision]) -> list[float]:
+    """The duals of decisions, for a unit of their amounts; 0 where another decision or side of the row binds."""
+    tightest: dict[tuple[object, ...], Decision] = {}
+    for d in decisions:
+        key = (d.kind, d.of, d.sense)
+        sign = 1 if d.sense == "at least" else -1
+        if key not in tightest or sign * d.amount > sign * tightest[key].amount:
+            tightest[key] = d
+    found = []
+    for d in decisions:
+        y = 0.0
+        if d.kind not in ("together", "apart") and tightest[d.kind, d.of, d.sense] is d:
+            y = relaxed.duals.get((d.kind, d.of), 0.0) / program.per_unit((d.kind, d.of))
+        found.append(max(0.0, y if d.sense == "at least" else -y))
+    return found

@@ -3,24 +3,51 @@
 from __future__ import annotations
 
 import heapq
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from itertools import count
+from math import inf
 
 import numpy as np
 
 from instances import Options, Stopwatch
 from instances.eva.arrays import PackingArrays
-from models.eva.branch_and_price.branching import Columns, PseudoCosts, aggregates, holdings, pairs, strong_branching
-from models.eva.branch_and_price.diving import dive
-from models.eva.branch_and_price.exact_bound import Proven, prove
-from models.eva.branch_and_price.listed_pricer import ListedPricer
-from models.eva.branch_and_price.node_program import NodeProgram, Relaxed
-from models.eva.branch_and_price.parameters import BranchAndPriceParameters
-from models.eva.branch_and_price.pricer import Pricer
-from models.eva.branch_and_price.proof import Decision, Duals, Leaf, Proof
-from models.eva.branch_and_price.sums_of_prices import SumsOfPrices
-from models.eva.configuration import Configuration, dearest, missing, price, single_class_columns, within_limits
-from models.eva.trimming import trim
+from models.core.outcome import Outcome, ending
+from models.eva.branch_and_price.branching import (
+    Columns,
+    PseudoCosts,
+    aggregates,
+    dive,
+    holdings,
+    pairs,
+    placed,
+    strong_branching,
+)
+from models.eva.branch_and_price.node_program import NodeProgram, Proven, Relaxed, prove
+from models.eva.branch_and_price.pricer import (
+    DEFAULTS,
+    BranchAndPriceParameters,
+    Decision,
+    Duals,
+    Leaf,
+    Pricer,
+    Proof,
+    SumsOfPrices,
+)
+from models.eva.branch_and_price.pricers import ListedPricer, SearchPricer
+from models.eva.configuration import (
+    Configuration,
+    alone,
+    configuration,
+    dearest,
+    groups,
+    missing,
+    price,
+    single_class_columns,
+    trim,
+    within_limits,
+)
+from models.eva.covering import Patterns, solve_covering
 from models.highs import OutOfTime, SolveFailed
 from models.incumbent import Incumbent
 
@@ -75,6 +102,8 @@ class Tree:
         self._ticket = count()
         self._root: Proven | None = None
         self._earlier: Proof | None = None  # what the trees before the present one prove, the best of them
+        self._restarts, self._limit = parameters.restarts, parameters.restart_nodes
+        self._first: Node
         self._present: Node
         self._least_leaf, self._counted = self.ceiling, 0
 
@@ -91,8 +120,16 @@ class Tree:
     @property
     def over(self) -> bool:
         """Whether the gap is closed or a limit reached."""
-        limit = self.options.effort
-        return self.incumbent.closed or self.clock.expired or (limit is not None and self.nodes >= limit)
+        return self.incumbent.closed or self.clock.expired or self.counted_out
+
+    @property
+    def counted_out(self) -> bool:
+        """Whether the limit on nodes is reached."""
+        return self.options.effort is not None and self.nodes >= self.options.effort
+
+    def limit(self, clock: Stopwatch) -> None:
+        """Go by another clock from now on."""
+        self.clock = self.program.clock = clock
 
     @property
     def root(self) -> Duals | None:
@@ -106,25 +143,14 @@ class Tree:
             return False
         return self.incumbent.offer(price(self.arrays, packing), packing)
 
-    def run(self) -> None:
-        """Solve the root and branch until the gap is closed or a limit reached."""
-        self.program.add(single_class_columns(self.arrays))
-        proven, relaxed = self._relax(self.standing)
-        root = Node(self.standing, self.sums.at_least(proven.bound), relaxed.value, proven.duals)
-        self.lp_value = relaxed.value
-        self._root = proven
-        self._push(root)
-        self._raise_bound()
-        for discrepancy in range(0 if self.parameters.proving else self.parameters.dives):
-            if self.over:
-                return
-            self._dive(relaxed, discrepancy)
-        self._shrink()
-        restarts, limit = self.parameters.restarts, self.parameters.restart_nodes
-        while self.open and not self.over:
-            if restarts and self.nodes >= limit:
-                restarts, limit = restarts - 1, self.nodes + RESTART_GROWTH * limit
-                self._begin_anew(root)
+    def run(self, nodes: float = inf) -> None:
+        """Solve the root and branch until the gap is closed, a limit reached, or there are so many nodes."""
+        if self._root is None:
+            self._solve_root()
+        while self.open and not self.over and self.nodes < nodes:
+            if self._restarts and self.nodes >= self._limit:
+                self._restarts, self._limit = self._restarts - 1, self.nodes + RESTART_GROWTH * self._limit
+                self._begin_anew()
             self._present = heapq.heappop(self.open)[3]
             try:
                 self._expand(self._present)
@@ -134,14 +160,28 @@ class Tree:
             finally:
                 self._raise_bound()
 
+    def _solve_root(self) -> None:
+        self.program.add(single_class_columns(self.arrays))
+        proven, relaxed = self._relax(self.standing)
+        self._first = Node(self.standing, self.sums.at_least(proven.bound), relaxed.value, proven.duals)
+        self.lp_value = relaxed.value
+        self._root = proven
+        self._push(self._first)
+        self._raise_bound()
+        for discrepancy in range(0 if self.parameters.proving else self.parameters.dives):
+            if self.over:
+                return
+            self._dive(relaxed, discrepancy)
+        self._shrink()
+
     def _push(self, node: Node) -> None:
         heapq.heappush(self.open, (node.bound, node.guess, next(self._ticket), node))
 
-    def _begin_anew(self, root: Node) -> None:
+    def _begin_anew(self) -> None:
         """Begin the tree again: search trees have heavy tails, and most are small (Gomes, Selman and Kautz, 1998)."""
         self._earlier = self.proof()
         self.open = []
-        self._push(root)
+        self._push(self._first)
         self.leaves, self._least_leaf, self._counted = [], self.ceiling, 0
         self.costs = PseudoCosts()
         self._branching = replace(
@@ -175,9 +215,15 @@ class Tree:
         ]
         if not candidates and self.pricer.holdings:
             candidates = holdings(self.arrays, columns)
+        elif not candidates:
+            candidates = placed(self.arrays, columns, np.arange(len(self.arrays.price)))
         if not candidates and self.pricer.pairs:
             candidates = pairs(self.arrays, columns)
         if not candidates:
+            if isinstance(self.pricer, SearchPricer):  # for an integer program over the columns
+                kept = np.floor(columns.x + TOO_DEAR).astype(np.int64)
+                left = np.maximum(self.arrays.count - kept @ columns.on_it.astype(np.int64), 0)
+                self.program.add(self.pricer.finishing(proven.prices, left.tolist()))
             self._close(node, whatever=True)
             return
         gap = max(1.0, self.ceiling - relaxed.value)
@@ -277,3 +323,94 @@ class Tree:
             self._least_leaf = min(self._least_leaf, leaf.bound)
         self._counted = len(self.leaves)
         self.incumbent.raise_bound(min([self.ceiling, self._least_leaf, *(entry[0] for entry in self.open[:1])]))
+
+
+PART = 0.6  # of the time left has a tree before an integer program over its columns, and that, where it is needed
+PROBE_SHARE = 0.1  # of it has one that may be followed by another
+PROBE_NODES = 100  # most nodes of such a one
+MORE_NODES = 4  # times as many nodes has the tree before the next one
+LEAST_S = 1e-3  # seconds that one has in any case
+Report = Callable[[Configuration | None, int | None], None]
+
+
+def branch_and_price(
+    arrays: PackingArrays,
+    pricer: Pricer,
+    options: Options = Options(),
+    report: Report | None = None,
+    start: Configuration | None = None,
+    bound: int = 0,
+    parameters: BranchAndPriceParameters = DEFAULTS,
+) -> Outcome[Configuration, Proof]:
+    """Branch-and-price (Barnhart et al., 1998) for the least price of instances that hold all tasks.
+
+    - `arrays`: the instance.
+    - `pricer`: exact pricing of its patterns.
+    - `options`: limits, threads and the gap; the effort is a number of nodes.
+    - `report`: called with each new packing and each better bound, in price units.
+    - `start`: a packing to begin from; the outcome is never worse.
+    - `bound`: a bound that is proven already.
+    - `parameters`: the constants of the method.
+
+    No packing is found in time, or there is none, only where types have limits. What the best tree proves is less than
+    the bound where a bound given was more.
+    """
+    clock = Stopwatch(options.time_limit)
+    incumbent: Incumbent[Configuration, int] = Incumbent("minimize", clock, report, gap=options.gap, bound=bound)
+    for packing in (None if arrays.limited else alone(arrays), start):
+        if packing is not None:
+            incumbent.offer(price(arrays, packing), packing)
+    tree = Tree(arrays, pricer, options, incumbent, clock, parameters)
+    failure, nodes = None, float(parameters.program_nodes or inf)
+    while failure is None:
+        if parameters.program_nodes:
+            tree.limit(Stopwatch(PART * clock.remaining_s))
+        try:
+            tree.run(nodes)
+        except OutOfTime:
+            pass
+        except SolveFailed as error:
+            failure = str(error)
+        last = not tree.open or tree.counted_out or failure is not None
+        if not parameters.program_nodes or incumbent.closed or clock.expired:
+            break
+        _solve_over_columns(tree, options, clock, last)
+        if last or incumbent.closed:
+            break
+        nodes *= MORE_NODES
+    if incumbent.solution is None and not arrays.limited:
+        raise RuntimeError("every task alone is a packing")
+    termination, reason = ending(incumbent.closed, failure, clock.expired, options)
+    if incumbent.solution is None and (incumbent.bound or 0) >= tree.ceiling:
+        termination, reason = "infeasible", "the limits of instances leave tasks without a place"
+    info = {
+        "nodes": tree.nodes,
+        "pricings": tree.pricings,
+        "columns": len(tree.program.columns),
+        "lp_value": tree.lp_value,
+    }
+    return Outcome(
+        incumbent.solution,
+        incumbent.objective,
+        incumbent.bound or 0,
+        tuple(incumbent.trace),
+        termination,
+        reason,
+        info,
+        tree.proof(),
+    )
+
+
+def _solve_over_columns(tree: Tree, options: Options, clock: Stopwatch, last: bool) -> None:
+    """Offer the best packing of an integer program over the columns of a tree: a short one, unless it is the last."""
+    known, program = tree.incumbent.solution, tree.program
+    share = PART if last or known is None else PROBE_SHARE
+    limits = replace(
+        options,
+        time_limit=None if options.time_limit is None else max(share * clock.remaining_s, LEAST_S),
+        effort=options.effort if last else min(options.effort or PROBE_NODES, PROBE_NODES),
+    )
+    patterns = Patterns(program.kind, program.on_it.astype(np.int64))
+    found = solve_covering(tree.arrays, patterns, limits, start=None if known is None else groups(known)).groups
+    if found:
+        tree.offer(configuration(found))

@@ -23,7 +23,7 @@ class ColumnGenerationParameters:
     - `greedy_nodes`: nodes of the search for one pattern.
     - `greedy_slack`: share of a pattern's value that is given up: a table filled for more tasks than are left may
       overstate it by so much, and a larger type is preferred to one that is better by less.
-    - `biases`: shares of the duals by which large tasks are favoured, one for each of the packings in turn.
+    - `bias`: share of the duals by which large tasks are favoured.
     - `repacked_classes`: number of classes from which the first packing is improved by packing all but one family anew.
 
     Ruin and recreate:
@@ -42,13 +42,9 @@ class ColumnGenerationParameters:
 
     Integer programs:
 
-    - `rounds`: rounds of integer programs and new columns.
     - `few_columns`: up to so many columns, all are in an integer program.
     - `close_columns`: with more of them, only those whose reduced cost is at most this share of the price.
-    - `fixed_share`, `kept_share`: share of the linear solution, and of the incumbent, that an integer program keeps.
-    - `complete_columns`: most columns of the integer program that proves the optimum.
-    - `enrichments`: disturbed duals that are priced in a round, and columns of each type that each gives.
-    - `disturbance`: standard deviation of the disturbance, as a share of the duals.
+    - `fixed_share`: share of the linear solution that an integer program keeps.
     - `integer_seconds`: limit of one integer program where neither time nor effort is limited.
 
     Aggregate bound:
@@ -70,7 +66,7 @@ class ColumnGenerationParameters:
 
     greedy_nodes: int = 60
     greedy_slack: float = 0.002
-    biases: tuple[float, ...] = (0.01, 0.003)
+    bias: float = 0.01
     repacked_classes: int = 1_000
 
     ruined: int = 4
@@ -90,14 +86,9 @@ class ColumnGenerationParameters:
     long_ruin_patience: int = 300
     ruin_tasks: int = 20_000
 
-    rounds: int = 4
     few_columns: int = 500
     close_columns: float = 0.02
     fixed_share: float = 0.9
-    kept_share: float = 0.7
-    complete_columns: int = 5_000
-    enrichments: int = 20
-    disturbance: float = 0.01
     integer_seconds: float = 30.0
 
     bound_nodes: int = 2_000

@@ -1,21 +1,362 @@
-"""Pricing: the best pattern of every type at given duals, exactly, and columns of negative reduced cost."""
+"""Pricing: the best pattern of every type at given duals, exactly, by knapsack tables, and columns that pay."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from fractions import Fraction
+from functools import cached_property
+from itertools import combinations
 from math import ceil, floor, log2
 
 import numpy as np
 
-from instances.arrays import FloatArray
+from instances.arrays import FloatArray, IntArray
 from instances.eva.arrays import PackingArrays
-from models.eva.column_generation.knapsack_table import VALUE_LIMIT
+from models.eva.column_generation.bounds import TypeCut
 from models.eva.column_generation.parameters import DEFAULTS, ColumnGenerationParameters
-from models.eva.column_generation.type_cuts import TypeCut
-from models.eva.column_generation.type_table import TypeTable
 from models.eva.configuration import Column, holds
+
+VALUE_LIMIT = 2**52  # No packing may have a larger value: sums of a few table entries must fit 64-bit integers.
+THIN = 100  # states of a slab, below which a call for each slab takes longer than a few passes over all states
+
+
+@dataclass(frozen=True)
+class Found:
+    """Packings above a target, best last, as (value, {item: copies}); `complete`: no better packing was left out."""
+
+    packings: list[tuple[int, dict[int, int]]]
+    complete: bool
+
+
+class KnapsackTable:
+    """Layers `L_j(s)` of a dynamic program: the most value in capacity `s` from the first `j` items within the limits.
+
+    `L_j(s) = max_{0 <= k <= u_j} k p_j + L_{j-1}(s - k w_j)`, in integers, so the values at all capacities are exact.
+
+    `size` (m, d) are item sizes on the axes of the table, `capacity` (d,) the largest capacity.
+    """
+
+    def __init__(self, size: IntArray, capacity: Sequence[int]) -> None:
+        self.size = size
+        self.shape = tuple(int(c) + 1 for c in capacity)
+        self._strides = np.array([int(np.prod(self.shape[a + 1 :])) for a in range(len(self.shape))], dtype=np.int64)
+        self._offset = size @ self._strides
+        self._sizes = [tuple(int(w) for w in row) for row in size]
+        self._limits = [0] * len(size)
+        self._fits = [min((c // w for c, w in zip(capacity, row, strict=True) if w), default=-1) for row in self._sizes]
+        self._layers = np.zeros((len(size) + 1, *self.shape), dtype=np.int64)
+        self._flat = self._layers.reshape(len(size) + 1, -1)
+        self._values = np.zeros(len(size), dtype=np.int64)
+
+    def limit(self, copies: IntArray) -> None:
+        """Set how many copies (m,) there are of each item."""
+        self._limits = [int(u) for u in copies]
+
+    def fill(self, values: IntArray) -> None:
+        """Compute all layers for integer item values (m,); no packing may have a value above `VALUE_LIMIT`."""
+        self._values = np.maximum(values, 0)
+        for j, value in enumerate(self._values):
+            layer = self._layers[j + 1, ...]
+            layer[...] = self._layers[j]
+            if value == 0 or self._limits[j] == 0:
+                continue
+            if self._fits[j] < 0:
+                layer += np.int64(value * self._limits[j])
+            elif self._limits[j] >= self._fits[j] and self._fits[j] * THIN < layer.size:
+                self._use_freely(layer, self._sizes[j], np.int64(value))
+            else:
+                self._use_within(layer, self._sizes[j], int(value), min(self._limits[j], self._fits[j]))
+
+    def _use_freely(self, layer: IntArray, size: tuple[int, ...], value: np.int64) -> None:
+        """Any number of copies: slabs as thick as the item, each from the slab before: each state is visited once."""
+        axis = max(range(len(size)), key=lambda a: size[a] / self.shape[a])
+        step = size[axis]
+        target = [slice(w, None) for w in size]
+        source = [slice(0, c - w) for c, w in zip(self.shape, size, strict=True)]
+        for start in range(step, self.shape[axis], step):
+            stop = min(start + step, self.shape[axis])
+            target[axis], source[axis] = slice(start, stop), slice(start - step, stop - step)
+            view = layer[tuple(target)]
+            np.maximum(view, layer[tuple(source)] + value, out=view)
+
+    def _use_within(self, layer: IntArray, size: tuple[int, ...], value: int, limit: int) -> None:
+        """At most `limit` copies: bundles of 1, 2, 4, ... and the rest, each used once."""
+        bundle = 1
+        while limit > 0:
+            take = min(bundle, limit)
+            target = tuple(slice(take * w, None) for w in size)
+            source = tuple(slice(0, c - take * w) for c, w in zip(self.shape, size, strict=True))
+            view = layer[target]
+            np.maximum(view, layer[source] + np.int64(take * value), out=view)
+            limit -= take
+            bundle *= 2
+
+    def best(self, capacity: Sequence[int]) -> int:
+        """The most value at a capacity."""
+        return int(self._flat[-1, int(self._strides @ np.asarray(capacity, dtype=np.int64))])
+
+    def best_with_each(self, capacity: Sequence[int]) -> IntArray:
+        """The most value (m,) at a capacity with each item at least once; -1 where the item does not fit.
+
+        An item whose copies are all used in the rest of the packing is counted once too often.
+        """
+        room = np.asarray(capacity, dtype=np.int64) - self.size
+        inside = (room >= 0).all(axis=1)
+        state = np.where(inside, room @ self._strides, 0)
+        return np.asarray(np.where(inside, self._flat[-1, state].astype(np.int64) + self._values, -1))
+
+    def packing(self, capacity: Sequence[int]) -> dict[int, int]:
+        """A best packing at a capacity, as {item: copies}."""
+        state, top = int(self._strides @ np.asarray(capacity, dtype=np.int64)), len(self._sizes)
+        packing: dict[int, int] = {}
+        while True:
+            goal = int(self._flat[top, state])
+            if goal == 0:
+                return packing
+            j = int(np.searchsorted(self._flat[: top + 1, state], goal)) - 1
+            packing[j] = self._copies(j, state, goal)
+            state -= packing[j] * int(self._offset[j])
+            top = j
+
+    def _copies(self, j: int, state: int, goal: int) -> int:
+        """How many copies of item j, the fewest, bring layer j to `goal` at a state."""
+        value, step = int(self._values[j]), int(self._offset[j])
+        if step == 0:
+            return (goal - int(self._flat[j, state])) // value
+        first, many = 0, 8
+        while True:
+            copies = np.arange(first, min(first + many, state // step + 1), dtype=np.int64)
+            found = np.flatnonzero(self._flat[j, state - step * copies] + copies * value == goal)
+            if len(found):
+                return int(copies[found[0]])
+            first, many = first + many, 8 * many
+
+    def search(
+        self,
+        capacity: Sequence[int],
+        room: IntArray,
+        size: IntArray,
+        values: IntArray,
+        charge: IntArray,
+        limit: IntArray,
+        target: int,
+        node_limit: int,
+    ) -> Found:
+        """Packings of value above `target` by a depth-first branch and bound, with the bounds of the table.
+
+        The axes of the table are some of the R resources. The table was filled with `values - size @ charge`, so that
+        the tasks that still fit a room s have a value of at most `L_j(s) + charge . s`. Items are taken in falling
+        position, so that the layers of the table bound every branch. Each packing found raises the target.
+
+        - `capacity`: the room on the axes of the table.
+        - `room` (R,): the room on all resources.
+        - `size` (m, R): sizes of the items.
+        - `values` (m,): values of the items.
+        - `charge` (R,): Lagrangian prices of the resources that are not axes, 0 for the others.
+        - `limit` (m,): most copies of each item, no more than the limits of the table.
+        - `target`: the value to exceed.
+        - `node_limit`: most nodes of the search.
+        """
+        packings: list[tuple[int, dict[int, int]]] = []
+        state = int(self._strides @ np.asarray(capacity, dtype=np.int64))
+        bound = self.best(capacity) + int(charge @ room)
+        stack: list[tuple[int, int, IntArray, int, int, dict[int, int]]] = [(bound, len(size), room, state, 0, {})]
+        for _ in range(node_limit):
+            if not stack:
+                return Found(packings, True)
+            bound, top, room, state, value, packing = stack.pop()
+            if bound <= target:
+                continue
+            if value > target:
+                packings.append((value, packing))
+                target = value
+            if top and packing.get(top - 1, 0) >= limit[top - 1]:
+                top -= 1
+            rest = room - size[:top]
+            items = np.flatnonzero((rest >= 0).all(axis=1) & (limit[:top] > 0))
+            after = state - self._offset[items]
+            reached = value + values[items]
+            bounds = reached + self._flat[items + 1, after] + rest[items] @ charge
+            for i in np.argsort(bounds, kind="stable")[np.count_nonzero(bounds <= target) :]:
+                j = int(items[i])
+                stack.append(
+                    (
+                        int(bounds[i]),
+                        j + 1,
+                        rest[j],
+                        int(after[i]),
+                        int(reached[i]),
+                        {**packing, j: packing.get(j, 0) + 1},
+                    )
+                )
+        return Found(packings, not stack)
+
+
+SPARE = 2**9  # A table entry may be so many times the largest value of a pattern within 64-bit integers.
+
+
+class TypeTable:
+    """Pricing for some types of equal demands: a knapsack table over the resources chosen as axes.
+
+    The remaining resources are charged a price per unit (a Lagrangian relaxation, its price kept from call to call),
+    and a search over the table closes what the relaxation leaves open.
+    """
+
+    def __init__(self, arrays: PackingArrays, kinds: Sequence[int], parameters: ColumnGenerationParameters) -> None:
+        self.arrays, self.kinds, self.parameters = arrays, list(kinds), parameters
+        family = arrays.family[self.kinds[0]]
+        classes = np.flatnonzero(arrays.fits[self.kinds].any(axis=0))
+        demand, room = arrays.demand[family], arrays.capacity[self.kinds].max(axis=0)
+        weight = (demand[classes] / np.maximum(room, 1)).sum(axis=1)
+        self.classes = classes[np.lexsort((classes, weight))]
+        self.size = demand[self.classes]
+        together = arrays.count[self.classes].astype(float) @ self.size.astype(float)
+        self.room = np.where(room <= together, room, arrays.count[self.classes] @ self.size)
+        per_task = np.where(self.size > 0, self.room // np.maximum(self.size, 1), arrays.count.max(initial=0))
+        self.most = np.minimum(arrays.count[self.classes], per_task.min(axis=1))
+        used = [r for r in range(len(room)) if self.size[:, r].any()]
+        self.unit = np.array([max(1, int(np.gcd.reduce(self.size[:, r]))) for r in range(len(room))], dtype=np.int64)
+        self.axes = self._choose_axes(used, parameters.table_entries)
+        self.charged = [r for r in used if r not in self.axes]
+        self.charge = np.zeros(len(room), dtype=np.int64)
+        self.price_of_charged = np.zeros(len(room))
+        self.most_charged = SPARE * VALUE_LIMIT // (64 * np.maximum(self.room, 1)) + 1  # any charge gives a bound
+
+    @cached_property
+    def table(self) -> KnapsackTable:
+        """The knapsack table over the axes, allocated on first use."""
+        return KnapsackTable(self.size[:, self.axes] // self.unit[self.axes], self._capacity(self.room))
+
+    def _choose_axes(self, used: list[int], limit: int) -> list[int]:
+        """The axes: as many resources as a table within the limit can have, and of as many the scarcest."""
+        states = self.room // self.unit + 1
+        tight = (self.arrays.count[self.classes] @ (self.size / np.maximum(self.room, 1)))[used]
+        pressure = dict(zip(used, tight, strict=True))
+        for size in range(len(used), 0, -1):
+            sets = [s for s in combinations(used, size) if self.entries(s) <= limit]
+            if sets:
+                return list(max(sets, key=lambda s: (sum(pressure[r] for r in s), -int(np.prod(states[list(s)])))))
+        return []
+
+    def entries(self, axes: Sequence[int]) -> int:
+        """Entries of a table with the given axes."""
+        entries = len(self.classes) + 1
+        for r in axes:
+            entries *= int(self.room[r] // self.unit[r]) + 1
+        return entries
+
+    def value_limit(self, duals: FloatArray) -> float:
+        """A bound on the value of a pattern, whose demands as shares of capacity add up to R resources at most."""
+        share = (self.size / np.maximum(self.room, 1)).sum(axis=1)
+        free = share == 0
+        value = duals[self.classes]
+        tight = len(self.room) * float((value[~free] / share[~free]).max(initial=0.0))
+        limit = tight + float(value[free] @ self.arrays.count[self.classes][free])
+        # A table over some resources alone may hold more: at most all tasks of each class that fit alone.
+        return max(limit, float(np.maximum(value, 0.0) @ self.most) / SPARE) if self.charged else limit
+
+    def fill(self, values: IntArray, scale: float, target: int, counts: IntArray | None = None) -> None:
+        """Fill the table for integer class values (N,), duals times `scale`; `counts` (N,) tasks if not all.
+
+        `target` is a value of the largest room at which its bound is good enough.
+        """
+        self.values = values[self.classes]
+        self.limit = np.minimum((self.arrays.count if counts is None else counts)[self.classes], self.most)
+        self.table.limit(self.limit)
+        self.charge = np.rint(np.minimum(self.price_of_charged * scale, self.most_charged)).astype(np.int64)
+        self.table.fill(self.values - self.size @ self.charge)
+        for r in self.charged:
+            self._tune(r, target)
+        self.price_of_charged = self.charge / scale
+
+    def bound(self, kind: int) -> int:
+        """A bound on the value of the type's patterns; exact if all resources are axes."""
+        return self.table.best(self._capacity(self._room(kind))) + int(self.charge @ self._room(kind))
+
+    def bound_with_each(self, kind: int) -> IntArray:
+        """Bounds (m,) on the value of patterns with a task of each of `classes` in turn, -1 where no task fits."""
+        bounds = self.table.best_with_each(self._capacity(self._room(kind)))
+        fits = self.arrays.fits[kind, self.classes]
+        return np.where(fits & (bounds >= 0), bounds + int(self.charge @ self._room(kind)), -1)
+
+    def pattern(self, kind: int, first: int | None = None) -> dict[int, int]:
+        """A most valuable packing by the table, {position in `classes`: copies}, with item `first` at least once.
+
+        It may not fit the resources that are charged, and `first` may be counted once too often.
+        """
+        capacity = self._capacity(self._room(kind))
+        if first is None:
+            return self.table.packing(capacity)
+        packing = self.table.packing([c - int(w) for c, w in zip(capacity, self.table.size[first], strict=True)])
+        return {**packing, first: min(packing.get(first, 0) + 1, int(self.limit[first]))}
+
+    def search(
+        self, kind: int, target: int, node_limit: int, limit: IntArray | None = None, first: int | None = None
+    ) -> Found:
+        """Patterns of value above a target, by branch and bound.
+
+        - `kind`: the instance type.
+        - `target`: the value to exceed.
+        - `node_limit`: most nodes of the search.
+        - `limit` (m,): most copies of each item, if fewer than the limits of the table.
+        - `first`: an item that each pattern holds at least once.
+        """
+        room, copies = self._room(kind), self.limit if limit is None else limit
+        given = 0
+        if first is not None:
+            room, given = room - self.size[first], int(self.values[first])
+            copies = copies - (np.arange(len(copies)) == first)
+        found = self.table.search(
+            self._capacity(room), room, self.size, self.values, self.charge, copies, target - given, node_limit
+        )
+        if first is None:
+            return found
+        packings = [(value + given, {**packed, first: packed.get(first, 0) + 1}) for value, packed in found.packings]
+        return Found(packings, found.complete)
+
+    def column(self, kind: int, packing: dict[int, int]) -> Column:
+        """The column of a packing by positions."""
+        return Column.of(kind, ((int(self.classes[j]), q) for j, q in packing.items()))
+
+    def _room(self, kind: int) -> IntArray:
+        return np.asarray(np.minimum(self.arrays.capacity[kind], self.room))
+
+    def _capacity(self, room: IntArray) -> list[int]:
+        return [int(room[r] // self.unit[r]) for r in self.axes]
+
+    def _tune(self, r: int, target: int) -> None:
+        """Move the charge of resource r to where the bound of the largest room is least, and fill the table there.
+
+        The bound is convex and piecewise linear in the charge; each packing is one line, with the room that it leaves
+        as its slope. The minimum lies where a falling and a rising line meet.
+        """
+        capacity, charge = self._capacity(self.room), self.charge
+        falling: tuple[int, int] | None = None
+        rising: tuple[int, int] | None = None
+        best, least = -1, int(charge[r])
+        for _ in range(self.parameters.tuning_steps):
+            bound = self.table.best(capacity) + int(charge @ self.room)
+            if best < 0 or bound < best:
+                best, least = bound, int(charge[r])
+            slope = int(self.room[r]) - sum(q * int(self.size[j, r]) for j, q in self.table.packing(capacity).items())
+            line = (bound - slope * int(charge[r]), slope)
+            if bound <= target or slope == 0 or (slope > 0 and charge[r] == 0):
+                break
+            falling, rising = (line, rising) if slope < 0 else (falling, line)
+            if falling is None:
+                step = 0
+            elif rising is None:
+                step = max(2 * int(charge[r]), 1 + bound // (4 * int(self.room[r])))
+            else:
+                step = (rising[0] - falling[0]) // (falling[1] - rising[1])
+            step = min(step, int(self.most_charged[r]))
+            if step == charge[r]:
+                break
+            charge[r] = step
+            self.table.fill(self.values - self.size @ charge)
+        if charge[r] != least:
+            charge[r] = least
+            self.table.fill(self.values - self.size @ charge)
 
 
 @dataclass(frozen=True)
@@ -98,30 +439,3 @@ class Pricer:
                 bound = max([target] + [value for value, _ in found.packings])
             packings.extend(packing for _, packing in found.packings)
         return bound, packings
-
-    def enumerate(self, duals: FloatArray, ceiling: int, limit: int) -> list[Column] | None:
-        """The columns of maximal patterns that can be part of a configuration cheaper than `ceiling`.
-
-        At feasible duals pi a configuration costs at least `sum_c n_c pi_c` and the reduced costs of its columns, so
-        that no column of a higher reduced cost than the rest is in it. The duals (N,) are first shrunk until they are
-        feasible, in integers. `None` if there are more than about `limit` such columns.
-        """
-        scale = self.scale(duals)
-        values = np.rint(np.maximum(duals, 0) * scale).astype(np.int64)
-        prices = [Fraction(price) * Fraction(scale) for price in self.arrays.price.tolist()]
-        worst = Fraction(1)
-        for table in self.tables:
-            table.fill(values, scale, 0)
-            worst = max(worst, *(table.bound(k) / prices[k] for k in table.kinds))
-        values = np.array([int(int(v) / worst) for v in values], dtype=np.int64)
-        proven = sum(v * n for v, n in zip(values.tolist(), self.arrays.count.tolist(), strict=True))
-        slack = (ceiling - 1) * Fraction(scale) - proven
-        columns: list[Column] = []
-        for table in self.tables:
-            table.fill(values, scale, 0)
-            for k in table.kinds:
-                found = table.every(k, ceil(prices[k] - slack) - 1, 10 * limit)
-                columns.extend(table.column(k, packing) for _, packing in found.packings)
-                if not found.complete or len(columns) > limit:
-                    return None
-        return columns

@@ -1,16 +1,314 @@
-"""Ruin and recreate (Schrimpf et al., 2000): a few instances are emptied and their tasks packed anew, many times."""
+"""Compiled loops of ruin and recreate (numba): some instances are emptied, and their tasks packed anew.
+
+T tasks, I instances, F families, K types, R resources. Sizes, rooms and prices are int64; values of tasks, and prices
+of resources, are float64 and guide the search: the cost of what is accepted is a whole number.
+"""
 
 from __future__ import annotations
 
 from collections import Counter
+from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
+from instances.compiled import compiled
 from instances.eva.arrays import PackingArrays
+from models.eva.column_generation.greedy import ResourcePrices
 from models.eva.column_generation.parameters import ColumnGenerationParameters
-from models.eva.column_generation.recreate_kernels import Guide, Packing, ruin_and_recreate
-from models.eva.column_generation.start_duals import ResourcePrices
 from models.eva.configuration import Column, Configuration, price
+
+Int = NDArray[np.int64]
+Float = NDArray[np.float64]
+State = NDArray[np.uint64]
+"""The state of the random numbers, one whole number."""
+
+
+class Guide(NamedTuple):
+    """What does not change in the search.
+
+    - `size` (F, T, R), `room` (K, R), `family` (K,), `price` (K,): tasks and types; `useful`: types that hold a task.
+    - `value` (T,): what a task is worth; `worth` (F, R): what a unit of a resource is worth, at least as much as any
+      task pays for the unit, so that a packing of a room is worth no more than the room.
+    - `others`, `pool`, `nodes`, `tries`: most instances emptied beside the first, most tasks on them, nodes of the
+      search for the tasks of one instance, and how often the tasks of a ruin are packed.
+    """
+
+    size: Int
+    room: Int
+    family: Int
+    price: Int
+    useful: Int
+    value: Float
+    worth: Float
+    others: int
+    pool: int
+    nodes: int
+    tries: int
+
+
+class Packing(NamedTuple):
+    """A packing, changed in place: `kind` (I,), -1 where there is no instance, and the tasks as linked lists.
+
+    `head` (I,) is the first task of an instance, `after` (T,) the next task on the instance of a task, -1 at the end.
+    `waste` (I,): price of an instance less the value of its tasks. `used` (1,): instances are the first so many.
+    """
+
+    kind: Int
+    head: Int
+    after: Int
+    waste: Float
+    used: Int
+
+
+@compiled
+def uniform(state: State) -> float:
+    """A random number in [0, 1), by a linear congruential generator of 64 bits with the multiplier of Knuth's MMIX."""
+    state[0] = state[0] * np.uint64(6364136223846793005) + np.uint64(1442695040888963407)
+    return float(state[0] >> np.uint64(11)) * 2.0**-53
+
+
+@compiled
+def shuffled(state: State, items: Int) -> Int:
+    """The items in random order."""
+    key = np.empty(len(items))
+    for i in range(len(items)):
+        key[i] = uniform(state)
+    return items[np.argsort(key)]
+
+
+@compiled
+def fill(guide: Guide, kind: int, task: Int, free: NDArray[np.bool_], forced: bool, chosen: NDArray[np.bool_]) -> float:
+    """Choose free tasks of most value for a type, by depth-first search in the order of `task`; the value, or -1.
+
+    `forced`: whether the first free task must be among them. -1 where this does not fit, or where no task does.
+    """
+    f, room = guide.family[kind], guide.room[kind]
+    m, resources = len(task), len(room)
+    order = np.flatnonzero(free)
+    suffix = np.zeros(len(order) + 1)
+    for i in range(len(order) - 1, -1, -1):
+        suffix[i] = suffix[i + 1] + guide.value[task[order[i]]]
+    left = room.copy()
+    stack = np.empty(len(order) + 1, dtype=np.int64)
+    best, value, depth, used, j = -1.0, 0.0, 0, 0, 0
+    n = len(order)
+    while True:
+        while j < n:
+            rest = 0.0
+            for r in range(resources):
+                rest += guide.worth[f, r] * left[r]
+            if value + min(suffix[j], rest) <= best * (1 + 1e-12) + 1e-9:
+                j = n
+                break
+            fits = True
+            for r in range(resources):
+                if guide.size[f, task[order[j]], r] > left[r]:
+                    fits = False
+                    break
+            if fits:
+                break
+            if forced and depth == 0:
+                return -1.0
+            j += 1
+        if j < n:
+            used += 1
+            t = task[order[j]]
+            for r in range(resources):
+                left[r] -= guide.size[f, t, r]
+            value += guide.value[t]
+            stack[depth] = j
+            depth += 1
+            if value > best:
+                best = value
+                for i in range(m):
+                    chosen[i] = False
+                for d in range(depth):
+                    chosen[order[stack[d]]] = True
+            if used > guide.nodes:
+                return best
+            j += 1
+            continue
+        if depth <= (1 if forced else 0):
+            return best
+        depth -= 1
+        j = stack[depth]
+        t = task[order[j]]
+        for r in range(resources):
+            left[r] += guide.size[f, t, r]
+        value -= guide.value[t]
+        j += 1
+
+
+@compiled
+def cheapest(guide: Guide, task: Int, chosen: NDArray[np.bool_], kind: int) -> int:
+    """The cheapest type that holds the chosen tasks; `kind` is one that does."""
+    families, resources = guide.size.shape[0], guide.size.shape[2]
+    best = kind
+    for f in range(families):
+        load = np.zeros(resources, dtype=np.int64)
+        for i in range(len(task)):
+            if chosen[i]:
+                for r in range(resources):
+                    load[r] += guide.size[f, task[i], r]
+        for k in guide.useful:
+            if guide.family[k] == f and guide.price[k] < guide.price[best]:
+                holds = True
+                for r in range(resources):
+                    if load[r] > guide.room[k, r]:
+                        holds = False
+                        break
+                if holds:
+                    best = k
+    return best
+
+
+@compiled
+def recreate(guide: Guide, state: State, task: Int, kinds: Int, ceiling: int, piece: Int, made: Int) -> int:
+    """Pack tasks at a price of `ceiling` at most, on types drawn from `kinds` or at random: how many instances, or -1.
+
+    `piece` (m,) is filled with the instance of each task, `made` with the types.
+    """
+    m = len(task)
+    free = np.ones(m, dtype=np.bool_)
+    chosen = np.zeros(m, dtype=np.bool_)
+    worth = 0.0
+    for t in task:
+        worth += guide.value[t]
+    waiting = shuffled(state, kinds)
+    count, cost, left, at = 0, 0, m, 0
+    while left > 0:
+        k = -1
+        for _ in range(6):
+            if at < len(waiting) and uniform(state) < 0.7:
+                k = waiting[at]
+                at += 1
+            else:
+                k = guide.useful[int(uniform(state) * len(guide.useful))]
+            if cost + guide.price[k] <= ceiling:
+                break
+            k = -1
+        if k < 0:
+            return -1
+        value = fill(guide, k, task, free, uniform(state) < 0.5, chosen)
+        if value < 0:
+            return -1
+        k = cheapest(guide, task, chosen, k)
+        cost += guide.price[k]
+        worth -= value
+        if cost + worth > ceiling + 1e-6:
+            return -1
+        for i in range(m):
+            if chosen[i] and free[i]:
+                piece[i] = count
+                free[i] = False
+                left -= 1
+        made[count] = k
+        count += 1
+    return count
+
+
+@compiled
+def draw(guide: Guide, state: State, packing: Packing, first: int) -> int:
+    """An instance: one of much waste, or any; mostly of the same family as `first`, if that is an instance."""
+    best, n = -1, packing.used[0]
+    rounds = 1 if uniform(state) < 0.5 and first >= 0 else 4
+    same = first >= 0 and uniform(state) < 0.8
+    tries = 0
+    while rounds > 0 and tries < 40:
+        tries += 1
+        i = int(uniform(state) * n)
+        if i == first or (same and guide.family[packing.kind[i]] != guide.family[packing.kind[first]]):
+            continue
+        rounds -= 1
+        if best < 0 or packing.waste[i] > packing.waste[best]:
+            best = i
+    return best
+
+
+@compiled
+def ruin_and_recreate(guide: Guide, packing: Packing, iterations: int, state: State, tolerance: float) -> int:
+    """Empty a few instances and pack their tasks anew, so many times; what is saved.
+
+    Accepted is what costs less, or as much with the waste in fewer instances: a larger sum of its squares, or one
+    smaller by a random part of the tolerance at most.
+    """
+    saved = 0
+    ruined = np.empty(guide.others + 1, dtype=np.int64)
+    buffer = np.empty(guide.pool, dtype=np.int64)
+    for _ in range(iterations):
+        if packing.used[0] < 2:
+            return saved
+        wanted = 2 + int(uniform(state) * guide.others)
+        count, m, cost, potential = 0, 0, 0, 0.0
+        for _ in range(wanted):
+            i = draw(guide, state, packing, ruined[0] if count else -1)
+            known = i < 0
+            for d in range(count):
+                known = known or ruined[d] == i
+            if known:
+                continue
+            before, t = m, packing.head[i]
+            while t >= 0 and m < len(buffer):
+                buffer[m] = t
+                m += 1
+                t = packing.after[t]
+            if t >= 0:
+                m = before
+                continue
+            ruined[count] = i
+            count += 1
+            cost += guide.price[packing.kind[i]]
+            potential += packing.waste[i] ** 2
+        if count < 2:
+            continue
+        kinds = np.empty(count, dtype=np.int64)
+        for d in range(count):
+            kinds[d] = packing.kind[ruined[d]]
+        piece, made = np.empty(m, dtype=np.int64), np.empty(m, dtype=np.int64)
+        for _ in range(guide.tries):
+            noise = 0.3 * uniform(state)
+            key = np.empty(m)
+            for i in range(m):
+                key[i] = -guide.value[buffer[i]] * (1 + noise * (uniform(state) - 0.5))
+            task = buffer[:m][np.argsort(key)]
+            pieces = recreate(guide, state, task, kinds, cost, piece, made)
+            if pieces < 0:
+                continue
+            waste = np.zeros(pieces)
+            paid = 0
+            for d in range(pieces):
+                waste[d] = guide.price[made[d]]
+                paid += guide.price[made[d]]
+            for i in range(m):
+                waste[piece[i]] -= guide.value[task[i]]
+            if paid == cost and (waste**2).sum() <= potential * (1 - tolerance * uniform(state)):
+                continue
+            saved += cost - paid
+            for d in range(max(pieces, count)):
+                if d < count:
+                    at = ruined[d]
+                else:
+                    at = packing.used[0]
+                    packing.used[0] += 1
+                packing.head[at] = -1
+                packing.kind[at] = made[d] if d < pieces else -1
+                if d < pieces:
+                    packing.waste[at] = waste[d]
+                    for i in range(m):
+                        if piece[i] == d:
+                            packing.after[task[i]] = packing.head[at]
+                            packing.head[at] = task[i]
+            # The last instances take the places of those that are gone.
+            for at in -np.sort(-ruined[:count]):
+                if packing.kind[at] < 0:
+                    last = packing.used[0] - 1
+                    packing.kind[at], packing.head[at] = packing.kind[last], packing.head[last]
+                    packing.waste[at] = packing.waste[last]
+                    packing.kind[last] = -1
+                    packing.used[0] = last
+            break
+    return saved
 
 
 class Ruin:

@@ -1,38 +1,54 @@
-"""The steps of column generation: configurations for an upper bound and cuts for a lower bound, until both meet."""
+"""Column generation in phases: configurations for an upper bound and cuts for a lower bound, until both meet."""
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from math import floor, inf
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from instances import Options, Stopwatch
-from instances.arrays import FloatArray
 from instances.eva.arrays import PackingArrays
-from models.eva.column_generation.aggregate_bound import AggregateBound, Spend
-from models.eva.column_generation.generator import ColumnGenerator
-from models.eva.column_generation.greedy import pack_greedily, task_sizes
-from models.eva.column_generation.integer_master import Cover, solve_integer_master
-from models.eva.column_generation.outcome import Outcome
-from models.eva.column_generation.parameters import ColumnGenerationParameters
-from models.eva.column_generation.price_groups import PriceGroups
+from models.core.outcome import Outcome, ending
+from models.eva.branch_and_price import branch_and_price, list_patterns
+from models.eva.branch_and_price.pricer import BranchAndPriceParameters
+from models.eva.column_generation.bounds import AggregateBound, PriceGroups, Spend, TypeCut, pooled
+from models.eva.column_generation.generator import ColumnGenerator, Relaxed, solve_integer_master
+from models.eva.column_generation.greedy import ResourcePrices, pack_greedily, resource_cut, resource_prices, task_sizes
+from models.eva.column_generation.parameters import DEFAULTS, ColumnGenerationParameters
 from models.eva.column_generation.pricing import Pricer
-from models.eva.column_generation.restricted_master import Relaxed
-from models.eva.column_generation.spread import Spread
-from models.eva.column_generation.start_duals import ResourcePrices, resource_cut, resource_prices
-from models.eva.column_generation.type_cuts import TypeCut
-from models.eva.configuration import Column, Configuration, alone, holds, missing, price
-from models.eva.trimming import on_cheapest_type, trim
-from models.highs import OutOfTime
+from models.eva.configuration import Column, Configuration, alone, holds, missing, price, trim
+from models.highs import OutOfTime, SolveFailed
 from models.incumbent import Incumbent
 
 if TYPE_CHECKING:
     from models.eva.column_generation.ruin import Ruin
 
+
+@dataclass(frozen=True)
+class Spread:
+    """Whether classes are `many` and of few tasks each, so that ruin and recreate finds more than pricing does.
+
+    `few`: whether the tasks are then so few that it begins from every task alone, instead of from a greedy packing.
+    """
+
+    many: bool
+    few: bool
+
+    @staticmethod
+    def of(arrays: PackingArrays, parameters: ColumnGenerationParameters) -> Spread:
+        """What the tasks of an instance are like."""
+        tasks = sum(arrays.count.tolist())
+        few_each = tasks <= min(parameters.ruin_tasks, parameters.spread_copies * arrays.classes)
+        many = few_each and arrays.classes >= parameters.spread_classes
+        return Spread(many, many and tasks <= parameters.ruin_alone)
+
+
+MORE_COLUMNS = "no more columns were tried"
 Report = Callable[[Configuration | None, int | None], None]
 
 
@@ -53,21 +69,16 @@ class Search:
         self.families = PriceGroups.by_family(arrays)
         self.generator = ColumnGenerator(arrays, self.families, Pricer(arrays, parameters), [], options, self.clock)
         self.spread = Spread.of(arrays, parameters)
-        self.random = np.random.default_rng(options.seed)
-        self.complete: int | None = None
         self.lp_value: float | None = None
         self.aggregate_rounds = self.integer_programs = 0
-        self._longest_packing = 0.0
         self.prices: ResourcePrices
         self.ruin: Ruin | None = None
         self._relaxed: Relaxed
-        self._guide: Relaxed
-        self._spend: Spend | None = None
 
     @property
     def over(self) -> bool:
         """Whether the gap is closed or the time is."""
-        return self.complete is not None or self.incumbent.closed or self.clock.expired
+        return self.incumbent.closed or self.clock.expired
 
     @property
     def ceiling(self) -> int:
@@ -119,17 +130,15 @@ class Search:
         self.generator.cuts += [cut for cut in known if cut.rhs]
         nodes = self.at_most(self.parameters.bound_nodes)
         seconds = self.within(clock, self.parameters.bound_seconds).time_limit
-        self.incumbent.raise_bound(bound.solve(self.ceiling, nodes, seconds, self.clock).cost)
+        self.incumbent.raise_bound(bound.solve(self.ceiling, nodes, seconds, self.clock))
 
     def pack(self, clock: Stopwatch) -> None:
-        """Greedy packings by the start duals, for each bias in turn; fewer where ruin and recreate do the work."""
+        """A greedy packing by the start duals, with large tasks favoured; every task alone where ruin does the work."""
         if self.spread.few:
             self.offer(alone(self.arrays))
             return
-        for bias in self.parameters.biases[: 1 if self.spread.many else None]:
-            self._pack({}, self.prices.duals, bias)
-            if self.over or clock.expired:
-                return
+        duals = self.prices.duals * (1 + self.parameters.bias * task_sizes(self.arrays))
+        self.offer(pack_greedily(self.arrays, self.generator.pricer, duals, self.arrays.count))
 
     def relax(self, clock: Stopwatch) -> None:
         """The linear relaxation by column generation, with the bound of each cut on the way."""
@@ -141,69 +150,48 @@ class Search:
             self.incumbent.raise_bound(proven)
             return self.over or clock.expired or relaxed.value - proven < 1e-9 * relaxed.value
 
-        self._relaxed = self._guide = self.generator.run(self.prices.duals, enough)
+        self._relaxed = self.generator.run(self.prices.duals, enough)
         self.lp_value = self._relaxed.value
-
-    def round_down(self, clock: Stopwatch) -> None:
-        """Greedy packings of the tasks that the linear solution, rounded down, leaves."""
-        for share in (1.0, self.parameters.fixed_share):
-            self._pack(self._part(self._relaxed, share), self._relaxed.duals, self.parameters.biases[0])
 
     def bound_by_family(self, clock: Stopwatch) -> None:
         """The aggregate bound by family."""
-        self._spend = self._aggregate_bound(self.families, clock)
-
-    def relax_at_spend(self, clock: Stopwatch) -> None:
-        """The linear relaxation where the spend on the group of the largest unit is the whole number proposed."""
-        if self._spend is None:
-            return
-        unit, master = self.families.unit, self.generator.master
-        top = max(range(len(unit)), key=lambda g: (unit[g], -g))
-        master.set_free_budget([z if g == top else 0 for g, z in enumerate(self._spend)])
-        self._guide = self.generator.run(self._relaxed.duals, lambda _, cut: self.over)
-        master.set_free_budget([0] * len(unit))
+        self._aggregate_bound(self.families, clock)
 
     def dive(self, clock: Stopwatch) -> None:
-        """The integer master around the linear solution, most of which is kept."""
-        self._integer_master(self._part(self._guide, self.parameters.fixed_share), clock)
-
-    def solve_free(self, clock: Stopwatch) -> None:
-        """The integer master over the columns of small reduced cost."""
-        self._integer_master({}, clock)
+        """The integer master around the linear solution, most of which is kept, over columns of small reduced cost."""
+        guide, share = self._relaxed, self.parameters.fixed_share
+        amounts = zip(self.generator.master.columns, guide.amounts, strict=False)
+        kept = {column: floor(share * x + 1e-6) for column, x in amounts if share * x >= 1 - 1e-6}
+        columns = self.generator.master.columns
+        if len(columns) > self.parameters.few_columns:
+            prices, close = self.arrays.price.tolist(), self.parameters.close_columns
+            columns = [
+                c
+                for c in columns
+                if c in kept or self.generator.reduced_cost(c, guide.duals, guide.prices) <= close * prices[c.type]
+            ]
+        seconds = self.parameters.integer_seconds if self.options.time_limit is None else None
+        self.integer_programs += 1
+        cover = solve_integer_master(
+            self.arrays,
+            self.families,
+            columns,
+            self.within(clock, seconds),
+            kept=kept,
+            bound=self.incumbent.bound or 0,
+            ceiling=self.ceiling,
+        )
+        if cover is not None:
+            self.offer(cover)
 
     def bound_by_type(self, clock: Stopwatch) -> None:
         """The aggregate bound by type."""
         self._aggregate_bound(PriceGroups.by_type(self.arrays), clock)
 
-    def solve_complete(self, clock: Stopwatch) -> None:
-        """The integer master over all columns that can be part of a cheaper configuration, if few."""
-        columns = self.generator.pricer.enumerate(self._relaxed.duals, self.ceiling, self.parameters.complete_columns)
-        if columns is not None:
-            columns = [c for c in columns if on_cheapest_type(self.arrays, c) == c]
-            cover = self._solve_integer_master(columns, {}, self.within(clock, None))
-            self.complete = cover.bound if cover.finished else None
-
-    def enrich(self, clock: Stopwatch) -> None:
-        """More columns near the optimum: the best patterns at duals disturbed at random."""
-        guide, many = self._guide, self.parameters.enrichments
-        for _ in range(self.at_most(many)):
-            if self.over:
-                return
-            noise = self.random.normal(0.0, self.parameters.disturbance, len(guide.duals))
-            priced = self.generator.pricer.price(guide.duals * (1 + noise), list(guide.prices), many)
-            self.generator.master.add(priced.columns)
-
-    def improve(self, clock: Stopwatch) -> None:
-        """The integer master around the incumbent, most of which is kept."""
-        known = self.incumbent.solution or {}
-        self._integer_master(
-            {column: floor(self.parameters.kept_share * n + 1e-9) for column, n in known.items()}, clock
-        )
-
-    def outcome(self, failure: str | None) -> Outcome:
+    def outcome(self, failure: str | None) -> Outcome[Configuration, None]:
         """The outcome of the search so far."""
         best = self.incumbent
-        if best.solution is None or best.objective is None:
+        if best.solution is None:
             raise RuntimeError("greedy packing gave no configuration")
         info = {
             "columns": len(self.generator.master.columns),
@@ -212,7 +200,8 @@ class Search:
             "aggregate_rounds": self.aggregate_rounds,
             "integer_programs": self.integer_programs,
         }
-        return Outcome(best.solution, best.objective, best.bound or 0, tuple(best.trace), self.complete, info, failure)
+        ended = ending(best.closed, failure, self.clock.expired, self.options, MORE_COLUMNS)
+        return Outcome(best.solution, best.objective, best.bound or 0, tuple(best.trace), *ended, info)
 
     def at_most(self, rounds: int) -> int:
         """The number of rounds, or fewer where effort is limited."""
@@ -229,29 +218,8 @@ class Search:
         least = min(limits)
         return replace(self.options, time_limit=None if least == inf else max(least, 1e-3))
 
-    def _part(self, relaxed: Relaxed, share: float) -> Configuration:
-        """A share of the linear solution, rounded down."""
-        amounts = zip(self.generator.master.columns, relaxed.amounts, strict=False)
-        return {column: floor(share * x + 1e-6) for column, x in amounts if share * x >= 1 - 1e-6}
-
-    def _pack(self, part: Configuration, duals: FloatArray, bias: float) -> None:
-        """Complete a part of a configuration greedily; the bias favours large tasks.
-
-        The first is done whatever the time, a later one if there is time for the longest so far.
-        """
-        known = self.incumbent.objective is not None
-        if known and (self.over or self.clock.remaining_s < self._longest_packing):
-            return
-        with Stopwatch() as packing:
-            left = np.maximum(missing(self.arrays, part), 0)
-            added = pack_greedily(
-                self.arrays, self.generator.pricer, duals * (1 + bias * task_sizes(self.arrays)), left
-            )
-        self._longest_packing = max(self._longest_packing, packing.cpu_s)
-        self.offer({column: part.get(column, 0) + added.get(column, 0) for column in [*part, *added]})
-
-    def _aggregate_bound(self, groups: PriceGroups, clock: Stopwatch) -> Spend | None:
-        """Raise the bound to the cheapest whole-number spend at which the linear master is feasible; give the spend."""
+    def _aggregate_bound(self, groups: PriceGroups, clock: Stopwatch) -> None:
+        """Raise the bound to the cheapest whole-number spend at which the linear master is feasible."""
         first = self.generator
         generator = ColumnGenerator(self.arrays, groups, first.pricer, first.cuts, self.options, self.clock)
         generator.master.add(self.generator.master.columns)
@@ -277,34 +245,173 @@ class Search:
         self.generator.master.add(generator.master.columns)
         nodes = self.at_most(self.parameters.bound_nodes)
         proven = bound.solve(self.ceiling, nodes, self.within(clock, seconds).time_limit, self.clock)
-        self.incumbent.raise_bound(proven.cost)
-        return proven.spend
+        self.incumbent.raise_bound(proven)
 
-    def _integer_master(self, kept: Configuration, clock: Stopwatch) -> None:
-        """The integer master over the columns of small reduced cost, with at least the instances of `kept`."""
-        columns = self.generator.master.columns
-        if len(columns) > self.parameters.few_columns:
-            prices, guide, close = self.arrays.price.tolist(), self._guide, self.parameters.close_columns
-            columns = [
-                c
-                for c in columns
-                if c in kept or self.generator.reduced_cost(c, guide.duals, guide.prices) <= close * prices[c.type]
-            ]
-        seconds = self.parameters.integer_seconds if self.options.time_limit is None else None
-        self.integer_programs += 1
-        self._solve_integer_master(columns, kept, self.within(clock, seconds))
 
-    def _solve_integer_master(self, columns: list[Column], kept: Configuration, options: Options) -> Cover:
-        """Solve the integer master and offer the cover."""
-        cover = solve_integer_master(
-            self.arrays,
-            self.families,
-            columns,
-            options,
-            kept=kept,
-            bound=self.incumbent.bound or 0,
-            ceiling=self.ceiling,
-        )
-        if cover.configuration is not None:
-            self.offer(cover.configuration)
-        return cover
+def bound_by_pooling(search: Search, clock: Stopwatch) -> None:
+    """Raise the bound of a search by pooling each family in turn."""
+    p, options = search.parameters, search.options
+    for f in range(len(search.arrays.demand)):
+        if search.over or clock.expired:
+            return
+        pool = pooled(search.arrays, f, search.ceiling, p.pooled_classes, p.pooled_units)
+        if pool is None:
+            continue
+        patterns = BranchAndPriceParameters(listed_patterns=p.pooled_patterns, listing_steps=p.pooled_steps)
+        pricer = list_patterns(pool, patterns)
+        if pricer is not None:
+            limit = None if options.time_limit is None else clock.remaining_s
+            limits = replace(options, time_limit=limit, gap=0.0, effort=search.at_most(p.pooled_nodes))
+            search.incumbent.raise_bound(branch_and_price(pool, pricer, limits, parameters=patterns).bound)
+
+
+def ruin_alone(search: Search, clock: Stopwatch) -> None:
+    """Ruin and recreate from every task alone, some times; whatever the time, the first packing is no bad one.
+
+    What a greedy packing of a few hundred tasks has put together is hard to take apart again.
+    """
+    if not search.spread.few:
+        return
+    parameters = search.parameters
+    starts = search.at_most(parameters.ruin_starts)
+    for _ in range(starts):
+        part = Stopwatch(None if clock.limit_s is None else clock.limit_s / starts)
+        least = parameters.sure_ruin_rounds
+        _ruin_from(search, alone(search.arrays), part, parameters.ruin_rounds, parameters.ruin_patience, least)
+        if part.expired or search.over:
+            break
+
+
+def ruin_at_length(search: Search, clock: Stopwatch) -> None:
+    """Ruin and recreate from the incumbent for long, where classes are many."""
+    parameters = search.parameters
+    if search.spread.many and not clock.expired:
+        best = search.incumbent.solution
+        _ruin_from(search, best, clock, parameters.long_ruin_rounds, parameters.long_ruin_patience)
+
+
+def ruin(search: Search, clock: Stopwatch) -> None:
+    """Ruin and recreate from the incumbent."""
+    parameters = search.parameters
+    if not clock.expired:
+        _ruin_from(search, search.incumbent.solution, clock, parameters.ruin_rounds, parameters.ruin_patience)
+
+
+def _ruin_from(
+    search: Search, first: Configuration | None, clock: Stopwatch, rounds: int, patience: int, least: int = 1
+) -> None:
+    """Rounds of ruin and recreate, at most so many and at least the least; so many in a row may save nothing."""
+    arrays, parameters = search.arrays, search.parameters
+    if first is None or sum(arrays.count.tolist()) > parameters.ruin_tasks:
+        return
+    if search.ruin is None:
+        from models.eva.column_generation.ruin import Ruin  # compiled at first use, which takes seconds
+
+        search.ruin = Ruin(arrays, search.prices, parameters, search.options.seed)
+    search.ruin.set(first)
+    in_vain = 0
+    for done in range(1, search.at_most(rounds) + 1):
+        in_vain = 0 if search.ruin.run(parameters.ruins) else in_vain + 1
+        if (
+            (clock.expired and done >= least)
+            or in_vain >= patience
+            or search.ruin.cost <= (search.incumbent.bound or 0)
+        ):
+            break
+    search.offer(search.ruin.configuration)
+
+
+@dataclass(frozen=True)
+class Phase:
+    """A phase of column generation.
+
+    - `take`: the step of the search.
+    - `until`: share of the time limit, counted from the start, at which the phase stops.
+    - `share`: most that the phase takes of the time limit, as a share.
+    - `always`: whether the phase is taken even where the search is over.
+    """
+
+    take: Callable[[Search, Stopwatch], None]
+    until: float = 1.0
+    share: float = 1.0
+    always: bool = False
+
+    def clock(self, search: Search) -> Stopwatch:
+        """The clock of a phase that begins now."""
+        limit = search.options.time_limit
+        if limit is None:
+            return Stopwatch()
+        return Stopwatch(max(0.0, min(self.until * limit - search.clock.spent_s, self.share * limit)))
+
+
+def repack(search: Search, clock: Stopwatch) -> None:
+    """Repack many classes: keep the instances of the family that costs most, and pack the other tasks anew."""
+    arrays, configuration = search.arrays, search.incumbent.solution
+    if arrays.classes <= search.parameters.repacked_classes or configuration is None or clock.expired:
+        return
+    families = [
+        [column for column in configuration if arrays.family[column.type] == f] for f in range(len(arrays.demand))
+    ]
+    split = [{column: configuration[column] for column in columns} for columns in families]
+    kept = max(split, key=lambda part: price(arrays, part))
+    left = np.maximum(missing(arrays, kept), 0)
+    classes = np.flatnonzero(left)
+    if len(classes) in (0, len(left)):
+        return
+    rest = column_generation(
+        arrays.only(classes, left[classes]), search.within(clock, None), parameters=search.parameters
+    )
+    cover = Counter(kept)
+    for column, n in (rest.configuration or {}).items():
+        cover[Column.of(column.type, ((int(classes[c]), q) for c, q in column.pattern))] += n
+    search.offer(dict(cover))
+
+
+PHASES = (
+    Phase(Search.start, always=True),
+    Phase(Search.pack, until=0.2, always=True),
+    Phase(ruin_alone, until=0.2, always=True),
+    Phase(Search.bound_by_resources, until=0.3),
+    Phase(bound_by_pooling, until=0.4, share=0.15),
+    Phase(ruin_at_length, until=0.6),
+    Phase(ruin, until=0.5, share=0.25),
+    Phase(repack, until=0.65),
+    Phase(Search.relax, until=0.6),
+    Phase(Search.bound_by_family),
+    Phase(Search.dive, share=0.25),
+    Phase(Search.bound_by_type),
+    Phase(Search.dive, share=0.25),
+    Phase(ruin, share=0.25),
+)
+
+
+def column_generation(
+    arrays: PackingArrays,
+    options: Options = Options(),
+    report: Report | None = None,
+    start: Configuration | None = None,
+    parameters: ColumnGenerationParameters = DEFAULTS,
+) -> Outcome[Configuration, None]:
+    """Column generation (Gilmore and Gomory, 1961) for the least price of instances that hold all tasks.
+
+    - `arrays`: the instance.
+    - `options`: limits, threads and seed, and the gap (cost - bound) / cost at which the search ends.
+    - `report`: called with each new configuration and each better bound, in price units.
+    - `start`: a configuration to begin from.
+    - `parameters`: the constants of column generation.
+
+    Raises ValueError where the start does not hold all tasks, or holds more on an instance than fits.
+    """
+    search = Search(arrays, options, report, parameters)
+    if start is not None:
+        search.offer(start)
+    failure = None
+    try:
+        for phase in PHASES:
+            if phase.always or not search.over:
+                phase.take(search, phase.clock(search))
+    except OutOfTime:
+        pass
+    except SolveFailed as error:  # after the first packing: there is an incumbent and a bound
+        failure = str(error)
+    return search.outcome(failure)

@@ -1,12 +1,10 @@
 """Eva's packing where hardly two tasks are alike: branch-and-price over single tasks.
 
-`choice` says where, `solve` is the method, `search` its steps. `knapsack` and `pricing` price patterns by branch and
-bound over tasks, `master` and `relaxation` solve the linear program, `dive` and `enumeration` find packings, `tree`
-branches on pairs of tasks, `spends` goes through the numbers of instances of each type. `pack_items` is imported from
-`solve` where it is used, for it loads compiled code.
+`search` is the method. `knapsack` and `pricing` price patterns by branch and bound over tasks, `relaxation` solves the
+linear program, `dives` find packings, or that there is none, `single_tasks` begins. `pack_items` is imported from
+`search` where it is used, for it loads compiled code.
 """
 
-from models.eva.item_packing.choice import suits
-from models.eva.item_packing.parameters import ItemParameters
+from models.eva.item_packing.parameters import ItemParameters, suits
 
 __all__ = ["ItemParameters", "suits"]

@@ -8,7 +8,7 @@ import numpy as np
 
 from instances.eva.arrays import FloatArray, IntArray, PackingArrays
 from models.eva.branch_and_price.pricer import Priced, Prices
-from models.eva.column_generation.knapsack_table import VALUE_LIMIT
+from models.eva.column_generation.pricing import VALUE_LIMIT
 from models.eva.configuration import Column
 from models.eva.item_packing.knapsack import Items, complete, multipliers, search, search_each
 from models.eva.item_packing.parameters import DEFAULTS, ItemParameters
@@ -33,7 +33,7 @@ class ItemPricer:
         self._tables = np.empty(0, dtype=np.int64)
 
     def scale(self, value: FloatArray, target: FloatArray) -> int:
-        """The finest unit, a power of two: duals `value` (F, N) and `target` (K,) times it can be priced."""
+        """The finest unit, a power of two: duals `value` (K, N) and `target` (K,) times it can be priced."""
         largest = max(1.0, float(np.maximum(value, 0.0).sum(axis=1).max()), float(np.abs(target).max()))
         return int(2 ** max(0, floor(log2(VALUE_LIMIT / largest))))
 
@@ -96,7 +96,7 @@ class ItemPricer:
     def _items(self, prices: Prices, k: int, every: bool = False) -> tuple[Items, list[tuple[int, ...]]]:
         """The items of a search on type k, with the classes that each stands for: what is together is one item."""
         arrays, family = self.arrays, int(self.arrays.family[k])
-        value, demand = prices.value[family], arrays.demand[family]
+        value, demand = prices.value[k], arrays.demand[family]
         groups = _together(arrays.classes, prices.together)
         of_class = {c: g for g, group in enumerate(groups) for c in group}
         worth = np.array([int(value[list(g)].sum()) for g in groups], dtype=np.int64)

@@ -1,45 +1,95 @@
-"""The steps of packing task by task: first packings, the linear program, dives and trees at the goal that is tried."""
+"""Spends: how many instances there may be of each type, cheapest first, as far as no cut rules them out."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from instances import Options, Stopwatch
 from instances.eva.arrays import FloatArray, PackingArrays
-from models.eva.branch_and_price.proof import Leaf, Proof
-from models.eva.column_generation.aggregate_bound import AggregateBound
-from models.eva.column_generation.outcome import Outcome
-from models.eva.column_generation.price_groups import PriceGroups
-from models.eva.column_generation.search import Report
-from models.eva.column_generation.start_duals import start_duals
-from models.eva.configuration import Configuration, holds, missing, price
-from models.eva.item_packing.dive import Dive
-from models.eva.item_packing.enumeration import PoolDive, enumerated
-from models.eva.item_packing.greedy import best_fit
-from models.eva.item_packing.parameters import ItemParameters
+from models.core.outcome import Outcome, ending
+from models.eva.branch_and_price.pricer import Leaf, Proof, SumsOfPrices
+from models.eva.column_generation.bounds import AggregateBound, PriceGroups, TypeCut
+from models.eva.column_generation.greedy import start_duals
+from models.eva.column_generation.search import MORE_COLUMNS, Report
+from models.eva.configuration import Configuration, holds, missing, price, trim
+from models.eva.item_packing.dives import Dive, PairTree, PoolDive, enumerated
+from models.eva.item_packing.parameters import DEFAULTS, ItemParameters
 from models.eva.item_packing.relaxation import Node, Relaxation
-from models.eva.item_packing.single_tasks import SingleTasks
-from models.eva.item_packing.spends import Counts, Spends
-from models.eva.item_packing.tree import PairTree
-from models.eva.trimming import trim
+from models.eva.item_packing.single_tasks import SingleTasks, best_fit
+from models.highs import SolveFailed
 from models.incumbent import Incumbent
 
-MOST_LEVELS = 2**22  # Costs beyond so many price units are not told apart by whether prices add up to them.
+Counts = tuple[int, ...]
+STEPS = 20  # So many steps of the listing are taken for each of the numbers that it may find.
 
 
-@dataclass(frozen=True)
-class ItemOutcome(Outcome):
-    """The outcome, with the leaves that prove the bound: their classes are the tasks, one by one, class after class.
+class Spends:
+    """All numbers of instances of each type that cost at least `low` and less than `high`, sorted by cost.
 
-    Its patterns are all patterns, maximal or not.
-
-    `proof` is `None` where a bound over several types, which rests on many cuts at once, is better than any leaf's.
+    Those that no optimal configuration needs are left out (see `PriceGroups.by_type`). `complete` says whether there
+    are at most about `limit` of them; otherwise there are none here.
     """
 
-    proof: Proof | None = None
+    def __init__(self, arrays: PackingArrays, low: int, high: int, limit: int) -> None:
+        groups = PriceGroups.by_type(arrays)
+        self.price = arrays.price.tolist()
+        self.order = sorted((k for k, g in enumerate(groups.group_of) if g >= 0), key=lambda k: (-self.price[k], k))
+        self.upper = [groups.upper[groups.group_of[k]] for k in self.order]
+        self.limit, self.high = limit, high
+        self.complete = True
+        self._steps = 0
+        self._found: list[Counts] = []
+        self._list(0, low, high, [0] * len(self.price))
+        if not self.complete:
+            self._found = []
+        self._found.sort(key=lambda counts: (self.cost(counts), counts))
+        self._counts = np.array(self._found, dtype=object).reshape(len(self._found), len(self.price))
+        self._open = np.ones(len(self._found), dtype=bool)
+
+    def cost(self, counts: Sequence[int]) -> int:
+        """The price of so many instances."""
+        return sum(p * n for p, n in zip(self.price, counts, strict=True))
+
+    def cut(self, cut: TypeCut) -> None:
+        """Rule out what a cut rules out."""
+        if len(self._found):
+            worth = self._counts @ np.array(cut.value, dtype=object)
+            self._open &= (worth >= cut.rhs).astype(bool)
+
+    def exclude(self, counts: Counts) -> None:
+        """Rule out some numbers of instances that were proved to be too few."""
+        self._open[self._found.index(counts)] = False
+
+    def below(self, high: int) -> list[Counts]:
+        """What is left that costs less than `high`."""
+        return [
+            counts for counts, left in zip(self._found, self._open, strict=True) if left and self.cost(counts) < high
+        ]
+
+    def _list(self, place: int, low: int, high: int, counts: list[int]) -> None:
+        self._steps += 1
+        self.complete = self.complete and self._steps <= STEPS * self.limit
+        if not self.complete:
+            return
+        if place == len(self.order):
+            if low <= 0 < high:
+                self._found.append(tuple(counts))
+                self.complete = len(self._found) <= self.limit
+            return
+        k, most = self.order[place], self.upper[place]
+        p = self.price[k]
+        last = (high - 1) // p if most is None else min(most, (high - 1) // p)
+        first = 0
+        if place == len(self.order) - 1:
+            first = max(0, -(-low // p))
+        for n in range(last, first - 1, -1):
+            counts[k] = n
+            self._list(place + 1, low - n * p, high - n * p, counts)
+        counts[k] = 0
 
 
 class ItemSearch:
@@ -113,7 +163,7 @@ class ItemSearch:
                 bound.add(cut)
             nodes = self.parameters.aggregate_nodes
             proven = bound.solve(self.cost, nodes, self._within(0.1).time_limit, self.clock)
-            self._raise(proven.cost, None)
+            self._raise(proven, None)
 
     def step(self) -> bool:
         """One round at the least cost that is not ruled out; whether another may do more."""
@@ -195,19 +245,15 @@ class ItemSearch:
     @property
     def goal(self) -> int:
         """The least cost from the bound on that prices add up to."""
-        bound = self.incumbent.bound or 0
-        if self.cost > MOST_LEVELS:
-            return bound
-        sums = 1
-        for p in self.items.price.tolist():
-            while p <= self.cost:
-                sums |= sums << p
-                p *= 2
-        left = sums >> bound
-        return bound + (left & -left).bit_length() - 1 if left else bound
+        return SumsOfPrices(self.items.price.tolist(), self.cost).at_least(self.incumbent.bound or 0)
 
-    def outcome(self, failure: str | None) -> ItemOutcome:
-        """The outcome of the search so far."""
+    def outcome(self, failure: str | None) -> Outcome[Configuration, Proof]:
+        """The outcome of the search so far.
+
+        The classes of its proof are the tasks, one by one, class after class, its patterns all patterns, maximal or
+        not. A bound over several types, which rests on many cuts at once, may be better than any leaf's: then there is
+        none.
+        """
         best = self.incumbent
         assert best.solution is not None
         assert best.objective is not None
@@ -216,11 +262,12 @@ class ItemSearch:
             "iterations": self.relaxation.calls,
             **self.info,
         }
-        bound = best.bound or 0
         proof = None if self.proof is None else Proof(best.objective, False, (), self.proof)
-        return ItemOutcome(
-            self.tasks.joined(best.solution), best.objective, bound, tuple(best.trace), None, info, failure, proof
+        packing, ended = (
+            self.tasks.joined(best.solution),
+            ending(best.closed, failure, self.clock.expired, self.options, MORE_COLUMNS),
         )
+        return Outcome(packing, best.objective, best.bound or 0, tuple(best.trace), *ended, info, proof)
 
     def _dive(self, start: Node, goal: int, discrepancies: int) -> bool:
         """Whether a dive finds a packing of the goal's cost at most."""
@@ -274,3 +321,34 @@ class ItemSearch:
             report(None if found is None else self.tasks.joined(found), bound)
 
         return told
+
+
+def pack_items(
+    arrays: PackingArrays,
+    options: Options = Options(),
+    report: Report | None = None,
+    start: Configuration | None = None,
+    parameters: ItemParameters = DEFAULTS,
+) -> Outcome[Configuration, Proof]:
+    """The least price of instances that hold all tasks, by branch-and-price over single tasks.
+
+    - `arrays`: the instance.
+    - `options`: limits, threads and seed, and the gap (cost - bound) / cost at which the search ends.
+    - `report`: called with each new configuration and each better bound, in price units.
+    - `start`: a configuration to begin from.
+    - `parameters`: the constants of the method.
+
+    Raises ValueError where the start does not hold all tasks, or holds more on an instance than fits.
+    """
+    search = ItemSearch(arrays, options, report, parameters)
+    failure = None
+    try:
+        search.pack(start)
+        search.relax()
+        while not search.over and search.step():
+            pass
+    except SolveFailed as error:
+        if search.incumbent.solution is None:
+            raise
+        failure = str(error)
+    return search.outcome(failure)

@@ -1,11 +1,13 @@
-"""Tasks one by one: the instance in which every task is a class of its own, and what that makes of configurations."""
+"""Tasks one by one, and first packings of them by best fit."""
 
 from __future__ import annotations
 
 import numpy as np
+from numpy.typing import NDArray
 
-from instances.eva.arrays import PackingArrays
-from models.eva.configuration import Column, Configuration
+from instances.compiled import compiled
+from instances.eva.arrays import IntArray, PackingArrays
+from models.eva.configuration import Column, Configuration, trim
 
 
 class SingleTasks:
@@ -44,3 +46,71 @@ class SingleTasks:
             kept = Column.of(column.type, tasks.items())
             found[kept] = found.get(kept, 0) + copies
         return found
+
+
+MIXES = 5
+
+
+def best_fit(arrays: PackingArrays) -> list[Configuration]:
+    """Packings by best fit decreasing, a type and a mix of the resources each; tasks of one, each its own class.
+
+    Where a type does not hold a task, the task is alone on its cheapest type.
+    """
+    found = []
+    for k in range(len(arrays.price)):
+        held = np.flatnonzero(arrays.fits[k])
+        if not len(held):
+            continue
+        share = arrays.demand[arrays.family[k], held] / np.maximum(arrays.capacity[k], 1)
+        load = share.sum(axis=0) / max(share.sum(), 1e-12)
+        keys = [share @ load, share.max(axis=1), (share**2) @ load]
+        keys += [share @ mix for mix in _mixes(share.shape[1])]
+        for key in keys:
+            order = held[np.lexsort((held, -key))]
+            bins = _fill(arrays.demand[arrays.family[k], order], arrays.capacity[k], share.shape[1] * load)
+            packed: dict[int, list[int]] = {}
+            for c, b in zip(order.tolist(), bins.tolist(), strict=True):
+                packed.setdefault(b, []).append(c)
+            cover: Configuration = {Column.of(k, ((c, 1) for c in on_it)): 1 for on_it in packed.values()}
+            for c in np.flatnonzero(~arrays.fits[k]).tolist():
+                cover[Column.of(int(arrays.cheapest_type[c]), [(c, 1)])] = 1
+            found.append(trim(arrays, cover))
+    return found
+
+
+def _mixes(resources: int) -> NDArray[np.float64]:
+    """Weights (M, R) of the resources, each in turn favoured."""
+    mixes = []
+    for r in range(resources):
+        for favour in np.linspace(0.2, 0.8, MIXES):
+            mixes.append(np.where(np.arange(resources) == r, favour, (1 - favour) / max(1, resources - 1)))
+    return np.array(mixes)
+
+
+@compiled
+def _fill(size: IntArray, room: IntArray, weight: NDArray[np.float64]) -> IntArray:
+    """The bin of each item, in the order given: the fullest bin that holds the item."""
+    n, resources = size.shape
+    left = np.empty((n, resources), dtype=np.int64)
+    bins = np.empty(n, dtype=np.int64)
+    opened = 0
+    for i in range(n):
+        best, least = -1, 0.0
+        for b in range(opened):
+            rest = 0.0
+            for r in range(resources):
+                if left[b, r] < size[i, r]:
+                    rest = -1.0
+                    break
+                rest += weight[r] * (left[b, r] - size[i, r]) / max(room[r], 1)
+            if rest >= 0.0 and (best < 0 or rest < least):
+                best, least = b, rest
+        if best < 0:
+            best = opened
+            for r in range(resources):
+                left[best, r] = room[r]
+            opened += 1
+        for r in range(resources):
+            left[best, r] -= size[i, r]
+        bins[i] = best
+    return bins

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 
+from instances.eva.arrays import PackingArrays
 from models.eva.counts import CountParameters
 
 
@@ -72,3 +73,18 @@ ROUND = SavingParameters(counted=20_000, programs=False)
 """For a round: integer programs over long lists take minutes there, and seldom prove anything."""
 SHORT = SavingParameters(nodes=5_000, listing_nodes=20_000, lists=1, programs=False)
 """For a round of a simulation: a good solution and a bound in a fraction of a second, not always a proof."""
+
+
+def suits(arrays: PackingArrays, parameters: SavingParameters) -> bool:
+    """Whether no instance can hold more tasks than the search for patterns, and its rounding, allow for."""
+    return all(most_tasks(arrays, k) <= parameters.most_tasks for k in range(len(arrays.price)))
+
+
+def most_tasks(arrays: PackingArrays, kind: int) -> int:
+    """A bound on the tasks that an instance of a type holds."""
+    fits = arrays.fits[kind]
+    if not fits.any():
+        return 0
+    least = arrays.demand_of_type[kind][fits].min(axis=0).tolist()
+    room = [q // d for q, d in zip(arrays.capacity[kind].tolist(), least, strict=True) if d]
+    return int(min([sum(arrays.count[fits].tolist()), *room]))

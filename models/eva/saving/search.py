@@ -9,27 +9,26 @@ at growing δ.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
+from scipy import sparse
 
 from instances import Options, Stopwatch
-from instances.arrays import IntArray
+from instances.arrays import FloatArray, IntArray
 from instances.eva.arrays import PackingArrays
 from instances.eva.reconfiguration_arrays import NEW, Placed
 from instances.result import Termination
 from models.bounds import real_bound
+from models.core.linear_program import LinearProgram
 from models.eva.counts import Best, CountTree
-from models.eva.saving.columns import Columns, Master
-from models.eva.saving.generation import Generated, generate
-from models.eva.saving.packing import PackingMaster
-from models.eva.saving.parameters import SavingParameters
+from models.eva.saving.columns import Columns, Duals, Master, PackingMaster
+from models.eva.saving.parameters import SavingParameters, suits
 from models.eva.saving.pricing import Pricer
-from models.eva.saving.repacking import repack
-from models.eva.saving.suits import suits
-from models.fine_units import FineUnits
-from models.highs import Solved, solve_arrays
+from models.fine_units import FineUnits, coarse_unit
+from models.highs import Solved, SolveFailed, solve_arrays
 
 LEAST_S = 0.05  # Seconds that an integer program has in any case.
 GENERATING = 0.5  # The share of the time limit that column generation has.
@@ -318,3 +317,133 @@ class SavingSearch:
             self.termination = "time_limit"
         elif self.options.effort is not None:
             self.termination = "effort_limit"
+
+
+CONVERGED = 1e-9  # A reduced net below this share of the dearest instance is none.
+
+
+@dataclass(frozen=True)
+class Generated:
+    """What column generation ended with.
+
+    - `columns`: all columns.
+    - `x` (P,): the last solution of the linear program, over the first columns.
+    - `duals`: those of the best bound, or of the last round where it converged; `at_duals`: what they prove.
+    - `bound`: the best bound on what is saved, before the moves of all tasks.
+    - `rounds`: rounds of pricing.
+    - `converged`: whether no column of reduced net is left, up to rounding.
+    """
+
+    columns: Columns
+    x: FloatArray
+    duals: Duals
+    at_duals: float
+    bound: float
+    rounds: int
+    converged: bool
+
+
+def generate(
+    master: Master, pricer: Pricer, columns: Columns, options: Options, clock: Stopwatch, parameters: SavingParameters
+) -> Generated:
+    """Solve the linear program over all columns, or as far as the limits allow.
+
+    - `columns`: columns to begin with, among them a solution.
+    - `options`, `clock`: limits.
+    """
+    net = master.net(columns)
+    model = master.model(columns, net, integer=False)
+    unit = coarse_unit(model)
+    coarse = replace(model, cost=np.asarray(model.cost) / unit)
+    moves = len(master.arrays.spread)  # their z are the last variables
+    program = LinearProgram(coarse, Options(threads=options.threads), {"presolve": "choose"}, short=moves)
+    known, parts = set(columns.names), [columns]
+    least = CONVERGED * float(master.arrays.new.max())
+    nothing = Duals(np.zeros(0), np.zeros(0), np.zeros(0))
+    best = Generated(columns, np.zeros(0), nothing, math.inf, math.inf, 0, False)
+    most = parameters.rounds if options.effort is None else min(parameters.rounds, options.effort)
+    rounds, nodes = 0, parameters.nodes
+    for rounds in range(1, most + 1):
+        if clock.expired:
+            break
+        try:
+            optimum = program.solve(clock.remaining_s)
+        except SolveFailed:  # or out of time
+            break
+        duals = master.priced(optimum.duals * unit)
+        found = pricer.improving(duals, least, nodes)
+        if math.isinf(found.bound):
+            break
+        fresh = found.columns.chosen(
+            np.array([p for p, name in enumerate(found.columns.names) if name not in known], dtype=np.int64)
+        )
+        fresh_net = master.net(fresh)
+        gains = pricer.reduced(fresh, fresh_net, duals) > least
+        bound = master.bound(duals, found.bound + pricer.noise(duals), master.priced_instances)
+        converged = found.complete and not gains.any()
+        if bound < best.bound or converged:
+            best = Generated(columns, optimum.x, duals, bound, min(bound, best.bound), rounds, converged)
+        if not gains.any():
+            if found.complete or nodes >= parameters.listing_nodes:
+                break
+            nodes = min(parameters.more_nodes * nodes, parameters.listing_nodes)
+            continue
+        fresh, fresh_net = fresh.chosen(np.flatnonzero(gains)), fresh_net[gains]
+        known.update(fresh.names)
+        parts.append(fresh)
+        entries = sparse.csc_array(master.entries(fresh))
+        program.add(fresh_net / unit, entries.indptr[:-1], entries.indices, entries.data)
+    return replace(best, columns=Columns.joined(parts), rounds=rounds)
+
+
+def repack(search: SavingSearch, clock: Stopwatch, patience: int) -> None:
+    """Improve the incumbent of a search until it is good enough, a limit is reached or nothing is found any more.
+
+    For a packing alone: no instance exists. `patience`: how often in a row nothing better may be found.
+    """
+    p, effort = search.parameters, search.options.effort
+    most = p.repackings if effort is None else min(p.repackings, effort)
+    idle, tasks = 0, float(p.repacked)
+    for _ in range(most):
+        if search.closed or clock.expired or idle >= patience:
+            return
+        held = np.repeat(search.columns.on_it, search.copies, axis=0)
+        kinds = np.repeat(search.master.kind_of(search.columns), search.copies)
+        order = search.random.permutation(len(held))
+        order = order[held[order].sum(axis=1) <= tasks]
+        chosen = order[np.cumsum(held[order].sum(axis=1)) <= tasks]
+        before = search.value
+        proven = not len(chosen) or _repack_some(search, held, kinds, chosen, clock)
+        idle = 0 if search.value > before else idle + 1
+        if not proven:
+            tasks = max(tasks * p.fewer, p.repacked / 2)
+        elif idle:
+            tasks = min(tasks * p.more, p.most_repacked)
+
+
+def _repack_some(search: SavingSearch, held: IntArray, kinds: IntArray, chosen: IntArray, clock: Stopwatch) -> bool:
+    """Pack the tasks of some instances anew, of all instances that hold `held` (I, N) and are of types `kinds` (I,).
+
+    Whether the best for these tasks was proven.
+    """
+    packing = search.master.arrays.packing
+    count = held[chosen].sum(axis=0)
+    classes = np.flatnonzero(count)
+    place = {int(c): i for i, c in enumerate(classes)}
+    start: Sequence[Placed] = [
+        (NEW, int(kinds[i]), {place[int(c)]: int(held[i, c]) for c in np.flatnonzero(held[i])}, 1) for i in chosen
+    ]
+    limited = search.options.time_limit is not None
+    seconds = min(search.parameters.repack_seconds, clock.remaining_s) if limited else None
+    part = search.part(packing.only(classes, count[classes]), start, seconds)
+    before = part.value
+    part.run()
+    if part.value <= before + part.noise:
+        return part.closed
+    fresh = np.zeros((len(part.columns.group), packing.classes), dtype=np.int64)
+    fresh[:, classes] = part.columns.on_it
+    kept = np.delete(held, chosen, axis=0)
+    rows = np.vstack([kept, np.repeat(fresh, part.copies, axis=0)])
+    columns = Columns.joined([Columns.of(NEW, rows)])
+    search.offer(columns, columns.copies_of(Columns.of(NEW, rows), np.ones(len(rows), dtype=np.int64)))
+    return part.closed

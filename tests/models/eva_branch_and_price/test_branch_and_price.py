@@ -11,10 +11,9 @@ import pytest
 from instances import Options
 from models.eva.branch_and_price import BranchAndPriceParameters, ListedPricer, branch_and_price, list_patterns
 from models.eva.branch_and_price.pricer import Priced
-from models.eva.branch_and_price.solve import alone
+from models.eva.branch_and_price.tree import alone
 from models.eva.configuration import Column, holds, missing, price
-from models.eva.covering_master import solve_covering
-from models.eva.patterns import Patterns
+from models.eva.covering import Patterns, solve_covering
 from tests.branch_and_price_cases import check_proof, every_pattern, linear_prices
 from tests.eva_cases import literal_optimum, random_packing
 
@@ -125,7 +124,7 @@ class EveryPattern:
                 keeps &= held[:, i] == held[:, j]
             for i, j in prices.apart:
                 keeps &= ~(held[:, i] & held[:, j])
-            worth = np.where(keeps, patterns @ prices.value[self.arrays.family[k]], 0)
+            worth = np.where(keeps, patterns @ prices.value[k], 0)
             bound[k] = int(worth.max())
             if bound[k] > prices.target[k]:
                 columns.append(Column.of(k, enumerate(patterns[worth.argmax()].tolist())))

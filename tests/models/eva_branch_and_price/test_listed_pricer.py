@@ -6,10 +6,9 @@ import numpy as np
 import pytest
 
 from models.eva.branch_and_price import BranchAndPriceParameters, list_patterns
-from models.eva.branch_and_price.pricer import Holding, Prices
-from models.eva.branch_and_price.sums_of_prices import SumsOfPrices
+from models.eva.branch_and_price.pricer import Holding, Prices, SumsOfPrices
+from models.eva.covering import maximal
 from models.eva.pattern_kernels import best_places
-from models.eva.patterns import maximal
 from tests.branch_and_price_cases import every_pattern, linear_prices, stood_in_for, sums
 from tests.eva_cases import random_packing
 
@@ -21,7 +20,7 @@ def maximal_by_enumeration(arrays, k):
 
 def prices(arrays, seed, **more):
     draw = np.random.default_rng(seed)
-    value = draw.integers(0, 1_000, arrays.demand.shape[:2])
+    value = draw.integers(0, 1_000, (len(arrays.price), arrays.classes))
     return Prices(value, tuple(draw.integers(0, 3_000, len(arrays.price)).tolist()), **more)
 
 
@@ -50,7 +49,7 @@ def test_bounds_and_best_columns_are_those_of_enumeration(seed, leave_out):
             if leave_out and stood_in_for(arrays, k, a):
                 continue
             bonus = 400 if k == 0 and a[1] >= 1 else 0
-            worth.append(int(asked.value[arrays.family[k]] @ a) + bonus)
+            worth.append(int(asked.value[k] @ a) + bonus)
         if max(worth) > asked.target[k]:
             assert priced.bound[k] == max(worth)
             assert any(c.type == k for c in priced.columns)

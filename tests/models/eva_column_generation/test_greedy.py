@@ -4,11 +4,9 @@ import numpy as np
 import pytest
 
 from models.eva.column_generation import ColumnGenerationParameters
-from models.eva.column_generation.greedy import pack_greedily
+from models.eva.column_generation.greedy import pack_greedily, start_duals
 from models.eva.column_generation.pricing import Pricer
-from models.eva.column_generation.start_duals import start_duals
-from models.eva.configuration import Column, holds, missing, price, single_class_columns
-from models.eva.trimming import on_cheapest_type, trim
+from models.eva.configuration import Column, holds, missing, on_cheapest_type, price, single_class_columns, trim
 from tests.eva_cases import packing_by_numbers, random_packing
 
 

@@ -5,8 +5,8 @@ import pytest
 from instances.eva import pod_requests
 from instances.eva.arrays import packing_arrays
 from models.eva.column_generation import ColumnGenerationParameters
+from models.eva.column_generation.greedy import resource_prices
 from models.eva.column_generation.ruin import Ruin
-from models.eva.column_generation.start_duals import resource_prices
 from models.eva.configuration import Column, configuration, holds, missing, price
 from tests.eva_cases import literal_optimum, random_packing
 

@@ -3,21 +3,20 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from fractions import Fraction
 
 import pytest
 
 from heuristics.eva import full_reconfiguration
 from instances import Options, Stopwatch
 from instances.eva import packing_arrays, pod_requests, table_7
-from instances.fields import STEPS
 from models.eva import exact
-from models.eva.certificate import ProofTree
+from models.eva.branch_and_price import BranchAndPriceParameters
+from models.eva.branch_and_price.pricers import SearchPricer
+from models.eva.branch_and_price.tree import Tree
 from models.eva.column_generation import ColumnGenerationParameters
-from models.eva.column_generation.ruin_phases import ruin_alone
-from models.eva.column_generation.search import Search
-from models.eva.column_generation.spread import Spread
+from models.eva.column_generation.search import Search, Spread, ruin_alone
 from models.eva.parameters import DEFAULTS
+from models.incumbent import Incumbent
 
 UNLISTED = replace(
     DEFAULTS,
@@ -69,12 +68,14 @@ def test_too_many_classes_are_left_to_column_generation():
 
 
 def test_a_tree_that_a_limit_ended_grows_on_from_where_it_was():
-    data = pod_requests(10, 0).data
-    least = exact(data, Options(gap=0.0)).objective
-    tree = ProofTree(data, least, Options(time_limit=1e-9))
-    tree.grow()
-    assert tree.bound == 0
-    tree.aim(least, 600.0)
-    tree.grow()
-    assert tree.bound == tree.target
-    assert Fraction(least) == pytest.approx(Fraction(tree.bound * tree.packing.unit, STEPS))
+    arrays = packing_arrays(pod_requests(10, 0).data)
+    clock = Stopwatch()
+    incumbent = Incumbent("minimize", clock, bound=0)
+    tree = Tree(arrays, SearchPricer(arrays, clock), Options(gap=0.0), incumbent, clock, BranchAndPriceParameters())
+    tree.limit(Stopwatch(1e-9))
+    tree.run()
+    assert not incumbent.closed
+    tree.limit(Stopwatch(600.0))
+    tree.run()
+    assert incumbent.objective == incumbent.bound
+    assert arrays.usd(incumbent.bound) == pytest.approx(exact(arrays.data, Options(gap=0.0)).objective, rel=1e-12)

@@ -14,8 +14,7 @@ from instances.eva.vector_packing import caprara_toth, paper_sizes
 from models.eva import exact
 from models.eva.configuration import Column, holds, missing, price
 from models.eva.item_packing import ItemParameters, suits
-from models.eva.item_packing.solve import pack_items
-from models.eva.item_packing.spends import Spends
+from models.eva.item_packing.search import Spends, pack_items
 from tests.eva_cases import literal_optimum, packing_by_numbers, random_packing
 
 SMALL = [seed for seed in range(50) if random_packing(seed).count.sum() <= 6]

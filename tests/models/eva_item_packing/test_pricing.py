@@ -24,7 +24,7 @@ def drawn(seed):
     arrays = packing_by_numbers([1] * n, [3, 5, 7], capacity, [0, 1, 0], demand)
     assert arrays.classes == n
     a, b, c, d = draw.permutation(n)[:4].tolist()
-    value = draw.integers(0, 1000, (2, n))
+    value = draw.integers(0, 1000, (2, n))[arrays.family]
     prices = Prices(
         value,
         tuple(int(t) for t in draw.integers(500, 3000, 3)),
@@ -45,7 +45,7 @@ def worths(arrays, prices, kind):
             split = any((a in held) != (b in held) for a, b in prices.together)
             joined = any(a in held and b in held for a, b in prices.apart)
             if (load <= arrays.capacity[kind]).all() and not split and not joined:
-                worth = int(prices.value[family][list(chosen)].sum())
+                worth = int(prices.value[kind][list(chosen)].sum())
                 found[Column.of(kind, ((c, 1) for c in chosen))] = worth
     return found
 

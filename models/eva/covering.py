@@ -1,22 +1,32 @@
-"""Patterns of an instance: numbers of tasks of each class that fit together (Gilmore and Gomory, 1961).
+"""Patterns of an instance: numbers of tasks of each class that fit together, and the integer master over them.
 
-A pattern of type k is maximal where no further task fits. In a covering model maximal patterns suffice, and of them
-those that no cheaper instance, or two cheaper instances together, can stand in for.
+A pattern of type k is maximal where no further task fits (Gilmore and Gomory, 1961). In a covering model maximal
+patterns suffice, and of them those that no cheaper instance, or two cheaper instances together, can stand in for. The
+master, in whole price units:
+
+minimise sum_p C_p x_p subject to sum_p a_cp x_p >= n_c for each class c, and sum_p x_p <= m_k over the patterns of each
+type k with a limit m_k, x whole: a covering, trimmed to a packing.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
 from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
 
-from instances.arrays import BoolArray, IntArray
+from instances import Options, Report
+from instances.arrays import BoolArray, FloatArray, IntArray
 from instances.eva.arrays import Group, PackingArrays
+from instances.options import ignore
+from instances.result import TracePoint
+from models.eva.configuration import WHOLE, configuration, dearest, groups, missing, trim, within_limits
+from models.fine_units import CoarseUnits
+from models.highs import LinearModel, Solved, solve_arrays
 
 CELLS = 4_000_000  # A block of a comparison holds at most so many numbers, which bounds the memory.
-WHOLE = 2.0**53  # Sums of whole numbers below this are exact in floating point.
 
 
 @dataclass(frozen=True)
@@ -170,3 +180,125 @@ def _splits(patterns: IntArray, first: IntArray, capacity: IntArray, demand: Int
         rest = np.maximum(patterns[open_, None, :] - first[None, start : start + step, :], 0)
         found[open_] = _fits(rest, capacity, demand).any(axis=1)
     return found
+
+
+AT_THE_ROOT = ("mip_heuristic_run_root_reduced_cost", "mip_heuristic_run_feasibility_jump")  # heuristics of HiGHS
+
+
+@dataclass(frozen=True)
+class Covered:
+    """The result of the master problem: instances, an empty list without a solution, and a `bound` in price units."""
+
+    groups: list[Group]
+    bound: int | None
+    solved: Solved
+
+
+def covering_master(arrays: PackingArrays, patterns: Patterns) -> LinearModel:
+    """The master problem (Gilmore and Gomory, 1961): a column for each pattern, a row for each class and each limit."""
+    limits = [(k, most) for k, most in enumerate(arrays.most) if most is not None]
+    rows = [(patterns.kind == k).astype(float) for k, _ in limits]
+    return LinearModel(
+        cost=arrays.price[patterns.kind],
+        matrix=np.vstack([patterns.on_it.T, *rows]) if rows else patterns.on_it.T,
+        row_lower=np.append(arrays.count, np.full(len(rows), -np.inf)) if rows else arrays.count,
+        row_upper=np.append(np.full(arrays.classes, np.inf), [most for _, most in limits]) if rows else np.inf,
+        integer=True,
+    )
+
+
+def solve_covering(
+    arrays: PackingArrays,
+    patterns: Patterns,
+    options: Options,
+    report: Report = ignore,
+    start: Sequence[Group] | None = None,
+    *,
+    few: bool = False,
+) -> Covered:
+    """Solve the master in HiGHS; the start is returned unless a cheaper solution is found.
+
+    Costs are whole, so a bound well above c - 1 proves a solution of cost c. No instance of a better solution costs
+    more than the start, or than every task alone, where nothing is limited: dearer patterns are left out.
+
+    - `arrays`: the instance.
+    - `patterns`: the patterns (P, N) to cover the tasks by.
+    - `options`: limits, gap, threads and seed.
+    - `report`: called with each new incumbent and each better bound.
+    - `start`: instances to begin from.
+    - `few`: whether patterns are few, so that heuristics at the root take longer than the tree that they are to spare.
+    """
+    alone = dearest(arrays) if arrays.limited else arrays.price_alone
+    ceiling = alone if start is None else min(alone, arrays.cost(start))
+    patterns = patterns.chosen(arrays.price[patterns.kind] <= ceiling)
+    x = None
+    if start is not None:
+        patterns, x = _with_start(arrays, patterns, start)
+
+    coarse = CoarseUnits.of(covering_master(arrays, patterns))
+    unit = coarse.unit
+
+    def proven(bound: float | None) -> int | None:
+        return None if bound is None else coarse.proven(bound)
+
+    def watch(x: FloatArray | None, bound: float | None) -> None:
+        found = None if x is None else packing(arrays, patterns, x)
+        if found and start is not None and arrays.cost(found) >= arrays.cost(start):
+            found = None
+        report(arrays.solution(found) if found else None, None if bound is None else arrays.usd(proven(bound) or 0))
+
+    solved = solve_arrays(
+        coarse.model,
+        options,
+        start=x,
+        watch=None if report is ignore else watch,
+        extra={"mip_abs_gap": 0.5 / unit, **(dict.fromkeys(AT_THE_ROOT, False) if few else {})},
+    )
+    bound = proven(solved.bound)
+    trace = tuple((t, None if v is None else v * unit, proven(b)) for t, v, b in solved.trace)
+    solved = replace(solved, objective=None if solved.objective is None else solved.objective * unit, trace=trace)
+    found = (None if solved.x is None else packing(arrays, patterns, solved.x)) or []
+    if start is not None and (not found or arrays.cost(found) >= arrays.cost(start)):
+        found = list(start)
+    if not found and (solved.x is not None or (solved.termination == "infeasible" and not arrays.limited)):
+        solved = replace(solved, termination="error", reason="HiGHS's solution is one by its tolerances only")
+    return Covered(found, bound, solved)
+
+
+def _with_start(arrays: PackingArrays, patterns: Patterns, start: Sequence[Group]) -> tuple[Patterns, FloatArray]:
+    """The patterns, joined by patterns of the start that none can replace, and the start as a solution (P,)."""
+    x = np.zeros(len(patterns.kind))
+    kinds: list[int] = []
+    rows: list[IntArray] = []
+    times: list[int] = []
+    price = arrays.price[patterns.kind]
+    for kind, pattern, copies in start:
+        on_it = np.zeros(arrays.classes, dtype=np.int64)
+        on_it[list(pattern)] = list(pattern.values())
+        stands_in = patterns.kind == kind if arrays.limited else price <= arrays.price[kind]
+        over = np.flatnonzero(stands_in & (patterns.on_it >= on_it).all(axis=1))
+        if len(over):
+            x[over[np.argmin(price[over])]] += copies
+        else:
+            kinds, rows, times = [*kinds, kind], [*rows, on_it], [*times, copies]
+    if not rows:
+        return patterns, x
+    both = Patterns(np.append(patterns.kind, kinds), np.vstack([patterns.on_it, *rows]))
+    return both, np.append(x, np.array(times, dtype=float))
+
+
+def packing(arrays: PackingArrays, patterns: Patterns, x: FloatArray) -> list[Group] | None:
+    """The instances of a master solution `x` (P,), without the tasks that are covered too often.
+
+    `None` where a task is left out, or a limit broken: `x` keeps them by the tolerances of the solver, and rounded not.
+    """
+    cover = configuration(patterns.groups(x))
+    if (missing(arrays, cover) > 0).any() or not within_limits(arrays, cover):
+        return None
+    return groups(trim(arrays, cover))
+
+
+def in_usd(arrays: PackingArrays, trace: Iterable[TracePoint]) -> list[TracePoint]:
+    """The trace in USD/h of a trace in price units."""
+    unit = float(arrays.price_unit)
+    return [(t, None if v is None else v * unit, None if b is None else b * unit) for t, v, b in trace]

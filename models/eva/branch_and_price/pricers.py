@@ -1,16 +1,18 @@
-"""Pricing over listed maximal patterns: the worth of each at the prices of a family."""
+"""Pricing over listed maximal patterns, and by the exact search that verifies certificates."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 from math import floor, log2
 
 import numpy as np
 from numpy.typing import NDArray
 
+from instances import Stopwatch
 from instances.eva.arrays import FloatArray, IntArray, PackingArrays
-from models.eva.branch_and_price.parameters import BranchAndPriceParameters
-from models.eva.branch_and_price.pricer import Priced, Prices
+from instances.proofs import NoCertificate
+from models.eva.branch_and_price.pricer import BranchAndPriceParameters, Priced, Prices
 from models.eva.configuration import Column
 from models.highs import SolveFailed
 
@@ -46,16 +48,11 @@ class ListedPricer:
         self._blocks()
 
     def _blocks(self) -> None:
-        """Where the patterns of each type and of each family begin and end."""
+        """Where the patterns of each type begin and end."""
         changes = np.flatnonzero(np.diff(self.kind)) + 1
         self._begin = np.concatenate([[0], changes]).astype(np.int64) if len(self.kind) else np.zeros(0, np.int64)
         self._types = self.kind[self._begin]
         self._end = np.append(self._begin, len(self.kind))[1:]
-        family = self.arrays.family[self.kind]
-        self._family = [
-            (f, int(np.searchsorted(family, f)), int(np.searchsorted(family, f, side="right")))
-            for f in range(len(self.arrays.demand))
-        ]
 
     def __len__(self) -> int:
         """P, the number of patterns."""
@@ -67,7 +64,7 @@ class ListedPricer:
         return self.held.T
 
     def scale(self, value: FloatArray, target: FloatArray) -> int:
-        """The finest unit, a power of two: duals `value` (F, N) and `target` (K,) times it can be priced."""
+        """The finest unit, a power of two: duals `value` (K, N) and `target` (K,) times it can be priced."""
         worth = np.abs(value) @ self.arrays.count  # of all tasks, more than that of any pattern
         largest = max(1.0, float(worth.max(initial=0.0)), float(np.abs(target).max(initial=0.0)))
         if largest >= WORTH_LIMIT / 2:
@@ -179,8 +176,8 @@ class ListedPricer:
         from models.eva.pattern_kernels import worth_of  # compiled at first use, which takes seconds
 
         worth = np.empty(len(self.kind))
-        for f, begin, end in self._family:
-            worth_of(self.held, value[f], begin, end, worth)
+        for k, begin, end in zip(self._types.tolist(), self._begin.tolist(), self._end.tolist(), strict=True):
+            worth_of(self.held, value[k], begin, end, worth)
         return worth
 
 
@@ -211,3 +208,105 @@ def list_patterns(arrays: PackingArrays, parameters: BranchAndPriceParameters) -
         held.append(found)
     kind = np.repeat(np.array(kinds, dtype=np.int64), [found.shape[1] for found in held])
     return ListedPricer(arrays, kind, np.concatenate(held, axis=1), parameters)
+
+
+BITS = 40  # what a task is worth has about so many bits at most, for the exact search to hold
+MOST_WORTH = 2.0**60  # what all tasks are worth, and a target
+FEW_STEPS, MANY_STEPS = 100_000, 20_000_000  # of a search for a pattern: for one that pays, and to see that none does
+
+
+class SearchPricer:
+    """Pricing of each type by a search for its best pattern; see `instances.proofs.eva.best_pattern`.
+
+    - `arrays`: the instance.
+    - `clock`: where it is over, no long search begins.
+    """
+
+    pairs = holdings = dominated = False
+
+    def __init__(self, arrays: PackingArrays, clock: Stopwatch) -> None:
+        from instances.proofs.eva.best_pattern import Room  # its compiler takes a while to load
+
+        self.arrays, self.clock = arrays, clock
+        demand, family, count = arrays.demand.tolist(), arrays.family.tolist(), arrays.count.tolist()
+        self._room = {
+            k: Room(demand[family[k]], room, count)
+            for k, (room, fits) in enumerate(
+                zip(arrays.capacity.tolist(), np.any(arrays.fits, axis=1).tolist(), strict=True)
+            )
+            if fits
+        }
+
+    def scale(self, value: FloatArray, target: FloatArray) -> int:
+        """The finest unit, a power of two: duals `value` (K, N) and `target` (K,) times it can be priced."""
+        each = max(1.0, float(value.max()))
+        every = max(1.0, float((value @ self.arrays.count).max()), float(abs(target).max()))
+        return int(2 ** max(0, min(BITS - floor(log2(each)), floor(log2(MOST_WORTH / every)))))
+
+    def price(self, prices: Prices, columns_each: int, exact: bool = True) -> Priced:
+        """Price all types, one column of each at most: by short searches, by long ones where these find nothing."""
+        bound, columns = [0] * len(prices.target), []
+        left = list(self._room)
+        for steps in (FEW_STEPS, MANY_STEPS) if exact else (FEW_STEPS,):
+            open_ = []
+            for k in left:
+                bound[k], column, complete = self._best(prices, k, steps)
+                if column is not None:
+                    columns.append(column)
+                if not complete:
+                    open_.append(k)
+            left = open_
+            if columns or not left or self.clock.expired:
+                break
+        return Priced(tuple(bound), columns)
+
+    def _best(self, prices: Prices, k: int, steps: int) -> tuple[int, Column | None, bool]:
+        """What no pattern of a type is worth more than, one worth more than its target, and whether all were seen."""
+        from instances.proofs.eva.best_pattern import most_worth
+
+        value, target = prices.value[k].tolist(), max(0, prices.target[k])
+        for unit in (1, 1 << max(0, max(value).bit_length() - BITS - 1)):
+            with suppress(NoCertificate):  # for numbers that are too large; then a unit is coarse
+                found = most_worth(self._room[k], [-(-v // unit) for v in value], target // unit, steps)
+                break
+        else:
+            raise SolveFailed("duals are too large for an exact search")
+        pays = sum(v * n for v, n in zip(value, found.pattern, strict=False)) > target
+        column = Column.of(k, enumerate(found.pattern)) if pays else None
+        return (found.worth * unit if found.complete else self._at_most(k, value)), column, found.complete
+
+    def finishing(self, prices: Prices, left: list[int]) -> list[Column]:
+        """Columns that hold the tasks `left` (N,), and others like them: a linear program may use only larger ones.
+
+        The tasks are put on the type for whose target they are worth most, again and again.
+        """
+        from instances.proofs.eva.best_pattern import Room, most_worth
+
+        found: list[Column] = []
+        while any(left) and not self.clock.expired:
+            best: tuple[float, Column] | None = None
+            for k, room in self._room.items():
+                value = [max(1, v) for v in prices.value[k].tolist()]
+                filled = most_worth(Room(room.demand, room.capacity, left), value, 0, FEW_STEPS)
+                if filled.pattern:
+                    column = Column.of(k, enumerate(filled.pattern))
+                    share = filled.worth / max(1, prices.target[k])
+                    best = max(best or (share, column), (share, column))
+                    found.append(column)
+            if best is None:
+                break
+            for c, n in best[1].pattern:
+                left[c] -= n
+        return found
+
+    def _at_most(self, k: int, value: list[int]) -> int:
+        """A bound on the worth of a pattern by each resource alone."""
+        room = self._room[k]
+        bounds = [sum(v * n for v, n in zip(value, room.count, strict=True))]
+        for r, capacity in enumerate(room.capacity):
+            needs = [demand[r] for demand in room.demand]
+            free = sum(v * n for v, n, d in zip(value, room.count, needs, strict=True) if not d)
+            bounds.append(
+                free + max((-(-v * capacity // d) for v, d in zip(value, needs, strict=True) if d), default=0)
+            )
+        return min(bounds)

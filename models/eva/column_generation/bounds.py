@@ -1,4 +1,11 @@
-"""The aggregate bound: the least whole-number spend on the price groups that meets all cuts, in rational arithmetic."""
+"""Bounds beyond the linear relaxation, by the least whole-number spend that meets all cuts, and by pooling.
+
+Pooling takes the instances of one family for a single large one, and packs the other families. Where the types of a
+family are multiples of the smallest in capacity and in price, a packing spends a whole number m of units on the family,
+and what it puts there fits an instance of m times the smallest capacity at m times its price. So no packing costs less
+than the best one with such instances in place of the family's. There the tasks that fit on no other family are one
+task, and what is left is a small problem: how many units, and how the other tasks are packed.
+"""
 
 from __future__ import annotations
 
@@ -8,34 +15,85 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from itertools import count
-from math import floor, inf
+from math import floor, gcd, inf
 
 import numpy as np
 
 from instances import Options, Stopwatch
-from instances.arrays import FloatArray
+from instances.arrays import FloatArray, IntArray
 from instances.eva.arrays import PackingArrays
 from models.core.linear_program import LinearProgram
-from models.eva.column_generation.price_groups import PriceGroups
-from models.eva.column_generation.type_cuts import TypeCut
 from models.highs import LinearModel, SolveFailed, solve_arrays
+
+
+@dataclass(frozen=True)
+class PriceGroups:
+    """Price groups, a partition of the types: type k is in group `group_of[k]`, or in none (-1) where no task fits.
+
+    What is spent on a group is a whole multiple of `unit[g]`, a common divisor of its prices. An optimal configuration
+    spends no more than `upper[g]` units on it; `None` where no such number is known.
+    """
+
+    group_of: tuple[int, ...]
+    unit: tuple[int, ...]
+    upper: tuple[int | None, ...]
+
+    @staticmethod
+    def by_family(arrays: PackingArrays) -> PriceGroups:
+        """A group for each family, with the greatest common divisor of the prices of the useful types as unit."""
+        useful, prices, families = _useful(arrays), arrays.price.tolist(), len(arrays.demand)
+        group_of = tuple(f if u else -1 for f, u in zip(arrays.family.tolist(), useful, strict=True))
+        of_group = [[p for p, g in zip(prices, group_of, strict=True) if g == f] for f in range(families)]
+        return PriceGroups(group_of, tuple(gcd(*p) or 1 for p in of_group), (None,) * families)
+
+    @staticmethod
+    def by_type(arrays: PackingArrays) -> PriceGroups:
+        """A group for each type, so that the spend is a number of instances.
+
+        Where j instances of a type can be replaced by one of another type that costs no more than they do, an optimal
+        configuration needs at most j - 1.
+        """
+        price, capacity, family = arrays.price.tolist(), arrays.capacity, arrays.family.tolist()
+        useful = [k for k, u in enumerate(_useful(arrays)) if u]
+        group_of = tuple(useful.index(k) if k in useful else -1 for k in range(len(price)))
+        upper: list[int | None] = []
+        for k in useful:
+            ratios = [
+                -(-price[m] // price[k])
+                for m in useful
+                if family[m] == family[k]
+                and price[m] > price[k]
+                and (capacity[m] >= capacity[k] * -(-price[m] // price[k])).all()
+            ]
+            upper.append(min(ratios) - 1 if ratios else None)
+        return PriceGroups(group_of, tuple(price[k] for k in useful), tuple(upper))
+
+    def of_group(self, g: int) -> list[int]:
+        """The types of a group."""
+        return [k for k, other in enumerate(self.group_of) if other == g]
+
+
+def _useful(arrays: PackingArrays) -> list[bool]:
+    return np.any(arrays.fits, axis=1).tolist()
+
+
+@dataclass(frozen=True)
+class TypeCut:
+    """`sum_k value[k] X_k >= rhs` for the numbers X_k of instances of each type.
+
+    For any duals pi >= 0, if no pattern of type k has a value of more than `value[k]`, then a configuration that holds
+    all tasks has `rhs = sum_c n_c pi_c <= sum_k value[k] X_k`. With one type that is Farley's bound.
+    """
+
+    value: tuple[int, ...]
+    rhs: int
+
 
 Box = tuple[tuple[int, int], ...]
 Spend = tuple[int, ...]
 """What is spent on each price group, in its units."""
 PRECISION = 2**20  # Coefficients of a cut are rounded up to multiples of the reciprocal.
 SCALE = 1e4  # Rows are multiplied by this for HiGHS, as their coefficients are small.
-
-
-@dataclass(frozen=True)
-class AggregateOptimum:
-    """Optimum of the aggregate bound.
-
-    `cost`: a lower bound on the price of every configuration; `spend`: the cheapest known spend that meets all cuts.
-    """
-
-    cost: int
-    spend: Spend | None
 
 
 class AggregateBound:
@@ -70,9 +128,7 @@ class AggregateBound:
         """The price of a spend."""
         return sum(u * z for u, z in zip(self.groups.unit, spend, strict=True))
 
-    def solve(
-        self, ceiling: int, node_limit: int, seconds: float | None, clock: Stopwatch | None = None
-    ) -> AggregateOptimum:
+    def solve(self, ceiling: int, node_limit: int, seconds: float | None, clock: Stopwatch | None = None) -> int:
         """The least cost of a spend, or `ceiling` (the price of a known configuration) if the ceiling is less.
 
         HiGHS proposes a spend, in so many seconds, and the search proves it; past `node_limit` nodes, or where the
@@ -89,19 +145,18 @@ class AggregateBound:
         open_nodes = [(bound, next(ticket), root, point)]
         for _ in range(node_limit):
             if not open_nodes or open_nodes[0][0] >= ceiling:
-                return AggregateOptimum(ceiling, proposal)
+                return ceiling
             if clock.expired:
                 break
             bound, _, box, point = heapq.heappop(open_nodes)
             children = self._split(box, point)
             if not children:  # A spend by itself, which HiGHS did not propose, for its time was up.
-                ceiling, spend = bound, tuple(low for low, _ in box)
-                proposal = spend if all(_meets(spend, *row) for row in self._rows) else proposal
+                ceiling = bound
             for child in children:
                 child_bound, child_point = relaxation.solve(child, clock.remaining_s)
                 if child_bound < ceiling:
                     heapq.heappush(open_nodes, (max(bound, child_bound), next(ticket), child, child_point))
-        return AggregateOptimum(min([ceiling] + [n[0] for n in open_nodes[:1]]), proposal)
+        return min([ceiling] + [n[0] for n in open_nodes[:1]])
 
     def propose(self, ceiling: int, seconds: float | None) -> Spend | None:
         """A cheapest spend by HiGHS that meets all cuts exactly, `None` if HiGHS found none."""
@@ -201,3 +256,53 @@ def _meets(spend: Sequence[int], weights: Spend, rhs: int) -> bool:
 def _scaled(rows: Sequence[tuple[Spend, int]] | dict[tuple[Spend, int], None]) -> FloatArray:
     """Weights (cuts, groups), scaled so that every cut asks for 1."""
     return np.array([[w / rhs for w in weights] for weights, rhs in rows])
+
+
+def pooled(arrays: PackingArrays, family: int, ceiling: int, classes: int, units: int) -> PackingArrays | None:
+    """The problem with a family pooled; no packing that costs less than `ceiling` costs less than its best one.
+
+    `None` where the family's types are no multiples of one, where no task needs the family, and where there are more
+    than `classes` classes, or than `units` numbers of units.
+    """
+    own = np.flatnonzero(arrays.family == family)
+    needs = arrays.fits[own].any(axis=0) & ~arrays.fits[arrays.family != family].any(axis=0)
+    others = np.flatnonzero(~needs)
+    if arrays.limited or not needs.any() or not 0 < len(others) < classes:
+        return None
+    small = own[np.lexsort((own, arrays.price[own]))[0]]
+    base, price = arrays.capacity[small], int(arrays.price[small])
+    multiple = [_multiple(arrays.capacity[k], base) for k in own]
+    if not price or any(m is None or m * price > arrays.price[k] for m, k in zip(multiple, own, strict=True)):
+        return None
+    room = np.array(base, dtype=object)
+    load = arrays.demand[family][needs].T.astype(object) @ arrays.count[needs].astype(object)
+    fewest, most = _multiple(load, room), (ceiling - 1) // price
+    if fewest is None or not fewest <= most < fewest + units or most * int(room.max()) >= 2**62:
+        return None
+    number = np.arange(fewest, most + 1)
+    kept = np.flatnonzero(arrays.family != family)
+    capacity = np.vstack([arrays.capacity[kept], number[:, None] * base])
+    demand = np.concatenate([arrays.demand[:, others], np.zeros_like(arrays.demand[:, :1])], axis=1)
+    for f in range(len(demand)):
+        demand[f, -1] = load if f == family else capacity.max(axis=0) + 1
+    nowhere = ~arrays.fits[own][:, others].any(axis=0)
+    demand[family, :-1][nowhere] = capacity.max(axis=0) + 1
+    prices = np.append(arrays.price[kept], number * price)
+    alone = np.append(arrays.reservation_price[others], fewest * price)
+    return replace(
+        arrays.only(np.append(others, others[:1])),
+        demand=demand,
+        capacity=capacity,
+        family=np.append(arrays.family[kept], np.full(len(number), family)),
+        price=prices,
+        most=(None,) * len(prices),
+        type_of=tuple(range(len(prices))),
+        count=np.append(arrays.count[others], 1),
+        reservation_price=alone,
+    )
+
+
+def _multiple(amounts: IntArray, base: IntArray) -> int | None:
+    """The least number of times that `base` holds `amounts`, `None` where no number does."""
+    needed = [(int(a), int(b)) for a, b in zip(amounts, base, strict=True) if a]
+    return None if any(b == 0 for _, b in needed) else max((-(-a // b) for a, b in needed), default=1)
