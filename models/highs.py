@@ -111,29 +111,6 @@ def set_options(h: highspy.Highs, wanted: Mapping[str, Any]) -> None:
             raise ValueError(f"HiGHS refuses option {name} = {value!r}")
 
 
-def add_columns(
-    h: highspy.Highs, cost: ArrayLike, matrix: Any, lower: ArrayLike = 0.0, upper: ArrayLike = math.inf
-) -> None:
-    """Add n columns to the model that `h` holds; `matrix` (m, n) are their entries, in any scipy sparse form.
-
-    Raises ValueError where HiGHS refuses them.
-    """
-    columns = sparse.csc_array(matrix)
-    n = columns.shape[1]
-    status = h.addCols(
-        n,
-        _spread(cost, n),
-        _spread(lower, n),
-        _spread(upper, n),
-        columns.nnz,
-        columns.indptr[:-1].astype(np.int32),
-        columns.indices.astype(np.int32),
-        columns.data.astype(float),
-    )
-    if status == highspy.HighsStatus.kError:
-        raise ValueError("HiGHS refuses the columns")
-
-
 def _zero_fits(h: highspy.Highs) -> bool:
     """Whether rows without entries hold: HiGHS looks at no row of a model without columns."""
     lp, slack = h.getLp(), h.getOptionValue("primal_feasibility_tolerance")[1]
