@@ -8,7 +8,8 @@ import pytest
 from scipy import sparse
 
 from instances import InputError, Options
-from models.highs import LinearModel, OutOfTime, add_columns, reoptimize, rerun, run, solve_arrays, solver
+from models.core.linear_program import LinearProgram
+from models.highs import LinearModel, OutOfTime, reoptimize, rerun, run, solve_arrays, solver
 
 
 def market_split(seed: int = 0) -> LinearModel:
@@ -58,13 +59,12 @@ def test_columns_are_added_as_if_they_had_been_there():
     random = np.random.default_rng(3)
     matrix = random.integers(0, 4, (3, 9)) + np.eye(3, 9, dtype=int)
     cost, rows = random.integers(3, 20, 9), random.integers(5, 9, 3)
-    whole = solve_arrays(LinearModel(cost, matrix, rows, np.inf, upper=2.0), Options())
-    h = solver(Options())
-    h.passModel(LinearModel(cost[:3], matrix[:, :3], rows, np.inf, upper=2.0).lp())
-    add_columns(h, cost[3:], sparse.coo_array(matrix[:, 3:]), upper=2.0)
-    parts = run(h)
+    whole = solve_arrays(LinearModel(cost, matrix, rows, np.inf), Options())
+    program = LinearProgram(LinearModel(cost[:3], matrix[:, :3], rows, np.inf), Options())
+    later = sparse.csc_array(matrix[:, 3:])
+    program.add(cost[3:], later.indptr[:-1], later.indices, later.data)
     assert whole.objective is not None
-    assert parts.objective == pytest.approx(whole.objective)
+    assert program.value() == pytest.approx(whole.objective)
 
 
 @pytest.mark.parametrize("threads", [1, 2])
