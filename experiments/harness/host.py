@@ -31,6 +31,10 @@ from experiments.harness.user_modules import NAMES
 
 CAN_COPY = sys.platform == "linux"  # what macOS brings along does not bear it
 LOOK_S = 0.5  # how often it is looked whether a process that says nothing is alive
+PATIENCE = (
+    20  # times its limit of wall seconds that a run gets while it works: its limit of CPU seconds ends it by itself
+)
+WORKING = 0.02  # a run works where it has used this share of a core
 ANSWER_S = 5.0  # a host that does not answer within so long is ended, too
 END = b""
 DIE_WITH_PARENT = 1  # PR_SET_PDEATHSIG of prctl
@@ -64,7 +68,7 @@ class Host:
         self._lock = threading.Lock()
 
     def run(self, order: bytes, limit: float | None) -> Ended:
-        """Work on `order`, for so many seconds at most."""
+        """Work on `order`; after so many wall seconds without work, or many times as many, it is ended."""
         at_limit = threading.Event()
         try:
             self._send(order)
@@ -117,11 +121,17 @@ class Host:
     def _heard(self, limit: float | None = None, at_limit: threading.Event | None = None) -> int:
         """The next number that the host tells of. Raises EOFError where it is dead."""
         until = math.inf if limit is None else time.monotonic() + limit
+        left, used = PATIENCE, 0.0
         while not self._orders.poll(max(0.0, min(LOOK_S, until - time.monotonic()))):
-            if time.monotonic() >= until and at_limit is not None:
-                until = math.inf
-                at_limit.set()
-                self.end_run()
+            if time.monotonic() >= until and limit is not None and at_limit is not None:
+                before, used = used, _used_s(self._running)
+                left -= 1
+                if left and used - before >= WORKING * limit:  # it compiles, or waits for a core
+                    until += limit
+                else:
+                    until = math.inf
+                    at_limit.set()
+                    self.end_run()
             if time.monotonic() > self._gone_by or not (self._process.is_alive() or self._orders.poll()):
                 raise EOFError
         return int(self._orders.recv_bytes())
@@ -140,6 +150,17 @@ class Host:
                 _end_group(group)
             self._orders.close()
             return code
+
+
+def _used_s(group: int | None) -> float:
+    """CPU seconds that the processes of a group have used so far; 0 where the system does not tell."""
+    ticks = 0
+    for file in Path("/proc").glob("[0-9]*/stat"):
+        with suppress(OSError, ValueError):
+            fields = file.read_text().rpartition(")")[2].split()
+            if int(fields[2]) == group:
+                ticks += sum(map(int, fields[11:15]))
+    return ticks / os.sysconf("SC_CLK_TCK") if ticks else 0.0
 
 
 def _end_group(group: int) -> None:

@@ -252,6 +252,25 @@ def test_a_run_that_overstays_is_ended_from_outside():
     assert "time limit of 0.2 s" in result.reason
 
 
+def _works(_: bytes) -> None:
+    while time.process_time() < 1.0:
+        pass
+
+
+def _sleeps(_: bytes) -> None:
+    time.sleep(60)
+
+
+@pytest.mark.skipif(not host.CAN_COPY, reason="elsewhere nobody says what a process has used")
+@pytest.mark.parametrize(("work", "at_limit"), [(_works, False), (_sleeps, True)])
+def test_a_run_that_works_is_left_to_its_limit_of_cpu_seconds(work: host.Work, at_limit: bool, tmp_path: Path):
+    """Compilation counts in no limit of CPU seconds, and on a busy machine takes many seconds of the wall."""
+    one = host.Host(work, (), str(tmp_path / "none"), None)
+    ended = one.run(b"order", 0.4)
+    one.close()
+    assert (ended.at_limit, ended.exitcode == 0) == (at_limit, not at_limit)
+
+
 def test_what_was_reported_last_survives_the_end(tmp_path: Path):
     (run,) = plan([table_3()], ["exact"], Options(time_limit=5))
     report = ReportFile(tmp_path / "report")
