@@ -88,7 +88,9 @@ class LinearProgram:
         `dear`: for each entry of a column that stands for what is left out of the row, the price of one.
         """
         row, index = self._highs.getNumRow(), self._places[np.asarray(columns, dtype=np.int64)]
-        self._highs.addRow(*bounds, len(index), index, np.asarray(entries, dtype=float))
+        status = self._highs.addRow(*bounds, len(index), index, np.asarray(entries, dtype=float))
+        if status == highspy.HighsStatus.kError:
+            raise ValueError("HiGHS refuses the row")
         for entry, price in dear.items():
             self._short.append(self._highs.getNumCol())
             self._highs.addCol(price, 0.0, math.inf, 1, np.array([row], dtype=np.int32), np.array([entry]))

@@ -20,6 +20,7 @@ from models.eva.configuration import Column
 from models.highs import LinearModel
 
 BITS = 30  # costs are counted in a unit in which the ceiling has so few bits
+LONG = 48  # bits of what is spent on an instance, in the greatest unit of all, from which on another unit is taken
 ROOM = 20  # bits by which a type whose price is out of all proportion to the ceiling is dearer than that
 WHOLE = 1e-6  # an amount this far past a decision still meets it
 DEAR = 10.0  # A task, or a unit of a decision, that is left out costs so many times the ceiling at first.
@@ -91,7 +92,7 @@ class NodeProgram:
             for c, q in column.pattern:
                 on_it[i, c] = q
         places = np.concatenate([np.arange(self.arrays.classes), list(self.rows.values())])
-        rows = [self.entries(aggregate, kind, on_it)[:, None] for aggregate in self.rows]
+        rows = [self._fine(a) * self.entries(a, kind, on_it)[:, None] for a in self.rows]
         matrix = np.hstack([on_it, *rows])
         filled, index = np.nonzero(matrix)
         start = np.searchsorted(filled, np.arange(len(fresh)))
@@ -140,6 +141,14 @@ class NodeProgram:
             self._units[of] = gcd(*self.arrays.price[spent_on(self.arrays, of)].tolist()) or 1
         return self._units[of]
 
+    def _fine(self, aggregate: Aggregate) -> float:
+        """What the numbers in the row of an aggregate are multiplied by: HiGHS takes none from 1e15 on."""
+        if aggregate[0] != "spend":
+            return 1.0
+        most = self.arrays.price[spent_on(self.arrays, aggregate[1])].max() // self.per_unit(aggregate)
+        bits = int(most).bit_length()
+        return 1.0 if bits <= LONG else 2.0 ** (BITS - bits)
+
     def set(self, decisions: Sequence[Decision]) -> None:
         """Set the bounds of the rows, and the columns that may be used, to these decisions, and to these alone."""
         self._keep_pairs(decisions)
@@ -155,7 +164,9 @@ class NodeProgram:
             self._lp.bound_row(self.rows[aggregate], -inf, inf)
             del self._bounds[aggregate]
         for aggregate, bounds in wanted.items():
-            self._lp.bound_row(self.row(aggregate), *bounds)
+            low, high = bounds
+            fine = self._fine(aggregate)
+            self._lp.bound_row(self.row(aggregate), low * fine, high * fine)
             self._bounds[aggregate] = bounds
 
     def meets(self, aggregate: Aggregate, amount: float) -> bool:
@@ -180,7 +191,7 @@ class NodeProgram:
     def row(self, aggregate: Aggregate) -> int:
         """The row of an aggregate, made when it is first asked for."""
         if aggregate not in self.rows:
-            entries = self.entries(aggregate, self.kind, self.on_it)
+            entries = self._fine(aggregate) * self.entries(aggregate, self.kind, self.on_it)
             filled = np.flatnonzero(entries)
             self.rows[aggregate] = self._lp.add_row(filled, entries[filled], {1.0: self._dear})
         return self.rows[aggregate]
@@ -214,7 +225,7 @@ class NodeProgram:
         return Relaxed(
             self._unit * found.value,
             np.maximum(duals[: self.arrays.classes], 0.0),
-            {aggregate: float(duals[self.rows[aggregate]]) for aggregate in self._bounds},
+            {a: float(duals[self.rows[a]]) * self._fine(a) for a in self._bounds},
             found.x,
             float(found.short.sum()),
         )
