@@ -19,6 +19,7 @@ from models.highs import SolveFailed
 LARGEST = 2**50  # Amounts are added up in 64-bit integers: larger ones are not listed.
 DEAREST = 2**40  # A dearer packing leaves too few digits to the duals.
 UNKNOWN, IRREPLACEABLE, REPLACEABLE = range(3)  # what was found of a pattern
+RANKING = 24  # bits of what a task is worth where patterns are ranked and nothing is proved
 WORTH_LIMIT = 2.0**52  # Whole numbers below it are exact in floating point, and so are their sums.
 
 
@@ -286,11 +287,15 @@ class SearchPricer:
         while any(left) and not self.clock.expired:
             best: tuple[float, Column] | None = None
             for k, room in self._room.items():
-                value = [max(1, v) for v in prices.value[k].tolist()]
-                filled = most_worth(Room(room.demand, room.capacity, left), value, 0, FEW_STEPS)
+                shift = max(0, int(max(prices.value[k])).bit_length() - RANKING)
+                value = [max(1, v >> shift) for v in prices.value[k].tolist()]
+                try:
+                    filled = most_worth(Room(room.demand, room.capacity, left), value, 0, FEW_STEPS)
+                except NoCertificate:  # amounts of so many steps that even such values are too large beside them
+                    continue
                 if filled.pattern:
                     column = Column.of(k, enumerate(filled.pattern))
-                    share = filled.worth / max(1, prices.target[k])
+                    share = (filled.worth << shift) / max(1, prices.target[k])
                     best = max(best or (share, column), (share, column))
                     found.append(column)
             if best is None:
