@@ -20,7 +20,7 @@ from models.eva.configuration import Column
 from models.highs import LinearModel
 
 BITS = 30  # costs are counted in a unit in which the ceiling has so few bits
-LONG = 48  # bits of what is spent on an instance, in the greatest unit of all, from which on another unit is taken
+LONG, SHORT = 20, 10  # bits of a price in a row of spending: from the first on it is given the second, for HiGHS fails
 ROOM = 20  # bits by which a type whose price is out of all proportion to the ceiling is dearer than that
 WHOLE = 1e-6  # an amount this far past a decision still meets it
 DEAR = 10.0  # A task, or a unit of a decision, that is left out costs so many times the ceiling at first.
@@ -142,12 +142,12 @@ class NodeProgram:
         return self._units[of]
 
     def _fine(self, aggregate: Aggregate) -> float:
-        """What the numbers in the row of an aggregate are multiplied by: HiGHS takes none from 1e15 on."""
+        """What the numbers in the row of an aggregate are multiplied by: HiGHS takes none from 1e15 on, and errs before."""
         if aggregate[0] != "spend":
             return 1.0
         most = self.arrays.price[spent_on(self.arrays, aggregate[1])].max() // self.per_unit(aggregate)
         bits = int(most).bit_length()
-        return 1.0 if bits <= LONG else 2.0 ** (BITS - bits)
+        return 1.0 if bits <= LONG else 2.0 ** (SHORT - bits)
 
     def set(self, decisions: Sequence[Decision]) -> None:
         """Set the bounds of the rows, and the columns that may be used, to these decisions, and to these alone."""
