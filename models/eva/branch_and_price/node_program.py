@@ -142,7 +142,7 @@ class NodeProgram:
         return self._units[of]
 
     def _fine(self, aggregate: Aggregate) -> float:
-        """What the numbers in the row of an aggregate are multiplied by: HiGHS takes none from 1e15 on, and errs before."""
+        """What the numbers in the row of an aggregate are multiplied by: HiGHS errs at large ones."""
         if aggregate[0] != "spend":
             return 1.0
         most = self.arrays.price[spent_on(self.arrays, aggregate[1])].max() // self.per_unit(aggregate)
