@@ -210,7 +210,7 @@ def _children(process: int) -> list[int]:
     with suppress(OSError):  # it may be gone
         threads = os.listdir(f"/proc/{process}/task")
     found = b" ".join(_read(process, f"task/{thread}/children") for thread in threads)
-    return [child for child in map(int, found.split()) if b"resource_tracker" not in _read(child, "cmdline")]
+    return [child for child in map(int, found.split()) if b"resource_tracker import" not in _read(child, "cmdline")]
 
 
 def _all_told(work: Path, folder: str, tally: Tally, killed: int) -> None:

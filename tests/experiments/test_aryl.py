@@ -8,11 +8,11 @@ import pytest
 
 from experiments.aryl import excess as aryl_excess
 from experiments.aryl import losses as aryl_losses
-from experiments.aryl import rules as aryl_rules
 from experiments.aryl.reference import instance_sets
 from experiments.harness.apply import apply
 from experiments.plan import methods_for
 from instances import Options
+from tests.commands import call
 
 
 @pytest.mark.parametrize("reference", instance_sets(quick=True), ids=lambda s: s.name)
@@ -27,21 +27,26 @@ def test_every_method_of_a_reference_set_runs_and_none_beats_the_proof(reference
             assert worse >= -1e-6 * max(1.0, abs(best.objective))
 
 
-def test_the_excess_study_prints_a_table_and_draws_a_picture(tmp_path: Path, monkeypatch, capsys):
+def printed(study: str, *flags: object) -> str:
+    """What a study prints."""
+    done = call("study", study, *flags, "--quiet")
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def test_the_excess_study_prints_a_table_and_draws_a_picture(tmp_path: Path, monkeypatch):
     monkeypatch.setattr(aryl_excess, "FRAGMENTATION", (0.0, 1.0))
     monkeypatch.setattr(aryl_excess, "SHARES", (0.05, 0.25))
-    aryl_excess.main(tmp_path / "excess.svg", seeds=2, servers=[80])
-    shown = capsys.readouterr().out
+    shown = printed("aryl-excess", "--picture", tmp_path / "excess.svg", "--seeds", 2, "--servers", 80)
     assert "8 of 8 optima proven" in shown
     assert (tmp_path / "excess.svg").read_text().startswith("<?xml")
 
 
-def test_the_study_of_losses_prints_both_tables(monkeypatch, capsys):
+def test_the_study_of_losses_prints_both_tables(monkeypatch):
     monkeypatch.setattr(aryl_losses, "FRAGMENTATION", (0.7,))
     monkeypatch.setattr(aryl_losses, "FRONT_FRAGMENTATION", (0.7,))
     monkeypatch.setattr(aryl_losses, "ELASTIC", (0.36,))
-    aryl_losses.main(servers=60, reclaim=12, seeds=1, fronts=1)
-    shown = capsys.readouterr().out
+    shown = printed("aryl-losses", "--servers", 60, "--reclaim", 12, "--seeds", 1, "--fronts", 1)
     assert "2 of 2 optima proven" in shown
     assert "1 of 1 fronts proven complete" in shown
     row = next(line for line in shown.splitlines() if "70% random, 36%" in line)
@@ -50,9 +55,8 @@ def test_the_study_of_losses_prints_both_tables(monkeypatch, capsys):
     assert counts[5] == min(counts)
 
 
-def test_the_study_of_rules_prints_every_rule_and_none_is_below_the_optimum(capsys):
-    aryl_rules.main(seeds=1, jobs=4)
-    shown = capsys.readouterr().out
+def test_the_study_of_rules_prints_every_rule_and_none_is_below_the_optimum():
+    shown = printed("aryl-rules", "--seeds", 1, "--instance-jobs", 4)
     assert "3 of 3 optima proven" in shown
     assert shown.count("`") == 2 * 9
     assert "(-" not in shown

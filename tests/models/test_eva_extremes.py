@@ -91,9 +91,11 @@ def test_column_generation_drops_digits_only_where_64_bits_end():
 )
 def test_exact_and_literal_hold_a_capacity_to_the_last_digit(kinds, tasks, optimum):
     data = packing(kinds, tasks)
-    for method in (exact, literal):
-        result = method(data)
-        assert (result.status, result.objective) == ("optimal", optimum)
+    result = exact(data)
+    assert (result.status, result.objective) == ("optimal", optimum)
+    rounded = literal(data)  # HiGHS is not believed at so many digits: its bound is that of rounded rows
+    assert rounded.objective == optimum >= rounded.bound
+    assert rounded.status == ("optimal" if rounded.bound == optimum else "feasible")
 
 
 def test_where_highs_errs_by_its_tolerances_the_literal_model_claims_nothing_false():

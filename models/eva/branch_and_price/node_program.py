@@ -20,7 +20,7 @@ from models.eva.configuration import Column
 from models.highs import LinearModel
 
 BITS = 30  # costs are counted in a unit in which the ceiling has so few bits
-LONG, SHORT = 20, 10  # bits of a price in a row of spending: from the first on it is given the second, for HiGHS fails
+LONG, SHORT = 30, 28  # bits of a price in a row of spending: from the first on it is given the second, for HiGHS fails
 ROOM = 20  # bits by which a type whose price is out of all proportion to the ceiling is dearer than that
 WHOLE = 1e-6  # an amount this far past a decision still meets it
 DEAR = 10.0  # A task, or a unit of a decision, that is left out costs so many times the ceiling at first.

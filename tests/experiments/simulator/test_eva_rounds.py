@@ -92,11 +92,10 @@ def test_eva_is_never_above_the_optimum_of_its_own_rounds():
         assert eva_choice(instance.data).objective <= best.bound * (1 + 1e-6) + 1e-6
 
 
-def test_the_command_tells_how_often_eva_chooses_the_best(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
+def test_the_command_tells_how_often_eva_chooses_the_best(tmp_path: Path):
     file = tmp_path / "cloud.json"
     save(Instance.of(random_cloud(6), "six"), file)
-    choices.main(file, every=3)
-    lines = capsys.readouterr().out.splitlines()
+    lines = call("study", "eva-choices", file, "--every", 3, "--quiet").stdout.splitlines()
     rounds = len(rounds_of_eva(load(file), every=3))
     assert lines[0].startswith(f"{rounds} of {rounds} rounds proven optimal")
     assert [line.split(":")[0] for line in lines[1:]] == list(choices.PLANS)

@@ -98,7 +98,7 @@ def test_where_a_world_has_several_problems_a_name_stands_for_a_method_of_each(m
     workload = loaning_days(0.05, 0, training_servers=40)
     problems = (ArylElastic.problem, ArylReclaim.problem)
     like = replace(ONLINE[SiaOracle.problem], problems=problems, policies={}, unfit=lambda name, data: None)
-    monkeypatch.setitem(ONLINE, workload.problem, like)
+    monkeypatch.setattr("experiments.simulator.simulation.ONLINE", {**ONLINE, workload.problem: like})
     names = policy_names(workload.problem)
     assert {"exact", "two-phase", "reclaim-scf"} <= set(names)
     assert len(set(names)) == len(names)
