@@ -8,12 +8,16 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
 
+from experiments.harness.sample import ENOUGH_SEEDS, Sample
 from experiments.harness.task import Digests, Task
 from instances import InputError, Options
 
-Verdict = Literal["reproduced", "near", "differs", "impossible", "no figure", "not run"]
-"""`impossible`: the paper's own figures contradict each other; `no figure`: the paper shows a picture without numbers;
-`not run`: a trace is missing."""
+Verdict = Literal["reproduced", "near", "differs", "impossible", "not comparable", "few runs", "no figure", "not run"]
+"""`impossible`: the paper's own figures contradict each other under every reading; `not comparable`: what is measured
+is another thing, as the note says; `few runs`: not near the paper's figure, but on fewer seeds or shorter runs than a
+sentence against a paper takes; `no figure`: a picture of the paper without numbers; `not run`: a trace is missing."""
+AGAINST: tuple[Verdict, ...] = ("differs", "impossible")
+"""What is said against a paper."""
 
 
 @dataclass(frozen=True)
@@ -21,7 +25,9 @@ class Claim:
     """One statement of a paper beside what is measured here.
 
     `where`: the table, figure or section. `what`: what is measured, with its unit. `paper`, `ours`: figures, or words.
-    `note`: on what data, how many seeds, or why the two differ.
+    `note`: on what data, how many seeds, or why the two differ. `sample`: the seeds behind `ours`. A claim against the
+    paper says more: `sentence`, the paper's own words or their place; `readings`, every other reading that was tried
+    with what it gave; `would_change`, what would change our mind.
     """
 
     where: str
@@ -30,6 +36,14 @@ class Claim:
     ours: float | str | None
     verdict: Verdict
     note: str = ""
+    sample: Sample | None = None
+    sentence: str = ""
+    readings: tuple[str, ...] = ()
+    would_change: str = ""
+
+    def when_cut(self) -> Claim:
+        """The claim where runs are cut short: nothing is said against the paper."""
+        return replace(self, verdict="few runs") if self.verdict in AGAINST else self
 
 
 def compared(
@@ -39,6 +53,33 @@ def compared(
     off = abs(ours - paper) / max(abs(paper), 1e-9)
     verdict: Verdict = "reproduced" if off <= within else "near" if off <= near else "differs"
     return Claim(where, what, paper, ours, verdict, note)
+
+
+def measured(
+    where: str,
+    what: str,
+    paper: float,
+    sample: Sample,
+    *,
+    within: float = 0.03,
+    near: float = 0.1,
+    note: str = "",
+    sentence: str = "",
+    readings: tuple[str, ...] = (),
+    would_change: str = "",
+) -> Claim:
+    """A figure of the paper beside the mean of a sample of ours.
+
+    `reproduced` and `near` are told by the mean, as in `compared`. `differs` takes enough seeds and an interval that
+    does not reach the paper's figure; else it is `few runs`.
+    """
+    claim = compared(where, what, paper, sample.mean, within=within, near=near, note=note)
+    claim = replace(claim, sample=sample, sentence=sentence, readings=readings, would_change=would_change)
+    if claim.verdict == "differs":
+        reached = sample.low is None or sample.high is None or sample.low <= paper <= sample.high
+        if reached or sample.seeds < ENOUGH_SEEDS:
+            return claim.when_cut()
+    return claim
 
 
 @dataclass(frozen=True)

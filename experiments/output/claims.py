@@ -32,7 +32,10 @@ class Reproduction:
         if lost:
             why = f"{len(lost)} of {len(outcomes)} runs failed: {lost[0].reason}"
             return replace(self, claims=(self.experiment.not_run(why),))
-        return replace(self, claims=tuple(self.experiment.claims(context, outcomes)), outcomes=outcomes)
+        claims = tuple(self.experiment.claims(context, outcomes))
+        if context.quick:
+            claims = tuple(claim.when_cut() for claim in claims)
+        return replace(self, claims=claims, outcomes=outcomes)
 
     @property
     def picture(self) -> str | None:
@@ -43,6 +46,7 @@ class Reproduction:
 
 def record(found: Reproduction, claim: Claim) -> dict[str, Any]:
     """A claim as a flat record."""
+    sample = claim.sample
     return {
         "experiment": f"{found.paper}/{found.experiment.name}",
         "where": claim.where,
@@ -51,6 +55,14 @@ def record(found: Reproduction, claim: Claim) -> dict[str, Any]:
         "ours": _plain(claim.ours),
         "verdict": claim.verdict,
         "note": claim.note,
+        "seeds": None if sample is None else sample.seeds,
+        "low": None if sample is None else sample.low,
+        "high": None if sample is None else sample.high,
+        "least": None if sample is None else sample.least,
+        "greatest": None if sample is None else sample.greatest,
+        "sentence": claim.sentence,
+        "readings": "; ".join(claim.readings),
+        "would_change": claim.would_change,
     }
 
 
@@ -72,7 +84,7 @@ def print_claims(found: Sequence[Reproduction]) -> None:
         table.add_column("verdict")
         table.add_column("note", overflow="fold")
         for claim in one.claims:
-            values = (claim.where, claim.what, _text(claim.paper), _text(claim.ours), claim.verdict, claim.note)
+            values = (claim.where, claim.what, _text(claim.paper), _ours(claim), claim.verdict, _said(claim))
             table.add_row(*(shown(value) for value in values))
         out.print(table)
         out.print()
@@ -88,7 +100,7 @@ def write_claims(folder: Path, found: Sequence[Reproduction], context: Context) 
         lines += [f"## {one.paper}: {one.experiment.title}", "", "| where | what | paper | ours | verdict | note |"]
         lines.append("|---|---|---:|---:|---|---|")
         for claim in one.claims:
-            values = (claim.where, claim.what, _text(claim.paper), _text(claim.ours), claim.verdict, claim.note)
+            values = (claim.where, claim.what, _text(claim.paper), _ours(claim), claim.verdict, _said(claim))
             lines.append("| " + " | ".join(shown(value).replace("|", r"\|") for value in values) + " |")
         lines.append("")
         if one.experiment.draw is not None and one.picture is not None:
@@ -100,6 +112,19 @@ def write_claims(folder: Path, found: Sequence[Reproduction], context: Context) 
 def _plain(value: Any) -> float | str | None:
     """A number of Python's own for one of numpy's."""
     return value.item() if hasattr(value, "item") else value
+
+
+def _ours(claim: Claim) -> str:
+    """What is measured, with the seeds behind it."""
+    return _text(claim.ours) if claim.sample is None else claim.sample.text()
+
+
+def _said(claim: Claim) -> str:
+    """The note, and what a claim against a paper says besides."""
+    parts = [claim.note, f'the paper: "{claim.sentence}"' if claim.sentence else ""]
+    parts += [f"read otherwise: {'; '.join(claim.readings)}" if claim.readings else ""]
+    parts += [f"would change our mind: {claim.would_change}" if claim.would_change else ""]
+    return "; ".join(part for part in parts if part)
 
 
 def _text(value: float | str | None) -> str:

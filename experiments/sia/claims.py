@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from experiments.harness.experiment import Claim, Context, Verdict, compared
 from experiments.sia.comparison import Compared
 from experiments.sia.policies import PREEMPTION, preemptive_name
-from experiments.sia.statistics import figures, gain_shares, interval, middle, no_less
+from experiments.sia.statistics import figures, gain_shares, middle, no_less, ratios
 
 BASELINES = ("ssf", "mmfs", "hived", "themis")
 ABLATION = ("sia-random-load", "sia-random", "sia-perfect", "sia-vc")
@@ -157,12 +157,11 @@ def figure_15a(context: Context, outcomes: Sequence[Compared]) -> list[Claim]:
 
 
 def value(context: Context, outcomes: Sequence[Compared]) -> list[Claim]:
-    note = f"{len(outcomes)} simulations of 4 queues; ratio of geometric means, 95% interval"
+    note = f"{len(outcomes)} simulations of 4 queues; ratio of geometric means"
     claims = []
     for name in COMPARED_WITH_LEARNED:
-        low, mean, high = interval(outcomes, name, "sia-learned")
         slowed = sum(figures(outcomes, name, "slowed_share")) / len(outcomes)
-        ours = f"{mean:.3f} ({low:.3f} to {high:.3f}), slowed {slowed:.2%}"
+        ours = f"{ratios(outcomes, name, 'sia-learned').text('.3f')}, slowed {slowed:.2%}"
         claims.append(Claim("6.3", f"speed-up of {name} over sia-learned", None, ours, "no figure", note))
     mine = sum(figures(outcomes, "sia-learned", "slowed_share")) / len(outcomes)
     claims.append(Claim("6.3", "jobs slowed by sia-learned", None, f"{mine:.2%}", "no figure", note))
@@ -178,11 +177,10 @@ def preemption(context: Context, outcomes: Sequence[Compared]) -> list[Claim]:
         claims.append(Claim("5.5", f"jobs slowed by sia-{kind}", None, f"{slowed:.2%}", "no figure"))
         for share, restart in PREEMPTION:
             name = preemptive_name(kind, share, restart)
-            low, mean, high = interval(outcomes, name, f"sia-{kind}")
             slowed = sum(figures(outcomes, name, "slowed")) / jobs
-            ours = f"{mean:.3f} ({low:.3f} to {high:.3f}), slowed {slowed:.2%}"
+            ours = f"{ratios(outcomes, name, f'sia-{kind}').text('.3f')}, slowed {slowed:.2%}"
             what = f"speed-up over sia-{kind}, {share:.0%} preemptible, restart {restart:g} min"
-            note = f"{len(outcomes)} workloads; ratio of geometric means, 95% interval; defined by this project"
+            note = f"{len(outcomes)} workloads; ratio of geometric means; defined by this project"
             claims.append(Claim("5.5", what, "more aggressive", ours, "no figure", note))
     names = [preemptive_name("perfect", *given) for given in PREEMPTION]
     slowed = sum(sum(figures(outcomes, name, "slowed")) for name in ("sia-perfect", *names))

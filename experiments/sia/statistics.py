@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
-from statistics import fmean, median, stdev
+from statistics import fmean, median
 
+from experiments.harness.sample import Sample
 from experiments.sia.comparison import Compared
-
-NORMAL_95 = 1.96
 
 
 def figures(outcomes: Sequence[Compared], policy: str, key: str) -> list[float]:
@@ -27,15 +25,10 @@ def no_less(outcomes: Sequence[Compared], policy: str, other: str) -> str:
     return f"{sum(a >= b for a, b in zip(mine, others, strict=True))} of {len(outcomes)}"
 
 
-def interval(outcomes: Sequence[Compared], policy: str, other: str) -> tuple[float, float, float]:
-    """The ratio of two policies' geometric means of speed-ups: 95% interval and, between its ends, the mean.
-
-    Of the logarithms of the workloads' ratios, which are paired.
-    """
+def ratios(outcomes: Sequence[Compared], policy: str, other: str) -> Sample:
+    """The paired ratios of two policies' geometric means of speed-ups."""
     mine, others = (figures(outcomes, name, "geometric_speedup") for name in (policy, other))
-    logs = [math.log(a / b) for a, b in zip(mine, others, strict=True)]
-    half = NORMAL_95 * stdev(logs) / math.sqrt(len(logs)) if len(logs) > 1 else math.inf
-    return math.exp(fmean(logs) - half), math.exp(fmean(logs)), math.exp(fmean(logs) + half)
+    return Sample.of_ratios([a / b for a, b in zip(mine, others, strict=True)])
 
 
 def gain_shares(outcomes: Sequence[Compared], policies: Sequence[str]) -> dict[str, float]:
