@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from statistics import fmean, median
+from statistics import median
 
 from experiments.harness.sample import Sample
 from experiments.sia.comparison import Compared
