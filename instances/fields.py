@@ -107,6 +107,14 @@ class Frozen(BaseModel):
         with input_errors():
             return super().model_validate_json(json_data, **how)
 
+    def with_(self, **changes: Any) -> Self:
+        """A copy with other fields, validated as a whole. Raises InputError.
+
+        `model_copy` of pydantic validates nothing.
+        """
+        kept = {name: getattr(self, name) for name in self.model_fields_set}
+        return type(self).model_validate(kept | changes)
+
 
 class ProblemData(Frozen):
     """The `data` of an instance file. A subclass names its problem and says what its objective means."""

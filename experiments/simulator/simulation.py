@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from copy import deepcopy
+from dataclasses import asdict, dataclass, field, replace
+from inspect import isclass
 from typing import Any, Literal
 
 import pandas as pd
@@ -51,13 +53,22 @@ def policy_names(problem: str) -> list[str]:
 
 @dataclass(frozen=True)
 class Simulation(WholeTask[Simulated]):
-    """One policy on one workload. The time limit of the options is for each decision, or for the oracle to plan."""
+    """One policy on one workload. The time limit of the options is for each decision, or for the oracle to plan.
+
+    `code`: a policy of the user's that was handed over itself, pickled.
+    """
 
     outcome_type = Simulated
 
     workload: Instance
     policy: str
     options: Options = Options()
+    code: bytes | None = field(default=None, repr=False)
+
+    @property
+    def by_user(self) -> bool:
+        """Whether the policy is the user's own."""
+        return self.code is not None or ":" in self.policy
 
     @property
     def modules(self) -> tuple[str, ...]:
@@ -103,13 +114,13 @@ class Simulation(WholeTask[Simulated]):
             "workload": digests.instance(self.workload),
             "policy": self.policy,
             "versions": versions(),
-            "source": digests.source(self.policy) if ":" in self.policy else None,
+            "source": digests.source(self.policy, self.code) if self.by_user else None,
         }
 
     def _policy(self, online: Online, data: ProblemData, solving: list[Replan] | None = None) -> Policy[Any, Any]:
         """The policy; what of it solves problems is added to `solving`."""
         solving = [] if solving is None else solving
-        if ":" in self.policy:
+        if self.by_user:
             return self._own(online, data, solving)
         why = online.unfit(self.policy, data)
         if why is not None:
@@ -128,12 +139,16 @@ class Simulation(WholeTask[Simulated]):
         return replan if host is None else online.hosts[host](data, replan.decide)
 
     def _own(self, online: Online, data: ProblemData, solving: list[Replan]) -> Policy[Any, Any]:
-        """The policy that the user's function makes of a copy of the data; of one that returns a solution, a method."""
-        make = user_function(self.policy, what="policy")
+        """The policy that the user's function makes of a copy of the data; of one that returns a solution, a method.
+
+        An object of the user's is the policy itself, a new copy of it.
+        """
+        make = user_function(self.policy, self.code, "policy")
         with users_first():
-            made = make(data.model_copy(deep=True))
+            given = callable(getattr(make, "decide", None)) and not isclass(make)
+            made = deepcopy(make) if given else make(data.model_copy(deep=True))
         if isinstance(made, Mapping | Answer | Result):
-            entries = dict.fromkeys(online.problems, Entry(self.policy, self.policy))
+            entries = dict.fromkeys(online.problems, Entry(self.policy, self.policy, code=self.code))
             return self._replanned(online, entries, online.fallback(), solving)
         if not callable(getattr(made, "decide", None)):
             name = type(made).__name__
@@ -168,40 +183,54 @@ def _entry(problem: str, name: str) -> Entry:
 
 @dataclass(frozen=True)
 class ChosenPolicies:
-    """The policies to run in one world, the baseline first, and the measures of its table with their headings."""
+    """The policies to run in one world, the baseline first, and the measures of its table with their headings.
+
+    `code`: by name, those of the user's that were handed over themselves, pickled.
+    """
 
     policies: tuple[str, ...]
     baseline: str
     columns: Mapping[str, str]
+    code: Mapping[str, bytes] = field(default_factory=dict)
 
 
 def chosen_policies(
-    workloads: Sequence[Instance], given: Sequence[str] | None, baseline: str | None
+    workloads: Sequence[Instance],
+    given: Sequence[str] | None,
+    baseline: str | None,
+    code: Mapping[str, bytes] | None = None,
 ) -> dict[str, ChosenPolicies]:
     """The policies to run on the workloads of each problem. Raises InputError for one that no world of them knows.
 
-    `all` stands for the policies of the world, save for those that solve for long.
+    `all` stands for the policies of the world, save for those that solve for long. `code`: by name, policies of the
+    user's that are handed over themselves, pickled.
     """
+    code = {} if code is None else code
     worlds = {workload.problem: online_of(workload) for workload in workloads}
     known = {problem: policy_names(problem) for problem in worlds}
     for name in [*(given or ()), *([baseline] if baseline else ())]:
-        if ":" in name:
-            user_function(name, what="policy")  # before anything is run
+        if name in code or ":" in name:
+            user_function(name, code.get(name), "policy")  # before anything is run
         elif name != "all" and not any(name in names for names in known.values()):
             names = list(dict.fromkeys(name for names in known.values() for name in names))
             raise InputError(f"policy: must be all, {', '.join(names)} or package.module:function, got {name!r}")
-    return {problem: _choice(online, known[problem], given, baseline) for problem, online in worlds.items()}
+    return {problem: _choice(online, known[problem], given, baseline, code) for problem, online in worlds.items()}
 
 
-def _choice(online: Online, known: Sequence[str], given: Sequence[str] | None, baseline: str | None) -> ChosenPolicies:
-    base = baseline if baseline is not None and (baseline in known or ":" in baseline) else online.baseline
+def _choice(
+    online: Online, known: Sequence[str], given: Sequence[str] | None, baseline: str | None, code: Mapping[str, bytes]
+) -> ChosenPolicies:
+    def runs(name: str) -> bool:
+        return name in code or name in known or ":" in name
+
+    base = baseline if baseline is not None and runs(baseline) else online.baseline
     names = [base]
     for name in given or online.defaults:
         if name == "all":
             names += [n for n in online.policies if n not in online.slow]
-        elif name in known or ":" in name:
+        elif runs(name):
             names.append(name)
-    return ChosenPolicies(tuple(dict.fromkeys(names)), base, online.columns)
+    return ChosenPolicies(tuple(dict.fromkeys(names)), base, online.columns, code)
 
 
 def simulations(
@@ -212,7 +241,10 @@ def simulations(
         if times > 1:
             raise InputError(f"{times} workloads are called {name!r}: names must be unique")
     return [
-        Simulation(workload, policy, options) for workload in workloads for policy in choices[workload.problem].policies
+        Simulation(workload, policy, options, choice.code.get(policy))
+        for workload in workloads
+        for choice in [choices[workload.problem]]
+        for policy in choice.policies
     ]
 
 
