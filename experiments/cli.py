@@ -44,7 +44,8 @@ def _print_version(asked: bool) -> None:
 
 def main() -> None:
     """Run `gapwise`."""
-    arguments = sys.argv[1:]
+    arguments = [word.replace("-", "_") if word.replace("-", "_") in COMMANDS else word for word in sys.argv[1:2]]
+    arguments += sys.argv[2:]
     run_app(app_of(arguments), arguments)
 
 

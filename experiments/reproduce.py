@@ -18,7 +18,7 @@ from experiments.output.terminal import err, print_line
 from experiments.papers import PAPERS, experiments_of
 from experiments.session import Session
 from instances import InputError
-from instances.text import shown
+from instances.text import meant, shown
 
 
 @flags.common()
@@ -75,12 +75,13 @@ def _chosen(papers: list[str] | tuple[()], only: list[str] | tuple[()]) -> list[
     """The experiments that are asked for, with their papers. Raises InputError for an unknown paper or name."""
     for paper in papers:
         if paper not in PAPERS:
-            raise InputError(f"paper: must be one of {', '.join(PAPERS)}, got {paper!r}")
+            raise InputError(f"paper: must be one of {', '.join(PAPERS)}, got {paper!r}{meant(PAPERS, paper)}")
     found = [(paper, one) for paper in papers or PAPERS for one in experiments_of(paper)]
     names = [one.name for _, one in found]
     for name in only:
         if name not in names:
-            raise InputError(f"--only: must be one of {', '.join(dict.fromkeys(names))}, got {name!r}")
+            known = list(dict.fromkeys(names))
+            raise InputError(f"--only: must be one of {', '.join(known)}, got {name!r}{meant(known, name)}")
     return [(paper, one) for paper, one in found if not only or one.name in only]
 
 

@@ -11,6 +11,7 @@ import typer
 from instances import InputError, Instance
 from instances.sia import VARIANTS, gavel, philly, pool_loads, synthetic, trace_instance
 from instances.sia.traces import LOAD
+from instances.text import meant
 
 READERS = {"philly": philly, "gavel": gavel}
 SEEDS = 3
@@ -49,6 +50,9 @@ def samples(
 
     Raises InputError for a flag without effect.
     """
+    if workload is not None and workload not in VARIANTS:
+        known = ", ".join(VARIANTS)
+        raise InputError(f"--workload: must be one of {known}, got {workload!r}{meant(VARIANTS, workload)}")
     if workload is not None and trace is not None:
         raise InputError("simulate: give instance files, or --workload, or --trace, one of them")
     said: dict[str, Any] = {"start_day": start_day, "pools": pools, "load": load, "least_jobs": least_jobs}

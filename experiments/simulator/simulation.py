@@ -26,6 +26,7 @@ from experiments.simulator.simulated import Columns, Simulated
 from instances import Answer, InputError, Instance, Options, ProblemData, Result, Stopwatch
 from instances.online import Policy
 from instances.result import versions
+from instances.text import meant
 
 EFFORT = 200  # of a decision, where neither effort nor time is limited: nodes and rounds, the same on every machine
 
@@ -213,7 +214,8 @@ def chosen_policies(
             user_function(name, code.get(name), "policy")  # before anything is run
         elif name != "all" and not any(name in names for names in known.values()):
             names = list(dict.fromkeys(name for names in known.values() for name in names))
-            raise InputError(f"policy: must be all, {', '.join(names)} or package.module:function, got {name!r}")
+            line = f"policy: must be all, {', '.join(names)} or package.module:function, got {name!r}"
+            raise InputError(line + meant(names, name))
     return {problem: _choice(online, known[problem], given, baseline, code) for problem, online in worlds.items()}
 
 

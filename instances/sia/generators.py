@@ -15,6 +15,7 @@ from instances.envelope import Instance
 from instances.errors import InputError
 from instances.sia.oracle import SiaOracle
 from instances.sia.slots import instance_of, whole_slots
+from instances.text import meant
 
 SHORTEST = math.sqrt(10.0)
 Spread = Literal["uniform", "log-uniform"]
@@ -99,7 +100,7 @@ def synthetic(
     - `fairness_weight`: weight β of fairness in the objective.
     """
     if isinstance(variant, str) and variant not in VARIANTS:
-        raise InputError(f"variant: must be one of {', '.join(VARIANTS)}, got {variant!r}")
+        raise InputError(f"variant: must be one of {', '.join(VARIANTS)}, got {variant!r}{meant(VARIANTS, variant)}")
     refuse_seed(seed)
     refuse_unless_positive("days", days, LONGEST_DAYS)
     refuse_unless_positive("slot_minutes", slot_minutes)
