@@ -16,6 +16,7 @@ from experiments.entry import run_app
 
 COMMANDS = (
     "check",
+    "data",
     "draw",
     "gap_study",
     "library",
@@ -29,7 +30,7 @@ COMMANDS = (
     "study",
     "verify",
 )
-GROUPS = ("draw", "study")  # commands of commands
+GROUPS = ("data", "draw", "study")  # commands of commands
 COMPLETION = "_GAPWISE_COMPLETE"  # set by a shell that completes a command
 
 
