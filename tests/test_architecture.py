@@ -44,7 +44,7 @@ DATA_THAT_SOLVES = {  # in `instances` outside `proofs`
 }
 CALENDARS = {  # what happens next in a schedule: the heaps that `instances` has outside `proofs`
     *(f"instances.aryl.{name}" for name in ("checker", "schedule")),
-    *(f"instances.sia.{name}" for name in ("checker", "local_oracle", "local_reservations", "oracle", "reservations")),
+    *(f"instances.sia.{name}" for name in ("checker", "local_oracle", "oracle", "reservations")),
 }
 LINES = 600  # one noun a file, as long as the noun needs
 

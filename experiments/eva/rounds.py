@@ -8,8 +8,7 @@ from experiments.simulator import simulate
 from experiments.simulator.eva import CloudWorld
 from instances import Instance, Solution, check
 from instances.eva import EvaCloud, EvaReconfiguration
-from instances.eva.online import Configuration, View
-from instances.eva.online_round import RoundProblems, round_decision
+from instances.eva.online import Configuration, RoundProblems, View, round_decision
 
 if TYPE_CHECKING:
     from heuristics.eva.online_eva import Horizon

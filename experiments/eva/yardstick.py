@@ -22,7 +22,7 @@ from experiments.harness.experiment import Study
 from experiments.harness.measurement import Measured, Measurement
 from instances import InputError, Instance, Options, Result, load
 from instances.eva import EvaCloud, EvaPacking, Task
-from instances.eva.cloud_work import SECONDS, work_seconds
+from instances.eva.cloud_arrays import SECONDS, work_seconds
 
 DEFAULT = "exact"
 Solve = Callable[[EvaPacking], Result]

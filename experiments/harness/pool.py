@@ -17,7 +17,7 @@ from experiments.harness.host import Ended, Host
 from experiments.harness.report_file import Reported, ReportFile
 from experiments.harness.task import Failure, R, Task
 from experiments.harness.temporary import TemporaryFolder
-from instances.deadline import OVERRUN, ended_after
+from instances.clock import OVERRUN, ended_after
 from instances.result import Termination
 
 GRACE = 1.5, 2.0  # a process is ended at the time limit times the first plus the second, CPU seconds

@@ -21,7 +21,7 @@ from instances import (
     Stopwatch,
     check,
 )
-from instances.deadline import within
+from instances.clock import within
 from instances.fields import Sense
 from instances.files import read_json
 from instances.gaps import ahead

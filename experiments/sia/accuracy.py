@@ -22,7 +22,7 @@ from heuristics.sia.predictors import WINDOWS_MINUTES
 from instances import Options
 from instances.arrays import FloatArray
 from instances.result import versions
-from instances.sia.helios import helios_demand, seen_jobs
+from instances.sia.traces import helios_demand, seen_jobs
 
 LEAST_JOBS = 100
 """Pools of a trace with fewer jobs in all are left out: they have nothing to learn or to test."""

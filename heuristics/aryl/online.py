@@ -11,8 +11,18 @@ import numpy as np
 from heuristics.aryl.online_kernels import admit, grow, knapsack, largest_gain
 from instances.arrays import FloatArray, IntArray
 from instances.aryl import ArylLoaning, ArylReclaim
-from instances.aryl.live import LOANED, TRAINING, Live
-from instances.aryl.online import Allocation, Changes, View, decision, loaned_job, loaned_workers, lost_gpu_hours
+from instances.aryl.online import (
+    LOANED,
+    TRAINING,
+    Allocation,
+    Changes,
+    Live,
+    View,
+    decision,
+    loaned_job,
+    loaned_workers,
+    lost_gpu_hours,
+)
 from instances.online import Policy
 
 Online = Policy[View, Allocation | Changes]

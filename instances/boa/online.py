@@ -6,8 +6,7 @@ import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from instances.boa.allocation import BoaAllocation, JobClass, least_budget
-from instances.boa.budget import on_grid_from
+from instances.boa.allocation import BoaAllocation, JobClass, least_budget, on_grid_from
 from instances.fields import LARGEST
 from instances.online import Decision
 from instances.options import Solution

@@ -10,11 +10,10 @@ from typing import Literal
 
 import numpy as np
 
-from instances.drawing import LONGEST_DAYS, refuse_seed, refuse_too_many, refuse_unless_positive
 from instances.envelope import Instance
 from instances.errors import InputError
-from instances.sia.oracle import SiaOracle
-from instances.sia.slots import instance_of, whole_slots
+from instances.fields import LONGEST_DAYS, refuse_seed, refuse_too_many, refuse_unless_positive
+from instances.sia.oracle import SiaOracle, instance_of, whole_slots
 
 SHORTEST = math.sqrt(10.0)
 Spread = Literal["uniform", "log-uniform"]

@@ -25,9 +25,9 @@ from instances.eva import EvaPacking, packing_arrays
 from instances.eva.arrays import PackingArrays
 from instances.fields import STEPS
 from instances.proofs import Certificate, NoCertificate, digest
+from instances.proofs.certificate import VERSION
 from instances.proofs.eva.certificate import Branch, Decision, Leaf, Packing
 from instances.proofs.eva.saving_program import LimitedSavingProgram, saving_program
-from instances.proofs.header import VERSION
 from models.derivation import certified
 from models.eva.branch_and_price import BranchAndPriceParameters, list_patterns
 from models.eva.branch_and_price import pricer as solved

@@ -13,8 +13,7 @@ from instances import CheckFailed, InputError, Options
 from instances.boa import BoaAllocation, newtrace
 from instances.proofs import NoCertificate
 from instances.proofs.boa import prove_allocation
-from instances.proofs.boa.run_lengths import LENGTH, RunLengths
-from instances.proofs.boa.run_proof import Decision, RunBounds
+from instances.proofs.boa.run_proof import LENGTH, Decision, RunBounds, RunLengths
 from models.boa import exact
 from models.boa.certificate import certificate
 from tests.boa_cases import real_widths

@@ -39,7 +39,7 @@ from instances.aryl import table_2
 from instances.boa import BoaAllocation, newtrace
 from instances.eva import table_3, table_7
 from instances.gaps import TOLERANCE
-from instances.proofs.header import digest
+from instances.proofs.certificate import digest
 from instances.result import versions
 from instances.sia import five_jobs
 from tests.commands import call

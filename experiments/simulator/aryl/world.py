@@ -21,8 +21,7 @@ from experiments.simulator.aryl.servers import BASE, FLEXIBLE, Servers
 from experiments.simulator.kernel import Activity, Time, World
 from instances.arrays import FloatArray, IntArray
 from instances.aryl import ArylLoaning
-from instances.aryl.live import Demands, Live
-from instances.aryl.online import Allocation, Changes, JobState, ServerState, View
+from instances.aryl.online import Allocation, Changes, Demands, JobState, Live, ServerState, View
 from instances.online import RuleBroken
 
 COMPLETION, ARRIVAL, ORCHESTRATOR = range(3)  # the order in which things happen at one moment

@@ -19,10 +19,11 @@ most" in every leaf, of all types in order and before those on the way.
 
 from __future__ import annotations
 
+import heapq
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import cached_property
+from functools import cached_property, lru_cache
 from math import gcd
 from typing import TYPE_CHECKING, Annotated, Literal
 
@@ -32,16 +33,61 @@ from instances.errors import CheckFailed
 from instances.eva.constraints import offers, own_resources
 from instances.eva.packing import EvaPacking
 from instances.fields import STEPS, Frozen, steps
-from instances.proofs.certificate import NoCertificate, Proven
+from instances.proofs.certificate import NoCertificate, Proven, content_of
 from instances.proofs.derivation import proven_of
-from instances.proofs.eva.price_sums import least_sum
 from instances.proofs.eva.saving_program import saving_program
-from instances.proofs.header import content_of
 from instances.proofs.vipr import read_vipr
 from instances.validation import validated
 
 if TYPE_CHECKING:
     from instances.proofs.eva.best_pattern import Best
+
+
+MOST = 200_000  # remainders by the lowest price
+
+
+def least_sum(prices: Sequence[int], amount: int) -> int:
+    """The least sum of `prices`, each as often as one likes, that is at least `amount`.
+
+    Of each remainder by the lowest price the least sum is a shortest path. Where there are too many remainders it is
+    the amount itself.
+    """
+    if amount <= 0:
+        return 0
+    if min(prices) > MOST:
+        return amount
+    return _paths(tuple(sorted(set(prices)))).at_least(amount)
+
+
+class _Paths:
+    """The least sum of each remainder by the lowest price, as far as amounts have been asked for."""
+
+    def __init__(self, prices: tuple[int, ...]) -> None:
+        self.prices, self.low = prices, prices[0]
+        self.reached = {0: 0}
+        self.heap = [0]
+
+    def at_least(self, amount: int) -> int:
+        low, reached = self.low, self.reached
+        while self.heap and self.heap[0] < amount:
+            total = heapq.heappop(self.heap)
+            if total > reached[total % low]:
+                continue
+            for price in self.prices:
+                more = total + price
+                if more < reached.get(more % low, more + 1):
+                    reached[more % low] = more
+                    heapq.heappush(self.heap, more)
+        return min(
+            total if total >= amount else total + -(-(amount - total) // low) * low for total in reached.values()
+        )
+
+
+@lru_cache(maxsize=8)
+def _paths(prices: tuple[int, ...]) -> _Paths:
+    """The paths of these prices: a proof asks for many amounts."""
+    return _Paths(prices)
+
 
 Kind = Literal["instances", "spent", "placed"]
 Whole = Annotated[int, Field(strict=True, ge=0, lt=1 << 62)]
