@@ -12,9 +12,7 @@ import numpy as np
 import pandas as pd
 from pydantic import Field
 
-from experiments.harness.report_file import ReportFile
-from experiments.harness.task import Digests
-from experiments.harness.whole import Whole, WholeTask
+from experiments.harness.task import Digests, ReportFile, Whole, WholeTask
 from experiments.sia.policies import jobs_of
 from heuristics.sia.arrival_features import GROUPS, Examples, examples
 from heuristics.sia.learned import ArrivalModels, FinishedAlike, fit

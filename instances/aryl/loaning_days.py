@@ -11,7 +11,7 @@ import numpy as np
 
 from instances.arrays import BoolArray, FloatArray
 from instances.aryl.loaning import ArylLoaning, InferenceLoad
-from instances.aryl.populations import HOUR, Moments, Pool
+from instances.aryl.populations import HOUR, JobPopulation, Moments
 from instances.envelope import Instance
 from instances.errors import InputError
 from instances.fields import LONGEST_DAYS, refuse_outside, refuse_seed, refuse_too_many, refuse_unless_positive
@@ -97,7 +97,7 @@ def loaning_days(
     moments = Moments()
     expected = load * training_servers * GPUS * days * 24 * HOUR / moments.gpu_seconds
     refuse_too_many("load", expected)
-    pool = Pool.drawn() if trace is None else Pool.of_trace(trace)
+    pool = JobPopulation.drawn() if trace is None else JobPopulation.of_trace(trace)
     pool = pool.up_to(max(LEAST_WIDTH, training_servers * GPUS // 4))
     rng = np.random.default_rng(seed)
     n = round(expected)
@@ -152,7 +152,9 @@ def loaning_days(
     return Instance.of(validated(ArylLoaning, content), f"aryl-loaning-{days:g}d-seed-{seed}", source)
 
 
-def _drawn(pool: Pool, moments: Moments, n: int, rng: np.random.Generator) -> tuple[FloatArray, FloatArray, BoolArray]:
+def _drawn(
+    pool: JobPopulation, moments: Moments, n: int, rng: np.random.Generator
+) -> tuple[FloatArray, FloatArray, BoolArray]:
     """Seconds and GPUs of `n` jobs, and which of them are of the long and wide ones that are the first to scale."""
     long = rng.random(n) < moments.elastic_jobs
     mean = moments.elastic_seconds, moments.elastic_gpu_seconds
@@ -162,7 +164,7 @@ def _drawn(pool: Pool, moments: Moments, n: int, rng: np.random.Generator) -> tu
     return pool.seconds[chosen], pool.gpus[chosen], long
 
 
-def _arrivals(pool: Pool, n: int, days: float, rng: np.random.Generator) -> FloatArray:
+def _arrivals(pool: JobPopulation, n: int, days: float, rng: np.random.Generator) -> FloatArray:
     """Sorted whole seconds, by the hours of the day."""
     hours = np.arange(math.ceil(days * 24))
     length = np.minimum(1.0, days * 24 - hours)

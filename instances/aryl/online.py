@@ -93,7 +93,7 @@ class ServerState:
 
 
 @dataclass(frozen=True, slots=True)
-class JobState:
+class LoaningJobView:
     """An unfinished job: it runs where it has base workers, and waits where it has none.
 
     `remaining_work`: worker-seconds, as policies believe; `done_work`: those that are done, and kept so far. `base`,
@@ -131,7 +131,7 @@ class JobState:
 
 
 @dataclass(slots=True)
-class View:
+class LoaningView:
     """A training cluster with loaned servers at one moment, by ids, in read-only mappings. It belongs to the world.
 
     Parameters:
@@ -149,7 +149,7 @@ class View:
 
     now: float
     servers: Mapping[str, ServerState]
-    jobs: Mapping[str, JobState]
+    jobs: Mapping[str, LoaningJobView]
     reclaim: int = 0
     loaned_worth: float = 1.0
     scaling_loss: float = 0.0
@@ -176,7 +176,7 @@ class Allocation(Decision):
 
 @dataclass(frozen=True)
 class Changes(Decision):
-    """What changes, by places of jobs in `View.live`, for policies that decide often.
+    """What changes, by places of jobs in `LoaningView.live`, for policies that decide often.
 
     `start`: waiting jobs that start on their base workers, in this order; with `in_order` none of them starts after one
     that finds no room. `workers`: new numbers of workers of elastic jobs that run or start, where they are placed in
@@ -189,12 +189,12 @@ class Changes(Decision):
     loans: bool = True
 
 
-def snapshot(view: View) -> ArylReclaim | ArylElastic | None:
+def snapshot(view: LoaningView) -> ArylReclaim | ArylElastic | None:
     """The reclaiming problem where servers have to go back, else that of spare workers; `None` where there is none."""
     return reclaiming(view) if view.reclaim else spare_workers(view)
 
 
-def decision(view: View, solution: Solution | None) -> Allocation:
+def decision(view: LoaningView, solution: Solution | None) -> Allocation:
     """The servers that `solution` gives back, where that is asked; else the workers of all jobs that are to run.
 
     Those are the jobs that run, and the waiting ones that `admitted` lets start; elastic jobs have the workers of the
@@ -206,7 +206,7 @@ def decision(view: View, solution: Solution | None) -> Allocation:
     return Allocation(workers=workers if solution is None else workers | solution["workers"])
 
 
-def reclaiming(view: View) -> ArylReclaim:
+def reclaiming(view: LoaningView) -> ArylReclaim:
     """Which of the loaned servers go back: all of them with the jobs that have workers there."""
     loaned = [server.id for server in view.servers.values() if server.kind == "loaned"]
     known = set(loaned)
@@ -218,7 +218,7 @@ def reclaiming(view: View) -> ArylReclaim:
     )
 
 
-def loaned_job(job: JobState, servers: Collection[str]) -> LoanedJob:
+def loaned_job(job: LoaningJobView, servers: Collection[str]) -> LoanedJob:
     """The workers of a job on loaned `servers`; it is preempted with any of those that have base workers."""
     base = {server: workers for server, workers in job.base.items() if server in servers}
     flexible = tuple(server for server in job.flexible if server in servers and server not in base)
@@ -226,7 +226,7 @@ def loaned_job(job: JobState, servers: Collection[str]) -> LoanedJob:
     return LoanedJob(id=job.id, servers=tuple(base), flexible_servers=flexible, gpus=gpus)
 
 
-def loaned_workers(job: JobState, servers: Collection[str]) -> LoanedJob:
+def loaned_workers(job: LoaningJobView, servers: Collection[str]) -> LoanedJob:
     """The same where any workers will do: a job is preempted where fewer are left than it needs."""
     found = loaned_job(job, servers)
     workers: dict[str, int] = {}
@@ -238,13 +238,13 @@ def loaned_workers(job: JobState, servers: Collection[str]) -> LoanedJob:
     return found.model_copy(update={"workers": here, "min_workers": max(0, job.min_workers - elsewhere)})
 
 
-def lost_gpu_hours(job: JobState, preemption_seconds: float) -> float:
+def lost_gpu_hours(job: LoaningJobView, preemption_seconds: float) -> float:
     """What a preemption costs in GPU-hours: all that was done without a checkpoint, and the time to begin again."""
     lost = 0.0 if job.checkpointed else job.done_work * job.gpus_per_worker
     return round((lost + preemption_seconds * job.base_gpus) / 3600, 6)
 
 
-def spare_workers(view: View) -> ArylElastic | None:
+def spare_workers(view: LoaningView) -> ArylElastic | None:
     """Who gets the GPUs that base demands leave (section 5.2, phase two), among jobs that run or are to start.
 
     The problem has the elastic jobs alone, with the work that is left of them, and counts GPUs, not servers; loaned
@@ -270,7 +270,7 @@ def spare_workers(view: View) -> ArylElastic | None:
     )
 
 
-def admitted(view: View) -> tuple[list[str], int]:
+def admitted(view: LoaningView) -> tuple[list[str], int]:
     """The jobs that run or are to start, and the GPUs that their base demands leave (section 5.2, phase one).
 
     Running jobs come first, then those that wait, the shortest on its base demand first; a job that does not fit is

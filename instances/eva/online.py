@@ -39,7 +39,7 @@ class TaskState:
 
 
 @dataclass(frozen=True, slots=True)
-class JobState:
+class CloudJobView:
     """An unfinished job: its tasks by id, and its seconds of work at full speed.
 
     All its tasks have been launched for `launched_seconds`, and again since `launched_since`, `None` if not all are.
@@ -69,7 +69,7 @@ class InstanceState:
 
 
 @dataclass(slots=True)
-class View:
+class CloudView:
     """A cloud at one round, by ids, in read-only mappings that change once the policy has answered.
 
     - `now`: seconds.
@@ -86,7 +86,7 @@ class View:
     resources: tuple[str, ...]
     instance_types: Mapping[str, CloudType]
     classes: Mapping[str, TaskClass]
-    jobs: Mapping[str, JobState]
+    jobs: Mapping[str, CloudJobView]
     tasks: Mapping[str, TaskState]
     instances: Mapping[str, InstanceState]
     learned: LearnedThroughput
@@ -115,7 +115,7 @@ class Configuration(Decision):
     instances: tuple[Hosting, ...] | None = None
 
 
-def snapshot(view: View) -> EvaPacking | None:
+def snapshot(view: CloudView) -> EvaPacking | None:
     """The packing problem of all tasks that may move or wait; `None` where there is none.
 
     An instance with a pinned task keeps its tasks for the moment, and is no part of the problem. Tasks of jobs with a
@@ -134,7 +134,7 @@ def snapshot(view: View) -> EvaPacking | None:
     return view.last[key]
 
 
-def _packing(view: View, count: Mapping[tuple[str, str | None], int], throughput: Throughput) -> EvaPacking:
+def _packing(view: CloudView, count: Mapping[tuple[str, str | None], int], throughput: Throughput) -> EvaPacking:
     """The packing problem of so many tasks of each class and, of jobs with several tasks, of each job."""
     return EvaPacking(
         resources=view.resources,
@@ -154,7 +154,7 @@ def _packing(view: View, count: Mapping[tuple[str, str | None], int], throughput
     )
 
 
-def decision(view: View, solution: Solution | None) -> Configuration:
+def decision(view: CloudView, solution: Solution | None) -> Configuration:
     """The configuration that `solution` plans, on the rented instances as far as they go.
 
     The solution says how many tasks of a class are together on an instance of a type. Of all ways to let the rented
@@ -172,7 +172,9 @@ def decision(view: View, solution: Solution | None) -> Configuration:
     return _configuration(view, most_kept(current, list(_planned(solution))), partial(_key, view))
 
 
-def _configuration(view: View, planned: Sequence[RentedInstance], key_of: Callable[[TaskState], str]) -> Configuration:
+def _configuration(
+    view: CloudView, planned: Sequence[RentedInstance], key_of: Callable[[TaskState], str]
+) -> Configuration:
     """The `planned` instances with the tasks that may move or wait, beside those that have to stay as they are.
 
     A plan says how many tasks of an entry, by `key_of`, an instance has: those stay that are there, as far as they may.
@@ -196,22 +198,22 @@ def _configuration(view: View, planned: Sequence[RentedInstance], key_of: Callab
     return Configuration(instances=(*kept, *found))
 
 
-def _held(view: View) -> dict[str, InstanceState]:
+def _held(view: CloudView) -> dict[str, InstanceState]:
     """The instances with a pinned task."""
     return {name: i for name, i in view.instances.items() if any(view.tasks[task].pinned for task in i.tasks)}
 
 
-def _free_tasks(view: View) -> list[TaskState]:
+def _free_tasks(view: CloudView) -> list[TaskState]:
     held = _held(view)
     return [task for task in view.tasks.values() if not task.pinned and task.instance not in held]
 
 
-def _entry(view: View, task: TaskState) -> tuple[str, str | None]:
+def _entry(view: CloudView, task: TaskState) -> tuple[str, str | None]:
     """The class of a task, and its job where that has several tasks."""
     return task.task_class, task.job if len(view.jobs[task.job].tasks) > 1 else None
 
 
-def _key(view: View, task: TaskState) -> str:
+def _key(view: CloudView, task: TaskState) -> str:
     """The name of a task's entry in a solution."""
     name, job = _entry(view, task)
     return name if job is None else f"{name}{JOB_SIGN}{job}"
@@ -242,7 +244,7 @@ class RoundProblems:
             c.name: min(kind.usd_per_hour for kind in data.instance_types if fits(c.demand, kind)) for c in data.classes
         }
 
-    def problem(self, view: View, horizon_seconds: float) -> EvaReconfiguration | None:
+    def problem(self, view: CloudView, horizon_seconds: float) -> EvaReconfiguration | None:
         """The problem of all tasks that may move or wait; `None` where there is none.
 
         An instance with a pinned task keeps its tasks for the moment, and is no part of the problem. What it costs to
@@ -278,7 +280,7 @@ class RoundProblems:
             horizon_hours=round(horizon_seconds / SECONDS, DIGITS),
         )
 
-    def _migration_usd(self, view: View, job: str) -> float:
+    def _migration_usd(self, view: CloudView, job: str) -> float:
         """The delays of a job's move, as far as they were seen, at the price of its tasks alone."""
         longest = init = price = 0.0
         for name in view.jobs[job].tasks:
@@ -291,7 +293,7 @@ class RoundProblems:
         return round((longest + init) * price / SECONDS, DIGITS)
 
 
-def round_decision(view: View, solution: Solution | None) -> Configuration:
+def round_decision(view: CloudView, solution: Solution | None) -> Configuration:
     """The configuration that a solution of the round's problem plans; without one all stays as it is."""
     if solution is None:
         return Configuration()

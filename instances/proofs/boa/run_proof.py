@@ -166,7 +166,7 @@ MOST = 5_000_000  # epochs of runs whose lengths are computed, over all prices
 Place = Annotated[int, Field(strict=True, ge=0, le=10**9)]
 
 
-class Decision(NamedTuple):
+class RunDecision(NamedTuple):
     """Whether a width changes before an `epoch` of a class, or whether that epoch is on GPU `type`."""
 
     job_class: int
@@ -230,7 +230,7 @@ class RunBounds:
         self._lengths: dict[Fraction, list[RunLengths]] = {}
         self._known: dict[tuple[Fraction, int, int, int, int], int] = {}
 
-    def at(self, price: Fraction, decisions: Sequence[Decision]) -> Fraction | None:
+    def at(self, price: Fraction, decisions: Sequence[RunDecision]) -> Fraction | None:
         """No more than the least of time + price * (cost - budget); `None` where no policy obeys the decisions.
 
         Raises NoCertificate where there are too many runs to go through.
@@ -270,7 +270,7 @@ def prove_runs(data: BoaAllocation, proof: RunProof) -> Proven:
     """What a proof proves. Raises InputError, NoCertificate, or CheckFailed where it does not hold."""
     bounds, least, leaves = RunBounds(data), [], 0
     seen: set[int] = set()
-    left: list[tuple[int, tuple[Decision, ...]]] = [(0, ())]
+    left: list[tuple[int, tuple[RunDecision, ...]]] = [(0, ())]
     while left:
         place, decisions = left.pop()
         where = f"nodes[{place}]"
@@ -285,7 +285,7 @@ def prove_runs(data: BoaAllocation, proof: RunProof) -> Proven:
         b = node.branch
         _see_branch(data, b, where)
         for child, holds in zip(node.children, (True, False), strict=True):
-            left.append((child, (*decisions, Decision(b.job_class, b.epoch, b.type, holds))))
+            left.append((child, (*decisions, RunDecision(b.job_class, b.epoch, b.type, holds))))
     if len(seen) < len(proof.nodes):
         raise CheckFailed(f"nodes: {len(proof.nodes) - len(seen)} of them are not reached")
     bound, found = price_of(proof.bound, "bound"), min(least, default=None)
@@ -295,7 +295,7 @@ def prove_runs(data: BoaAllocation, proof: RunProof) -> Proven:
     return Proven(bound, f"Lagrangians of runs, {leaves} {'leaf' if leaves == 1 else 'leaves'}")
 
 
-def _leaf(bounds: RunBounds, node: RunNode, decisions: tuple[Decision, ...], where: str) -> list[Fraction]:
+def _leaf(bounds: RunBounds, node: RunNode, decisions: tuple[RunDecision, ...], where: str) -> list[Fraction]:
     """The bound of a leaf, nothing where it has no policy."""
     price = None if node.price is None else price_of(node.price, f"{where}.price")
     found = bounds.at(price or Fraction(0), decisions)
