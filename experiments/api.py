@@ -17,7 +17,6 @@ import pandas as pd
 from experiments.harness.entry import Entry
 from experiments.harness.gaps import score
 from experiments.harness.instance_set import instances_at
-from experiments.harness.resume import finished
 from experiments.harness.run import Run
 from experiments.harness.runner import as_finished
 from experiments.harness.store import Store
@@ -27,10 +26,10 @@ from experiments.output.folder import ready_folder
 from experiments.output.terminal import err, follow, line
 from experiments.papers import METHODS, ONLINE, PLOTS
 from experiments.plan import plan, sets_of, study_runs
-from experiments.simulator.bounding import Bounds, boundings, by_run
+from experiments.session import finished
 from experiments.simulator.rows import rows_of
 from experiments.simulator.simulated import Simulated
-from experiments.simulator.simulation import chosen_policies, policy_names, simulations
+from experiments.simulator.simulation import Bounds, boundings, by_run, chosen_policies, policy_names, simulations
 from instances import InputError, Instance, MalformedSolution, Options, ProblemData, Result, Solution, check
 from instances.method import Method as Known
 

@@ -10,8 +10,8 @@ import typer
 
 from experiments import flags
 from experiments.entry import FAILED, run
-from experiments.harness.experiment import Context, Experiment, Shared
-from experiments.harness.task import Outcome
+from experiments.harness.experiment import Context, Experiment, SharedTasks
+from experiments.harness.task import TaskOutcome
 from experiments.output.claims import Reproduction, claims_csv, print_claims, record, write_claims
 from experiments.output.folder import files_first
 from experiments.output.terminal import err, print_line
@@ -36,7 +36,7 @@ def reproduce(
     """Reproduce the tables and figures of papers: the paper's figure or claim, ours, and a verdict."""
     chosen = _chosen(papers or (), only or ())
     context = Context(traces, session.options, quick)
-    shared, found, places = Shared(), [], []
+    shared, found, places = SharedTasks(), [], []
     for paper, experiment in chosen:
         why = experiment.missing(context)
         if why is not None and only:
@@ -85,7 +85,7 @@ def _chosen(papers: list[str] | tuple[()], only: list[str] | tuple[()]) -> list[
     return [(paper, one) for paper, one in found if not only or one.name in only]
 
 
-def _line(outcome: Outcome) -> str:
+def _line(outcome: TaskOutcome) -> str:
     tell = getattr(outcome, "line", None)
     return str(tell()) if tell is not None else f"{getattr(outcome, 'instance', '')} {getattr(outcome, 'method', '')}"
 

@@ -20,8 +20,7 @@ import numpy as np
 from numba.core import caching, event
 from numba.core.dispatcher import Dispatcher
 
-from instances.clock import charge_to_nobody, cpu_seconds
-from instances.deadline import resume_end, suspend_end
+from instances.clock import charge_to_nobody, cpu_seconds, resume_end, suspend_end
 from instances.private import private_folder
 
 F = TypeVar("F", bound=Callable[..., Any])

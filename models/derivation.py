@@ -8,7 +8,7 @@ from types import MappingProxyType
 
 from instances import Options, ProblemData
 from instances.proofs import Certificate, Derived, NoCertificate, Program, Reason, Vipr, digest, write_vipr
-from instances.proofs.header import VERSION
+from instances.proofs.certificate import VERSION
 from models.branch_and_bound import BranchAndBound, Node, Tree, Vector
 
 SHORT = Fraction(1, 10**10)  # relative: what a proof may be short of the bound that it is to prove, where that is real

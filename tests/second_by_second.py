@@ -12,7 +12,7 @@ from functools import cache
 
 from instances.eva import EvaCloud, Throughput
 from instances.eva.learned import LearnedThroughput, Observation
-from instances.eva.online import Hosting, InstanceState, JobState, TaskState, View
+from instances.eva.online import CloudJobView, CloudView, Hosting, InstanceState, TaskState
 
 NEVER = math.inf
 
@@ -138,16 +138,16 @@ class SecondBySecond:
         self.tasks.update((task, Task(job.id, name)) for task, name in zip(tasks, names, strict=True))
         return job.id
 
-    def view(self, t: int, version: int, arrived: list[str], finished: dict[str, int]) -> View:
+    def view(self, t: int, version: int, arrived: list[str], finished: dict[str, int]) -> CloudView:
         there = {name: job for name, job in self.jobs.items() if job.end is None}
         self.learned.note([self.observed(name) for name in self.instances if self.instances[name].gone == NEVER])
-        return View(
+        return CloudView(
             now=t,
             resources=self.data.resources,
             instance_types=self.types,
             classes=self.classes,
             jobs={
-                name: JobState(name, job.arrival, job.duration, tuple(job.tasks), job.launched, job.since)
+                name: CloudJobView(name, job.arrival, job.duration, tuple(job.tasks), job.launched, job.since)
                 for name, job in there.items()
             },
             tasks={

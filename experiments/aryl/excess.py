@@ -15,7 +15,7 @@ from typing import Annotated, Any
 
 import typer
 
-from experiments.harness.experiment import Study, Table, chunks, limited
+from experiments.harness.experiment import Study, TextTable, chunks, limited
 from experiments.harness.measurement import Measured, Measurement
 from experiments.output.terminal import percent
 from heuristics.aryl import reclaim_greedy, reclaim_scf
@@ -115,9 +115,9 @@ def excesses(
             for place, of in zip(places, chunks(outcomes, seeds), strict=True)
         }
 
-    def tables(outcomes: Sequence[Measured]) -> list[Table | str]:
+    def tables(outcomes: Sequence[Measured]) -> list[TextTable | str]:
         cells = cells_of(outcomes)
-        found: list[Table | str] = []
+        found: list[TextTable | str] = []
         for pool in pools:
             found += _tables(pool, {key[1:]: cell for key, cell in cells.items() if key[0] == pool}, seeds)
         proven = sum(sum(cell.proven) for cell in cells.values())
@@ -142,7 +142,7 @@ def preemptions(pool: int, fragmentation: float, seed: int, reclaim: int, option
     }
 
 
-def _tables(pool: int, cells: Mapping[tuple[float, float], Cell], seeds: int) -> list[Table | str]:
+def _tables(pool: int, cells: Mapping[tuple[float, float], Cell], seeds: int) -> list[TextTable | str]:
     rows = []
     for share in SHARES:
         row = [f"{percent(share, 0)}: {round(share * pool)}"]
@@ -153,7 +153,7 @@ def _tables(pool: int, cells: Mapping[tuple[float, float], Cell], seeds: int) ->
             row.append(f"{greedy:.1f} / {scf:.1f} / {fewest:.1f}: {shares}, {cell.equal}, {cell.beaten}")
         rows.append(row)
     return [
-        Table([f"of {pool}", *(place_of(fragmentation) for fragmentation in FRAGMENTATION)], rows),
+        TextTable([f"of {pool}", *(place_of(fragmentation) for fragmentation in FRAGMENTATION)], rows),
         "servers that go back: mean preemptions of Algorithm 1 / SCF / optimum, the excess of Algorithm 1's mean",
         f"(and on its worst instance), on how many of {seeds} it is optimal, on how many SCF has fewer",
     ]

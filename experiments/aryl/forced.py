@@ -15,7 +15,7 @@ import pandas as pd
 import typer
 
 from experiments.aryl.simulation import POLICIES
-from experiments.harness.experiment import Study, Table, chunks
+from experiments.harness.experiment import Study, TextTable, chunks
 from experiments.harness.measurement import Measured, Measurement
 from experiments.output.terminal import percent
 from experiments.simulator.aryl import LoaningWorld
@@ -68,14 +68,14 @@ def unavoidable(
         for seed in range(seeds)
     ]
 
-    def tables(outcomes: Sequence[Measured]) -> list[Table | str]:
+    def tables(outcomes: Sequence[Measured]) -> list[TextTable | str]:
         rows = []
         for (period, (name, _)), of in zip(kinds, chunks(outcomes, seeds), strict=True):
             total, least, proven = (sum(one.figures[key] for one in of) for key in ("preempted", "forced", "proven"))
             share = percent(least / total) if total else "-"
             rows.append([str(period), name, str(total), str(least), share, f"{proven} of {seeds}"])
         columns = "preemptions", "unavoidable from these starts", "share", "proven least"
-        return [Table(["period, s", f"{seeds} runs of {days:g} days", *columns], rows)]
+        return [TextTable(["period, s", f"{seeds} runs of {days:g} days", *columns], rows)]
 
     return Study(tasks, tables)
 

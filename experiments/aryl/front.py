@@ -13,9 +13,8 @@ from typing import Any
 from rich.table import Table
 
 from experiments.entry import UNSOLVED, exit_status
-from experiments.harness.apply import load_method
 from experiments.harness.entry import Entry
-from experiments.harness.run import Run
+from experiments.harness.run import Run, load_method
 from experiments.output.terminal import err, line, out
 from experiments.session import Session
 from instances import Instance, Options, Result

@@ -12,7 +12,7 @@ from typing import Annotated, Any
 import typer
 
 from experiments.aryl.excess import place_of
-from experiments.harness.experiment import Study, Table, chunks, limited
+from experiments.harness.experiment import Study, TextTable, chunks, limited
 from experiments.harness.measurement import Measured, Measurement
 from heuristics.aryl import reclaim_greedy, reclaim_scf
 from instances import Options, Result
@@ -52,7 +52,7 @@ def losses(
         for seed in range(fronts)
     ]
 
-    def tables(outcomes: Sequence[Measured]) -> list[Table | str]:
+    def tables(outcomes: Sequence[Measured]) -> list[TextTable | str]:
         first = chunks(outcomes[: len(cells) * seeds], seeds)
         second = chunks(outcomes[len(cells) * seeds :], fronts)
         return [*_under_both_rules(cells, first), *_jobs_and_hours(second)]
@@ -77,7 +77,7 @@ def under_both_rules(
 
 def _under_both_rules(
     cells: Sequence[tuple[float, float]], outcomes: Sequence[Sequence[Measured]]
-) -> list[Table | str]:
+) -> list[TextTable | str]:
     rows = []
     for (fragmentation, share), of in zip(cells, outcomes, strict=True):
         means = [f"{sum(values) / len(of):.2f}" for values in zip(*(one.figures["jobs"] for one in of), strict=True)]
@@ -85,7 +85,7 @@ def _under_both_rules(
     rules = "Algorithm 1", "SCF", "optimum"
     proven = sum(one.figures["proven"] for of in outcomes for one in of)
     head = ["placement, elastic jobs", *rules, *(f"{rule}, any workers" for rule in rules)]
-    return [Table(head, rows), f"{proven} of {2 * sum(map(len, outcomes))} optima proven"]
+    return [TextTable(head, rows), f"{proven} of {2 * sum(map(len, outcomes))} optima proven"]
 
 
 def _base_counts(data: ArylReclaim) -> ArylReclaim:
@@ -105,7 +105,7 @@ def jobs_and_hours(servers: int, reclaim: int, fragmentation: float, seed: int, 
     return {"row": [*row, float(beside), float(len(front.points))], "complete": front.complete}
 
 
-def _jobs_and_hours(outcomes: Sequence[Sequence[Measured]]) -> list[Table | str]:
+def _jobs_and_hours(outcomes: Sequence[Sequence[Measured]]) -> list[TextTable | str]:
     rows = []
     for fragmentation, of in zip(FRONT_FRAGMENTATION, outcomes, strict=True):
         means = [sum(values) / len(of) for values in zip(*(one.figures["row"] for one in of), strict=True)]
@@ -114,6 +114,6 @@ def _jobs_and_hours(outcomes: Sequence[Sequence[Measured]]) -> list[Table | str]
     columns = "fewest jobs", "fewest GPU-hours", "no more jobs than Algorithm 1", "points"
     complete = sum(one.figures["complete"] for of in outcomes for one in of)
     return [
-        Table(["jobs, GPU-hours", "Algorithm 1", "SCF", *columns], rows),
+        TextTable(["jobs, GPU-hours", "Algorithm 1", "SCF", *columns], rows),
         f"{complete} of {sum(map(len, outcomes))} fronts proven complete",
     ]

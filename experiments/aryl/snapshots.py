@@ -11,7 +11,7 @@ from typing import Annotated, Any
 
 import typer
 
-from experiments.harness.experiment import Study, Table
+from experiments.harness.experiment import Study, TextTable
 from experiments.harness.measurement import Measured, Measurement
 from experiments.output.terminal import percent
 from experiments.simulator.aryl import LoaningWorld
@@ -94,12 +94,12 @@ def reclaims(
     ]
     columns = "training servers", "period, s", "workers", "reclaims", "servers each", "of, with base workers"
 
-    def tables(outcomes: Sequence[Measured]) -> list[Table | str]:
+    def tables(outcomes: Sequence[Measured]) -> list[TextTable | str]:
         rows = [
             [str(size), f"{every:g}", width.value, *one.figures["cells"]]
             for (size, every, width), one in zip(kinds, outcomes, strict=True)
         ]
-        return [Table([*columns, "proven", "fewest", *ORDERS, "Algorithm 1 optimal"], rows)]
+        return [TextTable([*columns, "proven", "fewest", *ORDERS, "Algorithm 1 optimal"], rows)]
 
     return Study(tasks, tables)
 

@@ -19,8 +19,7 @@ from experiments.entry import exit_status
 from experiments.harness.entry import Entry
 from experiments.harness.run import Run
 from experiments.output.folder import files_first
-from experiments.output.terminal import err, line, out, percent
-from experiments.output.text import cell
+from experiments.output.terminal import cell, err, line, out, percent
 from experiments.session import Session
 from instances import InputError, Instance, Options, Result, agree
 from instances.boa import BoaAllocation, enough, from_trace, least_budget

@@ -12,7 +12,7 @@ matplotlib.use("Agg")
 
 import matplotlib.pyplot as plt
 
-from experiments.output.text import label, no_warnings
+from experiments.output.terminal import label, no_warnings
 from instances.files import write_whole
 
 Curve = Sequence[tuple[float, float | None]]

@@ -12,9 +12,9 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from experiments.boa.bound_curve import LABEL, draw_bound
-from experiments.simulator.bounding import Bounds
 from experiments.simulator.plots import plain, save_figure
 from experiments.simulator.simulated import Simulated
+from experiments.simulator.simulation import Bounds
 from instances.boa import BoaRenting
 
 GANTT_JOBS = 80  # the first so many are shown

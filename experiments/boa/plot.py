@@ -8,7 +8,7 @@ from typing import Any
 import pandas as pd
 from matplotlib.figure import Figure
 
-from experiments.output.text import label
+from experiments.output.terminal import label
 from instances.boa import BoaAllocation
 from instances.solution_table import solution_table
 

@@ -34,7 +34,7 @@ from experiments.boa.renting_runs import (
     with_points,
 )
 from experiments.harness.experiment import Claim, Context, Experiment, Verdict, compared
-from experiments.harness.task import Task
+from experiments.harness.task import HarnessTask
 from heuristics.boa.online import EFFICIENCIES
 
 SMALL, FILTERED = "boa/workload_1_filtered.csv", "boa/filtertrace.csv"
@@ -234,7 +234,7 @@ def _experiment(
 ) -> Experiment:
     """An experiment of curves; the first so many are `drawn`, those of one sample."""
 
-    def tasks(context: Context) -> Sequence[Task[Any]]:
+    def tasks(context: Context) -> Sequence[HarnessTask[Any]]:
         return tasks_of(curves(context))
 
     def picture(path: Path, context: Context, outcomes: Sequence[Any]) -> None:

@@ -11,12 +11,12 @@ from experiments.simulator.online import Online, Policies
 from heuristics.boa.online import ONLINE, CountingAcquisition, OneGpuEach, OnHull
 from instances import Options
 from instances.boa import BoaAllocation, BoaRenting, poisson_renting
-from instances.boa.online import View, Widths, decision, snapshot
+from instances.boa.online import RentingView, Widths, decision, snapshot
 from instances.online import Policy
 from models.boa import PolicyBound
 
 
-def _online(name: str, data: BoaRenting, options: Options) -> Policy[View, Widths]:
+def _online(name: str, data: BoaRenting, options: Options) -> Policy[RentingView, Widths]:
     return ONLINE[name](data)
 
 

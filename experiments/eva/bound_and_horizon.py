@@ -14,10 +14,10 @@ from experiments.eva.horizons import HORIZONS
 from experiments.eva.tables import POLICIES
 from experiments.eva.verdicts import holds
 from experiments.harness.experiment import Claim, Context, Experiment
-from experiments.harness.task import Task
-from experiments.simulator.bounding import Bounding, Bounds
+from experiments.harness.task import HarnessTask
 from experiments.simulator.plots import save_figure
 from experiments.simulator.simulated import Simulated
+from experiments.simulator.simulation import Bounding, Bounds
 from instances import Instance
 
 TRACES: Mapping[str, Mapping[str, Any]] = {
@@ -39,7 +39,7 @@ def _said(context: Context, label: str) -> str:
 def _bounds() -> Experiment:
     runs = Grid(lambda context: {label: [_workload(context, label)] for label in TRACES}, POLICIES)
 
-    def tasks(context: Context) -> list[Task[Any]]:
+    def tasks(context: Context) -> list[HarnessTask[Any]]:
         bounds = [Bounding(_workload(context, label), ("any",), ({},), context.options) for label in TRACES]
         return [*runs.tasks(context), *bounds]
 

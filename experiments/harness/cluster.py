@@ -14,9 +14,8 @@ from functools import partial
 from typing import Any
 
 from experiments.harness.pool import Handover
-from experiments.harness.report_file import Reported
 from experiments.harness.runner import Ended, Keep, Lost, modules_of
-from experiments.harness.task import R, Task
+from experiments.harness.task import HarnessTask, R, Reported
 from instances import InputError
 from instances.result import versions
 from instances.text import said_by
@@ -28,7 +27,7 @@ ATTEMPTS = 2  # a run is begun so often: once more where the worker dies
 
 def as_finished_on(
     address: str,
-    tasks: Sequence[Task[R]],
+    tasks: Sequence[HarnessTask[R]],
     keep: Keep[R] | None = None,
     ended: Ended[R] | None = None,
     lost: Callable[[str], None] = print,

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from experiments.harness.sample import ENOUGH_SEEDS, Sample
-from experiments.harness.task import Digests, Task
+from experiments.harness.task import Digests, HarnessTask
 from instances import InputError, Options
 
 Verdict = Literal["reproduced", "near", "differs", "impossible", "not comparable", "few runs", "no figure", "not run"]
@@ -115,7 +115,7 @@ class Experiment:
 
     name: str
     title: str
-    tasks: Callable[[Context], Sequence[Task[Any]]]
+    tasks: Callable[[Context], Sequence[HarnessTask[Any]]]
     claims: Callable[[Context, Sequence[Any]], Sequence[Claim]]
     traces: tuple[str, ...] = ()
     draw: Callable[[Path, Context, Sequence[Any]], None] | None = None
@@ -135,7 +135,7 @@ class Experiment:
 
 
 @dataclass(frozen=True)
-class Table:
+class TextTable:
     """A table of text: what stands over its columns, and its rows."""
 
     head: Sequence[str]
@@ -150,20 +150,20 @@ class Study:
     the tasks. `write(outcomes)`: files beside, where some are asked for.
     """
 
-    tasks: Sequence[Task[Any]]
-    tables: Callable[[Sequence[Any]], Sequence[Table | str]]
+    tasks: Sequence[HarnessTask[Any]]
+    tables: Callable[[Sequence[Any]], Sequence[TextTable | str]]
     write: Callable[[Sequence[Any]], None] | None = None
 
 
-class Shared:
+class SharedTasks:
     """The tasks of several experiments, equal ones once."""
 
     def __init__(self) -> None:
-        self.tasks: list[Task[Any]] = []
+        self.tasks: list[HarnessTask[Any]] = []
         self._digests = Digests()
         self._places: dict[str, int] = {}
 
-    def add(self, tasks: Sequence[Task[Any]]) -> list[int]:
+    def add(self, tasks: Sequence[HarnessTask[Any]]) -> list[int]:
         """The place of each task among all; those that are there already are not added again."""
         places = []
         for task in tasks:

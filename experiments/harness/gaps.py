@@ -22,9 +22,8 @@ from statistics import fmean, median
 
 from experiments.harness.run import Run
 from instances import Reference, Result, agree, better, gap
-from instances.fields import Sense
+from instances.fields import Measure, Sense
 from instances.gaps import ahead, of_nothing
-from instances.measure import Measure
 
 THE_REFERENCE = "the reference"
 

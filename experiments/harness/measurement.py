@@ -8,10 +8,8 @@ from typing import Any
 
 from pydantic import Field
 
-from experiments.harness.report_file import ReportFile
-from experiments.harness.task import Digests
+from experiments.harness.task import Digests, ReportFile, Whole, WholeTask
 from experiments.harness.user_functions import resolve
-from experiments.harness.whole import Whole, WholeTask
 from instances import Options, Stopwatch
 from instances.result import versions
 

@@ -21,7 +21,7 @@ from instances import InputError, Instance, Reference, Result, agree, better, ch
 from instances.fields import Sense
 from instances.files import write_whole
 from instances.gaps import ahead
-from instances.proofs.header import digest
+from instances.proofs.certificate import digest
 from instances.result import versions
 
 TABLE = "records.csv"

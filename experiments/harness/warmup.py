@@ -20,11 +20,9 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-from experiments.harness.report_file import ReportFile
 from experiments.harness.runner import as_finished
-from experiments.harness.task import Task
+from experiments.harness.task import HarnessTask, ReportFile, Whole, WholeTask
 from experiments.harness.user_functions import resolve
-from experiments.harness.whole import Whole, WholeTask
 from instances import Options
 from instances.clock import cpu_seconds
 from instances.private import private_folder
@@ -42,7 +40,7 @@ def listed() -> Mapping[str, Kernels]:
     return known
 
 
-def compile_first(tasks: Sequence[Task[Any]], quiet: bool = False) -> None:
+def compile_first(tasks: Sequence[HarnessTask[Any]], quiet: bool = False) -> None:
     """Compile what the tasks need and is not kept from before. Raises whatever an interrupt raises."""
     wanted: dict[str, set[str]] = {}
     for name in dict.fromkeys(name for task in tasks for name in task.kernels):

@@ -9,9 +9,9 @@ from statistics import fmean
 from typing import Any
 
 from experiments.harness.entry import Entry
-from experiments.harness.experiment import Study, Table
+from experiments.harness.experiment import Study, TextTable
 from experiments.harness.run import Run
-from experiments.harness.task import Task
+from experiments.harness.task import HarnessTask
 from experiments.output.terminal import percent
 from instances import Instance, Options, Result
 
@@ -32,9 +32,9 @@ class Timing:
     """
 
     what: str
-    tasks: Sequence[Task[Any]]
+    tasks: Sequence[HarnessTask[Any]]
     found: Callable[..., str] = proofs
-    beside: Sequence[Task[Any]] = ()
+    beside: Sequence[HarnessTask[Any]] = ()
 
     def cells(self, outcomes: Sequence[Any], beside: Sequence[Any]) -> list[str]:
         """What is printed of the outcomes."""
@@ -47,10 +47,10 @@ def benchmark(rows: Iterable[Timing]) -> Study:
     """The study whose table has these rows."""
     made = list(rows)
 
-    def tables(outcomes: Sequence[Any]) -> list[Table | str]:
+    def tables(outcomes: Sequence[Any]) -> list[TextTable | str]:
         left = iter(outcomes)
         cells = [row.cells(list(islice(left, len(row.tasks))), list(islice(left, len(row.beside)))) for row in made]
-        return [Table(["what", "runs", "mean CPU s", "max CPU s", "found"], cells)]
+        return [TextTable(["what", "runs", "mean CPU s", "max CPU s", "found"], cells)]
 
     return Study([task for row in made for task in (*row.tasks, *row.beside)], tables)
 

@@ -12,9 +12,7 @@ import numpy as np
 import pandas as pd
 from pydantic import Field
 
-from experiments.harness.report_file import ReportFile
-from experiments.harness.task import Digests
-from experiments.harness.whole import Whole, WholeTask
+from experiments.harness.task import Digests, ReportFile, Whole, WholeTask
 from experiments.sia.policies import jobs_of
 from heuristics.sia.arrival_features import GROUPS, Examples, examples
 from heuristics.sia.learned import ArrivalModels, FinishedAlike, fit
@@ -22,7 +20,7 @@ from heuristics.sia.predictors import WINDOWS_MINUTES
 from instances import Options
 from instances.arrays import FloatArray
 from instances.result import versions
-from instances.sia.helios import helios_demand, seen_jobs
+from instances.sia.traces import helios_demand, seen_jobs
 
 LEAST_JOBS = 100
 """Pools of a trace with fewer jobs in all are left out: they have nothing to learn or to test."""

@@ -12,7 +12,7 @@ from typing import Annotated, Any
 import numpy as np
 import typer
 
-from experiments.harness.experiment import Study, Table, chunks, limited
+from experiments.harness.experiment import Study, TextTable, chunks, limited
 from experiments.harness.measurement import Measured, Measurement
 from experiments.output.benchmark import Timing, benchmark, proofs, runs
 from experiments.output.terminal import percent
@@ -47,7 +47,7 @@ def benchmarks(
     measured = benchmark([*rows, best])
     policies = [run for name in POLICIES for run in runs(f"heuristics.sia:{name.replace('-', '_')}", seeds, options)]
 
-    def tables(outcomes: Sequence[Any]) -> list[Table | str]:
+    def tables(outcomes: Sequence[Any]) -> list[TextTable | str]:
         timed = outcomes[: len(measured.tasks)]
         schedules = chunks([(r.solution or {})["starts"] for r in outcomes[len(timed) - len(seeds) :]], len(seeds))
         beside = compare([s.data for s in seeds], schedules[0], dict(zip(POLICIES, schedules[1:], strict=True)))
@@ -66,7 +66,7 @@ def benchmarks(
             for row in beside
         ]
         about = "delay and mean JCT above the oracle's; the others against FCFS"
-        return [*measured.tables(timed), about, Table(head, lines)]
+        return [*measured.tables(timed), about, TextTable(head, lines)]
 
     return Study([*measured.tasks, *policies], tables)
 

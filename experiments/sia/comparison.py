@@ -15,11 +15,9 @@ import numpy as np
 import pandas as pd
 from pydantic import Field
 
-from experiments.harness.report_file import ReportFile
-from experiments.harness.task import Digests
-from experiments.harness.whole import Whole, WholeTask
+from experiments.harness.task import Digests, ReportFile, Whole, WholeTask
 from experiments.sia.policies import POLICIES, TRAINING_DAYS, Starts, jobs_of, local_starts
-from experiments.simulator.measures import by_pool, summary
+from experiments.simulator.simulated import by_pool, summary
 from heuristics.sia.local import LocalFcfs
 from instances import Instance, Options, Stopwatch
 from instances.result import versions

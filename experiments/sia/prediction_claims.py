@@ -8,7 +8,7 @@ import numpy as np
 
 from experiments.harness.experiment import Claim, Context, Verdict
 from experiments.sia.accuracy import Accurate, shown
-from instances.sia.helios import helios_demand
+from instances.sia.traces import helios_demand
 
 TABLE_10 = {5.0: (0.66, 0.85, 0.74), 60.0: (0.62, 0.72, 0.67), 720.0: (0.66, 0.64, 0.65)}
 TABLE_20 = {5.0: (0.34, 0.87, 0.49), 60.0: (0.62, 0.79, 0.69), 720.0: (0.84, 0.89, 0.86)}

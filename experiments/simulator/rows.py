@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from experiments.simulator.measures import by_pool, summary
-from experiments.simulator.simulated import Simulated
+from experiments.simulator.simulated import Simulated, by_pool, summary
 from experiments.simulator.simulation import Simulation, online_of
 from instances import InputError
 from instances.gaps import gap

@@ -8,7 +8,7 @@ from heuristics.boa.epoch_arrays import EpochArrays, epoch_arrays, hull_hours
 from instances import Answer
 from instances.arrays import FloatArray, IntArray
 from instances.boa import BoaAllocation, Segments, merged_segments, planned, within_budget
-from instances.boa.budget import HAIR
+from instances.boa.allocation import HAIR
 from instances.method import ANY, method
 
 

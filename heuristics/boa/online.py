@@ -10,13 +10,13 @@ from typing import Literal
 from heuristics.boa.online_rigid import EqualSplit, Fifo, Requested
 from instances import InputError
 from instances.boa import BoaAllocation, BoaRenting
-from instances.boa.online import View, Widths, believed
+from instances.boa.online import RentingView, Widths, believed
 from instances.online import Policy
 
-Online = Policy[View, Widths]
+Online = Policy[RentingView, Widths]
 HOUR = 3600.0  # seconds
 
-Planner = Callable[[View], Widths | None]
+Planner = Callable[[RentingView], Widths | None]
 """What a method says of a moment; `None` where it finds nothing."""
 EFFICIENCIES = (0.4, 0.5, 0.6, 0.7, 0.8, 0.9)
 """What Pollux with autoscaling aims at."""
@@ -64,7 +64,7 @@ ONLINE: Mapping[str, Callable[[BoaRenting], Online]] = {
 class OneGpuEach:
     """Each job runs on one GPU, or on what it has: a policy without a memory."""
 
-    def decide(self, view: View) -> Widths:
+    def decide(self, view: RentingView) -> Widths:
         widths = {name: job.width or 1 for name, job in view.jobs.items()}
         return Widths(widths=widths, nodes=-(-sum(widths.values()) // view.gpus_per_node))
 
@@ -77,7 +77,7 @@ class PlannedOtherwise:
         self._told: BoaAllocation | None = None
         self._other: BoaAllocation | None = None
 
-    def decide(self, view: View) -> Widths:
+    def decide(self, view: RentingView) -> Widths:
         if self._other is None or view.believed is not self._told:
             self._told, self._other = view.believed, self.other(view.believed)
         return self._planner(replace(view, believed=self._other)) or self._fallback.decide(view)

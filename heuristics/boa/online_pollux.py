@@ -17,7 +17,7 @@ from heuristics.boa.online_rigid import nodes_for
 from heuristics.boa.widest import widest
 from instances.arrays import FloatArray, IntArray
 from instances.boa import BoaAllocation, BoaRenting
-from instances.boa.online import JobState, View, Widths
+from instances.boa.online import RentingJobView, RentingView, Widths
 
 MOST = 10**6  # GPUs
 Split = Callable[[FloatArray, int], IntArray]
@@ -67,7 +67,7 @@ class Pollux:
         self._speed = np.zeros((0, 1))
         self._row: dict[tuple[str, int], int] = {}
 
-    def decide(self, view: View) -> Widths:
+    def decide(self, view: RentingView) -> Widths:
         for name in view.finished:
             self._widths.pop(name, None)
         if view.arrived or view.progressed or view.finished:
@@ -78,7 +78,7 @@ class Pollux:
             self._plan(view)
         return Widths(widths=self._widths, nodes=self._nodes, wake_at=self._next)
 
-    def _plan(self, view: View) -> None:
+    def _plan(self, view: RentingView) -> None:
         if view.believed is not self._believed:
             self._believe(view.believed)
         jobs = list(view.jobs.values())
@@ -98,14 +98,14 @@ class Pollux:
                 self._turn = 1 if self._nodes > before else -1
         self._widths = {job.id: int(k) for job, k in zip(jobs, width, strict=True)}
 
-    def _searched(self, jobs: list[JobState], gains: FloatArray, gpus: int) -> IntArray:
+    def _searched(self, jobs: list[RentingJobView], gains: FloatArray, gpus: int) -> IntArray:
         """The split that the search finds, or the present one where it fits and is worth no less."""
         assert self.search is not None
         found, present = self.search(gains, gpus), np.array([job.width for job in jobs])
         worth = [gains[np.arange(len(jobs)), width].sum() for width in (found, present)]
         return present if present.sum() <= gpus and worth[1] >= worth[0] else found
 
-    def _autoscaled(self, jobs: list[JobState], gains: FloatArray, speed: FloatArray) -> IntArray:
+    def _autoscaled(self, jobs: list[RentingJobView], gains: FloatArray, speed: FloatArray) -> IntArray:
         """The split of the cluster of the size that is to be had, of all sizes that could be."""
         assert self.parameters.efficiency is not None
         per_node, aim = self._per_node, self.parameters.efficiency
@@ -154,7 +154,7 @@ class Pollux:
         aim = self.parameters.efficiency or 0.0
         return min(self.parameters.band * (1 - aim), self.parameters.band * aim)
 
-    def _gains(self, jobs: list[JobState], speed: FloatArray, now: float) -> FloatArray:
+    def _gains(self, jobs: list[RentingJobView], speed: FloatArray, now: float) -> FloatArray:
         """What each job is worth at each width (n, K + 1); the sum over the jobs is to be large."""
         p = self.parameters
         width = np.array([job.width for job in jobs])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from heuristics.boa.widest import widest
 from instances.boa import BoaRenting
-from instances.boa.online import View, Widths
+from instances.boa.online import RentingView, Widths
 
 
 class EqualSplit:
@@ -16,7 +16,7 @@ class EqualSplit:
         self._widest = widest(data)
         self._widths: dict[str, int] = {}
 
-    def decide(self, view: View) -> Widths:
+    def decide(self, view: RentingView) -> Widths:
         if view.arrived or view.finished:
             part, more = divmod(self._gpus, max(1, len(view.jobs)))
             self._widths = {
@@ -36,7 +36,7 @@ class Fifo:
         self._widths: dict[str, int] = {}
         self._ready = -1
 
-    def decide(self, view: View) -> Widths:
+    def decide(self, view: RentingView) -> Widths:
         if view.arrived or view.finished or view.ready_gpus != self._ready:
             self._widths, self._ready = {}, view.ready_gpus
             left = min(self._gpus, view.ready_gpus)
@@ -54,7 +54,7 @@ class Requested:
         self._asked = Asked(data)
         self._widths: dict[str, int] = {}
 
-    def decide(self, view: View) -> Widths:
+    def decide(self, view: RentingView) -> Widths:
         for name in view.finished:
             self._widths.pop(name, None)
         for name in view.arrived:
@@ -68,7 +68,7 @@ class Asked:
     def __init__(self, data: BoaRenting) -> None:
         self._widest = widest(data)
 
-    def width(self, name: str, view: View) -> int:
+    def width(self, name: str, view: RentingView) -> int:
         """The width asked for a job."""
         job = view.jobs[name]
         return min(job.requested_gpus or 1, self._widest[job.job_class])

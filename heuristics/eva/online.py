@@ -10,14 +10,14 @@ from heuristics.eva.online_owl import Owl
 from heuristics.eva.online_stratus import Stratus
 from heuristics.eva.online_synergy import Synergy
 from instances.eva import EvaCloud
-from instances.eva.online import Configuration, Hosting, View
+from instances.eva.online import CloudView, Configuration, Hosting
 from instances.eva.packing import fits
 from instances.online import Policy
 
-Online = Policy[View, Configuration]
+Online = Policy[CloudView, Configuration]
 
 
-def eva_with(data: EvaCloud, planner: Callable[[View], Configuration | None]) -> Online:
+def eva_with(data: EvaCloud, planner: Callable[[CloudView], Configuration | None]) -> Online:
     """Eva with another planner in the place of Full Reconfiguration; one that answers `None` leaves it to that."""
     from heuristics.eva.online_eva import Eva  # with its compiled loops, only where it is asked for
 
@@ -48,7 +48,7 @@ ONLINE: Mapping[str, Callable[[EvaCloud], Online]] = {
 class WaitingAlone:
     """Each task that waits gets an instance of its own, the others stay: a policy without a memory."""
 
-    def decide(self, view: View) -> Configuration:
+    def decide(self, view: CloudView) -> Configuration:
         kinds = sorted(view.instance_types.values(), key=lambda kind: kind.usd_per_hour)
         kept = [Hosting(i.instance_type, i.tasks, i.id) for i in view.instances.values() if i.tasks]
         new = []

@@ -11,9 +11,9 @@ from heuristics.eva.online_provision import Plan
 from heuristics.eva.online_reconfiguration import Rentable, Round
 from heuristics.eva.online_table import LearnedTable
 from instances.eva import EvaCloud
-from instances.eva.online import Configuration, View
+from instances.eva.online import CloudView, Configuration
 
-Planner = Callable[[View], Configuration | None]
+Planner = Callable[[CloudView], Configuration | None]
 """What plans all tasks of a moment anew; `None` where it finds nothing."""
 SECONDS = 3600
 
@@ -50,11 +50,11 @@ class Horizon:
         self._movable: set[str] = set()
         self._ends: dict[str, float] = {}
 
-    def note(self, view: View) -> None:
+    def note(self, view: CloudView) -> None:
         """Take in the jobs that have ended."""
         self._ends.update(view.finished)
 
-    def update(self, view: View, movable: set[str]) -> None:
+    def update(self, view: CloudView, movable: set[str]) -> None:
         """Take in a round: a job has arrived if it could not be moved at the last round, and ended if it is gone."""
         ended = {name: end for name, end in self._ends.items() if name in self._movable}
         new = [view.jobs[name].arrival_seconds for name in view.jobs if name not in self._movable]
@@ -95,7 +95,7 @@ class Eva:
         """Rounds with tasks that could move, and how many of them were full reconfigurations."""
         return {"rounds": self.rounds, "full_rounds": self.full_rounds}
 
-    def decide(self, view: View) -> Configuration:
+    def decide(self, view: CloudView) -> Configuration:
         self._order.update(view)
         self.horizon.note(view)
         if self.parameters.interference:
@@ -110,7 +110,7 @@ class Eva:
         plan = self._chosen(round_, view)
         return round_.configuration(plan)
 
-    def _chosen(self, round_: Round, view: View) -> Plan:
+    def _chosen(self, round_: Round, view: CloudView) -> Plan:
         """Full Reconfiguration where it promises more, to the cent (equation 1)."""
         partial = round_.partial() if self.parameters.partial else None
         full = self._full(round_, view) if self.parameters.full else None
@@ -127,7 +127,7 @@ class Eva:
         self.full_rounds += 1
         return full
 
-    def _full(self, round_: Round, view: View) -> Plan:
+    def _full(self, round_: Round, view: CloudView) -> Plan:
         if self.planner is None:
             return round_.full()
         if self._planned[0] != view.version:
@@ -135,7 +135,7 @@ class Eva:
         planned = self._planned[1]
         return round_.full() if planned is None or planned.instances is None else round_.plan_of(planned)
 
-    def _promise(self, round_: Round, plan: Plan, seconds: float, view: View) -> float:
+    def _promise(self, round_: Round, plan: Plan, seconds: float, view: CloudView) -> float:
         """S D - M of a plan, USD, rounded to cents."""
         jobs, new = round_.moved(plan)
         cost = 0.0
@@ -147,7 +147,7 @@ class Eva:
         total = round_.saving(plan) * seconds - (cost + rented)
         return total if math.isnan(total) or math.isinf(total) else round(total, 2)
 
-    def _migration_cost(self, name: str, view: View) -> float:
+    def _migration_cost(self, name: str, view: CloudView) -> float:
         """Delays of a job's move as seen so far, at the price of the job alone, USD."""
         longest = init = 0.0
         for task in view.jobs[name].tasks:

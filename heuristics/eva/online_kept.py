@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from instances.eva.online import Hosting, InstanceState, View
+from instances.eva.online import CloudView, Hosting, InstanceState
 
 
 class Kept:
@@ -11,7 +11,7 @@ class Kept:
     def __init__(self) -> None:
         self._known: dict[str, tuple[InstanceState, Hosting]] = {}
 
-    def hostings(self, view: View) -> list[Hosting]:
+    def hostings(self, view: CloudView) -> list[Hosting]:
         """The instances that hold tasks, in the order of the view."""
         known, self._known = self._known, {}
         found = []

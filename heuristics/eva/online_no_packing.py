@@ -5,7 +5,7 @@ from __future__ import annotations
 from heuristics.eva.online_kept import Kept
 from instances.eva import EvaCloud
 from instances.eva.cloud_arrays import cloud_arrays
-from instances.eva.online import Configuration, Hosting, View
+from instances.eva.online import CloudView, Configuration, Hosting
 
 
 class NoPacking:
@@ -16,7 +16,7 @@ class NoPacking:
         self._kept = Kept()
         self._type = {name: arrays.types[k] for name, k in zip(arrays.classes, arrays.cheapest_type, strict=True)}
 
-    def decide(self, view: View) -> Configuration:
+    def decide(self, view: CloudView) -> Configuration:
         if not view.arrived and not view.finished:
             return Configuration()
         kept = self._kept.hostings(view)

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from instances.eva.online import TaskState, View
+from instances.eva.online import CloudView, TaskState
 
 
 class JobOrder:
@@ -21,7 +21,7 @@ class JobOrder:
         self._name: list[str] = []
         self._jobs: set[int] = set()
 
-    def update(self, view: View) -> None:
+    def update(self, view: CloudView) -> None:
         """Take in what has happened since the last round; jobs that arrive at a second come before those that end."""
         events = [(view.jobs[name].arrival_seconds, 0, i, name) for i, name in enumerate(view.arrived)]
         events += [(end, 1, i, name) for i, (name, end) in enumerate(view.finished.items())]
@@ -38,7 +38,7 @@ class JobOrder:
         """The unfinished jobs."""
         return (self._name[number] for number in self._jobs)
 
-    def tasks(self, view: View) -> list[TaskState]:
+    def tasks(self, view: CloudView) -> list[TaskState]:
         """All tasks, job by job."""
         return [view.tasks[task] for name in self.jobs for task in view.jobs[name].tasks]
 
@@ -51,7 +51,7 @@ class SetOrder(JobOrder):
         self._instances: set[int] = set()
         self._version = -1
 
-    def update(self, view: View) -> None:
+    def update(self, view: CloudView) -> None:
         """Take in what has happened since the last round."""
         if not view.arrived and not view.finished and view.version == self._version:
             return

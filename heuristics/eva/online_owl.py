@@ -8,7 +8,7 @@ from itertools import combinations_with_replacement
 from heuristics.eva.online_order import SetOrder, pinned_first
 from heuristics.eva.online_plan import Cloud, Plan
 from instances.eva import EvaCloud
-from instances.eva.online import Configuration, TaskState, View
+from instances.eva.online import CloudView, Configuration, TaskState
 
 
 class Owl:
@@ -32,7 +32,7 @@ class Owl:
         self._known: dict[tuple[int, ...], tuple[float, int] | None] = {}
         self._version = -1
 
-    def decide(self, view: View) -> Configuration:
+    def decide(self, view: CloudView) -> Configuration:
         self._order.update(view)
         if view.version == self._version:
             return Configuration()  # what was decided last changed nothing
@@ -51,7 +51,7 @@ class Owl:
         self._deal(plan, candidates, view)
         return plan.configuration()
 
-    def _deal(self, plan: Plan, candidates: list[TaskState], view: View) -> None:
+    def _deal(self, plan: Plan, candidates: list[TaskState], view: CloudView) -> None:
         of_class: dict[int, deque[TaskState]] = {}
         for task in candidates:
             of_class.setdefault(self.cloud.of_class[task.task_class], deque()).append(task)

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 
 from instances.eva import EvaCloud
 from instances.eva.cloud_arrays import cloud_arrays
-from instances.eva.online import Configuration, Hosting, TaskState, View
+from instances.eva.online import CloudView, Configuration, Hosting, TaskState
 
 
 class Cloud:
@@ -49,7 +49,7 @@ class Plan:
     def __iter__(self) -> Iterator[Planned]:
         return iter(self.instances)
 
-    def rented(self, view: View, name: str) -> Planned:
+    def rented(self, view: CloudView, name: str) -> Planned:
         """The instance that is rented under a name, added where the plan does not have it yet."""
         planned = self._of_id.get(name)
         if planned is None:
@@ -90,7 +90,7 @@ class Plan:
                 return False
         return True
 
-    def keep(self, view: View, tasks: Iterable[TaskState]) -> None:
+    def keep(self, view: CloudView, tasks: Iterable[TaskState]) -> None:
         """Put tasks where they are, or where they are on their way to."""
         for task in tasks:
             if task.instance is not None:

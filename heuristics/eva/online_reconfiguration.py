@@ -14,7 +14,7 @@ from heuristics.eva.online_table import LearnedTable
 from instances.arrays import IntArray as Int
 from instances.eva import EvaCloud
 from instances.eva.cloud_arrays import cloud_arrays
-from instances.eva.online import Configuration, Hosting, TaskState, View
+from instances.eva.online import CloudView, Configuration, Hosting, TaskState
 
 
 class Rentable:
@@ -78,7 +78,7 @@ class Round:
     """The tasks and instances of a round, in the order of the artifact's sets, and plans for them."""
 
     def __init__(
-        self, rentable: Rentable, table: LearnedTable, view: View, order: SetOrder, *, whole_jobs: bool = True
+        self, rentable: Rentable, table: LearnedTable, view: CloudView, order: SetOrder, *, whole_jobs: bool = True
     ) -> None:
         self.rentable, self.table = rentable, table
         self.states: list[TaskState] = order.tasks(view)

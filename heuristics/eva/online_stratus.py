@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from heuristics.eva.online_order import SetOrder, pinned_first
 from heuristics.eva.online_plan import Cloud, Plan, Planned
 from instances.eva import EvaCloud
-from instances.eva.online import Configuration, TaskState, View
+from instances.eva.online import CloudView, Configuration, TaskState
 
 SHARE = 0.5  # of its capacity, in every resource, is what an instance must use not to be emptied
 
@@ -29,7 +29,7 @@ class Stratus:
         self._version = -1
         self._smallest = self.cloud.capacity[min(range(len(self.cloud.price)), key=self.cloud.price.__getitem__)]
 
-    def decide(self, view: View) -> Configuration:
+    def decide(self, view: CloudView) -> Configuration:
         self._order.update(view)
         if view.version == self._version and not self.true_remaining:
             return Configuration()  # what was decided last changed nothing
@@ -56,7 +56,7 @@ class Stratus:
             self._place(plan, tasks)
         return plan.configuration()
 
-    def _remaining_of(self, view: View, name: str) -> float:
+    def _remaining_of(self, view: CloudView, name: str) -> float:
         job = view.jobs[name]
         run = 0.0
         if self.true_remaining:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from heuristics.eva.online_kernels import Table, copy_sets, store
-from instances.eva.learned import Entry, LearnedThroughput
+from instances.eva.learned import LearnedThroughput, MeanThroughput
 
 LEAST_SLOTS = 1 << 12
 LARGEST_SET = 4096  # tasks on one instance whose default is worked out beforehand
@@ -35,7 +35,7 @@ class LearnedTable:
             self._set(entry)
         self._read = len(learned.changes)
 
-    def _set(self, entry: Entry) -> None:
+    def _set(self, entry: MeanThroughput) -> None:
         name, beside = entry.key
         kind = self._place[name]
         self.table.known[kind] = True

@@ -31,7 +31,7 @@ from heuristics.sia.sia_scheduler import Sia
 from instances import InputError
 from instances.arrays import FloatArray
 from instances.sia import SiaOracle
-from instances.sia.online import PendingJob, View
+from instances.sia.online import PendingJob, PoolsView
 
 
 @dataclass(frozen=True)
@@ -140,7 +140,7 @@ class LearnedArrivals:
             zip(windows_in_slots(slot_minutes, models.quanta), models.quanta, strict=True)
         )
 
-    def observe(self, view: View) -> None:
+    def observe(self, view: PoolsView) -> None:
         now = view.now * self.unit
         if self._since is None:
             self._since = now
@@ -191,7 +191,7 @@ class LearnsFirst:
         self._since: float | None = None
         self._seen: list[tuple[str, float, float]] = []
 
-    def observe(self, view: View) -> None:
+    def observe(self, view: PoolsView) -> None:
         self._learned.observe(view)
         today = view.now * self.unit / 1440.0
         self._since = today if self._since is None else self._since
@@ -221,7 +221,7 @@ class Persistence:
     def __init__(self) -> None:
         self._arrivals: dict[str, Arrivals] = {}
 
-    def observe(self, view: View) -> None:
+    def observe(self, view: PoolsView) -> None:
         for job in view.arrived:
             self._arrivals.setdefault(job.pool, Arrivals()).add(job.submit, job.gpus)
 
@@ -241,7 +241,7 @@ class FinishedAlike:
         self.quantile, self.last, self.least = quantile, last, least
         self._seen: dict[Any, deque[float]] = {}
 
-    def observe(self, view: View) -> None:
+    def observe(self, view: PoolsView) -> None:
         for job in view.finished:
             self.learn(job.pool, job.gpus, job.duration)
 

@@ -18,7 +18,7 @@ from instances import InputError
 from instances.online import RuleBroken
 from instances.sia import Job, LocalJob, SiaLocalOracle, SiaOracle
 from instances.sia.cells import SERVER_GPUS, SIZES, Buddies, Cell
-from instances.sia.online import Running, View
+from instances.sia.online import PoolsView, RunningJob
 
 Placed = dict[str, tuple[int, Cell]]
 """Start and cell of each job, by id."""
@@ -127,13 +127,13 @@ class Shared:
 class LocalPolicy(Protocol):
     """Starts jobs of `shared` at a moment, and answers when to be asked again, or `None`."""
 
-    def decide(self, shared: Shared, view: View) -> float | None: ...
+    def decide(self, shared: Shared, view: PoolsView) -> float | None: ...
 
 
 class LocalFcfs:
     """No sharing: each pool in order, in cells of its own servers."""
 
-    def decide(self, shared: Shared, view: View) -> float | None:
+    def decide(self, shared: Shared, view: PoolsView) -> float | None:
         for pool in shared.owned:
             while shared.start_in_order(pool):
                 pass
@@ -146,7 +146,7 @@ class LocalHived:
     As in section 6.1 nothing is interrupted: an owner waits for cells that are lent out.
     """
 
-    def decide(self, shared: Shared, view: View) -> float | None:
+    def decide(self, shared: Shared, view: PoolsView) -> float | None:
         others: list[AnyJob] = []
         for queue in shared.queues.values():
             while (job := next(iter(queue.values()), None)) and shared.start_anywhere(job, within_quota=True):
@@ -169,7 +169,7 @@ class LocalSia:
         self.predictor, self.windows = predictor, tuple(windows)
         self._class: dict[str, int] = {}
 
-    def decide(self, shared: Shared, view: View) -> float | None:
+    def decide(self, shared: Shared, view: PoolsView) -> float | None:
         self.predictor.observe(view)
         for job in view.arrived:
             self._class[job.id] = self.predictor.duration_class(job, self.windows)
@@ -220,8 +220,8 @@ def replay_local(data: Clustered, policy: LocalPolicy) -> Placed:
     refuse_unfit(data)
     shared = Shared(data)
     quota = {pool.name: pool.gpus for pool in data.pools}
-    running: dict[str, Running] = {}
-    view = View(0, data.capacity, quota, dict.fromkeys(quota, 0), shared.queues, running)
+    running: dict[str, RunningJob] = {}
+    view = PoolsView(0, data.capacity, quota, dict.fromkeys(quota, 0), shared.queues, running)
     known: Sequence[AnyJob] = data.jobs
     coming = sorted(known, key=lambda job: job.submit)[::-1]
     ending: list[tuple[int, int, AnyJob]] = []
@@ -249,7 +249,7 @@ def replay_local(data: Clustered, policy: LocalPolicy) -> Placed:
             raise RuleBroken(f"jobs are left waiting at {now}: nothing runs and nothing is to come")
         for job, cell in shared.started:
             placed[job.id] = now, cell
-            running[job.id] = Running(job, now)
+            running[job.id] = RunningJob(job, now)
             heappush(ending, (now + job.duration, len(placed), job))
         shared.started.clear()
     return placed

@@ -13,7 +13,7 @@ from instances import Solution
 from instances.method import ANY, method
 from instances.sia import SiaLocalOracle
 from instances.sia.cells import SERVER_GPUS
-from instances.sia.local_reservations import Placed, ServerJobs, backfill_servers
+from instances.sia.reservations import Placed, ServerJobs, backfill_servers
 
 
 def keep_local_cutoffs(data: SiaLocalOracle, priority: Sequence[float]) -> Placed:

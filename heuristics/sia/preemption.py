@@ -14,7 +14,7 @@ from dataclasses import replace
 from zlib import crc32
 
 from heuristics.sia.sia_scheduler import Sia
-from instances.sia.online import PendingJob, Start, View
+from instances.sia.online import PendingJob, PoolsView, Start
 
 Preemptible = Callable[[PendingJob], bool]
 
@@ -35,7 +35,7 @@ class PreemptiveSia:
         self.sia, self.preemptible = sia, preemptible
         self._lent: dict[str, PendingJob] = {}  # jobs that run and may be interrupted, the youngest last
 
-    def decide(self, view: View) -> Start:
+    def decide(self, view: PoolsView) -> Start:
         for job in view.finished:
             if self._lent.pop(job.id, None) is not None:
                 self.sia.leave(job)

@@ -13,7 +13,7 @@ from typing import Any
 
 from instances.online import Policy, RuleBroken
 from instances.sia import Job, SiaOracle
-from instances.sia.online import Running, View
+from instances.sia.online import PoolsView, RunningJob
 
 
 def replay(data: SiaOracle, policy: Policy[Any, Any]) -> dict[str, int]:
@@ -21,9 +21,11 @@ def replay(data: SiaOracle, policy: Policy[Any, Any]) -> dict[str, int]:
     quota = {pool.name: pool.gpus for pool in data.pools}
     queues: dict[str, OrderedDict[str, Job]] = {name: OrderedDict() for name in quota}
     used = dict.fromkeys(quota, 0)
-    running: dict[str, Running] = {}
+    running: dict[str, RunningJob] = {}
     shown = MappingProxyType({name: MappingProxyType(queue) for name, queue in queues.items()})
-    view = View(0, data.capacity, MappingProxyType(quota), MappingProxyType(used), shown, MappingProxyType(running))
+    view = PoolsView(
+        0, data.capacity, MappingProxyType(quota), MappingProxyType(used), shown, MappingProxyType(running)
+    )
     coming = sorted(data.jobs, key=lambda job: job.submit)[::-1]  # next one last; ties in the order given
     ending: list[tuple[int, int, Job]] = []
     wake_at: float | None = None
@@ -60,7 +62,7 @@ def replay(data: SiaOracle, policy: Policy[Any, Any]) -> dict[str, int]:
             view.idle -= job.gpus
             used[job.pool] += job.gpus
             starts[name] = now
-            running[name] = Running(job, now)
+            running[name] = RunningJob(job, now)
             heappush(ending, (now + job.duration, len(starts), job))
         if quiet and not ending and waiting:
             job = next(iter(waiting.values()))

@@ -7,7 +7,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Sequence
 
 from heuristics.sia.predictors import Predictor
-from instances.sia.online import PendingJob, Start, View
+from instances.sia.online import PendingJob, PoolsView, Start
 
 
 class Sia:
@@ -28,7 +28,7 @@ class Sia:
         self._queues: dict[str, _Queue] = {}
         self._future: dict[float, dict[str, float]] = {}  # of each window, at the moment of the decision
 
-    def decide(self, view: View) -> Start:
+    def decide(self, view: PoolsView) -> Start:
         self.predictor.observe(view)
         for job in view.finished:
             if job.id in self._own:
@@ -58,7 +58,7 @@ class Sia:
         """Let a job that waits leave its queue without a start."""
         self._queues[job.pool].remove(job)
 
-    def _dedicated_starts(self, view: View, left: int, allocated: dict[str, int], starts: list[str]) -> int:
+    def _dedicated_starts(self, view: PoolsView, left: int, allocated: dict[str, int], starts: list[str]) -> int:
         """Figure 7: GPUs still idle after each pool's next jobs in order start on the pool's quota."""
         heads = {pool: head for pool, queue in self._queues.items() if (head := queue.head()) is not None}
         while True:
@@ -78,7 +78,7 @@ class Sia:
             if following is not None:
                 heads[pool] = following
 
-    def _spare_starts(self, view: View, left: int, allocated: dict[str, int], starts: list[str]) -> int:
+    def _spare_starts(self, view: PoolsView, left: int, allocated: dict[str, int], starts: list[str]) -> int:
         """Figure 8: GPUs still idle after jobs start on spare GPUs."""
         for k, window in enumerate(self.windows):
             if left <= 0 or not any(queue.shortest <= k for queue in self._queues.values()):
@@ -103,7 +103,7 @@ class Sia:
                 kept[pool] = self._reserved(view, pool, future[pool])
         return left
 
-    def _new_load(self, view: View, window: float) -> dict[str, float]:
+    def _new_load(self, view: PoolsView, window: float) -> dict[str, float]:
         """Each pool's new load in the window from now, which is asked for once a decision."""
         known = self._future.get(window)
         if known is None:
@@ -111,7 +111,7 @@ class Sia:
             self._future[window] = known
         return known
 
-    def _reserved(self, view: View, pool: str, future: float, started: int = 0) -> float:
+    def _reserved(self, view: PoolsView, pool: str, future: float, started: int = 0) -> float:
         """ReserveResourcesForFuture: GPUs kept for `pool`, whose new load in the window is `future`.
 
         `started`: GPUs of the pool's pending jobs that are left out.
@@ -120,7 +120,7 @@ class Sia:
         unused = view.quota[pool] - self._dedicated.get(pool, 0)
         return needed if needed < unused else unused
 
-    def _given_back(self, view: View, pool: str, future: float, kept: float) -> Callable[[int], float]:
+    def _given_back(self, view: PoolsView, pool: str, future: float, kept: float) -> Callable[[int], float]:
         """GPUs of `kept` that are no longer needed for `pool` once a job of so many GPUs has started."""
         return lambda gpus: kept - self._reserved(view, pool, future, gpus)
 

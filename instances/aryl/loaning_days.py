@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
 
 from instances.arrays import BoolArray, FloatArray
-from instances.aryl.inference_load import inference_load
-from instances.aryl.loaning import ArylLoaning
-from instances.aryl.populations import HOUR, Moments, Pool
-from instances.drawing import LONGEST_DAYS, refuse_outside, refuse_seed, refuse_too_many, refuse_unless_positive
+from instances.aryl.loaning import ArylLoaning, InferenceLoad
+from instances.aryl.populations import HOUR, JobPopulation, Moments
 from instances.envelope import Instance
 from instances.errors import InputError
+from instances.fields import LONGEST_DAYS, refuse_outside, refuse_seed, refuse_too_many, refuse_unless_positive
 from instances.validation import validated
 
 CLUSTERS = (443, 520)  # training and inference servers of the paper
@@ -97,7 +97,7 @@ def loaning_days(
     moments = Moments()
     expected = load * training_servers * GPUS * days * 24 * HOUR / moments.gpu_seconds
     refuse_too_many("load", expected)
-    pool = Pool.drawn() if trace is None else Pool.of_trace(trace)
+    pool = JobPopulation.drawn() if trace is None else JobPopulation.of_trace(trace)
     pool = pool.up_to(max(LEAST_WIDTH, training_servers * GPUS // 4))
     rng = np.random.default_rng(seed)
     n = round(expected)
@@ -152,7 +152,9 @@ def loaning_days(
     return Instance.of(validated(ArylLoaning, content), f"aryl-loaning-{days:g}d-seed-{seed}", source)
 
 
-def _drawn(pool: Pool, moments: Moments, n: int, rng: np.random.Generator) -> tuple[FloatArray, FloatArray, BoolArray]:
+def _drawn(
+    pool: JobPopulation, moments: Moments, n: int, rng: np.random.Generator
+) -> tuple[FloatArray, FloatArray, BoolArray]:
     """Seconds and GPUs of `n` jobs, and which of them are of the long and wide ones that are the first to scale."""
     long = rng.random(n) < moments.elastic_jobs
     mean = moments.elastic_seconds, moments.elastic_gpu_seconds
@@ -162,7 +164,7 @@ def _drawn(pool: Pool, moments: Moments, n: int, rng: np.random.Generator) -> tu
     return pool.seconds[chosen], pool.gpus[chosen], long
 
 
-def _arrivals(pool: Pool, n: int, days: float, rng: np.random.Generator) -> FloatArray:
+def _arrivals(pool: JobPopulation, n: int, days: float, rng: np.random.Generator) -> FloatArray:
     """Sorted whole seconds, by the hours of the day."""
     hours = np.arange(math.ceil(days * 24))
     length = np.minimum(1.0, days * 24 - hours)
@@ -183,3 +185,51 @@ def _gpus_per_worker(gpus: int, elastic: bool, workers: Workers) -> int:
     if elastic:
         return ELASTIC_GPUS if gpus % ELASTIC_GPUS == 0 else 1
     return 1 if workers == "small" else max(d for d in range(1, GPUS + 1) if gpus % d == 0)
+
+
+DAY_S = 86_400.0
+DAY = (
+    (0, 0.80),
+    (3, 0.49),
+    (5, 0.43),
+    (8, 0.52),
+    (10, 0.61),
+    (12, 0.66),
+    (14, 0.65),
+    (16, 0.64),
+    (18, 0.71),
+    (20, 0.94),
+    (22, 0.95),
+    (23.5, 0.92),
+    (24, 0.80),
+)
+"""Hour and share of inference servers in use on a day: trough, peak and its length, and mean of Figure 1."""
+
+
+@dataclass(frozen=True)
+class Noise:
+    """How a day differs from Figure 1's: shares of the servers.
+
+    `step_sd` and `memory`: standard deviation of noise from step to step, and its correlation over one step (the paper
+    shows spikes and gives no figure). `day_sd`: standard deviation of what a whole day is above or below.
+    """
+
+    step_sd: float = 0.012
+    memory: float = 0.9
+    day_sd: float = 0.02
+
+
+def inference_load(
+    days: float, rng: np.random.Generator, *, step_seconds: float = 300.0, noise: Noise = Noise()
+) -> InferenceLoad:
+    """A load of so many days from midnight on."""
+    from scipy.interpolate import PchipInterpolator  # slow to import, and only for what is drawn
+    from scipy.signal import lfilter
+
+    hours, use = zip(*DAY, strict=True)
+    times = np.arange(math.ceil(days * DAY_S / step_seconds)) * step_seconds
+    shocks = rng.standard_normal(len(times)) * noise.step_sd * math.sqrt(1 - noise.memory**2)
+    offsets = rng.standard_normal(math.ceil(days)) * noise.day_sd
+    smooth = PchipInterpolator(hours, use)(times / 3600 % 24)
+    noisy = smooth + lfilter([1.0], [1.0, -noise.memory], shocks) + offsets[(times // DAY_S).astype(int)]
+    return InferenceLoad(step_seconds=step_seconds, use=tuple(np.round(noisy.clip(0, 1), 4).tolist()))

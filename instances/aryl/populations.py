@@ -56,7 +56,7 @@ class Moments:
 
 
 @dataclass(frozen=True)
-class Pool:
+class JobPopulation:
     """Running times and GPUs of jobs to draw from, and how likely they arrive in each hour of the day."""
 
     seconds: FloatArray
@@ -64,7 +64,7 @@ class Pool:
     hours: FloatArray
 
     @classmethod
-    def of_trace(cls, path: Path) -> Pool:
+    def of_trace(cls, path: Path) -> JobPopulation:
         """The jobs of a trace with the columns of COLUMNS. Raises InputError for a file or a value that will not do."""
         rows = read_numbers(path, COLUMNS, least=0)
         rows = rows[(rows["duration_s"] > 0) & (rows["gpus"] >= 1)]
@@ -75,7 +75,7 @@ class Pool:
         return cls(rows["duration_s"].to_numpy(float).clip(1, LONGEST_S), rows["gpus"].to_numpy(float).round(), shares)
 
     @classmethod
-    def drawn(cls) -> Pool:
+    def drawn(cls) -> JobPopulation:
         """Log-normal running times with the median of Table 5's baseline, and the widths of WIDTHS."""
         from scipy.special import ndtri
 
@@ -86,10 +86,10 @@ class Pool:
         rng = np.random.default_rng(0)
         return cls(seconds, rng.choice(np.array(gpus, dtype=float), POOL, p=np.array(shares)), np.full(24, 1 / 24))
 
-    def up_to(self, gpus: int) -> Pool:
+    def up_to(self, gpus: int) -> JobPopulation:
         """The jobs of at most so many GPUs."""
         kept = self.gpus <= gpus
-        return Pool(self.seconds[kept], self.gpus[kept], self.hours)
+        return JobPopulation(self.seconds[kept], self.gpus[kept], self.hours)
 
     def weights(self, seconds: float, gpu_seconds: float, *, elastic: bool = False) -> FloatArray:
         """Weights as even as can be under which jobs have these means; short or narrow ones are not `elastic`.

@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import numpy as np
 
-from instances.boa.allocation import BoaAllocation, Epoch, JobClass, least_budget
-from instances.boa.budget import on_grid_from
+from instances.boa.allocation import BoaAllocation, Epoch, JobClass, least_budget, on_grid_from
 from instances.boa.bursts import TwoRates
 from instances.boa.examples import newtrace
 from instances.boa.renting import BoaRenting, RentingClass, RentingEpoch, RentingJob
 from instances.boa.speedup import Points, Speedup
-from instances.boa.tables import table
-from instances.drawing import LONGEST_DAYS, refuse_seed, refuse_too_many, refuse_unless_positive
+from instances.boa.traces import table
 from instances.envelope import Instance
 from instances.errors import InputError
+from instances.fields import LONGEST_DAYS, refuse_seed, refuse_too_many, refuse_unless_positive
 from instances.validation import validated
 
 

@@ -7,8 +7,7 @@ from typing import Annotated, ClassVar, Self
 
 from pydantic import Field, model_validator
 
-from instances.boa.allocation import BoaAllocation, Epoch, JobClass, least_budget
-from instances.boa.budget import enough
+from instances.boa.allocation import BoaAllocation, Epoch, JobClass, enough, least_budget
 from instances.boa.speedup import Speedup
 from instances.errors import InputError
 from instances.fields import (

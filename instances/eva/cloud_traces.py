@@ -6,12 +6,12 @@ import random
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
-from instances.drawing import refuse_outside, refuse_seed, refuse_unless_positive
 from instances.envelope import Instance
 from instances.errors import InputError
 from instances.eva.cloud import CloudJob, EvaCloud, LargerSets, TaskClass
 from instances.eva.packing import DEFAULT, Throughput
 from instances.eva.tables import RESOURCES, cloud_types, interference, table
+from instances.fields import refuse_outside, refuse_seed, refuse_unless_positive
 from instances.tables import one_line, read_numbers
 from instances.validation import input_errors
 

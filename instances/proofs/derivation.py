@@ -9,8 +9,7 @@ from fractions import Fraction
 
 from instances.errors import CheckFailed
 from instances.fields import ProblemData
-from instances.proofs.certificate import Proven
-from instances.proofs.header import see_instance, see_version
+from instances.proofs.certificate import Proven, see_instance, see_version
 from instances.proofs.program import Coefficients, Direction, Program
 from instances.proofs.vipr import Derived, Reason, Vipr
 from instances.validation import show

@@ -9,8 +9,17 @@ from typing import Annotated, ClassVar, Literal, Self
 
 from pydantic import Field, model_validator
 
-from instances.fields import Count, Frozen, Name, Positive, PositiveCount, ProblemData, refuse, refuse_duplicates
-from instances.measure import Measure
+from instances.fields import (
+    Count,
+    Frozen,
+    Measure,
+    Name,
+    Positive,
+    PositiveCount,
+    ProblemData,
+    refuse,
+    refuse_duplicates,
+)
 from instances.sia.cells import SERVER_GPUS, Buddies, Cell
 from instances.sia.oracle import Pool, SiaOracle, mean_jct
 

@@ -21,8 +21,7 @@ from scipy import sparse
 from instances import Options
 from instances.arrays import FloatArray, IntArray
 from instances.eva import EvaCloud
-from instances.eva.cloud_arrays import CloudArrays, cloud_arrays
-from instances.eva.cloud_work import pairs_of_classes, work_of_classes
+from instances.eva.cloud_arrays import CloudArrays, cloud_arrays, pairs_of_classes, work_of_classes
 from models.core.linear_program import LinearProgram
 from models.eva.saving.kernels import Tasks, search
 from models.eva.saving.pricing import MOST_DECAY, ROUNDING

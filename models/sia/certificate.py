@@ -12,7 +12,7 @@ import numpy as np
 from instances import Options, Solution, Stopwatch
 from instances.arrays import BoolArray, IntArray
 from instances.proofs import Certificate, NoCertificate, digest
-from instances.proofs.header import VERSION
+from instances.proofs.certificate import VERSION
 from instances.proofs.sia import Charges, Delays, Shape, proof_of
 from instances.sia import SiaOracle
 from instances.sia.arrays import OracleArrays, oracle_arrays

@@ -20,7 +20,7 @@ from instances.result import Termination
 from instances.sia import SiaLocalOracle
 from instances.sia.arrays import OracleArrays, oracle_arrays
 from instances.sia.cells import SERVER_GPUS
-from instances.sia.local_reservations import Placed, ServerJobs, backfill_servers
+from instances.sia.reservations import Placed, ServerJobs, backfill_servers
 from models.bounds import whole_bound
 from models.highs import solve_arrays
 from models.incumbent import Incumbent

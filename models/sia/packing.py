@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from instances.arrays import IntArray
-from instances.sia.local_reservations import ServerJobs
+from instances.sia.reservations import ServerJobs
 
 Busy = tuple[tuple[int, int], ...]
 """(end, GPUs) of each job on a server, in order."""

@@ -8,7 +8,7 @@ import numpy as np
 from scipy import sparse
 
 from instances.arrays import FloatArray, IntArray
-from instances.sia.local_reservations import Placed, ServerJobs
+from instances.sia.reservations import Placed, ServerJobs
 from models.highs import LinearModel
 from models.sia.columns import Columns
 

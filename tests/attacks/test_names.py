@@ -9,7 +9,7 @@ from typing import Any
 import highspy
 import pytest
 
-from experiments.harness.apply import apply, load_method
+from experiments.harness.run import apply, load_method
 from experiments.harness.user_functions import resolve
 from experiments.papers import BUILDERS, METHODS
 from instances import InputError, Instance, Options, dump, load, parse, save

@@ -13,8 +13,7 @@ from instances import CheckFailed, InputError, Options
 from instances.boa import BoaAllocation, newtrace
 from instances.proofs import NoCertificate
 from instances.proofs.boa import prove_allocation
-from instances.proofs.boa.run_lengths import LENGTH, RunLengths
-from instances.proofs.boa.run_proof import Decision, RunBounds
+from instances.proofs.boa.run_proof import LENGTH, RunBounds, RunDecision, RunLengths
 from models.boa import exact
 from models.boa.certificate import certificate
 from tests.boa_cases import real_widths
@@ -71,7 +70,7 @@ def test_every_partition_obeys_a_decision_or_its_opposite():
     for at, kind in product(range(4), (None, 0, 1)):
         if kind is None and at == 0:
             continue
-        so, not_so = (Decision(0, at, kind, holds) for holds in (True, False))
+        so, not_so = (RunDecision(0, at, kind, holds) for holds in (True, False))
         for changes in product((False, True), repeat=3):
             starts = [0, *(j for j, change in enumerate(changes, start=1) if change)]
             for kinds in product((0, 1), repeat=len(starts)):
@@ -159,7 +158,7 @@ def test_what_is_no_node_is_refused_in_one_line(proof, node: object, said: str):
 def test_a_leaf_without_policies_has_no_price():
     """Three epochs of which the second starts and ends no run, and is on neither type."""
     data = next(d for d in (real_widths(s, types=2) for s in range(99)) if len(d.classes[0].epochs) == 3)
-    both = [Decision(0, 1, kind, False) for kind in (0, 1)]
+    both = [RunDecision(0, 1, kind, False) for kind in (0, 1)]
     assert RunBounds(data).at(Fraction(1), both) is None
     assert RunBounds(data).at(Fraction(1), both[:1]) is not None
 

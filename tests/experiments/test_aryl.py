@@ -9,7 +9,7 @@ import pytest
 from experiments.aryl import excess as aryl_excess
 from experiments.aryl import losses as aryl_losses
 from experiments.aryl.reference import instance_sets
-from experiments.harness.apply import apply
+from experiments.harness.run import apply
 from experiments.plan import methods_for
 from instances import Options
 from tests.commands import call

@@ -16,7 +16,7 @@ from experiments.simulator.aryl import LoaningWorld
 from experiments.simulator.kernel import simulate
 from heuristics.aryl.online import Loaning, flexible_first
 from instances import InputError, load, save
-from instances.aryl.populations import Moments, Pool
+from instances.aryl.populations import JobPopulation, Moments
 from tests.commands import call
 
 HEADER = "job_id,pool,submit_s,duration_s,gpus\n"
@@ -39,7 +39,7 @@ def test_jobs_of_a_trace_are_drawn_with_the_moments_of_the_paper(tmp_path: Path)
 
 
 def test_the_weights_of_a_pool_give_the_means_that_the_paper_says():
-    moments, pool = Moments(), Pool.drawn()
+    moments, pool = Moments(), JobPopulation.drawn()
     assert round(moments.gpu_seconds) == 65_628
     for (seconds, gpu_seconds), elastic in (
         (moments.others, False),

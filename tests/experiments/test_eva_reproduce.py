@@ -14,9 +14,9 @@ from experiments.eva.verdicts import holds, spanned, within
 from experiments.eva.yardstick import yardstick
 from experiments.harness.experiment import Context
 from experiments.simulator import simulate
-from experiments.simulator.bounding import Bounds
 from experiments.simulator.eva import CloudWorld
 from experiments.simulator.simulated import Simulated
+from experiments.simulator.simulation import Bounds
 from heuristics.eva import no_packing
 from heuristics.eva.online import ONLINE
 from instances.eva import CloudJob, EvaCloud, TaskClass

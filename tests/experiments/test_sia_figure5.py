@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from experiments.harness.apply import apply
 from experiments.harness.entry import named
+from experiments.harness.run import apply
 from experiments.sia.figure_5 import POLICIES, compare
 from experiments.sia.methods import METHODS
 from instances import Instance, Options

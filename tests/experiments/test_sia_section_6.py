@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 
 from experiments.harness.experiment import Context
-from experiments.harness.report_file import ReportFile
+from experiments.harness.task import ReportFile
 from experiments.sia import claims
 from experiments.sia.accuracy import Accuracy, scores
 from experiments.sia.comparison import POOL_NODES, Compared, Comparison, philly_pools

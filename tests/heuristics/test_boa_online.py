@@ -14,7 +14,7 @@ from heuristics.boa.online_kernels import efficiencies, split, splits
 from heuristics.boa.online_pollux import Pollux, PolluxParameters, beyond
 from instances import Instance, Options
 from instances.boa import Points, Speedup, poisson_renting
-from instances.boa.online import JobState, Widths, decision
+from instances.boa.online import RentingJobView, Widths, decision
 from models.boa import exact
 from tests.boa_renting_cases import HOUR, job_class, ran, workload
 
@@ -87,7 +87,7 @@ def test_the_size_is_the_closest_of_all_sizes_though_not_all_are_looked_at(seed:
     aim, names = rng.choice([0.5, 0.7, 0.9]), [c.name for c in DRAWN.data.classes]
     pollux = Pollux(DRAWN.data, PolluxParameters(efficiency=aim))
     pollux._believe(DRAWN.data.believed)
-    jobs = [JobState(f"j{i}", str(rng.choice(names)), 0.0, 0, 1.0) for i in range(int(rng.integers(1, 9)))]
+    jobs = [RentingJobView(f"j{i}", str(rng.choice(names)), 0.0, 0, 1.0) for i in range(int(rng.integers(1, 9)))]
     speed = pollux._speed[[pollux._row[job.job_class, 0] for job in jobs]]
     every = 64 * len(jobs)
     for nodes in (0, 1, 3, 20):

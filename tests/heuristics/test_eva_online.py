@@ -14,7 +14,7 @@ from heuristics.eva.online_order import SetOrder
 from heuristics.eva.online_reconfiguration import Rentable
 from heuristics.eva.online_table import LEAST_SLOTS, LearnedTable
 from instances.eva.learned import LearnedThroughput, Observation
-from instances.eva.online import JobState, View
+from instances.eva.online import CloudJobView, CloudView
 from tests.eva_cloud_cases import random_cloud
 
 
@@ -99,9 +99,9 @@ def test_compiled_code_believes_what_the_table_believes():
         assert whole == pytest.approx(sum(charged), rel=1e-12)
 
 
-def view(now: float, jobs: dict[str, float], finished: dict[str, float]) -> View:
-    found = View(now, (), {}, {}, {}, {}, {}, LearnedThroughput(0.95), arrived=(), finished=finished)
-    found.jobs = {name: JobState(name, arrival, 1.0, ()) for name, arrival in jobs.items()}
+def view(now: float, jobs: dict[str, float], finished: dict[str, float]) -> CloudView:
+    found = CloudView(now, (), {}, {}, {}, {}, {}, LearnedThroughput(0.95), arrived=(), finished=finished)
+    found.jobs = {name: CloudJobView(name, arrival, 1.0, ()) for name, arrival in jobs.items()}
     return found
 
 

@@ -6,7 +6,7 @@ import pandas as pd
 import pytest
 
 from instances import InputError
-from instances.sia.helios import helios_demand, seen_jobs
+from instances.sia.traces import helios_demand, seen_jobs
 
 ROWS = """time,a_jobs,a_demand_gpus,b_jobs,b_demand_gpus
 2020-05-01 00:00:00,1,8,0,0

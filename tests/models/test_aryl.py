@@ -12,7 +12,7 @@ import networkx as nx
 import numpy as np
 import pytest
 
-from experiments.harness.apply import apply
+from experiments.harness.run import apply
 from experiments.papers import METHODS
 from heuristics.aryl import afs, equal_split, gandiva, reclaim_greedy, two_phase
 from instances import InputError, Instance, Options, Stopwatch, check

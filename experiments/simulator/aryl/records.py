@@ -11,10 +11,9 @@ import numpy as np
 import pandas as pd
 
 from experiments.simulator.aryl.servers import Servers
-from experiments.simulator.kernel import Activity, Calendar
-from experiments.simulator.records import HOUR, TOLERANCE, Integrals, Records, refuse_unequal
+from experiments.simulator.kernel import HOUR, TOLERANCE, Activity, Calendar, Integrals, Records, refuse_unequal
 from instances.aryl import ArylLoaning
-from instances.aryl.live import Demands
+from instances.aryl.online import Demands
 from instances.online import RuleBroken
 
 

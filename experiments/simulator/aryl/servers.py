@@ -6,7 +6,7 @@ import numpy as np
 
 from instances.arrays import BoolArray, IntArray
 from instances.aryl import ArylLoaning
-from instances.aryl.live import LOANED, TRAINING, Demands
+from instances.aryl.online import LOANED, TRAINING, Demands
 from instances.compiled import compiled
 from instances.online import RuleBroken
 

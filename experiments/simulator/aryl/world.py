@@ -21,8 +21,7 @@ from experiments.simulator.aryl.servers import BASE, FLEXIBLE, Servers
 from experiments.simulator.kernel import Activity, Time, World
 from instances.arrays import FloatArray, IntArray
 from instances.aryl import ArylLoaning
-from instances.aryl.live import Demands, Live
-from instances.aryl.online import Allocation, Changes, JobState, ServerState, View
+from instances.aryl.online import Allocation, Changes, Demands, Live, LoaningJobView, LoaningView, ServerState
 from instances.online import RuleBroken
 
 COMPLETION, ARRIVAL, ORCHESTRATOR = range(3)  # the order in which things happen at one moment
@@ -90,12 +89,12 @@ class LoaningWorld(World[LoaningRecords]):
         self._calendar_arrival()
         self.calendar.at(0.0, self._orchestrate, rank=ORCHESTRATOR)
         self._moment: Time | None = self._next_moment()
-        self._view = View(0.0, {}, {}, loaned_worth=data.loaned_worth, scaling_loss=data.scaling_loss)
+        self._view = LoaningView(0.0, {}, {}, loaned_worth=data.loaned_worth, scaling_loss=data.scaling_loss)
 
     def next_decision(self) -> Time | None:
         return self._moment
 
-    def view(self) -> View:
+    def view(self) -> LoaningView:
         self.records.integrate()
         view, ids = self._view, self.demands.ids
         view.now, view.reclaim = self.calendar.now, self._wanted
@@ -323,9 +322,9 @@ class LoaningWorld(World[LoaningRecords]):
             group,  # type: ignore[arg-type]
         )
 
-    def _job(self, place: int) -> JobState:
+    def _job(self, place: int) -> LoaningJobView:
         job = self.jobs[place]
-        return JobState(
+        return LoaningJobView(
             job.id,
             job.arrival_seconds,
             job.min_workers,

@@ -10,7 +10,7 @@ import numpy as np
 
 from experiments.simulator.kernel import Activity, Event, Time
 from instances.eva import EvaCloud, TaskClass, Throughput
-from instances.eva.cloud_work import work_seconds
+from instances.eva.cloud_arrays import work_seconds
 from instances.eva.learned import Observation
 
 

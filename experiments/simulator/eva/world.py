@@ -23,13 +23,11 @@ from experiments.simulator.eva.parts import (
     whole,
 )
 from experiments.simulator.eva.records import CloudRecords
-from experiments.simulator.fleet import Fleet
-from experiments.simulator.kernel import Activity, Event, Time, World
-from experiments.simulator.records import HOUR
+from experiments.simulator.kernel import HOUR, Activity, Event, Fleet, Time, World
 from instances.eva import EvaCloud
 from instances.eva.cloud_arrays import cloud_arrays
 from instances.eva.learned import LearnedThroughput, Observation
-from instances.eva.online import Configuration, Hosting, InstanceState, JobState, TaskState, View
+from instances.eva.online import CloudJobView, CloudView, Configuration, Hosting, InstanceState, TaskState
 from instances.online import RuleBroken
 
 DELAY, ARRIVAL, COMPLETION = range(3)  # the order in which things happen at one second
@@ -84,11 +82,11 @@ class CloudWorld(World[CloudRecords]):
         self._changed_instances: dict[str, CloudInstance] = {}
         self._stale: dict[str, CloudInstance] = {}  # where something else would be observed now
         self._observed: dict[str, tuple[Observation, ...]] = {}
-        self._shown_jobs: dict[str, JobState] = {}
+        self._shown_jobs: dict[str, CloudJobView] = {}
         self._shown_tasks: dict[str, TaskState] = {}
         self._shown_instances: dict[str, InstanceState] = {}
         self._learned = LearnedThroughput(data.believed_throughput)
-        self._view = View(
+        self._view = CloudView(
             now=0,
             resources=data.resources,
             instance_types=MappingProxyType({kind.name: kind for kind in data.instance_types}),
@@ -126,7 +124,7 @@ class CloudWorld(World[CloudRecords]):
         if self._slowed:
             self._change_speeds()
 
-    def view(self) -> View:
+    def view(self) -> CloudView:
         view = self._view
         view.now = self.calendar.now
         if self._changed_tasks or self._changed_instances:
@@ -496,7 +494,7 @@ class CloudWorld(World[CloudRecords]):
                 task.seen_launch,
                 task.seen_upload,
             )
-            self._shown_jobs[job.id] = JobState(
+            self._shown_jobs[job.id] = CloudJobView(
                 job.id, job.arrival, job.duration, tuple(t.id for t in job.tasks), job.launched_for, job.launched_since
             )
         self._changed_tasks.clear()

@@ -19,7 +19,7 @@ from instances import Answer, Options, Report, Solution, Stopwatch
 from instances.arrays import BoolArray, IntArray
 from instances.boa import BoaAllocation
 from instances.options import ignore
-from instances.proofs.boa.run_proof import Decision
+from instances.proofs.boa.run_proof import RunDecision
 from instances.result import Termination
 from models.boa.real_widths.run_dual import Partition, RunDual, best_widths
 from models.boa.real_widths.runs import Runs
@@ -50,7 +50,7 @@ class Sides:
     cheap: Partition | None = None
 
 
-PolicyNode = Node[float, Decision, Price, Sides]
+PolicyNode = Node[float, RunDecision, Price, Sides]
 
 
 class RunBranching:
@@ -85,7 +85,7 @@ class RunBranching:
             return []
         b, near = branch, state.cheap.mu
         return [
-            node.child(Decision(b.job_class, b.epoch, b.type, holds), Sides(state.allowed & half, near))
+            node.child(RunDecision(b.job_class, b.epoch, b.type, holds), Sides(state.allowed & half, near))
             for half, holds in zip(b.halves(self.dual.runs), (True, False), strict=True)
         ]
 

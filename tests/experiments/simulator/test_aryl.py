@@ -11,7 +11,7 @@ from experiments.simulator import simulate
 from experiments.simulator.aryl import LoaningWorld
 from instances import Options
 from instances.aryl import ArylLoaning, InferenceLoad, LoaningJob, loaning_days
-from instances.aryl.online import Allocation, View
+from instances.aryl.online import Allocation, LoaningView
 from instances.online import RuleBroken
 
 SEVERAL = (
@@ -47,7 +47,7 @@ class Watched:
         self.least: dict[str, dict[str, int]] = {}
         self.reclaims = self.flexible = 0
 
-    def decide(self, view: View) -> Any:
+    def decide(self, view: LoaningView) -> Any:
         held = dict.fromkeys(view.servers, 0)
         groups: dict[str, set[str]] = {name: set() for name in view.servers}
         loaned = {name for name, server in view.servers.items() if server.kind == "loaned"}
@@ -181,7 +181,7 @@ class GivesBack:
     def __init__(self, *servers: str) -> None:
         self.servers = servers
 
-    def decide(self, view: View) -> Allocation:
+    def decide(self, view: LoaningView) -> Allocation:
         return Allocation(give_back=self.servers) if view.reclaim else Allocation(workers={"a": 4})
 
 
@@ -202,7 +202,7 @@ class Says:
     def __init__(self, workers: dict[str, int]) -> None:
         self.workers = workers
 
-    def decide(self, view: View) -> Allocation:
+    def decide(self, view: LoaningView) -> Allocation:
         return Allocation(workers=self.workers)
 
 
@@ -225,7 +225,7 @@ def test_the_calendar_does_not_grow_with_completions_that_are_called_off():
     policy = POLICIES["aryl"](data, Options())
 
     class Counted:
-        def decide(self, view: View) -> Any:
+        def decide(self, view: LoaningView) -> Any:
             nonlocal most
             most = max(most, len(world.calendar._heap))
             return policy.decide(view)
@@ -256,7 +256,7 @@ def test_flexible_workers_may_take_the_place_of_base_workers():
         def __init__(self, regroup: bool) -> None:
             self.regroup, self.inner = regroup, POLICIES["aryl"](base, Options())
 
-        def decide(self, view: View) -> Any:
+        def decide(self, view: LoaningView) -> Any:
             servers = list(view.jobs["a"].base) if view.reclaim else []
             gone = Allocation(give_back=tuple(servers[: view.reclaim]), regroup=self.regroup)
             return gone if view.reclaim and view.now < 5_000 else self.inner.decide(view)
