@@ -16,8 +16,7 @@ from experiments.harness.report_file import ReportFile
 from experiments.harness.task import Digests
 from experiments.harness.whole import Whole, WholeTask
 from experiments.sia.policies import jobs_of
-from heuristics.sia.arrival_features import GROUPS, Examples, examples
-from heuristics.sia.learned import ArrivalModels, FinishedAlike, fit
+from heuristics.sia.learned import GROUPS, ArrivalModels, Examples, FinishedAlike, examples, fit
 from heuristics.sia.predictors import WINDOWS_MINUTES
 from instances import Options
 from instances.arrays import FloatArray
