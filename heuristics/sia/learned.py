@@ -3,9 +3,10 @@
 One model a quantum serves all pools: a pool that is new needs no training. LightGBM is an optional dependency,
 `pip install gapwise[learn]`.
 
-Whether a pool will submit jobs is predicted from the features of SIA's Table 9, without the future. Two features of the table reach past the present where the period is shorter than the quantum (an hour back, 12 hours
-on): they are cut off there. The longest recent windows (100 quanta of 12 hours are 50 days) are longer than most
-histories: counts of recent windows are of what has been watched, for a quantum's length.
+Whether a pool will submit jobs is predicted from the features of SIA's Table 9, without the future. Two features of the
+table reach past the present where the period is shorter than the quantum (an hour back, 12 hours on): they are cut off
+there. The longest recent windows (100 quanta of 12 hours are 50 days) are longer than most histories: counts of recent
+windows are of what has been watched, for a quantum's length.
 """
 
 from __future__ import annotations
