@@ -16,10 +16,9 @@ from instances.proofs.boa.run_proof import RunProof
 from instances.proofs.boa.unit_network import UnitNetwork, Units, unit_network
 from instances.proofs.boa.unit_optimum import fastest, shortest
 from instances.proofs.header import VERSION
-from models.boa.convex.convex_dual import ConvexDual
+from models.boa.convex.convex_dual import ConvexDual, solve_convex
 from models.boa.convex.curves import curves
-from models.boa.convex.multiplier_search import solve_convex
-from models.boa.real_widths.proof import RunTree
+from models.boa.real_widths.branching import RunTree
 from models.boa.rescaling.micp import prepare
 
 BITS = 46  # the objective and the budget have about so many bits in units

@@ -14,11 +14,32 @@ from dataclasses import dataclass
 import numpy as np
 
 from instances.arrays import IntArray
-from models.boa.rescaling.labels import ClassPaths, class_paths
-from models.boa.rescaling.limits import Limits
-from models.boa.rescaling.nondominated import EMPTY, ParetoSet, Window, merge, truncate
-from models.boa.rescaling.parameters import DEFAULTS, GapClosingParameters
-from models.boa.rescaling.reduced_costs import ReducedCosts
+from models.boa.rescaling.labels import EMPTY, ClassPaths, Limits, ParetoSet, Window, class_paths, merge, truncate
+from models.boa.rescaling.path_dual import ReducedCosts
+
+
+@dataclass(frozen=True)
+class GapClosingParameters:
+    """The constants of gap closing; none changes what is proven, only how fast and within how much memory.
+
+    - `first`: the first δ, as a share of the bound.
+    - `growth`: factor by which δ grows.
+    - `probe_labels`: most labels after an epoch in a probe.
+    - `probe_policies`: most policies in a merged set of a probe.
+    - `target_share`: share of the gap asked for at which the enumeration stops.
+    - `most_labels`: most labels of a class; 40 million take about 700 MB.
+    """
+
+    first: float = 1e-5
+    growth: float = 4.0
+    probe_labels: int = 150
+    probe_policies: int = 1_000
+    target_share: float = 0.9
+    most_labels: int = 40_000_000
+
+
+DEFAULTS = GapClosingParameters()
+
 
 Improved = Callable[[list[IntArray] | None, float | None], None]
 """`improved(choices, bound)` is called with a better policy's choices, (epochs,) for each class, or a better bound."""
@@ -82,7 +103,7 @@ class _Closing:
         short of the incumbent proves nothing final, so that one waits until two probes have failed.
         """
         constants = self.parameters
-        delta = max(self.gap * constants.first_of_gap, abs(self.r.least) * constants.first_of_bound)
+        delta = abs(self.r.least) * constants.first
         waiting: float | None = None  # The δ of the last probe, where that has failed.
         while not self.closed:
             delta = min(delta, self.gap)
@@ -102,7 +123,7 @@ class _Closing:
     def _enumerate(self, delta: float, probe: bool = False) -> None:
         """Enumerate at δ, all or with the labels of a probe; keep a better incumbent, and a bound that is proven."""
         most = (self.parameters.probe_labels, self.parameters.probe_policies) if probe else (None, None)
-        found = enumerate_policies(self.r, delta, self.incumbent, most, self.limits, self.parameters.compiled)
+        found = enumerate_policies(self.r, delta, self.incumbent, most, self.limits)
         self.labels += found.labels
         if found.time is not None and found.time < self.incumbent:
             self.incumbent = found.time
@@ -134,7 +155,6 @@ def enumerate_policies(
     latest: int,
     most: tuple[int | None, int | None],
     limits: Limits,
-    compiled: bool = False,
 ) -> Enumeration:
     """The best of all policies with reduced costs and price of unused budget up to `delta`.
 
@@ -143,13 +163,9 @@ def enumerate_policies(
     - `latest`: most time of a path, units.
     - `most`: numbers of labels after an epoch, and of policies in a merged set, to truncate to; `None` keeps all.
     - `limits`: of time and memory.
-    - `compiled`: whether the labels are set by the compiled loop.
     """
     limit = delta + r.margin
-    set_labels = class_paths
-    if compiled:
-        from models.boa.rescaling.compiled_labels import class_paths_compiled as set_labels  # slow to load, for numba
-    classes = [set_labels(r, i, limit, latest, most[0], limits) for i in range(len(r.epochs))]
+    classes = [class_paths(r, i, limit, latest, most[0], limits) for i in range(len(r.epochs))]
     halves, merged_all = _halves(r, classes, limit, most[1])
     time, choices = _match(r, classes, halves)
     complete = merged_all and all(c.complete for c in classes)
