@@ -54,12 +54,6 @@ class ParetoSet:
     def __len__(self) -> int:
         return len(self.cost)
 
-    def take(self, chosen: IntArray) -> ParetoSet:
-        """The subset at the positions `chosen`."""
-        return ParetoSet(
-            self.reduced_cost[chosen], self.cost[chosen], self.time[chosen], self.left[chosen], self.right[chosen]
-        )
-
 
 EMPTY = ParetoSet(np.zeros(1), *(np.zeros(1, dtype=np.int64) for _ in range(4)))
 """The set of the empty policy alone, for no class: a neutral element of `merge`."""
@@ -76,14 +70,6 @@ def nondominated(group: IntArray, cost: IntArray, time: IntArray, bits: int) -> 
     keep = np.ones(len(order), dtype=bool)
     keep[1:] = height[1:] < np.minimum.accumulate(height)[:-1]
     return order[keep]
-
-
-def truncate(reduced_cost: FloatArray, most: int) -> IntArray:
-    """About `most` positions, in order: half of least reduced cost, half spread evenly."""
-    keep = np.zeros(len(reduced_cost), dtype=bool)
-    keep[np.argpartition(reduced_cost, most // 2)[: most // 2]] = True
-    keep[np.linspace(0, len(reduced_cost) - 1, most // 2).astype(np.int64)] = True
-    return np.flatnonzero(keep)
 
 
 @dataclass(frozen=True)
