@@ -19,10 +19,9 @@ from instances import Answer, Instance, Options, Result, Stopwatch
 from instances.boa import BoaAllocation, Epoch, GpuType, JobClass, Speedup, figure_1, granted, least_budget, newtrace
 from instances.boa import random_allocation as random_instance
 from instances.method import ANY, method
-from models.boa.convex.convex_dual import ConvexDual
+from models.boa.convex.convex_dual import ConvexDual, solve_convex
 from models.boa.convex.curves import curves
 from models.boa.convex.linear_program import literal_lp
-from models.boa.convex.multiplier_search import solve_convex
 from models.boa.frontier import frontier
 
 WIDTHS = 64

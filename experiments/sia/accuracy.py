@@ -14,8 +14,7 @@ from pydantic import Field
 
 from experiments.harness.task import Digests, ReportFile, Whole, WholeTask
 from experiments.sia.policies import jobs_of
-from heuristics.sia.arrival_features import GROUPS, Examples, examples
-from heuristics.sia.learned import ArrivalModels, FinishedAlike, fit
+from heuristics.sia.learned import GROUPS, ArrivalModels, Examples, FinishedAlike, examples, fit
 from heuristics.sia.predictors import WINDOWS_MINUTES
 from instances import Options
 from instances.arrays import FloatArray

@@ -23,9 +23,8 @@ from heuristics.sia import (
     windows_in_slots,
 )
 from heuristics.sia.learned import ArrivalModels, FinishedAlike, Persistence, sia_learned, train
-from heuristics.sia.local import LocalHived, LocalPolicy, LocalSia, replay_local
-from heuristics.sia.local_methods import local_sia_vc
-from heuristics.sia.preemption import PreemptiveSia, share_of_jobs
+from heuristics.sia.local import LocalHived, LocalPolicy, LocalSia, local_sia_vc, replay_local
+from heuristics.sia.sia_scheduler import PreemptiveSia, share_of_jobs
 from instances import Options
 from instances.sia import SiaLocalOracle, SiaOracle, philly
 from instances.sia.arrays import oracle_arrays

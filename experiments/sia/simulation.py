@@ -11,7 +11,7 @@ from experiments.sia.methods import METHODS
 from experiments.simulator.online import Online, Policies
 from experiments.simulator.sia import PoolsWorld, Scripted
 from heuristics.sia import ONLINE, PLANNED, EarliestCutoff, Perfect, Predictor, SlidingMaximum, sia
-from heuristics.sia.preemption import PreemptiveSia, share_of_jobs
+from heuristics.sia.sia_scheduler import PreemptiveSia, share_of_jobs
 from instances import InputError, Options, Result
 from instances.online import Policy
 from instances.sia import SiaOracle, pool_loads, synthetic

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections import deque
 from itertools import combinations_with_replacement
 
-from heuristics.eva.online_order import SetOrder, pinned_first
-from heuristics.eva.online_plan import Cloud, Plan
+from heuristics.eva.online_plan import Cloud, Plan, SetOrder, pinned_first
 from instances.eva import EvaCloud
 from instances.eva.online import CloudView, Configuration, TaskState
 

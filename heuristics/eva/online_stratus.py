@@ -5,8 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 
-from heuristics.eva.online_order import SetOrder, pinned_first
-from heuristics.eva.online_plan import Cloud, Plan, Planned
+from heuristics.eva.online_plan import Cloud, Plan, Planned, SetOrder, pinned_first
 from instances.eva import EvaCloud
 from instances.eva.online import CloudView, Configuration, TaskState
 

@@ -5,9 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from operator import attrgetter
 
-from heuristics.eva.online_kept import Kept
-from heuristics.eva.online_order import JobOrder
-from heuristics.eva.online_plan import Cloud
+from heuristics.eva.online_plan import Cloud, JobOrder, Kept
 from instances.eva import EvaCloud
 from instances.eva.learned import LearnedThroughput
 from instances.eva.online import CloudView, Configuration, Hosting, TaskState

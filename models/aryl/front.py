@@ -1,6 +1,6 @@
 """The exact Pareto front of a reclaiming: preempted jobs against lost GPU-hours.
 
-The least loss with at most k jobs is an integer program (`models/aryl/loss_program.py`). From the least loss of all, k
+The least loss with at most k jobs is an integer program (`models/aryl/loss.py`). From the least loss of all, k
 falls to one job less than the last point has, until no fewer jobs are enough; so every point is found once, those that
 no weighting of the two would find too.
 """

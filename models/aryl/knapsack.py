@@ -25,7 +25,7 @@ from models.highs import TIGHT, LinearModel, solve_arrays
 
 
 @dataclass(frozen=True)
-class Items:
+class KnapsackItems:
     """The items of all jobs in a row, the items of one job next to each other by increasing number of workers.
 
     `first` (n + 1,): where the items of each job begin. For each item `workers`, `weight` (GPUs beyond the base
@@ -40,7 +40,7 @@ class Items:
     capacity: int
 
 
-def knapsack_items(data: ArylElastic, most: int = DEFAULTS.knapsack.items) -> Items:
+def knapsack_items(data: ArylElastic, most: int = DEFAULTS.knapsack.items) -> KnapsackItems:
     """The items of every job: the base demand and each number of workers that fits and makes progress.
 
     Raises InputError where they are too many to list.
@@ -67,7 +67,7 @@ def knapsack_items(data: ArylElastic, most: int = DEFAULTS.knapsack.items) -> It
     keep = np.isfinite(value)
     counts = np.bincount(job[keep], minlength=len(sizes))
     first = np.concatenate([[0], np.cumsum(counts)])
-    return Items(first, workers[keep], weight[keep], value[keep], job[keep], capacity)
+    return KnapsackItems(first, workers[keep], weight[keep], value[keep], job[keep], capacity)
 
 
 def too_many(data: ArylElastic, most: int = DEFAULTS.knapsack.items) -> str | None:
@@ -78,7 +78,7 @@ def too_many(data: ArylElastic, most: int = DEFAULTS.knapsack.items) -> str | No
     return f"{items:,} numbers of workers to choose from, more than {most:,}" if items > most else None
 
 
-def linear_bound(items: Items) -> tuple[float, float]:
+def linear_bound(items: KnapsackItems) -> tuple[float, float]:
     """The bound of the linear relaxation, seconds, and the dual price of a GPU, seconds per GPU.
 
     The relaxation's dual has one variable: the price p >= 0 that minimises p * capacity + sum over jobs of the best
@@ -154,11 +154,11 @@ def _saved(data: ArylElastic, workers: Mapping[str, int]) -> float:
     return float(total)
 
 
-def _solution(items: Items, data: ArylElastic, chosen: IntArray) -> dict[str, Any]:
+def _solution(items: KnapsackItems, data: ArylElastic, chosen: IntArray) -> dict[str, Any]:
     return {"workers": {job.id: int(w) for job, w in zip(data.jobs, items.workers[chosen], strict=True)}}
 
 
-def _chosen(items: Items, data: ArylElastic, solution: Solution) -> IntArray:
+def _chosen(items: KnapsackItems, data: ArylElastic, solution: Solution) -> IntArray:
     """The items of a feasible `solution`."""
     found = items.first[:-1].copy()
     for j, job in enumerate(data.jobs):
@@ -169,7 +169,7 @@ def _chosen(items: Items, data: ArylElastic, solution: Solution) -> IntArray:
     return found
 
 
-def _fill(items: Items, price: float, clock: Stopwatch) -> IntArray:
+def _fill(items: KnapsackItems, price: float, clock: Stopwatch) -> IntArray:
     """A feasible item of each job: the lightest of the best at `price`, then whatever still fits by value."""
     starts = items.first[:-1]
     profit = items.value - price * items.weight
@@ -189,7 +189,7 @@ def _fill(items: Items, price: float, clock: Stopwatch) -> IntArray:
         chosen[items.job[best_item]] = best_item
 
 
-def _undecided(items: Items, chosen: IntArray, bound: float, price: float) -> tuple[IntArray, IntArray]:
+def _undecided(items: KnapsackItems, chosen: IntArray, bound: float, price: float) -> tuple[IntArray, IntArray]:
     """Items that a better choice than `chosen` may hold, of jobs with several such items, and the jobs of these."""
     profit = items.value - price * items.weight
     loss = np.maximum.reduceat(profit, items.first[:-1])[items.job] - profit
@@ -201,7 +201,7 @@ def _undecided(items: Items, chosen: IntArray, bound: float, price: float) -> tu
 
 
 def _decide(
-    items: Items,
+    items: KnapsackItems,
     chosen: IntArray,
     undecided: tuple[IntArray, IntArray],
     bound: float,
@@ -236,7 +236,7 @@ def _decide(
     return result, float(items.value[result].sum())
 
 
-def _by_dynamic_programming(items: Items, groups: list[IntArray], room: int, unit: int) -> list[int]:
+def _by_dynamic_programming(items: KnapsackItems, groups: list[IntArray], room: int, unit: int) -> list[int]:
     best = np.zeros(room + 1)
     choices = np.zeros((len(groups), room + 1), dtype=np.int32)
     for choice, group in zip(choices, groups, strict=True):
@@ -258,7 +258,7 @@ def _by_dynamic_programming(items: Items, groups: list[IntArray], room: int, uni
 
 
 def _by_highs(
-    items: Items, groups: list[IntArray], room: int, unit: int, options: Options, clock: Stopwatch
+    items: KnapsackItems, groups: list[IntArray], room: int, unit: int, options: Options, clock: Stopwatch
 ) -> tuple[list[int] | None, float]:
     """An item of each group by HiGHS, and the bound of HiGHS on the value."""
     found = np.concatenate(groups)

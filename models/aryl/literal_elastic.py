@@ -24,7 +24,7 @@ from instances.aryl import ArylElastic
 from instances.aryl.arrays import ElasticArrays, Workers
 from instances.aryl.schedule import Schedule
 from instances.options import ignore
-from models.aryl.schedules import from_program, in_json
+from models.aryl.list_schedules import from_program, in_json
 from models.bounds import real_bound
 from models.highs import TIGHT, solve_arrays
 from models.literal import Values, compile_model

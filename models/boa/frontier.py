@@ -13,13 +13,11 @@ from functools import cached_property
 from instances import Answer, InputError, Options, Result, conclude
 from instances.boa import BoaAllocation, enough, least_budget, on_grid_from
 from instances.fields import on_grid
-from models.boa.convex.convex_dual import ConvexDual
+from models.boa.convex.convex_dual import ConvexDual, convex_answer
 from models.boa.convex.curves import curves
-from models.boa.convex.multiplier_search import convex_answer
 from models.boa.real_widths.branching import solve_real
 from models.boa.real_widths.run_dual import RunDual
 from models.boa.rescaling.micp import prepare, solve_micp
-from models.boa.rescaling.parameters import MANY_BUDGETS
 
 WANTED = 1e-6  # The least budget for a wanted time is found to this share of the budget.
 MOST_BUDGET = 1e9  # No budget is greater.
@@ -94,7 +92,7 @@ def frontier(data: BoaAllocation) -> Frontier:
     prepared = prepare(data)
 
     def solve(budget: float, options: Options) -> Answer:
-        return solve_micp(prepared, budget, options, parameters=MANY_BUDGETS)
+        return solve_micp(prepared, budget, options)
 
     return Frontier(data, solve, prepared.dual.fastest.cost)
 

@@ -27,11 +27,10 @@ from instances.boa import (
 )
 from instances.fields import LARGEST, STEPS
 from instances.validation import validated
-from models.boa.convex.convex_dual import ConvexDual
+from models.boa.convex.convex_dual import ConvexDual, solve_convex
 from models.boa.convex.curves import curves
-from models.boa.convex.multiplier_search import solve_convex
 from models.boa.real_widths.run_dual import RunDual
-from models.boa.rescaling.width_limit import prepare_mixed
+from models.boa.rescaling.micp import prepare_mixed
 
 SECONDS = 3600.0
 LONGEST = 4096  # GPUs to which the table of an epoch is continued

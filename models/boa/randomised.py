@@ -13,10 +13,9 @@ from instances import Answer, InputError
 from instances.boa import BoaAllocation, planned
 from instances.method import ANY, method
 from instances.options import Options
-from models.boa.convex.multiplier_search import exact_convex
-from models.boa.rescaling.micp import Prepared
+from models.boa.convex.convex_dual import exact_convex
+from models.boa.rescaling.micp import Prepared, prepare_mixed
 from models.boa.rescaling.path_dual import affordable, unaffordable
-from models.boa.rescaling.width_limit import prepare_mixed
 
 
 @method("heuristic", ANY)

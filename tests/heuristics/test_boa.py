@@ -13,9 +13,8 @@ from heuristics.boa.width_calculator import _starts, powers, powers_and_whole
 from instances import Options, check
 from instances.boa import figure_1, least_budget, newtrace, random_allocation
 from models.boa import exact
-from models.boa.convex.convex_dual import ConvexDual
+from models.boa.convex.convex_dual import ConvexDual, solve_convex
 from models.boa.convex.curves import curves
-from models.boa.convex.multiplier_search import solve_convex
 
 
 @pytest.mark.parametrize(

@@ -8,11 +8,9 @@ from itertools import product
 import numpy as np
 import pytest
 
-from heuristics.eva.online_eva import Horizon
+from heuristics.eva.online_eva import LEAST_SLOTS, Horizon, LearnedTable, Rentable
 from heuristics.eva.online_kernels import NOBODY, worth
-from heuristics.eva.online_order import SetOrder
-from heuristics.eva.online_reconfiguration import Rentable
-from heuristics.eva.online_table import LEAST_SLOTS, LearnedTable
+from heuristics.eva.online_plan import SetOrder
 from instances.eva.learned import LearnedThroughput, Observation
 from instances.eva.online import CloudJobView, CloudView
 from tests.eva_cloud_cases import random_cloud

@@ -9,11 +9,15 @@ import pandas as pd
 import pytest
 
 from heuristics.sia import ONLINE, Decomposed, SlidingMaximum, replay, sia
-from heuristics.sia.arrival_features import PERIODS_MINUTES, Examples, PoolHistory, class_end, examples
 from heuristics.sia.learned import (
+    PERIODS_MINUTES,
+    Examples,
     FinishedAlike,
     LearnsFirst,
     Persistence,
+    PoolHistory,
+    class_end,
+    examples,
     fit,
     sia_learned,
     sia_learns_first,

@@ -12,8 +12,7 @@ from heuristics.aryl import reclaim_greedy, reclaim_scf
 from instances import InputError, Options, check
 from instances.aryl import ArylReclaim, LoanedJob, loaned_servers
 from models.aryl import exact, literal, pareto_front
-from models.aryl.loss import loss, solve_loss
-from models.aryl.loss_program import LARGEST_WHOLE, Losses
+from models.aryl.loss import LARGEST_WHOLE, Losses, loss, solve_loss
 from models.aryl.reclaim import solve_reclaim
 from tests.aryl_cases import fewest_preemptions, losses, reclaims
 

@@ -1,19 +1,25 @@
-"""The Lagrangian dual of the convex problem: at a price μ of the budget every curve has a best point of its own.
+"""Problems (1)/(6) and (7) through optimality conditions: a multiplier for the budget, closed forms for the rest.
 
-Best points are closed forms on formulas, and on tables the slopes of the segments tell them.
+At a price μ of the budget every curve has a best point of its own: closed forms on formulas, slopes of segments on
+tables. At the right multiplier the best points of the epochs use up the budget. Where the cost jumps there, as it does
+at a segment of a table or where an epoch changes its GPU type, the points just under and just over the jump are mixed,
+and the mix becomes a policy in JSON form that keeps the budget.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 
-from instances import InputError
+from instances import Answer, InputError, Options, Report, Solution, Stopwatch
 from instances.arrays import BoolArray, FloatArray, IntArray
+from instances.boa import BoaAllocation, planned, proven
 from instances.boa.speedup import amdahl_time, power_time
-from models.boa.convex.curves import AMDAHL, POWER, TABLE, Curves
+from instances.options import ignore
+from models.boa.convex.curves import AMDAHL, POWER, TABLE, Curves, cost_at, curves, width_at
 
 # The rounding is relative: more than that of floats amounts to in a time or a cost and in sums of them.
 ROUNDING = 1e-13
@@ -22,7 +28,7 @@ LARGE = 1e200  # Beside a multiplier this large, time counts for nothing.
 
 
 @dataclass(frozen=True)
-class Choice:
+class BestPoints:
     """The best points of the epochs at a multiplier.
 
     - `mu`: the multiplier μ of the budget.
@@ -103,7 +109,7 @@ class ConvexDual:
         up = gain > loss
         return np.where(up, above, below), np.where(up, z_above, z)
 
-    def at(self, mu: float) -> Choice:
+    def at(self, mu: float) -> BestPoints:
         """The best point of every epoch at multiplier `mu` >= 0."""
         c = self.c
         width, z = self._points(mu)
@@ -115,7 +121,7 @@ class ConvexDual:
             best = length.reshape(-1, c.types).argmin(1)
             chosen = np.arange(c.epochs) * c.types + best
             width, times, costs = width[chosen], times[chosen], costs[chosen]
-        return Choice(mu, best, width, times, costs, float(times.sum()), float(costs.sum()))
+        return BestPoints(mu, best, width, times, costs, float(times.sum()), float(costs.sum()))
 
     def _time(self, of: IntArray, width: FloatArray) -> FloatArray:
         """Times z = 1/s at `width` (m,) of the curves `of` (m,), which are all Amdahl's or all powers."""
@@ -162,8 +168,8 @@ class Mix:
     - `bound`: mean completion time, hours, that no policy beats.
     """
 
-    dear: Choice
-    cheap: Choice
+    dear: BestPoints
+    cheap: BestPoints
     share: float
     bound: float
 
@@ -184,3 +190,178 @@ def _keep_to_hull(slope: FloatArray, z: FloatArray, on_hull: BoolArray) -> None:
             gain, loss = z[a, row] - z[b, row], z[b, row] * (b + 1) - z[a, row] * (a + 1)
             slope[a:b, row] = 0.0 if gain <= 0 else np.inf if loss <= 0 else gain / loss
         slope[corners[-1] :, row] = 0.0
+
+
+MOVES = 400  # Widths move towards those of the cheap choice at most so often.
+REPAIRS = 60  # Shares are repaired at most so often before the cheapest policy is taken.
+SMALLEST_SHARE = 1e-9  # A share below this counts as 0.
+
+
+def widths(c: Curves, mix: Mix, keeps: float) -> FloatArray:
+    """The widths (n,) of a mix on a single GPU type: where the two choices differ, the width of the mixed time.
+
+    What rounding costs when a width is found from a time is paid for by moving towards the cheap choice.
+    """
+    k = mix.cheap.width.copy()
+    mixed = np.flatnonzero(mix.dear.width != mix.cheap.width)
+    for n in mixed:
+        z = (mix.share * mix.dear.times[n] + (1 - mix.share) * mix.cheap.times[n]) / c.value[n]
+        k[n] = min(max(width_at(c, int(n), z), mix.cheap.width[n]), mix.dear.width[n])
+    rest = mix.cheap.cost - float(mix.cheap.costs[mixed].sum())
+    for _ in range(MOVES):
+        spent = rest + sum(cost_at(c, int(n), k[n]) for n in mixed)
+        if spent <= keeps:
+            return k
+        k = k + min(1.0, 1.01 * (spent - keeps) / max(spent - mix.cheap.cost, spent * 1e-300)) * (mix.cheap.width - k)
+    return mix.cheap.width.copy()
+
+
+def by_class(data: BoaAllocation, values: FloatArray) -> dict[str, list[float]]:
+    """Values of all epochs (n,) as lists by class."""
+    ends = np.cumsum([len(c.epochs) for c in data.classes])[:-1]
+    return {c.name: part.tolist() for c, part in zip(data.classes, np.split(values, ends), strict=True)}
+
+
+def assignment(data: BoaAllocation, mix: Mix) -> Solution:
+    """The mix as shares of the jobs of each epoch on (type, width)."""
+    options = []
+    for n in range(len(mix.cheap.width)):
+        parts: dict[tuple[int, float], float] = {}
+        for choice, share in ((mix.dear, mix.share), (mix.cheap, 1 - mix.share)):
+            point = int(choice.type[n]), float(choice.width[n])
+            parts[point] = parts.get(point, 0.0) + share
+        total = sum(parts.values())
+        options.append(
+            [
+                {"type": data.gpu_types[h].name, "width": k, "fraction": share / total}
+                for (h, k), share in parts.items()
+                if share > 0
+            ]
+        )
+    rows = iter(options)
+    return {"assignment": {c.name: [next(rows) for _ in c.epochs] for c in data.classes}}
+
+
+def repaired(
+    data: BoaAllocation, c: Curves, share: FloatArray, z: FloatArray, cheapest: BestPoints
+) -> tuple[FloatArray, FloatArray]:
+    """Shares and widths (N,) within the budget: a solver's last digits are paid for by mixing in the cheapest policy.
+
+    - `data`, `c`: the instance, and the curves of the instance.
+    - `share` (N,): share of the jobs of an epoch on each GPU type.
+    - `z` (N,): time of a run, relative to width 1.
+    - `cheapest`: the choice of least cost.
+    """
+    first, last = c.ends()
+    z = np.clip(z, last, first)
+    keeps, chosen = planned(data.budget), np.arange(c.epochs) * c.types + cheapest.type
+    for _ in range(REPAIRS):
+        used = np.flatnonzero(share > 0)
+        width = np.ones(len(share))
+        width[used] = [width_at(c, int(i), z[i]) for i in used]
+        spent = sum(share[i] * cost_at(c, int(i), width[i]) for i in used)
+        if spent <= keeps:
+            return share, width
+        part = min(1.0, 1.01 * (spent - keeps) / max(spent - cheapest.cost, spent - keeps))
+        time = (1 - part) * share * z
+        share = (1 - part) * share
+        time[chosen] += part * cheapest.times / c.value[chosen]
+        share[chosen] += part
+        z = np.clip(np.divide(time, share, out=np.ones(len(share)), where=share > 0), last, first)
+    share, width = np.zeros(len(share)), np.ones(len(share))
+    share[chosen], width[chosen] = 1.0, cheapest.width
+    return share, width
+
+
+def policy(data: BoaAllocation, c: Curves, share: FloatArray, width: FloatArray) -> Solution:
+    """The solution in JSON form with shares and widths (N,)."""
+    if not data.heterogeneous:
+        return {"widths": by_class(data, width)}
+    rows = iter(np.stack([share, width], axis=-1).reshape(c.epochs, c.types, 2))
+    names = [t.name for t in data.gpu_types]
+
+    def options() -> list[dict[str, Any]]:
+        return [
+            {"type": name, "width": float(k), "fraction": float(p)}
+            for name, (p, k) in zip(names, next(rows), strict=True)
+            if p > 0
+        ]
+
+    return {"assignment": {job_class.name: [options() for _ in job_class.epochs] for job_class in data.classes}}
+
+
+TOLERANCE = 1e-13  # The search ends at this relative duality gap.
+ROUNDS = 400  # The search ends after so many multipliers, whatever the gap.
+
+
+def solve_convex(dual: ConvexDual, budget: float, clock: Stopwatch | None = None) -> Mix:
+    """The optimal mix for `budget`, and the Lagrangian bound; `clock` ends the search early."""
+    keeps = planned(budget)
+    fastest = dual.at(0.0)
+    if fastest.cost <= keeps:
+        return Mix(fastest, fastest, 1.0, dual.bound(0.0, proven(budget)))
+    tried = [slow := dual.at(LARGE)]
+
+    def at(mu: float) -> BestPoints:
+        tried.append(dual.at(mu))
+        return tried[-1]
+
+    dear = cheap = at(slow.time / budget)
+    while dear.cost <= keeps and dear.mu > 1e-280:
+        cheap, dear = dear, at(dear.mu / 64)
+    while cheap.cost > keeps and cheap.mu < 1e280:
+        dear, cheap = cheap, at(cheap.mu * 64)
+    if cheap.cost > keeps:
+        cheap = dear = slow
+    for step in range(ROUNDS):
+        mix = _mix(dear, cheap, keeps)
+        if mix.time - mix.bound <= TOLERANCE * mix.time or (clock is not None and clock.expired):
+            break
+        mu = (cheap.time - dear.time) / (dear.cost - cheap.cost)
+        if step % 3 == 2 or not dear.mu < mu < cheap.mu:
+            mu = np.sqrt(dear.mu * cheap.mu)
+        if not dear.mu < mu < cheap.mu:
+            break
+        here = at(mu)
+        dear, cheap = (here, cheap) if here.cost > keeps else (dear, here)
+    best = max(tried, key=lambda choice: _safe(choice, proven(budget)))
+    return replace(_mix(dear, cheap, keeps), bound=dual.bound(best.mu, proven(budget)))
+
+
+def _mix(dear: BestPoints, cheap: BestPoints, keeps: float) -> Mix:
+    """The mix of two choices that uses up the budget `keeps`, and the better bound of the two."""
+    over = dear.cost - cheap.cost
+    share = min(1.0, max(0.0, (keeps - cheap.cost) / over)) if over > 0 else 0.0
+    return Mix(dear, cheap, share, max(dear.dual(keeps), cheap.dual(keeps)))
+
+
+def _safe(choice: BestPoints, budget: float) -> float:
+    """The dual value L(μ) less what rounding can have added, but for the rounding in the choice itself."""
+    return choice.dual(budget) - ROUNDING * (choice.time + 2 * choice.mu * budget)
+
+
+def exact_convex(data: BoaAllocation, options: Options, report: Report = ignore) -> Answer:
+    """An optimal policy without rescaling times, with continuous widths or GPU types mixed."""
+    with Stopwatch() as building:
+        dual = ConvexDual(curves(data))
+        dual.check_bounded()
+    answer = convex_answer(data, dual, options)
+    report(answer.solution, answer.bound)
+    return replace(answer, build_s=building.cpu_s)
+
+
+def convex_answer(data: BoaAllocation, dual: ConvexDual, options: Options) -> Answer:
+    """The optimum for the budget of `data`, with the dual of the curves of `data`."""
+    with Stopwatch(options.time_limit) as clock:
+        mix = solve_convex(dual, data.budget, clock)
+        if data.heterogeneous:
+            solution = assignment(data, mix)
+        else:
+            solution = {"widths": by_class(data, widths(dual.c, mix, planned(data.budget)))}
+    return Answer(
+        solution=solution,
+        bound=mix.bound,
+        solve_s=clock.cpu_s,
+        trace=((clock.wall_s, mix.time, mix.bound),),
+        info={"multiplier": mix.cheap.mu},
+    )

@@ -23,7 +23,7 @@ SMALLEST, GREATEST = 1e-250, 1e250  # No multiplier is beyond, but 0.
 
 
 @dataclass(frozen=True)
-class Partition:
+class RunPartition:
     """Shortest paths of all classes at a multiplier.
 
     - `mu`: the multiplier.
@@ -81,7 +81,7 @@ class RunDual:
             self._found[mu] = lengths(self.runs, mu, low, high)
         return self._found[mu]
 
-    def at(self, mu: float, budget: float, allowed: BoolArray | None = None) -> Partition:
+    def at(self, mu: float, budget: float, allowed: BoolArray | None = None) -> RunPartition:
         """The shortest paths at `mu` of runs that are `allowed` (R,)."""
         found, runs = self.lengths(mu), self.runs
         least = found.least if allowed is None else np.where(allowed, found.least, np.inf)
@@ -103,7 +103,7 @@ class RunDual:
         cost = float((runs.price * found.width * found.hours)[at].sum())
         loss = (len(at) + 10) * 2.0**-50
         bound = total * (1 - loss) - mu * proven(budget) * (1 + loss)
-        return Partition(mu, at, time, cost, bound)
+        return RunPartition(mu, at, time, cost, bound)
 
     def maximise(
         self,
@@ -112,7 +112,7 @@ class RunDual:
         allowed: BoolArray | None = None,
         near: float | None = None,
         enough: float = np.inf,
-    ) -> tuple[Partition, Partition, float]:
+    ) -> tuple[RunPartition, RunPartition, float]:
         """The partitions on either side of the best multiplier, the first dearer than the budget, and the best bound.
 
         - `budget`: GPUs or currency an hour.

@@ -1,4 +1,4 @@
-"""The label-setting of `labels` as a compiled loop (numba), which takes half a second to load and then a tenth.
+"""The loop of the label-setting of `labels`, compiled (numba).
 
 The labels after an epoch are sorted by choice, then cost, and nondominated within a choice. Staying shifts all labels
 of a choice alike, and so does changing to it, so that both keep their order: two sorted lists are merged, and only the
@@ -14,10 +14,6 @@ from numpy.typing import NDArray
 
 from instances.boa.arrays import FloatArray, IntArray
 from instances.compiled import compiled
-from models.boa.rescaling.labels import ClassPaths, Trail
-from models.boa.rescaling.limits import Limits
-from models.boa.rescaling.nondominated import ParetoSet, nondominated
-from models.boa.rescaling.reduced_costs import ReducedCosts
 
 Array = NDArray[Any]
 Live = tuple[IntArray, FloatArray, IntArray, IntArray]
@@ -25,36 +21,6 @@ Live = tuple[IntArray, FloatArray, IntArray, IntArray]
 
 AT_ONCE = 5_000_000  # Labels and pairs of labels after which the loop comes back for a look at the limits.
 FIRST = 1_024  # Room for labels to begin with.
-NONE = np.iinfo(np.int64).max  # So many labels are never truncated.
-
-
-def class_paths_compiled(
-    r: ReducedCosts, i: int, limit: float, latest: int, most: int | None, limits: Limits
-) -> ClassPaths:
-    """`class_paths`, which explains the arguments, at another speed."""
-    epochs, kept = int(r.epochs[i]), NONE if most is None else most
-    choice = np.flatnonzero(r.enter[0, i] <= limit)
-    live = (
-        choice,
-        r.enter[0, i, choice],
-        r.change_cost[i, choice] + r.cost[0, i, choice],
-        r.change_time[i, 0] + r.time[0, i, choice],
-    )
-    trail: Trail = [(np.zeros(len(choice), dtype=np.int32), choice.astype(np.int32), (len(choice),))]
-    number, complete, j = len(choice), True, 1
-    arcs = (r.stay[:, i], r.leave[:, i], r.enter[:, i], r.cost[:, i], r.time[:, i], r.change_cost[i])
-    change_time = int(r.change_time[i, 0])
-    while j < epochs:
-        j_next, live, before, taken, counts, whole = _extended(
-            *arcs, change_time, j, epochs, live, limit, r.budget, latest, kept
-        )
-        trail.append((before, taken, counts.tolist()))
-        number, complete, j = number + len(before), complete and whole, j_next
-        limits.check(number)
-    _, reduced_cost, cost, time = live
-    last = nondominated(np.zeros(len(cost), dtype=np.int64), cost, time, r.bits)
-    ends = ParetoSet(reduced_cost[last], cost[last], time[last], last, np.zeros(len(last), dtype=np.int64))
-    return ClassPaths(ends, trail, number, complete)
 
 
 @compiled
@@ -86,7 +52,7 @@ def _merged(
 
 
 @compiled
-def _extended(
+def extended(
     stay: FloatArray,
     leave: FloatArray,
     enter: FloatArray,
