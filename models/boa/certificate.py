@@ -8,15 +8,13 @@ from contextlib import suppress
 from fractions import Fraction
 from typing import Any
 
-from instances.proofs.boa.unit_optimum import fastest, shortest
-from instances.proofs.header import VERSION
-
 from instances import CheckFailed, Options, Solution, check
 from instances.boa import BoaAllocation, planned, proven
 from instances.proofs import Certificate, NoCertificate, digest
 from instances.proofs.boa.certificate import lagrangian
 from instances.proofs.boa.run_proof import RunProof
-from instances.proofs.boa.unit_network import UnitNetwork, Units, unit_network
+from instances.proofs.boa.unit_network import UnitNetwork, Units, fastest, shortest, unit_network
+from instances.proofs.certificate import VERSION
 from models.boa.convex.convex_dual import ConvexDual, solve_convex
 from models.boa.convex.curves import curves
 from models.boa.real_widths.branching import RunTree
