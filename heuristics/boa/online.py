@@ -24,7 +24,7 @@ EFFICIENCIES = (0.4, 0.5, 0.6, 0.7, 0.8, 0.9)
 OBJECTIVES: tuple[Literal["sum", "mean"], ...] = ("sum", "mean")
 """Of Pollux."""
 WINDOWS = (0, 2, 15)
-"""Efficiencies that autoscaling averages over: none; as in the BOA authors' code; as in the simulator that they cite."""
+"""Efficiencies that autoscaling averages over: none, as in the BOA authors' code, as in the simulator they cite."""
 TWICE = 2.0
 """How many times as wide as it has run a job may get, where that is limited."""
 

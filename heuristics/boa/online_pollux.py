@@ -3,9 +3,9 @@
 Pollux (OSDI'21) searches with a genetic algorithm. Both of its objectives are sums over the jobs, so the best split is
 found exactly, for every size of the cluster at once (section 6.1 of BOA describes what Pollux was given there).
 
-Two rules are of the simulator that section 6.1 follows, petuum/adaptdl, branch osdi21-artifact, simulator/simulator.py:
-the size is changed by an average over the last minutes (`Cluster.step`), and a job gets no more than twice the GPUs that
-it has run on (`get_pollux_job_info`). The BOA authors' own Pollux averages over two (Li-Zhouzi/adaptdl, policy/pollux.py).
+Two rules are of the simulator that section 6.1 follows (petuum/adaptdl, branch osdi21-artifact, simulator/simulator.py):
+an average over the last minutes changes the size (`Cluster.step`), and a job gets no more than twice the GPUs that it
+has run on (`get_pollux_job_info`). The BOA authors' own Pollux averages over two (Li-Zhouzi/adaptdl, policy/pollux.py).
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ class PolluxParameters:
     - `first`: with autoscaling, sizes further from the aim than this are looked at only where there is none closer.
     - `window`: with autoscaling, the number of efficiencies, one a quantum, whose mean has to leave the band before the
       size is changed; they are counted afresh from then on. 0: the efficiency of the best split of the moment decides.
-    - `profiled`: a job gets at most so many times the most GPUs that it has run on, and one at first; `None`: any number.
+    - `profiled`: a job gets at most so many times the most GPUs that it has run on, one at first; `None`: no limit.
     """
 
     objective: Literal["sum", "mean"] = "sum"
