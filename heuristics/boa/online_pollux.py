@@ -3,8 +3,8 @@
 Pollux (OSDI'21) searches with a genetic algorithm. Both of its objectives are sums over the jobs, so the best split is
 found exactly, for every size of the cluster at once (section 6.1 of BOA describes what Pollux was given there).
 
-Two rules are of the simulator that section 6.1 follows (petuum/adaptdl, branch osdi21-artifact, simulator/simulator.py):
-an average over the last minutes changes the size (`Cluster.step`), and a job gets no more than twice the GPUs that it
+Two rules are of the simulator that section 6.1 follows (petuum/adaptdl, osdi21-artifact, simulator/simulator.py): an
+average over the last minutes changes the size (`Cluster.step`), and a job gets no more than twice the GPUs that it
 has run on (`get_pollux_job_info`). The BOA authors' own Pollux averages over two (Li-Zhouzi/adaptdl, policy/pollux.py).
 """
 

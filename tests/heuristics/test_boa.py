@@ -135,7 +135,7 @@ def corners(speed: np.ndarray) -> list[int]:
 @pytest.mark.parametrize("seed", range(5))
 def test_the_released_width_calculator_is_a_linear_program_whose_budget_is_cut_by_one_gpu(seed: int):
     """Ten epochs a class leave no glue: one linear program over the corners for each budget."""
-    data = random_allocation(3, 10, 16, seed=seed, budget_over_least=3).data
+    data = random_allocation(3, 10, 32, rescale=0.3, seed=seed).data
     kinds = [(c, e, e.speedup.table.raw()) for c in data.classes for e in c.epochs]
     places = [(i, k) for i, (_, _, speed) in enumerate(kinds) for k in corners(speed)]
     time = np.array([kinds[i][0].arrivals_per_hour * kinds[i][1].size_hours / kinds[i][2][k - 1] for i, k in places])
@@ -149,6 +149,7 @@ def test_the_released_width_calculator_is_a_linear_program_whose_budget_is_cut_b
         solution = {"widths": {c.name: widths[10 * i : 10 * i + 10] for i, c in enumerate(data.classes)}}
         found = None if check(data, solution).violations else solution
         budget -= 1
+    assert budget < data.budget - 1
     result = width_calculator_artifact(data)
     assert result.solution == found
     assert "goodput" in result.info["left_out"]
@@ -158,7 +159,7 @@ def test_the_released_width_calculator_draws_up_to_a_tenth_and_rounds_halves_dow
     assert [up_to_a_tenth(epochs) for epochs in (1, 10, 11, 80)] == [[1], [1], [1, 2], list(range(1, 9))]
     touches = np.array([[True, False, True]])
     assert [_to_corners(touches, way)(np.array([2.0])).tolist() for way in ("wider", "narrower")] == [[3], [1]]
-    data = random_allocation(2, 40, 8, rescale=0.3, seed=1).data
+    data = random_allocation(2, 40, 64, rescale=0.1, seed=1).data
     found = width_calculator_artifact(data).solution["widths"]
     assert any(len(set(widths)) > 1 for widths in found.values())
     for widths in found.values():
