@@ -135,7 +135,7 @@ def corners(speed: np.ndarray) -> list[int]:
 @pytest.mark.parametrize("seed", range(5))
 def test_the_released_width_calculator_is_a_linear_program_whose_budget_is_cut_by_one_gpu(seed: int):
     """Ten epochs a class leave no glue: one linear program over the corners for each budget."""
-    data = random_allocation(3, 10, 32, rescale=0.3, seed=seed).data
+    data = random_allocation(3, 10, 32, rescale=0.3, seed=seed, budget_over_least=3).data
     kinds = [(c, e, e.speedup.table.raw()) for c in data.classes for e in c.epochs]
     places = [(i, k) for i, (_, _, speed) in enumerate(kinds) for k in corners(speed)]
     time = np.array([kinds[i][0].arrivals_per_hour * kinds[i][1].size_hours / kinds[i][2][k - 1] for i, k in places])
