@@ -9,14 +9,14 @@ from instances.boa.budget import enough, granted, on_grid_from, planned, proven,
 from instances.boa.bursts import TwoRates
 from instances.boa.checker import check_allocation
 from instances.boa.examples import figure_1, newtrace
-from instances.boa.generators import poisson_renting, random_allocation
+from instances.boa.generators import random_allocation
 from instances.boa.hull import concave_hull
 from instances.boa.renting import BoaRenting, RentingClass, RentingEpoch, RentingJob
-from instances.boa.renting_traces import trace_renting
 from instances.boa.segments import Segments, merged_segments
 from instances.boa.speedup import Curve, Points, Speedup
 from instances.boa.tables import table
 from instances.boa.traces import from_trace
+from instances.boa.workloads import poisson_renting, trace_renting
 
 __all__ = [
     "BoaAllocation",
