@@ -46,7 +46,7 @@ def write_files(folder: Path | None, found: Sequence[BudgetPoint], title: str) -
     if folder is None:
         return
     write_whole(folder / "frontier.csv", frontier_csv(found).encode())
-    from experiments.boa.frontier_plot import write_plots  # This loads matplotlib, which only a picture should.
+    from experiments.boa.plot import write_plots  # This loads matplotlib, which only a picture should.
 
     names = dict.fromkeys(p.result.method for p in found)
     curves = {name: [(p.budget, p.result.objective) for p in found if p.result.method == name] for name in names}
