@@ -25,12 +25,17 @@ HOUR = 3600.0
 
 @dataclass(frozen=True)
 class Reading:
-    """How Pollux is read, in words and as parameters; `fitted`: neither policy knows the true speedups."""
+    """How Pollux is read, in words and as parameters.
+
+    `fitted`: neither policy knows the true speedups, both begin with a fitted model; `learning`: who mends it by what
+    was run.
+    """
 
     label: str
     window: int = 0
     profiled: bool = False
     fitted: bool = False
+    learning: tuple[str, ...] = ()
 
 
 MOMENT = Reading("the moment's efficiency")
