@@ -138,21 +138,21 @@ def gaps_claims(context: Context, outcomes: Sequence[Any]) -> list[Claim]:
     return claims
 
 
-def _at_equal_bills(context: Context, where: str, parts: Sequence[dict[str, PolicyCurve]]) -> list[Claim]:
+def _at_equal_bills(context: Context, where: str, samples: Sequence[dict[str, PolicyCurve]]) -> list[Claim]:
     """The Width Calculator against the exact plan at the bill of the former, and its bill against the latter's."""
     claims = []
     for place, gpus in enumerate(few(context, BUDGETS)):
-        slower, dearer = [], []
-        for part in parts:
+        slower, bills = [], []
+        for part in samples:
             point, best = part["width-calculator"].points[place], part["exact"]
             same = best.at(point.rented)
             mine = best.points[few(context, _dense(context, "exact")).index(few(context, AT)[place])]
-            dearer.append(point.rented / mine.rented - 1)
+            bills.append(point.rented / mine.rented - 1)
             if same is not None:
                 slower.append(point.mean / same - 1)
         who = f"{where}, Width Calculator over the exact plan, {gpus} GPUs"
         claims.append(over_samples(f"{who}: mean JCT at equal bill", slower))
-        claims.append(over_samples(f"{who}: bill at equal budget", dearer))
+        claims.append(over_samples(f"{who}: bill at equal budget", bills))
     return claims
 
 

@@ -392,7 +392,7 @@ def figure_11_claims(context: Context, curves: Curves) -> list[Claim]:
     names = EIGHTY_FIVE.of(context)
     for seconds, objective in product(RECLAIMED[1:], OBJECTIVES):
         who = f"Pollux with autoscaling ({objective}, {AVERAGED.label}) and {seconds:g} s of reclamation"
-        dearer, slower = [], []
+        usage, slower = [], []
         for name in names:
             mine = {key[3]: curve for key, curve in curves.items() if key[:2] == (seconds, name)}
             without = {key[3]: curve for key, curve in curves.items() if key[:2] == (0.0, name)}
@@ -400,10 +400,10 @@ def figure_11_claims(context: Context, curves: Curves) -> list[Claim]:
             for whose in ("boa", objective):
                 pairs = zip(mine[whose].points, without[whose].points, strict=True)
                 rise[whose] = fmean(point.rented / effective.rented for point, effective in pairs)
-            dearer.append(rise["boa"] / rise[objective])
+            usage.append(rise["boa"] / rise[objective])
             slower += [max(found)] if (found := factors(mine[objective], mine["boa"])) else []
         what = f"usage over effective usage of BOA, over the same of {who}, mean of all runs"
-        claims.append(_less("Figure 11, Appendix D", what, "< 1", dearer, ""))
+        claims.append(_less("Figure 11, Appendix D", what, "< 1", usage, ""))
         what = f"mean JCT of {who} over BOA's at equal usage, at most"
         claims.append(_greater("Figure 11, Appendix D", what, "> 1", slower, ""))
     return claims
@@ -552,7 +552,7 @@ EVERY = (*WORKLOADS, *SAMPLES, DETAIL)
 EXPERIMENTS: tuple[Experiment, ...] = (
     *PLANS,
     _experiment(
-        "decomposition", "What each rule of Pollux is worth: one by one, and all", decomposition, decomposition_claims,
+        "decomposition", "What each rule of Pollux changes, one by one and all", decomposition, decomposition_claims,
         EVERY, "two_frontiers", lambda key: key[1] == WORKLOADS[0] or key[1] == SAMPLES[0],
     ),
     _experiment(

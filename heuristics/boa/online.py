@@ -88,15 +88,15 @@ class PlannedOtherwise:
 
     def __init__(self, data: BoaRenting, planner: Planner) -> None:
         self._data, self._planner, self._fallback = data, planner, OneGpuEach()
-        self._told: BoaAllocation | None = None
+        self._believed: BoaAllocation | None = None
         self._other: BoaAllocation | None = None
 
     def decide(self, view: View) -> Widths:
-        if self._other is None or view.believed is not self._told:
-            self._told, self._other = view.believed, self.other(view.believed)
+        if self._other is None or view.believed is not self._believed:
+            self._believed, self._other = view.believed, self.other(view.believed)
         return self._planner(replace(view, believed=self._other)) or self._fallback.decide(view)
 
-    def other(self, told: BoaAllocation) -> BoaAllocation:
+    def other(self, problem: BoaAllocation) -> BoaAllocation:
         """The problem to plan for."""
         raise NotImplementedError
 
@@ -107,14 +107,14 @@ class CountingAcquisition(PlannedOtherwise):
     The budget of a plan without it is overrun: a job that grows waits for its node, which is billed meanwhile.
     """
 
-    def other(self, told: BoaAllocation) -> BoaAllocation:
+    def other(self, problem: BoaAllocation) -> BoaAllocation:
         more = self._data.acquisition_seconds / HOUR
-        classes = tuple(c.model_copy(update={"rescale_hours": c.rescale_hours + more}) for c in told.classes)
-        return believed(classes, told.budget, told.max_width)
+        classes = tuple(c.model_copy(update={"rescale_hours": c.rescale_hours + more}) for c in problem.classes)
+        return believed(classes, problem.budget, problem.max_width)
 
 
 class OnHull(PlannedOtherwise):
     """Speedups are read on their concave hulls, as if a job could run between two measured widths."""
 
-    def other(self, told: BoaAllocation) -> BoaAllocation:
-        return told.model_copy(update={"speedup_reading": "hull"})
+    def other(self, problem: BoaAllocation) -> BoaAllocation:
+        return problem.model_copy(update={"speedup_reading": "hull"})

@@ -126,11 +126,11 @@ class Pollux:
         return split(splits(gains, gpus), gpus) if self.search is None else self._searched(jobs, gains, gpus)
 
     def _searched(self, jobs: list[JobState], gains: FloatArray, gpus: int) -> IntArray:
-        """The split that the search finds, or the present one where it fits and is worth no less."""
+        """The split that the search finds, or the present one where it fits and gains no less."""
         assert self.search is not None
         found, present = self.search(gains, gpus), np.array([job.width for job in jobs])
-        worth = [gains[np.arange(len(jobs)), width].sum() for width in (found, present)]
-        return present if present.sum() <= gpus and worth[1] >= worth[0] else found
+        gained = [gains[np.arange(len(jobs)), width].sum() for width in (found, present)]
+        return present if present.sum() <= gpus and gained[1] >= gained[0] else found
 
     def _autoscaled(self, jobs: list[JobState], gains: FloatArray, speed: FloatArray) -> IntArray:
         """The split of the cluster of the size that is to be had, of all sizes that could be."""
@@ -158,8 +158,8 @@ class Pollux:
 
         More nodes where it is above, fewer where it is below (section 6.1 of BOA), and the same number where none of
         them is closer. Without that a cluster of which no size is within the band grows and shrinks for ever, and its
-        jobs are rescaled at every decision. Efficiencies depend on the widths that jobs hold, so being closer is not
-        enough: until something happens to a job a cluster does not turn round. With a `window` the size is the closest
+        jobs are rescaled at every decision. Efficiencies depend on the widths that jobs hold, so being closer does not
+        suffice: until something happens to a job a cluster does not turn round. With a `window` the size is the closest
         of all: its wait keeps a cluster from that.
         """
         aim, now = self.parameters.efficiency, self._nodes
@@ -213,13 +213,13 @@ class Pollux:
         return min(self.parameters.band * (1 - aim), self.parameters.band * aim)
 
     def _gains(self, jobs: list[JobState], speed: FloatArray, now: float) -> FloatArray:
-        """What each job is worth at each width (n, K + 1); the sum over the jobs is to be large."""
-        gains = self._worth(jobs, speed, now)
+        """What each job gains at each width (n, K + 1); the sum over the jobs is to be large."""
+        gains = self._unlimited(jobs, speed, now)
         if self.parameters.profiled is not None:
             gains[np.arange(gains.shape[1]) > self._limits(jobs)[:, None]] = -np.inf
         return gains
 
-    def _worth(self, jobs: list[JobState], speed: FloatArray, now: float) -> FloatArray:
+    def _unlimited(self, jobs: list[JobState], speed: FloatArray, now: float) -> FloatArray:
         """The same, for all widths that the classes have speeds for."""
         p = self.parameters
         width = np.array([job.width for job in jobs])
@@ -234,9 +234,9 @@ class Pollux:
         restarts = np.maximum(0, np.array([job.rescalings for job in jobs]) - 1)
         lasting = np.maximum(age - p.restart_seconds * restarts, 0) / (age + p.restart_seconds)
         scaled = speed / base
-        worth = scaled * lasting[:, None]
-        worth[place, width] = scaled[place, width]
-        gains = -1 / (worth + p.floor)
+        value = scaled * lasting[:, None]
+        value[place, width] = scaled[place, width]
+        gains = -1 / (value + p.floor)
         past = (speed == 0) & (np.arange(speed.shape[1]) > 0)
         return np.where(past, -np.inf, gains)
 

@@ -5,7 +5,7 @@ The problem `boa-allocation` and the workload `boa-renting`: data, examples, gen
 
 from instances.boa.allocation import BoaAllocation, Epoch, GpuType, JobClass, hull_deviation, least_budget, least_cost
 from instances.boa.arrays import WidthArrays, affordable_width, oversize, shares, width_arrays
-from instances.boa.budget import enough, granted, on_grid_from, planned, proven, within_budget
+from instances.boa.budget import affords, granted, on_grid_from, planned, proven, within_budget
 from instances.boa.bursts import TwoRates
 from instances.boa.checker import check_allocation
 from instances.boa.examples import figure_1, newtrace
@@ -34,9 +34,9 @@ __all__ = [
     "TwoRates",
     "WidthArrays",
     "affordable_width",
+    "affords",
     "check_allocation",
     "concave_hull",
-    "enough",
     "figure_1",
     "from_trace",
     "granted",

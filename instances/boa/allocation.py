@@ -9,7 +9,7 @@ import numpy as np
 from pydantic import Field, model_validator
 
 from instances.arrays import FloatArray
-from instances.boa.budget import enough
+from instances.boa.budget import affords
 from instances.boa.speedup import Curve, Points, Speedup
 from instances.fields import (
     Frozen,
@@ -124,7 +124,7 @@ class BoaAllocation(ProblemData):
             for j, epoch in enumerate(job_class.epochs):
                 self._validate_types(f"classes[{i}].epochs[{j}].speedup", epoch.speedup, names)
         least = least_budget(self)
-        if not enough(self.budget, least):
+        if not affords(self.budget, least):
             what = "the least that the jobs cost" + (", rescaling included" if self.rescales else "")
             shown = f"{least:.6g}" if least - self.budget > 1e-5 * least else f"{least:.12g}"
             refuse("budget", f"must be >= {shown} ({what}; {least - self.budget:.4g} short)", self.budget)

@@ -13,7 +13,7 @@ from instances.fields import STEPS
 
 # The slack is relative, under 1e-9, and no step of the grid, so that whole figures are never on the edge.
 SLACK = 2.0**-30
-# The hair is relative: more than the rounding of floats amounts to in a cost, whoever adds it up.
+# The hair is relative: more than the rounding of floats amounts to in a cost.
 HAIR = 1e-12
 
 
@@ -37,7 +37,7 @@ def within_budget(cost: float, budget: float) -> bool:
     return cost <= planned(budget)
 
 
-def enough(budget: float, least: float) -> bool:
+def affords(budget: float, least: float) -> bool:
     """Whether `budget` pays for a policy that costs `least`, for every method alike."""
     return least <= granted(budget) * (1 - 2 * HAIR)
 

@@ -3,13 +3,35 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
-from experiments.boa.curves import Point, PolicyCurve, at, budget_factors, budgeted, factors, tasks_of, with_points
+from experiments.boa.curves import (
+    AVERAGED,
+    MOMENT,
+    Point,
+    PolicyCurve,
+    at,
+    budget_factors,
+    budgeted,
+    factors,
+    tasks_of,
+    with_points,
+)
 from experiments.boa.pictures import LABEL
-from experiments.boa.reproduce import EXPERIMENTS, WORKLOADS
+from experiments.boa.reproduce import (
+    EXPERIMENTS,
+    LIMITED,
+    NEWTRACE,
+    READINGS,
+    TWO,
+    WORKLOADS,
+    _sided,
+    bursts_of,
+    of_readings,
+)
 from experiments.harness.experiment import Context
 from experiments.harness.task import Digests
 from experiments.simulator.simulated import Simulated
@@ -95,3 +117,46 @@ def test_a_genetic_search_is_compared_with_the_exact_split_over_a_run():
     (row,) = [line.strip("| ").split(" | ") for line in done.stdout.splitlines()[2:]]
     assert row[0] == "`sum`, seed 1"
     assert all(float(cell) >= 0 for cell in row[1:])
+
+
+@pytest.mark.parametrize(("an_hour", "reached"), [(15.2935, [1, 2.65, 10]), (20.0, [1, 2.65, 10, 20])])
+def test_bursts_are_those_that_the_rate_of_the_jobs_can_have(tmp_path, an_hour: float, reached: list[float]):
+    """The first 60 jobs of newTrace arrive at a rate that no process has a C² of 20 at; all 960 do not."""
+    rows = [f"bert-{i},{3600 * i / an_hour:.3f},bert,2,128" for i in range(1, 61)]
+    (tmp_path / "newtrace.csv").write_text("\n".join(["name,time,application,num_replicas,batch_size", *rows]))
+    whole = bursts_of(Context(traces=tmp_path))
+    assert list(dict.fromkeys(c2 for c2, _ in whole)) == reached
+    assert len(whole) == 20 * len(reached)
+    assert bursts_of(Context(traces=tmp_path, quick=True)) == [(1.0, 0), (reached[-1], 0)]
+
+
+def test_a_claim_of_a_side_is_for_it_or_against_it_by_the_interval_and_against_it_on_ten_seeds_alone():
+    def verdict(ratios: list[float], above: bool = True) -> str:
+        return _sided("Figure 9", "growth", "grows", ratios, "", above).verdict
+
+    up, down = [1.1, 1.2, 1.15] * 4, [0.8, 0.9, 0.85] * 4
+    assert (verdict(up), verdict(down)) == ("reproduced", "differs")
+    assert (verdict(up, above=False), verdict(down, above=False)) == ("differs", "reproduced")
+    assert verdict(down[:9]) == "few runs"
+    assert verdict([0.8, 1.3] * 6) == "few runs"
+    assert verdict([]) == "not run"
+
+
+def test_each_reading_of_pollux_is_another_policy_or_another_belief(traces):
+    context = Context(traces=traces)
+    one = replace(NEWTRACE, files=NEWTRACE.files[:1], aims=(0.7,))
+    curves = of_readings(context, one)
+    (name,) = one.files
+    assert {reading: curves[name, reading, "sum"].tasks[0].policy for reading in READINGS[:4]} == {
+        MOMENT: "pollux-as-sum-0.7",
+        TWO: "pollux-as-sum-0.7-window-2",
+        AVERAGED: "pollux-as-sum-0.7-window-15",
+        LIMITED: "pollux-as-sum-0.7-profiled",
+    }
+    for reading in READINGS:
+        boa, pollux = (curves[name, reading, who].tasks[0].workload.data for who in ("boa", "sum"))
+        for data, who in ((boa, "boa"), (pollux, "pollux")):
+            epoch = data.classes[0].epochs[0]
+            assert (epoch.believed_speedup is not None) == reading.fitted
+            assert data.estimate_seconds == (900 if who in reading.learning else 0)
+    assert len({(r.window, r.profiled, r.fitted, r.learning) for r in READINGS}) == len(READINGS)

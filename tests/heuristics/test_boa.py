@@ -15,7 +15,7 @@ from heuristics.boa import (
 )
 from heuristics.boa.convex_relaxation import ConvexRelaxation
 from heuristics.boa.epoch_arrays import epoch_arrays
-from heuristics.boa.fixed_width import _equal_parts
+from heuristics.boa.fixed_width import _equal_shares
 from heuristics.boa.width_calculator import _starts, _to_corners, powers, powers_and_whole, up_to_a_tenth
 from instances import Options, check
 from instances.boa import figure_1, least_budget, newtrace, random_allocation
@@ -106,9 +106,9 @@ def test_one_width_keeps_one_width():
     assert result.objective < equal_share(data).objective
 
 
-def test_equal_parts_give_what_is_needed_first():
-    assert _equal_parts(np.array([1.0, 1.0]), 10.0).tolist() == [5, 5]
-    assert _equal_parts(np.array([7.0, 1.0, 1.0]), 12.0).tolist() == [7, 2.5, 2.5]
+def test_equal_shares_give_what_is_needed_first():
+    assert _equal_shares(np.array([1.0, 1.0]), 10.0).tolist() == [5, 5]
+    assert _equal_shares(np.array([7.0, 1.0, 1.0]), 12.0).tolist() == [7, 2.5, 2.5]
 
 
 @pytest.mark.parametrize("rescale", [0.1, 3.0])
