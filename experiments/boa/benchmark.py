@@ -33,8 +33,12 @@ HEURISTICS = {
     "Width Calculator": "heuristics.boa:width_calculator",
     "Width Calculator, any whole width": "heuristics.boa:width_calculator_nearest",
     "Width Calculator, whole job": "heuristics.boa:width_calculator_whole_job",
+    "Width Calculator, released": "heuristics.boa:width_calculator_artifact",
     "one width": "heuristics.boa:one_width",
 }
+
+DRAWN_ONCE = ("one width", "Width Calculator, released")
+"""What draws nothing on newTrace, whose applications have no more than ten groups of epochs."""
 
 
 def benchmarks(
@@ -77,7 +81,7 @@ def _rows(options: Options, quick: bool) -> Iterator[Timing]:
         yield Timing(f"newTrace, 1.1 to 5 x load, {kind}", runs(EXACT, made, options))
     for load, one in zip(LOADS, loads, strict=True):
         for name, target in HEURISTICS.items():
-            draws = 1 if name == "one width" else 3 if quick else DRAWS
+            draws = 1 if name in DRAWN_ONCE else 3 if quick else DRAWS
             tasks = [run for seed in range(draws) for run in runs(target, [one], replace(options, seed=seed))]
             what = f"newTrace, {load:g} x load, {name}, {draws} seeds"
             yield Timing(what, tasks, _range, runs(EXACT, [one], options))

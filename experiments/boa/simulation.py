@@ -21,7 +21,7 @@ def _online(name: str, data: BoaRenting, options: Options) -> Policy[RentingView
 
 
 def _unfit(name: str, data: BoaRenting) -> str | None:
-    """Who takes jobs as wide as their users asked needs to be told."""
+    """Policies that take jobs as wide as their users asked need to know it."""
     if name in ("fifo", "requested") and all(job.requested_gpus is None for job in data.jobs):
         return "no job says how many GPUs its user asks for"
     return None

@@ -15,7 +15,6 @@ from heapq import heappop, heappush
 from typing import Protocol
 
 import numpy as np
-from instances.sia.local_reservations import Placed, ServerJobs, backfill_servers
 
 from heuristics.sia.baselines import service
 from heuristics.sia.predictors import Perfect, Predictor, SlidingMaximum, windows_in_slots
@@ -25,6 +24,7 @@ from instances.online import RuleBroken
 from instances.sia import Job, LocalJob, SiaLocalOracle, SiaOracle
 from instances.sia.cells import SERVER_GPUS, SIZES, Buddies, Cell
 from instances.sia.online import PoolsView, RunningJob
+from instances.sia.reservations import Placed, ServerJobs, backfill_servers
 
 PlacedCells = dict[str, tuple[int, Cell]]
 """Start and cell of each job, by id."""

@@ -8,7 +8,7 @@ from instances.boa.allocation import (
     Epoch,
     GpuType,
     JobClass,
-    enough,
+    affords,
     granted,
     hull_deviation,
     least_budget,
@@ -30,10 +30,11 @@ from instances.boa.arrays import (
 from instances.boa.bursts import TwoRates
 from instances.boa.checker import check_allocation
 from instances.boa.examples import figure_1, newtrace
-from instances.boa.generators import poisson_renting, random_allocation
+from instances.boa.generators import random_allocation
 from instances.boa.renting import BoaRenting, RentingClass, RentingEpoch, RentingJob
 from instances.boa.speedup import Curve, Points, Speedup, concave_hull
-from instances.boa.traces import from_trace, table, trace_renting
+from instances.boa.traces import from_trace, table
+from instances.boa.workloads import poisson_renting, trace_renting
 
 __all__ = [
     "BoaAllocation",
@@ -51,9 +52,9 @@ __all__ = [
     "TwoRates",
     "WidthArrays",
     "affordable_width",
+    "affords",
     "check_allocation",
     "concave_hull",
-    "enough",
     "figure_1",
     "from_trace",
     "granted",

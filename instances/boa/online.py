@@ -78,7 +78,7 @@ class RentingView:
 class Widths(Decision):
     """The width of every job from now on, and the nodes to have. A job that is not named stays as it is.
 
-    Jobs that shrink come first. Then GPUs are given in the order of `widths` to whoever they suffice for; the others
+    Jobs that shrink come first. Then GPUs are given in the order of `widths` to the jobs they suffice for; the others
     keep what they hold until there are more nodes.
     """
 

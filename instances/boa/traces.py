@@ -9,13 +9,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from instances.boa.allocation import BoaAllocation, Epoch, JobClass
-from instances.boa.bursts import TwoRates
-from instances.boa.renting import BoaRenting, RentingClass, RentingEpoch
 from instances.boa.speedup import Points, Speedup
 from instances.envelope import Instance
 from instances.errors import InputError
-from instances.fields import refuse_outside, refuse_seed
-from instances.tables import as_numbers, one_line, packaged, read_numbers
+from instances.tables import one_line, packaged, read_numbers
 from instances.validation import input_errors, validated
 
 if TYPE_CHECKING:
@@ -28,6 +25,8 @@ def table(name: str) -> pd.DataFrame:
 
 
 HOUR = 3600.0  # seconds
+Seconds = float | Mapping[str, float] | None
+"""A time for all applications, or by name."""
 SPEEDUP_COLUMNS = ("epoch_index", "epoch_size_gpu_seconds", "k", "speedup")
 
 
@@ -37,7 +36,7 @@ def from_trace(
     budget_over_load: float,
     speedups: str | Path | None = None,
     hours: float | None = None,
-    rescale_seconds: float | Mapping[str, float] | None = None,
+    rescale_seconds: Seconds = None,
     max_width: int | None = None,
 ) -> Instance[BoaAllocation]:
     """The instance of a job trace: a class for each application, which arrives at its long-run average (section 3.1).
@@ -47,7 +46,8 @@ def from_trace(
     - `speedups`: CSV file with the columns `app, epoch_index, epoch_size_gpu_seconds, k, speedup`; default: the table
       measured on NVIDIA T4 that comes with the package.
     - `hours`: length of the trace, hours; default: until the last submission.
-    - `rescale_seconds`: time of a rescaling, seconds, for all or by application; default: the measured times.
+    - `rescale_seconds`: time of a rescaling, seconds, for all or by application; default: the measured times, also of
+      the applications that are not named.
     - `max_width`: most GPUs of a job; default: the last width of each table.
 
     Raises InputError for a file that cannot be read, a missing column, a bad value or an unknown application.
@@ -84,7 +84,7 @@ def allocation_of(
     counts: Mapping[str, int],
     hours: float,
     epochs: Mapping[str, tuple[Epoch, ...]],
-    rescale_seconds: float | Mapping[str, float] | None,
+    rescale_seconds: Seconds,
     budget_over_load: float,
     max_width: int | None = None,
 ) -> BoaAllocation:
@@ -93,7 +93,7 @@ def allocation_of(
     - `counts`: number of jobs of each application.
     - `hours`: length of the workload, hours.
     - `epochs`: epochs of each application.
-    - `rescale_seconds`: time of a rescaling, seconds, for all or by application; `None` for the measured times.
+    - `rescale_seconds`: as in `from_trace`.
     - `budget_over_load`: budget as a multiple of the load Σ λ E[X].
     - `max_width`: most GPUs of a job, if limited.
 
@@ -101,21 +101,34 @@ def allocation_of(
     """
     if not np.isfinite(hours) or hours <= 0:
         raise InputError(f"hours: must be > 0, got {hours}")
-    measured = table("applications").set_index("app")["rescale_seconds_sia"].to_dict()
-    given = measured if rescale_seconds is None else rescale_seconds
-    classes = []
-    for name, jobs in counts.items():
-        seconds = given.get(name) if isinstance(given, Mapping) else given
-        if seconds is None:
-            raise InputError(f"rescale_seconds: must be given for application {name}")
-        classes.append(
-            JobClass(
-                name=name, arrivals_per_hour=jobs / hours, rescale_hours=float(seconds) / HOUR, epochs=epochs[name]
-            )
-        )
+    seconds = rescale_times(counts, rescale_seconds)
+    classes = [
+        JobClass(name=name, arrivals_per_hour=jobs / hours, rescale_hours=seconds[name] / HOUR, epochs=epochs[name])
+        for name, jobs in counts.items()
+    ]
     load = sum(c.load for c in classes)
     content = {"budget": budget_over_load * load, "classes": classes, "widths": "integer", "max_width": max_width}
     return validated(BoaAllocation, content)
+
+
+def rescale_times(applications: Collection[str], said: Seconds) -> dict[str, float]:
+    """The time of a rescaling of each application: what is said, or what was measured. Raises InputError."""
+    measured = table("applications").set_index("app")["rescale_seconds_sia"].to_dict()
+    found = by_application("rescale_seconds", applications, said)
+    for name in applications:
+        if found.setdefault(name, measured.get(name)) is None:
+            raise InputError(f"rescale_seconds: must be given for application {name}")
+    return {name: float(found[name] or 0.0) for name in applications}
+
+
+def by_application(what: str, applications: Collection[str], said: Seconds) -> dict[str, float | None]:
+    """What is said for all applications, or by name. Raises InputError for an unknown one."""
+    if said is None or isinstance(said, int | float):
+        return {} if said is None else dict.fromkeys(applications, said)
+    for name in said:
+        if name not in applications:
+            raise InputError(f"{what}: application must be one of {', '.join(applications)}, got {name!r}")
+    return dict(said)
 
 
 def epochs_of(path: str | Path | None = None, column: str = "speedup") -> dict[str, tuple[Epoch, ...]]:
@@ -161,124 +174,3 @@ def _points(at: str, group: pd.DataFrame, column: str) -> Points:
 
 
 BUDGET_OVER_LOAD = 1.25
-
-
-def trace_renting(
-    trace: str | Path,
-    *,
-    speedups: str | Path | None = None,
-    believed: str | None = None,
-    budget: float | None = None,
-    limit: int | None = None,
-    c2: float | None = None,
-    gpus_per_node: int = 4,
-    acquisition_seconds: float = 120.0,
-    reclamation_seconds: float = 0.0,
-    rescale_seconds: float | None = None,
-    estimate_seconds: float = 0.0,
-    window_seconds: float = 0.0,
-    partial_jobs: bool = True,
-    seed: int = 0,
-) -> Instance[BoaRenting]:
-    """The workload of a job trace: a class for each application, all of whose jobs are of one size.
-
-    - `trace`: CSV file with the columns `name, time, application`; `time` of submission in seconds; where there is a
-      column `num_replicas`, it is what users ask for.
-    - `speedups`: CSV file with the columns `app, epoch_index, epoch_size_gpu_seconds, k, speedup`; default: the table
-      measured on NVIDIA T4 that comes with the package.
-    - `believed`: column of `speedups` that policies are told; default: the truth.
-    - `budget`: GPUs on average; default: 1.25 times the load.
-    - `limit`: jobs, the first of the trace; default: all.
-    - `c2`: the same jobs in the same order arrive in a Poisson process of two rates with this squared coefficient of
-      variation of the times between arrivals, drawn with `seed`; default: as in the trace.
-    - `rescale_seconds`: time of a rescaling, for all; default: the measured times.
-    - the others: fields of the workload.
-
-    Raises InputError for a file that cannot be read, a missing column, a bad value or an unknown application.
-    """
-    if believed is not None and speedups is None:
-        raise InputError(f"believed: needs a table of speedups with that column, got {believed}")
-    true, told = epochs_of(speedups), epochs_of(speedups, believed) if believed else None
-    rows = jobs_of(trace, true).sort_values("time", kind="stable")
-    rows = rows.iloc[:limit] if limit else rows
-    time = rows["time"].to_numpy(dtype=float)
-    if len(early := np.flatnonzero(time < 0)):
-        raise InputError(
-            f"{trace}: line {int(rows.index.to_numpy()[early[0]]) + 2}: time: must be >= 0, got {time[early[0]]:g}"
-        )
-    refuse_seed(seed)
-    hours = float(time.max()) / HOUR
-    refuse_outside(f"{trace}: time", float(time.max()), 0)
-    if hours <= 0:
-        raise InputError(f"{trace}: all jobs arrive at once, at 0: there is no rate of arrival")
-    if c2 is not None:
-        rng = np.random.default_rng(seed)
-        time = np.round(TwoRates.of(len(rows) / hours, c2).path(hours, rng).times(len(rows), rng) * HOUR, 6)
-    asked = _requested(trace, rows)
-    counts = {str(name): int(number) for name, number in rows["application"].value_counts(sort=False).items()}
-    classes = [_class(name, number / hours, rescale_seconds, true[name], told) for name, number in counts.items()]
-    load = sum(c.believed.load for c in classes)
-    with input_errors(str(trace), root="data"):
-        content = {
-            "budget_gpus": BUDGET_OVER_LOAD * load if budget is None else budget,
-            "gpus_per_node": gpus_per_node,
-            "acquisition_seconds": acquisition_seconds,
-            "reclamation_seconds": reclamation_seconds,
-            "estimate_seconds": estimate_seconds,
-            "window_seconds": window_seconds,
-            "partial_jobs": partial_jobs,
-            "classes": classes,
-            "jobs": [
-                {"id": job, "job_class": name, "arrival_seconds": at, "requested_gpus": gpus}
-                for job, name, at, gpus in zip(
-                    rows["name"].tolist(), rows["application"].tolist(), time.tolist(), asked, strict=True
-                )
-            ],
-        }
-        data = BoaRenting.model_validate(content)
-    name = "-".join(
-        [Path(trace).stem, f"{data.budget_gpus:g}-gpus"]
-        + ([f"c2-{c2:g}-seed-{seed}"] if c2 is not None else [])
-        + ([f"first-{limit}"] if limit else [])
-        + ([f"nodes-of-{gpus_per_node}"] if gpus_per_node != 4 else [])
-        + ([f"{acquisition_seconds:g}-s"] if acquisition_seconds != 120 else [])
-    )
-    curves = Path(speedups).name if speedups else "measured on NVIDIA T4"
-    source = f"{Path(trace).name}: {len(rows)} jobs in {hours:.4g} h; speedups {curves}"
-    source += f", policies are told {believed}" if believed else ""
-    return Instance.of(data, name, source)
-
-
-def _class(
-    name: str,
-    rate: float,
-    rescale_seconds: float | None,
-    true: tuple[Epoch, ...],
-    told: dict[str, tuple[Epoch, ...]] | None,
-) -> RentingClass:
-    """An application, what is true of it and what policies are told."""
-    pauses = table("applications").set_index("app")["rescale_seconds_sia"].to_dict()
-    pause = pauses.get(name) if rescale_seconds is None else rescale_seconds
-    if pause is None:
-        raise InputError(f"rescale_seconds: must be given for application {name}")
-    epochs = tuple(
-        RentingEpoch(
-            size_hours=epoch.size_hours,
-            speedup=epoch.speedup,
-            believed_speedup=told[name][j].speedup if told else None,
-        )
-        for j, epoch in enumerate(true)
-    )
-    return RentingClass(name=name, arrivals_per_hour=rate, rescale_seconds=float(pause), epochs=epochs)
-
-
-def _requested(trace: str | Path, rows: pd.DataFrame) -> list[int | None]:
-    """What users ask for, where the trace says so."""
-    if "num_replicas" not in rows:
-        return [None] * len(rows)
-    found = as_numbers(rows["num_replicas"])
-    for place in np.flatnonzero(~((found >= 1) & (found == np.floor(found)))):
-        value = one_line(rows["num_replicas"].iloc[place])
-        line = int(rows.index.to_numpy()[place]) + 2
-        raise InputError(f"{trace}: line {line}: num_replicas: must be a whole number >= 1, got {value}")
-    return [int(value) for value in found]

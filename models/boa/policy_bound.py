@@ -21,7 +21,7 @@ from instances.boa import (
     JobClass,
     RentingClass,
     Speedup,
-    enough,
+    affords,
     least_budget,
     planned,
 )
@@ -59,7 +59,7 @@ class PolicyBound:
 
         Raises InputError where the jobs cannot be done for so little.
         """
-        if not enough(billed_gpu_hours, self.least):
+        if not affords(billed_gpu_hours, self.least):
             raise InputError(f"GPU-hours billed: must be >= {self.least:.6g}, got {billed_gpu_hours:.6g}")
         return self._bound(billed_gpu_hours)
 

@@ -110,6 +110,32 @@ def test_a_tampered_proof_is_refused(proof):
             prove_allocation(of, tampered_json(text, seed))
 
 
+def at_least(width: Fraction, tenths: int) -> Fraction:
+    """No less than the hours that a size of one hour takes at a width, under the speedup width^(tenths/10)."""
+    speed = Fraction(int(float(width) ** (tenths / 10) * 10**12) - 1, 10**12)
+    assert speed**10 <= width**tenths
+    return 1 / speed
+
+
+def test_two_plans_of_one_class_beat_every_single_plan_over_real_widths_with_rescaling():
+    """Lemma 4.3 says that they do not, section 4.3 that this holds with rescaling too. All in rationals."""
+    r, budget = Fraction("0.1"), Fraction("6.21992")
+    epochs = [{"size_hours": 1.0, "speedup": {"power": a / 10}} for a in (9, 1)]
+    kind = {"name": "a", "arrivals_per_hour": 1.0, "rescale_hours": float(r), "epochs": epochs}
+    data = BoaAllocation.model_validate({"budget": float(budget), "widths": "continuous", "classes": [kind]})
+    single = prove_allocation(data, made(data)[1].text).bound
+    one, first, second = Fraction("6.517"), Fraction("15.718"), Fraction("2.240")
+    plans = [
+        [(one, r + at_least(one, 9) + at_least(one, 1))],  # one width, set up once
+        [(first, r + at_least(first, 9)), (second, r + at_least(second, 1))],
+    ]
+    shares = Fraction(4998, 10_000), Fraction(5002, 10_000)
+    time = sum(share * sum(hours for _, hours in plan) for share, plan in zip(shares, plans, strict=True))
+    cost = sum(share * sum(k * hours for k, hours in plan) for share, plan in zip(shares, plans, strict=True))
+    assert cost <= budget
+    assert time < single * (1 - Fraction(56, 10_000))
+
+
 LEAF = {"price": "1", "bound": "0"}
 
 

@@ -157,7 +157,7 @@ class RentingWorld(World[RentingRecords]):
         self._go_on(job)
 
     def _let(self, decision: Widths) -> None:
-        """Shrink, order nodes, grow in order whoever the GPUs suffice for, and give up the nodes that are left over."""
+        """Shrink, order nodes, grow the jobs that the GPUs suffice for in order, and give up nodes left over."""
         growing = []
         for name, width in decision.widths.items():
             job = self._jobs.get(name)

@@ -1,4 +1,4 @@
-"""What plans are worth in the renting world: the bill of a budget, and the gap of Algorithm 1 online.
+"""What plans are worth in the renting world: the bill of a budget, Algorithm 1 online, policies against the bound.
 
 The paper has no figures for these. Budgets are multiples of a trace's load, those that 82, 92, 112 and 147 GPUs are of
 the 73.3 of newTrace; every figure is the mean over the samples, with the least and the greatest.
@@ -12,8 +12,20 @@ from pathlib import Path
 from statistics import fmean
 from typing import Any
 
-from experiments.boa.renting_runs import Curve, Point, few, fixed_widths, tasks_of, with_points
+from experiments.boa.curves import (
+    AVERAGED,
+    MOMENT,
+    Point,
+    PolicyCurve,
+    autoscaled,
+    budgeted,
+    few,
+    tasks_of,
+    with_points,
+)
 from experiments.harness.experiment import Claim, Context, Experiment
+from experiments.harness.sample import Sample
+from heuristics.boa.online import OBJECTIVES
 from instances.boa import BoaAllocation, BoaRenting
 from instances.boa.online import believed
 from models.boa import PolicyBound, exact
@@ -36,10 +48,10 @@ def sampled(context: Context) -> Sequence[str]:
     return SAMPLES[:1] if context.quick else SAMPLES
 
 
-def bills(context: Context) -> list[Curve]:
+def bills(context: Context) -> list[PolicyCurve]:
     """On each sample the exact plan, and the one that counts the time of getting a node as rescaling."""
     return [
-        fixed_widths(context, context.trace(name), policy, AT)
+        budgeted(context, context.trace(name), policy, AT)
         for name in sampled(context)
         for policy in ("exact", "acquiring-exact")
     ]
@@ -59,39 +71,39 @@ def bills_claims(context: Context, outcomes: Sequence[Any]) -> list[Claim]:
     for label, said in (("exact", "without"), ("acquiring-exact", "with")):
         for place, gpus in enumerate(few(context, BUDGETS)):
             who = f"plan {said} the time of getting a node, {gpus} GPUs"
-            claims.append(told(f"{who}: bill over the budget", over[label, place]))
-            claims.append(told(f"{who}: mean JCT over what the plan says", late[label, place]))
+            claims.append(over_samples(f"{who}: bill over the budget", over[label, place]))
+            claims.append(over_samples(f"{who}: mean JCT over what the plan says", late[label, place]))
     return claims
 
 
 def with_acquisition(data: BoaRenting) -> BoaAllocation:
     """The allocation problem where a rescaling lasts as long as getting a node too."""
-    more, told = data.acquisition_seconds / HOUR, data.believed
-    classes = [c.model_copy(update={"rescale_hours": c.rescale_hours + more}) for c in told.classes]
-    return believed(classes, told.budget, told.max_width)
+    more, plan = data.acquisition_seconds / HOUR, data.believed
+    classes = [c.model_copy(update={"rescale_hours": c.rescale_hours + more}) for c in plan.classes]
+    return believed(classes, plan.budget, plan.max_width)
 
 
 @dataclass(frozen=True)
-class Sample:
+class PlanCurves:
     """The curves of a trace: plans in the cloud and in an ideal one."""
 
-    cloud: dict[str, Curve]
-    ideal: dict[str, Curve]
+    cloud: dict[str, PolicyCurve]
+    ideal: dict[str, PolicyCurve]
 
     @property
-    def all(self) -> list[Curve]:
+    def all(self) -> list[PolicyCurve]:
         """All curves, in the order of the tasks."""
         return [*self.cloud.values(), *self.ideal.values()]
 
 
-def gaps(context: Context) -> list[Sample]:
+def gaps(context: Context) -> list[PlanCurves]:
     """On each sample the plans at several budgets."""
     found = []
     for name in sampled(context):
         trace = context.trace(name)
-        cloud = {policy: fixed_widths(context, trace, policy, _dense(context, policy)) for policy in PLANS}
-        ideal = {p: fixed_widths(context, trace, p, _dense(context, p), **IDEAL) for p in PLANS}
-        found.append(Sample(cloud, ideal))
+        cloud = {policy: budgeted(context, trace, policy, _dense(context, policy)) for policy in PLANS}
+        ideal = {p: budgeted(context, trace, p, _dense(context, p), **IDEAL) for p in PLANS}
+        found.append(PlanCurves(cloud, ideal))
     return found
 
 
@@ -99,12 +111,13 @@ def _dense(context: Context, policy: str) -> Sequence[float]:
     return sorted((*AT, *BETWEEN)) if policy == "exact" and not context.quick else AT
 
 
-def with_runs(context: Context, outcomes: Sequence[Any]) -> list[Sample]:
+def with_runs(context: Context, outcomes: Sequence[Any]) -> list[PlanCurves]:
     """The samples with the points of their outcomes."""
     samples = gaps(context)
     curves = iter(with_points([curve for sample in samples for curve in sample.all], outcomes))
     return [
-        Sample(*({name: next(curves) for name in part} for part in (sample.cloud, sample.ideal))) for sample in samples
+        PlanCurves(*({name: next(curves) for name in part} for part in (sample.cloud, sample.ideal)))
+        for sample in samples
     ]
 
 
@@ -120,30 +133,30 @@ def gaps_claims(context: Context, outcomes: Sequence[Any]) -> list[Claim]:
         for x, gpus in zip(at, few(context, BUDGETS), strict=True):
             points = [curve.points[dense.index(x)] for curve in found]
             claims.append(
-                told(f"ideal cloud, {policy}, {gpus} GPUs: mean JCT over the bound", over_bound(points, bounds))
+                over_samples(f"ideal cloud, {policy}, {gpus} GPUs: mean JCT over the bound", over_bound(points, bounds))
             )
     return claims
 
 
-def _at_equal_bills(context: Context, where: str, parts: Sequence[dict[str, Curve]]) -> list[Claim]:
+def _at_equal_bills(context: Context, where: str, samples: Sequence[dict[str, PolicyCurve]]) -> list[Claim]:
     """The Width Calculator against the exact plan at the bill of the former, and its bill against the latter's."""
     claims = []
     for place, gpus in enumerate(few(context, BUDGETS)):
-        slower, dearer = [], []
-        for part in parts:
+        slower, bills = [], []
+        for part in samples:
             point, best = part["width-calculator"].points[place], part["exact"]
             same = best.at(point.rented)
             mine = best.points[few(context, _dense(context, "exact")).index(few(context, AT)[place])]
-            dearer.append(point.rented / mine.rented - 1)
+            bills.append(point.rented / mine.rented - 1)
             if same is not None:
                 slower.append(point.mean / same - 1)
         who = f"{where}, Width Calculator over the exact plan, {gpus} GPUs"
-        claims.append(told(f"{who}: mean JCT at equal bill", slower))
-        claims.append(told(f"{who}: bill at equal budget", dearer))
+        claims.append(over_samples(f"{who}: mean JCT at equal bill", slower))
+        claims.append(over_samples(f"{who}: bill at equal budget", bills))
     return claims
 
 
-def bounds_of(samples: Sequence[Sequence[Curve]]) -> list[Bound]:
+def bounds_of(samples: Sequence[Sequence[PolicyCurve]]) -> list[Bound]:
     """For each sample the bound on every policy; all its curves are of the same jobs."""
     found: list[Bound] = []
     for curves in samples:
@@ -158,26 +171,91 @@ def over_bound(points: Sequence[Point], bounds: Sequence[Bound]) -> list[float]:
     return [point.mean / bound(point.run.totals["billed_gpu_h"]) - 1 for point, bound in pairs]
 
 
-def told(what: str, values: Sequence[float], more: str = "") -> Claim:
+def over_samples(what: str, values: Sequence[float], more: str = "") -> Claim:
     """A claim of the mean over the samples, with the least and the greatest."""
     if not values:
         return Claim("not in the paper", what, None, None, "not run", "no runs of both have the same bill")
-    note = f"{len(values)} samples: {min(values):+.3f} to {max(values):+.3f}{more}"
-    return Claim("not in the paper", what, None, round(fmean(values), 4), "no figure", note)
+    sample = Sample.of(values)
+    return Claim("not in the paper", what, None, sample.mean, "no figure", more, sample)
+
+
+BUDGETED = (
+    "exact",
+    "acquiring-exact",
+    "width-calculator",
+    "one-width",
+    "pollux-sum",
+    "pollux-mean",
+    "equal-split",
+    "fifo",
+)
+"""Policies that are given a budget; `equal-split`, `fifo` and Pollux without autoscaling have a cluster of its size."""
+
+
+def everyone(context: Context) -> list[list[PolicyCurve]]:
+    """On each sample every policy: over budgets, over what it aims at, or once, as wide as was asked."""
+    return [
+        [
+            *(budgeted(context, context.trace(name), policy, AT) for policy in BUDGETED),
+            *(
+                autoscaled(context, context.trace(name), objective, reading=reading)
+                for reading in (MOMENT, AVERAGED)
+                for objective in OBJECTIVES
+            ),
+            budgeted(context, context.trace(name), "requested", AT[:1]),
+        ]
+        for name in sampled(context)
+    ]
+
+
+def everyone_ran(context: Context, outcomes: Sequence[Any]) -> list[list[PolicyCurve]]:
+    """The same with the points of their outcomes."""
+    samples = everyone(context)
+    found = iter(with_points([curve for sample in samples for curve in sample], outcomes))
+    return [[next(found) for _ in sample] for sample in samples]
+
+
+def bound_claims(context: Context, outcomes: Sequence[Any]) -> list[Claim]:
+    samples = everyone_ran(context, outcomes)
+    bounds = bounds_of(samples)
+    found = []
+    for k, curve in enumerate(samples[0]):
+        for place, title in enumerate(_titles(context, curve)):
+            points = [sample[k].points[place] for sample in samples]
+            more = f"it rents {fmean(point.rented for point in points):.0f} GPUs"
+            found.append(
+                over_samples(f"{curve.label}, {title}: mean JCT over the bound", over_bound(points, bounds), more)
+            )
+    return found
+
+
+def _titles(context: Context, curve: PolicyCurve) -> list[str]:
+    """What each point of a curve is called."""
+    if curve.label.startswith("pollux-as"):
+        return [f"aim {task.policy.split('-')[3]}" for task in curve.tasks]
+    if len(curve.tasks) == 1:
+        return ["whatever the budget"]
+    return [f"{gpus} GPUs" for gpus in few(context, BUDGETS)]
+
+
+def _draw_bound(path: Path, context: Context, outcomes: Sequence[Any]) -> None:
+    from experiments.boa.pictures import frontiers  # matplotlib, only where something is drawn
+
+    frontiers(path, {(curve.label,): curve for curve in everyone_ran(context, outcomes)[0]})
 
 
 def _draw_gaps(path: Path, context: Context, outcomes: Sequence[Any]) -> None:
-    from experiments.boa.renting_pictures import frontiers  # matplotlib, only where something is drawn
+    from experiments.boa.pictures import frontiers  # matplotlib, only where something is drawn
 
     sample = with_runs(context, outcomes)[0]
     ideal = [replace(curve, label=f"{curve.label}, ideal cloud") for curve in sample.ideal.values()]
-    frontiers(path, context, [*sample.cloud.values(), *ideal])
+    frontiers(path, {(curve.label,): curve for curve in (*sample.cloud.values(), *ideal)})
 
 
 def _draw_bills(path: Path, context: Context, outcomes: Sequence[Any]) -> None:
-    from experiments.boa.renting_pictures import frontiers
+    from experiments.boa.pictures import frontiers
 
-    frontiers(path, context, with_points(bills(context), outcomes)[:2])
+    frontiers(path, {(curve.label,): curve for curve in with_points(bills(context), outcomes)[:2]})
 
 
 EXPERIMENTS = (
@@ -196,5 +274,13 @@ EXPERIMENTS = (
         gaps_claims,
         SAMPLES,
         _draw_gaps,
+    ),
+    Experiment(
+        "against-bound",
+        "Every policy against the bound, at its own bill",
+        lambda context: tasks_of([curve for sample in everyone(context) for curve in sample]),
+        bound_claims,
+        SAMPLES,
+        _draw_bound,
     ),
 )
