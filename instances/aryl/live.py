@@ -19,7 +19,7 @@ class Demands:
     """What every job of a workload asks for, in order of arrival.
 
     `gpus` (2, n): GPUs of a worker on training and on loaned servers. `any_gpu`: whether loaned servers will do, which
-    they do not where they are too small for a worker. `inelastic` ones prefer training servers, the others loaned ones.
+    they do not where they are too small for a worker. `inelastic`: a job that no policy can scale.
     """
 
     ids: tuple[str, ...]

@@ -11,7 +11,7 @@ import numpy as np
 from instances.arrays import BoolArray, FloatArray
 from instances.aryl.inference_load import inference_load
 from instances.aryl.loaning import ArylLoaning
-from instances.aryl.populations import HOUR, Moments, Pool
+from instances.aryl.populations import HOUR, Bursts, Moments, Pool
 from instances.drawing import LONGEST_DAYS, refuse_outside, refuse_seed, refuse_too_many, refuse_unless_positive
 from instances.envelope import Instance
 from instances.errors import InputError
@@ -32,6 +32,7 @@ def loaning_days(
     trace: Path | None = None,
     training_servers: int = 17,
     load: float = 0.72,
+    bursts: float = 1.0,
     loaned_speed: float = 1 / 3,
     loaned_workers: Literal["slow", "wide"] = "slow",
     orchestrator_period_seconds: float = 1800.0,
@@ -60,6 +61,7 @@ def loaning_days(
     - `trace`: a CSV file with `submit_s`, `duration_s` and `gpus`, as Philly's.
     - `training_servers`: servers of 8 GPUs; 443 in the paper.
     - `load`: GPU time that the jobs need on their base demand, as a share of that of the training cluster.
+    - `bursts`: how much more some hours and days have than others, 1 as in Philly's trace, 0 for the hours of the day alone.
     - `loaned_speed`: speed of a loaned GPU; 1 is a training GPU's.
     - `loaned_workers`: workers on loaned servers are slow, or have more GPUs.
     - `orchestrator_period_seconds`: seconds between decisions to lend.
@@ -104,7 +106,7 @@ def loaning_days(
     if n < 1:
         raise InputError(f"load: no job arrives in {days:g} days at a load of {load:g}")
     seconds, gpus, long = _drawn(pool, moments, n, rng)
-    arrivals = _arrivals(pool, n, days, rng)
+    arrivals = _arrivals(pool, n, days, bursts, rng)
     chance: dict[str, FloatArray] = {name: rng.random(n) for name in ("elastic", *shares)}
     error = rng.uniform(-0.25, 0.25, n)
     elastic = _chosen(long, elastic_share, moments.elastic_jobs, chance["elastic"])
@@ -155,18 +157,17 @@ def loaning_days(
 def _drawn(pool: Pool, moments: Moments, n: int, rng: np.random.Generator) -> tuple[FloatArray, FloatArray, BoolArray]:
     """Seconds and GPUs of `n` jobs, and which of them are of the long and wide ones that are the first to scale."""
     long = rng.random(n) < moments.elastic_jobs
-    mean = moments.elastic_seconds, moments.elastic_gpu_seconds
-    places = rng.choice(len(pool.gpus), n, p=pool.weights(*moments.others))
-    wide = rng.choice(len(pool.gpus), n, p=pool.weights(*mean, elastic=True))
+    elastic, others = pool.mix(moments)
+    places, wide = (rng.choice(len(pool.gpus), n, p=weights) for weights in (others, elastic))
     chosen = np.where(long, wide, places)
     return pool.seconds[chosen], pool.gpus[chosen], long
 
 
-def _arrivals(pool: Pool, n: int, days: float, rng: np.random.Generator) -> FloatArray:
-    """Sorted whole seconds, by the hours of the day."""
+def _arrivals(pool: Pool, n: int, days: float, bursts: float, rng: np.random.Generator) -> FloatArray:
+    """Sorted whole seconds, by the hours of the day and with bursts."""
     hours = np.arange(math.ceil(days * 24))
     length = np.minimum(1.0, days * 24 - hours)
-    weights = pool.hours[hours % 24] * length
+    weights = pool.hours[hours % 24] * length * Bursts().factors(len(hours), bursts, rng)
     hour = rng.choice(hours, n, p=weights / weights.sum())
     return np.sort(np.floor((hour + rng.random(n) * length[hour]) * HOUR))
 

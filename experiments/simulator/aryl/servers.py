@@ -55,10 +55,13 @@ class Servers:
         prefers_training = demands.inelastic | demands.heterogeneous | (data.placement == "plain")
         self._prefers_training = prefers_training.tolist()
 
-    def start(self, job: int, *, loans: bool = True) -> bool:
-        """Place the base workers of a job that has none; whether there is room, also that of flexible workers."""
+    def start(self, job: int, *, loans: bool = True, scales: bool = True) -> bool:
+        """Place the base workers of a job that has none; whether there is room, also that of flexible workers.
+
+        Loaned servers come first for elastic jobs, if the policy `scales`: they could scale in there (section 5.3).
+        """
         kinds = (TRAINING,) if not (loans and self._any[job]) else (TRAINING, LOANED)
-        if not self._prefers_training[job]:
+        if scales and not self._prefers_training[job]:
             kinds = kinds[::-1]
         for shed in (False, True):
             if shed and not any(self.used_flexible):
