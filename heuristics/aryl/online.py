@@ -50,9 +50,10 @@ class Loaning:
 
     `order`: strict FIFO, where the first job that finds no room holds up the others, or SJF on the base demand, where
     it is passed over. Without a `reclaimer` no loaned server is used. Those without base workers go back first; where
-    they are too few, `reclaimer` names others. `allocator`: who gets GPUs beyond the base demands; without one
-    nobody scales, and every job is placed as an inelastic one. It is asked for each kind of servers; `opportunistic` ones only while no job waits. With `regroup`
-    the reclaimer is asked at once, and flexible workers may take the place of base workers that go.
+    they are too few, `reclaimer` names others. `allocator`: who gets GPUs beyond the base demands, of each kind of
+    servers; `opportunistic` ones only while no job waits. Without one nobody scales, and every job is placed as an
+    inelastic one. With `regroup` the reclaimer is asked at once, and flexible workers may take the place of base
+    workers that go.
     """
 
     def __init__(

@@ -11,7 +11,7 @@ import numpy as np
 from instances.arrays import BoolArray, FloatArray
 from instances.aryl.inference_load import inference_load
 from instances.aryl.loaning import ArylLoaning
-from instances.aryl.populations import HOUR, Bursts, Moments, Pool
+from instances.aryl.populations import HOUR, Bursts, Moments, Population
 from instances.drawing import LONGEST_DAYS, refuse_outside, refuse_seed, refuse_too_many, refuse_unless_positive
 from instances.envelope import Instance
 from instances.errors import InputError
@@ -61,7 +61,7 @@ def loaning_days(
     - `trace`: a CSV file with `submit_s`, `duration_s` and `gpus`, as Philly's.
     - `training_servers`: servers of 8 GPUs; 443 in the paper.
     - `load`: GPU time that the jobs need on their base demand, as a share of that of the training cluster.
-    - `bursts`: how much more some hours and days have than others, 1 as in Philly's trace, 0 for the hours of the day alone.
+    - `bursts`: what some hours and days have more than others (`Bursts`): 1 as in Philly's trace, 0 nothing.
     - `loaned_speed`: speed of a loaned GPU; 1 is a training GPU's.
     - `loaned_workers`: workers on loaned servers are slow, or have more GPUs.
     - `orchestrator_period_seconds`: seconds between decisions to lend.
@@ -96,10 +96,11 @@ def loaning_days(
         if not 0 <= value <= 1:
             raise InputError(f"{name}: must be in [0, 1], got {value}")
     refuse_outside("scaling_range", scaling_range, 1)
+    refuse_outside("bursts", bursts, 0)
     moments = Moments()
     expected = load * training_servers * GPUS * days * 24 * HOUR / moments.gpu_seconds
     refuse_too_many("load", expected)
-    pool = Pool.drawn() if trace is None else Pool.of_trace(trace)
+    pool = Population.drawn() if trace is None else Population.of_trace(trace)
     pool = pool.up_to(max(LEAST_WIDTH, training_servers * GPUS // 4))
     rng = np.random.default_rng(seed)
     n = round(expected)
@@ -154,7 +155,9 @@ def loaning_days(
     return Instance.of(validated(ArylLoaning, content), f"aryl-loaning-{days:g}d-seed-{seed}", source)
 
 
-def _drawn(pool: Pool, moments: Moments, n: int, rng: np.random.Generator) -> tuple[FloatArray, FloatArray, BoolArray]:
+def _drawn(
+    pool: Population, moments: Moments, n: int, rng: np.random.Generator
+) -> tuple[FloatArray, FloatArray, BoolArray]:
     """Seconds and GPUs of `n` jobs, and which of them are of the long and wide ones that are the first to scale."""
     long = rng.random(n) < moments.elastic_jobs
     elastic, others = pool.mix(moments)
@@ -163,7 +166,7 @@ def _drawn(pool: Pool, moments: Moments, n: int, rng: np.random.Generator) -> tu
     return pool.seconds[chosen], pool.gpus[chosen], long
 
 
-def _arrivals(pool: Pool, n: int, days: float, bursts: float, rng: np.random.Generator) -> FloatArray:
+def _arrivals(pool: Population, n: int, days: float, bursts: float, rng: np.random.Generator) -> FloatArray:
     """Sorted whole seconds, by the hours of the day and with bursts."""
     hours = np.arange(math.ceil(days * 24))
     length = np.minimum(1.0, days * 24 - hours)

@@ -213,8 +213,8 @@ def admitted(view: View) -> tuple[list[str], int]:
     """The jobs that run or are to start, and the GPUs that their base demands leave (section 5.2, phase one).
 
     Running jobs come first, then those that wait, the shortest on its base demand first; a job that does not fit is
-    passed over. Of jobs that may use any GPU elastic ones go to loaned servers where there is room, the others to training
-    servers. Flexible workers count as free.
+    passed over. Of jobs that may use any GPU elastic ones go to loaned servers where there is room, the others to
+    training servers. Flexible workers count as free.
     """
     free: dict[Kind, float] = {"training": 0.0, "loaned": 0.0}
     for server in view.servers.values():

@@ -64,8 +64,8 @@ class Bursts:
     """How the arrivals of an hour differ from those of the hour on other days: logarithms of a factor.
 
     `hour_sd` and `memory`: standard deviation of noise from hour to hour, and its correlation over one. `day_sd`: of
-    what a whole day is above or below. Fitted to the covariances of the jobs an hour of Philly's trace from October
-    1, 2017 on, over the means of the hours of the day and less what chance alone gives: their logarithms are 1.53, 0.96,
+    what a whole day is above or below. Fitted to the covariances of the jobs an hour of Philly's trace from October 1,
+    2017 on, over the means of the hours of the day and less what chance alone gives: their logarithms are 1.53, 0.96,
     0.69, 0.57 and 0.36 at lags of 0, 1, 2, 3 and 6 hours, and 0.16 to 0.35 at one to seven days.
     """
 
@@ -85,7 +85,7 @@ class Bursts:
 
 
 @dataclass(frozen=True)
-class Pool:
+class Population:
     """Running times and GPUs of jobs to draw from, and how likely they arrive in each hour of the day."""
 
     seconds: FloatArray
@@ -93,7 +93,7 @@ class Pool:
     hours: FloatArray
 
     @classmethod
-    def of_trace(cls, path: Path) -> Pool:
+    def of_trace(cls, path: Path) -> Population:
         """The jobs of a trace with the columns of COLUMNS. Raises InputError for a file or a value that will not do."""
         rows = read_numbers(path, COLUMNS, least=0)
         rows = rows[(rows["duration_s"] > 0) & (rows["gpus"] >= 1)]
@@ -104,7 +104,7 @@ class Pool:
         return cls(rows["duration_s"].to_numpy(float).clip(1, LONGEST_S), rows["gpus"].to_numpy(float).round(), shares)
 
     @classmethod
-    def drawn(cls) -> Pool:
+    def drawn(cls) -> Population:
         """Log-normal running times with the median of Table 5's baseline, and the widths of WIDTHS."""
         from scipy.special import ndtri
 
@@ -115,13 +115,13 @@ class Pool:
         rng = np.random.default_rng(0)
         return cls(seconds, rng.choice(np.array(gpus, dtype=float), POOL, p=np.array(shares)), np.full(24, 1 / 24))
 
-    def up_to(self, gpus: int) -> Pool:
+    def up_to(self, gpus: int) -> Population:
         """The jobs of at most so many GPUs."""
         kept = self.gpus <= gpus
-        return Pool(self.seconds[kept], self.gpus[kept], self.hours)
+        return Population(self.seconds[kept], self.gpus[kept], self.hours)
 
     def mix(self, moments: Moments) -> tuple[FloatArray, FloatArray]:
-        """Weights of elastic jobs and of the others, under which all have the moments. Raises InputError without any."""
+        """Weights of elastic jobs and of the others, under which all have the moments. Raises InputError if none do."""
         wide = self.weights(moments.elastic_seconds, moments.elastic_gpu_seconds, elastic=True)
         share = moments.elastic_jobs
         at_most = [(s, (of - share * wide[self.seconds <= s].sum()) / (1 - share)) for s, of in moments.quantiles]
@@ -155,7 +155,9 @@ class Pool:
             return float(total), np.exp(exponents - total) @ features
 
         with np.errstate(all="ignore"):  # a search that goes to infinity: no weights will do, as is found below
-            found = minimize(dual, np.zeros(features.shape[1]), jac=True, method="BFGS", options={"gtol": 1e-9, "maxiter": 500})
+            found = minimize(
+                dual, np.zeros(features.shape[1]), jac=True, method="BFGS", options={"gtol": 1e-9, "maxiter": 500}
+            )
         exponents = features @ found.x
         share = np.exp(exponents - logsumexp(exponents))
         if not np.abs(share @ features).max() <= 1e-3:

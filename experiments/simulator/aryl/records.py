@@ -161,7 +161,9 @@ class LoaningRecords(Records):
         seconds = max(self._last_arrival, 1e-9)
         training = servers.training * servers.gpus
         own = training + servers.inference * servers.gpus
-        back, free, idle = (sum(getattr(r, name) for r in self.reclaims) for name in ("servers", "without_base", "idle"))
+        back, free, idle = (
+            sum(getattr(r, name) for r in self.reclaims) for name in ("servers", "without_base", "idle")
+        )
         waits = np.where(np.isnan(self._first), np.nan, self._waited)
         jct = self._end - self._submit
         preemptions = int(self._preemptions.sum())
