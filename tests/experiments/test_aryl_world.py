@@ -34,7 +34,7 @@ def test_jobs_of_a_trace_are_drawn_with_the_moments_of_the_paper(tmp_path: Path)
     assert done.returncode == 0, done.stderr
     jobs = load(drawn).data.jobs
     held = sum(job.work * job.gpus_per_worker for job in jobs)
-    assert held / (100 * 8 * 4 * 86_400) == pytest.approx(0.72, rel=0.25)
+    assert held / (100 * 8 * 4 * 86_400) == pytest.approx(0.78, rel=0.25)
     elastic = [job for job in jobs if job.elastic]
     assert len(elastic) / len(jobs) == pytest.approx(0.05, abs=0.02)
     assert sum(job.work * job.gpus_per_worker for job in elastic) / held == pytest.approx(0.36, abs=0.12)

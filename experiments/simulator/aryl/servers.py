@@ -118,7 +118,7 @@ class Servers:
         self.on_loan -= 1
 
     def regroup(self, job: int, gone: set[int]) -> bool:
-        """Make flexible workers base workers, in the place of those on servers that go; whether there are enough."""
+        """Make flexible workers base workers, in the place of those on servers that go; whether they suffice."""
         kept = sum(k for held in (self.base_of[job], self.flexible_of[job]) for s, k in held.items() if s not in gone)
         if kept < self._least[job]:
             return False
@@ -157,9 +157,9 @@ class Servers:
             used[s] = sum(k * self._gpus[kind][job] for held in (base, flexible) for job, k in held.items())
         if (used > self.gpus).any() or (used + self.free != self.gpus).any() or (used[~self.there] > 0).any():
             raise RuleBroken(f"a server hosts more than it has, or is not there, at {now}")
-        parts = int(used[: self.training].sum()), int(used[self.training :].sum())
-        if list(parts) != self.used:
-            raise RuleBroken(f"{parts} GPUs of training and loaned servers are held at {now}, {self.used} are counted")
+        held = int(used[: self.training].sum()), int(used[self.training :].sum())
+        if list(held) != self.used:
+            raise RuleBroken(f"{held} GPUs of training and loaned servers are held at {now}, {self.used} are counted")
         for job in np.flatnonzero(self.workers).tolist():
             if sum(self.base_of[job].values()) != self._least[job]:
                 raise RuleBroken(f"job {self.demands.ids[job]} runs at {now} without its base workers")
