@@ -300,6 +300,7 @@ EXPERIMENTS = (
         "2 Basic",
         "3 Advanced",
         "4 Ideal",
+        draw=draw_table_5,
     ),
     _rows_5("table-5-loans", "The same, of loans alone", *LOAN_ROWS),
     _rows_5("table-5-scaling", "The same, of scaling alone", *(row for row in TABLE_5 if "Scaling" in row)),
@@ -309,7 +310,6 @@ EXPERIMENTS = (
         _only("2 Basic", "3 Advanced", "4 Ideal"),
         lambda runs: [*baseline(runs), *table_5("2 Basic", "3 Advanced", "4 Ideal")(runs)],
         scale=PAPERS,
-        draw=draw_table_5,
     ),
     rows_experiment(
         "table-6",
