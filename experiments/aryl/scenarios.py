@@ -25,7 +25,7 @@ TRACE = "traces/philly.csv"
 READINGS = ("wide", "slow")
 LOADS = {300: 0.68, 1000: 0.72, 3000: 0.78}
 """Loads of an eighth of the paper's clusters, by about how many seconds the baseline queues there on average."""
-NO_TRACE = "the jobs are Philly's, drawn to the paper's moments; the paper's trace would settle it"
+ITS_TRACE = "the paper's trace: these jobs are Philly's, drawn to what it says of its own"
 
 
 @dataclass(frozen=True)
@@ -80,9 +80,10 @@ def rows_experiment(
     claims: Callable[[Runs], Sequence[Claim]],
     *,
     scale: Scale = FULL,
+    says: str = "",
     draw: Callable[[Path, Runs], None] | None = None,
 ) -> Experiment:
-    """An experiment that runs every row under both readings, with their claims side by side."""
+    """An experiment that runs every row under both readings, with their claims side by side; `says`: the paper."""
 
     def size(context: Context) -> Scale:
         return QUICK if context.quick else scale
@@ -99,11 +100,15 @@ def rows_experiment(
         seeds, found = size(context).seeds, iter(outcomes)
         return {reading: {label: [next(found) for _ in range(seeds)] for label in rows} for reading in READINGS}
 
+    def claimed(context: Context, outcomes: Sequence[Any]) -> list[Claim]:
+        found = side_by_side({reading: claims(of) for reading, of in runs(context, outcomes).items()})
+        return [claim if claim.paper is None else replace(claim, sentence=says) for claim in found]
+
     return Experiment(
         name,
         title,
         tasks,
-        lambda context, outcomes: side_by_side({r: claims(of) for r, of in runs(context, outcomes).items()}),
+        claimed,
         draw=None if draw is None else lambda path, context, outcomes: draw(path, runs(context, outcomes)[READINGS[0]]),
     )
 
@@ -177,7 +182,7 @@ def _claim(where: str, what: str, paper: float | None, sample: Sample | None) ->
         return Claim(where, what, paper, None, "not comparable", "it is nothing, or unknown, in a run")
     if paper is None:
         return Claim(where, what, None, sample.mean, "no figure", sample=sample)
-    return measured(where, what, paper, sample, sentence=where, would_change=NO_TRACE)
+    return measured(where, what, paper, sample, would_change=ITS_TRACE)
 
 
 def _trace(context: Context) -> Path | None:
