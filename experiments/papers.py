@@ -117,11 +117,11 @@ STUDIES = {
     "boa-benchmark": "experiments.boa.benchmark:benchmarks",
     "boa-genetic": "experiments.boa.genetic:genetic",
     "aryl-benchmark": "experiments.aryl.benchmark:benchmarks",
-    "aryl-excess": "experiments.aryl.excess:excesses",
-    "aryl-losses": "experiments.aryl.losses:losses",
+    "aryl-excess": "experiments.aryl.pools:excesses",
+    "aryl-losses": "experiments.aryl.pools:losses",
     "aryl-rules": "experiments.aryl.rules:rules",
-    "aryl-snapshots": "experiments.aryl.snapshots:reclaims",
-    "aryl-forced": "experiments.aryl.forced:unavoidable",
+    "aryl-snapshots": "experiments.aryl.reclaims:reclaims",
+    "aryl-forced": "experiments.aryl.reclaims:unavoidable",
     "sia-benchmark": "experiments.sia.benchmark:benchmarks",
 }
 """What is measured beside the papers' tables and figures, a `Study` each."""

@@ -9,7 +9,7 @@ from typing import Annotated, Any
 
 import typer
 
-from experiments.aryl.excess import excess
+from experiments.aryl.pools import excess
 from experiments.harness.entry import Entry
 from experiments.harness.experiment import Study, limited
 from experiments.harness.run import Run

@@ -60,9 +60,10 @@ class Loaning:
 
     `order`: strict FIFO, where the first job that finds no room holds up the others, or SJF on the base demand, where
     it is passed over. Without a `reclaimer` no loaned server is used. Those without base workers go back first; where
-    they are too few, `reclaimer` tells which others do. `allocator`: who gets GPUs beyond the base demands; without one
-    nobody scales. It is asked for each kind of servers; `opportunistic` ones only while no job waits. With `regroup`
-    the reclaimer is asked at once, and flexible workers may take the place of base workers that go.
+    they are too few, `reclaimer` names others. `allocator`: who gets GPUs beyond the base demands, of each kind of
+    servers; `opportunistic` ones only while no job waits. Without one nobody scales, and every job is placed as an
+    inelastic one. With `regroup` the reclaimer is asked at once, and flexible workers may take the place of base
+    workers that go.
     """
 
     def __init__(
@@ -92,6 +93,7 @@ class Loaning:
             in_order=self.order == "fifo",
             workers={} if self.allocator is None else self._widths(live, start, kinds),
             loans=self.reclaimer is not None,
+            scales=self.allocator is not None,
         )
 
     def _admitted(self, live: Live) -> tuple[IntArray, IntArray]:
@@ -103,7 +105,7 @@ class Loaning:
             return order[:0], order[:0]
         if self.order == "sjf":
             order = order[np.argsort(live.left(order) / demands.min_workers[order], kind="stable")]
-        prefers = ~(demands.inelastic | demands.heterogeneous | self._plain)
+        prefers = ~(demands.inelastic | demands.heterogeneous | self._plain | (self.allocator is None))
         arrays = demands.min_workers, demands.gpus, demands.any_gpu, demands.heterogeneous, prefers
         found: tuple[IntArray, IntArray] = admit(order, *arrays, room, np.array(live.widest), self.order == "fifo")
         return found

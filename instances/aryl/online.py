@@ -25,7 +25,7 @@ class Demands:
     """What every job of a workload asks for, in order of arrival.
 
     `gpus` (2, n): GPUs of a worker on training and on loaned servers. `any_gpu`: whether loaned servers will do, which
-    they do not where they are too small for a worker. `inelastic` ones prefer training servers, the others loaned ones.
+    they do not where they are too small for a worker. `inelastic`: a job that no policy can scale.
     """
 
     ids: tuple[str, ...]
@@ -166,12 +166,13 @@ class Allocation(Decision):
     A running job keeps its base workers; of a job that is not named only those are left. `give_back`: the loaned
     servers that go back, where that is asked. With `regroup` a job that loses base workers there, but keeps as many
     workers elsewhere as it needs, goes on: flexible workers become base workers. A job that does not find room on the
-    servers, or not for all of its flexible workers, goes without.
+    servers, or not for all of its flexible workers, goes without. `scales`: as in `Changes`.
     """
 
     workers: Mapping[str, int] = field(default_factory=dict)
     give_back: tuple[str, ...] = ()
     regroup: bool = False
+    scales: bool = True
 
 
 @dataclass(frozen=True)
@@ -180,13 +181,15 @@ class Changes(Decision):
 
     `start`: waiting jobs that start on their base workers, in this order; with `in_order` none of them starts after one
     that finds no room. `workers`: new numbers of workers of elastic jobs that run or start, where they are placed in
-    order. Without `loans` no job starts on loaned servers.
+    order. Without `loans` no job starts on loaned servers. A policy that never `scales` a job says so: then no job is
+    elastic, and all are placed as inelastic ones.
     """
 
     start: Sequence[int] = ()
     in_order: bool = False
     workers: Mapping[int, int] = field(default_factory=dict)
     loans: bool = True
+    scales: bool = True
 
 
 def snapshot(view: LoaningView) -> ArylReclaim | ArylElastic | None:
@@ -274,7 +277,8 @@ def admitted(view: LoaningView) -> tuple[list[str], int]:
     """The jobs that run or are to start, and the GPUs that their base demands leave (section 5.2, phase one).
 
     Running jobs come first, then those that wait, the shortest on its base demand first; a job that does not fit is
-    passed over. Jobs that may use any GPU go to loaned servers where there is room. Flexible workers count as free.
+    passed over. Of jobs that may use any GPU elastic ones go to loaned servers where there is room, the others to
+    training servers. Flexible workers count as free.
     """
     free: dict[Kind, float] = {"training": 0.0, "loaned": 0.0}
     for server in view.servers.values():
@@ -285,7 +289,8 @@ def admitted(view: LoaningView) -> tuple[list[str], int]:
             free[view.servers[name].kind] -= workers * job.gpus_per_worker
     names = [job.id for job in running]
     for job in sorted((job for job in view.jobs.values() if not job.running), key=lambda job: job.base_seconds):
-        places: tuple[Kind, ...] = ("loaned", "training") if job.any_gpu else ("training",)
+        both: tuple[Kind, ...] = ("loaned", "training") if job.max_workers > job.min_workers else ("training", "loaned")
+        places: tuple[Kind, ...] = both if job.any_gpu else ("training",)
         fits = next((place for place in places if job.base_gpus <= free[place]), None)
         if fits is not None:
             free[fits] -= job.base_gpus

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -24,8 +26,9 @@ class Moments:
     """What the paper says of its jobs (sections 2.2 and 7.1), on the GPUs that they ask for.
 
     `jobs` on `training_gpus` in `days` days; `use`: share of the GPUs that they hold under the baseline (Table 5);
-    `mean_seconds`: the mean of JCT less queueing there. Elastic jobs are `elastic_jobs` of the jobs, hold
-    `elastic_use` of what is held, and run for `elastic_seconds`.
+    `mean_seconds`: the mean of JCT less queueing there; `quantiles`: seconds and the share of jobs that run for at most
+    so long, from the median and the 95th percentile of JCT, less the median and the mean wait. Elastic jobs are
+    `elastic_jobs` of the jobs, hold `elastic_use` of what is held, and run for `elastic_seconds`.
     """
 
     jobs: int = 50_390
@@ -33,6 +36,7 @@ class Moments:
     training_gpus: int = 3544
     use: float = 0.72
     mean_seconds: float = 13_538.0
+    quantiles: tuple[tuple[float, float], ...] = ((736.0, 0.50), (79_861.0, 0.95))
     elastic_jobs: float = 0.05
     elastic_use: float = 0.36
     elastic_seconds: float = 14.2 * HOUR
@@ -53,6 +57,31 @@ class Moments:
         s = self.elastic_jobs
         seconds = (self.mean_seconds - s * self.elastic_seconds) / (1 - s)
         return seconds, (self.gpu_seconds - s * self.elastic_gpu_seconds) / (1 - s)
+
+
+@dataclass(frozen=True)
+class Bursts:
+    """How the arrivals of an hour differ from those of the hour on other days: logarithms of a factor.
+
+    `hour_sd` and `memory`: standard deviation of noise from hour to hour, and its correlation over one. `day_sd`: of
+    what a whole day is above or below. Fitted to the covariances of the jobs an hour of Philly's trace from October 1,
+    2017 on, over the means of the hours of the day and less what chance alone gives: their logarithms are 1.53, 0.96,
+    0.69, 0.57 and 0.36 at lags of 0, 1, 2, 3 and 6 hours, and 0.16 to 0.35 at one to seven days.
+    """
+
+    hour_sd: float = 1.15
+    memory: float = 0.62
+    day_sd: float = 0.45
+
+    def factors(self, hours: int, scale: float, rng: np.random.Generator) -> FloatArray:
+        """Factors of so many hours, with `scale` times the standard deviations."""
+        from scipy.signal import lfilter
+
+        shocks = rng.standard_normal(hours) * math.sqrt(1 - self.memory**2)
+        shocks[0] = rng.standard_normal()
+        days = np.repeat(rng.standard_normal(math.ceil(hours / 24)), 24)[:hours]
+        noise: FloatArray = self.hour_sd * lfilter([1.0], [1.0, -self.memory], shocks) + self.day_sd * days
+        return np.exp(scale * noise)
 
 
 @dataclass(frozen=True)
@@ -91,10 +120,24 @@ class JobPopulation:
         kept = self.gpus <= gpus
         return JobPopulation(self.seconds[kept], self.gpus[kept], self.hours)
 
-    def weights(self, seconds: float, gpu_seconds: float, *, elastic: bool = False) -> FloatArray:
+    def mix(self, moments: Moments) -> tuple[FloatArray, FloatArray]:
+        """Weights of elastic jobs and of the others, under which all have the moments. Raises InputError if none do."""
+        wide = self.weights(moments.elastic_seconds, moments.elastic_gpu_seconds, elastic=True)
+        share = moments.elastic_jobs
+        at_most = [(s, (of - share * wide[self.seconds <= s].sum()) / (1 - share)) for s, of in moments.quantiles]
+        return wide, self.weights(*moments.others, at_most)
+
+    def weights(
+        self,
+        seconds: float,
+        gpu_seconds: float,
+        at_most: Sequence[tuple[float, float]] = (),
+        *,
+        elastic: bool = False,
+    ) -> FloatArray:
         """Weights as even as can be under which jobs have these means; short or narrow ones are not `elastic`.
 
-        Raises InputError where no weights do.
+        `at_most`: seconds, and the share of jobs that run for at most so long. Raises InputError where no weights do.
         """
         from scipy.optimize import minimize  # slow to import, and only for what is drawn
         from scipy.special import logsumexp
@@ -103,8 +146,8 @@ class JobPopulation:
         here = np.flatnonzero(fit)
         if not len(here):
             raise InputError("no job is long and wide enough to be elastic: 2 GPUs for an hour")
-        features = np.stack([self.seconds[here] / seconds, self.seconds[here] * self.gpus[here] / gpu_seconds], axis=1)
-        features -= 1.0
+        means = [self.seconds[here] / seconds - 1, self.seconds[here] * self.gpus[here] / gpu_seconds - 1]
+        features = np.stack([*means, *((self.seconds[here] <= s) - share for s, share in at_most)], axis=1)
 
         def dual(x: FloatArray) -> tuple[float, FloatArray]:
             exponents = features @ x
@@ -112,7 +155,9 @@ class JobPopulation:
             return float(total), np.exp(exponents - total) @ features
 
         with np.errstate(all="ignore"):  # a search that goes to infinity: no weights will do, as is found below
-            found = minimize(dual, np.zeros(2), jac=True, method="BFGS", options={"gtol": 1e-9, "maxiter": 500})
+            found = minimize(
+                dual, np.zeros(features.shape[1]), jac=True, method="BFGS", options={"gtol": 1e-9, "maxiter": 500}
+            )
         exponents = features @ found.x
         share = np.exp(exponents - logsumexp(exponents))
         if not np.abs(share @ features).max() <= 1e-3:
