@@ -9,8 +9,9 @@ see.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 
-from instances.eva.online import TaskState, View
+from instances.eva.online import Configuration, TaskState, View
 
 
 class JobOrder:
@@ -67,6 +68,19 @@ class SetOrder(JobOrder):
     def instances(self) -> Iterator[str]:
         """The instances that are not given up."""
         return (str(number) for number in self._instances)
+
+    def launching(self, view: View, configuration: Configuration) -> Configuration:
+        """A configuration with its jobs launched in the order of the artifact's set of those that are placed anew.
+
+        They are added to it instance by instance, those to be rented last.
+        """
+        jobs: set[int] = set()
+        for hosting in sorted(configuration.instances or (), key=lambda hosting: hosting.id is None):
+            for name in hosting.tasks:
+                task = view.tasks[name]
+                if hosting.id is None or task.instance != hosting.id:
+                    jobs.add(self._number[task.job])
+        return replace(configuration, launches=tuple(self._name[number] for number in jobs))
 
 
 def pinned_first(tasks: Iterable[TaskState]) -> list[TaskState]:

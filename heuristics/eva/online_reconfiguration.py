@@ -80,7 +80,7 @@ class Round:
     def __init__(
         self, rentable: Rentable, table: LearnedTable, view: View, order: SetOrder, *, whole_jobs: bool = True
     ) -> None:
-        self.rentable, self.table = rentable, table
+        self.rentable, self.table, self._view, self._order = rentable, table, view, order
         self.states: list[TaskState] = order.tasks(view)
         self.instances = list(order.instances)
         place = {name: i for i, name in enumerate(self.instances)}
@@ -177,7 +177,7 @@ class Round:
         """A plan as a decision."""
         length = plan.length[0]
         rows = zip(plan.type[:length].tolist(), plan.rented[:length].tolist(), plan.held[:length].tolist(), strict=True)
-        return Configuration(
+        found = Configuration(
             instances=tuple(
                 Hosting(
                     self.rentable.kinds[kind],
@@ -187,3 +187,4 @@ class Round:
                 for p, (kind, rented, count) in enumerate(rows)
             )
         )
+        return self._order.launching(self._view, found)

@@ -54,7 +54,7 @@ class Stratus:
                 continue
             plan.drop(planned)
             self._place(plan, tasks)
-        return plan.configuration()
+        return self._order.launching(view, plan.configuration())
 
     def _remaining_of(self, view: View, name: str) -> float:
         job = view.jobs[name]

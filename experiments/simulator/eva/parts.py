@@ -51,6 +51,12 @@ class CloudTask:
         self.host: CloudInstance | None = None
         self.seen_launch = self.seen_upload = False
 
+    @property
+    def observed(self) -> float:
+        """The throughput of its job as it is observed: iterations a second over those alone, where they are counted."""
+        rate, alone = self.job.observed or 0.0, self.kind.iterations_per_second
+        return rate if alone is None else min(1.0, rate * alone / alone)
+
 
 class CloudJobState:
     """A job. It makes progress since `active_since`; `pinned`: it is on its way and no policy may move it."""
@@ -115,7 +121,7 @@ class CloudInstance:
             Observation(
                 task.kind.name,
                 tuple(sorted(names[:i] + names[i + 1 :])),
-                task.job.observed or 0.0,
+                task.observed,
                 task.job.id,
                 len(task.job.tasks),
             )

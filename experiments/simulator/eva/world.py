@@ -149,7 +149,7 @@ class CloudWorld(World[CloudRecords]):
         self._finished.clear()
         over = not self._to_come and not self._jobs
         if over or decision.instances is not None:
-            self._let(self._change(() if over else decision.instances or ()))
+            self._let(self._change(() if over else decision.instances or (), decision.launches))
         self.settle()
         self.records.round(self._jobs.values())
         self._refuse_standstill()
@@ -168,8 +168,8 @@ class CloudWorld(World[CloudRecords]):
             raise RuleBroken(f"instance {name} is still there at {self.calendar.now}")
         super().close()
 
-    def _change(self, hostings: Sequence[Hosting]) -> Change:
-        """What a configuration changes.
+    def _change(self, hostings: Sequence[Hosting], launches: Sequence[str]) -> Change:
+        """What a configuration changes, jobs in the order in which they are launched.
 
         Raises RuleBroken for an instance that is not rented, is there twice or of another type, a task that does not
         exist or is there twice, an instance that does not hold its tasks, a pinned job that moves, and a job placed in
@@ -199,7 +199,8 @@ class CloudWorld(World[CloudRecords]):
                     raise RuleBroken(f"task {name} is twice in the configuration of {now}")
                 target[name] = instance
                 touched[task.job.id] = task.job
-        for job in sorted(touched.values(), key=lambda job: job.index):
+        turn = {name: i for i, name in enumerate(launches)}
+        for job in sorted(touched.values(), key=lambda job: (turn.get(job.id, len(turn)), job.index)):
             targets = [
                 task.target
                 if task.target is not None and task.target.id in stays and task.target.id not in changed
