@@ -43,6 +43,7 @@ def trace_cloud(
     limit: int | None = None,
     cpu: str = "vcpus",
     slowdown: Interference | float = "artifact",
+    believed: float = UNMEASURED,
     hash_order: int | None = None,
     delay_factor: float = 1.0,
     arrival_rate: float = 1.0,
@@ -59,6 +60,7 @@ def trace_cloud(
     - `limit`: only so many jobs.
     - `cpu`: `vcpus`, or `physical_cores` as the artifact's driver of 200 jobs has it.
     - `slowdown`: throughput as in the artifact's matrix, as its generator turns it, as in Figure 1, or one for all.
+    - `believed`: throughput that a pair is believed to have before it was on an instance together.
     - `hash_order`: seed of the order of workloads in which the artifact's generator lists sets of three and more tasks,
       which the artifact leaves to Python's hashes; `None`: sets run at the product of their pairs.
     - `delay_factor`: what the jobs' delays are multiplied with, as in Figure 5, rounded to seconds.
@@ -121,6 +123,7 @@ def trace_cloud(
             jobs=jobs,
             throughput=_throughput(slowdown, workloads),
             larger_sets=None if hash_order is None else _larger_sets(workloads, hash_order),
+            believed_throughput=believed,
             period_seconds=PERIOD_SECONDS,
         )
     what = (
@@ -131,6 +134,7 @@ def trace_cloud(
     )
     source = f"Eva trace {Path(path).name}: {what}, {cpu}, interference {slowdown}"
     source += f", delays x{delay_factor:g}, arrivals x{arrival_rate:g}"
+    source += f", believed {believed:g}" if believed != UNMEASURED else ""
     source += "" if hash_order is None else f", sets listed in the order of seed {hash_order}"
     source += f", {multi_task:g} of several tasks, seed {seed}" if multi_task else ""
     source += f", {multi_gpu:g} of several GPUs, seed {seed}" if multi_gpu is not None else ""
