@@ -5,6 +5,7 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +24,7 @@ from instances import Options
 from instances.arrays import FloatArray
 from instances.result import versions
 from instances.sia.helios import helios_demand, seen_jobs
+from instances.sia.traces import TAG
 
 LEAST_JOBS = 100
 """Pools of a trace with fewer jobs in all are left out: they have nothing to learn or to test."""
@@ -98,25 +100,30 @@ def scores(true: FloatArray, predicted: FloatArray) -> tuple[float, float, float
 
 
 def class_accuracy(jobs: pd.DataFrame, days: tuple[float, float]) -> dict[str, dict[str, float]]:
-    """Shares of the jobs of `days` whose class is predicted right and too short, from jobs that had ended by then."""
+    """Shares of the jobs of `days` whose class is predicted right and too short, from jobs that had ended by then.
+
+    Where jobs have tags, with them and without.
+    """
     first, last = (day * 86_400.0 for day in days)
     events = sorted(
         [(t, 1, i) for i, t in enumerate(jobs["submit_s"])]
         + [(t + d, 0, i) for i, (t, d) in enumerate(zip(jobs["submit_s"], jobs["duration_s"], strict=True))]
     )
     pools, widths, minutes = jobs["pool"].tolist(), jobs["gpus"].tolist(), (jobs["duration_s"] / 60).tolist()
+    known = [None if tag != tag else tag for tag in jobs[TAG]] if TAG in jobs else None
     found: dict[str, dict[str, float]] = {}
-    for quantile in QUANTILES:
+    for quantile, tags in product(QUANTILES, [None] if known is None else [None, known]):
         predictor = FinishedAlike(quantile)
         right = short = count = 0
         for time, submitted, i in events:
+            tag = None if tags is None else tags[i]
             if not submitted:
-                predictor.learn(pools[i], widths[i], minutes[i])
+                predictor.learn(pools[i], widths[i], minutes[i], tag)
             elif first <= time < last:
                 true = bisect_left(WINDOWS_MINUTES, minutes[i])
-                said = predictor.predicted(pools[i], widths[i], WINDOWS_MINUTES)
+                said = predictor.predicted(pools[i], widths[i], WINDOWS_MINUTES, tag)
                 right, short, count = right + (said == true), short + (said < true), count + 1
-        name = "mode" if quantile is None else f"quantile {quantile:g}"
+        name = ("mode" if quantile is None else f"quantile {quantile:g}") + (" of the tag" if tags else "")
         found[name] = {"right": right / max(count, 1), "too short": short / max(count, 1)}
     return found
 

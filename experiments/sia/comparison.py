@@ -6,6 +6,7 @@ of which two days are for warming up, every policy against FCFS without sharing.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,7 +19,7 @@ from pydantic import Field
 from experiments.harness.report_file import ReportFile
 from experiments.harness.task import Digests
 from experiments.harness.whole import Whole, WholeTask
-from experiments.sia.policies import POLICIES, TRAINING_DAYS, Starts, jobs_of, local_starts
+from experiments.sia.policies import LOCAL, POLICIES, TRAINING_DAYS, Starts, jobs_of, local_starts
 from experiments.simulator.measures import by_pool, summary
 from heuristics.sia.local import LocalFcfs
 from instances import Instance, Options, Stopwatch
@@ -36,9 +37,14 @@ POOL_NODES = "philly_pool_nodes.csv"  # beside the trace
 QUANTILES = tuple(k / 100 for k in range(101))
 
 
+def first_day(seed: int) -> float:
+    """The day on which the sample of a seed starts, drawn from START_DAYS."""
+    return float(np.random.default_rng([seed, 1]).uniform(*START_DAYS))
+
+
 def philly_sample(trace: Path, pools: int, seed: int) -> Instance[SiaOracle]:
-    """Two weeks of some pools of the trace, from a day drawn from START_DAYS on."""
-    start = float(np.random.default_rng([seed, 1]).uniform(*START_DAYS))
+    """Two weeks of some pools of the trace, from its first day on."""
+    start = first_day(seed)
     return trace_instance(
         jobs_of(trace), pools=pools, start_day=start, days=DAYS, seed=seed, least_jobs=LEAST_JOBS, name="philly"
     )
@@ -88,15 +94,22 @@ DRAWN: Mapping[str, Callable[..., Instance[SiaOracle]]] = {
     "four-queues": four_queues,
 }
 """How workloads are drawn, by name; those of a trace take its path first."""
+SAMPLED = ("philly", "philly-local")
+"""Draws of some of the trace's pools in some of its weeks, of which no two are independent."""
+BESIDE = " beside plain FCFS"
+"""After the name of a policy with locality: its figures against FCFS without locality on the same jobs and pools."""
 
 
 class Compared(Whole):
     """The figures of each policy on one workload, as `summary` has them, times in minutes.
 
-    Beside them `quantiles` of the logarithms of speed-ups, and `pools`, the geometric mean of each pool.
+    Beside them `quantiles` of the logarithms of speed-ups, and `pools`, the geometric mean of each pool. `week`: that in
+    which a sample of a trace starts, and `busiest`, its pool with the most jobs.
     """
 
     jobs: int = 0
+    week: int | None = None
+    busiest: str | None = None
     figures: dict[str, dict[str, Any]] = Field(default_factory=dict)
     cpu_s: dict[str, float] = Field(default_factory=dict)
 
@@ -120,19 +133,25 @@ class Comparison(WholeTask[Compared]):
     def work(self, report: ReportFile) -> Compared:
         drawn = DRAWN[self.draw]
         data = (drawn(*self.given) if self.trace is None else drawn(self.trace, *self.given)).data
-        if self.draw == "philly-local":
-            base = _table(data, local_starts(data, LocalFcfs()))
-        else:
-            base = _table(data, dict(zip((job.id for job in data.jobs), data.fcfs_starts, strict=True)))
+        plain = _table(data, dict(zip((job.id for job in data.jobs), data.fcfs_starts, strict=True)))
+        base = _table(data, local_starts(data, LocalFcfs())) if self.draw == "philly-local" else plain
         warm_up = self.warm_up_days * 1440 / data.slot_minutes
         figures, seconds = {}, {}
         for name in self.policies:
             with Stopwatch() as clock:
                 starts = POLICIES[name](data, self.options.seed, self.trace)
             seconds[name] = clock.cpu_s
-            if len(starts):
-                figures[name] = _figures(_table(data, starts), base, warm_up, data.slot_minutes)
-        return self.made("finished", jobs=len(data.jobs), figures=figures, cpu_s=seconds)
+            if not len(starts):
+                continue
+            found, local = _table(data, starts), name.startswith(LOCAL)
+            figures[name] = _figures(found, base if local else plain, warm_up, data.slot_minutes)
+            if local:
+                figures[name + BESIDE] = _figures(found, plain, warm_up, data.slot_minutes)
+        sampled: dict[str, Any] = {}
+        if self.draw in SAMPLED:
+            week = int(first_day(self.given[-1]) // 7)
+            sampled = {"week": week, "busiest": Counter(job.pool for job in data.jobs).most_common(1)[0][0]}
+        return self.made("finished", jobs=len(data.jobs), figures=figures, cpu_s=seconds, **sampled)
 
     def content(self, digests: Digests) -> dict[str, Any]:
         return {

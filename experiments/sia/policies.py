@@ -36,6 +36,8 @@ ORACLE_EFFORT = 10  # turns and nodes, which prove most half days within a secon
 ORACLE_STARTS = 20_000  # starts in all windows, beyond which the oracle may take minutes and is not tried
 PREEMPTION = ((0.25, 5.0), (0.5, 0.0), (0.5, 5.0), (0.5, 30.0), (1.0, 5.0))
 """Shares of the jobs that may be interrupted, with minutes of a restart."""
+LOCAL = "local-"
+"""What the names of policies with locality begin with."""
 
 Starts = Mapping[str, float] | pd.DataFrame
 """The start of each job, or, where jobs are interrupted, the table of jobs."""

@@ -7,7 +7,7 @@ from instances.sia.loads import pool_loads
 from instances.sia.local_checker import check_local_oracle
 from instances.sia.local_oracle import LocalJob, SiaLocalOracle
 from instances.sia.oracle import Job, Pool, SiaOracle, fcfs_starts
-from instances.sia.traces import gavel, philly, trace_instance
+from instances.sia.traces import gavel, helios_log, philly, trace_instance
 
 __all__ = [
     "VARIANTS",
@@ -22,6 +22,7 @@ __all__ = [
     "fcfs_starts",
     "five_jobs",
     "gavel",
+    "helios_log",
     "philly",
     "pool_loads",
     "six_jobs",
