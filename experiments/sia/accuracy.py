@@ -79,10 +79,8 @@ class Accuracy(WholeTask[Accurate]):
             models = fit(known, groups=groups_of_features)
             rows += _rows(models, new, groups, list(GROUPS)[groups_of_features - 1])
         for k, one in new.items():
-            rows.append(
-                _scored(k, "persistence", "all", one.arrived, (one.features[:, LAST_QUANTUM] > 0).astype(float))
-            )
-            rows.append(_scored(k, "always one", "all", one.arrived, np.ones_like(one.arrived)))
+            rows.append(_row(k, "persistence", "all", one.arrived, (one.features[:, LAST_QUANTUM] > 0).astype(float)))
+            rows.append(_row(k, "always one", "all", one.arrived, np.ones_like(one.arrived)))
         durations = {} if self.demand else class_accuracy(jobs, self.test_days)
         return self.made("finished", rows=rows, durations=durations)
 
@@ -140,21 +138,21 @@ def _rows(
     rows = []
     for k, one in new.items():
         predicted = models.predicted(k, one.features)
-        rows.append(_scored(k, name, "all", one.arrived, predicted))
+        rows.append(_row(k, name, "all", one.arrived, predicted))
         kinds = np.array([groups[pool] for pool in one.pools])
         for group in BY_DURATION[1:]:
             mine = kinds == group
             if mine.any():
-                rows.append(_scored(k, name, group, one.arrived[mine], predicted[mine]))
+                rows.append(_row(k, name, group, one.arrived[mine], predicted[mine]))
     return rows
 
 
-def _scored(
+def _row(
     quantum: float, name: str, group: str, true: FloatArray, predicted: FloatArray
 ) -> tuple[float, str, str, float, float, float, float, int]:
     return (quantum, name, group, *scores(true, predicted), float(true.mean()), len(true))
 
 
-def shown(values: Sequence[float]) -> str:
+def scored(values: Sequence[float]) -> str:
     """Precision, recall and F-score in the paper's form."""
     return " / ".join(f"{value:.2f}".lstrip("0") for value in values)

@@ -19,10 +19,10 @@ from pydantic import Field
 from experiments.harness.report_file import ReportFile
 from experiments.harness.task import Digests
 from experiments.harness.whole import Whole, WholeTask
-from experiments.sia.policies import LOCAL, POLICIES, TRAINING_DAYS, Starts, jobs_of, local_starts
+from experiments.sia.policies import HELIOS_LOG, LOCAL, POLICIES, TRAINING_DAYS, Starts, jobs_of, local_starts
 from experiments.simulator.measures import by_pool, summary
 from heuristics.sia.local import LocalFcfs
-from instances import Instance, Options, Stopwatch
+from instances import InputError, Instance, Options, Stopwatch
 from instances.result import versions
 from instances.sia import SiaOracle, synthetic, trace_instance
 from instances.sia.cells import SERVER_GPUS
@@ -34,6 +34,7 @@ START_DAYS = (49.0, 94.0)
 DAYS, WARM_UP_DAYS = 14.0, 2.0
 LEAST_JOBS = 20
 POOL_NODES = "philly_pool_nodes.csv"  # beside the trace
+POOL_GPUS = "cluster_gpu_number.csv"  # beside Helios' log
 QUANTILES = tuple(k / 100 for k in range(101))
 
 
@@ -50,16 +51,30 @@ def philly_sample(trace: Path, pools: int, seed: int) -> Instance[SiaOracle]:
     )
 
 
-def philly_pools(trace: Path, per_mille: int, seed: int) -> Instance[SiaOracle]:
+def all_pools(trace: Path, per_mille: int, seed: int) -> Instance[SiaOracle]:
     """All pools at a share of their own sizes, 30 days from day 49 + `seed` on."""
+    jobs, day = jobs_of(trace), TRAINING_DAYS[1] + seed
+    owned = _owned_nodes(trace) if trace.name != HELIOS_LOG else _owned_gpus(trace, day)
+    inside = jobs[jobs["pool"].isin([pool for pool, count in owned.items() if count])]
+    widest = inside.groupby("pool")["gpus"].max()
+    gpus = {pool: max(int(widest[pool]), round(owned[pool] * per_mille / 1000)) for pool in owned if pool in widest}
+    return trace_instance(inside, gpus, pools=None, start_day=day, days=30, name=trace.stem)
+
+
+def _owned_nodes(trace: Path) -> dict[str, float]:
+    """GPUs of Philly's pools, in nodes of 8 as the table beside the trace has them."""
     nodes = read_numbers(trace.parent / POOL_NODES, ("nodes",), text=("pool",), least=0)
-    jobs = jobs_of(trace)
-    widest = jobs.groupby("pool")["gpus"].max()
-    owned = {pool: count for pool, count in zip(nodes["pool"], nodes["nodes"], strict=True) if pool in widest}
-    gpus = {pool: max(int(widest[pool]), round(8 * count * per_mille / 1000)) for pool, count in owned.items()}
-    return trace_instance(
-        jobs[jobs["pool"].isin(list(gpus))], gpus, pools=None, start_day=TRAINING_DAYS[1] + seed, days=30, name="philly"
-    )
+    return {pool: SERVER_GPUS * count for pool, count in zip(nodes["pool"], nodes["nodes"], strict=True)}
+
+
+def _owned_gpus(trace: Path, day: float) -> dict[str, float]:
+    """GPUs of Helios' pools on a day of the table beside the log, which has one row a day from the log's first on."""
+    path = trace.parent / POOL_GPUS
+    table = read_numbers(path, (), text=("date",))
+    if day >= len(table):
+        raise InputError(f"{path}: no row of day {day:g}, there are {len(table)}")
+    pools = [name for name in table if name not in ("date", "total")]
+    return read_numbers(path, pools, text=("date",), least=0).iloc[int(day)][pools].astype(float).to_dict()
 
 
 def local_sample(trace: Path, pools: int, seed: int) -> Instance[SiaOracle]:
@@ -87,7 +102,7 @@ def base_half_day(variant: str, seed: int) -> Instance[SiaOracle]:
 
 DRAWN: Mapping[str, Callable[..., Instance[SiaOracle]]] = {
     "philly": philly_sample,
-    "philly-pools": philly_pools,
+    "all-pools": all_pools,
     "philly-local": local_sample,
     "base": base_half_day,
     "base-days": synthetic,
@@ -103,8 +118,8 @@ BESIDE = " beside plain FCFS"
 class Compared(Whole):
     """The figures of each policy on one workload, as `summary` has them, times in minutes.
 
-    Beside them `quantiles` of the logarithms of speed-ups, and `pools`, the geometric mean of each pool. `week`: that in
-    which a sample of a trace starts, and `busiest`, its pool with the most jobs.
+    Beside them `quantiles` of the logarithms of speed-ups, and `pools`, the geometric mean of each pool. `week`: that
+    in which a sample of a trace starts, and `busiest`, its pool with the most jobs.
     """
 
     jobs: int = 0
