@@ -277,6 +277,7 @@ ARTIFACT: Mapping[str, Mapping[str, float]] = {
         "stratus": 17_813.75,
         "synergy": 21_248.67,
         "owl": 17_701.71,
+        "eva": 15_236.13,
     },
     "jobs 0 to 199, physical cores": {
         "no-packing": 35_858.35,
@@ -284,8 +285,20 @@ ARTIFACT: Mapping[str, Mapping[str, float]] = {
         "synergy": 33_803.37,
         "owl": 29_456.87,
     },
-    "jobs 1,000 to 1,149": {},
-    "jobs 3,000 to 3,149": {},
+    "jobs 1,000 to 1,149": {
+        "no-packing": 11_756.17,
+        "stratus": 10_070.10,
+        "synergy": 11_289.85,
+        "owl": 9_978.88,
+        "eva": 8_283.93,
+    },
+    "jobs 3,000 to 3,149": {
+        "no-packing": 15_201.36,
+        "stratus": 12_652.04,
+        "synergy": 12_001.30,
+        "owl": 11_901.41,
+        "eva": 9_647.42,
+    },
 }
 """What the artifact's own code comes to, USD; of `owl` in one order of its set of strings."""
 SLICES: Mapping[str, Mapping[str, Any]] = {

@@ -35,11 +35,13 @@ def outcome(name: str, trace=TRACE, **drawn) -> tuple[float, float, int, int]:
         ("stratus", {"slowdown": "artifact-generator"}, 17813.75, 19.3154, None, None),
         ("stratus-remaining", {}, 18113.51, 19.4122, None, None),
         ("eva", {}, 15248.76, 19.6895, 200, 1005),
+        ("eva", {"slowdown": "artifact-generator"}, 15236.13, None, None, None),
     ],
 )
-def test_the_bill_of_the_artifact_to_the_cent(name: str, drawn, cost: float, jct: float, instances, moves):
+def test_the_bill_of_the_artifact_to_the_cent(name: str, drawn, cost: float, jct, instances, moves):
     found = outcome(name, **drawn)
-    assert found[:2] == (cost, pytest.approx(jct, abs=1e-4))
+    assert found[0] == cost
+    assert jct is None or found[1] == pytest.approx(jct, abs=1e-4)
     assert instances in (None, found[2])
     assert moves in (None, found[3])
 
@@ -82,10 +84,17 @@ def test_a_slice_of_a_trace_begins_with_a_round():
 
 
 def test_owl_is_within_the_spread_of_the_artifact_s_string_hashes():
-    """17,575 to 17,695 USD in three runs of the artifact: equal ratios are in the order of a set of strings."""
+    """Three runs of the artifact on the 200 jobs, four on the others: equal ratios are in the order of a set of strings.
+
+    On the last slice one of the four is ours to the cent.
+    """
     cost, jct, _, _ = outcome("owl")
     assert 17_575 <= cost <= 17_696
     assert jct == pytest.approx(18.19, rel=0.01)
+    assert 9_926.25 <= outcome("owl", SLICES[1000])[0] <= 9_985.67
+    cost, jct, instances, moves = outcome("owl", SLICES[3000])
+    assert (cost, instances, moves) == (11_901.41, 221, 187)
+    assert jct == pytest.approx(14.833491, abs=3e-6)
 
 
 def test_the_bill_of_no_packing_has_a_closed_form():
