@@ -87,7 +87,7 @@ hours_2 = partial(lasting, 7_200.0)
 hours_4 = partial(lasting, 14_400.0)
 hours_8 = partial(lasting, 28_800.0)
 hours_24 = partial(lasting, 86_400.0)
-ever = partial(lasting, 1e12)  # s; infinite promises could not be told apart
+ever = partial(lasting, 1e12)  # s; infinite promises could not be compared
 HORIZONS = {
     "0": "never",
     "5 min": "minutes_5",

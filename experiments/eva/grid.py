@@ -227,7 +227,7 @@ def at_least(
 
 
 def speaks(sample: Sample, figure: float) -> bool:
-    """Whether a sample may speak against a figure: from enough draws, with an interval that does not reach it."""
+    """Whether a sample may speak against a figure: from ten draws on, with an interval that does not reach it."""
     if sample.low is None or sample.high is None or sample.seeds < ENOUGH_SEEDS:
         return False
     return not sample.low <= figure <= sample.high

@@ -49,7 +49,7 @@ class Accurate(Whole):
 class Accuracy(WholeTask[Accurate]):
     """Models trained on some days of a trace and tested on others, a prediction every `every` minutes in each pool.
 
-    `demand`: the trace is the demand of pools, from which jobs are told; their durations are not predicted.
+    `demand`: the trace is the demand of pools, from which jobs are inferred; their durations are not predicted.
     """
 
     outcome_type = Accurate

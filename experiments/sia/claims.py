@@ -407,7 +407,7 @@ def predictions(context: Context, outcomes: Sequence[Accurate]) -> list[Claim]:
                 " ".join(f"{v:.2f}" for v in row),
                 by_features,
                 "no figure",
-                "periodic, + arrivals, + completions, + future, told from the true classes of running jobs",
+                "periodic, + arrivals, + completions, + future, inferred from the true classes of running jobs",
             )
         )
         groups = {r[2]: r[5] for r in long.rows if r[:2] == (k, "future completions")}

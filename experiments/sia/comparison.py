@@ -96,7 +96,7 @@ def local_sample(trace: Path, pools: int, seed: int) -> Instance[SiaOracle]:
 
 
 def base_half_day(variant: str, seed: int) -> Instance[SiaOracle]:
-    """Half a day of a synthetic workload, small enough for the oracle."""
+    """Half a day of a synthetic workload, which the oracle can prove."""
     return synthetic(variant, seed, days=0.5)
 
 

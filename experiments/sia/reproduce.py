@@ -169,7 +169,7 @@ EXPERIMENTS: tuple[Experiment, ...] = (
     Experiment("figure-15b", "Figure 15b: the oracle, small workloads", _half_days, claims.figure_15b, draw=_draw_15b),
     Experiment("predictions", "Tables 10, 20, 23: predictions", _accuracies, predictions, (PHILLY,)),
     Experiment("table-17", "Table 17: all pools at their own sizes", _all_pools, claims.table_17, BOTH),
-    Experiment("helios", "Helios: what its public demand tells", _helios, helios, (DEMAND, OWNED)),
+    Experiment("helios", "Helios: what its public demand shows", _helios, helios, (DEMAND, OWNED)),
     Experiment("value", "What predictions buy in the scheduler", _valued, claims.value, (PHILLY,)),
     Experiment("figure-14", "Figure 14: more and fewer queues", _queues, claims.figure_14, (PHILLY,), _draw_14),
     Experiment("figure-15a", "Figure 15a: the ablation", _queues, claims.figure_15a, (PHILLY,), _draw_15a),

@@ -45,7 +45,7 @@ def samples(
         bool | None, typer.Option("--drop-wide", help="Size pools of --trace for the load alone; drop wider jobs.")
     ] = None,
 ) -> tuple[list[Instance], list[str]]:
-    """The workloads that the flags describe, the first of which has this seed, and lines to be told of them.
+    """The workloads that the flags describe, the first of which has this seed, and lines to print about them.
 
     Raises InputError for a flag without effect.
     """

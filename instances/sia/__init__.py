@@ -2,7 +2,7 @@
 
 from instances.sia.checker import check_oracle
 from instances.sia.examples import five_jobs, six_jobs
-from instances.sia.generators import VARIANTS, Workload, synthetic
+from instances.sia.generators import VARIANTS, SyntheticWorkload, synthetic
 from instances.sia.loads import pool_loads
 from instances.sia.local_checker import check_local_oracle
 from instances.sia.local_oracle import LocalJob, SiaLocalOracle
@@ -16,7 +16,7 @@ __all__ = [
     "Pool",
     "SiaLocalOracle",
     "SiaOracle",
-    "Workload",
+    "SyntheticWorkload",
     "check_local_oracle",
     "check_oracle",
     "fcfs_starts",

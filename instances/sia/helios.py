@@ -1,6 +1,6 @@
 """What is public of Helios' virtual clusters: the demand of each over time, and the GPUs of each day.
 
-The job logs, of which Table 17 of SIA is made, are not in the public repositories' stored copies. The demand tells how
+The job logs, of which Table 17 of SIA is made, are not in the public repositories' stored copies. The demand says how
 many jobs a pool has at each instant: when it rises, jobs have come, when it falls, jobs have ended. Jobs that come and
 end between two instants are not seen.
 """
@@ -79,7 +79,7 @@ def helios_demand(path: str | Path) -> Demand:
 
 
 def seen_jobs(demand: Demand) -> pd.DataFrame:
-    """The jobs that the demand tells of, with `pool`, `submit_s` and `duration_s`, in order of submission.
+    """The jobs inferred from the demand, with `pool`, `submit_s` and `duration_s`, in order of submission.
 
     The job that has been there for the longest is taken to end first. Jobs of the first instant are left out; one that
     is there at the last ends with it.

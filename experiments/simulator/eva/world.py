@@ -13,7 +13,8 @@ from functools import partial
 from types import MappingProxyType
 from typing import TypeVar
 
-from experiments.simulator.eva.parts import (
+from experiments.simulator.eva.records import CloudRecords
+from experiments.simulator.eva.state import (
     CloudInstance,
     CloudJobState,
     CloudTask,
@@ -22,7 +23,6 @@ from experiments.simulator.eva.parts import (
     jobs_of,
     whole,
 )
-from experiments.simulator.eva.records import CloudRecords
 from experiments.simulator.fleet import Fleet
 from experiments.simulator.kernel import Activity, Event, Time, World
 from experiments.simulator.records import HOUR
@@ -33,7 +33,7 @@ from instances.eva.online import Configuration, Hosting, InstanceState, JobState
 from instances.online import RuleBroken
 
 DELAY, ARRIVAL, COMPLETION = range(3)  # the order in which things happen at one second
-ROUNDING = 1e-9  # share of a job's work: a second that is so little too short for what is left is long enough
+ROUNDING = 1e-9  # share of a job's work: a second that is so little too short for what is left will do
 SLOWEST = 0.01  # share of its full speed up to which a job makes no progress that anyone would wait for
 PATIENCE = 2_000  # rounds that may pass, with jobs there, in which none of them makes progress
 

@@ -79,12 +79,12 @@ def test_a_slice_of_a_trace_begins_with_a_round():
     begin = whole.jobs[50].arrival_seconds // 300 * 300
     assert [job.arrival_seconds + begin for job in part.jobs] == [job.arrival_seconds for job in whole.jobs[50:70]]
     assert [job.duration_seconds for job in part.jobs] == [job.duration_seconds for job in whole.jobs[50:70]]
-    with pytest.raises(InputError, match="first: must be < 200, the jobs of .*, got 200"):
+    with pytest.raises(InputError, match=r"first: must be < 200, the jobs of .*, got 200"):
         trace_cloud(TRACE, first=200)
 
 
 def test_owl_is_within_the_spread_of_the_artifact_s_string_hashes():
-    """Three runs of the artifact on the 200 jobs, four on the others: equal ratios are in the order of a set of strings.
+    """Three runs of the artifact on the 200 jobs, four on others: equal ratios are in the order of a set of strings.
 
     On the last slice one of the four is ours to the cent.
     """

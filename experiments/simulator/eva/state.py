@@ -1,4 +1,4 @@
-"""The parts of Eva's cloud world as they change: tasks, jobs and instances, and how tasks slow each other down."""
+"""The state of Eva's cloud world: tasks, jobs and instances, and how tasks slow each other down."""
 
 from __future__ import annotations
 
