@@ -90,7 +90,7 @@ class SecondBySecond:
                 decision = policy.decide(self.view(t, version, arrived, finished))
                 arrived, finished = [], {}
                 if decision.instances is not None:
-                    self.reconfigure(decision.instances, t)
+                    self.reconfigure(decision.instances, decision.launches, t)
             for job in ending:
                 self.complete(job, t)
                 finished[job.id] = t
@@ -176,14 +176,19 @@ class SecondBySecond:
             Observation(
                 task.kind,
                 tuple(sorted(other.kind for other in here if other is not task)),
-                self.jobs[task.job].speed,
+                self.measured(task),
                 task.job,
                 len(self.jobs[task.job].tasks),
             )
             for task in here
         ]
 
-    def reconfigure(self, hostings: tuple[Hosting, ...], t: int) -> None:
+    def measured(self, task: Task) -> float:
+        """The throughput that is measured, in iterations where the class counts them."""
+        speed, alone = self.jobs[task.job].speed, self.classes[task.kind].iterations_per_second
+        return speed if alone is None else min(1.0, (speed * alone) / alone)
+
+    def reconfigure(self, hostings: tuple[Hosting, ...], launches: tuple[str, ...], t: int) -> None:
         target: dict[str, str] = {}
         kept = set()
         for hosting in hostings:
@@ -198,7 +203,8 @@ class SecondBySecond:
             target |= dict.fromkeys(hosting.tasks, name)
         for name, instance in self.instances.items():
             instance.dropped |= name not in kept
-        for job in self.jobs.values():
+        first = [self.jobs[name] for name in launches]
+        for job in (*first, *(job for job in self.jobs.values() if job not in first)):
             if job.end is not None or all(self.tasks[name].target == target.get(name) for name in job.tasks):
                 continue
             assert not job.pinned

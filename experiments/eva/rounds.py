@@ -51,8 +51,8 @@ class Rounds:
         from heuristics.eva.round import worth_of_partial  # loaded only where a round is solved
 
         if solution is not None and self._last is not None:
-            worth = check(self._last, solution).objective
-            self.horizon.won += worth is not None and worth >= worth_of_partial(self._last) + CENT
+            saving = check(self._last, solution).objective
+            self.horizon.won += saving is not None and saving >= worth_of_partial(self._last) + CENT
         return round_decision(view, solution)
 
 

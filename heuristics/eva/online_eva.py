@@ -143,7 +143,7 @@ class Round:
     def __init__(
         self, rentable: Rentable, table: LearnedTable, view: CloudView, order: SetOrder, *, whole_jobs: bool = True
     ) -> None:
-        self.rentable, self.table = rentable, table
+        self.rentable, self.table, self._view, self._order = rentable, table, view, order
         self.states: list[TaskState] = order.tasks(view)
         self.instances = list(order.instances)
         place = {name: i for i, name in enumerate(self.instances)}
@@ -240,7 +240,7 @@ class Round:
         """A plan as a decision."""
         length = plan.length[0]
         rows = zip(plan.type[:length].tolist(), plan.rented[:length].tolist(), plan.held[:length].tolist(), strict=True)
-        return Configuration(
+        found = Configuration(
             instances=tuple(
                 Hosting(
                     self.rentable.kinds[kind],
@@ -250,6 +250,7 @@ class Round:
                 for p, (kind, rented, count) in enumerate(rows)
             )
         )
+        return self._order.launching(self._view, found)
 
 
 Planner = Callable[[CloudView], Configuration | None]

@@ -48,7 +48,7 @@ class Owl:
         free = {task.id for task in candidates}
         plan.keep(view, (task for task in tasks if task.id not in free))
         self._deal(plan, candidates, view)
-        return plan.configuration()
+        return self._order.launching(view, plan.configuration())
 
     def _deal(self, plan: Plan, candidates: list[TaskState], view: CloudView) -> None:
         of_class: dict[int, deque[TaskState]] = {}

@@ -10,6 +10,7 @@ see.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 
 from instances.eva import EvaCloud
 from instances.eva.cloud_arrays import cloud_arrays
@@ -65,6 +66,19 @@ class SetOrder(JobOrder):
             self._instances.add(number)
         for number in sorted(self._instances - there):
             self._instances.discard(number)
+
+    def launching(self, view: CloudView, configuration: Configuration) -> Configuration:
+        """A configuration with its jobs launched in the order of the artifact's set of those that are placed anew.
+
+        They are added to it instance by instance, those to be rented last.
+        """
+        jobs: set[int] = set()
+        for hosting in sorted(configuration.instances or (), key=lambda hosting: hosting.id is None):
+            for name in hosting.tasks:
+                task = view.tasks[name]
+                if hosting.id is None or task.instance != hosting.id:
+                    jobs.add(self._number[task.job])
+        return replace(configuration, launches=tuple(self._name[number] for number in jobs))
 
     @property
     def instances(self) -> Iterator[str]:

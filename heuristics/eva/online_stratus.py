@@ -53,7 +53,7 @@ class Stratus:
                 continue
             plan.drop(planned)
             self._place(plan, tasks)
-        return plan.configuration()
+        return self._order.launching(view, plan.configuration())
 
     def _remaining_of(self, view: CloudView, name: str) -> float:
         job = view.jobs[name]

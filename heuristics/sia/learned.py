@@ -349,6 +349,7 @@ class Persistence:
 class FinishedAlike:
     """JobDuration from the last `last` finished jobs of the same pool and width, or else of the pool (section 5.4.2).
 
+    Where jobs have a tag, the experiment that they belong to, those of the same tag come first.
     `quantile`: the class that so large a share of them did not exceed; `None`: the most frequent class, the shorter of
     two. A pool of which too few jobs, `least`, have finished may have jobs of any length: the longest class.
     """
@@ -361,17 +362,17 @@ class FinishedAlike:
         for job in view.finished:
             self.learn(job.pool, job.gpus, job.duration)
 
-    def learn(self, pool: str, gpus: int, duration: float) -> None:
+    def learn(self, pool: str, gpus: int, duration: float, tag: str | None = None) -> None:
         """Take note of a finished job."""
-        for key in ((pool, gpus), pool):
+        for key in _alike(pool, gpus, tag):
             self._seen.setdefault(key, deque(maxlen=self.last)).append(duration)
 
     def duration_class(self, job: PendingJob, windows: Sequence[float]) -> int:
         return self.predicted(job.pool, job.gpus, windows)
 
-    def predicted(self, pool: str, gpus: int, windows: Sequence[float]) -> int:
-        """The class of a job of a pool and a width."""
-        for key in ((pool, gpus), pool):
+    def predicted(self, pool: str, gpus: int, windows: Sequence[float], tag: str | None = None) -> int:
+        """The class of a job of a pool and a width, and of a tag."""
+        for key in _alike(pool, gpus, tag):
             seen = self._seen.get(key, ())
             if len(seen) >= self.least:
                 classes = sorted(bisect_left(windows, duration) for duration in seen)
@@ -379,6 +380,11 @@ class FinishedAlike:
                     return max(dict.fromkeys(classes), key=classes.count)
                 return classes[min(len(classes) - 1, int(self.quantile * len(classes)))]
         return len(windows)
+
+
+def _alike(pool: str, gpus: int, tag: str | None) -> list[Any]:
+    """What jobs are taken to be alike by, the closest first."""
+    return [*([] if tag is None else [("tag", tag)]), (pool, gpus), pool]
 
 
 def sia_learned(

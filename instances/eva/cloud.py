@@ -16,7 +16,17 @@ from instances.eva.packing import (
     refuse_pairs,
     refuse_types,
 )
-from instances.fields import Frozen, Name, NonNegative, Positive, PositiveCount, Share, refuse, refuse_duplicates
+from instances.fields import (
+    Frozen,
+    Name,
+    NonNegative,
+    Positive,
+    PositiveCount,
+    PositiveRatio,
+    Share,
+    refuse,
+    refuse_duplicates,
+)
 from instances.online import Workload, refuse_short_period
 
 MOST_TASKS = 1_000_000  # of all jobs
@@ -48,7 +58,8 @@ class TaskClass(Frozen):
     a job are launched, the job needs the longest of their `init_seconds` before it makes progress. A task that is to
     move works on for `kill_seconds`, and then takes room on the instance that it leaves for `upload_seconds`.
 
-    With `iterations_per_second`, the speed alone on an instance, work is counted in whole iterations.
+    With `iterations_per_second`, the speed alone on an instance, work is counted in whole iterations, and throughput is
+    observed in them; the speed is on no grid, for the last digits of what is observed decide ties.
     """
 
     name: Name
@@ -59,7 +70,7 @@ class TaskClass(Frozen):
     init_seconds: NonNegative = 0.0
     kill_seconds: NonNegative = 0.0
     upload_seconds: NonNegative = 0.0
-    iterations_per_second: Positive | None = None
+    iterations_per_second: PositiveRatio | None = None
 
 
 class CloudJob(Frozen):

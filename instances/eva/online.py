@@ -109,10 +109,12 @@ class Hosting:
 class Configuration(Decision):
     """The configuration from now on; `None`: all stays as it is.
 
-    Instances that it leaves out are given up, jobs that it leaves out wait.
+    Instances that it leaves out are given up, jobs that it leaves out wait. `launches`: the order in which jobs that
+    are placed anew are launched where several wait for the same room; those that it leaves out follow by arrival.
     """
 
     instances: tuple[Hosting, ...] | None = None
+    launches: tuple[str, ...] = ()
 
 
 def snapshot(view: CloudView) -> EvaPacking | None:

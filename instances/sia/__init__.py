@@ -5,7 +5,7 @@ from instances.sia.examples import five_jobs, six_jobs
 from instances.sia.generators import VARIANTS, SyntheticWorkload, synthetic
 from instances.sia.local_oracle import LocalJob, SiaLocalOracle
 from instances.sia.oracle import Job, Pool, SiaOracle, fcfs_starts, pool_loads
-from instances.sia.traces import gavel, philly, trace_instance
+from instances.sia.traces import gavel, helios_log, philly, trace_instance
 
 __all__ = [
     "VARIANTS",
@@ -20,6 +20,7 @@ __all__ = [
     "fcfs_starts",
     "five_jobs",
     "gavel",
+    "helios_log",
     "philly",
     "pool_loads",
     "six_jobs",

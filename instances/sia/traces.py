@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
 
 COLUMNS = ("job_id", "pool", "submit_s", "duration_s", "gpus")
+TAG = "tag"
 DAY_S = 86_400.0
 LOAD = (0.6, 1.1)
 """The range of the loads of pools in section 6.1."""
@@ -31,8 +32,9 @@ LOAD = (0.6, 1.1)
 def philly(path: str | Path) -> pd.DataFrame:
     """The jobs of a Philly pool trace: a table with the columns of COLUMNS, in order of submission.
 
-    Reads `job_id`, `pool`, `submit_s`, `duration_s`, `gpus`. Raises InputError for a file that cannot be read, a
-    missing column or a bad value.
+    Reads `job_id`, `pool`, `submit_s`, `duration_s`, `gpus`, and where there is one `tag`, the experiment that a job
+    belongs to, empty where it has none. Raises InputError for a file that cannot be read, a missing column or a bad
+    value.
     """
     return _jobs(path, "duration_s")
 
@@ -46,40 +48,65 @@ def gavel(path: str | Path) -> pd.DataFrame:
     return _jobs(path, "duration_v100_s")
 
 
-def _jobs(path: str | Path, duration: str) -> pd.DataFrame:
+def helios_log(path: str | Path) -> pd.DataFrame:
+    """The jobs of a job log of Helios, `cluster_log.csv`, in the form that `philly` gives.
+
+    Reads `job_id`, `vc`, `gpu_num`, `submit_time` and `duration`, seconds of running; jobs without a GPU are dropped.
+    Time begins with the day of the first submission. Raises InputError like `philly`.
+    """
     import pandas as pd
 
+    raw = read_rows(path, ["job_id", "vc", "gpu_num", "submit_time", "duration"], text=("job_id", "vc", "submit_time"))
+    times = pd.to_datetime(raw["submit_time"], format="%Y-%m-%d %H:%M:%S", errors="coerce")
+    for row in np.flatnonzero(times.isna()):
+        said = one_line(raw["submit_time"][row])
+        raise InputError(f"{path}: line {row + 2}: submit_time: must be a time such as 2020-06-09 18:41:01, got {said}")
+    names = {"job_id": "job_id", "pool": "vc", "duration_s": "duration", "gpus": "gpu_num"}
+    jobs = pd.DataFrame({own: raw[name] for own, name in names.items()})
+    jobs = jobs[as_numbers(jobs["gpus"]) != 0]
+    if jobs.empty:
+        raise InputError(f"{path}: no jobs")
+    first = times[jobs.index].min().normalize()
+    jobs["submit_s"] = (times[jobs.index] - first).dt.total_seconds()
+    return _sound(path, raw, jobs, names)
+
+
+def _jobs(path: str | Path, duration: str) -> pd.DataFrame:
     wanted = ["job_id", "pool", "submit_s", duration, "gpus"]
-    raw = read_rows(path, wanted, text=("job_id", "pool"))
-    jobs = raw[wanted].rename(columns={duration: "duration_s"})
+    raw = read_rows(path, wanted, text=("job_id", "pool", TAG))
+    tags = [TAG] if TAG in raw else []
+    jobs = raw[[*wanted, *tags]].rename(columns={duration: "duration_s"})
     if duration != "duration_s":
         jobs = jobs[jobs["duration_s"].notna()]
     if jobs.empty:
         raise InputError(f"{path}: no jobs")
+    return _sound(path, raw, jobs, {"duration_s": duration})
+
+
+def _sound(path: str | Path, raw: pd.DataFrame, jobs: pd.DataFrame, names: Mapping[str, str]) -> pd.DataFrame:
+    """The jobs with numbers that make sense, in order of submission; `names`: of their columns in the file `raw`."""
+    import pandas as pd
+
     for name, least in (("submit_s", 0.0), ("duration_s", 0.0), ("gpus", 1.0)):
         numbers = pd.Series(as_numbers(jobs[name]), index=jobs.index)
         bad: pd.Series = ~(pd.Series(np.isfinite(numbers), index=jobs.index) & (numbers >= least))
         if name == "gpus":
             bad |= (numbers % 1 != 0) | (numbers > LARGEST)
         if bad.any():
-            row = int(jobs.index[bad.to_numpy()].tolist()[0])
+            row, column = int(jobs.index[bad.to_numpy()].tolist()[0]), names.get(name, name)
             whole = "a whole number" if name == "gpus" else "a number"
-            value = raw[_raw(name, duration)][row]
             rule = f"must be {whole} >= {least:g}" if not numbers[row] > LARGEST else f"must be <= {LARGEST:g}"
-            raise InputError(f"{path}: line {row + 2}: {name}: {rule}, got {one_line(value)}")
+            raise InputError(f"{path}: line {row + 2}: {column}: {rule}, got {one_line(raw[column][row])}")
         jobs[name] = numbers.astype("int64" if name == "gpus" else "float64")
     for name in ("job_id", "pool"):
         if jobs[name].isna().any():
-            raise InputError(f"{path}: line {int(jobs.index[jobs[name].isna()][0]) + 2}: {name}: missing")
+            row = int(jobs.index[jobs[name].isna()][0])
+            raise InputError(f"{path}: line {row + 2}: {names.get(name, name)}: missing")
     twice = jobs["job_id"].duplicated()
     if twice.any():
         row = int(jobs.index[twice][0])
         raise InputError(f"{path}: line {row + 2}: job_id: must be unique, got {one_line(jobs['job_id'][row])}")
     return jobs.sort_values("submit_s", kind="stable").reset_index(drop=True)
-
-
-def _raw(name: str, duration: str) -> str:
-    return duration if name == "duration_s" else name
 
 
 def trace_instance(
@@ -269,7 +296,7 @@ def helios_demand(path: str | Path) -> Demand:
 
 
 def seen_jobs(demand: Demand) -> pd.DataFrame:
-    """The jobs that the demand tells of, with `pool`, `submit_s` and `duration_s`, in order of submission.
+    """The jobs inferred from the demand, with `pool`, `submit_s` and `duration_s`, in order of submission.
 
     The job that has been there for the longest is taken to end first. Jobs of the first instant are left out; one that
     is there at the last ends with it.

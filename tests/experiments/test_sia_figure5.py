@@ -6,7 +6,7 @@ import pytest
 
 from experiments.harness.entry import named
 from experiments.harness.run import apply
-from experiments.sia.figure_5 import POLICIES, compare
+from experiments.sia.benchmark import POLICIES, compare
 from experiments.sia.methods import METHODS
 from instances import Instance, Options
 from instances.sia import five_jobs, synthetic

@@ -8,7 +8,7 @@ from typing import Any
 
 import pandas as pd
 
-from experiments.simulator.eva.parts import CloudInstance, CloudJobState
+from experiments.simulator.eva.state import CloudInstance, CloudJobState
 from experiments.simulator.kernel import HOUR, TOLERANCE, Calendar, Fleet, Integrals, Records, refuse_unequal
 from instances.eva import EvaCloud
 from instances.online import RuleBroken

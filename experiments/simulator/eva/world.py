@@ -13,7 +13,8 @@ from functools import partial
 from types import MappingProxyType
 from typing import TypeVar
 
-from experiments.simulator.eva.parts import (
+from experiments.simulator.eva.records import CloudRecords
+from experiments.simulator.eva.state import (
     CloudInstance,
     CloudJobState,
     CloudTask,
@@ -22,7 +23,6 @@ from experiments.simulator.eva.parts import (
     jobs_of,
     whole,
 )
-from experiments.simulator.eva.records import CloudRecords
 from experiments.simulator.kernel import HOUR, Activity, Event, Fleet, Time, World
 from instances.eva import EvaCloud
 from instances.eva.cloud_arrays import cloud_arrays
@@ -31,7 +31,7 @@ from instances.eva.online import CloudJobView, CloudView, Configuration, Hosting
 from instances.online import RuleBroken
 
 DELAY, ARRIVAL, COMPLETION = range(3)  # the order in which things happen at one second
-ROUNDING = 1e-9  # share of a job's work: a second that is so little too short for what is left is long enough
+ROUNDING = 1e-9  # share of a job's work: a second that is so little too short for what is left will do
 SLOWEST = 0.01  # share of its full speed up to which a job makes no progress that anyone would wait for
 PATIENCE = 2_000  # rounds that may pass, with jobs there, in which none of them makes progress
 
@@ -147,7 +147,7 @@ class CloudWorld(World[CloudRecords]):
         self._finished.clear()
         over = not self._to_come and not self._jobs
         if over or decision.instances is not None:
-            self._let(self._change(() if over else decision.instances or ()))
+            self._let(self._change(() if over else decision.instances or (), decision.launches))
         self.settle()
         self.records.round(self._jobs.values())
         self._refuse_standstill()
@@ -166,8 +166,8 @@ class CloudWorld(World[CloudRecords]):
             raise RuleBroken(f"instance {name} is still there at {self.calendar.now}")
         super().close()
 
-    def _change(self, hostings: Sequence[Hosting]) -> Change:
-        """What a configuration changes.
+    def _change(self, hostings: Sequence[Hosting], launches: Sequence[str]) -> Change:
+        """What a configuration changes, jobs in the order in which they are launched.
 
         Raises RuleBroken for an instance that is not rented, is there twice or of another type, a task that does not
         exist or is there twice, an instance that does not hold its tasks, a pinned job that moves, and a job placed in
@@ -197,7 +197,8 @@ class CloudWorld(World[CloudRecords]):
                     raise RuleBroken(f"task {name} is twice in the configuration of {now}")
                 target[name] = instance
                 touched[task.job.id] = task.job
-        for job in sorted(touched.values(), key=lambda job: job.index):
+        turn = {name: i for i, name in enumerate(launches)}
+        for job in sorted(touched.values(), key=lambda job: (turn.get(job.id, len(turn)), job.index)):
             targets = [
                 task.target
                 if task.target is not None and task.target.id in stays and task.target.id not in changed

@@ -1,4 +1,4 @@
-"""The parts of Eva's cloud world as they change: tasks, jobs and instances, and how tasks slow each other down."""
+"""The state of Eva's cloud world: tasks, jobs and instances, and how tasks slow each other down."""
 
 from __future__ import annotations
 
@@ -50,6 +50,12 @@ class CloudTask:
         self.target: CloudInstance | None = None
         self.host: CloudInstance | None = None
         self.seen_launch = self.seen_upload = False
+
+    @property
+    def observed(self) -> float:
+        """The throughput of its job as it is observed: iterations a second over those alone, where they are counted."""
+        rate, alone = self.job.observed or 0.0, self.kind.iterations_per_second
+        return rate if alone is None else min(1.0, rate * alone / alone)
 
 
 class CloudJobState:
@@ -115,7 +121,7 @@ class CloudInstance:
             Observation(
                 task.kind.name,
                 tuple(sorted(names[:i] + names[i + 1 :])),
-                task.job.observed or 0.0,
+                task.observed,
                 task.job.id,
                 len(task.job.tasks),
             )
