@@ -22,7 +22,7 @@ from experiments.output.folder import files_first
 from experiments.output.terminal import cell, err, line, out, percent
 from experiments.session import Session
 from instances import InputError, Instance, Options, Result, agree
-from instances.boa import BoaAllocation, enough, from_trace, least_budget
+from instances.boa import BoaAllocation, from_trace, least_budget, pays_for
 from instances.files import write_whole
 from instances.text import shown
 from models.boa.frontier import fastest_budget, frontier, with_budget
@@ -117,7 +117,7 @@ def front(
 def budgets_of(data: BoaAllocation, points: int, low: float | None, high: float | None) -> list[float]:
     """The budgets from `low` to `high`, evenly spaced. Raises InputError where the two make no range."""
     least = least_budget(data)
-    if low is not None and not (math.isfinite(low) and enough(low, least)):
+    if low is not None and not (math.isfinite(low) and pays_for(low, least)):
         raise InputError(f"--from: must be >= {least:.6g}, the least that the jobs cost, got {low:g}")
     start = least if low is None else low
     end = high

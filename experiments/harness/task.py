@@ -122,7 +122,7 @@ class Digests:
 
 
 class HarnessTask(Protocol[R]):
-    """A task runs in a process of its own, `work`; what it hands back, or leaves behind, is judged in this one.
+    """A task runs in a process of its own, `work`; what it returns, or leaves behind, is checked in this one.
 
     `time_limit`: CPU seconds, after which and some grace the process is ended. `modules`: what a process imports
     before the clock starts.
@@ -192,7 +192,7 @@ W = TypeVar("W", bound=Whole)
 
 
 class WholeTask(Generic[W]):
-    """The parts of a task that are the same for all that are all or nothing, and have no time limit as a whole.
+    """What is the same of a task for all that are all or nothing, and have no time limit as a whole.
 
     `outcome_type`: the class of the outcome. A subclass says how it is called (`label`), what it does (`work`) and
     what its outcome depends on (`content`), and fills in further fields of a failed outcome in `made`.

@@ -86,7 +86,7 @@ class Compilation(WholeTask[Whole]):
         return "compilation", ""
 
     def work(self, report: ReportFile) -> Whole:
-        """Compile, and tell of it on standard error. A function that is gone or takes other arguments is no error."""
+        """Compile, and say so on standard error. A function that is gone or takes other arguments is no error."""
         from instances.compiled import not_kept  # with numba, where anything is compiled at all
 
         missing = [(function, types) for function, types in self._functions() if not_kept(function, types)]
@@ -120,7 +120,7 @@ class Compilation(WholeTask[Whole]):
 
 
 def types_of(signature: str) -> Any:
-    """The types of a signature: written as numba reads them, save for tuples with names, whose class is told."""
+    """The types of a signature: written as numba reads them, save for tuples with names, whose class is named."""
     from numba import types
 
     def named(kinds: Any, target: str) -> Any:

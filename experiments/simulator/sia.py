@@ -1,8 +1,8 @@
 """The world of SIA: pools of identical GPUs, and jobs that hold a fixed number of them until a policy interrupts them.
 
 GPUs are fungible across pools (section 5.5 adds locality, which is not simulated). A policy gets a
-`instances.sia.online.PoolsView` and answers with a `Start`. A job that is interrupted keeps what it has done, and needs the
-time of a restart more, but never more than if it began anew.
+`instances.sia.online.PoolsView` and answers with a `Start`. A job that is interrupted keeps what it has done, and needs
+the time of a restart more, but never more than if it began anew.
 """
 
 from __future__ import annotations

@@ -165,7 +165,7 @@ class Allocation(Decision):
 
     A running job keeps its base workers; of a job that is not named only those are left. `give_back`: the loaned
     servers that go back, where that is asked. With `regroup` a job that loses base workers there, but keeps as many
-    workers elsewhere as it needs, goes on: flexible workers become base workers. A job that does not find room on the
+    workers elsewhere as it needs, goes on: flexible workers become base workers. A job that does not fit on the
     servers, or not for all of its flexible workers, goes without.
     """
 
@@ -179,7 +179,7 @@ class Changes(Decision):
     """What changes, by places of jobs in `LoaningView.live`, for policies that decide often.
 
     `start`: waiting jobs that start on their base workers, in this order; with `in_order` none of them starts after one
-    that finds no room. `workers`: new numbers of workers of elastic jobs that run or start, where they are placed in
+    that fits nowhere. `workers`: new numbers of workers of elastic jobs that run or start, where they are placed in
     order. Without `loans` no job starts on loaned servers.
     """
 
@@ -248,7 +248,7 @@ def spare_workers(view: LoaningView) -> ArylElastic | None:
     """Who gets the GPUs that base demands leave (section 5.2, phase two), among jobs that run or are to start.
 
     The problem has the elastic jobs alone, with the work that is left of them, and counts GPUs, not servers; loaned
-    ones count as what they are worth. `None` where there is no elastic job.
+    ones count as `loaned_worth` says. `None` where there is no elastic job.
     """
     names, free = admitted(view)
     elastic = [job for job in map(view.jobs.__getitem__, names) if job.max_workers > job.min_workers]
@@ -274,7 +274,7 @@ def admitted(view: LoaningView) -> tuple[list[str], int]:
     """The jobs that run or are to start, and the GPUs that their base demands leave (section 5.2, phase one).
 
     Running jobs come first, then those that wait, the shortest on its base demand first; a job that does not fit is
-    passed over. Jobs that may use any GPU go to loaned servers where there is room. Flexible workers count as free.
+    passed over. Jobs that may use any GPU go to loaned servers where they fit. Flexible workers count as free.
     """
     free: dict[Kind, float] = {"training": 0.0, "loaned": 0.0}
     for server in view.servers.values():

@@ -55,7 +55,7 @@ def within_budget(cost: float, budget: float) -> bool:
     return cost <= planned(budget)
 
 
-def enough(budget: float, least: float) -> bool:
+def pays_for(budget: float, least: float) -> bool:
     """Whether `budget` pays for a policy that costs `least`, for every method alike."""
     return least <= granted(budget) * (1 - 2 * HAIR)
 
@@ -166,7 +166,7 @@ class BoaAllocation(ProblemData):
             for j, epoch in enumerate(job_class.epochs):
                 self._validate_types(f"classes[{i}].epochs[{j}].speedup", epoch.speedup, names)
         least = least_budget(self)
-        if not enough(self.budget, least):
+        if not pays_for(self.budget, least):
             what = "the least that the jobs cost" + (", rescaling included" if self.rescales else "")
             shown = f"{least:.6g}" if least - self.budget > 1e-5 * least else f"{least:.12g}"
             refuse("budget", f"must be >= {shown} ({what}; {least - self.budget:.4g} short)", self.budget)

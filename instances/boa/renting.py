@@ -7,7 +7,7 @@ from typing import Annotated, ClassVar, Self
 
 from pydantic import Field, model_validator
 
-from instances.boa.allocation import BoaAllocation, Epoch, JobClass, enough, least_budget
+from instances.boa.allocation import BoaAllocation, Epoch, JobClass, least_budget, pays_for
 from instances.boa.speedup import Speedup
 from instances.errors import InputError
 from instances.fields import (
@@ -28,7 +28,7 @@ HOUR = 3600.0  # seconds
 class RentingEpoch(Frozen):
     """A stretch of a job with one speedup function: what is true of it, and what policies believe.
 
-    `size_hours` is the mean length on one GPU. The jobs run at `speedup`; policies are told `believed_speedup`, the
+    `size_hours` is the mean length on one GPU. The jobs run at `speedup`; policies believe `believed_speedup`, the
     same where it is not given.
     """
 
@@ -144,7 +144,7 @@ class BoaRenting(Workload):
             least = least_budget(self._planned(LARGEST))
         except InputError as error:
             refuse("classes", f"there is no plan for them: {error}")
-        if not enough(self.budget_gpus, least):
+        if not pays_for(self.budget_gpus, least):
             refuse("budget_gpus", f"must be >= {least:.12g}, the least that the jobs cost", self.budget_gpus)
         return self
 

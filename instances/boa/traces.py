@@ -186,7 +186,7 @@ def trace_renting(
       column `num_replicas`, it is what users ask for.
     - `speedups`: CSV file with the columns `app, epoch_index, epoch_size_gpu_seconds, k, speedup`; default: the table
       measured on NVIDIA T4 that comes with the package.
-    - `believed`: column of `speedups` that policies are told; default: the truth.
+    - `believed`: column of `speedups` that policies believe; default: the truth.
     - `budget`: GPUs on average; default: 1.25 times the load.
     - `limit`: jobs, the first of the trace; default: all.
     - `c2`: the same jobs in the same order arrive in a Poisson process of two rates with this squared coefficient of
@@ -198,7 +198,7 @@ def trace_renting(
     """
     if believed is not None and speedups is None:
         raise InputError(f"believed: needs a table of speedups with that column, got {believed}")
-    true, told = epochs_of(speedups), epochs_of(speedups, believed) if believed else None
+    true, held = epochs_of(speedups), epochs_of(speedups, believed) if believed else None
     rows = jobs_of(trace, true).sort_values("time", kind="stable")
     rows = rows.iloc[:limit] if limit else rows
     time = rows["time"].to_numpy(dtype=float)
@@ -216,7 +216,7 @@ def trace_renting(
         time = np.round(TwoRates.of(len(rows) / hours, c2).path(hours, rng).times(len(rows), rng) * HOUR, 6)
     asked = _requested(trace, rows)
     counts = {str(name): int(number) for name, number in rows["application"].value_counts(sort=False).items()}
-    classes = [_class(name, number / hours, rescale_seconds, true[name], told) for name, number in counts.items()]
+    classes = [_class(name, number / hours, rescale_seconds, true[name], held) for name, number in counts.items()]
     load = sum(c.believed.load for c in classes)
     with input_errors(str(trace), root="data"):
         content = {
@@ -254,9 +254,9 @@ def _class(
     rate: float,
     rescale_seconds: float | None,
     true: tuple[Epoch, ...],
-    told: dict[str, tuple[Epoch, ...]] | None,
+    believed: dict[str, tuple[Epoch, ...]] | None,
 ) -> RentingClass:
-    """An application, what is true of it and what policies are told."""
+    """An application, what is true of it and what policies believe."""
     pauses = table("applications").set_index("app")["rescale_seconds_sia"].to_dict()
     pause = pauses.get(name) if rescale_seconds is None else rescale_seconds
     if pause is None:
@@ -265,7 +265,7 @@ def _class(
         RentingEpoch(
             size_hours=epoch.size_hours,
             speedup=epoch.speedup,
-            believed_speedup=told[name][j].speedup if told else None,
+            believed_speedup=believed[name][j].speedup if believed else None,
         )
         for j, epoch in enumerate(true)
     )

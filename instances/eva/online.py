@@ -58,7 +58,7 @@ class InstanceState:
     """A rented instance that is not given up.
 
     `tasks`: those that it hosts or that are on their way to it. `ready`: set up, so that it takes tasks. `leaving`:
-    tasks that still take room until their checkpoint is saved.
+    tasks that still take resources until their checkpoint is saved.
     """
 
     id: str
@@ -119,7 +119,7 @@ def snapshot(view: CloudView) -> EvaPacking | None:
     """The packing problem of all tasks that may move or wait; `None` where there is none.
 
     An instance with a pinned task keeps its tasks for the moment, and is no part of the problem. Tasks of jobs with a
-    single task are of one entry a class; those of other jobs are told apart by job, for the job is as slow as its
+    single task are of one entry a class; those of other jobs are distinct by job, for the job is as slow as its
     slowest task. Where it is the problem of the round before it is the very same object.
     """
     free = _free_tasks(view)

@@ -13,7 +13,7 @@ from instances.errors import InputError
 class RentedInstance:
     """A rented instance and the number of tasks there, by key (`workload` or `workload@job`).
 
-    `id` tells rented instances apart, even those of one type with equal tasks; `None` where a configuration is only
+    `id` distinguishes rented instances, even those of one type with equal tasks; `None` where a configuration is only
     planned and the instance is not rented yet.
     """
 
@@ -93,9 +93,9 @@ def most_kept(current: Sequence[RentedInstance], planned: Sequence[RentedInstanc
         old = [instance for instance in current if instance.instance_type == kind]
         new = [j for j, instance in enumerate(planned) if instance.instance_type == kind]
         step = min(len(old), len(new)) + 1  # a task that stays outweighs all instances that are continued
-        worth = [[step * _common(planned[j], instance) + 1 for instance in old] for j in new]
-        if worth:
-            for row, column in zip(*linear_sum_assignment(worth, maximize=True), strict=True):
+        value = [[step * _common(planned[j], instance) + 1 for instance in old] for j in new]
+        if value:
+            for row, column in zip(*linear_sum_assignment(value, maximize=True), strict=True):
                 found[new[row]] = replace(planned[new[row]], id=old[column].id)
     return tuple(found)
 

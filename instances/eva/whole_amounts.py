@@ -28,24 +28,24 @@ class WholeAmounts:
         """The whole amounts of `data`."""
         demand = [[[steps(t.demand_on(f)[r]) for r in data.resources] for t in data.tasks] for f in data.families]
         capacity = [[steps(k.capacity[r]) for r in data.resources] for k in data.instance_types]
-        rooms = [
-            [room for room, k in zip(capacity, data.instance_types, strict=True) if k.family == f]
+        capacities = [
+            [held for held, k in zip(capacity, data.instance_types, strict=True) if k.family == f]
             for f in data.families
         ]
         for r in range(len(data.resources)):
-            for needs, room in zip(demand, rooms, strict=True):
-                most = max(q[r] for q in room)
+            for needs, held in zip(demand, capacities, strict=True):
+                most = max(q[r] for q in held)
                 together = sum(t.count * d[r] for t, d in zip(data.tasks, needs, strict=True) if d[r] <= most)
-                for q in room:
+                for q in held:
                     q[r] = min(q[r], together)
                 for d in needs:
                     d[r] = d[r] if d[r] <= most else BEYOND
             unit = gcd(*(q[r] for q in capacity), *(d[r] for needs in demand for d in needs if d[r] != BEYOND)) or 1
-            for needs, room in zip(demand, rooms, strict=True):
-                for q in room:
+            for needs, held in zip(demand, capacities, strict=True):
+                for q in held:
                     q[r] //= unit
                 for d in needs:
-                    d[r] = d[r] // unit if d[r] != BEYOND else 1 + max(q[r] for q in room)
+                    d[r] = d[r] // unit if d[r] != BEYOND else 1 + max(q[r] for q in held)
         return WholeAmounts(demand, capacity)
 
     @property

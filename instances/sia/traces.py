@@ -100,7 +100,7 @@ def trace_instance(
     """An instance of the jobs submitted within `days` days from `start_day` on, on all pools or on some.
 
     Submissions and durations are rounded up to whole slots. A pool sized for a load may miss it, for it owns whole GPUs
-    and at least those of its widest job: `pool_loads` tells what the load is. Raises InputError for an unknown pool, a
+    and at least those of its widest job: `pool_loads` computes the load. Raises InputError for an unknown pool, a
     missing pool, or where no job is left.
 
     Parameters:
@@ -269,7 +269,7 @@ def helios_demand(path: str | Path) -> Demand:
 
 
 def seen_jobs(demand: Demand) -> pd.DataFrame:
-    """The jobs that the demand tells of, with `pool`, `submit_s` and `duration_s`, in order of submission.
+    """The jobs that the demand shows, with `pool`, `submit_s` and `duration_s`, in order of submission.
 
     The job that has been there for the longest is taken to end first. Jobs of the first instant are left out; one that
     is there at the last ends with it.

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from instances import Answer, InputError, Options, Result, conclude
-from instances.boa import BoaAllocation, enough, least_budget, on_grid_from
+from instances.boa import BoaAllocation, least_budget, on_grid_from, pays_for
 from instances.fields import on_grid
 from models.boa.convex.convex_dual import ConvexDual
 from models.boa.convex.curves import curves
@@ -105,10 +105,10 @@ def with_budget(data: BoaAllocation, budget: float, least: float | None = None) 
     `least`: the least budget, where that is known.
     """
     least = least_budget(data) if least is None else least
-    if not (enough(budget, least) and budget <= MOST_BUDGET):
+    if not (pays_for(budget, least) and budget <= MOST_BUDGET):
         raise InputError(f"budget: must be in [{least:.6g}, {MOST_BUDGET:g}], got {budget:g}")
     nearest = on_grid(float(budget))
-    return data.model_copy(update={"budget": nearest if enough(nearest, least) else on_grid_from(least)})
+    return data.model_copy(update={"budget": nearest if pays_for(nearest, least) else on_grid_from(least)})
 
 
 def fastest_budget(data: BoaAllocation) -> float:

@@ -21,8 +21,8 @@ from instances.boa import (
     JobClass,
     RentingClass,
     Speedup,
-    enough,
     least_budget,
+    pays_for,
     planned,
 )
 from instances.fields import LARGEST, STEPS
@@ -60,7 +60,7 @@ class PolicyBound:
 
         Raises InputError where the jobs cannot be done for so little.
         """
-        if not enough(billed_gpu_hours, self.least):
+        if not pays_for(billed_gpu_hours, self.least):
             raise InputError(f"GPU-hours billed: must be >= {self.least:.6g}, got {billed_gpu_hours:.6g}")
         return self._bound(billed_gpu_hours)
 

@@ -275,7 +275,7 @@ class LoaningWorld(World[LoaningRecords]):
             raise RuleBroken(f"job {demands.ids[job]} gets {workers} workers at {self.calendar.now}, out of its range")
 
     def _start(self, job: int, *, loans: bool = True) -> bool:
-        """Start a job that waits on its base workers; whether there is room."""
+        """Start a job that waits on its base workers; whether they fit."""
         if not self.servers.start(job, loans=loans):
             return False
         del self._waiting[bisect_left(self._waiting, job)]

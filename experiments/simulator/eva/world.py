@@ -31,7 +31,7 @@ from instances.eva.online import CloudJobView, CloudView, Configuration, Hosting
 from instances.online import RuleBroken
 
 DELAY, ARRIVAL, COMPLETION = range(3)  # the order in which things happen at one second
-ROUNDING = 1e-9  # share of a job's work: a second that is so little too short for what is left is long enough
+ROUNDING = 1e-9  # share of a job's work: a second that is so little too short for what is left suffices
 SLOWEST = 0.01  # share of its full speed up to which a job makes no progress that anyone would wait for
 PATIENCE = 2_000  # rounds that may pass, with jobs there, in which none of them makes progress
 
@@ -261,7 +261,7 @@ class CloudWorld(World[CloudRecords]):
         instance.setup = self._after(kind.acquisition_seconds, self._acquire, instance)
 
     def _give_up(self, instance: CloudInstance) -> None:
-        """End a rental once nobody takes room there; it takes no tasks from now on."""
+        """End a rental once nobody takes resources there; it takes no tasks from now on."""
         instance.given_up = True
         del self._open[instance.id]
         self._changed_instances[instance.id] = instance
@@ -305,7 +305,7 @@ class CloudWorld(World[CloudRecords]):
         self._changed_instances[instance.id] = instance
 
     def _terminate(self, instance: CloudInstance) -> bool:
-        """End an instance that nobody takes room on; whether that is under way. One not yet acquired costs nothing."""
+        """End an instance that hosts nobody; whether that is under way. One not yet acquired costs nothing."""
         if instance.hosted:
             return False
         if instance.setup is not None:
