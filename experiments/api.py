@@ -26,9 +26,8 @@ from experiments.output.terminal import follow, line
 from experiments.papers import PLOTS
 from experiments.plan import plan, sets_of, study_runs
 from experiments.session import finished
-from experiments.simulator.rows import rows_of
 from experiments.simulator.simulated import Simulated
-from experiments.simulator.simulation import Bounds, boundings, by_run, chosen_policies, simulations
+from experiments.simulator.simulation import Bounds, boundings, by_run, chosen_policies, rows_of, simulations
 from instances import InputError, Instance, MalformedSolution, Options, ProblemData, Result, Solution, check
 from instances.method import Method as Known
 

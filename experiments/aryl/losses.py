@@ -13,7 +13,7 @@ import typer
 
 from experiments.aryl.excess import place_of
 from experiments.harness.experiment import Study, TextTable, chunks, limited
-from experiments.harness.measurement import Measured, Measurement
+from experiments.harness.task import Measured, Measurement
 from heuristics.aryl import reclaim_greedy, reclaim_scf
 from instances import Options, Result
 from instances.aryl import ArylReclaim, loaned_servers

@@ -9,7 +9,7 @@ import numpy as np
 from experiments.aryl.findings import FINDINGS
 from experiments.aryl.scenarios import Runs, Setting, mean, rows_experiment, total
 from experiments.harness.experiment import Claim, compared
-from instances.aryl.populations import Moments
+from instances.aryl.loaning_days import Moments
 
 IDEAL = {"elastic_share": 1.0, "any_gpu_share": 1.0, "heterogeneous_share": 1.0, "heterogeneous_speed": 1.0}
 ADVANCED = {"heterogeneous_share": 0.1, "heterogeneous_speed": 0.7}

@@ -12,7 +12,7 @@ from typing import Annotated, Any
 import typer
 
 from experiments.harness.experiment import Study, TextTable
-from experiments.harness.measurement import Measured, Measurement
+from experiments.harness.task import Measured, Measurement
 from experiments.output.terminal import percent
 from experiments.simulator.aryl import LoaningWorld
 from experiments.simulator.kernel import simulate

@@ -17,7 +17,7 @@ from heuristics.sia.predictors import Predictor
 from instances import InputError
 from instances.online import RuleBroken
 from instances.sia import Job, LocalJob, SiaLocalOracle, SiaOracle
-from instances.sia.cells import SERVER_GPUS, SIZES, Buddies, Cell
+from instances.sia.local_oracle import SERVER_GPUS, SIZES, Buddies, Cell
 from instances.sia.online import PoolsView, RunningJob
 
 Placed = dict[str, tuple[int, Cell]]

@@ -12,7 +12,7 @@ from heuristics.sia.predictors import Perfect, SlidingMaximum, windows_in_slots
 from instances import Solution
 from instances.method import ANY, method
 from instances.sia import SiaLocalOracle
-from instances.sia.cells import SERVER_GPUS
+from instances.sia.local_oracle import SERVER_GPUS
 from instances.sia.reservations import Placed, ServerJobs, backfill_servers
 
 

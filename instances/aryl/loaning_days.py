@@ -11,11 +11,122 @@ import numpy as np
 
 from instances.arrays import BoolArray, FloatArray
 from instances.aryl.loaning import ArylLoaning, InferenceLoad
-from instances.aryl.populations import HOUR, JobPopulation, Moments
 from instances.envelope import Instance
 from instances.errors import InputError
 from instances.fields import LONGEST_DAYS, refuse_outside, refuse_seed, refuse_too_many, refuse_unless_positive
+from instances.tables import read_numbers
 from instances.validation import validated
+
+HOUR = 3600.0
+LONGEST_S = 5 * 24 * HOUR  # jobs take "minutes to days" (section 2.2)
+COLUMNS = ("submit_s", "duration_s", "gpus")
+WIDTHS = ((1, 0.70), (2, 0.10), (4, 0.08), (8, 0.09), (16, 0.03))
+"""GPUs of a job and the share of jobs, where there is no trace."""
+POOL = 20_000
+
+
+@dataclass(frozen=True)
+class Moments:
+    """What the paper says of its jobs (sections 2.2 and 7.1), on the GPUs that they ask for.
+
+    `jobs` on `training_gpus` in `days` days; `use`: share of the GPUs that they hold under the baseline (Table 5);
+    `mean_seconds`: the mean of JCT less queueing there. Elastic jobs are `elastic_jobs` of the jobs, hold
+    `elastic_use` of what is held, and run for `elastic_seconds`.
+    """
+
+    jobs: int = 50_390
+    days: float = 15.0
+    training_gpus: int = 3544
+    use: float = 0.72
+    mean_seconds: float = 13_538.0
+    elastic_jobs: float = 0.05
+    elastic_use: float = 0.36
+    elastic_seconds: float = 14.2 * HOUR
+
+    @property
+    def gpu_seconds(self) -> float:
+        """GPU-seconds of a job on average."""
+        return self.use * self.training_gpus * self.days * 24 * HOUR / self.jobs
+
+    @property
+    def elastic_gpu_seconds(self) -> float:
+        """GPU-seconds of an elastic job on average."""
+        return self.elastic_use * self.gpu_seconds / self.elastic_jobs
+
+    @property
+    def others(self) -> tuple[float, float]:
+        """Seconds and GPU-seconds of the other jobs on average."""
+        s = self.elastic_jobs
+        seconds = (self.mean_seconds - s * self.elastic_seconds) / (1 - s)
+        return seconds, (self.gpu_seconds - s * self.elastic_gpu_seconds) / (1 - s)
+
+
+@dataclass(frozen=True)
+class JobPopulation:
+    """Running times and GPUs of jobs to draw from, and how likely they arrive in each hour of the day."""
+
+    seconds: FloatArray
+    gpus: FloatArray
+    hours: FloatArray
+
+    @classmethod
+    def of_trace(cls, path: Path) -> JobPopulation:
+        """The jobs of a trace with the columns of COLUMNS. Raises InputError for a file or a value that will not do."""
+        rows = read_numbers(path, COLUMNS, least=0)
+        rows = rows[(rows["duration_s"] > 0) & (rows["gpus"] >= 1)]
+        if rows.empty:
+            raise InputError(f"{path}: no job has a duration and GPUs")
+        hour = (rows["submit_s"] / HOUR % 24).astype(int)
+        shares = np.bincount(hour, minlength=24) / len(rows)
+        return cls(rows["duration_s"].to_numpy(float).clip(1, LONGEST_S), rows["gpus"].to_numpy(float).round(), shares)
+
+    @classmethod
+    def drawn(cls) -> JobPopulation:
+        """Log-normal running times with the median of Table 5's baseline, and the widths of WIDTHS."""
+        from scipy.special import ndtri
+
+        median, spread = 740.0, 2.41  # of JCT less queueing; with this spread the mean is that of the paper
+        quantiles = (np.arange(POOL) + 0.5) / POOL
+        seconds = np.exp(np.log(median) + spread * ndtri(quantiles)).clip(1, LONGEST_S)
+        gpus, shares = zip(*WIDTHS, strict=True)
+        rng = np.random.default_rng(0)
+        return cls(seconds, rng.choice(np.array(gpus, dtype=float), POOL, p=np.array(shares)), np.full(24, 1 / 24))
+
+    def up_to(self, gpus: int) -> JobPopulation:
+        """The jobs of at most so many GPUs."""
+        kept = self.gpus <= gpus
+        return JobPopulation(self.seconds[kept], self.gpus[kept], self.hours)
+
+    def weights(self, seconds: float, gpu_seconds: float, *, elastic: bool = False) -> FloatArray:
+        """Weights as even as can be under which jobs have these means; short or narrow ones are not `elastic`.
+
+        Raises InputError where no weights do.
+        """
+        from scipy.optimize import minimize  # slow to import, and only for what is drawn
+        from scipy.special import logsumexp
+
+        fit = (self.gpus >= 2) & (self.seconds >= HOUR) if elastic else self.gpus >= 1
+        here = np.flatnonzero(fit)
+        if not len(here):
+            raise InputError("no job is long and wide enough to be elastic: 2 GPUs for an hour")
+        features = np.stack([self.seconds[here] / seconds, self.seconds[here] * self.gpus[here] / gpu_seconds], axis=1)
+        features -= 1.0
+
+        def dual(x: FloatArray) -> tuple[float, FloatArray]:
+            exponents = features @ x
+            total = logsumexp(exponents)
+            return float(total), np.exp(exponents - total) @ features
+
+        with np.errstate(all="ignore"):  # a search that goes to infinity: no weights will do, as is found below
+            found = minimize(dual, np.zeros(2), jac=True, method="BFGS", options={"gtol": 1e-9, "maxiter": 500})
+        exponents = features @ found.x
+        share = np.exp(exponents - logsumexp(exponents))
+        if not np.abs(share @ features).max() <= 1e-3:
+            raise InputError(f"no mix of these jobs takes {seconds:g} s and {gpu_seconds:g} GPU-seconds on average")
+        weights = np.zeros(len(self.gpus))
+        weights[here] = share
+        return weights
+
 
 CLUSTERS = (443, 520)  # training and inference servers of the paper
 GPUS = 8

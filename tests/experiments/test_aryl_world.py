@@ -16,7 +16,7 @@ from experiments.simulator.aryl import LoaningWorld
 from experiments.simulator.kernel import simulate
 from heuristics.aryl.online import Loaning, flexible_first
 from instances import InputError, load, save
-from instances.aryl.populations import JobPopulation, Moments
+from instances.aryl.loaning_days import JobPopulation, Moments
 from tests.commands import call
 
 HEADER = "job_id,pool,submit_s,duration_s,gpus\n"

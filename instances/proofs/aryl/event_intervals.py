@@ -14,7 +14,7 @@ from instances.aryl.arrays import ElasticArrays
 from instances.aryl.elastic import ArylElastic
 from instances.options import Solution
 from instances.proofs.certificate import NoCertificate
-from instances.proofs.program import Direction, Program, Row, box
+from instances.proofs.vipr import Direction, Program, Row, box
 
 MOST = 20_000  # variables of a program that is written down
 ONE = Fraction(1)

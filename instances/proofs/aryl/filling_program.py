@@ -15,7 +15,7 @@ from instances.aryl.online import Kind, Part
 from instances.aryl.placement import PARTS, ArylPlacement, HostServer, PlacedJob
 from instances.options import Solution
 from instances.proofs.certificate import NoCertificate
-from instances.proofs.program import Direction, Program, Row, box
+from instances.proofs.vipr import Direction, Program, Row, box
 
 MOST = 20_000  # ways to fill a server
 LOOKS = 2_000_000  # steps in listing them, and workers listed
