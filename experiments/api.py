@@ -27,9 +27,16 @@ from experiments.output.terminal import err, follow, line
 from experiments.papers import METHODS, ONLINE, PLOTS
 from experiments.plan import plan, sets_of, study_runs
 from experiments.session import finished
-from experiments.simulator.rows import rows_of
 from experiments.simulator.simulated import Simulated
-from experiments.simulator.simulation import Bounds, boundings, by_run, chosen_policies, policy_names, simulations
+from experiments.simulator.simulation import (
+    Bounds,
+    boundings,
+    by_run,
+    chosen_policies,
+    policy_names,
+    rows_of,
+    simulations,
+)
 from instances import InputError, Instance, MalformedSolution, Options, ProblemData, Result, Solution, check
 from instances.method import Method as Known
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import importlib.util
 from collections.abc import Iterator, Mapping
 from functools import cache
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -139,6 +140,11 @@ def reference_sets(quick: bool = False) -> tuple[InstanceSet, ...]:
 
 
 def experiments_of(paper: str) -> tuple[Experiment, ...]:
-    """The tables and figures of a paper; they are loaded only where they are asked for, for they run the simulator."""
+    """The tables and figures of a paper; they are loaded only where they are asked for, for they run the simulator.
+
+    A paper need not have any.
+    """
+    if importlib.util.find_spec(f"experiments.{paper}.reproduce") is None:
+        return ()
     found: tuple[Experiment, ...] = _part(paper, "reproduce").EXPERIMENTS
     return found

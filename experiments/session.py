@@ -27,7 +27,7 @@ def finished(
 ) -> Generator[tuple[int, R], None, None]:
     """The place in `tasks` and the outcome of each: first those in the store, then the others as they are finished.
 
-    `ended` is told of those that an interrupt cuts short. `cluster`: the scheduler on whose workers they run.
+    `ended` gets those that an interrupt cuts short. `cluster`: the scheduler on whose workers they run.
     """
     left = []
     for i, task in enumerate(tasks):

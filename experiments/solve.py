@@ -62,6 +62,9 @@ def solve(
     if certificate is not None:
         ready_folder(certificate)
     if plot is not None:
+        for instance in instances:
+            if instance.problem not in PLOTS:
+                raise InputError(f"--plot: there are pictures of {', '.join(PLOTS)}, got {instance.problem}")
         ready_folder(plot)
     with session.store() as store:
         try:

@@ -42,7 +42,7 @@ def charge_to_nobody(seconds: float) -> None:
 
 
 class Stopwatch:
-    """Measures a block: `with Stopwatch() as watch: ...`, then `watch.cpu_s`; tells what is left of a limit.
+    """Measures a block: `with Stopwatch() as watch: ...`, then `watch.cpu_s`; and knows what is left of a limit.
 
     Limit and figure are CPU seconds of the process, of all its threads together and without compilation: what else
     runs on the machine touches neither.

@@ -151,7 +151,7 @@ class Measure:
     """The measure `name`, which is `scale` times the objective and of what `fixed`, which no solution can change.
 
     `part` names `scale` times the objective alone: mean completion time has the mean delay for a part, and running
-    times for what is fixed. Where an optimum is near 0, a relative gap of the part tells nothing, one of all does.
+    times for what is fixed. Where an optimum is near 0, a relative gap of the part says nothing, one of all does.
     """
 
     name: str

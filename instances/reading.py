@@ -58,7 +58,7 @@ def refuse_irregular(path: Path) -> None:
 
 
 def is_folder(path: Path) -> bool:
-    """Whether there is a folder at `path`; where that cannot be told, reading it as a file says why."""
+    """Whether there is a folder at `path`; where that is unknown, reading it as a file says why."""
     try:
         return path.is_dir()
     except OSError:

@@ -17,7 +17,7 @@ from typing import Annotated, Any
 import typer
 
 from experiments.harness.experiment import Study, TextTable, chunks, limited
-from experiments.harness.measurement import Measured, Measurement
+from experiments.harness.task import Measured, Measurement
 from experiments.output.terminal import percent
 from heuristics.aryl import reclaim_greedy, reclaim_scf
 from instances import Options, Result

@@ -18,7 +18,7 @@ import typer
 
 from experiments.aryl.simulation import POLICIES
 from experiments.harness.experiment import Study, TextTable, chunks
-from experiments.harness.measurement import Measured, Measurement
+from experiments.harness.task import Measured, Measurement
 from experiments.output.terminal import percent
 from experiments.simulator.aryl import LoaningWorld
 from experiments.simulator.kernel import simulate

@@ -12,7 +12,7 @@ import numpy as np
 import typer
 
 from experiments.harness.experiment import Study
-from experiments.harness.measurement import Measured, Measurement
+from experiments.harness.task import Measured, Measurement
 from experiments.output.benchmark import Timing, benchmark, proofs, runs
 from experiments.output.terminal import percent
 from instances import Answer, Instance, Options, Result, Stopwatch

@@ -10,7 +10,7 @@ from typing import Annotated, Any, Literal
 import typer
 
 from experiments.harness.experiment import Study, TextTable, chunks
-from experiments.harness.measurement import Measured, Measurement
+from experiments.harness.task import Measured, Measurement
 from experiments.simulator.boa import RentingWorld
 from experiments.simulator.kernel import simulate
 from heuristics.boa.online_pollux import Pollux, PolluxParameters

@@ -38,10 +38,9 @@ from experiments.boa.methods import METHODS
 from experiments.boa.plans import EXPERIMENTS as PLANS
 from experiments.boa.plans import NEWTRACE_LOAD, SAMPLES, sampled
 from experiments.harness.experiment import Claim, Context, Experiment, compared, measured
-from experiments.harness.measurement import Measured, Measurement
 from experiments.harness.run import apply
 from experiments.harness.sample import ENOUGH_SEEDS, Sample
-from experiments.harness.task import HarnessTask
+from experiments.harness.task import HarnessTask, Measured, Measurement
 from heuristics.boa.online import EFFICIENCIES, OBJECTIVES, pollux_name
 from instances import Instance, Options, Stopwatch
 from instances.boa import TwoRates

@@ -11,7 +11,7 @@ import numpy as np
 import typer
 
 from experiments.harness.experiment import Study, limited
-from experiments.harness.measurement import Measured, Measurement
+from experiments.harness.task import Measured, Measurement
 from experiments.output.benchmark import Timing, benchmark, runs
 from experiments.output.terminal import percent
 from heuristics.eva import reconfigure

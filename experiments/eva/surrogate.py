@@ -12,7 +12,7 @@ from typing import Annotated, Any
 import typer
 
 from experiments.harness.experiment import Study
-from experiments.harness.measurement import Measured, Measurement
+from experiments.harness.task import Measured, Measurement
 from heuristics.eva import full_reconfiguration
 from instances import Options, Result
 from instances.eva import EvaPacking, Task, synthetic_cloud

@@ -1,4 +1,4 @@
-"""From results to gaps. Three gaps are told apart: to the proven optimum, to the best bound, and a solver's own.
+"""From results to gaps. Three gaps are kept apart: to the proven optimum, to the best bound, and a solver's own.
 
 gap to optimum = |objective - optimum| / |optimum|, the excess over a proven optimum;
 gap to bound = |objective - bound| / |objective|, where no optimum is proven: an upper estimate of the first kind;

@@ -81,7 +81,7 @@ def started(made: Any) -> Any:
     if not hasattr(signal, "pthread_sigmask"):  # Windows
         made.start()
         return made
-    # a run that is ended leaves to the tracker what semaphores it had made, which is no matter to tell of
+    # a run that is ended leaves to the tracker what semaphores it had made, which needs no word
     os.environ.setdefault("PYTHONWARNINGS", "ignore:resource_tracker:UserWarning")
     resource_tracker.ensure_running()  # it would unblock the interrupt where it is begun on the way
     before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
@@ -102,7 +102,7 @@ ANSWER_S = 5.0  # a host that does not answer within so long is ended, too
 END = b""
 DIE_WITH_PARENT = 1  # PR_SET_PDEATHSIG of prctl
 PROJECT = Path(__file__).parents[2]
-MOST_TOLD = 4000  # bytes, which go through a pipe in one piece
+MOST_NAMES = 4000  # bytes, which go through a pipe in one piece
 
 Work = Callable[[bytes], None]
 
@@ -182,7 +182,7 @@ class Host:
                 self._end_processes(0.0)
 
     def _heard(self, limit: float | None = None, at_limit: threading.Event | None = None) -> int:
-        """The next number that the host tells of. Raises EOFError where it is dead."""
+        """The next number that the host sends. Raises EOFError where it is dead."""
         until = math.inf if limit is None else time.monotonic() + limit
         left, used = PATIENCE, 0.0
         while not self._orders.poll(max(0.0, min(LOOK_S, until - time.monotonic()))):
@@ -216,7 +216,7 @@ class Host:
 
 
 def _used_s(group: int | None) -> float:
-    """CPU seconds that the processes of a group have used so far; 0 where the system does not tell."""
+    """CPU seconds that the processes of a group have used so far; 0 where the system does not say."""
     ticks = 0
     for file in Path("/proc").glob("[0-9]*/stat"):
         with suppress(OSError, ValueError):
@@ -280,11 +280,11 @@ def _copied(orders: Connection, work: Work, order: bytes) -> int:
 
     What modules of this project the copy has found wanting are imported here, so that the next one has them.
     """
-    wanting, tell = os.pipe()
-    begin = work, order, tell, orders, os.getpid()
+    wanting, names_to = os.pipe()
+    begin = work, order, names_to, orders, os.getpid()
     copy = multiprocessing.get_context("fork").Process(target=_run_copy, args=begin)
     copy.start()
-    os.close(tell)
+    os.close(names_to)
     assert copy.pid is not None
     with suppress(OSError):
         os.setpgid(copy.pid, copy.pid)  # here and there: whoever comes first
@@ -300,13 +300,13 @@ def _copied(orders: Connection, work: Work, order: bytes) -> int:
         copy.join()
     os.set_blocking(wanting, False)  # whoever may have got hold of its other end
     with suppress(BlockingIOError):
-        names = os.read(wanting, MOST_TOLD).decode(errors="replace").split()
+        names = os.read(wanting, MOST_NAMES).decode(errors="replace").split()
         _import([name for name in names if name.partition(".")[0] in NAMES])
     os.close(wanting)
     return copy.exitcode or 0
 
 
-def _run_copy(work: Work, order: bytes, tell: int, orders: Connection, host: int) -> None:
+def _run_copy(work: Work, order: bytes, names_to: int, orders: Connection, host: int) -> None:
     orders.close()
     with suppress(OSError):
         os.setpgid(0, 0)
@@ -315,18 +315,18 @@ def _run_copy(work: Work, order: bytes, tell: int, orders: Connection, host: int
         os._exit(1)
     if "numpy.random" in sys.modules:
         sys.modules["numpy.random"].seed()  # else each copy would draw what the one before it has drawn
-    _run(work, order, tell)
+    _run(work, order, names_to)
 
 
-def _run(work: Work, order: bytes, tell: int | None = None) -> None:
+def _run(work: Work, order: bytes, names_to: int | None = None) -> None:
     """Work, and leave without waiting for any thread that the work may have begun."""
     me, code, before = os.getpid(), 1, set(sys.modules)
     sys.stderr = sys.stdout = prints = _Prints(2)
     try:
         work(order)
         code = 0
-        if tell is not None:
-            os.write(tell, " ".join(filter(_ours, set(sys.modules) - before)).encode()[:MOST_TOLD])
+        if names_to is not None:
+            os.write(names_to, " ".join(filter(_ours, set(sys.modules) - before)).encode()[:MOST_NAMES])
     finally:
         if os.getpid() == me:  # not what the work has forked
             with suppress(Exception):

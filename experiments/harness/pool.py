@@ -56,7 +56,7 @@ class HostPool:
             thread.start()
 
     def report_path(self, i: int) -> Path:
-        """Where the task at place `i` tells of what it finds."""
+        """The file in which the task at place `i` reports what it finds."""
         return self.folder / f"{i}.pickle"
 
     def schedule(self, i: int, task: HarnessTask[Any]) -> Future[Ended]:
@@ -82,11 +82,11 @@ class HostPool:
         host.close()
 
     def handover(self, i: int, task: HarnessTask[Any], future: Future[Ended]) -> Handover:
-        """What is handed over of a task whose future is done."""
+        """What has come of a task whose future is done."""
         try:
             ended = future.result()
             found = _found(self.report_path(i))
-        except Exception as error:  # what was handed over cannot be read
+        except Exception as error:  # what was written cannot be read
             found = Failure.of(error, Reported())
         if isinstance(found, Failure):
             return Handover(reported=found.reported, reason=found.reason)
@@ -166,7 +166,7 @@ def _handed_over(report: Path) -> Path:
 
 
 def _found(report: Path) -> Any:
-    """What was handed over: a Failure, or what was found as the only element; `None` where nothing was."""
+    """What was written: a Failure, or what was found as the only element; `None` where nothing was."""
     path = _handed_over(report)
     if not path.exists():
         return None

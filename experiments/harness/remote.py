@@ -1,7 +1,7 @@
 """What runs on a worker of a Dask scheduler: tasks in killable processes of that machine, and their end.
 
 A worker has a pool of processes for each session that it works for. They are warm: what a run costs beside its own
-work is to be handed over and back.
+work is to be sent there and back.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class WorkerSession:
 
     @property
     def topic(self) -> str:
-        """Where its workers tell which run they begin."""
+        """Where its workers report which run they begin."""
         return f"gapwise-{self.name}"
 
 
@@ -90,7 +90,7 @@ def end_here(session: WorkerSession) -> dict[int, Handover]:
             return {}
         found = {i: held.pool.interrupted(i) for i, future in held.futures.items() if not future.done()}
         _cleared(held)
-    return {i: handed for i, handed in found.items() if handed is not None}
+    return {i: handover for i, handover in found.items() if handover is not None}
 
 
 def _cleared(held: _SessionPool) -> None:

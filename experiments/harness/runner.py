@@ -39,7 +39,7 @@ def as_finished(
 ) -> Iterator[tuple[int, R]]:
     """Run everything, `jobs` at a time, and yield the place in `tasks` and the outcome of each as soon as it is there.
 
-    What a process hands back is judged here, against the data of this process: a method may have changed its own.
+    What a process returns is checked here, against the data of this process: a method may have changed its own.
     A task that fails has an outcome like any. `keep` gets every finished task, also of those that are finished
     when an interrupt, or leaving the iterator early, ends the processes, and `ended` of the places of those that this
     cuts short, with what they had reported.
@@ -49,7 +49,7 @@ def as_finished(
     done: queue.SimpleQueue[int] = queue.SimpleQueue()
     finished: set[int] = set()
 
-    def tell(i: int) -> R:
+    def settle(i: int) -> R:
         outcome = pool.handover(i, tasks[i], futures[i]).outcome_of(tasks[i])
         if keep is not None:
             keep(tasks[i], outcome)
@@ -62,13 +62,13 @@ def as_finished(
             futures[i].add_done_callback(partial(_finish, done, i))
         for _ in tasks:
             i = done.get()
-            yield i, tell(i)
+            yield i, settle(i)
         pool.close()
     except BaseException:
         try:
             for i, future in enumerate(futures):
                 if future.done() and i not in finished:
-                    tell(i)
+                    settle(i)
         finally:
             pool.stop()
         raise
@@ -76,9 +76,9 @@ def as_finished(
         pool.join()
         short = {} if ended is None else {i: pool.interrupted(i) for i in range(len(tasks)) if i not in finished}
         pool.clear()
-        for i, handed in short.items():
-            if ended is not None and handed is not None:
-                ended(i, handed.outcome_of(tasks[i]))
+        for i, handover in short.items():
+            if ended is not None and handover is not None:
+                ended(i, handover.outcome_of(tasks[i]))
 
 
 def modules_of(tasks: Sequence[HarnessTask[Any]]) -> list[str]:

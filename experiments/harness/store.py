@@ -104,7 +104,7 @@ class Store:
         return hashlib.sha256(json.dumps(task.content(self._digests), sort_keys=True).encode()).hexdigest()
 
     def keep(self, task: HarnessTask[R], outcome: R) -> None:
-        """`put`, but where it fails, the first time is told on standard error and nothing more is kept."""
+        """`put`, but where it fails, the first time is reported on standard error and nothing more is kept."""
         if self.fault is not None:
             return
         try:

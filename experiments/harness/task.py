@@ -7,6 +7,7 @@ import os
 import pickle
 import time
 from abc import abstractmethod
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -14,12 +15,12 @@ from typing import Any, ClassVar, Generic, Literal, Protocol, Self, TypeVar
 
 from pydantic import Field
 
-from experiments.harness.user_functions import source_digest
-from instances import CheckFailed, InputError, Instance, Options, Solution
+from experiments.harness.user_functions import resolve, source_digest
+from instances import CheckFailed, InputError, Instance, Options, Solution, Stopwatch
 from instances.fields import Frozen
 from instances.online import RuleBroken
 from instances.options import OPTION_NAMES
-from instances.result import Termination, TracePoint
+from instances.result import Termination, TracePoint, versions
 from instances.text import said_by
 
 BOUND_EVERY_S = 0.5  # a bound alone is written down no more often than this
@@ -122,7 +123,7 @@ class Digests:
 
 
 class HarnessTask(Protocol[R]):
-    """A task runs in a process of its own, `work`; what it hands back, or leaves behind, is judged in this one.
+    """A task runs in a process of its own, `work`; what it returns, or leaves behind, is checked in this one.
 
     `time_limit`: CPU seconds, after which and some grace the process is ended. `modules`: what a process imports
     before the clock starts.
@@ -192,7 +193,7 @@ W = TypeVar("W", bound=Whole)
 
 
 class WholeTask(Generic[W]):
-    """The parts of a task that are the same for all that are all or nothing, and have no time limit as a whole.
+    """What is the same of a task for all that are all or nothing, and have no time limit as a whole.
 
     `outcome_type`: the class of the outcome. A subclass says how it is called (`label`), what it does (`work`) and
     what its outcome depends on (`content`), and fills in further fields of a failed outcome in `made`.
@@ -246,3 +247,59 @@ class WholeTask(Generic[W]):
             **{"workload": self.label()[0], "status": status, "options": self.effective.only(OPTION_NAMES)} | fields
         )
         return made
+
+
+class Measured(Whole):
+    """The figures by name, as JSON has them, and the CPU seconds of all that the function does."""
+
+    figures: dict[str, Any] = Field(default_factory=dict)
+    cpu_s: float | None = None
+
+
+@dataclass(frozen=True)
+class Measurement(WholeTask[Measured]):
+    """`target`, a `module:function`, called with the `options` and what is `given`: instances, paths, plain values.
+
+    `solves`: how many solves it takes, each of which has the time limit of the options; `None` where nobody knows.
+    """
+
+    outcome_type = Measured
+
+    name: str
+    target: str
+    given: Mapping[str, Any]
+    options: Options = Options()
+    solves: int | None = 1
+
+    @classmethod
+    def of(
+        cls, function: Callable[..., dict[str, Any]], options: Options, solves: int | None = 1, **given: Any
+    ) -> Measurement:
+        """The measurement that calls a function with what is given, and is called by it."""
+        said = {name: getattr(value, "name", value) for name, value in given.items() if value is not None}
+        name = ", ".join(f"{name.replace('_', ' ')} {value}" for name, value in said.items())
+        return cls(name, f"{function.__module__}:{function.__name__}", given, options, solves)
+
+    @property
+    def time_limit(self) -> float | None:
+        limit = self.options.time_limit
+        return None if limit is None or self.solves is None else self.solves * limit
+
+    @property
+    def modules(self) -> tuple[str, ...]:
+        return (self.target.partition(":")[0],)
+
+    def label(self) -> tuple[str, str]:
+        return self.name, self.target
+
+    def work(self, report: ReportFile) -> Measured:
+        """Call the function, and time it. Raises whatever the function raises."""
+        function = resolve(self.target)
+        with Stopwatch() as clock:
+            figures = function(**self.given, options=self.options)
+        seconds = figures.pop("cpu_s", clock.cpu_s)  # where what is made ready first is no part of it
+        return self.made("finished", figures=figures, cpu_s=seconds)
+
+    def content(self, digests: Digests) -> dict[str, Any]:
+        given = {name: digests.of(value) for name, value in self.given.items()}
+        return {"measured": self.target, "given": given, "versions": versions()}

@@ -27,7 +27,7 @@ CAN_LOCK = fcntl is not None
 def locked(handle: int) -> bool | None:
     """Lock what is open as `handle` until it is closed, or the process ends; `False` where somebody else holds it.
 
-    `None` where there are no locks, as on some network file systems: nobody can tell.
+    `None` where there are no locks, as on some network file systems: nobody knows.
     """
     if fcntl is None:
         return None

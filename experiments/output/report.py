@@ -172,10 +172,10 @@ def _profile(here: Sequence[Scored]) -> Figure:
 
 
 def traces_of(scored: Sequence[Scored]) -> list[tuple[str, Figure]]:
-    """Incumbent and bound over time of the runs that told of them: those that took longest."""
-    told = [s for s in scored if sum(value is not None for point in s.result.trace for value in point[1:]) > 2]
-    told.sort(key=lambda s: -s.result.trace[-1][0])
-    return [(_label(s), _trace(s)) for s in told[:MOST_TRACES]]
+    """Incumbent and bound over time of the runs that reported them: those that took longest."""
+    reported = [s for s in scored if sum(value is not None for point in s.result.trace for value in point[1:]) > 2]
+    reported.sort(key=lambda s: -s.result.trace[-1][0])
+    return [(_label(s), _trace(s)) for s in reported[:MOST_TRACES]]
 
 
 def _label(s: Scored) -> str:

@@ -13,7 +13,7 @@ import numpy as np
 import typer
 
 from experiments.harness.experiment import Study, TextTable, chunks, limited
-from experiments.harness.measurement import Measured, Measurement
+from experiments.harness.task import Measured, Measurement
 from experiments.output.benchmark import Timing, benchmark, proofs, runs
 from experiments.output.terminal import percent
 from experiments.sia.policies import models_of

@@ -23,8 +23,8 @@ from heuristics.sia.local import LocalFcfs
 from instances import InputError, Instance, Options, Stopwatch
 from instances.result import versions
 from instances.sia import SiaOracle, synthetic, trace_instance
-from instances.sia.cells import SERVER_GPUS
 from instances.sia.generators import four_queues
+from instances.sia.local_oracle import SERVER_GPUS
 from instances.tables import read_numbers
 
 START_DAYS = (49.0, 94.0)

@@ -114,7 +114,7 @@ class Calendar:
         return heap[0][0] if heap else None
 
     def advance(self) -> int:
-        """Go to the next moment, let all that is due happen, and tell how many events that were. One must be due."""
+        """Go to the next moment, let all that is due happen, and return how many events that were. One must be due."""
         moment = self.next_moment
         assert moment is not None
         self.now = moment

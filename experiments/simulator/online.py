@@ -1,4 +1,4 @@
-"""What a paper tells the simulator: its world, its policies, and how a method's solution becomes a decision.
+"""What a paper gives the simulator: its world, its policies, and how a method's solution becomes a decision.
 
 Any method is a policy: at every moment the exact problem of what is there is solved, and its solution begun. The first
 part of a solution takes effect, and the next moment is solved afresh. Every solve is under a deterministic effort, so
@@ -39,15 +39,15 @@ class Online:
     """How the workloads of one problem are simulated.
 
     `world(data)` makes the world. `policies`: names of policies, made anew from data and options. `unfit(name, data)`
-    tells why a policy cannot run. `problems` are those that `snapshot` makes: with `decision` and `fallback` any method
+    says why a policy cannot run. `problems` are those that `snapshot` makes: with `decision` and `fallback` any method
     of theirs is a policy (`replan`). `hours(data)`: hours of one unit of the world's clock. `baseline` is what others
     are compared with, `defaults` what runs unless named, `columns` the measures that the table of a world shows, with
-    their headings, `slow` what is left out of `all`. `hosts`: policies with room for a method, called `host-method`,
-    made from data and what the method decides of a view, `None` where it finds nothing. `remembered`: further problems,
-    any method of which is a policy called `name-method`. `objective` is the measure of a row that the world is about,
-    and `bound(data, totals)` what no policy does better than in it, one figure for the totals of each run, `None` where
-    it is unknown. `example` makes a small workload, for a look, and `loads(data)` tells the load of each pool, where
-    there are pools.
+    their headings, `slow` what is left out of `all`. `hosts`: policies that leave something to a method, called
+    `host-method`, made from data and what the method decides of a view, `None` where it finds nothing. `remembered`:
+    further problems, any method of which is a policy called `name-method`. `objective` is the measure of a row that
+    the world is about, and `bound(data, totals)` what no policy does better than in it, one figure for the totals of
+    each run, `None` where it is unknown. `example` makes a small workload, for a look, and `loads(data)` is the load of
+    each pool, where there are pools.
     """
 
     world: Callable[[Any], World[Any]]

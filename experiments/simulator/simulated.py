@@ -16,7 +16,7 @@ Columns = dict[str, list[Any]]
 class Simulated(Whole):
     """One policy on one workload. Times are in the unit of the world's clock; `cpu_s` are CPU seconds of it all.
 
-    `totals`: what the world is about, by name, and what a policy with `totals()` tells of itself. `lives`: one row a
+    `totals`: what the world is about, by name, and what a policy with `totals()` says of itself. `lives`: one row a
     rented instance, of a world that has `lives_table()`. `decisions`: one row a decision of a method that re-plans,
     `fallback` says why another decided in its place.
     """

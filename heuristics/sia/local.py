@@ -22,7 +22,7 @@ from instances import InputError, Solution
 from instances.method import ANY, method
 from instances.online import RuleBroken
 from instances.sia import Job, LocalJob, SiaLocalOracle, SiaOracle
-from instances.sia.cells import SERVER_GPUS, SIZES, Buddies, Cell
+from instances.sia.local_oracle import SERVER_GPUS, SIZES, Buddies, Cell
 from instances.sia.online import PoolsView, RunningJob
 from instances.sia.reservations import Placed, ServerJobs, backfill_servers
 

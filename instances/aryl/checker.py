@@ -94,9 +94,9 @@ def _check_intervals(data: ArylElastic, solution: Solution) -> Verdict:
         found += [f"job {name} has workers after it completed" for name in workers if name not in progress.left]
         progress.run({name: rates.speed(name, w) for name, w in workers.items() if running.get(name) != w}, workers)
         end = progress.now + length
-        room = CLOCK * end
-        near = progress.until(end + room)
-        early = {name for name, t in near.items() if t < end - room}
+        slack = CLOCK * end
+        near = progress.until(end + slack)
+        early = {name for name, t in near.items() if t < end - slack}
         found += [f"job {name} completes before the end of the interval" for name in workers if name in early]
         goes_on = intervals[m + 1][1] if m + 1 < len(intervals) else {}
         end = max([end, *(t for name, t in near.items() if name not in goes_on)])
@@ -230,7 +230,7 @@ def check_placement(data: ArylPlacement, solution: Solution) -> Verdict:
     """
     servers, jobs = {server.id: server for server in data.servers}, {job.id: job for job in data.jobs}
     placed = _read(data, solution)
-    used, parts = Counter[str](), dict[str, set[str]]()
+    used, hosted = Counter[str](), dict[str, set[str]]()
     cost, violations = 0, list[str]()
     for name, job in jobs.items():
         base, flexible = (placed[part].get(name, {}) for part in ("base", "flexible"))
@@ -243,7 +243,7 @@ def check_placement(data: ArylPlacement, solution: Solution) -> Verdict:
                 kind = servers[server].kind
                 wide = job.gpus_per_worker if kind == "training" else job.loaned_gpus_per_worker or job.gpus_per_worker
                 used[server] += n * wide
-                parts.setdefault(server, set()).add(part)
+                hosted.setdefault(server, set()).add(part)
                 if kind not in job.kinds:
                     violations.append(f"job {name} has workers on server {server}, a {kind} one")
                 if kind != wanted and wanted in job.kinds:
@@ -257,7 +257,7 @@ def check_placement(data: ArylPlacement, solution: Solution) -> Verdict:
             violations.append(f"server {name} holds {gpus} GPUs more, and has {host.free_gpus} free")
         cost += host.free_gpus == host.gpus
         if host.kind == "loaned" and data.grouped:
-            held = parts[name] | ({host.group or "base"} if host.free_gpus < host.gpus else set())
+            held = hosted[name] | ({host.group or "base"} if host.free_gpus < host.gpus else set())
             if len(held) > 1:
                 violations.append(f"server {name} hosts base and flexible workers")
     return Verdict(float(cost), tuple(violations))

@@ -83,8 +83,8 @@ def loaned_servers(
     """`n` loaned servers filled with jobs of 1 to 16 workers of 1 to 8 GPUs until `utilisation` of the GPUs is in use.
 
     - `n`, `seed`: number of servers with base workers, and the seed that jobs are drawn from.
-    - `fragmentation`: probability that a worker goes to a random server with room instead of the server in use that is
-      the best fit (or an empty one where no server in use has room): 0 is best fit, 1 is random.
+    - `fragmentation`: probability that a worker goes to a random server that it fits on instead of the best fit among
+      those in use (or an empty one where it fits on none of these): 0 is best fit, 1 is random.
     - `reclaim`: servers that go back.
     - `utilisation`: share of the GPUs that is in use at least; 93% is that of loaned servers in section 7.3.
     - `gpus_per_server`: GPUs of each server.
@@ -107,14 +107,14 @@ def loaned_servers(
         held: dict[int, int] = {}
         order: list[int] = []
         for _ in range(_draw(rng, WORKERS_PER_JOB)):
-            room = np.flatnonzero(free >= size)
-            if not room.size:
+            fitting = np.flatnonzero(free >= size)
+            if not fitting.size:
                 break
             if rng.random() < fragmentation:
-                server = int(rng.choice(room))
+                server = int(rng.choice(fitting))
             else:
-                in_use = room[free[room] < gpus_per_server]
-                server = int(in_use[np.argmin(free[in_use])]) if in_use.size else int(room[0])
+                in_use = fitting[free[fitting] < gpus_per_server]
+                server = int(in_use[np.argmin(free[in_use])]) if in_use.size else int(fitting[0])
             free[server] -= size
             held[server] = held.get(server, 0) + size
             order.append(server)

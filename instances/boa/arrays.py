@@ -98,20 +98,20 @@ def affordable_width(data: BoaAllocation) -> float:
     price = min(t.price for t in data.gpu_types)
     last = 1.0
     for c in data.classes:
-        room = spare / c.arrivals_per_hour + least_cost(data, c)
+        budget = spare / c.arrivals_per_hour + least_cost(data, c)
         for epoch in c.epochs:
             for curve in (epoch.speedup.on(t.name) for t in data.gpu_types):
                 if curve.table is not None:
                     last = max(last, len(curve.table.hull(data.max_width).speedup))
                     continue
-                run = _widest(curve.amdahl, curve.power, room / (price * epoch.size_hours))
-                change = room / (price * c.rescale_hours) if c.rescale_hours else math.inf
+                run = _widest(curve.amdahl, curve.power, budget / (price * epoch.size_hours))
+                change = budget / (price * c.rescale_hours) if c.rescale_hours else math.inf
                 last = max(last, min(run, change, data.max_width or math.inf))
     return last if math.isinf(last) else float(math.floor(last * (1 + 1e-9)))
 
 
 def _widest(amdahl: float | None, power: float | None, cost: float) -> float:
-    """The width at which k/s(k) reaches `cost` >= 1, infinite where no width is enough."""
+    """The width at which k/s(k) reaches `cost` >= 1, infinite where no width reaches it."""
     if amdahl is not None:
         return math.inf if amdahl == 1 else (cost - amdahl) / (1 - amdahl)
     assert power is not None

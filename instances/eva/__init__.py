@@ -11,9 +11,9 @@ from instances.eva.cloud_traces import trace_cloud
 from instances.eva.constraints import Running, Spread, constraints_of
 from instances.eva.examples import table_3, table_3_round
 from instances.eva.generators import random_round, random_workloads, synthetic_cloud, table_7
+from instances.eva.online import RentedInstance, continued, most_kept
 from instances.eva.packing import EvaPacking, InstanceType, Task, Throughput
 from instances.eva.reconfiguration import EvaReconfiguration, ExistingInstance, MovableTask, StartedType
-from instances.eva.rented import RentedInstance, continued, most_kept
 from instances.eva.tables import ec2_types, interference, table
 from instances.eva.traces import alibaba, alive, pod_requests
 from instances.eva.vector_packing import caprara_toth

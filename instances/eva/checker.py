@@ -140,8 +140,8 @@ class Book:
             for r, need in enumerate(self._need(key, kind.family)):
                 used[r] += k * need
         found = []
-        for resource, amount, room in zip(self.data.resources, used, self._capacity[kind.name], strict=True):
-            if amount > room:
+        for resource, amount, capacity in zip(self.data.resources, used, self._capacity[kind.name], strict=True):
+            if amount > capacity:
                 holds = float(Fraction(amount, STEPS))
                 found.append(f"a {kind.name} holds {holds:g} {resource} of {kind.capacity[resource]:g}")
         return found

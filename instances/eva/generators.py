@@ -181,7 +181,7 @@ def random_workloads(n: int, workloads: int, seed: int, *, least_throughput: flo
 
 SETUP_HOURS = 300 / 3600  # of a new instance, which count as the cost of a migration in the authors' artifact
 RUNNING = 0.75  # share of the tasks that are on an instance
-BESIDE = 0.6  # share of them that joined others where there was room
+BESIDE = 0.6  # share of them that joined others where they fitted
 
 
 def random_round(
@@ -245,7 +245,7 @@ def random_round(
 def _existing(
     draw: random.Random, kinds: tuple[InstanceType, ...], running: list[Task], job_of: list[str], named: bool
 ) -> tuple[ExistingInstance, ...]:
-    """Instances on which tasks were put in order: beside others where there was room, or on a type that holds them."""
+    """Instances on which tasks were put in order: beside others where they fitted, or on a type that holds them."""
     found: list[tuple[InstanceType, list[int], Counter[str]]] = []
     for task, job in zip(running, job_of, strict=False):
         needs = {kind.family: [steps(amount) for amount in task.demand_on(kind.family).values()] for kind in kinds}

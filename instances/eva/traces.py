@@ -20,7 +20,7 @@ from instances.validation import input_errors
 
 POD_COLUMNS = ("cpu_milli", "memory_mib", "num_gpu", "gpu_milli")
 JOB_COLUMNS = ("arrival_s", "duration_s", "gpus", "vcpus", "ram_gb")
-PERTURBED_PARTS = 10  # Perturbed demands are rounded up to so many parts of a CPU.
+PERTURBED = 10  # Perturbed demands are rounded up to so many fractions of a CPU.
 Demand = tuple[float, ...]
 
 
@@ -47,12 +47,12 @@ def alibaba(
     if "pod_phase" in pods:
         pods = pods[pods["pod_phase"] != "Failed"]
     factors = np.random.default_rng(seed).uniform(1 - perturb, 1 + perturb, size=(len(pods), 2))
-    parts = PERTURBED_PARTS if perturb else 1
+    fractions = PERTURBED if perturb else 1
     demands: list[Demand] = []
     for (cpu, memory, num_gpu, share), factor in zip(pods[list(POD_COLUMNS)].to_numpy(), factors, strict=True):
         gpu = share / 1000 if gpus == "fractional" and num_gpu == 1 else num_gpu
         cpu, memory = cpu / 1000 * factor[0], memory / 1024 * factor[1]
-        demands.append((gpu, math.ceil(cpu * parts) / parts, float(math.ceil(memory))))
+        demands.append((gpu, math.ceil(cpu * fractions) / fractions, float(math.ceil(memory))))
     kinds = ec2_types("vcpus")
     fitting = [demand for demand in demands if any(_fits(demand, kind) for kind in kinds)]
     if not fitting:
@@ -153,7 +153,7 @@ def pod_requests(n: int, seed: int, *, path: str | Path | None = None, jitter: f
     rng = np.random.default_rng(seed)
     listed = None if path is None else _listed(path)
     kinds = ec2_types("vcpus")
-    rooms = np.array([[k.capacity[r] for r in RESOURCES] for k in kinds]) * (1, 1000, 1024)
+    capacity = np.array([[k.capacity[r] for r in RESOURCES] for k in kinds]) * (1, 1000, 1024)
     seen: dict[tuple[int, int, int], None] = {}
     tries = 0
     while len(seen) < n:
@@ -166,7 +166,7 @@ def pod_requests(n: int, seed: int, *, path: str | Path | None = None, jitter: f
         factors = rng.uniform(1 - jitter, 1 + jitter, 2).tolist()
         milli, mib = math.ceil(cpu * factors[0]), math.ceil(memory * factors[1])
         amounts = (int(gpu), milli, mib)
-        if (np.array(amounts) <= rooms).all(axis=1).any():
+        if (np.array(amounts) <= capacity).all(axis=1).any():
             seen[amounts] = None
     tasks = tuple(
         Task(

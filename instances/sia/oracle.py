@@ -55,7 +55,7 @@ class Job(Frozen):
 class SiaOracle(ProblemData):
     """The oracle's problem: when to start each job on the GPUs of all pools, none later than the cut-off.
 
-    Minimises the queueing delay of all jobs in slots, plus `fairness_weight` (β) times Σ_t α_t. `fair_share` tells
+    Minimises the queueing delay of all jobs in slots, plus `fairness_weight` (β) times Σ_t α_t. `fair_share` says
     what α_t charges: with `all-use` it is the largest use of a pool at slot t over what the pool owns, as equation
     (13) is written; with `above-share` only what of that is above 1, so that using one's own GPUs is free.
     """

@@ -128,7 +128,7 @@ def backfill_servers(
     waiting: list[tuple[int, int]] = []
     ending: list[tuple[int, int, int]] = []
 
-    def room(i: int, now: int) -> int | None:
+    def server_for(i: int, now: int) -> int | None:
         """The server on which job i can start now."""
         width, end = gpus[i], now + duration[i]
         fitting = sorted((idle[k], k) for k in range(jobs.servers) if idle[k] >= width)
@@ -151,7 +151,7 @@ def backfill_servers(
         place, widest = 0, max(idle)
         while widest > 0 and place < len(waiting):
             i = waiting[place][1]
-            found = room(i, now) if gpus[i] <= widest else None
+            found = server_for(i, now) if gpus[i] <= widest else None
             if found is None:
                 place += 1
                 continue

@@ -26,7 +26,7 @@ from instances.eva.arrays import PackingArrays
 from instances.fields import STEPS
 from instances.proofs import Certificate, NoCertificate, digest
 from instances.proofs.certificate import VERSION
-from instances.proofs.eva.certificate import Branch, Leaf, Packing, TreeDecision
+from instances.proofs.eva.certificate import Branch, Decision, Leaf, Packing
 from instances.proofs.eva.saving_program import LimitedSavingProgram, saving_program
 from models.derivation import certified
 from models.eva.branch_and_price import BranchAndPriceParameters, list_patterns
@@ -173,7 +173,7 @@ class _Duals:
 class _Node:
     """A node with the best duals known, its own or those of its parent, and what they prove."""
 
-    decisions: tuple[TreeDecision, ...]
+    decisions: tuple[Decision, ...]
     duals: _Duals
     bound: int
     branch: Branch | None = None
@@ -297,7 +297,7 @@ class PricedTree:
 
     def _whole(
         self, node: _Node, scale: int, duals: Sequence[Fraction], decided: Sequence[Fraction]
-    ) -> tuple[int, int, list[int], list[tuple[TreeDecision, int]], list[list[int]], list[int]]:
+    ) -> tuple[int, int, list[int], list[tuple[Decision, int]], list[list[int]], list[int]]:
         """Duals as whole numbers: scale and unit, of the tasks and of the decisions, and what follows for each type.
 
         What a task is worth is rounded down to a multiple of a unit that is as coarse as the exact search needs.
@@ -368,7 +368,7 @@ class PricedTree:
         )
 
 
-def _less(decision: TreeDecision, dual: Fraction, unit: int) -> int:
+def _less(decision: Decision, dual: Fraction, unit: int) -> int:
     """A whole dual of a decision that makes no pattern worth more than this one does."""
     if decision.kind == "placed":
         return math.floor(dual / unit) * unit

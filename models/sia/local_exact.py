@@ -19,7 +19,7 @@ from instances.method import method
 from instances.result import Termination
 from instances.sia import SiaLocalOracle
 from instances.sia.arrays import OracleArrays, oracle_arrays
-from instances.sia.cells import SERVER_GPUS
+from instances.sia.local_oracle import SERVER_GPUS
 from instances.sia.reservations import Placed, ServerJobs, backfill_servers
 from models.bounds import whole_bound
 from models.highs import solve_arrays

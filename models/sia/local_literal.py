@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from instances import Answer, Options, Report
 from instances.method import method
 from instances.sia import SiaLocalOracle
-from instances.sia.cells import SERVER_GPUS
+from instances.sia.local_oracle import SERVER_GPUS
 from models.bounds import whole_bound
 
 if TYPE_CHECKING:  # Pyomo takes its time to import, and so is imported where a model is built.

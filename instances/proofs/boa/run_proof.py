@@ -153,9 +153,9 @@ class _Search:
     def _at(self, width: int) -> tuple[int, int]:
         """Hours at a width, rounded down and up."""
         if width not in self._known:
-            parts = [h.at_least(width) for h in self.hours]
-            down = self.pause + sum(hours for hours, _ in parts)
-            self._known[width] = down, down + 1 + sum(noise for _, noise in parts)
+            hours = [h.at_least(width) for h in self.hours]
+            down = self.pause + sum(least for least, _ in hours)
+            self._known[width] = down, down + 1 + sum(noise for _, noise in hours)
         return self._known[width]
 
     def _length(self, width: int, hours: int) -> int:

@@ -2,7 +2,7 @@
 
 A policy within the budget stays within it, and none looks slower than it is: so the optimum in units bounds the true
 one. Sums of units are exact in 64 bits: those of times, of costs and of lengths are seen to be less than `FAR` in
-whole numbers of any size before they are handed to numpy, whatever the weights are.
+whole numbers of any size before numpy gets them, whatever the weights are.
 
 At a price of the budget a policy's length is scale * time + price * cost. A policy within the budget that takes at most
 so many units is not longer than scale * those units + price * budget; so what the paths of its classes exceed the
@@ -26,7 +26,7 @@ from instances.proofs.certificate import NoCertificate
 
 IntArray = NDArray[np.int64]
 MOST = 1_000_000  # entries of all classes, epochs and choices
-FAR = 1 << 61  # no policy is so long, nor so dear
+FAR = 1 << 61  # no policy is so long, nor so costly
 WIDEST = 100_000
 
 
@@ -88,9 +88,9 @@ def unit_network(data: BoaAllocation, units: Units) -> UnitNetwork:
                     cache[key] = times(curve, data.max_width, last, data.measured)
                 run += cache[key]
             size = exact(epoch.size_hours)
-            slow, dear = factor * size, arrivals * size
+            slow, charged = factor * size, arrivals * size
             rows.append([None if z is None else _down(slow, z) for z in run])
-            costs.append([None if z is None else _down(dear, z, rate) for z, rate in zip(run, rates, strict=True)])
+            costs.append([None if z is None else _down(charged, z, rate) for z, rate in zip(run, rates, strict=True)])
         pause = exact(c.rescale_hours)
         change_time, change = int(factor * pause), [int(arrivals * pause * rate) for rate in rates]
         for row, paid in zip(rows, costs, strict=True):
@@ -125,8 +125,8 @@ def widest(data: BoaAllocation) -> int:
                 curve = epoch.speedup.on(t.name)
                 end = last_width(curve, data.max_width)
                 if curve.table is None and (end is None or end > WIDEST):
-                    room = (spare / exact(c.arrivals_per_hour) + _least(data, c)) / exact(t.price)
-                    end = _affordable(curve, exact(epoch.size_hours), exact(c.rescale_hours), room)
+                    hours = (spare / exact(c.arrivals_per_hour) + _least(data, c)) / exact(t.price)
+                    end = _affordable(curve, exact(epoch.size_hours), exact(c.rescale_hours), hours)
                 found = max(found, end or 1)
     return found
 
@@ -144,13 +144,13 @@ def _least(data: BoaAllocation, job_class: JobClass) -> Fraction:
     return total
 
 
-def _affordable(curve: Curve, size: Fraction, pause: Fraction, room: Fraction) -> int:
-    """The widest run of a formula that costs at most `room` GPU-hours, the change to it included."""
+def _affordable(curve: Curve, size: Fraction, pause: Fraction, hours: Fraction) -> int:
+    """The widest run of a formula that costs at most `hours` of a GPU, the change to it included."""
 
     def fits(k: int) -> bool:
         if curve.amdahl is not None:
-            return k * (size * (serial(curve.amdahl) + exact(curve.amdahl) / k) + pause) <= room
-        return k * (size * power_at_most(Fraction(1, k), exact(curve.power or 0.0)) + pause) <= room
+            return k * (size * (serial(curve.amdahl) + exact(curve.amdahl) / k) + pause) <= hours
+        return k * (size * power_at_most(Fraction(1, k), exact(curve.power or 0.0)) + pause) <= hours
 
     low, high = 1, 2
     while fits(high):

@@ -19,11 +19,10 @@ most" in every leaf, of all types in order and before those on the way.
 
 from __future__ import annotations
 
-import heapq
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import cached_property, lru_cache
+from functools import cached_property
 from math import gcd
 from typing import TYPE_CHECKING, Annotated, Literal
 
@@ -35,59 +34,13 @@ from instances.eva.packing import EvaPacking
 from instances.fields import STEPS, Frozen, steps
 from instances.proofs.certificate import NoCertificate, Proven, content_of
 from instances.proofs.derivation import proven_of
+from instances.proofs.eva.price_sums import least_sum
 from instances.proofs.eva.saving_program import saving_program
 from instances.proofs.vipr import read_vipr
 from instances.validation import validated
 
 if TYPE_CHECKING:
     from instances.proofs.eva.best_pattern import Best
-
-
-MOST = 200_000  # remainders by the lowest price
-
-
-def least_sum(prices: Sequence[int], amount: int) -> int:
-    """The least sum of `prices`, each as often as one likes, that is at least `amount`.
-
-    Of each remainder by the lowest price the least sum is a shortest path. Where there are too many remainders it is
-    the amount itself.
-    """
-    if amount <= 0:
-        return 0
-    if min(prices) > MOST:
-        return amount
-    return _paths(tuple(sorted(set(prices)))).at_least(amount)
-
-
-class _Paths:
-    """The least sum of each remainder by the lowest price, as far as amounts have been asked for."""
-
-    def __init__(self, prices: tuple[int, ...]) -> None:
-        self.prices, self.low = prices, prices[0]
-        self.reached = {0: 0}
-        self.heap = [0]
-
-    def at_least(self, amount: int) -> int:
-        low, reached = self.low, self.reached
-        while self.heap and self.heap[0] < amount:
-            total = heapq.heappop(self.heap)
-            if total > reached[total % low]:
-                continue
-            for price in self.prices:
-                more = total + price
-                if more < reached.get(more % low, more + 1):
-                    reached[more % low] = more
-                    heapq.heappush(self.heap, more)
-        return min(
-            total if total >= amount else total + -(-(amount - total) // low) * low for total in reached.values()
-        )
-
-
-@lru_cache(maxsize=8)
-def _paths(prices: tuple[int, ...]) -> _Paths:
-    """The paths of these prices: a proof asks for many amounts."""
-    return _Paths(prices)
-
 
 Kind = Literal["instances", "spent", "placed"]
 Whole = Annotated[int, Field(strict=True, ge=0, lt=1 << 62)]
@@ -136,7 +89,7 @@ class PackingProof(Frozen):
 
 
 @dataclass(frozen=True)
-class TreeDecision:
+class Decision:
     """One side of a branch."""
 
     kind: Kind
@@ -159,7 +112,7 @@ class Packing:
         self.unit = gcd(*(offer.price for offer in offered)) or 1
         self.price = [offer.price // self.unit for offer in offered]
         self.limits = tuple(
-            TreeDecision("instances", (k,), (), False, offer.most)
+            Decision("instances", (k,), (), False, offer.most)
             for k, offer in enumerate(offered)
             if offer.most is not None
         )
@@ -185,7 +138,7 @@ class Packing:
         first: dict[tuple[int, ...], int] = {}
         return [[first.setdefault((f, *d), t) for t, d in enumerate(needs)] for f, needs in enumerate(self.demand)]
 
-    def sides(self, branch: Branch) -> tuple[TreeDecision, TreeDecision]:
+    def sides(self, branch: Branch) -> tuple[Decision, Decision]:
         """The two decisions of a branch, which together leave no packing out. Raises CheckFailed where it is none."""
         for what, places, end in (("types", branch.of, len(self.price)), ("tasks", branch.tasks, len(self.count))):
             if len(set(places)) != len(places) or max(places, default=0) >= end:
@@ -196,19 +149,19 @@ class Packing:
         if kind == "placed":  # at most so many here: the others elsewhere
             others = tuple(k for k in range(len(self.price)) if k not in branch.of)
             tasks = sum(self.count[t] for t in branch.tasks)
-            few = TreeDecision(kind, others, branch.tasks, True, tasks - branch.amount)
+            few = Decision(kind, others, branch.tasks, True, tasks - branch.amount)
         else:
             step = (gcd(*(self.price[k] for k in branch.of)) or 1) if kind == "spent" else 1
-            few = TreeDecision(kind, branch.of, (), False, branch.amount)
+            few = Decision(kind, branch.of, (), False, branch.amount)
         if branch.amount % step:
             raise CheckFailed(f"a branch on an amount of {branch.amount}, no multiple of {step}")
         whole = [k for k, f in enumerate(self.family) if f == self.family[branch.of[0]]]
         if kind == "placed" and len(branch.of) > 1 and sorted(branch.of) != whole:
             raise CheckFailed(f"a branch on tasks placed on {branch.of[:5]}, neither a type nor a family")
-        return few, TreeDecision(kind, branch.of, branch.tasks, True, branch.amount + step)
+        return few, Decision(kind, branch.of, branch.tasks, True, branch.amount + step)
 
     def worths(
-        self, tasks: Sequence[int], decisions: Sequence[tuple[TreeDecision, int]]
+        self, tasks: Sequence[int], decisions: Sequence[tuple[Decision, int]]
     ) -> tuple[list[list[int]], list[int]]:
         """What a task of each entry is worth on each type, and mu of each type."""
         value = [list(tasks) for _ in self.price]
@@ -223,7 +176,7 @@ class Packing:
                     value[k][t] += dual
         return value, mu
 
-    def value(self, tasks: Sequence[int], decisions: Sequence[tuple[TreeDecision, int]]) -> int:
+    def value(self, tasks: Sequence[int], decisions: Sequence[tuple[Decision, int]]) -> int:
         """D, the value of duals."""
         total = sum(n * y for n, y in zip(self.count, tasks, strict=True))
         return total + sum((dual if d.least else -dual) * d.amount for d, dual in decisions)
@@ -282,7 +235,7 @@ def prove_packing(data: EvaPacking, text: str) -> Proven:
 def _leaves(packing: Packing, nodes: Sequence[Node]) -> list[int]:
     """The bounds of the leaves, each node being reached once, from the root down."""
     bounds: list[int] = []
-    left: list[tuple[int, tuple[TreeDecision, ...]]] = [(0, packing.limits)]
+    left: list[tuple[int, tuple[Decision, ...]]] = [(0, packing.limits)]
     seen: set[int] = set()
     while left:
         place, decisions = left.pop()
@@ -302,7 +255,7 @@ def _leaves(packing: Packing, nodes: Sequence[Node]) -> list[int]:
     return bounds
 
 
-def _bound(packing: Packing, place: int, leaf: Leaf, decisions: Sequence[TreeDecision]) -> int:
+def _bound(packing: Packing, place: int, leaf: Leaf, decisions: Sequence[Decision]) -> int:
     if len(leaf.tasks) != len(packing.count) or len(leaf.decisions) != len(decisions):
         raise CheckFailed(f"nodes[{place}]: must have a dual for each entry, each limit and each decision")
     weighed = list(zip(decisions, leaf.decisions, strict=True))

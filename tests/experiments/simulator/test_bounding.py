@@ -8,8 +8,7 @@ import pytest
 
 from experiments.papers import ONLINE
 from experiments.simulator import simulation
-from experiments.simulator.rows import rows_of
-from experiments.simulator.simulation import Bounds, Simulation, boundings, by_run
+from experiments.simulator.simulation import Bounds, Simulation, boundings, by_run, rows_of
 from instances.sia import five_jobs
 
 
