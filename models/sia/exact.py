@@ -17,11 +17,10 @@ from instances.sia import SiaOracle
 from instances.sia.arrays import OracleArrays, narrowed, oracle_arrays, solution_of
 from models.sia.bounds import initial_solution, trivial_bound
 from models.sia.branching import branch
-from models.sia.neighbourhood_search import construct
-from models.sia.parameters import DEFAULTS, ExactParameters
-from models.sia.proof import Proof
+from models.sia.parameters import DEFAULTS, OracleParameters
+from models.sia.search import construct
 from models.sia.time_indexed import solve_time_indexed
-from models.sia.turns import CuttingTurns
+from models.sia.turns import CuttingTurns, OracleProof
 
 
 @method("exact")
@@ -31,7 +30,7 @@ def exact(
     report: Report,
     start: Solution | None = None,
     *,
-    parameters: ExactParameters = DEFAULTS,
+    parameters: OracleParameters = DEFAULTS,
 ) -> Answer:
     """The schedule of least delay that keeps every cut-off, or the best one found, with a valid bound.
 
@@ -63,7 +62,7 @@ def exact(
         report(solution_of(data, arrays, best), 0.0)
     if arrays.starts > parameters.most_starts:
         return solve_time_indexed(data, options, report, solution_of(data, arrays, best), parameters)
-    proof = Proof(data, arrays, options, report, clock, best, best if reserved is None else reserved, parameters)
+    proof = OracleProof(data, arrays, options, report, clock, best, best if reserved is None else reserved, parameters)
     build_s = clock.cpu_s
     termination = _prove(proof)
     return Answer(
@@ -77,7 +76,7 @@ def exact(
     )
 
 
-def _prove(proof: Proof) -> Termination:
+def _prove(proof: OracleProof) -> Termination:
     """Turns of cuts and search, and the tree, until the gap is closed or at a limit."""
     turns = CuttingTurns(proof)
     if (limit := turns.run()) is not None or proof.closed:

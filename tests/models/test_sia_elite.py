@@ -13,14 +13,11 @@ from instances.options import ignore
 from instances.sia import synthetic
 from instances.sia.arrays import oracle_arrays
 from models.sia import exact
-from models.sia.elite_search import EliteSearch
-from models.sia.kernels import Jobs
-from models.sia.neighbourhood_search import construct
+from models.sia.kernels import Jobs, anneal_widths
 from models.sia.parameters import DEFAULTS
-from models.sia.penalty_kernels import anneal_widths
-from models.sia.penalty_search import settle
-from models.sia.proof import Proof
-from models.sia.relaxation import Relaxation
+from models.sia.relaxation import StartRelaxation
+from models.sia.search import construct, settle
+from models.sia.turns import EliteSearch, OracleProof
 
 ALWAYS = replace(DEFAULTS, moderate_candidates=0, worth_searching=1)
 """Constants with which the search runs on small workloads too."""
@@ -33,8 +30,8 @@ def _search(seed: int) -> EliteSearch:
     data = synthetic("base", 11, days=1).data
     arrays, clock = oracle_arrays(data), Stopwatch()
     first = construct(arrays, arrays.cutoff, clock)
-    proof = Proof(data, arrays, Options(seed=seed), ignore, clock, first, arrays.cutoff, BRIEF)
-    relaxation = Relaxation(proof.columns, proof.best)
+    proof = OracleProof(data, arrays, Options(seed=seed), ignore, clock, first, arrays.cutoff, BRIEF)
+    relaxation = StartRelaxation(proof.columns, proof.best)
     relaxation.converge(proof.delay, clock)
     return EliteSearch(proof, relaxation)
 
