@@ -94,10 +94,10 @@ def lagrangian_prices(
     - `clock`: ends the rounds when the time is over.
     - `parameters`: rounds, steps and weights of the algorithm.
     """
-    from models.sia.kernels import Jobs, least_charges, project  # compiled at first use, which takes seconds
+    from models.sia.kernels import jobs_of, least_charges, project  # compiled at first use, which takes seconds
 
     p = parameters
-    jobs = Jobs(arrays.submit, arrays.duration, arrays.gpus, arrays.cutoff, arrays.capacity)
+    jobs = jobs_of(arrays)
     unit = (arrays.unit / fairness.owned)[:, None]  # share of a pool that a unit of GPUs is
     shares = np.repeat(fairness.weight[None, :] / len(unit), len(unit), axis=0)
     capacity, use = np.zeros(arrays.horizon), np.zeros_like(shares)

@@ -15,6 +15,7 @@ import numpy as np
 
 from instances.arrays import FloatArray, IntArray
 from instances.compiled import compiled
+from instances.sia.arrays import OracleArrays
 
 Random = np.random.Generator
 
@@ -27,6 +28,11 @@ class Jobs(NamedTuple):
     gpus: IntArray
     cutoff: IntArray
     capacity: int
+
+
+def jobs_of(arrays: OracleArrays) -> Jobs:
+    """The jobs as compiled code takes them."""
+    return Jobs(arrays.submit, arrays.duration, arrays.gpus, arrays.cutoff, arrays.capacity)
 
 
 class Moves(NamedTuple):
@@ -264,11 +270,12 @@ def anneal(
 
 
 BLOCK = 64  # Steps between two looks at the costs so far.
+MANY = 1 << 60  # More GPUs than can be too many.
 LEAST_GAIN = 1e-7  # Gains below this one, in steps, are rounding errors.
 
 
 class Shares(NamedTuple):
-    """Fairness, and without it all jobs in pool 0 and an empty `inverse`.
+    """Fairness; an empty `inverse` where it is not in the objective.
 
     `pool` of each job (J,), `inverse` of what each pool owns (P,), the share that is `free`, β of each step (T,).
     """
@@ -280,40 +287,30 @@ class Shares(NamedTuple):
 
 
 class Timeline(NamedTuple):
-    """GPUs in use at each step, of each pool (P, T) and of all pools (T,)."""
+    """GPUs in use at each step, of each pool with fairness (P, T), and of all pools (T,)."""
 
     use: IntArray
     total: IntArray
 
 
 @compiled
-def _cost(line: Timeline, begin: int, end: int, capacity: int, penalty: float, shares: Shares) -> float:
-    """Penalties and fairness of the steps begin..end-1."""
-    over, fair = 0, 0.0
+def _fairness(line: Timeline, begin: int, end: int, shares: Shares) -> float:
+    """What fairness costs in the steps begin..end-1."""
+    fair = 0.0
     for t in range(begin, end):
-        if line.total[t] > capacity:
-            over += line.total[t] - capacity
-    for t in range(begin, end if len(shares.inverse) else begin):
         most = shares.free
         for i in range(len(shares.inverse)):
             most = max(most, line.use[i, t] * shares.inverse[i])
         fair += shares.weight[t] * (most - shares.free)
-    return penalty * over + fair
+    return fair
 
 
 @compiled
 def _hold_in_pool(line: Timeline, pool: int, begin: int, end: int, gpus: int) -> None:
     for t in range(begin, end):
-        line.use[pool, t] += gpus
         line.total[t] += gpus
-
-
-@compiled
-def _over(line: Timeline, begin: int, end: int, capacity: int) -> int:
-    over = 0
-    for t in range(begin, end):
-        over += max(line.total[t] - capacity, 0)
-    return over
+    for t in range(begin, end if len(line.use) else begin):
+        line.use[pool, t] += gpus
 
 
 @compiled
@@ -348,68 +345,6 @@ def exchanged(old: int, new: int, length: int) -> tuple[int, int, int, int]:
 
 
 @compiled
-def anneal_with_penalties(
-    rng: Random,
-    jobs: Jobs,
-    shares: Shares,
-    line: Timeline,
-    movable: IntArray,
-    start: IntArray,
-    best: IntArray,
-    lead: float,
-    over: int,
-    tries: int,
-    pace: float,
-    heat: float,
-    penalty: float,
-) -> tuple[float, int]:
-    """Annealing at one temperature and one penalty; `lead` and `over` in the end.
-
-    Parameters:
-
-    - `rng`: source of all that is random.
-    - `jobs`, `shares`: the problem.
-    - `line`: use of `start`; changed.
-    - `movable`: jobs with more than one start.
-    - `start`: schedule that keeps all cut-offs, (J,); changed.
-    - `best`: best schedule met that is nowhere too wide, (J,); changed.
-    - `lead`: objective of `start`, without penalties, less that of `best`; -infinite where `best` is too wide.
-    - `over`: GPUs too many of `start`, over all steps.
-    - `tries`: number of tries.
-    - `pace`: a typical duration in steps.
-    - `heat`: temperature: a schedule worse by Δ is accepted with probability exp(-Δ/heat).
-    - `penalty`: what a GPU too many costs a step, in steps of delay.
-    """
-    for _ in range(tries):
-        j = movable[rng.integers(0, len(movable))]
-        old, new, length = start[j], target(rng, jobs, start, j, pace), jobs.duration[j]
-        if new < jobs.submit[j] or new > jobs.cutoff[j] or new == old:
-            continue
-        gain_begin, gain_end, loss_begin, loss_end = exchanged(old, new, length)
-        capacity, pool, gpus = jobs.capacity, shares.pool[j], jobs.gpus[j]
-        before = _cost(line, gain_begin, gain_end, capacity, penalty, shares)
-        before += _cost(line, loss_begin, loss_end, capacity, penalty, shares)
-        excess = _over(line, gain_begin, gain_end, capacity) + _over(line, loss_begin, loss_end, capacity)
-        _hold_in_pool(line, pool, gain_begin, gain_end, gpus)
-        _hold_in_pool(line, pool, loss_begin, loss_end, -gpus)
-        after = _cost(line, gain_begin, gain_end, capacity, penalty, shares)
-        after += _cost(line, loss_begin, loss_end, capacity, penalty, shares)
-        excess = _over(line, gain_begin, gain_end, capacity) + _over(line, loss_begin, loss_end, capacity) - excess
-        change = after - before + (new - old)
-        if change <= 0 or rng.random() < np.exp(-change / heat):
-            start[j] = new
-            over += excess
-            lead += change - penalty * excess
-            if over == 0 and lead < -LEAST_GAIN:
-                lead = 0.0
-                best[:] = start
-        else:
-            _hold_in_pool(line, pool, gain_begin, gain_end, -gpus)
-            _hold_in_pool(line, pool, loss_begin, loss_end, gpus)
-    return lead, over
-
-
-@compiled
 def _added(use: IntArray, begin: int, end: int, gpus: int, capacity: int, most: int) -> int:
     """GPUs too many that a job of `gpus` adds in the steps begin..end-1; or some figure past `most`."""
     found = 0
@@ -433,10 +368,11 @@ def _taken(use: IntArray, begin: int, end: int, gpus: int, capacity: int) -> int
 
 
 @compiled
-def anneal_widths(
+def anneal_with_penalties(
     rng: Random,
     jobs: Jobs,
-    use: IntArray,
+    shares: Shares,
+    line: Timeline,
     movable: IntArray,
     start: IntArray,
     best: IntArray,
@@ -447,38 +383,59 @@ def anneal_widths(
     heat: float,
     penalty: float,
 ) -> tuple[float, int]:
-    """Annealing at one temperature and one penalty where only widths count, some ten million tries a second.
+    """Annealing at one temperature and one penalty; `lead` and `over` in the end.
 
-    The parameters are those of `anneal_with_penalties`, but for `use`: GPUs in use at each step by `start`, (T,);
-    changed. Most tries are refused. So what a try may cost at most is drawn first, nothing is changed before it is
-    accepted, and a job is refused as soon as the steps looked at so far cost more than that.
+    Some ten million tries a second, a few million with fairness. Most are refused. So what a try may cost at most is
+    drawn first, and where only widths count a job is refused as soon as the steps looked at so far cost more than that.
+
+    Parameters:
+
+    - `rng`: source of all that is random.
+    - `jobs`, `shares`: the problem.
+    - `line`: use of `start`; changed.
+    - `movable`: jobs with more than one start.
+    - `start`: schedule that keeps all cut-offs, (J,); changed.
+    - `best`: best schedule met that is nowhere too wide, (J,); changed.
+    - `lead`: objective of `start`, without penalties, less that of `best`; -infinite where `best` is too wide.
+    - `over`: GPUs too many of `start`, over all steps.
+    - `tries`: number of tries.
+    - `pace`: a typical duration in steps.
+    - `heat`: temperature: a schedule worse by Δ is accepted with probability exp(-Δ/heat).
+    - `penalty`: what a GPU too many costs a step, in steps of delay.
     """
-    capacity = jobs.capacity
+    capacity, fair = jobs.capacity, len(shares.inverse) > 0
     for _ in range(tries):
         j = movable[rng.integers(0, len(movable))]
         old, new, length, gpus = start[j], target(rng, jobs, start, j, pace), jobs.duration[j], jobs.gpus[j]
         if new < jobs.submit[j] or new > jobs.cutoff[j] or new == old:
             continue
         most = (old - new - heat * np.log(1.0 - rng.random())) / penalty  # that is accepted, in GPUs too many
-        if most < -over:
+        if most < -over and not fair:
             continue
         gain_begin, gain_end, loss_begin, loss_end = exchanged(old, new, length)
-        allowed = int(np.floor(most)) + min(over, gpus * (loss_end - loss_begin))
-        excess = _added(use, gain_begin, gain_end, gpus, capacity, allowed)
+        allowed = MANY if fair else int(np.floor(most)) + min(over, gpus * (loss_end - loss_begin))
+        excess = _added(line.total, gain_begin, gain_end, gpus, capacity, allowed)
         if excess > allowed:
             continue
         if over > 0:
-            excess -= _taken(use, loss_begin, loss_end, gpus, capacity)
-        if excess > most:
+            excess -= _taken(line.total, loss_begin, loss_end, gpus, capacity)
+        if excess > most and not fair:
             continue
-        for t in range(gain_begin, gain_end):
-            use[t] += gpus
-        for t in range(loss_begin, loss_end):
-            use[t] -= gpus
+        pool, change = shares.pool[j], 0.0
+        if fair:
+            change -= _fairness(line, gain_begin, gain_end, shares) + _fairness(line, loss_begin, loss_end, shares)
+        _hold_in_pool(line, pool, gain_begin, gain_end, gpus)
+        _hold_in_pool(line, pool, loss_begin, loss_end, -gpus)
+        if fair:
+            change += _fairness(line, gain_begin, gain_end, shares) + _fairness(line, loss_begin, loss_end, shares)
+            if change + penalty * excess > penalty * most:
+                _hold_in_pool(line, pool, gain_begin, gain_end, -gpus)
+                _hold_in_pool(line, pool, loss_begin, loss_end, gpus)
+                continue
         start[j] = new
         over += excess
-        lead += new - old
-        if over == 0 and lead < 0:
+        lead += new - old + change
+        if over == 0 and lead < -LEAST_GAIN:
             lead = 0.0
             best[:] = start
     return lead, over

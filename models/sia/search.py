@@ -55,11 +55,11 @@ def improve(
     - `stop`: delay in steps at which the search ends, a known bound.
     - `parameters`: number of batches, temperatures and moves.
     """
-    from models.sia.kernels import Jobs, Moves, anneal  # compiled at first use, which takes seconds
+    from models.sia.kernels import Moves, anneal, jobs_of  # compiled at first use, which takes seconds
 
     p = parameters
     best = advance(arrays, starts)
-    jobs = Jobs(arrays.submit, arrays.duration, arrays.gpus, arrays.cutoff, arrays.capacity)
+    jobs = jobs_of(arrays)
     moves = Moves(p.sizes, p.elsewhere, p.most_between, p.try_repairs)
     among = np.arange(len(best)) if among is None else among
     rng, pace = np.random.default_rng(seed), float(arrays.duration.mean())
@@ -83,11 +83,11 @@ def in_order(arrays: OracleArrays, key: FloatArray, parameters: OracleParameters
 
     Each job starts as early as it fits. Jobs that come too late are moved ahead in the order, little by little.
     """
-    from models.sia.kernels import Jobs, insert
+    from models.sia.kernels import insert, jobs_of
 
     count, step = len(key), parameters.repair_step * float(arrays.duration.mean())
     use, starts = np.zeros(arrays.horizon + 1, dtype=np.int64), np.zeros(count, dtype=np.int64)
-    jobs = Jobs(arrays.submit, arrays.duration, arrays.gpus, arrays.cutoff, arrays.capacity)
+    jobs = jobs_of(arrays)
     found = insert(use, jobs, np.arange(count), count, key.astype(float), np.inf, parameters.repairs, step, starts)
     return starts if found else None
 
@@ -155,17 +155,16 @@ def settle(
     - `shares`: fairness, if it is in the objective.
     - `parameters`: temperatures, in mean durations, and penalties, in steps of delay.
     """
-    from models.sia.kernels import Jobs, Timeline, anneal_widths, anneal_with_penalties  # compiled at first use
+    from models.sia.kernels import Shares, Timeline, anneal_with_penalties, jobs_of  # compiled at first use
 
     p = parameters
-    jobs = Jobs(arrays.submit, arrays.duration, arrays.gpus, arrays.cutoff, arrays.capacity)
-    total = arrays.use(starts)
-    line = None
-    if shares is not None:
-        use = np.zeros((max(1, len(shares.inverse)), arrays.horizon + 1), dtype=np.int64)
+    total, none = arrays.use(starts), np.zeros(len(starts), dtype=np.int64)
+    shares = Shares(none, np.zeros(0), 0.0, np.zeros(0)) if shares is None else shares
+    use = np.zeros((len(shares.inverse), arrays.horizon + 1), dtype=np.int64)
+    if len(use):
         np.add.at(use, (shares.pool, starts), arrays.gpus)
         np.add.at(use, (shares.pool, starts + arrays.duration), -arrays.gpus)
-        line = Timeline(np.cumsum(use, axis=1), total)
+    line, jobs = Timeline(np.cumsum(use, axis=1), total), jobs_of(arrays)
     movable = np.arange(len(starts)) if among is None else among
     movable = movable[arrays.cutoff[movable] > arrays.submit[movable]]
     over = int(np.maximum(total - arrays.capacity, 0).sum())
@@ -181,8 +180,5 @@ def settle(
         heat = pace * p.penalty_warm * (p.penalty_cold / p.penalty_warm) ** share
         penalty = p.penalty_soft * (p.penalty_hard / p.penalty_soft) ** share
         how = lead, over, each, p.penalty_pace * pace, heat, penalty
-        if shares is None or line is None:
-            lead, over = anneal_widths(rng, jobs, total, movable, start, best, *how)
-        else:
-            lead, over = anneal_with_penalties(rng, jobs, shares, line, movable, start, best, *how)
+        lead, over = anneal_with_penalties(rng, jobs, shares, line, movable, start, best, *how)
     return (best if np.isfinite(lead) else None), start
