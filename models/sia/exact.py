@@ -44,7 +44,7 @@ def exact(
 
     - `data`: the problem.
     - `options`: limits, gap, threads and seed.
-    - `report`: told each better solution and bound.
+    - `report`: given each better solution and bound.
     - `start`: a feasible solution to improve on.
     - `parameters`: constants of the method.
     """

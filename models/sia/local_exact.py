@@ -239,7 +239,7 @@ def local_exact(
 
     - `data`: the problem.
     - `options`: limits, gap, threads and seed.
-    - `report`: told each better solution and bound.
+    - `report`: given each better solution and bound.
     - `start`: a feasible solution to improve on.
     - `parameters`: constants of the method.
     """
@@ -258,10 +258,10 @@ class _LocalProof:
         self.alone = Placed(arrays.cutoff, np.array([server for _, server in data.alone], dtype=np.int64))
         self.info: dict[str, float] = {}
 
-        def tell(placed: Placed | None, bound: int | None) -> None:
+        def reported(placed: Placed | None, bound: int | None) -> None:
             report(None if placed is None else self._solution(placed), float((bound or 0) * arrays.slot))
 
-        self.incumbent: Incumbent[Placed, int] = Incumbent("minimize", self.clock, tell, gap=options.gap, bound=0)
+        self.incumbent: Incumbent[Placed, int] = Incumbent("minimize", self.clock, reported, gap=options.gap, bound=0)
 
     def run(self, start: Solution | None) -> Answer:
         """The answer, no worse than `start` nor than no sharing."""

@@ -2,7 +2,7 @@
 
 The large-neighbourhood search (Shaw, 1998) takes out a few jobs and inserts all in another order; its schedules stay
 feasible throughout, so that no cut-off is ever broken. With penalties schedules are too wide for a while, at a price
-that rises until none is worth it.
+that rises until none pays.
 """
 
 from __future__ import annotations

@@ -48,7 +48,7 @@ StartNode = Node[int, StartDecision, list[tuple[IntervalRow, int]], OpenStarts]
 class StartTree:
     """The tree of a relaxation that has converged; at its root the columns are open that are now.
 
-    `delay`: that of the best schedule, in steps; `target`: the bound in steps that is worth no more work.
+    `delay`: that of the best schedule, in steps; `target`: the bound in steps from which on no work is left.
     """
 
     def __init__(self, relaxation: StartRelaxation, delay: int, parameters: OracleParameters = DEFAULTS) -> None:
@@ -72,7 +72,7 @@ class StartTree:
 
     @property
     def enough(self) -> int:
-        """The bound that is worth no more work, SCALE times."""
+        """The bound from which on no work is left, SCALE times."""
         return (self.target - 1) * SCALE + 1
 
     def open_below(self, delay: int) -> BoolArray:
@@ -86,7 +86,7 @@ class StartTree:
     def expand(self, delay: int, target: int, clock: Stopwatch, seen: Callable[[], None] = lambda: None) -> bool:
         """Branch on the leaf of the least bound; whether more can be done before the time is over.
 
-        `delay`: the delay of the best schedule, in steps; `target`: the bound in steps that is worth no more work;
+        `delay`: the delay of the best schedule, in steps; `target`: the bound in steps from which on no work is left;
         `seen`: called after each linear program.
         """
         self.delay, self.target, self.clock, self.seen = delay, target, clock, seen

@@ -199,7 +199,7 @@ def solve_time_indexed(
 
     - `data`: the problem.
     - `options`: limits and gap of the solve.
-    - `report`: told each better solution and bound.
+    - `report`: given each better solution and bound.
     - `start`: a feasible solution; nothing worse is returned.
     - `parameters`: sizes beyond which no model is built.
     """

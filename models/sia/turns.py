@@ -36,7 +36,7 @@ class OracleProof:
     - `data`: the problem.
     - `arrays`: the problem in steps.
     - `options`: limits, gap, threads and seed.
-    - `report`: told each better solution and bound.
+    - `report`: given each better solution and bound.
     - `clock`: the solve's clock.
     - `best`: a feasible schedule, (J,).
     - `reserved`: feasible reservations, (J,), that leave jobs as much time as possible.
@@ -58,10 +58,10 @@ class OracleProof:
         self.parameters = parameters
         self.columns = StartColumns(coarse(arrays, parameters.most_units), arrays)
 
-        def tell(starts: IntArray | None, bound: int | None) -> None:
+        def reported(starts: IntArray | None, bound: int | None) -> None:
             report(None if starts is None else solution_of(data, arrays, starts), float((bound or 0) * arrays.slot))
 
-        self.incumbent: Incumbent[IntArray, int] = Incumbent("minimize", clock, tell, gap=options.gap, bound=0)
+        self.incumbent: Incumbent[IntArray, int] = Incumbent("minimize", clock, reported, gap=options.gap, bound=0)
         self.offer(best)
         self.info: dict[str, float] = {}
         self.rng = np.random.default_rng(options.seed)
@@ -294,7 +294,7 @@ class CuttingTurns:
             failures = failures + 1 if proof.delay == before else 0
 
     def _last_search(self) -> None:
-        """Search where cuts gain no more, and there are too many candidate starts for a tree to be worth its time."""
+        """Search where cuts gain no more, and there are too many candidate starts for a tree to pay."""
         proof, p = self.proof, self.parameters
         if not proof.closed and proof.distance >= p.worth_searching and self._heavy():
             self.search.run(Stopwatch(p.last_share * proof.clock.remaining_s), p.failures_last)

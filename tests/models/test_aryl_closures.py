@@ -15,7 +15,7 @@ from instances import Options
 from instances.aryl import ArylReclaim, LoanedJob, loaned_servers, spread_jobs
 from models.aryl import exact, literal
 from models.aryl.closure_tree import ClosureTree
-from models.aryl.parameters import ClosureParameters, Parameters, ReclaimParameters
+from models.aryl.parameters import ClosureParameters, ArylParameters, ReclaimParameters
 from models.aryl.server_groups import ServerGroups
 
 
@@ -123,7 +123,7 @@ def test_hard_pools_have_the_optimum_of_the_literal_model(seed: int):
 
 def test_the_same_seed_and_effort_have_the_same_answer_and_nodes():
     data = spread_jobs(150, 150, 1, 40).data
-    constants = Parameters(reclaim=ReclaimParameters(spectral_jobs=0))
+    constants = ArylParameters(reclaim=ReclaimParameters(spectral_jobs=0))
     one, other = (exact(data, Options(effort=5), parameters=constants) for _ in range(2))
     assert (one.solution, one.bound, one.info) == (other.solution, other.bound, other.info)
     assert (one.termination, one.info["nodes"]) == ("effort_limit", 5)
