@@ -84,7 +84,7 @@ class FineUnits:
         safe = bound * self.unit + self.slack
         return min(safe, self.trivial) if self.model.sense == "maximize" else max(safe, self.trivial)
 
-    def in_own_unit(self, solved: Solved) -> Solved:
+    def told(self, solved: Solved) -> Solved:
         """What the solver found, in the model's own unit, with such bounds."""
 
         def own(value: float | None, bound: float | None) -> tuple[float | None, float | None]:

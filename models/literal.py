@@ -155,7 +155,7 @@ def solve_literal(
         heard, extra = None if report is ignore else watch, TIGHT if real else None
         return solve_arrays(model, limited, watch=heard, extra=extra)
 
-    solved = fine.in_own_unit(solve_beyond_digits(fine.model, solve, lambda x: solution(x) is not None))
+    solved = fine.told(solve_beyond_digits(fine.model, solve, lambda x: solution(x) is not None))
     rows, columns = standard.model.matrix.shape
     found = None if solved.x is None else solution(solved.x)
     return Answer(

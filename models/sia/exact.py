@@ -1,8 +1,8 @@
 """The fast exact method: a relaxation with cuts, fixing by reduced costs, and branch and bound on the starts of jobs.
 
-1. A good schedule (`neighbourhood_search`) and the bound of the linear relaxation with cuts (`relaxation`, `cuts`).
+1. A good schedule (`search`) and the bound of the linear relaxation with cuts (`relaxation`, `cuts`).
 2. Starts whose reduced cost exceeds the distance between the two are excluded, and better schedules sought in the
-   order of starts drawn from the relaxation (`turns`), and on heavy workloads near the best ones (`elite_search`).
+   order of starts drawn from the relaxation (`turns`), and on heavy workloads near the best ones (`EliteSearch`).
 3. A tree over the starts of jobs, with rows, columns and cuts generated at every node (`start_tree`, `branching`).
    Where rows are coarser than the problem, a schedule that keeps them and is too wide gets rows of its own.
 """

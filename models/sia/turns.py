@@ -281,7 +281,7 @@ class CuttingTurns:
     def _search(self) -> None:
         """Improve schedules in the order of starts drawn from the relaxation, until searches fail in a row.
 
-        With many candidate starts left, the search is that of `elite_search`.
+        With many candidate starts left, the search is that of `EliteSearch`.
         """
         proof, clock, failures, p = self.proof, self._searching(), 0, self.parameters
         if self._heavy():
