@@ -15,7 +15,7 @@ from instances import Options
 from instances.aryl import ArylReclaim, LoanedJob, loaned_servers, spread_jobs
 from models.aryl import exact, literal
 from models.aryl.closure_tree import ClosureTree
-from models.aryl.parameters import ClosureParameters, ArylParameters, ReclaimParameters
+from models.aryl.parameters import ArylParameters, ClosureParameters, ReclaimParameters
 from models.aryl.server_groups import ServerGroups
 
 
