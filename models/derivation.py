@@ -52,10 +52,10 @@ def certified(
 
 def derivation(search: BranchAndBound, tree: Tree) -> tuple[Derived, ...]:
     """The derivation of the bound of a tree: leaves from their duals, inner nodes from the two below them."""
-    return _Writer(search).written(tree)
+    return _DerivationWriter(search).written(tree)
 
 
-class _Writer:
+class _DerivationWriter:
     def __init__(self, search: BranchAndBound) -> None:
         self.search, self.lines = search, []  # type: tuple[BranchAndBound, list[Derived]]
         program = search.program

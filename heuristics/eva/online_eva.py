@@ -26,7 +26,7 @@ from heuristics.eva.online_kernels import (
     put,
     saving,
     store,
-    worth,
+    tnrp_of,
 )
 from heuristics.eva.online_plan import SetOrder
 from instances.arrays import IntArray as Int
@@ -206,7 +206,7 @@ class Round:
         kind = self._type[i]
         if len(on) == 1 and self.tasks.cheapest[on[0]] == kind:
             return True
-        value = worth(self.tasks, self.table.table, np.array(on, dtype=np.int64), len(on), NOBODY, False)
+        value = tnrp_of(self.tasks, self.table.table, np.array(on, dtype=np.int64), len(on), NOBODY, False)
         return bool(value >= self.rentable.price[kind])
 
     def _place(self, plan: PlanArrays, moving: Int) -> None:

@@ -121,7 +121,7 @@ def _rate(table: Table, classes: Int, length: int, kind: int, total: np.uint64) 
 
 
 @compiled
-def worth(tasks: RoundTasks, table: Table, members: Int, count: int, extra: int, whole_jobs: bool) -> float:
+def tnrp_of(tasks: RoundTasks, table: Table, members: Int, count: int, extra: int, whole_jobs: bool) -> float:
     """TNRP of some tasks on one instance, and of `extra` unless NOBODY.
 
     With `whole_jobs` a task that is slowed down counts as often as its job has tasks, and not below 0.
@@ -176,7 +176,7 @@ def saving(tasks: RoundTasks, table: Table, plan: PlanArrays) -> float:
     """TNRP of all instances of a plan."""
     value = 0.0
     for p in range(plan.length[0]):
-        value += worth(tasks, table, plan.members[p], plan.held[p], NOBODY, False)
+        value += tnrp_of(tasks, table, plan.members[p], plan.held[p], NOBODY, False)
     return value
 
 
@@ -236,7 +236,7 @@ def keep(plan: PlanArrays, types: Types, tasks: RoundTasks, kept: Int, instance_
 def pack(plan: PlanArrays, types: Types, tasks: RoundTasks, table: Table, waiting: Int) -> Int:
     """Put tasks on the instances of a plan as long as any fits anywhere; those that are left.
 
-    Of all tasks and instances the ones of the greatest worth together are next, whether it pays or not.
+    Of all tasks and instances the ones of the greatest TNRP together are next, whether it pays or not.
     """
     left = waiting.copy()
     n, instances = len(left), plan.length[0]
@@ -252,7 +252,7 @@ def pack(plan: PlanArrays, types: Types, tasks: RoundTasks, table: Table, waitin
                 if not _fits(need, plan.free[p]):
                     continue
                 if value[i, p] < 0:
-                    value[i, p] = worth(tasks, table, plan.members[p], plan.held[p], task, False)
+                    value[i, p] = tnrp_of(tasks, table, plan.members[p], plan.held[p], task, False)
                 if value[i, p] < best_value:
                     continue
                 here = plan.rented[p] != NOBODY and tasks.on[task] == plan.rented[p]
@@ -274,7 +274,7 @@ def pack(plan: PlanArrays, types: Types, tasks: RoundTasks, table: Table, waitin
 def _fill(
     types: Types, tasks: RoundTasks, table: Table, left: Int, n: int, kind: int, rented: int, chosen: Int
 ) -> tuple[int, float]:
-    """Fill an instance as lines 5 to 13 say; the number of tasks `chosen`, and their worth."""
+    """Fill an instance as lines 5 to 13 say; the number of tasks `chosen`, and their TNRP."""
     free = types.capacity[kind].copy()
     taken = np.zeros(n, dtype=np.bool_)
     tried = np.full((types.demand.shape[1], 2), NOBODY)
@@ -293,7 +293,7 @@ def _fill(
                 if tried[tasks.kind[task], int(here)] == count:
                     continue  # one like it was tried at this step
                 tried[tasks.kind[task], int(here)] = count
-            then = worth(tasks, table, chosen, count, task, True)
+            then = tnrp_of(tasks, table, chosen, count, task, True)
             if then < best_value:
                 continue
             score = _alignment(need, free, types.capacity[kind])

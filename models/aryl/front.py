@@ -41,7 +41,7 @@ class Front:
 
 
 def pareto_front(
-    data: ArylReclaim, options: Options = Options(), told: Callable[[FrontPoint], None] = lambda point: None
+    data: ArylReclaim, options: Options = Options(), report_point: Callable[[FrontPoint], None] = lambda point: None
 ) -> Front:
     """The front of `data`; a time limit holds for each of its programs, of which there are some more than points.
 
@@ -67,7 +67,7 @@ def pareto_front(
         while points and points[-1].gpu_hours >= hours:  # as few hours with fewer jobs
             points.pop()
         points.append(FrontPoint(jobs, hours, bound, proven, answer.solution))
-        told(points[-1])
+        report_point(points[-1])
         complete = complete and proven
         if jobs == 0:
             break

@@ -218,17 +218,17 @@ def _decide(
     fixed = int(items.weight[chosen].sum() - items.weight[chosen[jobs]].sum())
     base = sum(int(items.weight[group[0]]) for group in groups)
     unit = int(np.gcd.reduce(np.concatenate([items.weight[g] - items.weight[g[0]] for g in groups])))
-    room = items.capacity - fixed - base
-    room = min(room, sum(int(items.weight[g[-1]] - items.weight[g[0]]) for g in groups)) // unit
+    capacity = items.capacity - fixed - base
+    capacity = min(capacity, sum(int(items.weight[g[-1]] - items.weight[g[0]]) for g in groups)) // unit
     result = chosen.copy()
     if len(groups) == 1:
-        fitting = found[items.weight[found] - items.weight[found[0]] <= room * unit]
+        fitting = found[items.weight[found] - items.weight[found[0]] <= capacity * unit]
         result[jobs] = fitting[np.argmax(items.value[fitting])]
-    elif (room + 1) * len(jobs) <= parameters.cells and (room + 1) * len(found) <= parameters.steps:
-        result[jobs] = _by_dynamic_programming(items, groups, room, unit)
+    elif (capacity + 1) * len(jobs) <= parameters.cells and (capacity + 1) * len(found) <= parameters.steps:
+        result[jobs] = _by_dynamic_programming(items, groups, capacity, unit)
     else:
         others = float(items.value[chosen].sum() - items.value[chosen[jobs]].sum())
-        picked, least = _by_highs(items, groups, room, unit, options, clock)
+        picked, least = _by_highs(items, groups, capacity, unit, options, clock)
         if picked is not None:
             result[jobs] = picked
             result = max(chosen, result, key=lambda c: float(items.value[c].sum()))
@@ -236,21 +236,21 @@ def _decide(
     return result, float(items.value[result].sum())
 
 
-def _by_dynamic_programming(items: KnapsackItems, groups: list[IntArray], room: int, unit: int) -> list[int]:
-    best = np.zeros(room + 1)
-    choices = np.zeros((len(groups), room + 1), dtype=np.int32)
+def _by_dynamic_programming(items: KnapsackItems, groups: list[IntArray], capacity: int, unit: int) -> list[int]:
+    best = np.zeros(capacity + 1)
+    choices = np.zeros((len(groups), capacity + 1), dtype=np.int32)
     for choice, group in zip(choices, groups, strict=True):
         before = best
         best = before + items.value[group[0]]
         for k, item in enumerate(group[1:], start=1):
             shift = int(items.weight[item] - items.weight[group[0]]) // unit
-            if shift > room:
+            if shift > capacity:
                 break
-            candidate = before[: room + 1 - shift] + items.value[item]
+            candidate = before[: capacity + 1 - shift] + items.value[item]
             better = candidate > best[shift:]
             np.copyto(best[shift:], candidate, where=better)
             choice[shift:][better] = k
-    picked, left = [0] * len(groups), room
+    picked, left = [0] * len(groups), capacity
     for g in range(len(groups) - 1, -1, -1):
         picked[g] = int(groups[g][choices[g, left]])
         left -= int(items.weight[picked[g]] - items.weight[groups[g][0]]) // unit
@@ -258,7 +258,7 @@ def _by_dynamic_programming(items: KnapsackItems, groups: list[IntArray], room: 
 
 
 def _by_highs(
-    items: KnapsackItems, groups: list[IntArray], room: int, unit: int, options: Options, clock: Stopwatch
+    items: KnapsackItems, groups: list[IntArray], capacity: int, unit: int, options: Options, clock: Stopwatch
 ) -> tuple[list[int] | None, float]:
     """An item of each group by HiGHS, and the bound of HiGHS on the value."""
     found = np.concatenate(groups)
@@ -271,7 +271,7 @@ def _by_highs(
         cost=items.value[found] / most,  # In seconds a value may be so small that HiGHS takes it for 0.
         matrix=sparse.vstack([one_each, sparse.csr_array(weight.astype(float)[None, :])]),
         row_lower=np.append(np.ones(len(groups)), 0.0),
-        row_upper=np.append(np.ones(len(groups)), float(room)),
+        row_upper=np.append(np.ones(len(groups)), float(capacity)),
         upper=1.0,
         integer=True,
         sense="maximize",
@@ -282,6 +282,6 @@ def _by_highs(
     if solved.x is None:
         return None, bound
     picked = np.flatnonzero(solved.x > 0.5)
-    if len(picked) != len(groups) or int(weight[picked].sum()) > room:
+    if len(picked) != len(groups) or int(weight[picked].sum()) > capacity:
         return None, bound  # The numbers are whole, and within the capacity, to the tolerances of HiGHS only.
     return [int(item) for item in found[picked]], bound

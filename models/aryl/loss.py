@@ -179,10 +179,10 @@ def solve_loss(
     with Stopwatch(options.time_limit) as building:
         program = LossProgram(data, at_most)
 
-        def told(servers: list[str] | None, bound: float | None) -> None:
+        def reported(servers: list[str] | None, bound: float | None) -> None:
             report(None if servers is None else {"servers": servers}, bound)
 
-        incumbent: Incumbent[list[str], float] = Incumbent("minimize", building, told, gap=options.gap, bound=0.0)
+        incumbent: Incumbent[list[str], float] = Incumbent("minimize", building, reported, gap=options.gap, bound=0.0)
 
         def offer(servers: Sequence[str] | None) -> None:
             if servers is not None:
@@ -216,7 +216,7 @@ def solve_loss(
             watch(solved.x, solved.bound)
             if solved.termination != "finished" or incumbent.closed or incumbent.solution in (None, known):
                 break
-            # A better choice leaves out more jobs, and so what is lost beside the others is told apart.
+            # A better choice leaves out more jobs, and so what is lost beside the others is seen.
             program = LossProgram(data, at_most, loss(data, incumbent.solution)[0])
     found = incumbent.solution
     return Answer(
@@ -242,7 +242,7 @@ def loss(data: ArylReclaim, servers: Sequence[str]) -> tuple[Fraction, int]:
 
 
 def easiest_first(data: ArylReclaim, program: LossProgram) -> list[str]:
-    """A first choice: servers by what their workers are worth, each job shared out over the workers that may go."""
+    """A first choice: servers by the cost of their workers, each job shared out over the workers that may go."""
     price = dict.fromkeys(program.idle, 0.0)
     for profile, members in zip(program.profiles, program.members, strict=True):
         cost = sum(program.losses.cost[j] * w / (program.spare[j] + 1) for j, w in profile)

@@ -159,9 +159,9 @@ class EventIntervals:
         jobs, n, far = self.jobs, len(self.work), float("inf")
         self._add(1.0, {("x", j, m): 1.0 for j in range(n)}, 1.0)
         gpus = {(j, k): float(jobs.gpus[j] // jobs.unit * k) for j in range(n) for k in self.speed[j]}
-        room = float(jobs.usable // jobs.unit)
-        self._add(-far, {("z", j, m, k): g for (j, k), g in gpus.items()}, room)
-        self._add(-far, {**{("t", j, m, k): g for (j, k), g in gpus.items()}, ("L", m): -room}, 0.0)
+        capacity = float(jobs.usable // jobs.unit)
+        self._add(-far, {("z", j, m, k): g for (j, k), g in gpus.items()}, capacity)
+        self._add(-far, {**{("t", j, m, k): g for (j, k), g in gpus.items()}, ("L", m): -capacity}, 0.0)
         until: dict[tuple[Any, ...], float] = {("L", i): 1.0 for i in range(m + 1)}
         self._add(self._earliest(m), until, far)
         self._add(0.0, {**until, **{("x", j, m): -self.shortest[j] for j in range(n)}}, far)
@@ -225,10 +225,10 @@ def solve_mean_jct(
             last = schedule, in_json(schedule, data)
         return last[1]
 
-    def told(schedule: Schedule[int] | None, bound: float | None) -> None:
+    def reported(schedule: Schedule[int] | None, bound: float | None) -> None:
         report(None if schedule is None else stated(schedule), bound)
 
-    incumbent: Incumbent[Schedule[int], float] = Incumbent("minimize", clock, told, gap=options.gap)
+    incumbent: Incumbent[Schedule[int], float] = Incumbent("minimize", clock, reported, gap=options.gap)
 
     def offer(schedule: Schedule[int]) -> None:
         incumbent.offer(float(schedule.total / len(data.jobs)), schedule)

@@ -128,10 +128,10 @@ class _ReclaimSearch:
         self.tree: ClosureTree | None = None
         self.termination: Termination = "finished"
 
-        def told(jobs: set[int] | None, bound: int | None) -> None:
+        def reported(jobs: set[int] | None, bound: int | None) -> None:
             report(None if jobs is None else {"servers": self._servers(jobs)}, float(bound or 0))
 
-        self.incumbent: Incumbent[set[int], int] = Incumbent("minimize", self.clock, told, bound=0)
+        self.incumbent: Incumbent[set[int], int] = Incumbent("minimize", self.clock, reported, bound=0)
         best = self._hit(greedy_union(self.sets, self.groups.n_jobs, self.need))
         self.info: dict[str, object] = {"components": len(components), "large_components": len(components) - len(small)}
         if start is not None:

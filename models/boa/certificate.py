@@ -41,7 +41,7 @@ def _written(data: BoaAllocation, content: dict[str, Any], bound: Fraction, how:
 def _convex(data: BoaAllocation) -> Certificate:
     """The Lagrangian at the better price of the two that the search ends between."""
     mix = solve_convex(ConvexDual(curves(data)), data.budget)
-    best = max((lagrangian(data, price), price) for price in map(_rounded, {mix.dear.mu, mix.cheap.mu}))
+    best = max((lagrangian(data, price), price) for price in map(_rounded, {mix.over.mu, mix.within.mu}))
     content = {"kind": "lagrangian", "price": str(best[1]), "bound": str(best[0])}
     return _written(data, content, best[0], "Lagrangian at a rational price of the budget")
 

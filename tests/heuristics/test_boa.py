@@ -71,8 +71,8 @@ def test_segments_solve_the_convex_problem(share: float):
     budget = least_budget(data) * share
     width = ConvexRelaxation(p.hours, grid, p.value, p.price).solve(budget)
     mix = solve_convex(ConvexDual(curves(data.model_copy(update={"widths": "continuous"}))), budget)
-    chosen = mix.share * mix.dear.width + (1 - mix.share) * mix.cheap.width
-    settled = mix.dear.width == mix.cheap.width
+    chosen = mix.share * mix.over.width + (1 - mix.share) * mix.within.width
+    settled = mix.over.width == mix.within.width
     assert width[settled] == pytest.approx(chosen[settled])
     assert (~settled).sum() <= 1
     spent = float((p.price * width * _hours_at(p.hours, width)).sum())

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from heuristics.eva.online_eva import LEAST_SLOTS, Horizon, LearnedTable, Rentable
-from heuristics.eva.online_kernels import NOBODY, worth
+from heuristics.eva.online_kernels import NOBODY, tnrp_of
 from heuristics.eva.online_plan import SetOrder
 from instances.eva.learned import LearnedThroughput, Observation
 from instances.eva.online import CloudJobView, CloudView
@@ -90,9 +90,9 @@ def test_compiled_code_believes_what_the_table_believes():
             for i, kind in enumerate(kinds)
         ]
         price = [rentable.reservation_price[kind] for kind in kinds]
-        alone = worth(tasks, table.table, np.arange(len(kinds)), len(kinds), NOBODY, False)
+        alone = tnrp_of(tasks, table.table, np.arange(len(kinds)), len(kinds), NOBODY, False)
         assert alone == pytest.approx(sum(p * rate for p, rate in zip(price, rates, strict=True)), rel=1e-12)
-        whole = worth(tasks, table.table, np.arange(len(kinds) - 1), len(kinds) - 1, len(kinds) - 1, True)
+        whole = tnrp_of(tasks, table.table, np.arange(len(kinds) - 1), len(kinds) - 1, len(kinds) - 1, True)
         charged = [p * max(0, 1 - n * (1 - rate)) for p, n, rate in zip(price, sizes, rates, strict=True)]
         assert whole == pytest.approx(sum(charged), rel=1e-12)
 

@@ -57,11 +57,11 @@ class ConvexDual:
         self.c = c
         self._of = [np.flatnonzero(c.kind == kind) for kind in (AMDAHL, POWER, TABLE)]
         amdahl, power, table = self._of
-        worth = c.value / c.price
+        value_for_cost = c.value / c.price
         p, a = c.parameter[amdahl], c.parameter[power]
         with np.errstate(divide="ignore", invalid="ignore"):
-            self._amdahl = np.sqrt(np.where(p > 0, worth[amdahl] * p / (1 - p), 0.0))
-            self._power = np.where(a > 0, worth[power] * a / (1 - a), 0.0)
+            self._amdahl = np.sqrt(np.where(p > 0, value_for_cost[amdahl] * p / (1 - p), 0.0))
+            self._power = np.where(a > 0, value_for_cost[power] * a / (1 - a), 0.0)
             z = 1 / np.ascontiguousarray(c.speed.T)  # A row holds one width, along which the slopes are counted.
             gain, loss = z[:-1] - z[1:], np.diff(z * np.arange(1.0, len(z) + 1)[:, None], axis=0)
             slope = gain / loss
@@ -70,7 +70,7 @@ class ConvexDual:
         _keep_to_hull(slope, z, c.on_hull)
         self._slope = slope
         self._z = z
-        self._worth = worth[table]
+        self._value_for_cost = value_for_cost[table]
         self._row = c.rows()
         self._plain = len(self._row) == len(c.speed) and bool((self._row == np.arange(len(self._row))).all())
 
@@ -88,7 +88,7 @@ class ConvexDual:
                 width[power], z[power] = self._settled(power, k, mu)
         if len(table):
             steps = self._slope if self._plain else self._slope[:, self._row]
-            at = (steps > mu / self._worth).sum(0, dtype=np.int32)
+            at = (steps > mu / self._value_for_cost).sum(0, dtype=np.int32)
             width[table], z[table] = at + 1.0, self._z[at, self._row]
         return width, z
 
@@ -163,20 +163,20 @@ class ConvexDual:
 class Mix:
     """A mix of two choices, and a bound on all policies within the budget.
 
-    - `dear`, `cheap`: a choice over the budget, and a choice within.
-    - `share`: weight of the dear choice; the cheap one has the rest.
+    - `over`, `within`: a choice over the budget, and a choice within.
+    - `share`: weight of the choice over the budget; the other has the rest.
     - `bound`: mean completion time, hours, that no policy beats.
     """
 
-    dear: BestPoints
-    cheap: BestPoints
+    over: BestPoints
+    within: BestPoints
     share: float
     bound: float
 
     @property
     def time(self) -> float:
         """Mean completion time, hours."""
-        return self.share * self.dear.time + (1 - self.share) * self.cheap.time
+        return self.share * self.over.time + (1 - self.share) * self.within.time
 
 
 def _keep_to_hull(slope: FloatArray, z: FloatArray, on_hull: BoolArray) -> None:
@@ -192,7 +192,7 @@ def _keep_to_hull(slope: FloatArray, z: FloatArray, on_hull: BoolArray) -> None:
         slope[corners[-1] :, row] = 0.0
 
 
-MOVES = 400  # Widths move towards those of the cheap choice at most so often.
+MOVES = 400  # Widths move towards those of the within choice at most so often.
 REPAIRS = 60  # Shares are repaired at most so often before the cheapest policy is taken.
 SMALLEST_SHARE = 1e-9  # A share below this counts as 0.
 
@@ -200,20 +200,20 @@ SMALLEST_SHARE = 1e-9  # A share below this counts as 0.
 def widths(c: Curves, mix: Mix, keeps: float) -> FloatArray:
     """The widths (n,) of a mix on a single GPU type: where the two choices differ, the width of the mixed time.
 
-    What rounding costs when a width is found from a time is paid for by moving towards the cheap choice.
+    What rounding costs when a width is found from a time is paid for by moving towards the within choice.
     """
-    k = mix.cheap.width.copy()
-    mixed = np.flatnonzero(mix.dear.width != mix.cheap.width)
+    k = mix.within.width.copy()
+    mixed = np.flatnonzero(mix.over.width != mix.within.width)
     for n in mixed:
-        z = (mix.share * mix.dear.times[n] + (1 - mix.share) * mix.cheap.times[n]) / c.value[n]
-        k[n] = min(max(width_at(c, int(n), z), mix.cheap.width[n]), mix.dear.width[n])
-    rest = mix.cheap.cost - float(mix.cheap.costs[mixed].sum())
+        z = (mix.share * mix.over.times[n] + (1 - mix.share) * mix.within.times[n]) / c.value[n]
+        k[n] = min(max(width_at(c, int(n), z), mix.within.width[n]), mix.over.width[n])
+    rest = mix.within.cost - float(mix.within.costs[mixed].sum())
     for _ in range(MOVES):
         spent = rest + sum(cost_at(c, int(n), k[n]) for n in mixed)
         if spent <= keeps:
             return k
-        k = k + min(1.0, 1.01 * (spent - keeps) / max(spent - mix.cheap.cost, spent * 1e-300)) * (mix.cheap.width - k)
-    return mix.cheap.width.copy()
+        k = k + min(1.0, 1.01 * (spent - keeps) / max(spent - mix.within.cost, spent * 1e-300)) * (mix.within.width - k)
+    return mix.within.width.copy()
 
 
 def by_class(data: BoaAllocation, values: FloatArray) -> dict[str, list[float]]:
@@ -225,9 +225,9 @@ def by_class(data: BoaAllocation, values: FloatArray) -> dict[str, list[float]]:
 def assignment(data: BoaAllocation, mix: Mix) -> Solution:
     """The mix as shares of the jobs of each epoch on (type, width)."""
     options = []
-    for n in range(len(mix.cheap.width)):
+    for n in range(len(mix.within.width)):
         parts: dict[tuple[int, float], float] = {}
-        for choice, share in ((mix.dear, mix.share), (mix.cheap, 1 - mix.share)):
+        for choice, share in ((mix.over, mix.share), (mix.within, 1 - mix.share)):
             point = int(choice.type[n]), float(choice.width[n])
             parts[point] = parts.get(point, 0.0) + share
         total = sum(parts.values())
@@ -306,33 +306,33 @@ def solve_convex(dual: ConvexDual, budget: float, clock: Stopwatch | None = None
         tried.append(dual.at(mu))
         return tried[-1]
 
-    dear = cheap = at(slow.time / budget)
-    while dear.cost <= keeps and dear.mu > 1e-280:
-        cheap, dear = dear, at(dear.mu / 64)
-    while cheap.cost > keeps and cheap.mu < 1e280:
-        dear, cheap = cheap, at(cheap.mu * 64)
-    if cheap.cost > keeps:
-        cheap = dear = slow
+    over = within = at(slow.time / budget)
+    while over.cost <= keeps and over.mu > 1e-280:
+        within, over = over, at(over.mu / 64)
+    while within.cost > keeps and within.mu < 1e280:
+        over, within = within, at(within.mu * 64)
+    if within.cost > keeps:
+        within = over = slow
     for step in range(ROUNDS):
-        mix = _mix(dear, cheap, keeps)
+        mix = _mix(over, within, keeps)
         if mix.time - mix.bound <= TOLERANCE * mix.time or (clock is not None and clock.expired):
             break
-        mu = (cheap.time - dear.time) / (dear.cost - cheap.cost)
-        if step % 3 == 2 or not dear.mu < mu < cheap.mu:
-            mu = np.sqrt(dear.mu * cheap.mu)
-        if not dear.mu < mu < cheap.mu:
+        mu = (within.time - over.time) / (over.cost - within.cost)
+        if step % 3 == 2 or not over.mu < mu < within.mu:
+            mu = np.sqrt(over.mu * within.mu)
+        if not over.mu < mu < within.mu:
             break
         here = at(mu)
-        dear, cheap = (here, cheap) if here.cost > keeps else (dear, here)
+        over, within = (here, within) if here.cost > keeps else (over, here)
     best = max(tried, key=lambda choice: _safe(choice, proven(budget)))
-    return replace(_mix(dear, cheap, keeps), bound=dual.bound(best.mu, proven(budget)))
+    return replace(_mix(over, within, keeps), bound=dual.bound(best.mu, proven(budget)))
 
 
-def _mix(dear: BestPoints, cheap: BestPoints, keeps: float) -> Mix:
+def _mix(over: BestPoints, within: BestPoints, keeps: float) -> Mix:
     """The mix of two choices that uses up the budget `keeps`, and the better bound of the two."""
-    over = dear.cost - cheap.cost
-    share = min(1.0, max(0.0, (keeps - cheap.cost) / over)) if over > 0 else 0.0
-    return Mix(dear, cheap, share, max(dear.dual(keeps), cheap.dual(keeps)))
+    extra = over.cost - within.cost
+    share = min(1.0, max(0.0, (keeps - within.cost) / extra)) if extra > 0 else 0.0
+    return Mix(over, within, share, max(over.dual(keeps), within.dual(keeps)))
 
 
 def _safe(choice: BestPoints, budget: float) -> float:
@@ -363,5 +363,5 @@ def convex_answer(data: BoaAllocation, dual: ConvexDual, options: Options) -> An
         bound=mix.bound,
         solve_s=clock.cpu_s,
         trace=((clock.wall_s, mix.time, mix.bound),),
-        info={"multiplier": mix.cheap.mu},
+        info={"multiplier": mix.within.mu},
     )

@@ -85,7 +85,7 @@ def _failed(solved: Solved) -> tuple[Termination, str]:
 class _Program:
     """Problem (7) over whole widths up to `last`; the objective is in units of `scale` hours, the budget is 1.
 
-    Widths far too dear or slow for floats are left out, which the bound does not know of.
+    widths far too costly or slow for floats are left out, which the bound does not know of.
     """
 
     c: Curves

@@ -50,8 +50,8 @@ class Sides:
 
     allowed: BoolArray
     near: float | None = None
-    dear: RunPartition | None = None
-    cheap: RunPartition | None = None
+    over: RunPartition | None = None
+    within: RunPartition | None = None
 
 
 PolicyNode = Node[float, RunDecision, Price, Sides]
@@ -67,27 +67,27 @@ class RunBranching:
         """All policies."""
         return Node(0.0, state=Sides(np.ones(len(self.dual.runs), dtype=bool)))
 
-    def maximise(self, node: PolicyNode, enough: float = np.inf) -> None:
-        """Bound a node by the dual over its runs, as far as that is `enough`."""
+    def maximise(self, node: PolicyNode, target: float = np.inf) -> None:
+        """Bound a node by the dual over its runs, up to a bound of `target`."""
         state = node.state
         assert state is not None
         if not self.dual.complete(state.allowed):
             node.empty = True
             return
-        found = self.dual.maximise(self.data.budget, self.clock, state.allowed, state.near, enough)
-        state.dear, state.cheap, bound = found
+        found = self.dual.maximise(self.data.budget, self.clock, state.allowed, state.near, target)
+        state.over, state.within, bound = found
         node.bound = max(node.bound, bound)
 
     def branch(self, node: PolicyNode) -> Sequence[PolicyNode]:
         """The two halves of the policies of a node, none where its partitions are the same."""
         state = node.state
         assert state is not None
-        assert state.dear is not None
-        assert state.cheap is not None
-        branch = difference(self.dual.runs, state.dear.runs, state.cheap.runs)
+        assert state.over is not None
+        assert state.within is not None
+        branch = difference(self.dual.runs, state.over.runs, state.within.runs)
         if branch is None:
             return []
-        b, near = branch, state.cheap.mu
+        b, near = branch, state.within.mu
         return [
             node.child(RunDecision(b.job_class, b.epoch, b.type, holds), Sides(state.allowed & half, near))
             for half, holds in zip(b.halves(self.dual.runs), (True, False), strict=True)
@@ -137,8 +137,8 @@ class _RealSearch(RunBranching):
         root = self.root()
         self.tree = Tree(self, root)
         assert root.state is not None
-        assert root.state.cheap is not None
-        self.lagrangian, self.mu = root.bound, root.state.cheap.mu
+        assert root.state.within is not None
+        self.lagrangian, self.mu = root.bound, root.state.within.mu
 
     def run(self) -> Termination:
         """Halving until the gap is closed or the time is over."""
@@ -154,7 +154,7 @@ class _RealSearch(RunBranching):
         """Bound a node, and offer the best policies of its partitions where these may be better."""
         self.maximise(node, self.enough)
         assert node.state is not None
-        for side in (node.state.cheap, node.state.dear):
+        for side in (node.state.within, node.state.over):
             if side is not None and node.bound < self.enough:
                 self._offer(side)
 
@@ -278,7 +278,7 @@ class RunTree(RunBranching):
         """
         assert node.state is not None
         known = None if node.proof is None else self._proved(node.proof.price, node)
-        for side in (node.state.dear, node.state.cheap):
+        for side in (node.state.over, node.state.within):
             try:
                 found = None if side is None else self._proved(_rounded(side), node)
             except NoCertificate:

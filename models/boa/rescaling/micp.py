@@ -96,11 +96,13 @@ class _GapSearch:
     ) -> None:
         self.p, self.budget, self.options, self.clock, self.parameters = p, budget, options, clock, parameters
 
-        def told(paths: list[Path] | None, bound: float | None) -> None:
+        def reported(paths: list[Path] | None, bound: float | None) -> None:
             if report is not ignore:
                 report(policy(p, [q.choices for q in paths or self.paths]), bound)
 
-        self.incumbent: Incumbent[list[Path], float] = Incumbent("minimize", clock, told, gap=options.gap, bound=0.0)
+        self.incumbent: Incumbent[list[Path], float] = Incumbent(
+            "minimize", clock, reported, gap=options.gap, bound=0.0
+        )
         self.line = p.dual.best(budget)[0]
         self._offer(affordable(p.net, inside.mu, planned(budget)))
         if start is not None:
@@ -244,16 +246,16 @@ def sufficient(data: BoaAllocation, last: int) -> float:
     """
     price, most = data.gpu_types[0].price, 0.0
     for c, share in zip(data.classes, shares(data), strict=True):
-        worth = share / (c.arrivals_per_hour * price)
+        value_for_cost = share / (c.arrivals_per_hour * price)
         linear = 0.0
         for epoch in c.epochs:
             curve = epoch.speedup.on(data.gpu_types[0].name)
             if 1.0 in (curve.amdahl, curve.power):
                 linear += epoch.size_hours
             elif curve.amdahl is not None:
-                most = max(most, worth * curve.amdahl / (1 - curve.amdahl) / last**2)
+                most = max(most, value_for_cost * curve.amdahl / (1 - curve.amdahl) / last**2)
             elif curve.power is not None:
-                most = max(most, worth * curve.power / (1 - curve.power) / last)
+                most = max(most, value_for_cost * curve.power / (1 - curve.power) / last)
         if linear:  # Only the change that begins the stretch is dearer at more GPUs.
-            most = max(most, worth * linear / c.rescale_hours / last**2) if c.rescale_hours else math.inf
+            most = max(most, value_for_cost * linear / c.rescale_hours / last**2) if c.rescale_hours else math.inf
     return most * (1 + 1e-12)

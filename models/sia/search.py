@@ -1,11 +1,14 @@
-"""Large-neighbourhood search for schedules (Shaw, 1998): take out a few jobs and insert all in another order.
+"""Search for schedules: advancing jobs, annealed large-neighbourhood search, and annealing with penalties.
 
-A schedule stays feasible throughout, so that no cut-off is ever broken.
+The large-neighbourhood search (Shaw, 1998) takes out a few jobs and inserts all in another order; its schedules stay
+feasible throughout, so that no cut-off is ever broken. With penalties schedules are too wide for a while, at a price
+that rises until none pays.
 """
 
 from __future__ import annotations
 
 from itertools import pairwise
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -13,7 +16,10 @@ from instances import Stopwatch
 from instances.arrays import FloatArray, IntArray
 from instances.sia.arrays import OracleArrays
 from instances.sia.reservations import backfill
-from models.sia.parameters import DEFAULTS, ExactParameters
+from models.sia.parameters import DEFAULTS, OracleParameters
+
+if TYPE_CHECKING:
+    from models.sia.kernels import Shares
 
 
 def construct(arrays: OracleArrays, reserved: IntArray, clock: Stopwatch) -> IntArray:
@@ -32,7 +38,7 @@ def improve(
     tries: int,
     stop: int = 0,
     among: IntArray | None = None,
-    parameters: ExactParameters = DEFAULTS,
+    parameters: OracleParameters = DEFAULTS,
 ) -> IntArray:
     """A schedule no worse than the feasible `starts`, by annealed large-neighbourhood search.
 
@@ -49,40 +55,39 @@ def improve(
     - `stop`: delay in steps at which the search ends, a known bound.
     - `parameters`: number of batches, temperatures and moves.
     """
-    from models.sia.kernels import Jobs, Moves, anneal  # compiled at first use, which takes seconds
+    from models.sia.kernels import Moves, anneal, jobs_of  # compiled at first use, which takes seconds
 
     p = parameters
     best = advance(arrays, starts)
-    jobs = Jobs(arrays.submit, arrays.duration, arrays.gpus, arrays.cutoff, arrays.capacity)
+    jobs = jobs_of(arrays)
     moves = Moves(p.sizes, p.elsewhere, p.most_between, p.try_repairs)
     among = np.arange(len(best)) if among is None else among
-    rng, pace, stale = np.random.default_rng(seed), float(arrays.duration.mean()), 0
+    rng, pace = np.random.default_rng(seed), float(arrays.duration.mean())
     steps = p.moved_jobs * float((arrays.duration + arrays.cutoff - arrays.submit).mean())
     size = max(1, min(p.slice_tries, int(p.slice_steps / steps)))
     slices = max(1, -(-tries * len(among) // size))
     heat = pace * p.warm * (p.cold / p.warm) ** (np.arange(slices + 1) / slices)
     for _ in range(p.batches):
-        if stale == p.stale_batches or arrays.delay(best) <= stop:
+        if arrays.delay(best) <= stop:
             break
-        before, start, lead = arrays.delay(best), best.copy(), 0
+        start, lead = best.copy(), 0
         for warm, cold in pairwise(heat):
             if clock.expired:
                 return best
             lead = anneal(rng, jobs, moves, among, start, best, lead, size, pace, warm, cold)
-        stale = stale + 1 if arrays.delay(best) == before else 0
     return best
 
 
-def in_order(arrays: OracleArrays, key: FloatArray, parameters: ExactParameters = DEFAULTS) -> IntArray | None:
+def in_order(arrays: OracleArrays, key: FloatArray, parameters: OracleParameters = DEFAULTS) -> IntArray | None:
     """A schedule (J,) of jobs one by one in order of `key` (J,), in steps; `None` where cut-offs cannot be kept.
 
     Each job starts as early as it fits. Jobs that come too late are moved ahead in the order, little by little.
     """
-    from models.sia.kernels import Jobs, insert
+    from models.sia.kernels import insert, jobs_of
 
     count, step = len(key), parameters.repair_step * float(arrays.duration.mean())
     use, starts = np.zeros(arrays.horizon + 1, dtype=np.int64), np.zeros(count, dtype=np.int64)
-    jobs = Jobs(arrays.submit, arrays.duration, arrays.gpus, arrays.cutoff, arrays.capacity)
+    jobs = jobs_of(arrays)
     found = insert(use, jobs, np.arange(count), count, key.astype(float), np.inf, parameters.repairs, step, starts)
     return starts if found else None
 
@@ -119,3 +124,61 @@ def _earliest(use: IntArray, begin: int, length: int, limit: int, last: int) -> 
     edges = np.concatenate([[begin - 1], full, [last + length]])
     gaps = np.flatnonzero(np.diff(edges) > length)
     return int(edges[gaps[0]]) + 1
+
+
+def settle(
+    arrays: OracleArrays,
+    starts: IntArray,
+    clock: Stopwatch,
+    *,
+    seed: int = 0,
+    tries: int,
+    begin: float = 0.0,
+    among: IntArray | None = None,
+    shares: Shares | None = None,
+    parameters: OracleParameters = DEFAULTS,
+) -> tuple[IntArray | None, IntArray]:
+    """The best feasible schedule met from `starts` on, `None` where none was, and the last one, which may be too wide.
+
+    `starts` keep the cut-offs and may be too wide. Temperature falls and the penalty for a GPU too many rises.
+    Deterministic for a seed unless the clock ends the search.
+
+    Parameters:
+
+    - `arrays`: jobs and capacity.
+    - `starts`: a start of each job in its window, (J,).
+    - `clock`: ends the search when the time is over.
+    - `seed`: seed of all that is random.
+    - `tries`: tries for each job.
+    - `begin`: share of the way from the first temperature to the last that is left out.
+    - `among`: the jobs that move, where not all do.
+    - `shares`: fairness, if it is in the objective.
+    - `parameters`: temperatures, in mean durations, and penalties, in steps of delay.
+    """
+    from models.sia.kernels import Shares, Timeline, anneal_with_penalties, jobs_of  # compiled at first use
+
+    p = parameters
+    total, none = arrays.use(starts), np.zeros(len(starts), dtype=np.int64)
+    shares = Shares(none, np.zeros(0), 0.0, np.zeros(0)) if shares is None else shares
+    use = np.zeros((len(shares.inverse), arrays.horizon + 1), dtype=np.int64)
+    if len(use):
+        np.add.at(use, (shares.pool, starts), arrays.gpus)
+        np.add.at(use, (shares.pool, starts + arrays.duration), -arrays.gpus)
+    line, jobs = Timeline(np.cumsum(use, axis=1), total), jobs_of(arrays)
+    movable = np.arange(len(starts)) if among is None else among
+    movable = movable[arrays.cutoff[movable] > arrays.submit[movable]]
+    over = int(np.maximum(total - arrays.capacity, 0).sum())
+    start, best, lead = starts.copy(), starts.copy(), 0.0 if over == 0 else -np.inf
+    if not len(movable):
+        return (best if over == 0 else None), start
+    rng, pace = np.random.default_rng(seed), float(arrays.duration.mean())
+    longest = int(p.penalty_steps / pace)  # a try looks at as many steps as a job runs
+    each = max(1, min(longest, tries * len(movable) // p.penalty_slices))
+    for share in np.linspace(begin, 1.0, p.penalty_slices):
+        if clock.expired:
+            break
+        heat = pace * p.penalty_warm * (p.penalty_cold / p.penalty_warm) ** share
+        penalty = p.penalty_soft * (p.penalty_hard / p.penalty_soft) ** share
+        how = lead, over, each, p.penalty_pace * pace, heat, penalty
+        lead, over = anneal_with_penalties(rng, jobs, shares, line, movable, start, best, *how)
+    return (best if np.isfinite(lead) else None), start
