@@ -58,20 +58,26 @@ def no_less(outcomes: Sequence[Compared], policy: str, other: str) -> str:
     return f"{sum(a >= b for a, b in zip(mine, others, strict=True))} of {len(outcomes)}"
 
 
-def ratios(outcomes: Sequence[Compared], policy: str, other: str) -> Sample:
+def paired(policy: str, other: str) -> Measure:
     """The geometric mean of the paired ratios of two policies' geometric means of speed-ups."""
 
-    def mean(some: Sequence[Compared]) -> float:
-        mine, others = (figures(some, name, "geometric_speedup") for name in (policy, other))
+    def mean(outcomes: Sequence[Compared]) -> float:
+        mine, others = (figures(outcomes, name, "geometric_speedup") for name in (policy, other))
         return math.exp(fmean(math.log(a / b) for a, b in zip(mine, others, strict=True)))
 
+    return mean
+
+
+def ratios(outcomes: Sequence[Compared], policy: str, other: str) -> Sample:
+    """The same with its interval: Student's t where the workloads are independent."""
+    measure = paired(policy, other)
     if any(outcome.week is not None for outcome in outcomes):
-        return over_draws(outcomes, mean)
-    return Sample.of_ratios([mean([outcome]) for outcome in outcomes])
+        return over_draws(outcomes, measure)
+    return Sample.of_ratios([measure([outcome]) for outcome in outcomes])
 
 
 def over_draws(outcomes: Sequence[Compared], measure: Measure) -> Sample:
-    """A measure of all workloads together, and its range over each of them alone.
+    """A measure of all workloads together, and its range over those of them where it is a number.
 
     Those of a trace share its weeks and its pools: the interval is the wider of two, of a bootstrap over the weeks in
     which they start and of one over their busiest pools. Others are independent.
@@ -81,8 +87,9 @@ def over_draws(outcomes: Sequence[Compared], measure: Measure) -> Sample:
     groups = [list(range(len(outcomes)))] if independent else kinds
     found = [Sample.resampled(outcomes, group, measure, draws=DRAWS) for group in groups]
     wide = max(found, key=lambda one: -1.0 if one.low is None or one.high is None else one.high - one.low)
-    each = [measure([outcome]) for outcome in outcomes]
-    return replace(wide, seeds=len(outcomes), least=min(each), greatest=max(each))
+    each = [value for value in (measure([outcome]) for outcome in outcomes) if math.isfinite(value)] or [wide.mean]
+    low, high = (None if end is None or not math.isfinite(end) else end for end in (wide.low, wide.high))
+    return replace(wide, seeds=len(outcomes), low=low, high=high, least=min(each), greatest=max(each))
 
 
 def shown(
@@ -111,13 +118,11 @@ def between(
     return claim if apart else claim.when_cut()
 
 
-def gain_shares(outcomes: Sequence[Compared], policies: Sequence[str]) -> dict[str, float]:
-    """Of the delay that the oracle saves against FCFS on all workloads together, the share that each policy saves."""
-    return {name: gain_share(name)(outcomes) for name in policies}
-
-
 def gain_share(policy: str) -> Measure:
-    """The same of one policy, as a measure; 1 where there is nothing to save."""
+    """Of the delay that the oracle saves against FCFS on all workloads together, the share that a policy saves.
+
+    1 where there is nothing to save.
+    """
 
     def share(outcomes: Sequence[Compared]) -> float:
         before = sum(o.figures["oracle"]["base_delay"] for o in outcomes)
