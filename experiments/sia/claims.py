@@ -239,7 +239,7 @@ def value(context: Context, outcomes: Sequence[Compared]) -> list[Claim]:
     for name in COMPARED_WITH_LEARNED:
         sample = ratios(outcomes, name, "sia-learned")
         what = f"speed-up of {name} over sia-learned"
-        claims.append(Claim("6.3", what, None, round(sample.mean, 4), "no figure", note, sample))
+        claims.append(Claim("6.3", what, None, sample.mean, "no figure", note, sample))
     for name in (*COMPARED_WITH_LEARNED, "sia-learned"):
         claims.append(
             shown("6.3", f"share of jobs slowed by {name}", outcomes, mean_of(name, "slowed_share"), note=note)
@@ -264,7 +264,7 @@ def preemption(
             name = preemptive_name(kind, share, restart)
             sample = ratios(outcomes, name, f"sia-{kind}")
             what = f"speed-up over sia-{kind}, {share:.0%} preemptible, restart {restart:g} min"
-            claims.append(Claim("5.5", what, "more aggressive", round(sample.mean, 4), "no figure", note, sample))
+            claims.append(Claim("5.5", what, "more aggressive", sample.mean, "no figure", note, sample))
             what = f"share of jobs slowed, sia-{kind}, {share:.0%} preemptible, restart {restart:g} min"
             claims.append(shown("5.5", what, outcomes, mean_of(name, "slowed_share"), note=note))
     names = [preemptive_name("perfect", *one) for one in given]
@@ -285,7 +285,7 @@ def table_12(context: Context, outcomes: Sequence[Compared]) -> list[Claim]:
     sample = ratios(outcomes, "sia-perfect", "mmfs")
     held: Verdict = "reproduced" if sample.mean > 1 else "differs"
     ahead = Claim("Table 12", "SIA's speed-up over that of MMFS, all jobs", "30.26 / 7.61 = 3.98",
-                  round(sample.mean, 4), held if held == "reproduced" or sample.seeds >= ENOUGH_SEEDS else "few runs",
+                  sample.mean, held if held == "reproduced" or sample.seeds >= ENOUGH_SEEDS else "few runs",
                   note, sample)  # fmt: skip
     return [*claims, ahead]
 

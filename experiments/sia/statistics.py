@@ -98,7 +98,7 @@ def shown(
 ) -> Claim:  # fmt: skip
     """A figure of ours with its interval and range; of the paper's there is at most a picture."""
     sample = over_draws(outcomes, measure)
-    return Claim(where, what, paper, round(sample.mean, 4), "no figure", note, sample)
+    return Claim(where, what, paper, sample.mean, "no figure", note, sample)
 
 
 def between(
@@ -111,7 +111,7 @@ def between(
     close = near is not None and near[0] <= sample.mean <= near[1]
     verdict: Verdict = "reproduced" if low <= sample.mean <= high else "near" if close else "differs"
     claim = Claim(
-        where, what, paper, round(sample.mean, 4), verdict, note, sample, sentence, readings, would_change
+        where, what, paper, sample.mean, verdict, note, sample, sentence, readings, would_change
     )  # fmt: skip
     known = sample.low is not None and sample.high is not None and sample.seeds >= ENOUGH_SEEDS
     apart = known and ((sample.high or 0.0) < low or (sample.low or 0.0) > high)
