@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import replace
 from functools import partial
 from statistics import fmean, median
@@ -82,9 +82,9 @@ def over_draws(outcomes: Sequence[Compared], measure: Measure) -> Sample:
     Those of a trace share its weeks and its pools: the interval is the wider of two, of a bootstrap over the weeks in
     which they start and of one over their busiest pools. Others are independent.
     """
-    kinds = [[o.week for o in outcomes], [o.busiest for o in outcomes]]
-    independent = any(week is None for week in kinds[0])
-    groups = [list(range(len(outcomes)))] if independent else kinds
+    groups: list[list[Hashable]] = [[o.week for o in outcomes], [o.busiest for o in outcomes]]
+    if None in groups[0]:
+        groups = [list(range(len(outcomes)))]
     found = [Sample.resampled(outcomes, group, measure, draws=DRAWS) for group in groups]
     wide = max(found, key=lambda one: -1.0 if one.low is None or one.high is None else one.high - one.low)
     each = [value for value in (measure([outcome]) for outcome in outcomes) if math.isfinite(value)] or [wide.mean]
