@@ -205,7 +205,7 @@ def _physical(name: str) -> Experiment:
                 made.append(measured(where, f"{policy}: instances launched", row.launched, launched))
             if row.moves is not None:
                 moves = found.sample(ONE, policy, grid.moves_a_task)
-                made.append(within(where, f"{policy}: moves of a task", row.moves, moves, by=0.1))
+                made.append(within(where, f"{policy}: moves of a task", row.moves, moves, by=0.1 * max(row.moves, 0.1)))
             for paper, (resource, shown) in zip(row.allocated, ALLOCATED.items(), strict=True):
                 share = found.sample(ONE, policy, partial(grid.allocation, resource))
                 made.append(within(where, f"{policy}: {shown} in use, of what is billed", paper, share))

@@ -247,7 +247,7 @@ def _beside(
     starts: Sequence[Mapping[str, int]],
     oracle: Sequence[Mapping[str, int]],
 ) -> PolicyFigures:
-    delay, best = (list(map(_delay, workloads, which)) for which in (starts, oracle))
+    delay, best = (list(map(_delays, workloads, which)) for which in (starts, oracle))
     arrays = [oracle_arrays(data) for data in workloads]
     fcfs, run = [a.cutoff - a.submit for a in arrays], [a.duration for a in arrays]
     ratios = [(d + r) / (f + r) for d, f, r in zip(delay, fcfs, run, strict=True)]
@@ -265,5 +265,5 @@ def _beside(
     )
 
 
-def _delay(data: SiaOracle, starts: Mapping[str, int]) -> IntArray:
+def _delays(data: SiaOracle, starts: Mapping[str, int]) -> IntArray:
     return np.array([starts[job.id] - job.submit for job in data.jobs])

@@ -71,8 +71,9 @@ def _owned_gpus(trace: Path, day: float) -> dict[str, float]:
     table = read_numbers(path, (), text=("date",))
     if day >= len(table):
         raise InputError(f"{path}: no row of day {day:g}, there are {len(table)}")
-    pools = [name for name in table if name not in ("date", "total")]
-    return read_numbers(path, pools, text=("date",), least=0).iloc[int(day)][pools].astype(float).to_dict()
+    pools = [str(name) for name in table if name not in ("date", "total")]
+    numbers = read_numbers(path, pools, text=("date",), least=0)
+    return {pool: float(numbers[pool].iloc[int(day)]) for pool in pools}
 
 
 def local_sample(trace: Path, pools: int, seed: int) -> Instance[SiaOracle]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import replace
 from functools import partial
 from statistics import fmean, median
@@ -58,31 +58,38 @@ def no_less(outcomes: Sequence[Compared], policy: str, other: str) -> str:
     return f"{sum(a >= b for a, b in zip(mine, others, strict=True))} of {len(outcomes)}"
 
 
-def ratios(outcomes: Sequence[Compared], policy: str, other: str) -> Sample:
+def paired(policy: str, other: str) -> Measure:
     """The geometric mean of the paired ratios of two policies' geometric means of speed-ups."""
 
-    def mean(some: Sequence[Compared]) -> float:
-        mine, others = (figures(some, name, "geometric_speedup") for name in (policy, other))
+    def mean(outcomes: Sequence[Compared]) -> float:
+        mine, others = (figures(outcomes, name, "geometric_speedup") for name in (policy, other))
         return math.exp(fmean(math.log(a / b) for a, b in zip(mine, others, strict=True)))
 
+    return mean
+
+
+def ratios(outcomes: Sequence[Compared], policy: str, other: str) -> Sample:
+    """The same with its interval: Student's t where the workloads are independent."""
+    measure = paired(policy, other)
     if any(outcome.week is not None for outcome in outcomes):
-        return over_draws(outcomes, mean)
-    return Sample.of_ratios([mean([outcome]) for outcome in outcomes])
+        return over_draws(outcomes, measure)
+    return Sample.of_ratios([measure([outcome]) for outcome in outcomes])
 
 
 def over_draws(outcomes: Sequence[Compared], measure: Measure) -> Sample:
-    """A measure of all workloads together, and its range over each of them alone.
+    """A measure of all workloads together, and its range over those of them where it is a number.
 
     Those of a trace share its weeks and its pools: the interval is the wider of two, of a bootstrap over the weeks in
     which they start and of one over their busiest pools. Others are independent.
     """
-    kinds = [[o.week for o in outcomes], [o.busiest for o in outcomes]]
-    independent = any(week is None for week in kinds[0])
-    groups = [list(range(len(outcomes)))] if independent else kinds
+    groups: list[list[Hashable]] = [[o.week for o in outcomes], [o.busiest for o in outcomes]]
+    if None in groups[0]:
+        groups = [list(range(len(outcomes)))]
     found = [Sample.resampled(outcomes, group, measure, draws=DRAWS) for group in groups]
     wide = max(found, key=lambda one: -1.0 if one.low is None or one.high is None else one.high - one.low)
-    each = [measure([outcome]) for outcome in outcomes]
-    return replace(wide, seeds=len(outcomes), least=min(each), greatest=max(each))
+    each = [value for value in (measure([outcome]) for outcome in outcomes) if math.isfinite(value)] or [wide.mean]
+    low, high = (None if end is None or not math.isfinite(end) else end for end in (wide.low, wide.high))
+    return replace(wide, seeds=len(outcomes), low=low, high=high, least=min(each), greatest=max(each))
 
 
 def shown(
@@ -91,7 +98,7 @@ def shown(
 ) -> Claim:  # fmt: skip
     """A figure of ours with its interval and range; of the paper's there is at most a picture."""
     sample = over_draws(outcomes, measure)
-    return Claim(where, what, paper, round(sample.mean, 4), "no figure", note, sample)
+    return Claim(where, what, paper, sample.mean, "no figure", note, sample)
 
 
 def between(
@@ -104,20 +111,18 @@ def between(
     close = near is not None and near[0] <= sample.mean <= near[1]
     verdict: Verdict = "reproduced" if low <= sample.mean <= high else "near" if close else "differs"
     claim = Claim(
-        where, what, paper, round(sample.mean, 4), verdict, note, sample, sentence, readings, would_change
+        where, what, paper, sample.mean, verdict, note, sample, sentence, readings, would_change
     )  # fmt: skip
     known = sample.low is not None and sample.high is not None and sample.seeds >= ENOUGH_SEEDS
     apart = known and ((sample.high or 0.0) < low or (sample.low or 0.0) > high)
     return claim if apart else claim.when_cut()
 
 
-def gain_shares(outcomes: Sequence[Compared], policies: Sequence[str]) -> dict[str, float]:
-    """Of the delay that the oracle saves against FCFS on all workloads together, the share that each policy saves."""
-    return {name: gain_share(name)(outcomes) for name in policies}
-
-
 def gain_share(policy: str) -> Measure:
-    """The same of one policy, as a measure; 1 where there is nothing to save."""
+    """Of the delay that the oracle saves against FCFS on all workloads together, the share that a policy saves.
+
+    1 where there is nothing to save.
+    """
 
     def share(outcomes: Sequence[Compared]) -> float:
         before = sum(o.figures["oracle"]["base_delay"] for o in outcomes)
