@@ -125,7 +125,8 @@ def most(curves: Curves, objective: str, reading: Reading, what: str = "mean") -
 
 def read_otherwise(curves: Curves, objective: str, but: Reading, what: str = "mean") -> tuple[str, ...]:
     """The same under every other reading, in words."""
-    others = [reading for reading in dict.fromkeys(of for _, of, _ in curves) if reading != but]
+    run = {of for _, of, _ in curves}
+    others = [reading for reading in READINGS if reading in run and reading != but]
     found = [(other, most(curves, objective, other, what)) for other in others]
     return tuple(f"{other.label}: {Sample.of(values).text('.2f')}" for other, values in found if values)
 
@@ -343,7 +344,7 @@ def figure_9(context: Context) -> Curves:
     trace = context.trace(SAMPLES[0])
     found: Curves = {}
     for c2, seed in bursts_of(context):
-        said = {"c2": c2, "seed": seed}
+        said: dict[str, Any] = {"c2": c2, "seed": seed}
         found[c2, seed, "boa"] = budgeted(context, trace, over=(1.3, 1.5, 1.75, 2.1), **said)
         for reading, objective in product((MOMENT, AVERAGED), OBJECTIVES):
             aims = AIMS_AT_120[objective]
