@@ -34,16 +34,12 @@ from experiments.boa.curves import (
     ratio,
     tasks_of,
 )
-from experiments.boa.methods import METHODS
 from experiments.boa.plans import EXPERIMENTS as PLANS
 from experiments.boa.plans import NEWTRACE_LOAD, SAMPLES, sampled
-from experiments.harness.apply import apply
 from experiments.harness.experiment import Claim, Context, Experiment, compared, measured
-from experiments.harness.measurement import Measured, Measurement
 from experiments.harness.sample import ENOUGH_SEEDS, Sample
 from experiments.harness.task import Task
 from heuristics.boa.online import EFFICIENCIES, OBJECTIVES, pollux_name
-from instances import Instance, Options, Stopwatch
 from instances.boa import TwoRates
 
 WORKLOADS = tuple(f"boa/workload_{k}.csv" for k in range(1, 7))
@@ -457,37 +453,6 @@ def section_54_claims(context: Context, curves: Curves) -> list[Claim]:
     return claims
 
 
-CALCULATORS = ("exact", "width-calculator", "width-calculator-artifact")
-
-
-def calculators(context: Context) -> list[Measurement]:
-    plan = Instance.of(drawn(context, context.trace(SAMPLES[0])).data.believed, "newtrace, 1.25 times the load")
-    return [Measurement.of(planned, context.options, instance=plan, method=name) for name in CALCULATORS]
-
-
-def planned(instance: Instance, method: str, options: Options) -> dict[str, Any]:
-    """The mean completion time of a method's plan, and the CPU seconds that it takes."""
-    entry = next(entry for entry in METHODS[instance.problem] if entry.name == method)
-    with Stopwatch() as watch:
-        result = apply(entry, instance, options)
-    return {"mean_jct_h": result.objective, "plan_s": watch.cpu_s}
-
-
-def calculators_claims(context: Context, outcomes: Sequence[Measured]) -> list[Claim]:
-    claims = []
-    optimum = outcomes[0].figures["mean_jct_h"]
-    for name, outcome in zip(CALCULATORS, outcomes, strict=True):
-        what = f"{name}: CPU seconds of a plan for newTrace at 1.25 times the load"
-        paper = 500.0 if name.startswith("width") else None
-        note = "ten groups of epochs an application here, up to 100 epochs there; another machine"
-        claims.append(Claim("section 5.4", what, paper, outcome.figures["plan_s"], "not comparable", note))
-        reached = outcome.figures["mean_jct_h"]
-        if name != "exact" and reached is not None:
-            what = f"{name}: mean JCT over the proven optimum, as a share, seed {context.options.seed}"
-            claims.append(Claim("Algorithm 1", what, None, reached / optimum - 1, "no figure"))
-    return claims
-
-
 def _some(value: float | None) -> list[float]:
     return [] if value is None else [value]
 
@@ -593,9 +558,5 @@ EXPERIMENTS: tuple[Experiment, ...] = (
     _experiment(
         "section-5.4", "Section 5.4: warm and cold rescaling, times", section_54, section_54_claims,
         (*WORKLOADS, SAMPLES[0]), "frontiers", lambda key: key[:2] == ("cold", WORKLOADS[0]),
-    ),
-    Experiment(
-        "width-calculator", "Algorithm 1 as it is written and as it was released", calculators, calculators_claims,
-        SAMPLES[:1],
     ),
 )  # fmt: skip
