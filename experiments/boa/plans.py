@@ -19,13 +19,18 @@ from experiments.boa.curves import (
     PolicyCurve,
     autoscaled,
     budgeted,
+    drawn,
     few,
     tasks_of,
     with_points,
 )
+from experiments.boa.methods import METHODS
+from experiments.harness.apply import apply
 from experiments.harness.experiment import Claim, Context, Experiment
+from experiments.harness.measurement import Measured, Measurement
 from experiments.harness.sample import Sample
 from heuristics.boa.online import OBJECTIVES
+from instances import Instance, Options, Stopwatch
 from instances.boa import BoaAllocation, BoaRenting
 from instances.boa.online import believed
 from models.boa import PolicyBound, exact
@@ -238,6 +243,37 @@ def _titles(context: Context, curve: PolicyCurve) -> list[str]:
     return [f"{gpus} GPUs" for gpus in few(context, BUDGETS)]
 
 
+CALCULATORS = ("exact", "width-calculator", "width-calculator-artifact")
+
+
+def calculators(context: Context) -> list[Measurement]:
+    plan = Instance.of(drawn(context, context.trace(SAMPLES[0])).data.believed, "newtrace, 1.25 times the load")
+    return [Measurement.of(planned, context.options, instance=plan, method=name) for name in CALCULATORS]
+
+
+def planned(instance: Instance, method: str, options: Options) -> dict[str, Any]:
+    """The mean completion time of a method's plan, and the CPU seconds that it takes."""
+    entry = next(entry for entry in METHODS[instance.problem] if entry.name == method)
+    with Stopwatch() as watch:
+        result = apply(entry, instance, options)
+    return {"mean_jct_h": result.objective, "plan_s": watch.cpu_s}
+
+
+def calculators_claims(context: Context, outcomes: Sequence[Measured]) -> list[Claim]:
+    claims = []
+    optimum = outcomes[0].figures["mean_jct_h"]
+    for name, outcome in zip(CALCULATORS, outcomes, strict=True):
+        what = f"{name}: CPU seconds of a plan for newTrace at 1.25 times the load"
+        paper = 500.0 if name.startswith("width") else None
+        note = "ten groups of epochs an application here, up to 100 epochs there; another machine"
+        claims.append(Claim("section 5.4", what, paper, outcome.figures["plan_s"], "not comparable", note))
+        reached = outcome.figures["mean_jct_h"]
+        if name != "exact" and reached is not None:
+            what = f"{name}: mean JCT over the proven optimum, as a share, seed {context.options.seed}"
+            claims.append(Claim("Algorithm 1", what, None, reached / optimum - 1, "no figure"))
+    return claims
+
+
 def _draw_bound(path: Path, context: Context, outcomes: Sequence[Any]) -> None:
     from experiments.boa.pictures import frontiers  # matplotlib, only where something is drawn
 
@@ -282,5 +318,12 @@ EXPERIMENTS = (
         bound_claims,
         SAMPLES,
         _draw_bound,
+    ),
+    Experiment(
+        "width-calculator",
+        "Algorithm 1 as it is written and as it was released",
+        calculators,
+        calculators_claims,
+        SAMPLES[:1],
     ),
 )

@@ -58,9 +58,9 @@ def _polluxes() -> dict[str, Callable[[BoaRenting], Online]]:
     found: dict[str, Callable[[BoaRenting], Online]] = {}
     for objective, c, profiled in product(OBJECTIVES, (None, *EFFICIENCIES), (False, True)):
         for window in WINDOWS if c is not None else (0,):
-            said = {"objective": objective, "efficiency": c, "window": window}
+            said: dict[str, Any] = {"objective": objective, "efficiency": c, "window": window}
             made = partial(_pollux, **said, profiled=TWICE if profiled else None)
-            found[pollux_name(**said, profiled=profiled)] = made
+            found[pollux_name(objective, c, window, profiled)] = made
     for objective, c in product(OBJECTIVES, (None, 0.7)):
         found[pollux_name(objective, c, genetic=True)] = partial(_genetic, objective=objective, efficiency=c)
     return found

@@ -19,8 +19,7 @@ from typing import Literal
 import numpy as np
 
 from heuristics.boa.online_kernels import efficiencies, split, splits
-from heuristics.boa.online_rigid import nodes_for
-from heuristics.boa.widest import widest
+from heuristics.boa.online_rigid import nodes_for, widest
 from instances.arrays import FloatArray, IntArray
 from instances.boa import BoaAllocation, BoaRenting
 from instances.boa.online import RentingJobView, RentingView, Widths

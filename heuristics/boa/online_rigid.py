@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from heuristics.boa.widest import widest
 from instances.boa import BoaRenting
 from instances.boa.online import RentingView, Widths
+
+UNLIMITED = 10**6  # GPUs, where neither a table nor the workload limits a class
 
 
 class EqualSplit:
@@ -77,3 +78,13 @@ class Asked:
 def nodes_for(data: BoaRenting) -> int:
     """The nodes of a cluster that is rented all the time: the budget, rounded to nodes."""
     return max(1, round(data.budget_gpus / data.gpus_per_node))
+
+
+def widest(data: BoaRenting) -> dict[str, int]:
+    """The last width that every epoch of a class can run at, by name."""
+    found = {}
+    for c in data.classes:
+        curves = [curve for e in c.epochs for curve in (e.speedup, e.believed_speedup) if curve is not None]
+        ends = [curve.table.gpus[-1] for curve in curves if curve.table is not None]
+        found[c.name] = min([*ends, data.max_width or UNLIMITED])
+    return found

@@ -14,7 +14,7 @@ from instances import Answer, Options, Report
 from instances.method import method
 from instances.options import OPTION_NAMES, ignore
 from instances.sia import SiaLocalOracle, SiaOracle
-from instances.sia.cells import SERVER_GPUS
+from instances.sia.local_oracle import SERVER_GPUS
 from models.bounds import whole_bound
 from models.sia.bounds import proven_bound, solver_options, trivial_bound
 

@@ -13,10 +13,16 @@ from heuristics.boa import (
     width_calculator_artifact,
     width_calculator_whole_job,
 )
-from heuristics.boa.convex_relaxation import ConvexRelaxation
 from heuristics.boa.epoch_arrays import epoch_arrays
 from heuristics.boa.fixed_width import _equal_shares
-from heuristics.boa.width_calculator import _starts, _to_corners, powers, powers_and_whole, up_to_a_tenth
+from heuristics.boa.width_calculator import (
+    ConvexRelaxation,
+    _starts,
+    _to_corners,
+    powers,
+    powers_and_whole,
+    up_to_a_tenth,
+)
 from instances import Options, check
 from instances.boa import figure_1, least_budget, newtrace, random_allocation
 from models.boa import exact
