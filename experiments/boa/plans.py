@@ -25,10 +25,10 @@ from experiments.boa.curves import (
     with_points,
 )
 from experiments.boa.methods import METHODS
-from experiments.harness.apply import apply
 from experiments.harness.experiment import Claim, Context, Experiment
-from experiments.harness.measurement import Measured, Measurement
+from experiments.harness.run import apply
 from experiments.harness.sample import Sample
+from experiments.harness.task import Measured, Measurement
 from heuristics.boa.online import OBJECTIVES
 from instances import Instance, Options, Stopwatch
 from instances.boa import BoaAllocation, BoaRenting
