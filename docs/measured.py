@@ -1,4 +1,4 @@
-"""Figures of the site come from records: a role for a value, a directive for a table, and marks for what is no measurement.
+"""Figures of the site come from records: a role for a value, a directive for a table, marks for what is no measurement.
 
 ``{measured}`RECORD; VALUE; FORM` `` shows `FORM` with the figures of a value, as in `{mean:.1%} on average`;
 `{measured-table} RECORD; PLACE` a table, of the claims where the record has none. `{paper}` is a figure of a paper's,

@@ -60,7 +60,7 @@ class Recorded:
     def concluded(self, context: Context, plan: Plan, outcomes: Sequence[Any]) -> Evidence:
         """The record of these outcomes. Raises InputError for a value with a name that none can have."""
         values, tables = plan.found(outcomes)
-        seconds = [outcome.cpu_s for outcome in outcomes if getattr(outcome, "cpu_s", None) is not None]
+        seconds = [seconds for outcome in outcomes if (seconds := _cpu_s(outcome)) is not None]
         return made(
             self.id,
             self.title,
@@ -85,6 +85,12 @@ class Recorded:
                 continue  # what is not at hand has not changed
         changed = found.outdated(self.code, digests_of(files))
         return None if not changed else f"{len(changed)} changed since: {', '.join(changed)}"
+
+
+def _cpu_s(outcome: Any) -> float | None:
+    """CPU seconds of a run, in all where it has them by policy; `None` where it has none."""
+    found = getattr(outcome, "cpu_s", None)
+    return sum(found.values()) if isinstance(found, dict) else found
 
 
 def recorded_of(paper: str) -> tuple[Recorded, ...]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from pathlib import Path
 
 import pytest
 
@@ -75,7 +74,14 @@ def test_the_figures_of_the_readme_are_those_of_the_records():
 
 @pytest.mark.parametrize(
     "sentence",
-    ["It is 2.2% above.", "Proven in 0.04 s.", "All of 1,120 are proven.", "| 7% |", "17 of the workloads", "(3.5 times)"],
+    [
+        "It is 2.2% above.",
+        "Proven in 0.04 s.",
+        "All of 1,120 are proven.",
+        "| 7% |",
+        "17 of the workloads",
+        "(3.5 times)",
+    ],
 )
 def test_a_typed_figure_is_seen(sentence: str):
     assert typed(f"# Page\n\n{sentence}\n")

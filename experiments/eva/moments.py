@@ -55,6 +55,8 @@ def _said(results: Sequence[Result], heuristic: Sequence[Result]) -> str:
     seconds = sorted(r.cpu_s or 0.0 for r in results)
     worst = max(r.gap if r.gap is not None else 1.0 for r in results)
     (above,) = _above(results, heuristic).values()
-    said = f"{percent(sum(above) / len(above))} above on average, {percent(max(above))} at worst" if above else "unknown"
+    said = (
+        f"{percent(sum(above) / len(above))} above on average, {percent(max(above))} at worst" if above else "unknown"
+    )
     median = seconds[len(seconds) // 2]
     return f"{proven}/{len(results)} proven; median {median:.3f} s, worst gap {percent(worst)}; the heuristic {said}"

@@ -26,8 +26,9 @@ class Claim:
 
     `where`: the table, figure or section. `what`: what is measured, with its unit. `paper`, `ours`: figures, or words.
     `note`: on what data, how many seeds, or why the two differ. `sample`: the seeds behind `ours`. `name`: by which
-    pages take the figure from its record, `where` and `what` unless one is given. A claim against the paper says more: `sentence`, the paper's own words or their place; `readings`, every other reading that was tried
-    with what it gave; `would_change`, what would change our mind.
+    pages take the figure from its record; `where` and `what` where it is empty. A claim against the paper says more:
+    `sentence`, the paper's own words or their place; `readings`, every other reading that was tried with what it gave;
+    `would_change`, what would change our mind.
     """
 
     where: str
