@@ -22,6 +22,7 @@ from instances.result import versions
 from instances.validation import input_errors
 
 FOLDER = ROOT / "docs" / "evidence"
+FIGURES = 10  # of a number
 SEPARATOR = ";"  # in what names a value, so in no name
 PATTERN = re.compile(r"<!-- (?P<said>[^>]+?) -->(?P<shown>.*?)<!--/-->", re.DOTALL)
 """A figure in a page that no build reads: what is to be shown, and what is."""
@@ -50,11 +51,11 @@ class Value(Frozen):
         if isinstance(found, Value):
             return found
         if isinstance(found, Sample):
-            ends = {"low": found.low, "high": found.high, "least": found.least, "greatest": found.greatest}
-            return cls(n=found.seeds, mean=found.mean, **ends)
+            names = ("mean", "low", "high", "least", "greatest")
+            return cls(n=found.seeds, **{name: _rounded(getattr(found, name)) for name in names})
         if found is None or isinstance(found, str):
             return cls(text=found)
-        return cls(mean=float(found))
+        return cls(mean=_rounded(float(found)))
 
     @classmethod
     def of_claim(cls, claim: Claim) -> Value:
@@ -164,7 +165,12 @@ def write(evidence: Evidence, folder: Path = FOLDER) -> Path:
     path = path_of(evidence.id, folder)
     path.parent.mkdir(parents=True, exist_ok=True)
     content = evidence.model_dump(mode="json", exclude_none=True)
-    write_whole(path, (json.dumps(content, indent=1, ensure_ascii=False) + "\n").encode())
+    values = ",\n".join(f"  {_json(name)}: {_json(value)}" for name, value in content.pop("values").items())
+    tables = ",\n".join(f"  {_table(table)}" for table in content.pop("tables"))
+    head, code = content, {"code": content.pop("code")}  # what changes with every line of code comes last
+    parts = [*(f" {_json(name)}: {_json(value)}" for name, value in head.items())]
+    parts += [f' "values": {{\n{values}\n }}', f' "tables": [\n{tables}\n ]', json.dumps(code, indent=1)[2:-2]]
+    write_whole(path, ("{\n" + ",\n".join(parts) + "\n}\n").encode())
     return path
 
 
@@ -210,6 +216,21 @@ def renewed(page: str, folder: Path = FOLDER) -> str:
         return f"<!-- {said} -->{text}<!--/-->"
 
     return PATTERN.sub(figure, page)
+
+
+def _rounded(number: float | None) -> float | None:
+    """A figure with the digits that anybody could mean by it."""
+    return None if number is None else float(f"{number:.{FIGURES}g}")
+
+
+def _json(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False)
+
+
+def _table(table: Mapping[str, Any]) -> str:
+    """A table, a line a row."""
+    rows = ",\n".join(f"    {_json(row)}" for row in table["rows"])
+    return f'{{"head": {_json(table["head"])}, "rows": [\n{rows}\n  ]}}'
 
 
 def _commit() -> str | None:
