@@ -53,12 +53,12 @@ class Recorded:
         return f"{self.paper}/{self.name}"
 
     @property
-    def code(self) -> list[str]:
-        """All modules that its figures depend on."""
-        return sorted({name for module in self.modules for name in code_of(module, self.paper, PAPERS)})
+    def code(self) -> dict[str, str]:
+        """Digests of all modules that its figures depend on."""
+        return code_of(self.modules, self.paper, PAPERS)
 
-    def concluded(self, context: Context, plan: Plan, outcomes: Sequence[Any]) -> Evidence:
-        """The record of these outcomes. Raises InputError for a value with a name that none can have."""
+    def concluded(self, context: Context, plan: Plan, code: Mapping[str, str], outcomes: Sequence[Any]) -> Evidence:
+        """The record of these outcomes of this code. Raises InputError for a value with a name that none can have."""
         values, tables = plan.found(outcomes)
         seconds = [seconds for outcome in outcomes if (seconds := _cpu_s(outcome)) is not None]
         return made(
@@ -68,7 +68,7 @@ class Recorded:
             values,
             tables=tables,
             inputs=context.read,
-            modules=self.code,
+            code=code,
             cpu_s=sum(seconds) if seconds else None,
         )
 

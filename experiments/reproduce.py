@@ -109,25 +109,25 @@ def _wanted(of: Callable[[str], Sequence[N]], papers: Sequence[str], only: Seque
 
 def _renew(session: Session, wanted: Sequence[tuple[Recorded, Context]], folder: Path) -> int:
     """Make records: the exit status. Runs of other code than that which is here are made anew, also with --resume."""
-    shared, plans, code = Shared(), [], {}
+    shared, plans, paper_of = Shared(), [], {}
     for one, context in wanted:
         plan = one.plan(context)
         for lacking in context.lacked.values():
             raise InputError(f"{one.id}: {lacking}")
         places = shared.add(plan.tasks)
-        plans.append((one, context, plan, places))
-        code |= {id(shared.tasks[place]): one.paper for place in places}
+        plans.append((one, context, plan, one.code, places))  # the code of now, whatever is edited while it runs
+        paper_of |= {id(shared.tasks[place]): one.paper for place in places}
     failed = 0
-    with session.store(lambda task: digest_of(tuple(_code_of_runs(task, code[id(task)])))) as store:
+    with session.store(lambda task: _code_of_run(task, paper_of[id(task)])) as store:
         done = session.outcomes(shared.tasks, store, _line)
-        for one, context, plan, places in plans:
+        for one, context, plan, code, places in plans:
             outcomes = [done[place] for place in places]
             lost = [outcome for outcome in outcomes if getattr(outcome, "status", None) == "error"]
             if lost:
                 failed += 1
                 err.print(f"gapwise: {one.id}: not renewed: {shown(_line(lost[0]))}")
                 continue
-            evidence = one.concluded(context, plan, outcomes)
+            evidence = one.concluded(context, plan, code, outcomes)
             path = write(evidence, folder)
             if not session.quiet:
                 seconds = "" if evidence.cpu_s is None else f", {evidence.cpu_s:.1f} CPU s"
@@ -137,10 +137,9 @@ def _renew(session: Session, wanted: Sequence[tuple[Recorded, Context]], folder:
     return FAILED if failed or (store is not None and store.fault) else 0
 
 
-def _code_of_runs(task: Task[Any], paper: str) -> list[str]:
-    """The modules whose code a task runs."""
-    modules = {type(task).__module__, *task.modules}
-    return sorted({name for module in modules for name in code_of(module, paper, PAPERS)})
+def _code_of_run(task: Task[Any], paper: str) -> str:
+    """A digest of the code that a task of a paper runs."""
+    return digest_of(code_of({type(task).__module__, *task.modules}, paper, PAPERS))
 
 
 def _tell_stale(wanted: Sequence[tuple[str, Recorded]], context: Context, folder: Path, whole: bool) -> int:

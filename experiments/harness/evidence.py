@@ -6,7 +6,7 @@ import hashlib
 import json
 import re
 import subprocess
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -105,18 +105,17 @@ class Evidence(Frozen):
             raise InputError(f"{self.id}: has no value {name!r}, but {', '.join(map(repr, self.values)) or 'none'}")
         return self.values[name]
 
-    def outdated(self, modules: Collection[str], inputs: Mapping[str, str]) -> list[str]:
-        """What has changed since: of the code of `modules`, and of those `inputs` that are at hand."""
-        now = {name: digest(name) for name in modules}
-        names = sorted(name for name in {*now, *self.code} if now.get(name) != self.code.get(name))
+    def outdated(self, code: Mapping[str, str], inputs: Mapping[str, str]) -> list[str]:
+        """What has changed since: of the `code` that would make it now, and of those `inputs` that are at hand."""
+        names = sorted(name for name in {*code, *self.code} if code.get(name) != self.code.get(name))
         return [*names, *(name for name, said in inputs.items() if self.inputs.get(name) != said)]
 
 
 def made(
     record: str, title: str, command: str, found: Mapping[str, Any], *, tables: Sequence[Table] = (),
-    inputs: Mapping[str, Path], modules: Collection[str], cpu_s: float | None,
+    inputs: Mapping[str, Path], code: Mapping[str, str], cpu_s: float | None,
 ) -> Evidence:  # fmt: skip
-    """The record of what is measured now, by the code that is here. Raises InputError for a name that none can have."""
+    """The record of what is measured now, by `code`. Raises InputError for a name that no value can have."""
     for name in found:
         if SEPARATOR in name or name != name.strip() or not name:
             raise InputError(f"{record}: {name!r}: a value's name must be of one line without {SEPARATOR!r}")
@@ -130,7 +129,7 @@ def made(
         cpu_s=None if cpu_s is None else round(cpu_s, 1),
         commit=_commit(),
         versions=versions(),
-        code={name: digest(name) for name in sorted(modules)},
+        code=dict(code),
     )
 
 
@@ -145,9 +144,9 @@ def claimed(claims: Sequence[Claim]) -> dict[str, Value]:
     return found
 
 
-def code_of(module: str, paper: str, papers: Collection[str]) -> list[str]:
-    """The modules that what a module of a paper measures depends on."""
-    return behind([module], [other for other in papers if other != paper])
+def code_of(modules: Iterable[str], paper: str, papers: Collection[str]) -> dict[str, str]:
+    """Digests of the modules that what some of a paper's measure depends on."""
+    return {name: digest(name) for name in behind(modules, [other for other in papers if other != paper])}
 
 
 def digests_of(files: Mapping[str, Path]) -> dict[str, str]:

@@ -6,7 +6,7 @@ import ast
 import hashlib
 import importlib.util
 import re
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from functools import cache
 from pathlib import Path
 
@@ -81,10 +81,9 @@ def digest(name: str) -> str:
     return found.hexdigest()[:DIGITS]
 
 
-@cache
-def digest_of(modules: tuple[str, ...]) -> str:
-    """One digest of the code of several modules."""
-    return hashlib.sha256("\n".join(f"{name} {digest(name)}" for name in modules).encode()).hexdigest()
+def digest_of(code: Mapping[str, str]) -> str:
+    """One digest of several, by module."""
+    return hashlib.sha256("\n".join(f"{name} {code[name]}" for name in sorted(code)).encode()).hexdigest()
 
 
 @cache

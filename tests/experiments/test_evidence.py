@@ -150,7 +150,7 @@ def test_finished_runs_are_not_repeated_unless_their_code_has_changed(folder: Pa
     kept = renew(folder, "--out", out, "--resume")
     assert kept.returncode == 0
     before = read("sia/five", folder)
-    monkeypatch.setattr(reproduce, "digest_of", lambda modules: "new")
+    monkeypatch.setattr(reproduce, "digest_of", lambda code: "new")
     assert renew(folder, "--out", out, "--resume").returncode == 0
     after = read("sia/five", folder)
     assert before == after
@@ -192,7 +192,7 @@ def test_bad_input_is_one_line_and_status_2(folder: Path, arguments: tuple[objec
         ('{"id": "sia/five"}', "title: missing"),
         (
             '{"id": "i", "title": "t", "command": "c", "values": {"x": {"mean": "x"}}}',
-            "values.x.mean: must be a number",
+            "values.x.mean: must be a valid number",
         ),
     ],
 )
@@ -235,7 +235,7 @@ def test_two_values_of_one_name_and_names_that_no_page_can_say_are_refused():
     with pytest.raises(InputError, match="two claims are called '1: x'"):
         evidence.claimed(twice)
     with pytest.raises(InputError, match="must be of one line without ';'"):
-        evidence.made("p/x", "", "", {"a;b": 1.0}, inputs={}, modules=(), cpu_s=None)
+        evidence.made("p/x", "", "", {"a;b": 1.0}, inputs={}, code={}, cpu_s=None)
 
 
 def test_remarks_change_no_digest_and_code_does(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
