@@ -109,7 +109,8 @@ def _wanted(of: Callable[[str], Sequence[N]], papers: Sequence[str], only: Seque
 
 def _renew(session: Session, wanted: Sequence[tuple[Recorded, Context]], folder: Path) -> int:
     """Make records: the exit status. Runs of other code than that which is here are made anew, also with --resume."""
-    shared, plans, paper_of = Shared(), [], {}
+    shared, plans = Shared(), []
+    paper_of: dict[int, str] = {}
     for one, context in wanted:
         plan = one.plan(context)
         for lacking in context.lacked.values():

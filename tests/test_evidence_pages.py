@@ -7,7 +7,7 @@ import re
 import pytest
 
 from experiments.harness.evidence import GIVEN, PAPERS_OWN, PATTERN, renewed, shown
-from tests.commands import ROOT
+from tests.commands import ROOT, python
 
 DOCS = ROOT / "docs"
 README = ROOT / "README.md"
@@ -81,6 +81,37 @@ def test_the_figures_of_the_readme_are_those_of_the_records():
     text = README.read_text()
     assert PATTERN.search(text)
     assert renewed(text) == text
+
+
+@pytest.mark.parametrize(
+    ("page", "shown", "fault"),
+    [
+        (
+            "All {measured}`aryl/excess; optima proven; {text}`, {paper}`7`, {given}`8`.",
+            "All 1,120 of 1,120, 7, 8.",
+            "",
+        ),
+        (
+            "```{measured-table} eva/gap-study; 1\n:rows: rounds of 40*\n:columns: instance set; proven\n```",
+            "10/10",
+            "",
+        ),
+        ("{measured}`aryl/excess; nothing; {text}`", "", "aryl/excess: nothing: aryl/excess: has no value 'nothing'"),
+        ("```{measured-table} aryl/nothing\n```", "", "no such record"),
+        ("```{measured-table} aryl/excess\n:columns: nothing\n```", "", "'nothing' is not in list"),
+    ],
+)
+def test_the_site_takes_values_and_tables_from_records_and_is_not_built_without(
+    tmp_path: Path, page: str, shown: str, fault: str
+):
+    pytest.importorskip("sphinx")
+    conf = f"import sys\nsys.path[:0] = [{str(ROOT)!r}, {str(DOCS)!r}]\nextensions = ['myst_parser', 'measured']\n"
+    (tmp_path / "conf.py").write_text(conf)
+    (tmp_path / "index.md").write_text(f"# Page\n\n{page}\n")
+    done = python("-m", "sphinx", "-W", "-q", "-b", "text", tmp_path, tmp_path / "site")
+    assert (done.returncode == 0) == (not fault), done.stderr
+    assert fault in done.stderr
+    assert fault or shown in (tmp_path / "site" / "index.txt").read_text()
 
 
 @pytest.mark.parametrize(

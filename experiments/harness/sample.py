@@ -34,15 +34,15 @@ class Sample:
         values = [float(value) for value in values]  # of numpy's whole numbers `stdev` knows nothing
         half = _half(values)
         middle = fmean(values)
-        ends = (None, None) if half is None else (middle - half, middle + half)
-        return cls(len(values), middle, *ends, min(values), max(values))
+        low, high = (None, None) if half is None else (middle - half, middle + half)
+        return cls(len(values), middle, low, high, min(values), max(values))
 
     @classmethod
     def of_ratios(cls, ratios: Sequence[float]) -> Sample:
         """The geometric mean of paired ratios, each above 0, with Student's t over their logarithms."""
         logs = cls.of([math.log(ratio) for ratio in ratios])
-        ends = (None if end is None else math.exp(end) for end in (logs.low, logs.high))
-        return cls(logs.seeds, math.exp(logs.mean), *ends, min(ratios), max(ratios))
+        low, high = (None if end is None else math.exp(end) for end in (logs.low, logs.high))
+        return cls(logs.seeds, math.exp(logs.mean), low, high, min(ratios), max(ratios))
 
     @classmethod
     def resampled(
