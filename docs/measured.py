@@ -88,7 +88,7 @@ def _listed(text: str) -> list[str]:
 
 def _drawn(table: Table) -> nodes.table:
     group = nodes.tgroup(cols=len(table.head))
-    group += [nodes.colspec(colwidth=1) for _ in table.head]
+    group += [nodes.colspec(colwidth=max(map(len, column))) for column in zip(table.head, *table.rows, strict=True)]
     group += nodes.thead("", _row(table.head))
     group += nodes.tbody("", *(_row(row) for row in table.rows))
     return nodes.table("", group)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from pathlib import Path
 
 import pytest
 
@@ -83,35 +84,51 @@ def test_the_figures_of_the_readme_are_those_of_the_records():
     assert renewed(text) == text
 
 
-@pytest.mark.parametrize(
-    ("page", "shown", "fault"),
-    [
-        (
-            "All {measured}`aryl/excess; optima proven; {text}`, {paper}`7`, {given}`8`.",
-            "All 1,120 of 1,120, 7, 8.",
-            "",
-        ),
-        (
-            "```{measured-table} eva/gap-study; 1\n:rows: rounds of 40*\n:columns: instance set; proven\n```",
-            "10/10",
-            "",
-        ),
-        ("{measured}`aryl/excess; nothing; {text}`", "", "aryl/excess: nothing: aryl/excess: has no value 'nothing'"),
-        ("```{measured-table} aryl/nothing\n```", "", "no such record"),
-        ("```{measured-table} aryl/excess\n:columns: nothing\n```", "", "'nothing' is not in list"),
-    ],
-)
-def test_the_site_takes_values_and_tables_from_records_and_is_not_built_without(
-    tmp_path: Path, page: str, shown: str, fault: str
-):
+SAID = """# Page
+
+All {measured}`aryl/excess; optima proven; {text}`, {paper}`7`, {given}`8`.
+
+```{measured-table} eva/gap-study; 1
+:rows: rounds of 40*
+:columns: instance set; proven
+```
+"""
+WRONG = """# Page
+
+{measured}`aryl/excess; nothing; {text}`
+
+```{measured-table} aryl/nothing
+```
+
+```{measured-table} eva/gap-study
+:columns: nothing
+```
+"""
+
+
+def built(page: str, folder: Path) -> tuple[int, str, str]:
+    """The status of the build of a site of one page, its text and what was said."""
     pytest.importorskip("sphinx")
     conf = f"import sys\nsys.path[:0] = [{str(ROOT)!r}, {str(DOCS)!r}]\nextensions = ['myst_parser', 'measured']\n"
-    (tmp_path / "conf.py").write_text(conf)
-    (tmp_path / "index.md").write_text(f"# Page\n\n{page}\n")
-    done = python("-m", "sphinx", "-W", "-q", "-b", "text", tmp_path, tmp_path / "site")
-    assert (done.returncode == 0) == (not fault), done.stderr
-    assert fault in done.stderr
-    assert fault or shown in (tmp_path / "site" / "index.txt").read_text()
+    (folder / "conf.py").write_text(conf)
+    (folder / "index.md").write_text(page)
+    done = python("-m", "sphinx", "-W", "--keep-going", "-q", "-b", "text", folder, folder / "site")
+    return done.returncode, (folder / "site" / "index.txt").read_text(), done.stderr
+
+
+def test_the_site_takes_values_and_tables_from_records(tmp_path: Path):
+    status, text, said = built(SAID, tmp_path)
+    assert (status, said) == (0, "")
+    assert "All 1,120 of 1,120, 7, 8." in text
+    assert "10/10" in text
+    assert "rounds of 20" not in text
+
+
+def test_the_site_is_not_built_without_a_record_that_a_page_takes_from(tmp_path: Path):
+    status, _, said = built(WRONG, tmp_path)
+    assert status == 1
+    for fault in ("has no value 'nothing'", "aryl/nothing.json: no such record", "'nothing' is not in list"):
+        assert fault in said
 
 
 @pytest.mark.parametrize(
