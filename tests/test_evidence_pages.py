@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from experiments.harness.evidence import GIVEN, PAPERS_OWN, PATTERN, renewed, shown
+from experiments.harness.evidence import GIVEN, PAPERS_OWN, PATTERN, read, renewed, shown
+from experiments.harness.sample import ENOUGH_SEEDS
 from tests.commands import ROOT, python
 
 DOCS = ROOT / "docs"
@@ -129,6 +130,20 @@ def test_the_site_is_not_built_without_a_record_that_a_page_takes_from(tmp_path:
     assert status == 1
     for fault in ("has no value 'nothing'", "aryl/nothing.json: no such record", "'nothing' is not in list"):
         assert fault in said
+
+
+def test_a_finding_is_a_line_with_a_figure_and_a_command_and_an_interval_takes_ten():
+    lines = [line for line in (DOCS / "findings.md").read_text().splitlines() if re.match(r"\| (?!finding)\w", line)]
+    assert 10 <= len(lines) <= 20
+    for line in lines:
+        figures = MEASURED.findall(line)
+        assert figures
+        assert re.search(r"\| `gapwise [^`]+` \|$", line)
+        for said in figures:
+            record, name, form = (part.strip() for part in said.split(";", 2))
+            found = read(record)
+            assert found is not None
+            assert "{low" not in form or (found.value(name).n or 0) >= ENOUGH_SEEDS, line
 
 
 @pytest.mark.parametrize(
