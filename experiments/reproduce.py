@@ -128,7 +128,12 @@ def _renew(session: Session, wanted: Sequence[tuple[Recorded, Context]], folder:
                 failed += 1
                 err.print(f"gapwise: {one.id}: not renewed: {shown(_line(lost[0]))}")
                 continue
-            evidence = one.concluded(context, plan, code, outcomes)
+            try:
+                evidence = one.concluded(context, plan, code, outcomes)
+            except InputError as error:  # of one record, after hours: the others are written
+                failed += 1
+                err.print(f"gapwise: {one.id}: not renewed: {shown(str(error))}")
+                continue
             path = write(evidence, folder)
             if not session.quiet:
                 seconds = "" if evidence.cpu_s is None else f", {evidence.cpu_s:.1f} CPU s"

@@ -48,13 +48,16 @@ FIVE = Experiment("five", "Five jobs", tasks, claims)
 BROKEN = Experiment("broken", "A job that no policy can start", broken, claims)
 
 
+TWICE = Experiment("twice", "Two claims of one name", tasks, lambda context, found: claims(context, found)[2:] * 2)
+
+
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A folder of records where SIA alone is recorded, with two experiments, one study and no reference study."""
+    """A folder of records where SIA alone is recorded, with three experiments, one study and no reference study."""
     monkeypatch.setattr(reproduce, "PAPERS", ("sia",))
-    monkeypatch.setattr(recorded, "experiments_of", lambda paper: (FIVE, BROKEN))
+    monkeypatch.setattr(recorded, "experiments_of", lambda paper: (FIVE, BROKEN, TWICE))
     monkeypatch.setattr(recorded, "reference_sets_of", lambda paper, quick: ())
-    monkeypatch.setattr(recorded, "RECORDED", {"sia/rules": ("aryl-rules", {"seeds": 2, "instance_jobs": 3})})
+    monkeypatch.setattr(recorded, "RECORDED", {"sia/rules": ("aryl-rules", {"seeds": 1, "instance_jobs": 3})})
     (tmp_path / "traces").mkdir()
     (tmp_path / "traces" / "jobs.csv").write_text("job\n")
     return tmp_path / "records"
@@ -92,7 +95,7 @@ def test_a_record_has_the_command_the_inputs_the_values_with_their_claims_and_th
     assert not [name for name in found.code if set(name.split(".")) & (set(PAPERS) - {"sia"})]
     rules = read("sia/rules", folder)
     assert rules is not None
-    assert rules.command == "gapwise study aryl-rules --seeds 2 --instance-jobs 3"
+    assert rules.command == "gapwise study aryl-rules --seeds 1 --instance-jobs 3"
     assert len(rules.tables[0].rows) > 3
 
 
@@ -136,9 +139,10 @@ def test_a_record_that_nothing_makes_is_named_where_all_are_asked_for(folder: Pa
 
 
 def test_an_experiment_with_a_failed_run_leaves_no_record_and_the_others_do(folder: Path):
-    done = renew(folder, "--only", "broken")
+    done = renew(folder, "--only", "broken", "--only", "twice")
     assert done.returncode == 1
     assert "sia/broken: not renewed: " in done.stderr
+    assert "sia/twice: not renewed: two claims are called '6.1: words'" in done.stderr
     assert evidence.recorded(folder) == ["sia/five"]
 
 
@@ -173,7 +177,7 @@ def test_finished_runs_are_not_repeated_unless_their_code_has_changed(folder: Pa
             "--renew: not with --stale, --quick or other options of runs: a record is of the defaults",
         ),
         (("--renew", "--only", "five"), "--traces: needed, for traces/jobs.csv"),
-        (("--stale", "--only", "six"), "--only: must be one of five, broken, rules, gap-study, got 'six'"),
+        (("--stale", "--only", "six"), "--only: must be one of five, broken, twice, rules, gap-study, got 'six'"),
         (("--stale", "nobody"), "paper: must be one of sia, got 'nobody'"),
     ],
 )
