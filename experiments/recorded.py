@@ -20,7 +20,6 @@ from experiments.plan import study_runs
 from instances import InputError
 
 GAP_STUDY, LIMIT_S = "gap-study", 60.0
-OF_METHODS = "experiments.plan"  # whose runs are of whatever methods a paper has
 
 Found = tuple[Mapping[str, Value | Sample | float | str], Sequence[Table]]
 
@@ -163,7 +162,7 @@ def _gap_study(paper: str) -> Recorded:
         return Plan(runs, found)
 
     command = " ".join(["gapwise gap_study", *(f"--problem {name}" for name in problems)])
-    modules = (f"experiments.{paper}.methods", f"experiments.{paper}.reference", OF_METHODS)
+    modules = (f"experiments.{paper}.methods", f"experiments.{paper}.reference", score.__module__, Sample.__module__)
     return Recorded(paper, GAP_STUDY, "The reference study", command, modules, plan)
 
 
