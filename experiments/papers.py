@@ -38,7 +38,7 @@ class Loaded(Mapping[str, T]):
         return len(self.tables)
 
 
-METHODS: Mapping[str, tuple[Entry, ...]] = Loaded(
+METHODS: Loaded[tuple[Entry, ...]] = Loaded(
     {
         "eva-packing": "experiments.eva.methods:METHODS",
         "eva-reconfiguration": "experiments.eva.methods:METHODS",
@@ -146,6 +146,11 @@ RECORDED: dict[str, tuple[str, dict[str, Any]]] = {
 def _part(paper: str, role: str) -> Any:
     """The module of a paper that has a role which every paper has."""
     return importlib.import_module(f"experiments.{paper}.{role}")
+
+
+def problems_of(paper: str) -> list[str]:
+    """The problems that the methods of a paper solve."""
+    return [name for name, table in METHODS.tables.items() if table.startswith(f"experiments.{paper}.")]
 
 
 @cache

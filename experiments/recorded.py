@@ -15,7 +15,7 @@ from experiments.harness.sample import Sample
 from experiments.harness.task import Task
 from experiments.harness.user_functions import resolve
 from experiments.output.columns import NAMED, measured
-from experiments.papers import METHODS, PAPERS, RECORDED, STUDIES, experiments_of, reference_sets_of
+from experiments.papers import PAPERS, RECORDED, STUDIES, experiments_of, problems_of, reference_sets_of
 from experiments.plan import study_runs
 from instances import InputError
 
@@ -146,7 +146,7 @@ def _flags(name: str, value: Any) -> list[str]:
 
 
 def _gap_study(paper: str) -> Recorded:
-    problems = [name for name, table in METHODS.tables.items() if table.startswith(f"experiments.{paper}.")]  # type: ignore[attr-defined]
+    problems = problems_of(paper)
 
     def plan(context: Context) -> Plan:
         sets = reference_sets_of(paper, context.quick)
