@@ -68,12 +68,15 @@ class Session:
     cluster: str | None = None
 
     @contextmanager
-    def store(self) -> Iterator[Store | None]:
-        """The store of finished runs in the folder, `None` without a folder. Raises InputError where it is unusable."""
+    def store(self, code: Callable[[HarnessTask[Any]], str] | None = None) -> Iterator[Store | None]:
+        """The store of finished runs in the folder, `None` without a folder. Raises InputError where it is unusable.
+
+        `code`: a digest of what a task runs, where outcomes of other code are none of these tasks.
+        """
         if self.folder is None:
             yield None
             return
-        with Store(ready_folder(self.folder) / "runs.sqlite", resume=self.resume) as store:
+        with Store(ready_folder(self.folder) / "runs.sqlite", resume=self.resume, code=code) as store:
             yield store
 
     def outcomes(

@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 import ast
-import importlib.util
 import json
-import re
 from collections import Counter
-from collections.abc import Iterator
 from functools import cache
 
 import networkx as nx
 import pytest
 
+from experiments.harness.sources import files, imported
 from experiments.papers import ONLINE, PAPERS
-from tests.commands import ROOT, python
+from tests.commands import python
 
 LAYERS = {
     "instances": {"instances"},
@@ -35,7 +33,6 @@ INSIDE = {  # what a part of experiments may not import, beside the commands
     "experiments.simulator": ["experiments.plan"],
     "experiments.papers": ["experiments.plan", "experiments.output", "experiments.simulator"],
 }
-TARGET = re.compile(r"\w+(\.\w+)+:\w+")  # module:function
 HEAVY = ("matplotlib", "pyomo", "cvxpy")
 FOR_SOLVING = ("scipy", "numba", "highspy", "networkx")
 SOLVERS = ("highspy", "pyomo", "cvxpy", "networkx", "numba", "scipy.optimize", "scipy.sparse", "instances.compiled")
@@ -55,11 +52,7 @@ TWICE = (  # class names that still have two meanings, to be mended by those who
 )
 LINES = 600  # one noun a file, as long as the noun needs
 
-FILES = {
-    ".".join(file.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__"): file
-    for layer in LAYERS
-    for file in sorted((ROOT / layer).rglob("*.py"))
-}
+FILES = files()
 RUN = {name for name, file in FILES.items() if "__main__" in file.read_text()}
 """The modules that are run: the commands."""
 
@@ -68,22 +61,6 @@ RUN = {name for name, file in FILES.items() if "__main__" in file.read_text()}
 def nodes(name: str) -> list[ast.AST]:
     """All nodes of the text of a module."""
     return list(ast.walk(ast.parse(FILES[name].read_text())))
-
-
-def imported(name: str, texts: bool = True) -> Iterator[str]:
-    """The project's modules that a module imports, wherever in it, and those it names in a text, unless not `texts`."""
-    package = name if FILES[name].name == "__init__.py" else name.rpartition(".")[0]
-    for node in nodes(name):
-        found: list[str] = []
-        if isinstance(node, ast.Import):
-            found = [alias.name for alias in node.names]
-        elif isinstance(node, ast.ImportFrom):
-            module = importlib.util.resolve_name("." * node.level + (node.module or ""), package)
-            found = [f"{module}.{alias.name}" for alias in node.names]
-            found = [full if full in FILES else module for full in found]
-        elif texts and isinstance(node, ast.Constant) and TARGET.fullmatch(str(node.value)):
-            found = [str(node.value).partition(":")[0]]  # imported when it is needed
-        yield from (module for module in found if module.partition(".")[0] in LAYERS and module != name)
 
 
 @cache

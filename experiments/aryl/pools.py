@@ -17,6 +17,7 @@ from typing import Annotated, Any
 import typer
 
 from experiments.harness.experiment import Study, TextTable, chunks, limited
+from experiments.harness.sample import Sample
 from experiments.harness.task import Measured, Measurement
 from experiments.output.terminal import percent
 from heuristics.aryl import reclaim_greedy, reclaim_scf
@@ -129,7 +130,19 @@ def excesses(
         if picture is not None:
             _draw(cells_of(outcomes), pools, seeds, picture)
 
-    return Study(tasks, tables, write)
+    def values(outcomes: Sequence[Measured]) -> dict[str, Sample | float | str]:
+        cells = cells_of(outcomes)
+        proven = sum(sum(cell.proven) for cell in cells.values())
+        found: dict[str, Sample | float | str] = {"optima proven": f"{proven:,} of {len(outcomes):,}"}
+        for placed in FRAGMENTATION:
+            of = [cell for (_, fragmentation, _), cell in cells.items() if fragmentation == placed]
+            means = [share for cell in of if (share := excess(cell.means[0], cell.means[2])) is not None]
+            worst = [share for cell in of if (share := excess(*cell.worst)) is not None]
+            found[f"{place_of(placed)}: excess of the means"] = Sample.of(means)
+            found[f"{place_of(placed)}: worst instance"] = Sample.of(worst)
+        return found
+
+    return Study(tasks, tables, write, values)
 
 
 def preemptions(pool: int, fragmentation: float, seed: int, reclaim: int, options: Options) -> dict[str, Any]:

@@ -73,7 +73,7 @@ def _rows(options: Options, quick: bool) -> Iterator[Timing]:
         few = [random_instance(5, 60, WIDTHS, rescale=rescale, seed=seed) for seed in range(3 if quick else 20)]
         for name, target in HEURISTICS.items():
             what = f"{name}, rescaling {rescale:g} epochs"
-            yield Timing(what, runs(target, few, options), _gaps, runs(EXACT, few, options))
+            yield Timing(what, runs(target, few, options), _gaps, runs(EXACT, few, options), _each)
     loads = [newtrace(load) for load in LOADS]
     real = [_with(one, widths="continuous") for one in loads]
     hull = [_with(one, speedup_reading="hull") for one in loads]
@@ -84,7 +84,7 @@ def _rows(options: Options, quick: bool) -> Iterator[Timing]:
             draws = 1 if name in DRAWN_ONCE else 3 if quick else DRAWS
             tasks = [run for seed in range(draws) for run in runs(target, [one], replace(options, seed=seed))]
             what = f"newTrace, {load:g} x load, {name}, {draws} seeds"
-            yield Timing(what, tasks, _range, runs(EXACT, [one], options))
+            yield Timing(what, tasks, _range, runs(EXACT, [one], options), _draws)
     for epochs in (20, 200):
         for tables in (False, True):
             one, kind = convex(epochs, tables, types=3), "tables" if tables else "analytic"
@@ -190,13 +190,23 @@ def _search_s(results: Sequence[Result]) -> str:
     return f"{proofs(results)}; the search alone {fmean(seconds):.3f} s mean, {max(seconds):.3f} s max"
 
 
-def _gaps(results: Sequence[Result], exact: Sequence[Result]) -> str:
+def _each(results: Sequence[Result], exact: Sequence[Result]) -> dict[str, list[float]]:
+    """How far each result is above the optimum of its instance."""
     optima = [best.objective or 1.0 for best in exact]
-    gaps = [(r.objective or np.inf) / optimum - 1 for r, optimum in zip(results, optima, strict=True)]
+    above = [(r.objective or np.inf) / optimum - 1 for r, optimum in zip(results, optima, strict=True)]
+    return {"above the optimum": above}
+
+
+def _draws(results: Sequence[Result], exact: Sequence[Result]) -> dict[str, list[float]]:
+    """How far each draw is above the optimum of their one instance."""
+    return _each(results, list(exact) * len(results))
+
+
+def _gaps(results: Sequence[Result], exact: Sequence[Result]) -> str:
+    (gaps,) = _each(results, exact).values()
     return f"mean {percent(fmean(gaps))}, max {percent(max(gaps))} above the optimum"
 
 
 def _range(results: Sequence[Result], exact: Sequence[Result]) -> str:
-    optimum = exact[0].objective or 1.0
-    gaps = [(r.objective or np.inf) / optimum - 1 for r in results]
+    (gaps,) = _draws(results, exact).values()
     return f"mean {percent(fmean(gaps))} [{percent(min(gaps))}, {percent(max(gaps))}] above the optimum"

@@ -31,6 +31,7 @@ class Sample:
     @classmethod
     def of(cls, values: Sequence[float]) -> Sample:
         """The arithmetic mean, with Student's t at the seeds that there are. Raises ValueError without a value."""
+        values = [float(value) for value in values]  # of numpy's whole numbers `stdev` knows nothing
         half = _half(values)
         middle = fmean(values)
         low, high = (None, None) if half is None else (middle - half, middle + half)

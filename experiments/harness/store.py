@@ -8,7 +8,7 @@ import os
 import re
 import sqlite3
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
@@ -36,12 +36,14 @@ class Store:
     A store belongs to one process at a time.
     """
 
-    def __init__(self, path: Path, *, resume: bool) -> None:
+    def __init__(self, path: Path, *, resume: bool, code: Callable[[HarnessTask[Any]], str] | None = None) -> None:
         """Open the store at `path`. Unless `resume`, an older one is set aside as `<name>.previous`.
+
+        `code`: a digest of the code that a task runs, where that is part of what its outcome is kept by.
 
         Raises InputError where the file cannot be used.
         """
-        self.path = path
+        self.path, self._code = path, code
         self.fault: str | None = None  # why results are no longer kept
         self._digests = Digests()
         self._held: set[str] = set()
@@ -101,7 +103,8 @@ class Store:
 
     def key(self, task: HarnessTask[Any]) -> str:
         """Digest of all that the outcome of `task` depends on, save for the options."""
-        return hashlib.sha256(json.dumps(task.content(self._digests), sort_keys=True).encode()).hexdigest()
+        content = task.content(self._digests) | ({} if self._code is None else {"code": self._code(task)})
+        return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
 
     def keep(self, task: HarnessTask[R], outcome: R) -> None:
         """`put`, but where it fails, the first time is reported on standard error and nothing more is kept."""
