@@ -260,7 +260,8 @@ def loans(name: str, title: str, seconds: int, *pairs: str, **more: Any) -> Expe
                 found.append(ratio(OWN, f"{policy}: JCT, of fifo's", None, mine, runs["fifo"]))
         for alone in pairs:
             loaned = runs[PAIRS[alone]]
-            found.append(ratio(OWN, f"{PAIRS[alone]}: JCT, of {alone}'s", None, loaned, runs[alone]))
+            if alone != "fifo":
+                found.append(ratio(OWN, f"{PAIRS[alone]}: JCT, of {alone}'s", None, loaned, runs[alone]))
             found.append(level(OWN, f"{PAIRS[alone]}: preemptions a job", None, loaned, of_total("preemption_ratio")))
             found.append(level(OWN, f"{PAIRS[alone]}: use of loaned servers", None, loaned, of_total("use_loaned")))
         return found
