@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from experiments.aryl.arrivals import ARRIVALS
 from experiments.aryl.scenarios import (
     FULL,
     JCT,
@@ -299,6 +300,7 @@ def reclaiming(period: int, workers: str) -> Experiment:
 
 LOAN_ROWS = ("5 Loans, Random", "6 Loans, SCF", "7 Loans, Algorithm 1")
 EXPERIMENTS = (
+    ARRIVALS,
     rows_experiment("table-5-baseline", "The baseline, whose queueing the load is chosen for", _only(), baseline),
     _rows_5(
         "table-5",
