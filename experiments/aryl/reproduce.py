@@ -182,7 +182,7 @@ def figure_8(runs: Runs) -> list[Claim]:
     for row, fewer, less in (("6 Loans, SCF", 1.5, 1.37), ("5 Loans, Random", 1.67, 1.59)):
         pair = runs[row], runs["7 Loans, Algorithm 1"]
         for what, figure in (("preemptions", fewer), ("collateral_gpus", less)):
-            shown = f"{row[8:]}: {what.replace('_', ' ')}, of Algorithm 1's"
+            shown = f"{row[9:]}: {what.replace('_', ' ')}, of Algorithm 1's"
             claims.append(ratio("Figure 8", shown, figure, *pair, of_total(what)))
     return claims
 
