@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from experiments.aryl.arrivals import ARRIVALS
 from experiments.aryl.scenarios import (
     FULL,
     JCT,
@@ -181,7 +182,7 @@ def figure_8(runs: Runs) -> list[Claim]:
     for row, fewer, less in (("6 Loans, SCF", 1.5, 1.37), ("5 Loans, Random", 1.67, 1.59)):
         pair = runs[row], runs["7 Loans, Algorithm 1"]
         for what, figure in (("preemptions", fewer), ("collateral_gpus", less)):
-            shown = f"{row[8:]}: {what.replace('_', ' ')}, of Algorithm 1's"
+            shown = f"{row[9:]}: {what.replace('_', ' ')}, of Algorithm 1's"
             claims.append(ratio("Figure 8", shown, figure, *pair, of_total(what)))
     return claims
 
@@ -260,7 +261,8 @@ def loans(name: str, title: str, seconds: int, *pairs: str, **more: Any) -> Expe
                 found.append(ratio(OWN, f"{policy}: JCT, of fifo's", None, mine, runs["fifo"]))
         for alone in pairs:
             loaned = runs[PAIRS[alone]]
-            found.append(ratio(OWN, f"{PAIRS[alone]}: JCT, of {alone}'s", None, loaned, runs[alone]))
+            if alone != "fifo":
+                found.append(ratio(OWN, f"{PAIRS[alone]}: JCT, of {alone}'s", None, loaned, runs[alone]))
             found.append(level(OWN, f"{PAIRS[alone]}: preemptions a job", None, loaned, of_total("preemption_ratio")))
             found.append(level(OWN, f"{PAIRS[alone]}: use of loaned servers", None, loaned, of_total("use_loaned")))
         return found
@@ -298,6 +300,7 @@ def reclaiming(period: int, workers: str) -> Experiment:
 
 LOAN_ROWS = ("5 Loans, Random", "6 Loans, SCF", "7 Loans, Algorithm 1")
 EXPERIMENTS = (
+    ARRIVALS,
     rows_experiment("table-5-baseline", "The baseline, whose queueing the load is chosen for", _only(), baseline),
     _rows_5(
         "table-5",

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from experiments.aryl import reclaims
+from experiments.aryl import arrivals, reclaims
 from experiments.aryl.draw import loaning
 from experiments.aryl.reclaims import Watched
 from experiments.aryl.reproduce import TABLE_5, cannot_be
@@ -18,7 +18,7 @@ from experiments.harness.experiment import Claim, Verdict
 from experiments.simulator.aryl import LoaningWorld
 from experiments.simulator.kernel import simulate
 from heuristics.aryl.online import Loaning, flexible_first
-from instances import InputError, load, save
+from instances import InputError, Options, load, save
 from instances.aryl.populations import Bursts, JobPopulation, Moments
 from tests.commands import call
 
@@ -138,6 +138,22 @@ def test_rows_of_table_5_whose_means_cannot_both_be_over_all_jobs():
         "7 Loans, Algorithm 1",
         "11 Scaling, Aryl",
     }
+
+
+def test_covariances_of_arrivals_are_over_the_hours_of_the_day(tmp_path: Path):
+    """Every other day has twice the jobs, a third above and a third below the mean; nights have fewer than days."""
+    hours = [(day, hour) for day in range(arrivals.FIRST_DAY, arrivals.FIRST_DAY + 40) for hour in range(24)]
+    rows = [
+        f"0,p,{day * 86_400 + hour * 3600 + i},60,1"
+        for day, hour in hours
+        for i in range((8 if hour < 8 else 24) * (1 + day % 2))
+    ]
+    trace = tmp_path / "jobs.csv"
+    trace.write_text(HEADER + "\n".join(rows) + "\n")
+    logs = dict(zip(arrivals.LAGS, arrivals.covariances(trace, Options())["logs"], strict=True))
+    assert logs[0] == pytest.approx(np.log(1 + 1 / 9 - 40 * 24 / len(rows)))
+    assert logs[24] == pytest.approx(np.log(1 - 1 / 9))
+    assert logs[48] == pytest.approx(np.log(1 + 1 / 9))
 
 
 def claimed(ours: float, verdict: Verdict) -> Claim:
