@@ -10,8 +10,8 @@ import numpy as np
 
 from experiments.aryl.scenarios import TRACE
 from experiments.harness.experiment import Claim, Context, Experiment
-from experiments.harness.measurement import Measured, Measurement
 from experiments.harness.sample import Sample
+from experiments.harness.task import Measured, Measurement
 from instances import Options
 from instances.aryl import loaning_days
 from instances.aryl.populations import HOUR, Bursts
