@@ -28,12 +28,14 @@ from instances.proofs import Certificate, NoCertificate, digest
 from instances.proofs.eva.certificate import Branch, Decision, Leaf, Packing
 from instances.proofs.eva.saving_program import LimitedSavingProgram, saving_program
 from instances.proofs.header import VERSION
+from models.core.column_generation import cheap_first
 from models.derivation import certified
 from models.eva.branch_and_price import BranchAndPriceParameters, list_patterns
 from models.eva.branch_and_price import pricer as solved
-from models.eva.branch_and_price.node_program import spent_on
+from models.eva.branch_and_price.node_program import NodeProgram, spent_on
 from models.eva.branch_and_price.pricer import Pricer
 from models.eva.branch_and_price.pricers import BITS, MANY_STEPS, SearchPricer
+from models.eva.branch_and_price.relaxation import Goal, Relaxation
 from models.eva.branch_and_price.tree import Tree
 from models.eva.column_generation.greedy import start_duals
 from models.eva.columns import LARGEST as LARGEST_AMOUNT
@@ -139,7 +141,7 @@ def _of_tree(
 
 
 def _of_items(arrays: PackingArrays, known: Configuration, target: int, options: Options) -> Grown | None:
-    from models.eva.item_packing.relaxation import Node, Relaxation
+    from models.eva.item_packing.pricing import ItemPricer
     from models.eva.item_packing.single_tasks import (
         SingleTasks,
         best_fit,  # compiled at first use, which takes seconds
@@ -148,16 +150,19 @@ def _of_items(arrays: PackingArrays, known: Configuration, target: int, options:
     if max(int(arrays.capacity.max()), int(arrays.demand.max())) > LARGEST_AMOUNT:
         return None
     clock, tasks = Stopwatch(options.time_limit), SingleTasks(arrays)
-    relaxation = Relaxation(tasks.arrays, options, ITEMS)
-    for cover in [tasks.split(known), *best_fit(tasks.arrays)]:
-        relaxation.master.add(cover)
+    items, pricer = tasks.arrays, ItemPricer(tasks.arrays, ITEMS)
+    program = NodeProgram(items, options, int(items.price.max()), clock)
+    for cover in [tasks.split(known), *best_fit(items)]:
+        program.add(cover)
+    relaxation = Relaxation(program, pricer, options, *(ITEMS.columns_each_round,) * 2)
     try:
-        bounded = relaxation.run(Node(), target - 1, clock, start_duals(tasks.arrays, options))
+        tries, start = cheap_first(ITEMS.smoothing), start_duals(items, options)
+        found = relaxation.run((), Goal(target, reach=True), clock, tries, start)
     except SolveFailed:
         return None
-    if bounded.leaf is not None and bounded.bound >= target:
-        return Grown(tasks.arrays, bounded.leaf.duals, (bounded.leaf,))
-    return _of_tree(tasks.arrays, relaxation.pricer, relaxation.master.columns, target, options, clock)
+    if found.leaf is not None and found.bound >= target:
+        return Grown(items, found.leaf.duals, (found.leaf,))
+    return _of_tree(items, pricer, program.columns, target, options, clock)
 
 
 @dataclass

@@ -10,18 +10,19 @@ until enough is known of an aggregate for its pseudo-cost to be trusted (Achterb
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from math import ceil, floor
 
 import numpy as np
 
 from instances.eva.arrays import FloatArray, IntArray, PackingArrays
-from models.eva.branch_and_price.node_program import Aggregate, NodeProgram, Relaxed
+from models.core.column_generation import Relaxed
+from models.eva.branch_and_price.node_program import PAIRS, Aggregate, NodeProgram, shifted
 from models.eva.branch_and_price.pricer import BranchAndPriceParameters, Decision, Kind
-from models.eva.configuration import Configuration, missing
+from models.eva.configuration import Configuration, missing, price
 from models.highs import SolveFailed
 
-PAIRS = ("together", "apart")
 WHOLE = 1e-6  # an amount this near to a whole number counts as one
 
 
@@ -222,47 +223,45 @@ def strong_branching(
 
 
 def dive(
-    arrays: PackingArrays,
     program: NodeProgram,
+    decisions: Sequence[Decision],
     generate: Callable[[Relaxed], int],
     relaxed: Relaxed,
     ceiling: int,
     discrepancy: int,
 ) -> Configuration | None:
-    """A cover below the ceiling, or `None`. Column `discrepancy`, in the order of fractions, is fixed first.
+    """A cover below the ceiling that keeps the decisions, or `None`.
 
-    `generate` adds columns to the program at the duals of a linear solution, and gives their number: once a fixing.
-
-    The program is left as it was, but for its basis.
+    Column `discrepancy`, in the order of fractions, is fixed first. `generate` adds columns to the program at the duals
+    of a linear solution, and gives their number: once a fixing.
     """
-    fixed: dict[int, int] = {}
-    first, many = discrepancy, 0
-    try:
+    arrays = program.arrays
+    fixed: Configuration = {}
+    first = discrepancy
+    with suppress(SolveFailed):  # the columns fixed are more than a decision allows
         while True:
-            whole = np.floor(relaxed.x + 1e-6)
+            whole = np.floor(relaxed.x + WHOLE).astype(np.int64)
             part = relaxed.x - whole
-            fixed = {int(i): int(whole[i]) for i in np.flatnonzero(whole > 0)}
             order = np.argsort(-part, kind="stable")
-            if part[order[0]] <= 1e-6:
-                break
-            choice = int(order[min(first, int((part > 1e-6).sum()) - 1)])
-            first = 0
-            fixed[choice] = fixed.get(choice, 0) + 1
-            covered = {program.columns[i]: n for i, n in fixed.items()}
-            if (missing(arrays, covered) <= 0).all():
-                break
-            if sum(fixed.values()) <= many:  # the solver has not kept to what was fixed
+            for i in np.flatnonzero(whole).tolist():
+                column = program.columns[i]
+                fixed[column] = fixed.get(column, 0) + int(whole[i])
+            if part[order[0]] > WHOLE:
+                choice = program.columns[int(order[min(first, int((part > WHOLE).sum()) - 1)])]
+                fixed[choice] = fixed.get(choice, 0) + 1
+            elif not whole.any():  # nothing is left to fix
                 return None
-            many = sum(fixed.values())
-            program.fix(fixed)
+            first = 0
+            left = missing(arrays, fixed)
+            if (left <= 0).all():
+                return fixed
+            rest = shifted(program, decisions, fixed)
+            if any(d.amount < 0 for d in rest if d.sense == "at most" and d.kind not in PAIRS):
+                return None
+            program.set(rest, np.maximum(left, 0))
             relaxed = program.solve()
             if generate(relaxed):
                 relaxed = program.solve()
-            if relaxed.short > 1e-6 or floor(relaxed.value + 0.5) >= ceiling:
+            if relaxed.short > WHOLE or floor(price(arrays, fixed) + relaxed.value + 0.5) >= ceiling:
                 return None
-    except SolveFailed:  # the columns fixed are more than a decision allows
-        return None
-    finally:
-        program.fix({})
-    cover = {program.columns[i]: n for i, n in fixed.items()}
-    return cover if (missing(arrays, cover) <= 0).all() else None
+    return None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import heapq
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from itertools import count
 from math import inf
@@ -12,6 +12,7 @@ import numpy as np
 
 from instances import Options, Stopwatch
 from instances.eva.arrays import PackingArrays
+from models.core.column_generation import Relaxed
 from models.core.outcome import Outcome, ending
 from models.eva.branch_and_price.branching import (
     Columns,
@@ -23,7 +24,7 @@ from models.eva.branch_and_price.branching import (
     placed,
     strong_branching,
 )
-from models.eva.branch_and_price.node_program import NodeProgram, Proven, Relaxed, prove
+from models.eva.branch_and_price.node_program import NodeProgram, Proven, prove
 from models.eva.branch_and_price.pricer import (
     DEFAULTS,
     BranchAndPriceParameters,
@@ -35,6 +36,7 @@ from models.eva.branch_and_price.pricer import (
     SumsOfPrices,
 )
 from models.eva.branch_and_price.pricers import ListedPricer, SearchPricer
+from models.eva.branch_and_price.relaxation import TOO_DEAR, Goal, Relaxation
 from models.eva.configuration import (
     Configuration,
     alone,
@@ -50,8 +52,6 @@ from models.eva.configuration import (
 from models.eva.covering import Patterns, solve_covering
 from models.highs import OutOfTime, SolveFailed
 from models.incumbent import Incumbent
-
-TOO_DEAR = 1e-6  # what is left out, in a linear program below the ceiling, before its price is raised
 
 RESTART_GROWTH = 3  # each tree after a restart may have so many times the nodes
 
@@ -89,6 +89,9 @@ class Tree:
         self._dearest = dearest(arrays)
         self.sums = SumsOfPrices(arrays.price.tolist(), self.ceiling)
         self.program = NodeProgram(arrays, options, self.ceiling, clock, sure=not parameters.proving)
+        self.relaxation = Relaxation(
+            self.program, pricer, Options(), parameters.columns_each_type, round_up=self.sums.at_least
+        )
         self.standing = tuple(
             Decision("instances", (k,), "at most", most) for k, most in enumerate(arrays.most) if most is not None
         )
@@ -96,7 +99,7 @@ class Tree:
         self.leaves: list[Leaf] = []
         self.fixings: list[Duals] = []
         self.open: list[tuple[int, float, int, Node]] = []
-        self.nodes = self.pricings = 0
+        self.nodes = 0
         self.lp_value: float | None = None
         self._branching = parameters
         self._ticket = count()
@@ -129,7 +132,7 @@ class Tree:
 
     def limit(self, clock: Stopwatch) -> None:
         """Go by another clock from now on."""
-        self.clock = self.program.clock = clock
+        self.clock = clock
 
     @property
     def root(self) -> Duals | None:
@@ -171,7 +174,7 @@ class Tree:
         for discrepancy in range(0 if self.parameters.proving else self.parameters.dives):
             if self.over:
                 return
-            self._dive(relaxed, discrepancy)
+            self._dive(self.standing, relaxed, discrepancy)
         self._shrink()
 
     def _push(self, node: Node) -> None:
@@ -205,7 +208,7 @@ class Tree:
             if columns.whole and self._covers(whole) and self.offer(whole):
                 self._improved()
             elif not self.parameters.proving and self.nodes % self.parameters.dive_every == 0:
-                self._dive(relaxed, 0)
+                self._dive(node.decisions, relaxed, 0)
                 self.program.set(node.decisions)
                 self.program.value()
         if self._close(node):
@@ -243,38 +246,16 @@ class Tree:
 
     def _relax(self, decisions: tuple[Decision, ...]) -> tuple[Proven, Relaxed]:
         """Solve the linear program under these decisions by column generation, until it is solved or proves enough."""
-        self.program.set(decisions)
-        best: Proven | None = None
-        while True:
-            try:
-                relaxed = self.program.solve()
-            except OutOfTime:
-                if best is None:
-                    raise
-                return best, relaxed
-            self.pricings += 1
-            proven = prove(
-                self.arrays,
-                self.program,
-                self.pricer,
-                decisions,
-                relaxed,
-                self.parameters.columns_each_type,
-            )
-            if best is None or proven.bound >= best.bound:
-                best = proven
-            if self.sums.at_least(best.bound) >= self.enough or self.clock.expired:
-                return best, relaxed
-            if not self.program.add(proven.priced.columns):
-                if relaxed.short > TOO_DEAR and relaxed.value < self.ceiling and self.program.dearer():
-                    continue
-                return best, relaxed
+        found = self.relaxation.run(decisions, Goal(self.enough), self.clock)
+        assert found.proven is not None
+        assert found.relaxed is not None
+        return found.proven, found.relaxed
 
     def _covers(self, cover: Configuration) -> bool:
         return bool((missing(self.arrays, cover) <= 0).all())
 
-    def _dive(self, relaxed: Relaxed, discrepancy: int) -> None:
-        found = dive(self.arrays, self.program, self._price_roughly, relaxed, self.ceiling, discrepancy)
+    def _dive(self, decisions: Sequence[Decision], relaxed: Relaxed, discrepancy: int) -> None:
+        found = dive(self.program, decisions, self._price_roughly, relaxed, self.ceiling, discrepancy)
         if found is not None and self.offer(found):
             self._improved()
 
@@ -385,7 +366,7 @@ def branch_and_price(
         termination, reason = "infeasible", "the limits of instances leave tasks without a place"
     info = {
         "nodes": tree.nodes,
-        "pricings": tree.pricings,
+        "pricings": tree.relaxation.pricings,
         "columns": len(tree.program.columns),
         "lp_value": tree.lp_value,
     }

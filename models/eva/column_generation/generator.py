@@ -13,7 +13,7 @@ from instances import Options, Stopwatch
 from instances.arrays import FloatArray
 from instances.eva.arrays import PackingArrays
 from models.core.linear_program import LinearProgram
-from models.eva.column_generation.bounds import PriceGroups, TypeCut
+from models.eva.aggregate_bound import PriceGroups, TypeCut
 from models.eva.column_generation.greedy import ResourcePrices, resource_prices
 from models.eva.column_generation.parameters import LARGEST_COEFFICIENT
 from models.eva.column_generation.pricing import Priced, Pricer

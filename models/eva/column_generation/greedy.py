@@ -12,7 +12,7 @@ from scipy import sparse
 from instances import Options
 from instances.arrays import FloatArray, IntArray
 from instances.eva.arrays import PackingArrays
-from models.eva.column_generation.bounds import TypeCut
+from models.eva.aggregate_bound import TypeCut
 from models.eva.column_generation.parameters import LARGEST_COEFFICIENT
 from models.eva.column_generation.pricing import Pricer
 from models.eva.configuration import Configuration

@@ -12,7 +12,7 @@ import numpy as np
 
 from instances.arrays import FloatArray, IntArray
 from instances.eva.arrays import PackingArrays
-from models.eva.column_generation.bounds import TypeCut
+from models.eva.aggregate_bound import TypeCut
 from models.eva.column_generation.parameters import DEFAULTS, ColumnGenerationParameters
 from models.eva.configuration import Column, holds
 

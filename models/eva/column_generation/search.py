@@ -14,9 +14,9 @@ import numpy as np
 from instances import Options, Stopwatch
 from instances.eva.arrays import PackingArrays
 from models.core.outcome import Outcome, ending
+from models.eva.aggregate_bound import AggregateBound, PriceGroups, Spend, TypeCut, pooled
 from models.eva.branch_and_price import branch_and_price, list_patterns
 from models.eva.branch_and_price.pricer import BranchAndPriceParameters
-from models.eva.column_generation.bounds import AggregateBound, PriceGroups, Spend, TypeCut, pooled
 from models.eva.column_generation.generator import ColumnGenerator, Relaxed, solve_integer_master
 from models.eva.column_generation.greedy import ResourcePrices, pack_greedily, resource_cut, resource_prices, task_sizes
 from models.eva.column_generation.parameters import DEFAULTS, ColumnGenerationParameters
