@@ -72,7 +72,8 @@ class Tree(Generic[B, D, P, S]):
     - `problem`: bounds nodes and branches on them.
     - `root`: what the tree begins with.
     - `eager`: whether children are bounded when they are made, which puts them in the right order; or else each when
-      it is its turn, right before it is branched on, where a linear program stands at it then.
+      it is its turn, right before it is branched on, where a linear program stands at it then; of equals the latest
+      comes first then.
     - `deep`: whether the latest node comes first, and not that of the least bound.
     """
 
@@ -161,4 +162,5 @@ class Tree(Generic[B, D, P, S]):
 
     def _push(self, place: int) -> None:
         node = self.nodes[place]
-        heappush(self._open, (-place, place) if self._deep else (node.bound, node.guess, place))
+        latest = place if self._eager else -place
+        heappush(self._open, (-place, place) if self._deep else (node.bound, node.guess, latest, place))

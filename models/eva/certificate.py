@@ -36,7 +36,7 @@ from models.eva.branch_and_price.node_program import NodeProgram, spent_on
 from models.eva.branch_and_price.pricer import Pricer
 from models.eva.branch_and_price.pricers import BITS, MANY_STEPS, SearchPricer
 from models.eva.branch_and_price.relaxation import Goal, Relaxation
-from models.eva.branch_and_price.tree import Tree
+from models.eva.branch_and_price.tree import BranchAndPrice
 from models.eva.column_generation.greedy import start_duals
 from models.eva.columns import LARGEST as LARGEST_AMOUNT
 from models.eva.configuration import Column, Configuration, configuration
@@ -133,7 +133,7 @@ def _of_tree(
 ) -> Grown | None:
     incumbent: Incumbent[Configuration, int] = Incumbent("minimize", clock, bound=0)
     incumbent.offer(goal, {})  # what is to be proved is as good as a packing that is to be beaten
-    tree = Tree(arrays, pricer, replace(options, gap=0.0), incumbent, clock, PROVING)
+    tree = BranchAndPrice(arrays, pricer, replace(options, gap=0.0), incumbent, clock, PROVING)
     tree.program.add(columns)
     with suppress(SolveFailed):  # the leaves prove what they prove
         tree.run()

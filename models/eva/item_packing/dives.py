@@ -293,17 +293,18 @@ class PairBranching:
             node.bound, node.proof = found.bound, found.proven.duals
         if self.clock.expired and not found.settled:
             raise OutOfTime("the time is over before the node is solved")
-        node.state = found
+        node.state = found if node.bound < self.enough else None
 
     def branch(self, node: PairNode) -> Sequence[PairNode]:
         """See `Problem`: the pair apart and, which is searched first, together."""
-        assert node.state is not None
-        assert node.state.relaxed is not None
-        pair = self._pair(node.state.relaxed.x)
+        found, node.state = node.state, None
+        assert found is not None
+        assert found.relaxed is not None
+        pair = self._pair(found.relaxed.x)
         if pair is not None:
             return [node.child(Decision(kind, pair)) for kind in ("apart", "together")]
-        if node.state.reached:
-            self.packing = self._packing(node.state.relaxed.x)
+        if found.reached:
+            self.packing = self._packing(found.relaxed.x)
         else:
             self.stuck = True
         return []
