@@ -10,7 +10,7 @@ import pytest
 from instances import Options, Stopwatch
 from instances.eva import packing_arrays, random_round, table_7
 from instances.eva.reconfiguration_arrays import reconfiguration_arrays
-from models.eva.counts import CountParameters, CountTree
+from models.eva.counts import CountBranching, CountParameters
 from models.eva.saving.columns import Columns, Master, PackingMaster
 from models.eva.saving.parameters import DEFAULTS
 from models.eva.saving.pricing import Pricer
@@ -41,7 +41,7 @@ def listed(data, share: float):
 @pytest.mark.parametrize(("tasks_per_job", "seed"), [(1, 0), (1, 1), (2, 0), (4, 2)])
 def test_the_best_over_a_list_is_that_of_the_integer_program(tasks_per_job: int, seed: int):
     program, value = listed(random_round(18, seed, tasks_per_job=tasks_per_job).data, 0.3)
-    found = CountTree(program, value, TIGHT, Stopwatch(None), CountParameters()).search()
+    found = CountBranching(program, value, TIGHT, Stopwatch(None), CountParameters()).search()
     whole = replace(program.model, integer=np.arange(len(np.asarray(program.model.cost))) < len(program.net))
     best = solve_arrays(whole, TIGHT).objective
     assert found.finished
@@ -52,8 +52,8 @@ def test_the_best_over_a_list_is_that_of_the_integer_program(tasks_per_job: int,
 
 def test_few_nodes_leave_a_bound_that_holds():
     program, value = listed(random_round(18, 0).data, 0.3)
-    best = CountTree(program, value, TIGHT, Stopwatch(None), CountParameters()).search().value
-    short = CountTree(program, value, TIGHT, Stopwatch(None), CountParameters(nodes=1)).search()
+    best = CountBranching(program, value, TIGHT, Stopwatch(None), CountParameters()).search().value
+    short = CountBranching(program, value, TIGHT, Stopwatch(None), CountParameters(nodes=1)).search()
     assert short.bound >= best
     assert not short.finished or short.value == best
 
@@ -64,16 +64,16 @@ def test_a_number_of_instances_that_breaks_its_limits_is_not_branched_on():
     alone = Columns.of(-1, np.eye(master.arrays.packing.classes, dtype=np.int64))
     made = generate(master, pricer, alone, Options(), Stopwatch(), DEFAULTS)
     program = master.listed(made.columns, pricer.noise)
-    best = CountTree(program, 0.0, TIGHT, Stopwatch(None), CountParameters()).search()
+    best = CountBranching(program, 0.0, TIGHT, Stopwatch(None), CountParameters()).search()
     never = replace(program, bound=lambda duals, most: 2 * program.dear)  # no node is closed by its bound
-    found = CountTree(never, 0.0, TIGHT, Stopwatch(None), CountParameters(nodes=150)).search()
+    found = CountBranching(never, 0.0, TIGHT, Stopwatch(None), CountParameters(nodes=150)).search()
     assert found.value == pytest.approx(best.value, rel=1e-7)
 
 
 def test_a_list_is_probed_first_where_it_is_long():
     program, value = listed(random_round(18, 1).data, 0.3)
     found = [
-        CountTree(program, value, TIGHT, Stopwatch(None), CountParameters(probed=most, first_list=10)).search()
+        CountBranching(program, value, TIGHT, Stopwatch(None), CountParameters(probed=most, first_list=10)).search()
         for most in (0, 10**6)
     ]
     assert found[0].value == pytest.approx(found[1].value, rel=1e-9)

@@ -23,7 +23,7 @@ from instances.eva.reconfiguration_arrays import NEW, Placed
 from instances.result import Termination
 from models.bounds import real_bound
 from models.core.linear_program import LinearProgram
-from models.eva.counts import Best, CountTree
+from models.eva.counts import Best, CountBranching
 from models.eva.saving.columns import Columns, Duals, Master, PackingMaster
 from models.eva.saving.parameters import SavingParameters, suits
 from models.eva.saving.pricing import Pricer
@@ -218,7 +218,7 @@ class SavingSearch:
         if self._none_pays(columns):
             return Best(None, value, 0.0, True)
         program = self.master.listed(columns, pricer.noise)
-        found = CountTree(program, value, self.options, self.clock, self.parameters.counts).search()
+        found = CountBranching(program, value, self.options, self.clock, self.parameters.counts).search()
         if found.x is not None:
             self.offer(columns, found.x)
         return replace(found, bound=found.bound + self.noise)
