@@ -34,14 +34,15 @@ class Master(Protocol):
         """Solve the linear program over the columns at hand; raises OutOfTime where there is no time for it."""
         ...
 
-    def enough(self, relaxed: Relaxed) -> bool:
-        """Whether no more pricing is needed, or a limit is reached; asked before and after each pricing."""
+    def enough(self, relaxed: Relaxed, priced: bool) -> bool:
+        """Whether to end, asked of each optimum before it is `priced` and again each time that it was."""
         ...
 
     def price(self, relaxed: Relaxed, duals: FloatArray, exact: bool) -> tuple[float, int]:
         """Price at `duals` and add columns that pay at those of `relaxed`: what was proven, and how many are new.
 
-        What is not `exact` may be a cheap search that finds none where there are some.
+        What is not `exact` may be a cheap search that finds none where there are some. A search that has found none and
+        looks further the next time says that one is new.
         """
         ...
 
@@ -59,22 +60,28 @@ def cheap_first(smoothing: float) -> tuple[Try, ...]:
 class ColumnGeneration:
     """The loop at a master: of the tries, one after the other, the first that finds a column ends a round.
 
-    `relaxed` is the last optimum, `center` the duals that proved most; with `start` duals these are the first of them,
-    and are priced first of all: what they prove is what others have to beat.
+    `relaxed` is the last optimum, `center` the duals that proved most, from those to begin with on; `first` are the
+    tries of the first round.
     """
 
-    def __init__(self, master: Master, tries: Sequence[Try] = EXACT, start: FloatArray | None = None) -> None:
-        self.master, self.tries = master, tries
+    def __init__(
+        self,
+        master: Master,
+        tries: Sequence[Try] = EXACT,
+        center: FloatArray | None = None,
+        first: Sequence[Try] = (),
+    ) -> None:
+        self.master, self.tries, self.first = master, tries, first
         self.relaxed: Relaxed | None = None
-        self.center = start
+        self.center = center
         self._proven = -np.inf
 
     def run(self) -> None:
         """Generate columns until it is enough or none is left. Raises OutOfTime as the master does."""
-        tries: Sequence[Try] = self.tries if self.center is None else ((1.0, False), *self.tries[-2:])
+        tries = self.first or self.tries
         while True:
             relaxed = self.relaxed = self.master.solve()
-            if self.master.enough(relaxed):
+            if self.master.enough(relaxed, priced=False):
                 return
             for share, exact in tries:
                 duals = relaxed.cover
@@ -83,7 +90,7 @@ class ColumnGeneration:
                 proven, new = self.master.price(relaxed, duals, exact)
                 if proven > self._proven:
                     self._proven, self.center = proven, duals
-                if self.master.enough(relaxed):
+                if self.master.enough(relaxed, priced=True):
                     return
                 if new:
                     break

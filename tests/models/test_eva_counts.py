@@ -14,7 +14,7 @@ from models.eva.counts import CountBranching, CountParameters
 from models.eva.saving.columns import Columns, Master, PackingMaster
 from models.eva.saving.parameters import DEFAULTS
 from models.eva.saving.pricing import Pricer
-from models.eva.saving.search import generate
+from models.eva.saving.search import Generation
 from models.highs import solve_arrays
 from tests.eva_rounds import small_round
 
@@ -62,7 +62,7 @@ def test_a_number_of_instances_that_breaks_its_limits_is_not_branched_on():
     master = PackingMaster(packing_arrays(table_7(60, 0, objective="net-saving").data))
     pricer = Pricer(master, DEFAULTS, Stopwatch())
     alone = Columns.of(-1, np.eye(master.arrays.packing.classes, dtype=np.int64))
-    made = generate(master, pricer, alone, Options(), Stopwatch(), DEFAULTS)
+    made = Generation(master, pricer, alone, Options(), Stopwatch(), DEFAULTS).run()
     program = master.listed(made.columns, pricer.noise)
     best = CountBranching(program, 0.0, TIGHT, Stopwatch(None), CountParameters()).search()
     never = replace(program, bound=lambda duals, most: 2 * program.dear)  # no node is closed by its bound

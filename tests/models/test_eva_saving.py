@@ -20,7 +20,7 @@ from models.eva.saving import search
 from models.eva.saving.columns import Columns, Duals, PackingMaster
 from models.eva.saving.parameters import SavingParameters
 from models.eva.saving.pricing import Pricer
-from models.eva.saving.search import generate
+from models.eva.saving.search import Generation
 from models.highs import SolveFailed, reoptimize
 
 GENERATED = ExactParameters(saving_patterns=0)
@@ -108,7 +108,7 @@ def test_the_bound_of_an_unfinished_linear_program_holds(rounds: int):
     data = small(1)
     master, pricer = prepared(data)
     alone = Columns.of(-1, np.eye(master.arrays.packing.classes, dtype=np.int64))
-    made = generate(master, pricer, alone, Options(effort=rounds), Stopwatch(), pricer.parameters)
+    made = Generation(master, pricer, alone, Options(effort=rounds), Stopwatch(), pricer.parameters).run()
     unit = float(master.arrays.packing.price_unit)
     assert made.bound * unit >= exact(data, TIGHT, parameters=LISTED).objective - 1e-9
 
@@ -151,9 +151,9 @@ def cut_short(monkeypatch: pytest.MonkeyPatch, times: int) -> None:
     def generated(master, pricer, columns, options, clock, parameters):
         left[0] -= 1
         clock.limit_s = clock.limit_s if left[0] < 0 else 0.0
-        return generate(master, pricer, columns, options, clock, parameters)
+        return Generation(master, pricer, columns, options, clock, parameters)
 
-    monkeypatch.setattr(search, "generate", generated)
+    monkeypatch.setattr(search, "Generation", generated)
 
 
 def test_column_generation_goes_on_while_time_is_left(monkeypatch: pytest.MonkeyPatch):

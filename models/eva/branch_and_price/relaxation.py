@@ -82,7 +82,8 @@ class Relaxation:
         """
         self.program.clock = clock
         node = Bounded(self, decisions, goal, clock, taken or {})
-        loop = ColumnGeneration(node, tries, start)
+        # Duals to start from are priced first: what they prove is what others have to beat.
+        loop = ColumnGeneration(node, tries, start, () if start is None else ((1.0, False), tries[-1]))
         try:
             loop.run()
         except OutOfTime:
@@ -137,7 +138,7 @@ class Bounded:
         """See `Master`."""
         return self._relaxation.program.solve()
 
-    def enough(self, relaxed: Relaxed) -> bool:
+    def enough(self, relaxed: Relaxed, priced: bool) -> bool:
         """See `Master`."""
         goal, done = self._goal, self._relaxation.pricings - self._first
         if goal.reach and goal.bound is not None:

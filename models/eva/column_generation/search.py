@@ -13,11 +13,12 @@ import numpy as np
 
 from instances import Options, Stopwatch
 from instances.eva.arrays import PackingArrays
+from models.core.column_generation import Relaxed
 from models.core.outcome import Outcome, ending
 from models.eva.aggregate_bound import AggregateBound, PriceGroups, Spend, TypeCut, pooled
 from models.eva.branch_and_price import branch_and_price, list_patterns
 from models.eva.branch_and_price.pricer import BranchAndPriceParameters
-from models.eva.column_generation.generator import ColumnGenerator, Relaxed, solve_integer_master
+from models.eva.column_generation.generator import ColumnGenerator, solve_integer_master
 from models.eva.column_generation.greedy import ResourcePrices, pack_greedily, resource_cut, resource_prices, task_sizes
 from models.eva.column_generation.parameters import DEFAULTS, ColumnGenerationParameters
 from models.eva.column_generation.pricing import Pricer
@@ -160,15 +161,16 @@ class Search:
     def dive(self, clock: Stopwatch) -> None:
         """The integer master around the linear solution, most of which is kept, over columns of small reduced cost."""
         guide, share = self._relaxed, self.parameters.fixed_share
-        amounts = zip(self.generator.master.columns, guide.amounts, strict=False)
+        amounts = zip(self.generator.master.columns, guide.x, strict=False)
         kept = {column: floor(share * x + 1e-6) for column, x in amounts if share * x >= 1 - 1e-6}
         columns = self.generator.master.columns
         if len(columns) > self.parameters.few_columns:
             prices, close = self.arrays.price.tolist(), self.parameters.close_columns
+            paid = self.generator.master.prices(guide)
             columns = [
                 c
                 for c in columns
-                if c in kept or self.generator.reduced_cost(c, guide.duals, guide.prices) <= close * prices[c.type]
+                if c in kept or self.generator.reduced_cost(c, guide.cover, paid) <= close * prices[c.type]
             ]
         seconds = self.parameters.integer_seconds if self.options.time_limit is None else None
         self.integer_programs += 1

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -22,6 +23,7 @@ from instances.eva.arrays import PackingArrays
 from instances.eva.reconfiguration_arrays import NEW, Placed
 from instances.result import Termination
 from models.bounds import real_bound
+from models.core.column_generation import ColumnGeneration, Relaxed
 from models.core.linear_program import LinearProgram
 from models.eva.counts import Best, CountBranching
 from models.eva.saving.columns import Columns, Duals, Master, PackingMaster
@@ -126,7 +128,7 @@ class SavingSearch:
     def _generated(self, columns: Columns, pricer: Pricer, share: float) -> Generated:
         """Column generation from some columns on, in a share of the time left."""
         pricer.clock = self._share_of_time(share)
-        made = generate(self.master, pricer, columns, self.options, pricer.clock, self.parameters)
+        made = Generation(self.master, pricer, columns, self.options, pricer.clock, self.parameters).run()
         self._timed_out = pricer.clock.expired and not made.converged
         pricer.clock = self.clock
         self.rounds, self.converged = self.rounds + made.rounds, made.converged
@@ -343,57 +345,80 @@ class Generated:
     converged: bool
 
 
-def generate(
-    master: Master, pricer: Pricer, columns: Columns, options: Options, clock: Stopwatch, parameters: SavingParameters
-) -> Generated:
-    """Solve the linear program over all columns, or as far as the limits allow.
+class Generation:
+    """Column generation over all columns, beginning from some, among them a solution; `best` is what it has come to."""
 
-    - `columns`: columns to begin with, among them a solution.
-    - `options`, `clock`: limits.
-    """
-    net = master.net(columns)
-    model = master.model(columns, net, integer=False)
-    unit = coarse_unit(model)
-    coarse = replace(model, cost=np.asarray(model.cost) / unit)
-    moves = len(master.arrays.spread)  # their z are the last variables
-    program = LinearProgram(coarse, Options(threads=options.threads), {"presolve": "choose"}, short=moves)
-    known, parts = set(columns.names), [columns]
-    least = CONVERGED * float(master.arrays.new.max())
-    nothing = Duals(np.zeros(0), np.zeros(0), np.zeros(0))
-    best = Generated(columns, np.zeros(0), nothing, math.inf, math.inf, 0, False)
-    most = parameters.rounds if options.effort is None else min(parameters.rounds, options.effort)
-    rounds, nodes = 0, parameters.nodes
-    for rounds in range(1, most + 1):
-        if clock.expired:
-            break
-        try:
-            optimum = program.solve(clock.remaining_s)
-        except SolveFailed:  # or out of time
-            break
-        duals = master.priced(optimum.duals * unit)
-        found = pricer.improving(duals, least, nodes)
+    def __init__(
+        self,
+        master: Master,
+        pricer: Pricer,
+        columns: Columns,
+        options: Options,
+        clock: Stopwatch,
+        parameters: SavingParameters,
+    ) -> None:
+        self.saving, self.pricer, self.clock, self.parameters = master, pricer, clock, parameters
+        model = master.model(columns, master.net(columns), integer=False)
+        self.unit = coarse_unit(model)
+        coarse = replace(model, cost=np.asarray(model.cost) / self.unit)
+        moves = len(master.arrays.spread)  # their z are the last variables
+        self.program = LinearProgram(coarse, Options(threads=options.threads), {"presolve": "choose"}, short=moves)
+        self.known, self.parts = set(columns.names), [columns]
+        self.least = CONVERGED * float(master.arrays.new.max())
+        self.most = parameters.rounds if options.effort is None else min(parameters.rounds, options.effort)
+        self.rounds, self.nodes = 0, parameters.nodes
+        nothing = Duals(np.zeros(0), np.zeros(0), np.zeros(0))
+        self.best = Generated(columns, np.zeros(0), nothing, math.inf, math.inf, 0, False)
+
+    def run(self) -> Generated:
+        """Solve the linear program, or as far as the limits allow."""
+        with suppress(SolveFailed):  # or out of time
+            ColumnGeneration(self).run()
+        return replace(self.best, columns=Columns.joined(self.parts), rounds=self.rounds)
+
+    def solve(self) -> Relaxed:
+        """See `models.core.column_generation.Master`."""
+        found = self.program.solve(self.clock.remaining_s)
+        return Relaxed(found.value, found.duals * self.unit, found.x)
+
+    def enough(self, relaxed: Relaxed, priced: bool) -> bool:
+        """See `models.core.column_generation.Master`."""
+        return self.clock.expired or self.rounds >= self.most
+
+    def price(self, relaxed: Relaxed, duals: FloatArray, exact: bool) -> tuple[float, int]:
+        """See `models.core.column_generation.Master`."""
+        master, at = self.saving, self.saving.priced(duals)
+        self.rounds += 1
+        found = self.pricer.improving(at, self.least, self.nodes)
         if math.isinf(found.bound):
-            break
+            return -math.inf, 0
         fresh = found.columns.chosen(
-            np.array([p for p, name in enumerate(found.columns.names) if name not in known], dtype=np.int64)
+            np.array([p for p, name in enumerate(found.columns.names) if name not in self.known], dtype=np.int64)
         )
-        fresh_net = master.net(fresh)
-        gains = pricer.reduced(fresh, fresh_net, duals) > least
-        bound = master.bound(duals, found.bound + pricer.noise(duals), master.priced_instances)
-        converged = found.complete and not gains.any()
-        if bound < best.bound or converged:
-            best = Generated(columns, optimum.x, duals, bound, min(bound, best.bound), rounds, converged)
-        if not gains.any():
-            if found.complete or nodes >= parameters.listing_nodes:
-                break
-            nodes = min(parameters.more_nodes * nodes, parameters.listing_nodes)
-            continue
-        fresh, fresh_net = fresh.chosen(np.flatnonzero(gains)), fresh_net[gains]
-        known.update(fresh.names)
-        parts.append(fresh)
+        net = master.net(fresh)
+        gains = np.flatnonzero(self.pricer.reduced(fresh, net, at) > self.least)
+        bound = master.bound(at, found.bound + self.pricer.noise(at), master.priced_instances)
+        converged = found.complete and not len(gains)
+        if bound < self.best.bound or converged:
+            self.best = replace(
+                self.best,
+                x=relaxed.x,
+                duals=at,
+                at_duals=bound,
+                bound=min(bound, self.best.bound),
+                converged=converged,
+            )
+        if not len(gains):
+            if found.complete or self.nodes >= self.parameters.listing_nodes:
+                return -bound, 0
+            self.nodes = min(self.parameters.more_nodes * self.nodes, self.parameters.listing_nodes)
+            return -bound, 1
+        fresh, net = fresh.chosen(gains), net[gains]
+        self.known.update(fresh.names)
+        self.parts.append(fresh)
         entries = sparse.csc_array(master.entries(fresh))
-        program.add(fresh_net / unit, entries.indptr[:-1], entries.indices, entries.data)
-    return replace(best, columns=Columns.joined(parts), rounds=rounds)
+        self.program.add(net / self.unit, entries.indptr[:-1], entries.indices, entries.data)
+        return -bound, len(gains)
 
 
 def repack(search: SavingSearch, clock: Stopwatch, patience: int) -> None:

@@ -5,8 +5,8 @@ from itertools import product
 import numpy as np
 import pytest
 
-from models.eva.column_generation import ColumnGenerationParameters
 from models.eva.aggregate_bound import AggregateBound, PriceGroups, TypeCut
+from models.eva.column_generation import ColumnGenerationParameters
 from models.eva.column_generation.greedy import resource_cut, resource_prices
 from models.eva.column_generation.pricing import Pricer
 from tests.eva_cases import literal_optimum_of_seed, packing_by_numbers, random_packing
