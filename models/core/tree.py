@@ -47,7 +47,7 @@ class Node(Generic[B, D, P, S]):
         return Node(self.bound, (*self.decisions, decision), self.proof, state=state, guess=guess)
 
 
-class Problem(Protocol[B, D, P, S]):
+class BranchingProblem(Protocol[B, D, P, S]):
     """What a tree asks of the problem that it solves, a minimisation."""
 
     @property
@@ -78,9 +78,9 @@ class Tree(Generic[B, D, P, S]):
     """
 
     def __init__(
-        self, problem: Problem[B, D, P, S], root: Node[B, D, P, S], *, eager: bool = True, deep: bool = False
+        self, problem: BranchingProblem[B, D, P, S], root: Node[B, D, P, S], *, eager: bool = True, deep: bool = False
     ) -> None:
-        self.problem: Problem[B, D, P, S] = problem
+        self.problem: BranchingProblem[B, D, P, S] = problem
         self.nodes: list[Node[B, D, P, S]] = []
         self._eager, self._deep = eager, deep
         self._open: list[tuple[Any, ...]] = []

@@ -71,7 +71,7 @@ class Listed:
 
 
 @dataclass(frozen=True)
-class Best:
+class BestListed:
     """What is known of the solutions over a list of columns.
 
     - `x` (P,): the best that was found, `None` where none is better than what was known; `value`: its worth.
@@ -85,7 +85,7 @@ class Best:
 
 
 @dataclass(frozen=True)
-class Counted:
+class CountedSolution:
     """A linear solution `x` (P,) with numbers of instances, and `reduced` (P,): reduced nets, none too small."""
 
     x: FloatArray
@@ -93,7 +93,7 @@ class Counted:
 
 
 Ends = tuple[FloatArray, FloatArray]
-CountNode = Node[float, Ends, None, Counted]
+CountNode = Node[float, Ends, None, CountedSolution]
 """A node: nothing is worth more than minus its bound; the last of its decisions holds, fewest and most of each type."""
 
 
@@ -137,7 +137,7 @@ class CountBranching:
     def _upper(self) -> FloatArray:
         return np.array(np.broadcast_to(np.asarray(self.listed.model.upper, dtype=float), (self.matrix.shape[1],)))
 
-    def search(self) -> Best:
+    def search(self) -> BestListed:
         """Raise the value and lower the bound until both meet, or the nodes are used up."""
         types = len(self.types)
         root: CountNode = Node(-math.inf, ((np.zeros(types), np.full(types, np.inf)),))
@@ -150,7 +150,7 @@ class CountBranching:
         with suppress(SolveFailed):
             tree.run(limit)
         bound = self.value if tree.bound is None else max(-tree.bound, self.value)
-        return Best(self.x, self.value, bound, tree.done)
+        return BestListed(self.x, self.value, bound, tree.done)
 
     @property
     def enough(self) -> float:
@@ -166,7 +166,7 @@ class CountBranching:
         noise = self.listed.noise(duals) + ROUNDING * float(np.abs(by_kind).max(initial=0.0))
         bound = self.listed.bound(duals, float(reduced.max(initial=0.0)) + noise)
         node.bound = max(-math.nextafter(bound + _added(by_kind, low, high), math.inf), node.bound)
-        node.state = Counted(x, reduced + noise) if node.bound < self.enough else None
+        node.state = CountedSolution(x, reduced + noise) if node.bound < self.enough else None
 
     def branch(self, node: CountNode) -> Sequence[CountNode]:
         """See `Problem`: on the number furthest from whole; without one the node is solved."""

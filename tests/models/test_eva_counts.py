@@ -11,9 +11,9 @@ from instances import Options, Stopwatch
 from instances.eva import packing_arrays, random_round, table_7
 from instances.eva.reconfiguration_arrays import reconfiguration_arrays
 from models.eva.counts import CountBranching, CountParameters
-from models.eva.saving.columns import Columns, Master, PackingMaster
+from models.eva.saving.columns import PackingMaster, SavingColumns, SavingMaster
 from models.eva.saving.parameters import DEFAULTS
-from models.eva.saving.pricing import Pricer
+from models.eva.saving.pricing import SavingPricer
 from models.eva.saving.search import Generation
 from models.highs import solve_arrays
 from tests.eva_rounds import small_round
@@ -23,16 +23,16 @@ TIGHT = Options(gap=1e-9)
 
 def listed(data, share: float):
     """A program over columns that are good at the prices of tasks alone, and what the tasks alone are worth."""
-    master = Master(reconfiguration_arrays(data))
+    master = SavingMaster(reconfiguration_arrays(data))
     packing, groups = master.arrays.packing, master.arrays.groups
-    pricer = Pricer(master, DEFAULTS, Stopwatch(None))
+    pricer = SavingPricer(master, DEFAULTS, Stopwatch(None))
     rows = len(packing.count) + len(groups) + len(master.rows)
     duals = master.duals(np.zeros(rows))
     duals = replace(duals, task=master.arrays.scale * packing.reservation_price.astype(float))
     found = pricer.improving(duals, -share * float(master.arrays.new.max()), 1_000).columns
-    alone = Columns.of(-1, np.eye(packing.classes, dtype=np.int64))
+    alone = SavingColumns.of(-1, np.eye(packing.classes, dtype=np.int64))
     held = np.array([group.on_it for group in groups], dtype=np.int64).reshape(-1, packing.classes)
-    columns = Columns.joined([alone, Columns(np.arange(len(groups), dtype=np.int64), held), found])
+    columns = SavingColumns.joined([alone, SavingColumns(np.arange(len(groups), dtype=np.int64), held), found])
     program = master.listed(columns, pricer.noise)
     copies = np.concatenate([packing.count, np.zeros(len(columns.group) - packing.classes, dtype=np.int64)])
     return program, program.worth(copies)
@@ -60,8 +60,8 @@ def test_few_nodes_leave_a_bound_that_holds():
 
 def test_a_number_of_instances_that_breaks_its_limits_is_not_branched_on():
     master = PackingMaster(packing_arrays(table_7(60, 0, objective="net-saving").data))
-    pricer = Pricer(master, DEFAULTS, Stopwatch())
-    alone = Columns.of(-1, np.eye(master.arrays.packing.classes, dtype=np.int64))
+    pricer = SavingPricer(master, DEFAULTS, Stopwatch())
+    alone = SavingColumns.of(-1, np.eye(master.arrays.packing.classes, dtype=np.int64))
     made = Generation(master, pricer, alone, Options(), Stopwatch(), DEFAULTS).run()
     program = master.listed(made.columns, pricer.noise)
     best = CountBranching(program, 0.0, TIGHT, Stopwatch(None), CountParameters()).search()

@@ -16,7 +16,7 @@ from instances.arrays import BoolArray
 from instances.eva.arrays import FloatArray, IntArray, PackingArrays
 from models.core.column_generation import Relaxed
 from models.core.linear_program import Basis, LinearProgram
-from models.eva.branch_and_price.pricer import Decision, Duals, Holding, Kind, Priced, Pricer, Prices
+from models.eva.branch_and_price.pricer import BranchDecision, Duals, Holding, Kind, PatternPrices, Priced, Pricer
 from models.eva.configuration import Column, Configuration
 from models.highs import LinearModel
 
@@ -139,7 +139,9 @@ class NodeProgram:
         bits = int(most).bit_length()
         return 1.0 if bits <= LONG else 2.0 ** (SHORT - bits)
 
-    def set(self, decisions: Sequence[Decision], left: IntArray | None = None, barred: BoolArray | None = None) -> None:
+    def set(
+        self, decisions: Sequence[BranchDecision], left: IntArray | None = None, barred: BoolArray | None = None
+    ) -> None:
         """Set the bounds of the rows, and the columns that may be used, to these decisions, and to these alone.
 
         - `left` (N,): how many tasks of each class are to be held, all where none are named.
@@ -172,7 +174,7 @@ class NodeProgram:
         low, high = self._bounds.get(aggregate, (-inf, inf))
         return low - WHOLE <= amount <= high + WHOLE
 
-    def _bar(self, decisions: Sequence[Decision], barred: BoolArray | None) -> None:
+    def _bar(self, decisions: Sequence[BranchDecision], barred: BoolArray | None) -> None:
         """Let no column be used that is barred, holds one of a pair kept together, or both of a pair kept apart."""
         broken = np.zeros(len(self.columns), dtype=bool) if barred is None else barred.copy()
         for d in (d for d in decisions if d.kind in PAIRS):
@@ -234,7 +236,9 @@ def holding(of: Sequence[int]) -> Holding:
     return Holding(of[0], tuple(zip(of[1::2], of[2::2], strict=True)))
 
 
-def shifted(program: NodeProgram, decisions: Sequence[Decision], taken: Configuration) -> tuple[Decision, ...]:
+def shifted(
+    program: NodeProgram, decisions: Sequence[BranchDecision], taken: Configuration
+) -> tuple[BranchDecision, ...]:
     """Decisions on what comes beside the instances that are taken."""
     kind = np.array([column.type for column in taken], dtype=np.int64)
     on_it, copies = np.zeros((len(taken), program.arrays.classes)), list(taken.values())
@@ -255,14 +259,14 @@ FINE = 2**20  # a scale up to this is not raised, which would cost too much: the
 
 
 @dataclass(frozen=True)
-class Proven:
+class ProvenDuals:
     """What the duals of a node prove. `prices`: what patterns were priced at, `unit` the scale of these prices.
 
     `duals.scale` is the unit, raised where a pattern was worth more than its target.
     """
 
     duals: Duals
-    prices: Prices
+    prices: PatternPrices
     unit: int
     priced: Priced
 
@@ -276,13 +280,13 @@ def prove(
     arrays: PackingArrays,
     program: NodeProgram,
     pricer: Pricer,
-    decisions: Sequence[Decision],
+    decisions: Sequence[BranchDecision],
     relaxed: Relaxed,
     columns_each: int,
     exact: bool = True,
     aim: float = 0.0,
     left: IntArray | None = None,
-) -> Proven:
+) -> ProvenDuals:
     """Price the duals of a linear program, as whole numbers, and give what they prove; see `proof`.
 
     - `aim`: a bound above it is enough: an exact search looks for no pattern that leaves one.
@@ -326,7 +330,7 @@ def prove(
     suffices = unit
     if exact and aim * SHARE >= 1:  # one in so many for those who round the duals
         suffices = max(unit, (proven * SHARE - 1) // (int(aim * SHARE) + ceil(aim)))
-    asked = Prices(
+    asked = PatternPrices(
         value,
         tuple(suffices * c - m for c, m in zip(prices, mu, strict=True)),
         tuple((d.of[0], d.of[1]) for d in decisions if d.kind == "together"),
@@ -348,13 +352,13 @@ def prove(
     found = Duals(scale, proven, tuple(whole), tuple(duals))
     if unit < scale and unit <= FINE:
         found = _lowered(arrays, count, decisions, replace(found, scale=unit), priced.bound, mu)
-    return Proven(found, asked, unit, priced)
+    return ProvenDuals(found, asked, unit, priced)
 
 
 def _lowered(
     arrays: PackingArrays,
     count: Sequence[int],
-    decisions: Sequence[Decision],
+    decisions: Sequence[BranchDecision],
     duals: Duals,
     worth: Sequence[int],
     mu: Sequence[int],
@@ -370,9 +374,9 @@ def _lowered(
     return Duals(duals.scale, value, cover, lowered)
 
 
-def _duals(program: NodeProgram, relaxed: Relaxed, decisions: Sequence[Decision]) -> list[float]:
+def _duals(program: NodeProgram, relaxed: Relaxed, decisions: Sequence[BranchDecision]) -> list[float]:
     """The duals of decisions, for a unit of their amounts; 0 where another decision or side of the row binds."""
-    tightest: dict[tuple[object, ...], Decision] = {}
+    tightest: dict[tuple[object, ...], BranchDecision] = {}
     for d in decisions:
         key = (d.kind, d.of, d.sense)
         sign = 1 if d.sense == "at least" else -1

@@ -13,8 +13,8 @@ from instances import Options, Stopwatch
 from instances.eva.arrays import FloatArray
 from models.core.column_generation import EXACT, ColumnGeneration, Relaxed, Try
 from models.eva.aggregate_bound import TypeCut
-from models.eva.branch_and_price.node_program import NodeProgram, Proven, prove, shifted
-from models.eva.branch_and_price.pricer import Decision, Leaf, Pricer
+from models.eva.branch_and_price.node_program import NodeProgram, ProvenDuals, prove, shifted
+from models.eva.branch_and_price.pricer import BranchDecision, Pricer, ProvenLeaf
 from models.eva.configuration import Column, Configuration, missing, price
 from models.highs import OutOfTime
 
@@ -38,7 +38,7 @@ class Goal:
     polish: bool = False
 
 
-class Relaxation:
+class NodeRelaxation:
     """Column generation for the nodes of a search, with all columns in one linear program.
 
     `pricings` so far, at a node `most`; `cuts`: what duals without pairs prove of any numbers of instances.
@@ -65,7 +65,7 @@ class Relaxation:
 
     def run(
         self,
-        decisions: Sequence[Decision],
+        decisions: Sequence[BranchDecision],
         goal: Goal,
         clock: Stopwatch,
         tries: Sequence[Try] = EXACT,
@@ -104,15 +104,15 @@ class Bounded:
 
     def __init__(
         self,
-        relaxation: Relaxation,
-        decisions: Sequence[Decision],
+        relaxation: NodeRelaxation,
+        decisions: Sequence[BranchDecision],
         goal: Goal,
         clock: Stopwatch,
         taken: Configuration,
     ) -> None:
         self.relaxed: Relaxed | None = None
         self.center: FloatArray | None = None
-        self.proven: Proven | None = None
+        self.proven: ProvenDuals | None = None
         self.bound, self.reached = 0, False
         self._relaxation, self._goal, self._clock = relaxation, goal, clock
         self._first, self._best = relaxation.pricings, -inf
@@ -125,9 +125,9 @@ class Bounded:
         relaxation.program.set(self._decisions, self._left)
 
     @property
-    def leaf(self) -> Leaf | None:
+    def leaf(self) -> ProvenLeaf | None:
         """What was proven as a leaf, at a node where nothing is taken."""
-        return None if self.proven is None else Leaf(self._own, self.bound, self.proven.duals)
+        return None if self.proven is None else ProvenLeaf(self._own, self.bound, self.proven.duals)
 
     @property
     def settled(self) -> bool:

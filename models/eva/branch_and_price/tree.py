@@ -15,8 +15,8 @@ from models.core.column_generation import Relaxed
 from models.core.outcome import Outcome, ending
 from models.core.tree import Node, Tree
 from models.eva.branch_and_price.branching import (
-    Columns,
     PseudoCosts,
+    UsedColumns,
     aggregates,
     dive,
     holdings,
@@ -24,19 +24,19 @@ from models.eva.branch_and_price.branching import (
     placed,
     strong_branching,
 )
-from models.eva.branch_and_price.node_program import NodeProgram, Proven, prove
+from models.eva.branch_and_price.node_program import NodeProgram, ProvenDuals, prove
 from models.eva.branch_and_price.pricer import (
     DEFAULTS,
     BranchAndPriceParameters,
-    Decision,
+    BranchDecision,
     Duals,
-    Leaf,
     Pricer,
-    Proof,
+    ProvenLeaf,
     SumsOfPrices,
+    TreeProof,
 )
 from models.eva.branch_and_price.pricers import ListedPricer, SearchPricer
-from models.eva.branch_and_price.relaxation import TOO_DEAR, Bounded, Goal, Relaxation
+from models.eva.branch_and_price.relaxation import TOO_DEAR, Bounded, Goal, NodeRelaxation
 from models.eva.configuration import (
     Configuration,
     alone,
@@ -56,15 +56,15 @@ from models.incumbent import Incumbent
 RESTART_GROWTH = 3  # each tree after a restart may have so many times the nodes
 
 
-PatternNode = Node[int, Decision, Duals, Bounded]
+PatternNode = Node[int, BranchDecision, Duals, Bounded]
 """A node: `bound` is what the duals `proof` prove, its own or those of its parent."""
 
 
-def leaf(node: PatternNode, classes: int) -> Leaf:
+def leaf(node: PatternNode, classes: int) -> ProvenLeaf:
     """A node as a leaf, by what it or its parent proves."""
     duals = node.proof or Duals(1, 0, (0,) * classes)
     rest = (0,) * (len(node.decisions) - len(duals.decisions))
-    return Leaf(node.decisions, node.bound, replace(duals, decisions=(*duals.decisions, *rest)))
+    return ProvenLeaf(node.decisions, node.bound, replace(duals, decisions=(*duals.decisions, *rest)))
 
 
 class BranchAndPrice:
@@ -84,22 +84,22 @@ class BranchAndPrice:
         self._dearest = dearest(arrays)
         self.sums = SumsOfPrices(arrays.price.tolist(), self.ceiling)
         self.program = NodeProgram(arrays, options, self.ceiling, clock, sure=not parameters.proving)
-        self.relaxation = Relaxation(
+        self.relaxation = NodeRelaxation(
             self.program, pricer, Options(), parameters.columns_each_type, round_up=self.sums.at_least
         )
         self.standing = tuple(
-            Decision("instances", (k,), "at most", most) for k, most in enumerate(arrays.most) if most is not None
+            BranchDecision("instances", (k,), "at most", most) for k, most in enumerate(arrays.most) if most is not None
         )
         self.costs = PseudoCosts()
         self.fixings: list[Duals] = []
         self.nodes = 0
         self.lp_value: float | None = None
         self._branching = parameters
-        self._root: Proven | None = None
-        self._earlier: Proof | None = None  # what the trees before the present one prove, the best of them
+        self._root: ProvenDuals | None = None
+        self._earlier: TreeProof | None = None  # what the trees before the present one prove, the best of them
         self._restarts, self._limit = parameters.restarts, parameters.restart_nodes
         self._first: PatternNode = Node(0, self.standing)
-        self._tree: Tree[int, Decision, Duals, Bounded] = Tree(self, self._first, eager=False)
+        self._tree: Tree[int, BranchDecision, Duals, Bounded] = Tree(self, self._first, eager=False)
 
     @property
     def ceiling(self) -> int:
@@ -202,7 +202,7 @@ class BranchAndPrice:
         proven, relaxed, node.state = node.state.proven, node.state.relaxed, None
         assert proven is not None
         assert relaxed is not None
-        columns = Columns(self.program, relaxed.x)
+        columns = UsedColumns(self.program, relaxed.x)
         if relaxed.short <= TOO_DEAR:
             whole = {self.program.columns[i]: round(float(x)) for i, x in zip(columns.used, columns.x, strict=True)}
             if columns.whole and self._covers(whole) and self.offer(whole):
@@ -235,7 +235,7 @@ class BranchAndPrice:
         sides = zip(choice.candidate.children, choice.values, strict=True)
         return [node.child(decision, guess=value) for decision, value in sides]
 
-    def _relax(self, decisions: tuple[Decision, ...]) -> tuple[Proven, Relaxed]:
+    def _relax(self, decisions: tuple[BranchDecision, ...]) -> tuple[ProvenDuals, Relaxed]:
         """Solve the linear program under these decisions by column generation, until it is solved or proves enough."""
         found = self.relaxation.run(decisions, Goal(self.enough), self.clock)
         assert found.proven is not None
@@ -245,7 +245,7 @@ class BranchAndPrice:
     def _covers(self, cover: Configuration) -> bool:
         return bool((missing(self.arrays, cover) <= 0).all())
 
-    def _dive(self, decisions: Sequence[Decision], relaxed: Relaxed, discrepancy: int) -> None:
+    def _dive(self, decisions: Sequence[BranchDecision], relaxed: Relaxed, discrepancy: int) -> None:
         found = dive(self.program, decisions, self._price_roughly, relaxed, self.ceiling, discrepancy)
         if found is not None and self.offer(found):
             self._improved()
@@ -283,10 +283,10 @@ class BranchAndPrice:
         staying = self.pricer.staying()
         self.program.forbid(lambda column: column in staying)
 
-    def proof(self) -> Proof:
+    def proof(self) -> TreeProof:
         """What proves the bound so far: the leaves of the present tree, or of an earlier one that proves more."""
         leaves = tuple(leaf(node, self.arrays.classes) for node in self._tree.leaves)
-        present = Proof(self.ceiling, self.pricer.dominated, tuple(self.fixings), leaves)
+        present = TreeProof(self.ceiling, self.pricer.dominated, tuple(self.fixings), leaves)
         earlier = self._earlier
         return present if earlier is None or earlier.bound <= present.bound else earlier
 
@@ -311,7 +311,7 @@ def branch_and_price(
     start: Configuration | None = None,
     bound: int = 0,
     parameters: BranchAndPriceParameters = DEFAULTS,
-) -> Outcome[Configuration, Proof]:
+) -> Outcome[Configuration, TreeProof]:
     """Branch-and-price (Barnhart et al., 1998) for the least price of instances that hold all tasks.
 
     - `arrays`: the instance.

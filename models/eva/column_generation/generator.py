@@ -17,7 +17,7 @@ from models.core.linear_program import LinearProgram
 from models.eva.aggregate_bound import PriceGroups, TypeCut
 from models.eva.column_generation.greedy import ResourcePrices, resource_prices
 from models.eva.column_generation.parameters import LARGEST_COEFFICIENT
-from models.eva.column_generation.pricing import Priced, Pricer
+from models.eva.column_generation.pricing import PricedCut, TablePricer
 from models.eva.configuration import Column, Configuration, missing, single_class_columns
 from models.highs import LinearModel, solve_arrays
 
@@ -190,7 +190,7 @@ class ColumnGenerator:
         self,
         arrays: PackingArrays,
         groups: PriceGroups,
-        pricer: Pricer,
+        pricer: TablePricer,
         cuts: list[TypeCut],
         options: Options,
         clock: Stopwatch,
@@ -266,7 +266,7 @@ class ColumnGenerator:
 
     def _price(
         self, duals: FloatArray, prices: Sequence[float] | FloatArray, judge: FloatArray | None = None
-    ) -> tuple[Priced, int]:
+    ) -> tuple[PricedCut, int]:
         """Price, keep the cut, add the columns with negative reduced cost at the duals `judge`."""
         parameters = self.pricer.parameters
         priced = self.pricer.price(duals, list(prices), parameters.columns_each_type)

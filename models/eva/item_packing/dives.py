@@ -16,21 +16,21 @@ from instances.result import Termination
 from models.core.column_generation import cheap_first
 from models.core.tree import Node, Tree
 from models.eva.branch_and_price.node_program import NodeProgram, shifted
-from models.eva.branch_and_price.pricer import Decision, Duals, Leaf, Pair, Prices
-from models.eva.branch_and_price.relaxation import SLACK, Bounded, Goal, Relaxation
+from models.eva.branch_and_price.pricer import BranchDecision, Duals, Pair, PatternPrices, ProvenLeaf
+from models.eva.branch_and_price.relaxation import SLACK, Bounded, Goal, NodeRelaxation
 from models.eva.configuration import Column, Configuration, price
 from models.eva.item_packing.pricing import ItemPricer
 from models.highs import OutOfTime
 
-PairNode = Node[int, Decision, Duals, Bounded]
+PairNode = Node[int, BranchDecision, Duals, Bounded]
 
 
-def at_most(counts: Sequence[int]) -> tuple[Decision, ...]:
+def at_most(counts: Sequence[int]) -> tuple[BranchDecision, ...]:
     """Decisions: of each type at most so many instances."""
-    return tuple(Decision("instances", (k,), "at most", n) for k, n in enumerate(counts))
+    return tuple(BranchDecision("instances", (k,), "at most", n) for k, n in enumerate(counts))
 
 
-def exceeded(decisions: Sequence[Decision]) -> bool:
+def exceeded(decisions: Sequence[BranchDecision]) -> bool:
     """Whether there are more instances than decisions allow, of those that are taken."""
     return any(d.amount < 0 for d in decisions if d.sense == "at most")
 
@@ -47,7 +47,9 @@ class Dive:
     - `clock`: limit of the dive.
     """
 
-    def __init__(self, relaxation: Relaxation, goal: int, start: tuple[Decision, ...], clock: Stopwatch) -> None:
+    def __init__(
+        self, relaxation: NodeRelaxation, goal: int, start: tuple[BranchDecision, ...], clock: Stopwatch
+    ) -> None:
         self.relaxation, self.goal, self.clock = relaxation, goal, clock
         self.program, self.arrays = relaxation.program, relaxation.arrays
         self.nodes = self._most = 0
@@ -140,7 +142,7 @@ def enumerated(
     - `limit`: most patterns.
     """
     cost = arrays.price.tolist()
-    best: tuple[Fraction, Prices, int] | None = None
+    best: tuple[Fraction, PatternPrices, int] | None = None
     for trial in [even_duals(arrays), *duals]:
         scale = pricer.scale(trial[None, :], arrays.price.astype(float))
         values = np.rint(np.maximum(trial, 0.0) * scale).astype(np.int64)
@@ -178,7 +180,7 @@ class PoolDive:
         arrays: PackingArrays,
         columns: list[Column],
         goal: int,
-        start: tuple[Decision, ...],
+        start: tuple[BranchDecision, ...],
         options: Options = Options(),
     ) -> None:
         self.arrays, self.goal, self.nodes = arrays, goal, 0
@@ -241,8 +243,8 @@ class PoolDive:
             chosen[column] = 1
 
 
-def _prices(arrays: PackingArrays, values: IntArray, target: tuple[int, ...]) -> Prices:
-    return Prices(np.broadcast_to(values, (len(arrays.price), len(values))), target)
+def _prices(arrays: PackingArrays, values: IntArray, target: tuple[int, ...]) -> PatternPrices:
+    return PatternPrices(np.broadcast_to(values, (len(arrays.price), len(values))), target)
 
 
 class PairBranching:
@@ -257,12 +259,14 @@ class PairBranching:
     - `start`: the decisions of the root, which may limit the instances of each type.
     """
 
-    def __init__(self, relaxation: Relaxation, goal: int, clock: Stopwatch, start: tuple[Decision, ...]) -> None:
+    def __init__(
+        self, relaxation: NodeRelaxation, goal: int, clock: Stopwatch, start: tuple[BranchDecision, ...]
+    ) -> None:
         self.relaxation, self.goal, self.enough, self.clock = relaxation, goal, goal + 1, clock
         self.packing: Configuration | None = None
         self.stuck = False
         self.nodes = 0
-        self.tree: Tree[int, Decision, Duals, Bounded] = Tree(self, Node(0, start), eager=False, deep=True)
+        self.tree: Tree[int, BranchDecision, Duals, Bounded] = Tree(self, Node(0, start), eager=False, deep=True)
 
     @property
     def exhausted(self) -> bool:
@@ -270,9 +274,9 @@ class PairBranching:
         return self.tree.done and not self.stuck and self.packing is None
 
     @property
-    def leaves(self) -> tuple[Leaf, ...]:
+    def leaves(self) -> tuple[ProvenLeaf, ...]:
         """What proves that there is no packing, where that is so."""
-        return tuple(Leaf(n.decisions, n.bound, n.proof) for n in self.tree.leaves if n.proof is not None)
+        return tuple(ProvenLeaf(n.decisions, n.bound, n.proof) for n in self.tree.leaves if n.proof is not None)
 
     def run(self, nodes: int) -> None:
         """Search on for at most so many nodes."""
@@ -302,7 +306,7 @@ class PairBranching:
         assert found.relaxed is not None
         pair = self._pair(found.relaxed.x)
         if pair is not None:
-            return [node.child(Decision(kind, pair)) for kind in ("apart", "together")]
+            return [node.child(BranchDecision(kind, pair)) for kind in ("apart", "together")]
         if found.reached:
             self.packing = self._packing(found.relaxed.x)
         else:

@@ -15,8 +15,8 @@ from models.core.column_generation import cheap_first
 from models.core.outcome import Outcome, ending
 from models.eva.aggregate_bound import AggregateBound, PriceGroups, TypeCut
 from models.eva.branch_and_price.node_program import NodeProgram
-from models.eva.branch_and_price.pricer import Decision, Leaf, Proof, SumsOfPrices
-from models.eva.branch_and_price.relaxation import Bounded, Goal, Relaxation
+from models.eva.branch_and_price.pricer import BranchDecision, ProvenLeaf, SumsOfPrices, TreeProof
+from models.eva.branch_and_price.relaxation import Bounded, Goal, NodeRelaxation
 from models.eva.column_generation.greedy import start_duals
 from models.eva.column_generation.search import MORE_COLUMNS, Report
 from models.eva.configuration import Configuration, holds, missing, price, trim
@@ -108,15 +108,15 @@ class ItemSearch:
         self.items = self.tasks.arrays
         program = NodeProgram(self.items, options, int(self.items.price.max()), self.clock)
         pricer = ItemPricer(self.items, parameters)
-        self.relaxation = Relaxation(program, pricer, options, *(parameters.columns_each_round,) * 2)
+        self.relaxation = NodeRelaxation(program, pricer, options, *(parameters.columns_each_round,) * 2)
         self.pricer = pricer
         self.incumbent: Incumbent[Configuration, int] = Incumbent(
             "minimize", self.clock, self._told(report), gap=options.gap, bound=0
         )
-        self.proof: tuple[Leaf, ...] | None = ()
+        self.proof: tuple[ProvenLeaf, ...] | None = ()
         self.info: dict[str, Any] = {"dives": 0, "nodes": 0, "lp_value": None, "lp_converged": False}
         self._center: FloatArray = np.zeros(self.items.classes)
-        self._tried: set[tuple[tuple[Decision, ...], int, int]] = set()
+        self._tried: set[tuple[tuple[BranchDecision, ...], int, int]] = set()
         self._spends: Spends | None = None
         self._dived: set[Counts] = set()
         self._cuts = 0
@@ -230,7 +230,7 @@ class ItemSearch:
             spends.exclude(first)
         return found is not None
 
-    def _search(self, start: tuple[Decision, ...], goal: int) -> bool | None:
+    def _search(self, start: tuple[BranchDecision, ...], goal: int) -> bool | None:
         """Whether there is a packing at the goal, by listed patterns and the tree in turn; `None` if time runs out."""
         tree = PairBranching(self.relaxation, goal, self.clock, start)
         pool = self._pool(start, goal)
@@ -260,7 +260,7 @@ class ItemSearch:
         """The least cost from the bound on that prices add up to."""
         return SumsOfPrices(self.items.price.tolist(), self.cost).at_least(self.incumbent.bound or 0)
 
-    def outcome(self, failure: str | None) -> Outcome[Configuration, Proof]:
+    def outcome(self, failure: str | None) -> Outcome[Configuration, TreeProof]:
         """The outcome of the search so far.
 
         The classes of its proof are the tasks, one by one, class after class, its patterns all patterns, maximal or
@@ -275,14 +275,14 @@ class ItemSearch:
             "iterations": self.relaxation.pricings,
             **self.info,
         }
-        proof = None if self.proof is None else Proof(best.objective, False, (), self.proof)
+        proof = None if self.proof is None else TreeProof(best.objective, False, (), self.proof)
         packing, ended = (
             self.tasks.joined(best.solution),
             ending(best.closed, failure, self.clock.expired, self.options, MORE_COLUMNS),
         )
         return Outcome(packing, best.objective, best.bound or 0, tuple(best.trace), *ended, info, proof)
 
-    def _dive(self, start: tuple[Decision, ...], goal: int, discrepancies: int) -> bool:
+    def _dive(self, start: tuple[BranchDecision, ...], goal: int, discrepancies: int) -> bool:
         """Whether a dive finds a packing of the goal's cost at most."""
         if self.over or (start, goal, discrepancies) in self._tried:
             return False
@@ -294,7 +294,7 @@ class ItemSearch:
             self.offer(found)
         return found is not None
 
-    def _pool(self, start: tuple[Decision, ...], goal: int) -> PoolDive | None:
+    def _pool(self, start: tuple[BranchDecision, ...], goal: int) -> PoolDive | None:
         """A dive over all the patterns that a packing of the goal's cost can have, if these are few."""
         if self.over:
             return None
@@ -310,7 +310,7 @@ class ItemSearch:
         self.info["enumerated"] = len(columns)
         return PoolDive(self.items, columns, goal, start, self.options)
 
-    def _raise(self, bound: int, proof: tuple[Leaf, ...] | None) -> None:
+    def _raise(self, bound: int, proof: tuple[ProvenLeaf, ...] | None) -> None:
         if self.incumbent.raise_bound(bound):
             self.proof = proof
 
@@ -341,7 +341,7 @@ def pack_items(
     report: Report | None = None,
     start: Configuration | None = None,
     parameters: ItemParameters = DEFAULTS,
-) -> Outcome[Configuration, Proof]:
+) -> Outcome[Configuration, TreeProof]:
     """The least price of instances that hold all tasks, by branch-and-price over single tasks.
 
     - `arrays`: the instance.

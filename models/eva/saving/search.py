@@ -25,10 +25,10 @@ from instances.result import Termination
 from models.bounds import real_bound
 from models.core.column_generation import ColumnGeneration, Relaxed
 from models.core.linear_program import LinearProgram
-from models.eva.counts import Best, CountBranching
-from models.eva.saving.columns import Columns, Duals, Master, PackingMaster
+from models.eva.counts import BestListed, CountBranching
+from models.eva.saving.columns import PackingMaster, SavingColumns, SavingDuals, SavingMaster
 from models.eva.saving.parameters import SavingParameters, suits
-from models.eva.saving.pricing import Pricer
+from models.eva.saving.pricing import SavingPricer
 from models.fine_units import FineUnits, coarse_unit
 from models.highs import Solved, SolveFailed, solve_arrays
 
@@ -59,7 +59,7 @@ class SavingSearch:
 
     def __init__(
         self,
-        master: Master,
+        master: SavingMaster,
         start: Iterable[Placed],
         options: Options,
         clock: Stopwatch,
@@ -72,13 +72,13 @@ class SavingSearch:
         arrays = master.arrays
         classes = arrays.packing.classes
         self.moving_all, self.noise = arrays.moving_all, master.noise()
-        self.alone = Columns.of(NEW, np.eye(classes, dtype=np.int64))
-        self.stay = Columns(
+        self.alone = SavingColumns.of(NEW, np.eye(classes, dtype=np.int64))
+        self.stay = SavingColumns(
             np.arange(len(arrays.groups), dtype=np.int64),
             np.array([group.on_it for group in arrays.groups], dtype=np.int64).reshape(-1, classes),
         )
         self.many = np.array([len(group.ids) for group in arrays.groups], dtype=np.int64)
-        self.columns = Columns.joined([self.stay, self.alone])
+        self.columns = SavingColumns.joined([self.stay, self.alone])
         self.copies = np.concatenate([self.many, arrays.packing.count - self.many @ self.stay.on_it])
         self.value = self._value(self.columns, self.copies)
         self._begin(start)
@@ -110,8 +110,8 @@ class SavingSearch:
         if not suits(self.master.arrays.packing, self.parameters):
             self._stop(f"an instance can hold more than {self.parameters.most_tasks} tasks")
             return
-        first = Columns.joined([self.alone, self.stay, self.columns])
-        pricer = Pricer(self.master, self.parameters, self.clock)
+        first = SavingColumns.joined([self.alone, self.stay, self.columns])
+        pricer = SavingPricer(self.master, self.parameters, self.clock)
         made = self._generated(first, pricer, GENERATING)
         if not made.converged:
             self._lower_otherwise()
@@ -125,7 +125,7 @@ class SavingSearch:
         if not self.closed and self.reason is None:
             self._stop("time limit" if self._timed_out else "the linear program was not solved to the end")
 
-    def _generated(self, columns: Columns, pricer: Pricer, share: float) -> Generated:
+    def _generated(self, columns: SavingColumns, pricer: SavingPricer, share: float) -> Generated:
         """Column generation from some columns on, in a share of the time left."""
         pricer.clock = self._share_of_time(share)
         made = Generation(self.master, pricer, columns, self.options, pricer.clock, self.parameters).run()
@@ -137,7 +137,7 @@ class SavingSearch:
         self._lower(self.lp_bound)
         return made
 
-    def offer(self, columns: Columns, copies: IntArray, told: bool = True) -> None:
+    def offer(self, columns: SavingColumns, copies: IntArray, told: bool = True) -> None:
         """Make a solution the incumbent where that is better."""
         used = np.array([int(copies[columns.group == g].sum()) for g in range(len(self.many))])
         whole = (copies @ columns.on_it == self.master.arrays.packing.count).all()
@@ -165,15 +165,15 @@ class SavingSearch:
         columns, copies = self.master.columns_of(start)
         pays = self.master.pays(columns)
         kept, left = columns.chosen(np.flatnonzero(pays)), copies[~pays] @ columns.on_it[~pays]
-        both = Columns.joined([self.alone, kept])
+        both = SavingColumns.joined([self.alone, kept])
         self.offer(both, both.copies_of(self.alone, left) + both.copies_of(kept, copies[pays]), told=False)
 
-    def _value(self, columns: Columns, copies: IntArray) -> float:
+    def _value(self, columns: SavingColumns, copies: IntArray) -> float:
         used = columns.chosen(np.flatnonzero(copies))
         times = copies[copies > 0]
         return float(self.master.net(used) @ times) - self.master.moves(used, times) - self.moving_all
 
-    def _close(self, made: Generated, pricer: Pricer) -> None:
+    def _close(self, made: Generated, pricer: SavingPricer) -> None:
         """Find the best solution over all columns that may still matter."""
         x = np.rint(made.x)
         if np.abs(made.x - x).max(initial=0.0) < WHOLE:
@@ -189,7 +189,7 @@ class SavingSearch:
         """How far below the bound of the duals a column matters."""
         return self.dual_bound - self.value + self.noise
 
-    def _count(self, made: Generated, pricer: Pricer) -> None:
+    def _count(self, made: Generated, pricer: SavingPricer) -> None:
         """Branch on how many instances of each type are in use, over lists of columns as long as they are short."""
         p = self.parameters
         delta = min(self._needed(), p.count_share * abs(made.bound))
@@ -212,20 +212,20 @@ class SavingSearch:
         if not p.programs and not self.closed and not self.clock.expired:
             self._stop(reason)
 
-    def _over(self, listed: Columns, pricer: Pricer) -> Best:
+    def _over(self, listed: SavingColumns, pricer: SavingPricer) -> BestListed:
         """The best solution over a list and the columns of the incumbent, and a bound beyond rounding."""
         columns = self._with_known(listed)
         self.listed = len(columns.group)
         value = self.value + self.moving_all
         if self._none_pays(columns):
-            return Best(None, value, 0.0, True)
+            return BestListed(None, value, 0.0, True)
         program = self.master.listed(columns, pricer.noise)
         found = CountBranching(program, value, self.options, self.clock, self.parameters.counts).search()
         if found.x is not None:
             self.offer(columns, found.x)
         return replace(found, bound=found.bound + self.noise)
 
-    def _list(self, made: Generated, pricer: Pricer) -> None:
+    def _list(self, made: Generated, pricer: SavingPricer) -> None:
         """List the columns that may still matter at growing δ, and find the best solution over them."""
         p = self.parameters
         delta, growth = max(p.first_share * abs(made.bound), self.noise), p.growth
@@ -261,7 +261,7 @@ class SavingSearch:
                 return
             delta *= growth
 
-    def _integer(self, listed: Columns, final: bool, gap: float | None = None) -> Solved:
+    def _integer(self, listed: SavingColumns, final: bool, gap: float | None = None) -> Solved:
         """The integer program over a list and the columns of the incumbent, with a bound beyond rounding.
 
         Where the list does not settle the matter, the best over it counts, whatever gap is asked for.
@@ -290,12 +290,12 @@ class SavingSearch:
         least = max(solved.bound, self.value + self.moving_all)
         return replace(solved, bound=real_bound(least + self.noise, "maximize"))
 
-    def _with_known(self, listed: Columns) -> Columns:
+    def _with_known(self, listed: SavingColumns) -> SavingColumns:
         """The columns of a list that are needed, tasks alone, instances as they are, and the incumbent."""
         kept = listed.chosen(np.flatnonzero(self.master.pays(listed)))
-        return Columns.joined([self.alone, self.stay, self.columns, kept])
+        return SavingColumns.joined([self.alone, self.stay, self.columns, kept])
 
-    def _none_pays(self, columns: Columns) -> bool:
+    def _none_pays(self, columns: SavingColumns) -> bool:
         """Whether it is beyond doubt that no column saves anything."""
         return self.master.exact_signs and not (self.master.net(columns) > 0).any()
 
@@ -336,9 +336,9 @@ class Generated:
     - `converged`: whether no column of reduced net is left, up to rounding.
     """
 
-    columns: Columns
+    columns: SavingColumns
     x: FloatArray
-    duals: Duals
+    duals: SavingDuals
     at_duals: float
     bound: float
     rounds: int
@@ -350,9 +350,9 @@ class Generation:
 
     def __init__(
         self,
-        master: Master,
-        pricer: Pricer,
-        columns: Columns,
+        master: SavingMaster,
+        pricer: SavingPricer,
+        columns: SavingColumns,
         options: Options,
         clock: Stopwatch,
         parameters: SavingParameters,
@@ -367,14 +367,14 @@ class Generation:
         self.least = CONVERGED * float(master.arrays.new.max())
         self.most = parameters.rounds if options.effort is None else min(parameters.rounds, options.effort)
         self.rounds, self.nodes = 0, parameters.nodes
-        nothing = Duals(np.zeros(0), np.zeros(0), np.zeros(0))
+        nothing = SavingDuals(np.zeros(0), np.zeros(0), np.zeros(0))
         self.best = Generated(columns, np.zeros(0), nothing, math.inf, math.inf, 0, False)
 
     def run(self) -> Generated:
         """Solve the linear program, or as far as the limits allow."""
         with suppress(SolveFailed):  # or out of time
             ColumnGeneration(self).run()
-        return replace(self.best, columns=Columns.joined(self.parts), rounds=self.rounds)
+        return replace(self.best, columns=SavingColumns.joined(self.parts), rounds=self.rounds)
 
     def solve(self) -> Relaxed:
         """See `models.core.column_generation.Master`."""
@@ -469,6 +469,6 @@ def _repack_some(search: SavingSearch, held: IntArray, kinds: IntArray, chosen: 
     fresh[:, classes] = part.columns.on_it
     kept = np.delete(held, chosen, axis=0)
     rows = np.vstack([kept, np.repeat(fresh, part.copies, axis=0)])
-    columns = Columns.joined([Columns.of(NEW, rows)])
-    search.offer(columns, columns.copies_of(Columns.of(NEW, rows), np.ones(len(rows), dtype=np.int64)))
+    columns = SavingColumns.joined([SavingColumns.of(NEW, rows)])
+    search.offer(columns, columns.copies_of(SavingColumns.of(NEW, rows), np.ones(len(rows), dtype=np.int64)))
     return part.closed
