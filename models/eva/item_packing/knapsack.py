@@ -17,7 +17,7 @@ Int = NDArray[np.int64]
 Float = NDArray[np.float64]
 
 
-class PricedItems(NamedTuple):
+class Items(NamedTuple):
     """Items and room of one search, as compiled code takes them.
 
     - `size` (m, R), `value` (m,), `room` (R,).
@@ -102,7 +102,7 @@ def multipliers(value: Float, share: Float, rounds: int) -> Float:
 
 @compiled
 def search(
-    items: PricedItems, first: int, threshold: int, raising: bool, nodes: int, packed: Int, length: Int, values: Int
+    items: Items, first: int, threshold: int, raising: bool, nodes: int, packed: Int, length: Int, values: Int
 ) -> tuple[int, bool, int]:
     """Packings of value above a threshold, by depth-first branch and bound: (how many, whether all was seen, nodes).
 
@@ -191,7 +191,7 @@ def search(
 
 
 @compiled
-def search_each(items: PricedItems, threshold: int, nodes: int, packed: Int, length: Int, values: Int) -> None:
+def search_each(items: Items, threshold: int, nodes: int, packed: Int, length: Int, values: Int) -> None:
     """For each item the best packing found with the item in so many nodes, of value above the threshold.
 
     `packed` (m, L), `length` (m,), `values` (m,): the packings; `values` is the threshold where none was found.

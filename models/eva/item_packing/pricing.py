@@ -10,7 +10,7 @@ from instances.eva.arrays import FloatArray, IntArray, PackingArrays
 from models.eva.branch_and_price.pricer import PatternPrices, Priced
 from models.eva.column_generation.pricing import VALUE_LIMIT
 from models.eva.configuration import Column
-from models.eva.item_packing.knapsack import PricedItems, complete, multipliers, search, search_each
+from models.eva.item_packing.knapsack import Items, complete, multipliers, search, search_each
 from models.eva.item_packing.parameters import DEFAULTS, ItemParameters
 
 WEIGHT_LIMIT = 2**56  # Weights of relaxations, and the sizes that they are made of, stay below this.
@@ -93,7 +93,7 @@ class ItemPricer:
             bound = max([best, 0] + [value for value, _ in found])
         return bound, found
 
-    def _items(self, prices: PatternPrices, k: int, every: bool = False) -> tuple[PricedItems, list[tuple[int, ...]]]:
+    def _items(self, prices: PatternPrices, k: int, every: bool = False) -> tuple[Items, list[tuple[int, ...]]]:
         """The items of a search on type k, with the classes that each stands for: what is together is one item."""
         arrays, family = self.arrays, int(self.arrays.family[k])
         value, demand = prices.value[k], arrays.demand[family]
@@ -120,7 +120,7 @@ class ItemPricer:
         room: IntArray,
         weights: IntArray,
         apart: set[tuple[int, int]],
-    ) -> PricedItems:
+    ) -> Items:
         m = len(kept)
         weight = weights @ size.T if m else np.zeros((len(weights), 0), dtype=np.int64)
         weight_room = weights @ room
@@ -137,7 +137,7 @@ class ItemPricer:
             if a != b and a in place and b in place:
                 conflicts[place[a]].append(place[b])
                 conflicts[place[b]].append(place[a])
-        return PricedItems(
+        return Items(
             np.ascontiguousarray(size),
             np.ascontiguousarray(value),
             np.ascontiguousarray(room),

@@ -71,7 +71,9 @@ def test_a_tree_that_a_limit_ended_grows_on_from_where_it_was():
     arrays = packing_arrays(pod_requests(10, 0).data)
     clock = Stopwatch()
     incumbent = Incumbent("minimize", clock, bound=0)
-    tree = BranchAndPrice(arrays, SearchPricer(arrays, clock), Options(gap=0.0), incumbent, clock, BranchAndPriceParameters())
+    tree = BranchAndPrice(
+        arrays, SearchPricer(arrays, clock), Options(gap=0.0), incumbent, clock, BranchAndPriceParameters()
+    )
     tree.limit(Stopwatch(1e-9))
     tree.run()
     assert not incumbent.closed
