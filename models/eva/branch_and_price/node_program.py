@@ -326,7 +326,6 @@ def prove(
             value[list(d.of[1:]), d.of[0]] += y
         else:
             bonuses.append((holding(d.of), sign * y))
-    target = [unit * c - m for c, m in zip(prices, mu, strict=True)]
     suffices = unit
     if exact and aim * SHARE >= 1:  # one in so many for those who round the duals
         suffices = max(unit, (proven * SHARE - 1) // (int(aim * SHARE) + ceil(aim)))
@@ -338,21 +337,41 @@ def prove(
         bonuses=tuple(bonuses),
     )
     priced = pricer.price(asked, columns_each, exact)
-    scale = unit
+    start = Duals(unit, proven, tuple(whole), tuple(duals))
+    ways = (_feasible(arrays, count, decisions, start, priced.bound, mu, paying) for paying in (False, True))
+    return ProvenDuals(max(ways, key=lambda found: Fraction(found.value, found.scale)), asked, unit, priced)
+
+
+def _feasible(
+    arrays: PackingArrays,
+    count: Sequence[int],
+    decisions: Sequence[BranchDecision],
+    duals: Duals,
+    worth: Sequence[int],
+    mu: Sequence[int],
+    paying: bool,
+) -> Duals:
+    """Duals at which no pattern is worth more than it costs: the scale is raised, or a limit on its type pays for it.
+
+    `paying`: whether limits pay wherever that takes less than raising the scale for the type alone.
+    """
+    unit, scale, proven, decided = duals.scale, duals.scale, duals.value, list(duals.decisions)
     limit = {d.of[0]: i for i, d in enumerate(decisions) if d.kind == "instances" and d.sense == "at most"}
-    for k, worth in enumerate(priced.bound):
-        if worth > target[k]:
-            few = decisions[limit[k]].amount if k in limit else None
-            if few is not None and (not prices[k] or few * unit * prices[k] <= proven):
-                # No more than so many patterns are worth too much.
-                duals[limit[k]] += worth - target[k]
-                proven -= (worth - target[k]) * few
-            else:
-                scale = max(scale, -(-(worth + mu[k]) // prices[k]))
-    found = Duals(scale, proven, tuple(whole), tuple(duals))
+    for k, (price, most, m) in enumerate(zip(arrays.price.tolist(), worth, mu, strict=True)):
+        over = most - (unit * price - m)
+        if over <= 0:
+            continue
+        few = decisions[limit[k]].amount if k in limit else None
+        if few is not None and (not price or (paying and few * unit * price <= proven)):
+            # No more than so many patterns are worth too much.
+            decided[limit[k]] += over
+            proven -= over * few
+        else:
+            scale = max(scale, -(-(most + m) // price))
+    found = Duals(scale, proven, duals.cover, tuple(decided))
     if unit < scale and unit <= FINE:
-        found = _lowered(arrays, count, decisions, replace(found, scale=unit), priced.bound, mu)
-    return ProvenDuals(found, asked, unit, priced)
+        return _lowered(arrays, count, decisions, replace(found, scale=unit), worth, mu)
+    return found
 
 
 def _lowered(
