@@ -25,7 +25,7 @@ Found = tuple[Mapping[str, Value | Sample | float | str], Sequence[TextTable]]
 
 
 @dataclass(frozen=True)
-class Plan:
+class RecordPlan:
     """The runs of a record, and what is found in their outcomes, values and tables."""
 
     tasks: Sequence[HarnessTask[Any]]
@@ -44,7 +44,7 @@ class Recorded:
     title: str
     command: str
     modules: tuple[str, ...]
-    plan: Callable[[Context], Plan]
+    plan: Callable[[Context], RecordPlan]
 
     @property
     def id(self) -> str:
@@ -56,7 +56,9 @@ class Recorded:
         """Digests of all modules that its figures depend on."""
         return code_of(self.modules, self.paper, PAPERS)
 
-    def concluded(self, context: Context, plan: Plan, code: Mapping[str, str], outcomes: Sequence[Any]) -> Evidence:
+    def concluded(
+        self, context: Context, plan: RecordPlan, code: Mapping[str, str], outcomes: Sequence[Any]
+    ) -> Evidence:
         """The record of these outcomes of this code. Raises InputError for a value with a name that none can have."""
         values, tables = plan.found(outcomes)
         seconds = [seconds for outcome in outcomes if (seconds := _cpu_s(outcome)) is not None]
@@ -100,11 +102,11 @@ def recorded_of(paper: str) -> tuple[Recorded, ...]:
 
 
 def _of_experiment(paper: str, experiment: Experiment) -> Recorded:
-    def plan(context: Context) -> Plan:
+    def plan(context: Context) -> RecordPlan:
         for name in experiment.traces:
             context.trace(name)
         tasks = experiment.tasks(context)
-        return Plan(tasks, lambda outcomes: (claimed(experiment.claims(context, outcomes)), ()))
+        return RecordPlan(tasks, lambda outcomes: (claimed(experiment.claims(context, outcomes)), ()))
 
     command = f"gapwise reproduce {paper} --only {experiment.name} --traces DIR"
     module = f"experiments.{paper}.reproduce"
@@ -114,14 +116,14 @@ def _of_experiment(paper: str, experiment: Experiment) -> Recorded:
 def _of_study(record: str, study: str, given: Mapping[str, Any]) -> Recorded:
     make: Callable[..., Study] = resolve(STUDIES[study])
 
-    def plan(context: Context) -> Plan:
+    def plan(context: Context) -> RecordPlan:
         made = make(options=context.options, **{name: _at_hand(context, value) for name, value in given.items()})
 
         def found(outcomes: Sequence[Any]) -> Found:
             values = {} if made.values is None else made.values(outcomes)
             return values, [part for part in made.tables(outcomes) if isinstance(part, TextTable)]
 
-        return Plan(made.tasks, found)
+        return RecordPlan(made.tasks, found)
 
     paper, _, name = record.partition("/")
     title = inspect.getdoc(make) or study
@@ -148,7 +150,7 @@ def _flags(name: str, value: Any) -> list[str]:
 def _gap_study(paper: str) -> Recorded:
     problems = problems_of(paper)
 
-    def plan(context: Context) -> Plan:
+    def plan(context: Context) -> RecordPlan:
         sets = reference_sets_of(paper, context.quick)
         runs = study_runs(sets, None, limited(context.options, LIMIT_S))
 
@@ -159,7 +161,7 @@ def _gap_study(paper: str) -> Recorded:
                 values |= _summary(row)
             return values, [_table([row for row in rows if row.problem == problem]) for problem in problems]
 
-        return Plan(runs, found)
+        return RecordPlan(runs, found)
 
     command = " ".join(["gapwise gap_study", *(f"--problem {name}" for name in problems)])
     modules = (f"experiments.{paper}.methods", f"experiments.{paper}.reference", score.__module__, Sample.__module__)

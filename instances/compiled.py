@@ -143,6 +143,12 @@ class _Files(caching.IndexDataCacheFile):
     def save(self, key: Any, data: Any) -> None:
         super().save(key, (self._source_stamp, key, data))
 
+    def _load_index(self) -> dict[Any, Any]:
+        try:
+            return super()._load_index()
+        except (AttributeError, ImportError):  # it names a type that has another name or place by now
+            return {}
+
     def load(self, key: Any) -> Any:
         found = super().load(key)
         return found[2] if found is not None and found[:2] == (self._source_stamp, key) else None

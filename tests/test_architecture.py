@@ -45,11 +45,6 @@ CALENDARS = {  # what happens next in a schedule: the heaps that `instances` has
     *(f"instances.aryl.{name}" for name in ("checker", "schedule")),
     *(f"instances.sia.{name}" for name in ("checker", "local_oracle", "oracle", "reservations")),
 }
-TWICE = (  # class names that still have two meanings, to be mended by those who own the second one
-    "Best Branch Cell Choice Columns Curve Decision Delays Duals ExactParameters Found Group Items Leaf "
-    "Network Node OutOfTime Packing Parameters Partition Plan Priced Pricer Prices Problem Proof Proven "
-    "Relaxation Relaxed Row Runs Sample Search Solved Spread Tasks Tree _Search _Writer "
-)
 LINES = 600  # one noun a file, as long as the noun needs
 
 FILES = files()
@@ -186,7 +181,7 @@ def test_help_loads_no_command_and_solving_no_table():
 def test_no_class_name_has_two_meanings():
     names = Counter(node.name for name in FILES for node in nodes(name) if isinstance(node, ast.ClassDef))
     assert len(names) > 500
-    assert {name for name, times in names.items() if times > 1} == set(TWICE.split())
+    assert {name for name, times in names.items() if times > 1} == set()
 
 
 def test_no_file_is_long():

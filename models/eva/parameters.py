@@ -11,7 +11,7 @@ from models.eva.saving.parameters import SavingParameters
 
 
 @dataclass(frozen=True)
-class ExactParameters:
+class EvaExactParameters:
     """The constants of the exact method, which change how fast a proof is found, never whether a bound is valid.
 
     - `covering_patterns`: feasible patterns of one type up to which an integer program over all patterns is tried.
@@ -46,4 +46,4 @@ class ExactParameters:
     saving: SavingParameters = field(default_factory=SavingParameters)
 
 
-DEFAULTS = ExactParameters()
+DEFAULTS = EvaExactParameters()

@@ -72,7 +72,7 @@ class Leaf(Frozen):
     bound: Annotated[str, Field(pattern=r"^-?[0-9]{1,60}(/[1-9][0-9]{0,60})?$")]
 
 
-class Node(Frozen):
+class WrittenNode(Frozen):
     """A node has a `branch` and the places of its two `children`, or it is a leaf."""
 
     branch: Branch | None = None
@@ -85,11 +85,11 @@ class PackingProof(Frozen):
 
     unit: Annotated[int, Field(strict=True, ge=1, lt=1 << 62)]
     bound: Whole
-    nodes: Annotated[tuple[Node, ...], Field(min_length=1)]
+    nodes: Annotated[tuple[WrittenNode, ...], Field(min_length=1)]
 
 
 @dataclass(frozen=True)
-class Decision:
+class PackingDecision:
     """One side of a branch."""
 
     kind: Kind
@@ -112,7 +112,7 @@ class Packing:
         self.unit = gcd(*(offer.price for offer in offered)) or 1
         self.price = [offer.price // self.unit for offer in offered]
         self.limits = tuple(
-            Decision("instances", (k,), (), False, offer.most)
+            PackingDecision("instances", (k,), (), False, offer.most)
             for k, offer in enumerate(offered)
             if offer.most is not None
         )
@@ -138,7 +138,7 @@ class Packing:
         first: dict[tuple[int, ...], int] = {}
         return [[first.setdefault((f, *d), t) for t, d in enumerate(needs)] for f, needs in enumerate(self.demand)]
 
-    def sides(self, branch: Branch) -> tuple[Decision, Decision]:
+    def sides(self, branch: Branch) -> tuple[PackingDecision, PackingDecision]:
         """The two decisions of a branch, which together leave no packing out. Raises CheckFailed where it is none."""
         for what, places, end in (("types", branch.of, len(self.price)), ("tasks", branch.tasks, len(self.count))):
             if len(set(places)) != len(places) or max(places, default=0) >= end:
@@ -149,19 +149,19 @@ class Packing:
         if kind == "placed":  # at most so many here: the others elsewhere
             others = tuple(k for k in range(len(self.price)) if k not in branch.of)
             tasks = sum(self.count[t] for t in branch.tasks)
-            few = Decision(kind, others, branch.tasks, True, tasks - branch.amount)
+            few = PackingDecision(kind, others, branch.tasks, True, tasks - branch.amount)
         else:
             step = (gcd(*(self.price[k] for k in branch.of)) or 1) if kind == "spent" else 1
-            few = Decision(kind, branch.of, (), False, branch.amount)
+            few = PackingDecision(kind, branch.of, (), False, branch.amount)
         if branch.amount % step:
             raise CheckFailed(f"a branch on an amount of {branch.amount}, no multiple of {step}")
         whole = [k for k, f in enumerate(self.family) if f == self.family[branch.of[0]]]
         if kind == "placed" and len(branch.of) > 1 and sorted(branch.of) != whole:
             raise CheckFailed(f"a branch on tasks placed on {branch.of[:5]}, neither a type nor a family")
-        return few, Decision(kind, branch.of, branch.tasks, True, branch.amount + step)
+        return few, PackingDecision(kind, branch.of, branch.tasks, True, branch.amount + step)
 
     def worths(
-        self, tasks: Sequence[int], decisions: Sequence[tuple[Decision, int]]
+        self, tasks: Sequence[int], decisions: Sequence[tuple[PackingDecision, int]]
     ) -> tuple[list[list[int]], list[int]]:
         """What a task of each entry is worth on each type, and mu of each type."""
         value = [list(tasks) for _ in self.price]
@@ -176,7 +176,7 @@ class Packing:
                     value[k][t] += dual
         return value, mu
 
-    def value(self, tasks: Sequence[int], decisions: Sequence[tuple[Decision, int]]) -> int:
+    def value(self, tasks: Sequence[int], decisions: Sequence[tuple[PackingDecision, int]]) -> int:
         """D, the value of duals."""
         total = sum(n * y for n, y in zip(self.count, tasks, strict=True))
         return total + sum((dual if d.least else -dual) * d.amount for d, dual in decisions)
@@ -232,10 +232,10 @@ def prove_packing(data: EvaPacking, text: str) -> Proven:
     return Proven(Fraction(proof.bound * packing.unit, STEPS), f"tree with whole-number duals, {leaves}")
 
 
-def _leaves(packing: Packing, nodes: Sequence[Node]) -> list[int]:
+def _leaves(packing: Packing, nodes: Sequence[WrittenNode]) -> list[int]:
     """The bounds of the leaves, each node being reached once, from the root down."""
     bounds: list[int] = []
-    left: list[tuple[int, tuple[Decision, ...]]] = [(0, packing.limits)]
+    left: list[tuple[int, tuple[PackingDecision, ...]]] = [(0, packing.limits)]
     seen: set[int] = set()
     while left:
         place, decisions = left.pop()
@@ -255,7 +255,7 @@ def _leaves(packing: Packing, nodes: Sequence[Node]) -> list[int]:
     return bounds
 
 
-def _bound(packing: Packing, place: int, leaf: Leaf, decisions: Sequence[Decision]) -> int:
+def _bound(packing: Packing, place: int, leaf: Leaf, decisions: Sequence[PackingDecision]) -> int:
     if len(leaf.tasks) != len(packing.count) or len(leaf.decisions) != len(decisions):
         raise CheckFailed(f"nodes[{place}]: must have a dual for each entry, each limit and each decision")
     weighed = list(zip(decisions, leaf.decisions, strict=True))

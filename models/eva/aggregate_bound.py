@@ -9,12 +9,10 @@ task, and what is left is a small problem: how many units, and how the other tas
 
 from __future__ import annotations
 
-import heapq
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from itertools import count
 from math import floor, gcd, inf
 
 import numpy as np
@@ -22,7 +20,9 @@ import numpy as np
 from instances import Options, Stopwatch
 from instances.arrays import FloatArray, IntArray
 from instances.eva.arrays import PackingArrays
+from instances.result import Termination
 from models.core.linear_program import LinearProgram
+from models.core.tree import Node, Tree
 from models.highs import LinearModel, SolveFailed, solve_arrays
 
 
@@ -139,24 +139,14 @@ class AggregateBound:
         proposal = self.propose(ceiling, seconds)
         if proposal is not None:
             ceiling = min(ceiling, self.cost(proposal))
-        relaxation = _Relaxation(self.groups.unit, list(self._rows), root, self.options)
-        ticket = count()
-        bound, point = relaxation.solve(root)
-        open_nodes = [(bound, next(ticket), root, point)]
-        for _ in range(node_limit):
-            if not open_nodes or open_nodes[0][0] >= ceiling:
-                return ceiling
-            if clock.expired:
-                break
-            bound, _, box, point = heapq.heappop(open_nodes)
-            children = self._split(box, point)
-            if not children:  # A spend by itself, which HiGHS did not propose, for its time was up.
-                ceiling = bound
-            for child in children:
-                child_bound, child_point = relaxation.solve(child, clock.remaining_s)
-                if child_bound < ceiling:
-                    heapq.heappush(open_nodes, (max(bound, child_bound), next(ticket), child, child_point))
-        return min([ceiling] + [n[0] for n in open_nodes[:1]])
+        problem = SpendBranching(self.groups.unit, list(self._rows), root, ceiling, self.options, clock)
+        tree = Tree(problem, Node(0, (root,)))
+
+        def limit() -> Termination | None:
+            return "effort_limit" if problem.branched >= node_limit else "time_limit" if clock.expired else None
+
+        tree.run(limit)
+        return min(problem.enough, problem.enough if tree.bound is None else tree.bound)
 
     def propose(self, ceiling: int, seconds: float | None) -> Spend | None:
         """A cheapest spend by HiGHS that meets all cuts exactly, `None` if HiGHS found none."""
@@ -195,26 +185,28 @@ class AggregateBound:
             for u, most in zip(self.groups.unit, self.groups.upper, strict=True)
         )
 
-    def _split(self, box: Box, point: Sequence[float]) -> list[Box]:
-        """Branch on the group of the largest unit whose spend is fractional in the linear program."""
-        free = [g for g, (low, high) in enumerate(box) if low < high]
-        if not free:
-            return []
-        unit = self.groups.unit
-        g = max(free, key=lambda i: (abs(point[i] - round(point[i])) * unit[i] > 1e-7 * unit[i], unit[i], -i))
-        low, high = box[g]
-        middle = min(max(floor(point[g] + 1e-7), low), high - 1)
-        return [(*box[:g], part, *box[g + 1 :]) for part in ((low, middle), (middle + 1, high))]
+
+SpendNode = Node[int, Box, None, list[float]]
+"""A node: its decisions are boxes of spends, each within the one before; its state is a point of the last one."""
 
 
-class _Relaxation:
-    """The linear program of a node, kept in a single HiGHS and solved from the basis of the node before.
+class SpendBranching:
+    """Branching on spends for the least cost that meets all cuts; a spend of the cost `enough` is known.
 
-    A surplus that is dearer than anything in the root's box meets all rows at once, so that it is always feasible.
+    The linear program is kept in a single HiGHS and solved from the basis of the node before. A surplus that is dearer
+    than anything in the root's box meets all rows at once, so that it is always feasible.
     """
 
-    def __init__(self, unit: Spend, rows: Sequence[tuple[Spend, int]], root: Box, options: Options) -> None:
-        self.unit, self.rows = unit, rows
+    def __init__(
+        self,
+        unit: Spend,
+        rows: Sequence[tuple[Spend, int]],
+        root: Box,
+        enough: int,
+        options: Options,
+        clock: Stopwatch,
+    ) -> None:
+        self.unit, self.rows, self.enough, self.clock, self.branched = unit, rows, enough, clock, 0
         if not rows:
             return
         surplus = 10.0 * sum(u * (high + 1) for u, (_, high) in zip(unit, root, strict=True))
@@ -226,11 +218,12 @@ class _Relaxation:
         )
         self._lp = LinearProgram(model, Options(threads=options.threads), short=1)
 
-    def solve(self, box: Box, seconds: float = inf) -> tuple[int, list[float]]:
-        """An exact bound of a box, rounded up to an integer, and the point of the linear program.
+    def bound(self, node: SpendNode) -> None:
+        """See `Problem`: an exact bound, rounded up to an integer, and the point of the linear program.
 
-        Without an optimum in so many seconds the bound is that of the box alone.
+        Without an optimum in time, of which the root has any, the bound is that of the box alone.
         """
+        box, seconds = node.decisions[-1], self.clock.remaining_s if len(node.decisions) > 1 else inf
         weights = [Fraction(0)] * len(self.rows)
         point = [float(low) for low, _ in box]
         if self.rows:
@@ -246,7 +239,21 @@ class _Relaxation:
         for g, (lower, upper) in enumerate(box):
             slope = self.unit[g] - sum((y * row[g] for y, row, _ in used), Fraction(0))
             bound += slope * (lower if slope >= 0 else upper)
-        return -(-bound.numerator // bound.denominator), point
+        node.bound, node.state = max(node.bound, -(-bound.numerator // bound.denominator)), point
+
+    def branch(self, node: SpendNode) -> Sequence[SpendNode]:
+        """See `Problem`: on the group of the largest unit whose spend is fractional in the linear program."""
+        self.branched += 1
+        box, point = node.decisions[-1], node.state
+        assert point is not None
+        free = [g for g, (low, high) in enumerate(box) if low < high]
+        if not free:  # a spend by itself, which HiGHS did not propose, for its time was up
+            self.enough = node.bound
+            return []
+        g = max(free, key=lambda i: (abs(point[i] - round(point[i])) > 1e-7, self.unit[i], -i))
+        low, high = box[g]
+        middle = min(max(floor(point[g] + 1e-7), low), high - 1)
+        return [node.child((*box[:g], part, *box[g + 1 :])) for part in ((low, middle), (middle + 1, high))]
 
 
 def _meets(spend: Sequence[int], weights: Spend, rhs: int) -> bool:
