@@ -56,7 +56,7 @@ class Source:
         return self.repository.partition("/")[2]
 
 
-ADAPTDL = Source("petuum/adaptdl", "c793c7089bd307462686339d29707925c461f9a9", "Apache-2.0 (of its master branch)")
+ADAPTDL = Source("petuum/adaptdl", "c793c7089bd307462686339d29707925c461f9a9", "`Apache-2.0`, of its master branch")
 SIA_ARTIFACT = Source("siasosp23/artifacts", "aaf7a0de7b6cb5eab06ea020467ede5d2fd18e70", "none stated")
 EVA_ARTIFACT = Source("uw-mad-dash/Eva", "0d735cecb0d0d2e1fb84b787d2cab99ac8b3920c", "none stated; MIT in its setup.py")
 ALIBABA = Source(
@@ -197,14 +197,6 @@ def _throughputs(checkouts: Path) -> dict[tuple[str, str, int], float]:
     return found
 
 
-def _gavel_throughputs(checkouts: Path) -> str:
-    rows = sorted(_throughputs(checkouts).items())
-    return _csv(
-        ("gpu_type", "job_type", "gpus", "steps_per_s"),
-        ((*key, steps) for key, steps in rows),
-    )
-
-
 GAVEL_POOLS = "0e4a51 103959 11cb48 23dbec 2869ce 51b7ef 6214e9 6c71a0 795a4c 7f04ca 925e2b b436b2 e13805 ed69ec ee9e8c"
 
 
@@ -318,7 +310,7 @@ TRACES = (
         "6e5647aa60efb5f4b8902154f55eaaa5e205d0d96544af1a4166f51380886879",
         ADAPTDL,
         (PHILLY,),
-        "in order of submission, in seconds from Monday, 4 September 2017; jobs numbered",
+        "in order of submission, in seconds from the Monday `2017-09-04`; jobs numbered",
         _philly,
     ),
     Trace(

@@ -37,7 +37,7 @@ HEAVY = ("matplotlib", "pyomo", "cvxpy")
 FOR_SOLVING = ("scipy", "numba", "highspy", "networkx")
 SOLVERS = ("highspy", "pyomo", "cvxpy", "networkx", "numba", "scipy.optimize", "scipy.sparse", "instances.compiled")
 DATA_THAT_SOLVES = {  # in `instances` outside `proofs`
-    "instances.aryl.loaning_days": {"scipy.optimize"},  # weights of jobs to draw from, fitted to the paper's means
+    "instances.aryl.populations": {"scipy.optimize"},  # weights of jobs to draw from, fitted to the paper's means
     "instances.eva.online": {"scipy.optimize"},  # which rented instance a planned one continues: a matching
     "instances.compiled": {"numba"},  # the decorator
 }
