@@ -262,13 +262,15 @@ FINE = 2**20  # a scale up to this is not raised, which would cost too much: the
 class ProvenDuals:
     """What the duals of a node prove. `prices`: what patterns were priced at, `unit` the scale of these prices.
 
-    `duals.scale` is the unit, raised where a pattern was worth more than its target.
+    `duals.scale` is the unit, raised where a pattern was worth more than its target. `lifted`: whether patterns that
+    leave the aim were not looked for.
     """
 
     duals: Duals
     prices: PatternPrices
     unit: int
     priced: Priced
+    lifted: bool = False
 
     @property
     def bound(self) -> int:
@@ -339,7 +341,7 @@ def prove(
     priced = pricer.price(asked, columns_each, exact)
     start = Duals(unit, proven, tuple(whole), tuple(duals))
     ways = (_feasible(arrays, count, decisions, start, priced.bound, mu, paying) for paying in (False, True))
-    return ProvenDuals(max(ways, key=lambda found: Fraction(found.value, found.scale)), asked, unit, priced)
+    return ProvenDuals(max(ways, key=_proves), asked, unit, priced, suffices > unit)
 
 
 def _feasible(
@@ -370,8 +372,14 @@ def _feasible(
             scale = max(scale, -(-(most + m) // price))
     found = Duals(scale, proven, duals.cover, tuple(decided))
     if unit < scale and unit <= FINE:
-        return _lowered(arrays, count, decisions, replace(found, scale=unit), worth, mu)
+        lowered = _lowered(arrays, count, decisions, replace(found, scale=unit), worth, mu)
+        return max(found, lowered, key=_proves)
     return found
+
+
+def _proves(duals: Duals) -> Fraction:
+    """The bound that duals are worth."""
+    return Fraction(duals.value, duals.scale)
 
 
 def _lowered(

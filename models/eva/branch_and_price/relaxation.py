@@ -152,8 +152,21 @@ class Bounded:
     def price(self, relaxed: Relaxed, duals: FloatArray, exact: bool) -> tuple[float, int]:
         """See `Master`."""
         to, goal = self._relaxation, self._goal
-        to.pricings += 1
         aim = (1 - FINE) * relaxed.value if goal.polish else self._needed(relaxed) - 1 - self._spent
+        proven, new = self._priced(relaxed, duals, exact, aim)
+        if proven.lifted and not new and not self.enough(relaxed, priced=True):
+            # Rounded duals fall short of the aim by a hair: now the patterns are looked for that leave it.
+            again, new = self._priced(relaxed, duals, exact, 0.0)
+            proven = max(proven, again, key=_value)
+        dear = exact and not new and relaxed.short > TOO_DEAR
+        if dear and (goal.bound is None or relaxed.value < goal.bound) and to.program.dearer():
+            new = 1
+        return _value(proven), new
+
+    def _priced(self, relaxed: Relaxed, duals: FloatArray, exact: bool, aim: float) -> tuple[ProvenDuals, int]:
+        """One pricing, as in `price`."""
+        to = self._relaxation
+        to.pricings += 1
         proven = prove(
             to.arrays,
             to.program,
@@ -165,8 +178,7 @@ class Bounded:
             aim,
             self._left,
         )
-        value = proven.duals.value / proven.duals.scale
-        self._best = max(self._best, value)
+        self._best = max(self._best, _value(proven))
         bound = to.round_up(self._spent + proven.bound)
         if self.proven is None or bound >= self.bound:
             self.bound, self.proven = bound, proven
@@ -176,11 +188,7 @@ class Bounded:
         columns = proven.priced.columns
         if duals is not relaxed.cover:
             columns = self._paying(relaxed, columns)
-        new = to.program.add(columns[: to.each_round])
-        dear = exact and not new and relaxed.short > TOO_DEAR
-        if dear and (goal.bound is None or relaxed.value < goal.bound) and to.program.dearer():
-            new = 1
-        return value, new
+        return proven, to.program.add(columns[: to.each_round])
 
     def _needed(self, relaxed: Relaxed) -> int:
         """The bound at which no more columns are needed."""
@@ -196,3 +204,8 @@ class Bounded:
                 prices[of[0]] -= y
         worth = (sum(q * relaxed.cover[c] for c, q in column.pattern) for column in columns)
         return [c for c, w in zip(columns, worth, strict=True) if prices[c.type] - w < -PAYS * prices[c.type]]
+
+
+def _value(proven: ProvenDuals) -> float:
+    """The bound that the duals are worth, as a number of floats."""
+    return proven.duals.value / proven.duals.scale
