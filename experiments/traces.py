@@ -269,14 +269,21 @@ def _pai(jobs: str, sha256: str) -> Trace:
 
 
 NEWTRACE = "sia-simulator/workloads/newtrace/workload-{}.csv"
-POLLUX = "simulator/workloads/workload-1.csv"
+POLLUX = "simulator/workloads/workload-{}.csv"
 TRACES = (
-    _boa(
-        ADAPTDL,
-        POLLUX,
-        "workload_1_filtered",
-        "3318a353c1d3ef57282172e993fbf20c9fbc225743fdac19c781fe1f83427abf",
-        filtered=True,
+    *(
+        _boa(ADAPTDL, POLLUX.format(k), f"workload_{k}", sha256)
+        for k, sha256 in enumerate(
+            (
+                "0bff9c3a36b52c7025484b666d788001b1478cc4d84be409ca04b28f58f9d162",
+                "83bec266667ec209a202c10975ab321e52eb4989e5ba420d18003ed03cf15c4e",
+                "d76d5d1e3f9143b5453083de5c7a4c6576e884b41e86434a624b08f2c4277dc0",
+                "22c400f59637ba0fc2c9be3b491f67e0765d1bf33d0a57d76101d770e4443f21",
+                "4761ea418f2cb618f79e1dcfc003d24de2810ec8d0af2ecf8895690d088c3930",
+                "d6517c4d57c72e4f362f9e99f285e4f7fee0348913287033f11f02f5cb88f074",
+            ),
+            1,
+        )
     ),
     _boa(
         SIA_ARTIFACT,

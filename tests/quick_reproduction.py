@@ -18,6 +18,8 @@ from experiments.papers import PAPERS, experiments_of
 from tests.commands import ROOT, python
 
 TRACES = ROOT / "tests" / "data" / "first"
+NO_TRACE = {"sia/figure-18"}
+"""Helios' job log is in no copy that is left."""
 
 
 def reproduced(*flags: str) -> subprocess.CompletedProcess[str]:
@@ -38,7 +40,8 @@ def main() -> None:
     """Run all, and end with status 1 where something is wrong."""
     done = reproduced("--quiet", *sys.argv[1:])
     found = faults(
-        csv.DictReader(io.StringIO(done.stdout)), [f"{p}/{one.name}" for p in PAPERS for one in experiments_of(p)]
+        csv.DictReader(io.StringIO(done.stdout)),
+        [name for p in PAPERS for one in experiments_of(p) if (name := f"{p}/{one.name}") not in NO_TRACE],
     )
     if done.returncode:
         found.append(f"status {done.returncode}: {done.stderr[-2000:]}")

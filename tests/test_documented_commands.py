@@ -46,6 +46,9 @@ SYNOPSIS = re.compile(r"^python -m experiments\.(\w+) ", re.MULTILINE)
 RUN, OTHER = "run on small stand-ins", "not of this project"
 PARSE = "parsed: it runs long, needs a service, or is like another that runs"
 KINDS = {
+    "gapwise data list": RUN,
+    "gapwise data convert CLONES --out DIR": PARSE,
+    "gapwise data check DIR": PARSE,
     "gapwise solve cluster.json --format json --quiet": RUN,
     "gapwise solve cluster.json --method all --plot pictures": RUN,
     "gapwise solve cluster.json --method all --time-limit 60": RUN,

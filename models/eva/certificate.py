@@ -292,13 +292,15 @@ class PricedTree:
                 i = next(i for i, (limit, _) in enumerate(weighed) if limit.of == (k,))
                 weighed[i] = weighed[i][0], weighed[i][1] + best.worth + mu[k]
         raised = math.ceil(share * scale)
-        if raised > scale and scale <= FINE:
-            raised, tasks = scale, [math.floor(y / share / unit) * unit for y in tasks]
-            weighed = [(d, _less(d, y / share, unit)) for d, y in weighed]
-        value = packing.value(tasks, weighed)
-        if value > raised * node.bound:  # or else no sum of prices above the bound is proven
-            node.bound = packing.bound(raised, value)
-            node.duals = _Duals(raised, tuple(tasks), tuple(y for _, y in weighed))
+        ways = [(raised, tasks, weighed)]
+        if raised > scale and scale <= FINE:  # a coarse scale that is raised by one may prove far less
+            lowered = [math.floor(y / share / unit) * unit for y in tasks]
+            ways.append((scale, lowered, [(d, _less(d, y / share, unit)) for d, y in weighed]))
+        for scale, tasks, weighed in ways:
+            value = packing.value(tasks, weighed)
+            if value > scale * node.bound:  # or else no sum of prices above the bound is proven
+                node.bound = packing.bound(scale, value)
+                node.duals = _Duals(scale, tuple(tasks), tuple(y for _, y in weighed))
 
     def _whole(
         self, node: _Node, scale: int, duals: Sequence[Fraction], decided: Sequence[Fraction]

@@ -45,7 +45,7 @@ def checkouts(tmp_path: Path) -> Path:
     msr = "A3C\tcommand\t-n\t1\t700\t6.000000\t1\nunknown\tcommand\t-n\t1\t70\t9.400000\t2\n"
     files = {
         "adaptdl/simulator/traces/philly.csv": philly_csv + "2017-09-04 00:00:05,7.0,8,56.0,a\n",
-        "adaptdl/simulator/workloads/workload-1.csv": BOA,
+        **{f"adaptdl/simulator/workloads/workload-{k}.csv": BOA for k in range(1, 7)},
         **{f"artifacts/sia-simulator/workloads/newtrace/workload-{k}.csv": BOA for k in range(1, 8)},
         "Eva/src/pai_trace/openb_pod_list_default.csv": PODS,
         "Eva/src/pai_trace/traces/pai_200.json": json.dumps(jobs),

@@ -47,6 +47,8 @@ class NodeRelaxation:
     - `options`: the effort, of which there are 100 pricings each at a node.
     - `each_type`, `each_round`: most columns that one pricing adds.
     - `round_up`: the least cost that a packing can have from a bound on.
+    - `lifts`: whether exact pricing looks only for patterns that leave the bound below the goal. That is less work, and
+      what is proven is above the goal by a hair, which a certificate may lose when it rounds the duals.
     """
 
     def __init__(
@@ -57,9 +59,10 @@ class NodeRelaxation:
         each_type: int,
         each_round: int | None = None,
         round_up: Callable[[int], int] = lambda bound: bound,
+        lifts: bool = True,
     ) -> None:
         self.program, self.pricer, self.arrays = program, pricer, program.arrays
-        self.pricings, self.cuts = 0, list[TypeCut]()
+        self.pricings, self.cuts, self.lifts = 0, list[TypeCut](), lifts
         self.each_type, self.each_round, self.round_up = each_type, each_round, round_up
         self.most = inf if options.effort is None else 100 * options.effort
 
@@ -153,7 +156,7 @@ class Bounded:
         """See `Master`."""
         to, goal = self._relaxation, self._goal
         aim = (1 - FINE) * relaxed.value if goal.polish else self._needed(relaxed) - 1 - self._spent
-        proven, new = self._priced(relaxed, duals, exact, aim)
+        proven, new = self._priced(relaxed, duals, exact, aim if self._relaxation.lifts else 0.0)
         if proven.lifted and not new and not self.enough(relaxed, priced=True):
             # Rounded duals fall short of the aim by a hair: now the patterns are looked for that leave it.
             again, new = self._priced(relaxed, duals, exact, 0.0)

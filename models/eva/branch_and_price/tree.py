@@ -85,7 +85,12 @@ class BranchAndPrice:
         self.sums = SumsOfPrices(arrays.price.tolist(), self.ceiling)
         self.program = NodeProgram(arrays, options, self.ceiling, clock, sure=not parameters.proving)
         self.relaxation = NodeRelaxation(
-            self.program, pricer, Options(), parameters.columns_each_type, round_up=self.sums.at_least
+            self.program,
+            pricer,
+            Options(),
+            parameters.columns_each_type,
+            round_up=self.sums.at_least,
+            lifts=not parameters.proving,
         )
         self.standing = tuple(
             BranchDecision("instances", (k,), "at most", most) for k, most in enumerate(arrays.most) if most is not None
