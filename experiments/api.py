@@ -20,7 +20,7 @@ from experiments.harness.instance_set import instances_at
 from experiments.harness.run import Run
 from experiments.harness.runner import as_finished
 from experiments.harness.store import Store
-from experiments.harness.user_functions import own_name, pickled, resolve, user_function
+from experiments.harness.user_functions import own_name, pickled, resolve, user_method
 from experiments.harness.warmup import compile_first
 from experiments.output.folder import ready_folder
 from experiments.output.terminal import err, follow, line
@@ -222,7 +222,7 @@ def _own_runs(
     instances: Sequence[Instance[Any]], name: str, method: Callable[..., Any], options: Options, set_name: str
 ) -> list[Run]:
     entry = Entry(name, name, code=pickled(method))
-    user_function(name, entry.code)  # before anything is run
+    user_method(name, entry.code)  # before anything is run
     return [Run(instance, entry, options, set_name) for instance in instances]
 
 

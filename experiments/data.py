@@ -9,6 +9,7 @@ from typing import Annotated
 import typer
 
 from experiments.entry import FAILED, run_app
+from experiments.output.folder import ready_folder
 from experiments.output.terminal import err, print_line
 from experiments.traces import TRACES, Trace, digest
 from instances import InputError
@@ -47,6 +48,7 @@ def _check(
     only: Names = None,
 ) -> None:
     """Say which files of a folder of traces are those that the figures of the documentation were made from."""
+    _refuse_unless_folder(folder)
     states = [(trace, trace.state(folder)) for trace in _chosen(only)]
     for trace, state in states:
         print_line(f"{trace.name}: {state}")
@@ -61,10 +63,13 @@ def _convert(
     only: Names = None,
 ) -> None:
     """Convert the public files of cloned repositories into a folder of traces; what is not cloned is passed over."""
-    if not checkouts.is_dir():
-        raise InputError(f"{checkouts}: not a folder")
+    _refuse_unless_folder(checkouts)
+    traces = _chosen(only)
+    if not any((checkouts / trace.source.folder).is_dir() for trace in traces):
+        folders = dict.fromkeys(trace.source.folder for trace in traces)
+        raise InputError(f"{checkouts}: must hold clones of {', '.join(folders)}, one of them at least")
     off = False
-    for trace in _chosen(only):
+    for trace in traces:
         if not only and not (checkouts / trace.source.folder).is_dir():
             err.print(f"{trace.name}: not made, {checkouts / trace.source.folder} is not there")
             continue
@@ -78,10 +83,15 @@ def _convert(
             continue
         same = digest(content) == trace.sha256
         off = off or not same
-        (out / trace.name).parent.mkdir(parents=True, exist_ok=True)
+        ready_folder((out / trace.name).parent)
         write_whole(out / trace.name, content)
         print_line(f"{trace.name}: written" + ("" if same else ", not the bytes that the figures were made from"))
     raise typer.Exit(FAILED if off else 0)
+
+
+def _refuse_unless_folder(path: Path) -> None:
+    if not path.is_dir():
+        raise InputError(f"{path}: not a folder")
 
 
 def _chosen(only: list[str] | None) -> list[Trace]:

@@ -69,7 +69,8 @@ class Sample:
         picked = random.integers(len(kinds), size=(draws, len(kinds)))
         found = [measure([row for k in draw for row in members[kinds[k]]]) for draw in picked]
         without = [measure([row for k in kinds if k != out for row in members[k]]) for out in kinds]
-        low, high = np.quantile(found, [0.025, 0.975])
+        with np.errstate(invalid="ignore"):  # between infinite values there is no number, and no end is told
+            low, high = np.quantile(found, [0.025, 0.975])
         return cls(len(kinds), measure(rows), float(low), float(high), min(without), max(without))
 
     def text(self, form: str = ".3g") -> str:

@@ -41,10 +41,9 @@ def user_method(name: str, code: bytes | None = None) -> Method[Any]:
     """
     function = user_function(name, code)
     if inspect.isclass(function):
-        made = _built(name, function)
-        if not callable(made):
-            raise InputError(f"method: {name} must have __call__(data), for it is a class")
-        function = made
+        function = _built(name, function)
+    if not callable(function):
+        raise InputError(f"method: {name} must be a function, or have __call__(data), got {type(function).__name__}")
 
     def alone(data: ProblemData) -> Answer:
         return _called(name, function, data)

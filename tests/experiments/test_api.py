@@ -181,6 +181,7 @@ def test_an_interrupted_study_keeps_its_rows(monkeypatch: pytest.MonkeyPatch, ca
 @pytest.mark.parametrize(
     ("call", "line"),
     [
+        (lambda: api.study(table_3(), {"n": Narrowest()}), "method: n must be a function, or have __call__(data), got"),
         (lambda: api.study(table_3(), {"exact": Take()}), "methods: 'exact' is a method of this project, name yours"),
         (lambda: api.study(table_3(), {"mine": "exact"}), "methods: 'mine' stands for 'exact', which has a name"),
         (lambda: api.study(table_3(), {"a:b": Take()}), "methods: a name must be text without a colon, got 'a:b'"),

@@ -119,6 +119,25 @@ def test_a_folder_of_traces_is_checked_byte_for_byte(tmp_path: Path):
     assert call("data", "check", tmp_path, "--only", trace.name).returncode == 1
 
 
+@pytest.mark.parametrize(
+    ("command", "line"),
+    [
+        ("check {folder}/none", "none: not a folder"),
+        ("check {folder}/file", "file: not a folder"),
+        ("convert {folder}/none --out {folder}/o", "none: not a folder"),
+        ("convert {folder} --out {folder}/o", ": must hold clones of adaptdl, artifacts, "),
+        ("convert {folder}/clones --out {folder}/file", "cannot be made a folder: "),
+        ("check {folder} --only traces/phily.csv", "got 'traces/phily.csv', did you mean 'traces/philly.csv'?"),
+    ],
+)
+def test_bad_input_is_one_line_and_status_2(checkouts: Path, tmp_path: Path, command: str, line: str):
+    (tmp_path / "file").write_text("")
+    done = call("data", *command.format(folder=tmp_path).split())
+    assert (done.returncode, done.stdout, len(done.stderr.splitlines())) == (2, "", 1)
+    assert line in done.stderr
+    assert not (tmp_path / "o").exists()
+
+
 def test_what_is_not_cloned_is_passed_over_and_what_is_of_another_form_is_one_line(checkouts: Path, tmp_path: Path):
     shutil.rmtree(checkouts / "gavel")
     done = call("data", "convert", checkouts, "--out", tmp_path / "o")
