@@ -25,7 +25,6 @@ TYPED = {
     "docs/eva-reconfiguration.md",
     "docs/eva-world.md",
     "docs/eva.md",
-    "docs/formats.md",
     "docs/sia-locality.md",
     "docs/sia.md",
 }
