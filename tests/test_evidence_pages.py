@@ -24,7 +24,6 @@ TYPED = {
     "docs/certificates.md",
     "docs/eva-reconfiguration.md",
     "docs/eva-world.md",
-    "docs/eva.md",
     "docs/sia-locality.md",
     "docs/sia.md",
 }
