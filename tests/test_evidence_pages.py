@@ -22,7 +22,6 @@ TYPED = {
     "docs/boa-world.md",
     "docs/boa.md",
     "docs/certificates.md",
-    "docs/eva-world.md",
     "docs/sia-locality.md",
     "docs/sia.md",
 }
