@@ -29,6 +29,7 @@ COMMANDS = (
     "simulate",
     "study",
     "verify",
+    "worst",
 )
 GROUPS = ("data", "draw", "study")  # commands of commands
 COMPLETION = "_GAPWISE_COMPLETE"  # set by a shell that completes a command

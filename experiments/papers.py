@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import importlib
 import importlib.util
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -109,6 +109,16 @@ DRAWINGS = {
     "sia-local-oracle": "experiments.sia.draw:local_oracle",
 }
 """What can be drawn: what makes the instance."""
+SPACES: Loaded[Mapping[str, Callable[[], Any]]] = Loaded(
+    {
+        "eva-packing": "experiments.eva.worst:SPACES",
+        "boa-allocation": "experiments.boa.worst:SPACES",
+        "aryl-elastic": "experiments.aryl.worst:SPACES",
+        "aryl-reclaim": "experiments.aryl.worst:SPACES",
+        "sia-oracle": "experiments.sia.worst:SPACES",
+    }
+)
+"""What makes the spaces of a problem, in which worst cases are looked for, by name; the first is its own."""
 
 
 STUDIES = {
