@@ -18,7 +18,7 @@ from experiments.harness.certification import Certification
 from experiments.harness.entry import Entry
 from experiments.harness.run import Run
 from experiments.harness.user_functions import user_method
-from experiments.output.folder import files_first, result_file, write_certified, write_result_files
+from experiments.output.folder import files_first, write_certified, write_result_files
 from experiments.output.results import draw_solutions
 from experiments.output.terminal import err, line, out, percent, print_line
 from experiments.papers import CERTIFIERS, METHODS, PLOTS, SPACES, reference_sets
@@ -27,10 +27,9 @@ from experiments.session import Session
 from experiments.worst_cases.case import Case
 from experiments.worst_cases.region import Region, region
 from experiments.worst_cases.search import Found, Part, Search
-from experiments.worst_cases.space import Chosen, RepeatedEntries, Space, number
+from experiments.worst_cases.space import RepeatedEntries, Space, number
 from instances import InputError, Instance, Result, load, save
 from instances.files import write_whole
-from instances.gaps import FLOOR
 from instances.text import meant, shown
 
 ENUMERATED = 20_000  # instances of all sizes up to the one asked for: more are not all looked at
@@ -42,7 +41,8 @@ TIMES = (2, 10, 100)  # how often the worst instance is repeated to see whether 
 @flags.common(time_limit=60.0, jobs=2)
 def worst(
     method: Annotated[
-        str, typer.Argument(metavar="METHOD", help="A heuristic, or your own package.module:function.", show_default=False)
+        str,
+        typer.Argument(metavar="METHOD", help="A heuristic, or your own package.module:function.", show_default=False),
     ],
     session: Session,
     problem: Annotated[
@@ -59,10 +59,11 @@ def worst(
         ),
     ] = None,
     like: Annotated[
-        str | None, typer.Option(metavar="SET", help="The same of the first instance of a reference set.", show_default=False)
+        str | None,
+        typer.Option(metavar="SET", help="The same of the first instance of a reference set.", show_default=False),
     ] = None,
 ) -> None:
-    """Find the instance on which a heuristic is farthest from the optimum, prove it, and say what such instances share."""
+    """Find and prove the instance on which a heuristic is farthest from the optimum; say what such instances share."""
     entry, exact, of = _heuristic(method, problem)
     space = _space(of, within, like)
     parts, complete = _parts(space, size, session.options.seed)
@@ -72,7 +73,9 @@ def worst(
         cases = sorted((case for one in found for case in one.cases), key=lambda case: case.rank)
         if not cases:
             failed = next((one.reason for one in found if one.reason), None)
-            raise InputError(f"{method}: no instance of {space.name} has a solution" + (f": {failed}" if failed else ""))
+            raise InputError(
+                f"{method}: no instance of {space.name} has a solution" + (f": {failed}" if failed else "")
+            )
         smaller = Search(space, entry, exact, _smaller(cases[0], space), session.options)
         shrunk = session.outcomes([smaller], store, lambda outcome: outcome.line())[0]
         answer = Worst(method, of, space, size, found, complete, (shrunk.cases or cases[:1])[0])
@@ -123,7 +126,7 @@ def _space(problem: str, within: str | None, like: str | None) -> Space:
         if base.problem != problem:
             raise InputError(f"{within}: problem: must be {problem}, got {base.problem}")
         return RepeatedEntries(base)
-    named = SPACES[problem] if problem in SPACES else {}
+    named = SPACES.get(problem, {})
     if within is None and not named:
         raise InputError(f"--within: give an instance file of {problem}, whose entries may be there in any numbers")
     if within is not None and within not in named:
@@ -251,15 +254,19 @@ class Worst:
         """The same in a paragraph."""
         case, searched = self.case, sum(one.calls for one in self.found)
         made = self.space.told(case.chosen)
-        over = f"all {searched:,} instances of at most {self.size}" if self.whole else f"{searched:,} instances of {self.size}"
+        over = (
+            f"all {searched:,} instances of at most {self.size}"
+            if self.whole
+            else f"{searched:,} instances of {self.size}"
+        )
         if case.broken is not None:
             return f"{self.method} breaks on {made}: {case.broken}. Found among {over}; nothing smaller breaks so."
         unit = self.results[0].unit if self.results else ""
         ratio = "" if case.ratio is None else f" ({case.ratio:.4g} times)"
         known = "the optimum, proven, is" if case.proven else "the best solution known has"
         parts = [
-            f"{self.method} is {percent(case.gap)} from the optimum{ratio} on {made}: it has {case.heuristic:.6g} {unit}, "
-            f"{known} {case.best:.6g}.",
+            f"{self.method} is {percent(case.gap)} from the optimum{ratio} on {made}: "
+            f"it has {case.heuristic:.6g} {unit}, {known} {case.best:.6g}.",
             f"That is the worst of {over}." if self.whole else f"That is the worst found among {over}, not of all.",
         ]
         if self.family:

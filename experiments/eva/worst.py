@@ -68,7 +68,9 @@ class CutBins:
             )
             for piece in dict.fromkeys(pieces)
         )
-        kind = InstanceType(name="bin", family="bin", capacity=dict.fromkeys(names, float(self.units)), usd_per_hour=1.0)
+        kind = InstanceType(
+            name="bin", family="bin", capacity=dict.fromkeys(names, float(self.units)), usd_per_hour=1.0
+        )
         data = EvaPacking(resources=names, instance_types=(kind,), tasks=tasks, objective="cost")
         name = f"{self.name}-" + "-".join(map(str, chosen))
         return Instance.of(data, name[:150], f"{len(chosen)} full instances, each cut into {self.pieces} tasks")

@@ -18,7 +18,8 @@ from instances.gaps import FLOOR, of_nothing
 class Case(Frozen):
     """An instance by what it is `chosen` of, with the value of the heuristic and the best value known.
 
-    `proven`: whether that is the optimum. `nearly`: how near the heuristic is to a worse value. `broken`: how the heuristic fails there instead, in one line.
+    `proven`: whether that is the optimum. `nearly`: how near the heuristic is to a worse value. `broken`: how the
+    heuristic fails there instead, in one line.
     """
 
     chosen: Chosen

@@ -52,7 +52,9 @@ def region(space: Space, cases: Sequence[Case]) -> Region | None:
     single = [(condition,) for condition in _conditions([features for features, _ in learnt])]
     single.sort(key=lambda one: (-_balanced(one, learnt), str(one[0])))
     pairs = [(a, b) for (a,), (b,) in itertools.combinations(single[:BEST], 2)]
-    found = max([*single[:1], *pairs], key=lambda conditions: (round(_balanced(conditions, learnt), 9), -len(conditions)))
+    found = max(
+        [*single[:1], *pairs], key=lambda conditions: (round(_balanced(conditions, learnt), 9), -len(conditions))
+    )
     return Region(found, sum(_says(found, features) == bad for features, bad in fresh), len(fresh))
 
 

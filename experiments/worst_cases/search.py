@@ -145,8 +145,8 @@ class Seen:
     """The cases of a search: the worst first, and an even sample of the others."""
 
     def __init__(self, worst: list[Case], rng: random.Random) -> None:
-        self.worst, self.others, self._rng, self._number = worst, [], rng, 0
-        self.others: list[Case]
+        self.worst, self._rng, self._number = worst, rng, 0
+        self.others: list[Case] = []
 
     def add(self, case: Case) -> None:
         self._number += 1

@@ -159,7 +159,9 @@ class RepeatedEntries:
 
     def _numbers(self) -> Mapping[str, list[float]]:
         """The numbers that all entries have, by where they are."""
-        rows = [dict(_numbers(entry.model_dump(exclude={self._of.key, self._of.count or ""}))) for entry in self._entries]
+        rows = [
+            dict(_numbers(entry.model_dump(exclude={self._of.key, self._of.count or ""}))) for entry in self._entries
+        ]
         return {name: [row[name] for row in rows] for name in rows[0] if all(name in row for row in rows)}
 
     def content(self) -> list[Any]:

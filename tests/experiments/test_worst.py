@@ -66,7 +66,9 @@ def test_the_worst_of_all_small_clusters_is_proven_and_its_certificate_verified(
     done = call("worst", "full-reconfiguration", "--size", 2, "--format", "json", "--out", tmp_path, "--quiet")
     assert done.returncode == 0, done.stderr
     found = json.loads(done.stdout)
-    assert found["complete"] and found["status"] == "optimal" and found["searched"] == 9 + 45
+    assert found["complete"]
+    assert found["status"] == "optimal"
+    assert found["searched"] == 9 + 45
     space = SPACES["eva-packing"]["nine-workloads"]()
     judge = judge_of(space, "full-reconfiguration")
     gaps = [judge.case(chosen).gap for n in (1, 2) for chosen in every(9, n)]  # type: ignore[union-attr]
@@ -86,7 +88,8 @@ def test_annealing_finds_what_looking_at_all_instances_does(heuristic: str, wors
     judge, seen = judge_of(space, heuristic), Seen([], random.Random(0))
     assert max(judge.case(chosen).gap for chosen in every(space.things, 2)) <= worst  # type: ignore[union-attr]
     assert annealed(judge, 3, 300, random.Random(1), seen)
-    assert seen.worst[0].gap == worst and seen.worst[0].proven
+    assert seen.worst[0].gap == worst
+    assert seen.worst[0].proven
 
 
 def test_a_worst_case_made_smaller_keeps_its_gap_and_nothing_simpler_has_it():
@@ -94,10 +97,12 @@ def test_a_worst_case_made_smaller_keeps_its_gap_and_nothing_simpler_has_it():
     judge, seen = judge_of(space, "reclaim-scf"), Seen([], random.Random(0))
     chosen = (0, 4, 7, 13, 13)
     case = judge.case(chosen)
-    assert case is not None and case.gap == pytest.approx(1 / 3)
+    assert case is not None
+    assert case.gap == pytest.approx(1 / 3)
     assert smaller(judge, chosen, case.gap, seen)
     (found,) = seen.worst
-    assert found.gap >= case.gap and len(found.chosen) < len(chosen)
+    assert found.gap >= case.gap
+    assert len(found.chosen) < len(chosen)
     fewer = (judge.case(found.chosen[:i] + found.chosen[i + 1 :]) for i in range(len(found.chosen)))
     assert all(one is None or one.gap < case.gap for one in fewer)
 
@@ -110,13 +115,14 @@ def test_bins_that_were_cut_are_packed_again(space: CutBins):
         chosen = tuple(sorted(rng.randrange(space.things) for _ in range(3)))
         found = apply(exact, space.instance(chosen), Options())  # type: ignore[arg-type]
         assert found.status == "optimal"
-        assert found.objective is not None and found.objective <= space.reference(chosen)
+        assert found.objective is not None
+        assert found.objective <= space.reference(chosen)
         for _ in range(5):
             assert 0 <= space.near(chosen[0], rng) < space.things
 
 
 def test_first_fit_takes_twice_the_instances_that_are_needed():
-    """By hand: (7, 2), then (8, 0) and (4, 4), then (3, 5), then (0, 8), which is beside none; and (2, 5) beside one."""
+    """By hand: of what comes in falling order of sums only two tasks find room beside another."""
     pieces = [(8, 0), (7, 2), (4, 4), (3, 5), (2, 5), (0, 8)]
     tasks = [Task(workload=f"t{i}", count=1, demand={DEFAULT: {"a": a, "b": b}}) for i, (a, b) in enumerate(pieces)]
     kind = InstanceType(name="bin", family="bin", capacity={"a": 12, "b": 12}, usd_per_hour=1.0)
@@ -143,24 +149,34 @@ def worst(own: Path, name: str, *flags: object) -> dict[str, object]:
 
 def test_a_flaw_of_ones_own_heuristic_is_found_in_its_smallest_form(own: Path):
     found = worst(own, "flawed", "--size", 4, "--within", small(own))
-    assert found["size"] == 4 and found["status"] == "optimal"
+    assert found["size"] == 4
+    assert found["status"] == "optimal"
     assert found["gap"] == pytest.approx(1.0), "four tasks of half an instance"
 
 
 @pytest.mark.parametrize(
     ("name", "size", "said"),
-    [("crashing", 2, "KeyError: 'two workloads'"), ("losing", 3, "is placed 2 times, not 3"), ("silent", 2, "did not answer")],
+    [
+        ("crashing", 2, "KeyError: 'two workloads'"),
+        ("losing", 3, "is placed 2 times, not 3"),
+        ("silent", 2, "did not answer"),
+    ],
 )
 def test_what_breaks_is_told_as_that_with_the_smallest_instance(own: Path, name: str, size: int, said: str):
     limit = ("--time-limit", 3) if name == "silent" else ()
     found = worst(own, name, "--size", 3, "--within", small(own), *limit)
-    assert found["status"] == "broken" and found["size"] == size
-    assert said in str(found["broken"]) and found["gap"] is None and found["optimum"] is None
+    assert found["status"] == "broken"
+    assert found["size"] == size
+    assert said in str(found["broken"])
+    assert found["gap"] is None
+    assert found["optimum"] is None
 
 
 def small(folder: Path) -> Path:
     """A file of two workloads, one of half an instance and one of a third of it."""
-    tasks = tuple(Task(workload=name, count=1, demand={DEFAULT: {"a": a}}) for name, a in (("half", 3.0), ("third", 2.0)))
+    tasks = tuple(
+        Task(workload=name, count=1, demand={DEFAULT: {"a": a}}) for name, a in (("half", 3.0), ("third", 2.0))
+    )
     kind = InstanceType(name="bin", family="bin", capacity={"a": 6.0}, usd_per_hour=1.0)
     data = EvaPacking(resources=("a",), instance_types=(kind,), tasks=tasks, objective="cost")
     path = folder / "two.json"
@@ -184,7 +200,8 @@ def small(folder: Path) -> Path:
 def test_bad_input_is_one_line(arguments: tuple[str, ...], line: str):
     done = call("worst", *arguments)
     assert done.returncode == 2
-    assert line in done.stderr and done.stderr.count("\n") == 1
+    assert line in done.stderr
+    assert done.stderr.count("\n") == 1
 
 
 def test_size_0_is_refused():
@@ -203,7 +220,8 @@ def test_a_region_that_is_told_holds_on_instances_on_which_it_was_not_found():
     found = region(space, cases)
     assert found is not None
     fresh = [space.features(case.chosen) for case in sorted(cases, key=lambda case: case.chosen)[1::2]]
-    assert found.fresh == len(fresh) and found.right > found.fresh / 2
+    assert found.fresh == len(fresh)
+    assert found.right > found.fresh / 2
     assert region(space, [case for case in cases if case.gap == 0]) is None
 
 
@@ -216,4 +234,5 @@ def test_a_part_of_an_enumeration_is_cut_off_by_its_limit():
         def begin(self, about: object) -> None: ...
 
     found = task.work(Report())  # type: ignore[arg-type]
-    assert not found.complete and found.calls < 1287
+    assert not found.complete
+    assert found.calls < 1287
