@@ -16,7 +16,7 @@ from instances.eva.arrays import Group
 from instances.method import ANY, method
 
 
-class Shares:
+class TaskShares:
     """Demands of all tasks, the largest sum of shares first, in whole shares of an instance, of which one has `room`.
 
     A task without a share is as good as any. `kinds`: the class of each task.
@@ -34,7 +34,7 @@ class Shares:
         self.free = [self.room] * len(used)
 
 
-def by_fit(shares: Shares, best: bool) -> Iterator[list[int]]:
+def by_fit(shares: TaskShares, best: bool) -> Iterator[list[int]]:
     """The tasks on each instance: each goes to the first one with room, or to the one that is fullest in all."""
     free: list[list[int]] = []
     packed: list[list[int]] = []
@@ -50,7 +50,7 @@ def by_fit(shares: Shares, best: bool) -> Iterator[list[int]]:
     yield from packed
 
 
-def by_dot_product(shares: Shares) -> Iterator[list[int]]:
+def by_dot_product(shares: TaskShares) -> Iterator[list[int]]:
     """The tasks on each instance, filled with the task of the largest product of demand and room that is left."""
     left = list(range(len(shares.tasks)))
     while left:
@@ -75,18 +75,18 @@ def _answer(arrays: PackingArrays, instances: Iterator[Sequence[int]]) -> Answer
 def first_fit_decreasing(data: EvaPacking) -> Answer:
     """First fit by falling sums of shares (FFDSum)."""
     arrays = packing_arrays(data)
-    return _answer(arrays, by_fit(Shares(arrays), best=False))
+    return _answer(arrays, by_fit(TaskShares(arrays), best=False))
 
 
 @method("heuristic", ANY)
 def best_fit_decreasing(data: EvaPacking) -> Answer:
     """Best fit by falling sums of shares: the instance with the least room in all that still holds the task."""
     arrays = packing_arrays(data)
-    return _answer(arrays, by_fit(Shares(arrays), best=True))
+    return _answer(arrays, by_fit(TaskShares(arrays), best=True))
 
 
 @method("heuristic", ANY)
 def dot_product(data: EvaPacking) -> Answer:
     """Dot product: an instance is filled with the task whose demand points most nearly to the room that is left."""
     arrays = packing_arrays(data)
-    return _answer(arrays, by_dot_product(Shares(arrays)))
+    return _answer(arrays, by_dot_product(TaskShares(arrays)))
