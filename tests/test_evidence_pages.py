@@ -17,7 +17,6 @@ PAGES = {str(page.relative_to(ROOT)): page for page in [README, *sorted(DOCS.rgl
 PAGES = {name: page for name, page in PAGES.items() if "/_" not in name and not name.startswith("docs/evidence/")}
 TYPED = {
     "docs/aryl-world.md",
-    "docs/aryl.md",
     "docs/boa-world.md",
     "docs/boa.md",
     "docs/certificates.md",
