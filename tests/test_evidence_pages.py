@@ -16,7 +16,6 @@ README = ROOT / "README.md"
 PAGES = {str(page.relative_to(ROOT)): page for page in [README, *sorted(DOCS.rglob("*.md"))]}
 PAGES = {name: page for name, page in PAGES.items() if "/_" not in name and not name.startswith("docs/evidence/")}
 TYPED = {
-    "docs/aryl-world.md",
     "docs/boa-world.md",
     "docs/boa.md",
     "docs/certificates.md",
