@@ -63,6 +63,17 @@ BUILDERS = {
     "sia-local-oracle": "models.sia:build_local_literal",
 }
 """Where the literal Pyomo model of a problem is built."""
+LITERAL_NAMES = {
+    "eva-packing": "models.eva:literal_names",
+    "eva-reconfiguration": "models.eva.reconfiguration:literal_names_reconfiguration",
+    "boa-allocation": "models.boa:literal_names",
+    "aryl-elastic": "models.aryl:literal_names",
+    "aryl-reclaim": "models.aryl:literal_names",
+    "aryl-placement": "models.aryl:literal_names",
+    "sia-oracle": "models.sia:literal_names",
+    "sia-local-oracle": "models.sia:literal_names",
+}
+"""Where the indices of its variables are named."""
 CERTIFIERS = {
     "eva-packing": "models.eva.certificate:certificate",
     "boa-allocation": "models.boa.certificate:certificate",

@@ -15,14 +15,15 @@ from experiments.harness.instance_set import instances_at
 from experiments.harness.run import Run
 from experiments.harness.starts import starts_at
 from experiments.harness.user_functions import resolve
-from experiments.output.csv import csv_text
+from experiments.output.csv import csv_text, names_csv
 from experiments.output.folder import files_first, ready_folder, write_certified, write_results
 from experiments.output.results import draw_solutions, print_plan, print_table
 from experiments.output.terminal import as_json, err, line, print_line
-from experiments.papers import BUILDERS, CERTIFIERS, PLANS, PLOTS
+from experiments.papers import BUILDERS, CERTIFIERS, LITERAL_NAMES, PLANS, PLOTS
 from experiments.plan import methods_for, plan
 from experiments.session import Interrupted, Session
 from instances import InputError, Instance, Result
+from instances.files import write_whole
 
 
 @flags.common()
@@ -56,9 +57,9 @@ def solve(
         known = starts_at(start, instances)
         runs = [replace(run, start=known.get(run.instance.name)) for run in runs]
     if write_model is not None:
-        export(instances, write_model)
+        names = export(instances, write_model)
         if not session.quiet:
-            err.print(f"wrote {write_model}")
+            err.print(f"wrote {write_model} and {names}")
     if certificate is not None:
         ready_folder(certificate)
     if plot is not None:
@@ -90,15 +91,18 @@ def solve(
     raise typer.Exit(exit_status(results, store))
 
 
-def export(instances: list[Instance], path: Path) -> None:
-    """Write the literal model of the one instance to `path`. Raises InputError."""
+def export(instances: list[Instance], path: Path) -> Path:
+    """Write the literal model of the one instance to `path`, and beside it the file of its names. Raises InputError."""
     from models.literal import write_model  # with Pyomo, only when a model is written
 
     if len(instances) != 1:
         raise InputError(f"--write-model: takes one instance file, got {len(instances)}")
     instance = instances[0]
     methods_for(instance, ["literal"])
-    write_model(resolve(BUILDERS[instance.problem])(instance.data), path)
+    called = write_model(resolve(BUILDERS[instance.problem])(instance.data), path)
+    names = path.with_suffix(".names.csv")
+    write_whole(names, names_csv(called, resolve(LITERAL_NAMES[instance.problem])(instance.data)).encode())
+    return names
 
 
 def _certified(runs: list[Run], results: list[Result], folder: Path, session: Session) -> list[Result]:

@@ -13,6 +13,7 @@ import sys
 import time
 from pathlib import Path
 
+import pandas as pd
 import pytest
 
 from experiments import cli
@@ -79,6 +80,11 @@ def test_the_literal_model_is_exported_and_solves_to_the_optimum(tmp_path: Path,
     h.readModel(str(path))
     h.run()
     assert h.getInfo().objective_function_value == pytest.approx(12.8)
+    names = pd.read_csv(path.with_suffix(".names.csv")).set_index("name")
+    assert list(names.columns) == ["variable", "instance", "type", "task"]
+    assert set(h.getLp().col_names_) == set(names.index)
+    assert names.loc["x(3_2)", ["variable", "instance", "type"]].tolist() == ["x", 3, "it3"]
+    assert names.loc["y(0_3)", ["variable", "task"]].tolist() == ["y", "t4"]
 
 
 def test_a_limit_without_a_solution_is_status_3(table_3_file: Path):
