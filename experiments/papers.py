@@ -91,6 +91,8 @@ SAMPLES = "experiments.sia.workloads:samples"
 """What draws workloads for `simulate` itself, by flags of its own."""
 PLANS = {"eva-packing": "experiments.eva.plan:plan"}
 """Where a solution is put in words; others are shown as tables."""
+NEXT_BEST = {"eva-packing": "experiments.eva.next_best:NextBest"}
+"""What finds out the best plan of another kind than the best one."""
 PLOTS = {
     "eva-packing": "experiments.eva.plot:packing",
     "eva-reconfiguration": "experiments.eva.plot:reconfiguration",

@@ -42,6 +42,12 @@ def csv_text(results: Iterable[Result], extra: Sequence[dict[str, object]] | Non
     return text.getvalue()
 
 
+def plan_csv(result: Result) -> str:
+    """One line a thing that a solution decides, as a placement or an allocation, by its names."""
+    table: str = result.to_frame().map(cell).to_csv(index=False, lineterminator="\n")
+    return table
+
+
 def names_csv(called: Mapping[str, tuple[str, Any]], names: Mapping[str, Callable[..., Mapping[str, Any]]]) -> str:
     """One line a variable of an exported model: what it is `called` there, and what its indices stand for."""
     rows = [
