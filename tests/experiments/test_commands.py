@@ -16,10 +16,10 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from experiments import cli
+from experiments import __main__, cli
 from experiments.harness.gaps import score, summarise
 from experiments.output.folder import files_first
-from experiments.papers import reference_sets
+from experiments.papers import DRAWINGS, STUDIES, reference_sets
 from experiments.solve import export
 from instances import OutputError, Reference, Result, save
 from instances.aryl import figure_5, five_servers, table_2
@@ -212,12 +212,18 @@ BAD = [
     ("list methods --problem eva-paking", "got 'eva-paking', did you mean 'eva-packing'?"),
     ("list methods --problem x", "--problem: must be one of eva-packing"),
     ("list methods --format xml", "--format: must be table or json, got 'xml'"),
-    ("solve {file} --methods exact", "No such option"),
-    ("solve {file} --format xml", "--format"),
+    ("solve {file} --methods exact", "No such option: --methods, did you mean '--method'?"),
+    ("solve {file} --format xml", "--format: must be one of table, csv, json, got 'xml'"),
+    ("solve {file} --format jsn", "got 'jsn', did you mean 'json'?"),
+    (
+        "list methds",
+        "what: must be one of problems, methods, workloads, policies, sets, drawings, got 'methds', did you",
+    ),
     ("solve {file} --time-limit -1", "time limit: must be > 0"),
-    ("solve {file} --time-limit x", "--time-limit"),
+    ("solve {file} --time-limit x", "--time-limit: must be a number, got 'x'"),
+    ("solve {file} --threads 1.5", "--threads: must be an integer, got '1.5'"),
     ("solve {file} --gap 2", "gap: must be in"),
-    ("solve {file} --jobs 0", "--jobs"),
+    ("solve {file} --jobs 0", "--jobs: must be >= 1"),
     ("solve {file} --threads 0", "threads: must be"),
     ("solve {file} --seed -4", "seed: must be"),
     ("solve {file} --resume", "needs --out"),
@@ -256,10 +262,11 @@ def test_the_console_script_has_the_same_commands(
         cli.main()
     assert end.value.code == 0
     assert "gap_study" in capsys.readouterr().out
-    monkeypatch.setattr("sys.argv", ["gapwise", "gap-study", "--help"])
-    with pytest.raises(SystemExit) as end:
-        cli.main()
-    assert end.value.code == 0
+    for main in (cli.main, __main__.main):
+        monkeypatch.setattr("sys.argv", ["gapwise", "gap-study", "--help"])
+        with pytest.raises(SystemExit) as end:
+            main()
+        assert end.value.code == 0
 
 
 def test_the_study_of_a_folder(tmp_path: Path):
@@ -439,3 +446,19 @@ def test_the_help_of_pareto_names_the_methods_that_it_runs():
     said = " ".join(call("pareto", "--help").stdout.replace("│", " ").split())
     for name in ("randomised", "width-calculator", "one-width"):
         assert name in said
+
+
+HELP = [(name,) for name in cli.COMMANDS if name not in cli.GROUPS]
+HELP += [("draw", name) for name in DRAWINGS] + [("study", name) for name in STUDIES]
+
+
+@pytest.mark.parametrize("command", HELP, ids=" ".join)
+def test_help_fits_80_columns_cuts_nothing_and_names_no_type_of_python(
+    command: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setenv("COLUMNS", "80")
+    said = call(*command, "--help").stdout
+    assert max(map(len, said.splitlines())) <= 80
+    assert [
+        word for word in ("\u2026", "list[", "<str>", "<path>", "<float", "<int", "default: (") if word in said
+    ] == []
