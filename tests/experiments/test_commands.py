@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import gc
 import io
 import json
 import os
@@ -267,6 +268,7 @@ def test_the_console_script_has_the_same_commands(
         with pytest.raises(SystemExit) as end:
             main()
         assert end.value.code == 0
+        assert gc.isenabled()  # it is off while the command is loaded
 
 
 def test_the_study_of_a_folder(tmp_path: Path):
