@@ -111,7 +111,7 @@ def usage(error: Any) -> str:
         names = found["names"].replace("'", "").split(", ")
         return f"{place}: must be one of {', '.join(names)}, got {found['value']!r}{meant(names, found['value'])}"
     if found := NO_NUMBER.fullmatch(message):
-        value = getattr(error.__cause__, "errors", lambda: [{}])()[0].get("input")
+        value = error.__cause__.errors()[0]["input"]  # of pydantic, whose words these are
         return f"{place}: must be {'an integer' if found['kind'] == 'integer' else 'a number'}, got {value!r}"
     if found := LIMIT.fullmatch(message):
         return f"{place}: must be {'>=' if found['side'] == 'greater' else '<='} {found['limit']}"

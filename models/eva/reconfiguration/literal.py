@@ -47,7 +47,7 @@ def build_literal_reconfiguration(data: EvaReconfiguration) -> ConcreteModel:
     model.y = Var([(e, a) for e, k in enumerate(kind_of) for a in range(len(held[k]) + 1)], domain=Binary)
     model.x = Var([(k, p) for k in range(len(held)) for p in range(len(held[k]))], domain=NonNegativeIntegers)
     jobs = _jobs(data)
-    job = {name: j for j, name in enumerate(jobs)}
+    job: dict[str | None, int] = {name: j for j, name in enumerate(jobs)}
     model.z = Var(range(len(jobs)), domain=Binary)
 
     def moves(e: int, a: Content) -> float:
