@@ -20,7 +20,12 @@ release = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["
 extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.doctest", "sphinx.ext.mathjax"]
 extensions += ["sphinx-mathjax-offline"]  # mathematics without a network
 exclude_patterns = ["_build"]
-doctest_global_setup = f"import sys; sys.path.insert(0, {str(HERE / 'tutorials')!r})"
+doctest_global_setup = f"""import os, sys, tempfile
+sys.path.insert(0, {str(HERE / "tutorials")!r})
+before, here = os.getcwd(), tempfile.TemporaryDirectory()  # examples save what they make in the current folder
+os.chdir(here.name)
+"""
+doctest_global_cleanup = "os.chdir(before); here.cleanup()"
 
 html_theme = "furo"
 html_title = f"Gapwise {release}"

@@ -50,7 +50,7 @@ KINDS = {
     "gapwise data convert CLONES --out DIR": PARSE,
     "gapwise data check DIR": PARSE,
     "gapwise solve cluster.json --format json --quiet": RUN,
-    "gapwise solve cluster.json --method all --plot pictures": RUN,
+    "gapwise solve cluster.json --method all --plot pictures --plan plan.csv --next-best": RUN,
     "gapwise solve cluster.json --method all --time-limit 60": RUN,
     "gapwise solve cluster.json --method exact --certificate proofs": RUN,
     "gapwise solve cluster.json --method my_heuristics:first_fit --format json": RUN,
@@ -89,7 +89,7 @@ KINDS = {
     "gapwise reproduce aryl --traces DIR": PARSE,
     "gapwise reproduce boa --traces TRACES": PARSE,
     "gapwise score my_heuristics:first_fit --problem eva-packing": PARSE,
-    "gapwise score my_heuristics:dearest_first --problem eva-packing": PARSE,
+    "gapwise score my_heuristics:dearest_first --problem eva-packing --quick": PARSE,
     "gapwise simulate --workload base --seeds 3": PARSE,
     "gapwise simulate --trace philly.csv --pools 4 --start-day 28 --days 14 --warm-up-days 2": PARSE,
     "gapwise simulate --trace philly.csv --pools 4 --start-day 28 --days 42 --policy sia-learned "

@@ -136,6 +136,16 @@ def draw_solutions(
             save_figure(figure, folder / result_file(result.instance, result.method, "svg"))
 
 
+def best_of(results: Iterable[Result]) -> Result | None:
+    """The best result of one instance that keeps every constraint, the first of equal ones."""
+    best = None
+    for result in results:
+        if result.solved and result.objective is not None:
+            better = best is None or best.objective is None or ahead(result.objective, best.objective, result.sense)
+            best = result if better else best
+    return best
+
+
 MOST = 30  # lines of a plan
 
 
@@ -144,16 +154,12 @@ def print_plan(instances: Sequence[Instance], results: Sequence[Result], plans: 
 
     `plans`: the `module:function` that puts a solution in words, by problem; others are tables.
     """
-    best = None
-    for result in results:
-        if result.solved and result.objective is not None:
-            better = best is None or best.objective is None or ahead(result.objective, best.objective, result.sense)
-            best = result if better else best
+    best = best_of(results)
     if len(instances) != 1 or best is None or best.solution is None:
         return
     lines = _lines(instances[0], best, plans.get(best.problem))
-    # the last line of a plan in words is the sum of the others
-    cut = [*lines[: MOST - 1], f"... {len(lines) - MOST} more lines; --out writes them all", lines[-1]]
+    # the last lines of a plan in words are the sum of the others
+    cut = [*lines[: MOST - 2], f"... {len(lines) - MOST} more lines; --plan writes them all", *lines[-2:]]
     out.print(f"\nthe plan of {shown(best.method)}:")
     for line in lines if len(lines) <= MOST else cut:
         out.print(f"  {line}")
