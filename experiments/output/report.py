@@ -222,8 +222,10 @@ RUN_COLUMNS = (
 HOW = (
     "Gap to optimum: |objective - proven optimum| / |optimum|. To bound, where no optimum is proven: |objective - best "
     "bound| / |objective|. Proven: solutions that meet the best bound of the study, to 1e-6, whatever --gap says. "
-    "Over k of n: means and maxima are of the k runs of n that have such a gap; runs that break a constraint or end "
-    "without a solution have none. CPU seconds of one process, build and solve."
+    "Over k of n: k runs of n have such a gap; runs that break a constraint or end without a solution have none. Means "
+    "in one column are over the same instances: where a method has gaps on fewer of a set than others have, its mean "
+    "is in the column common, over the k of n instances on which every method has a gap. CPU seconds of one process, "
+    "build and solve."
 )
 Cell = tuple[str, object]
 
@@ -264,7 +266,8 @@ def _section(
     said = ""
     for findings in answer.lists:
         items = "".join(f"<li>{escape(str(finding))}</li>" for finding in findings.methods)
-        said += f"<p>{escape(findings.heading)}</p><ul>{items}</ul>"
+        beside = f"<p>{escape(findings.compared)}</p>" if findings.compared else ""
+        said += f"<p>{escape(findings.heading)}</p><ul>{items}</ul>{beside}"
     drawn = ""
     for name, title, figure in figures_of(here):
         key = f"{answer.problem}-{name}"

@@ -53,7 +53,10 @@ def test_the_answer_says_how_far_each_method_is_and_at_worst_on_which_instance(s
 
 
 def test_means_in_one_list_are_over_the_same_instances(scored: list[Scored]):
-    """A run without a gap is in no mean, and its method is in a list of its own, which says over how many."""
+    """A run without a gap is in no mean, and its method is in a list of its own, which says over how many.
+
+    Beside it stand what the others have there: its mean is never held against theirs over more instances.
+    """
     broken = scored[1].result.model_copy(update={"status": "violates", "gap": None})
     (answer,) = answers([scored[0], Scored(scored[1].run, broken), *scored[2:]])
     assert [(f.heading, [m.method for m in f.methods]) for f in answer.lists] == [
@@ -63,6 +66,9 @@ def test_means_in_one_list_are_over_the_same_instances(scored: list[Scored]):
     assert str(answer.lists[1].methods[0]).endswith("; 1 break a constraint")
     kept = [s.gap_to_optimum for s in scored if s.result.method == "no-packing"][1:]
     assert answer.lists[1].methods[0].mean == pytest.approx(sum(g or 0.0 for g in kept) / 3)
+    there = [s.gap_to_optimum or 0.0 for s in scored if s.result.method == "full-reconfiguration"][1:]
+    said = f"beside them, on the same: exact 0.0%, full-reconfiguration {100 * sum(there) / 3:.1f}%"
+    assert [findings.compared for findings in answer.lists] == ["", said]
 
 
 def test_a_gap_to_a_bound_is_in_no_figure_with_one_to_an_optimum(scored: list[Scored]):

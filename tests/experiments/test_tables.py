@@ -97,6 +97,21 @@ def test_the_table_of_a_world_fits_100_columns_and_shows_nothing_of_another(
     assert ("USD" in words) == (problem == "eva-cloud")
 
 
+def test_medians_of_policies_are_over_the_workloads_that_all_of_them_finished(capsys: pytest.CaptureFixture[str]):
+    online = ONLINE["sia-oracle"]
+    first = next(iter(online.columns))
+    times = {"fcfs": (1.0, 90.0), "fails": (2.0, None)}
+    rows: list[dict[str, object]] = [
+        {"workload": f"w{k}", "policy": name, "fallbacks": 0} | ({} if value is None else {first: value})
+        for name, values in times.items()
+        for k, value in enumerate(values)
+    ]
+    simulation.print_policies(rows, ChosenPolicies(("fcfs", "fails"), "fcfs", online.columns))
+    said = capsys.readouterr().out.splitlines()
+    assert [line.split() for line in said[-3:-1]] == [["fcfs", "1"], ["fails", "2"]]
+    assert said[-1] == "1 of 2 workloads"
+
+
 def test_what_a_loosened_gap_accepts_is_nowhere_called_proven(capsys: pytest.CaptureFixture[str]):
     run = plan([table_7(15, seed=1)], ["exact"], Options(gap=0.9))[0]
     result = apply(run.entry, run.instance, run.options)
