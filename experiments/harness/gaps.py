@@ -26,6 +26,8 @@ from instances.fields import Measure, Sense
 from instances.gaps import ahead, of_nothing
 
 THE_REFERENCE = "the reference"
+UNSOLVED = ("error", "no_solution", "infeasible")
+"""Statuses of runs that ended without a solution."""
 
 Key = tuple[str, str]
 """Instance set and name of an instance."""
@@ -105,7 +107,7 @@ class Scored:
     @property
     def unsolved(self) -> bool:
         """Whether the run ended without a solution."""
-        return self.result.status in ("error", "no_solution", "infeasible")
+        return self.result.status in UNSOLVED
 
 
 @dataclass(frozen=True)
@@ -291,8 +293,7 @@ def summarise(scored: Iterable[Scored]) -> list[MethodSummary]:
 
 def _rows(problem: str, instance_set: str, methods: Mapping[str, Sequence[Scored]]) -> Iterator[MethodSummary]:
     known = gapped([s for group in methods.values() for s in group])
-    everywhere = frozenset().union(*known.values())
-    common = everywhere.intersection(*(keys for keys in known.values() if keys))
+    everywhere, common = compared(known)
     for method, group in methods.items():
         alike, own = [s for s in group if s.key in common], [s for s in group if s.key in everywhere] or group
         yield MethodSummary(
@@ -318,6 +319,12 @@ def _rows(problem: str, instance_set: str, methods: Mapping[str, Sequence[Scored
             common=tuple(s.shown_gap_to_optimum for s in alike if s.shown_gap_to_optimum is not None),
             common_to_bound=tuple(s.shown_gap_to_bound for s in alike if s.shown_gap_to_bound is not None),
         )
+
+
+def compared(known: Mapping[str, frozenset[Key]]) -> tuple[frozenset[Key], frozenset[Key]]:
+    """The instances on which any method has a gap, and those on which every method has one that has any."""
+    everywhere: frozenset[Key] = frozenset().union(*known.values())
+    return everywhere, everywhere.intersection(*(keys for keys in known.values() if keys))
 
 
 def gapped(scored: Sequence[Scored]) -> dict[str, frozenset[Key]]:

@@ -133,17 +133,18 @@ def _print_table(rows: Sequence[MethodSummary], narrow: bool) -> None:
 def draw_solutions(
     folder: Path, instances: Sequence[Instance], results: Iterable[Result], plots: Mapping[str, str]
 ) -> None:
-    """Write `<instance>.<method>.svg` of each result that has a solution. Raises OutputError where one cannot be.
+    """Write `<instance>.<method>.svg` and .pdf of each result that has a solution. Raises OutputError.
 
     `plots`: the `module:function` that draws a solution, by problem.
     """
-    from experiments.simulator.plots import save_figure  # with matplotlib, which few runs need
+    from experiments.canvas import save_all, titled  # with matplotlib, which few runs need
 
     named = {(instance.problem, instance.name): instance.data for instance in instances}
     for result in results:
         if result.solution is not None and result.status != "error":
             figure = resolve(plots[result.problem])(named[result.problem, result.instance], result.solution)
-            save_figure(figure, folder / result_file(result.instance, result.method, "svg"))
+            titled(figure, f"{result.instance}, {result.method}")
+            save_all(figure, folder / result_file(result.instance, result.method, "svg"))
 
 
 MOST = 30  # lines of a plan
