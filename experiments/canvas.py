@@ -43,11 +43,6 @@ def lined(look: Look, *, marked: bool = False, width: float = 1.2) -> dict[str, 
     return style | ({"marker": MARKERS[look.marker], "markersize": 4.5} if marked else {})
 
 
-def widths(number: int) -> list[float]:
-    """Widths of so many lines in the order in which they are drawn, so that none hides one that is equal to it."""
-    return [1.1 + 1.1 * max(0, min(number, 4) - 1 - place) for place in range(number)]
-
-
 def filled(look: Look) -> dict[str, Any]:
     """How a surface looks."""
     return {"facecolor": look.colour, "hatch": HATCHES[look.line], "edgecolor": "white", "linewidth": 0}

@@ -102,6 +102,11 @@ def _known(name: str) -> Look | None:
     return KNOWN.get(name.removeprefix(BESIDE))
 
 
+def widths(number: int) -> list[float]:
+    """Widths of so many lines in the order in which they are drawn, so that none hides one that is equal to it."""
+    return [1.1 + 1.1 * max(0, min(number, 4) - 1 - place) for place in range(number)]
+
+
 def things(number: int) -> list[str]:
     """Colours of so many tasks, pools or classes: as they are, then lighter, then darker, then again."""
     places = ((k // len(HUES), HUES[k % len(HUES)]) for k in range(number))

@@ -12,10 +12,10 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
-from experiments.canvas import DASHES, MARKERS, canvas, from_zero, legend, lined, plain, widths
+from experiments.canvas import DASHES, MARKERS, canvas, from_zero, legend, lined, plain
 from experiments.harness.gaps import UNSOLVED, MethodSummary, compared
 from experiments.output.summary import NAMED, measured
-from experiments.palette import Look, looks
+from experiments.palette import Look, looks, widths
 from instances import InputError
 from instances.gaps import TOLERANCE
 from instances.text import shown

@@ -11,8 +11,8 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 
-from experiments.canvas import canvas, from_zero, legend, lined, plain, save_all, widths
-from experiments.palette import looks, things
+from experiments.canvas import canvas, from_zero, legend, lined, plain, save_all
+from experiments.palette import looks, things, widths
 from experiments.simulator.simulated import Simulated
 from instances import InputError
 from instances.arrays import FloatArray
