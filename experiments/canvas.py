@@ -80,7 +80,7 @@ def from_zero(axes: Axes, side: Literal["x", "y"], values: Iterable[float]) -> N
     )
     scale("symlog", linthresh=least, linscale=0.5)
     limit(-0.1 * least, 1.25 * max(above))
-    axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+    axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.0f}" if value >= 1 else f"{value:g}"))
 
 
 def plain(name: str) -> str:

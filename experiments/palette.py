@@ -48,12 +48,12 @@ NAMED: dict[str, tuple[str, ...]] = {
     ),
     RED: ("eva-without-throughput pollux-sum ssf", "sia-random", "sia-random-load", "sjf"),
     PURPLE: (
-        "owl gandiva themis pollux-mean fifo-loans-two-phase",
-        "gandiva-sjf sia-sliding",
+        "owl gandiva themis pollux-as-mean pollux-as-mean-0.7 fifo-loans-two-phase",
+        "gandiva-sjf sia-sliding pollux-mean",
         "sia-sliding-preemptive",
         "sia-persistence",
     ),
-    SKY: ("sia-learned pollux-as-sum-0.7", "sia-learned-durations pollux-as-mean-0.7", "sia-learned-modes", "safe-ssf"),
+    SKY: ("sia-learned pollux-as-sum pollux-as-sum-0.7", "sia-learned-durations", "sia-learned-modes", "safe-ssf"),
 }
 BESIDE = "local-"
 """A policy with locality looks as it does without."""
@@ -82,7 +82,7 @@ FREE = tuple(Look(hue, line) for line in range(LINES) for hue in HUES[:-1])
 def looks(names: Iterable[str]) -> dict[str, Look]:
     """How each of these looks in one picture: known names as everywhere, others as their letters say, all apart.
 
-    More names than there are looks share them.
+    What is a known name and more, after a comma, has the colour of that. More names than there are looks share them.
     """
     found: dict[str, Look] = {}
     taken: set[Look] = set()
@@ -91,11 +91,18 @@ def looks(names: Iterable[str]) -> dict[str, Look]:
         known = _known(name)
         if known is None or known in taken:
             first = zlib.crc32(name.encode("utf-8", "surrogatepass")) % len(FREE)
-            turned = FREE[first:] + FREE[:first]
+            stem = _known(name.partition(", ")[0])
+            kin = () if stem is None else tuple(Look(stem.colour, line) for line in range(LINES))
+            turned = kin + FREE[first:] + FREE[:first]
             known = next((look for look in turned if look not in taken), turned[0])
         taken.add(known)
         found[name] = known
     return {name: found[name] for name in listed}
+
+
+def in_order(names: Iterable[str]) -> dict[str, Look]:
+    """Looks of what is neither a method nor a policy, in the order of these."""
+    return {name: FREE[place % len(FREE)] for place, name in enumerate(dict.fromkeys(names))}
 
 
 def _known(name: str) -> Look | None:

@@ -9,7 +9,7 @@ from typing import Any
 from matplotlib.figure import Figure
 
 from experiments.canvas import canvas, from_zero, legend, lined, plain, save_all
-from experiments.palette import looks
+from experiments.palette import in_order
 from experiments.simulator.plots import DAY_S, of_first_workload, over_days, save_speedups, waited_cdf
 from experiments.simulator.simulated import Simulated
 from experiments.simulator.simulation import Bounds
@@ -54,7 +54,7 @@ def three_in_one(runs: Sequence[tuple[str, Simulated]]) -> Figure:
     figure, (use, loans, waiting) = canvas(8, 7.6, 3, sharex=True)
     rows = runs[0][1].timeline_table()
     loans.step(rows["time"] / DAY_S, rows["on_loan"], where="post", color="0.6", linewidth=2, label="servers on loan")
-    look, most = looks(name for name, _ in runs), 0
+    look, most = in_order(name for name, _ in runs), 0
     for name, run in runs:
         rows = run.timeline_table()
         days, style = rows["time"] / DAY_S, lined(look[name], width=0.9) | {"where": "post", "label": plain(name)}

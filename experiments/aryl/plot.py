@@ -15,7 +15,7 @@ from matplotlib.patches import Patch
 
 from experiments.canvas import canvas, clocked, legend, lined
 from experiments.output.terminal import label
-from experiments.palette import BLUE, ORANGE, RED, ink_on, looks, things
+from experiments.palette import BLUE, ORANGE, RED, in_order, ink_on, things
 from instances.aryl import ArylElastic, ArylPlacement, ArylReclaim
 from instances.aryl.placement import PARTS
 
@@ -130,7 +130,7 @@ def excess_lines(lines: Mapping[tuple[int, str], Excesses], seeds: int) -> Figur
     """Preemptions above the optimum, a panel a pool, a line a placement; hollow where some are above a bound."""
     pools = list(dict.fromkeys(pool for pool, _ in lines))
     figure, every = canvas(1.4 + 3.2 * len(pools), 4.2, 1, len(pools), sharey=True)
-    look = looks(place for _, place in lines)
+    look = in_order(place for _, place in lines)
     for pool, axes in zip(pools, every, strict=True):
         for (_, place), line in ((key, of) for key, of in lines.items() if key[0] == pool):
             heights = {100 * share: 100 * excess for share, (excess, _) in line.items() if excess is not None}
@@ -141,7 +141,7 @@ def excess_lines(lines: Mapping[tuple[int, str], Excesses], seeds: int) -> Figur
             axes.scatter(bounded, [heights[at] for at in bounded], s=24, **hollow)
         axes.axvline(6000 / pool, color="grey", linewidth=0.8, linestyle=":")
         axes.set(xlabel=f"servers to reclaim, % of {pool}")
-        axes.set_ylim(bottom=0)
+    every[0].set_ylim(bottom=0)
     proven = all(known for line in lines.values() for _, known in line.values())
     hollow_said = "" if proven else "; hollow: some above a bound"
     every[0].set_ylabel(f"preemptions above the optimum, %\n(means of {seeds} instances{hollow_said})")

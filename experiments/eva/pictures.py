@@ -10,7 +10,7 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from experiments.canvas import canvas, legend, lined, plain, save_all
-from experiments.palette import looks
+from experiments.palette import in_order, looks
 from experiments.simulator.plots import cdf, of_first_workload, over_days, save_speedups
 from experiments.simulator.simulated import Simulated
 from experiments.simulator.simulation import Bounds
@@ -62,7 +62,7 @@ def uptimes(hours: Mapping[str, Sequence[float]]) -> Figure:
 def horizons(shares: Mapping[str, tuple[Mapping[str, float], float]]) -> Figure:
     """Bills over D, a line a workload, and a level for that of Eva's own estimate."""
     figure, (axes,) = canvas(6, 4)
-    look = looks(shares)
+    look = in_order(shares)
     for name, (fixed, own) in shares.items():
         axes.plot(list(fixed), list(fixed.values()), label=plain(name), **lined(look[name], marked=True))
         axes.axhline(own, color=look[name].colour, linewidth=1, alpha=0.5)

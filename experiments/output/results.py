@@ -82,8 +82,6 @@ def print_tables(rows: Sequence[MethodSummary], scored: Sequence[Scored]) -> Non
                 print_rich(f"    {finding}")
             if findings.compared:
                 print_rich(f"    {findings.compared}")
-            if findings.compared:
-                print_rich(f"    {findings.compared}")
     out.print()
     for problem in dict.fromkeys(row.problem for row in rows):
         here = [row for row in rows if row.problem == problem]

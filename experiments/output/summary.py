@@ -66,7 +66,12 @@ class Findings:
 
     @property
     def compared(self) -> str:
-        """What the methods of longer lists have on the instances of this one, on average; empty where there is none."""
+        """What the methods of longer lists have on the instances of this one, on average.
+
+        Empty where there is none, and where those of this list are at the optimum, which nothing is better than.
+        """
+        if all(one.worst is not None and one.worst <= TOLERANCE for one in self.methods):
+            return ""
         said = ", ".join(f"{shown(one.method)} {percent(one.mean, 1)}" for one in self.beside)
         return f"beside them, on the same: {said}" if said else ""
 

@@ -109,7 +109,7 @@ def _logarithmic(place: Any, side: Literal["x", "y"], key: str, values: FloatArr
     place.set(**{f"{side}scale": "log"})
     axis = place.xaxis if side == "x" else place.yaxis
     axis.set_major_formatter("{x:g}")
-    axis.set_minor_formatter("{x:g}" if "speedup" in key and side == "y" else "")
+    axis.set_minor_formatter("")
 
 
 def _boxes(place: Any, x: float, width: float, values: FloatArray, style: Mapping[str, Any]) -> None:

@@ -31,7 +31,11 @@ TOGETHER = {
 def test_names_that_may_be_in_one_picture_look_apart(place: int):
     names = [name for name in list(TOGETHER.values())[place] if name in KNOWN]
     assert len({KNOWN[name] for name in names}) == len(names) > 0
-    assert len({look.marker for look in (KNOWN[name] for name in names) if look.line == 0}) > 0
+    assert all(
+        look.marker != other.marker
+        for look, other in combinations({KNOWN[name] for name in names}, 2)
+        if look.line == other.line or look.colour == other.colour
+    )
 
 
 def test_every_method_of_a_problem_has_a_look_of_its_own_that_no_other_picture_changes():
@@ -45,6 +49,9 @@ def test_a_name_of_the_users_own_looks_the_same_beside_whatever_else_is_known():
     alone = looks(["mine:rule"])["mine:rule"]
     beside = next(name for name in KNOWN if KNOWN[name] != alone)
     assert looks([beside, "mine:rule"])["mine:rule"] == alone
+    kin = looks(["width-calculator", "width-calculator, ideal cloud"])
+    assert len(set(kin.values())) == 2
+    assert {look.colour for look in kin.values()} == {KNOWN["width-calculator"].colour}
     many = looks([f"policy {i}" for i in range(24)])
     assert len(set(many.values())) == 24
 
