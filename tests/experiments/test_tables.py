@@ -124,6 +124,16 @@ def test_what_a_loosened_gap_accepts_is_nowhere_called_proven(capsys: pytest.Cap
     assert "within the gap asked for, not proven further" in capsys.readouterr().out
 
 
+def test_progress_in_a_notebook_is_one_plain_line(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]):
+    monkeypatch.setattr(terminal, "err", terminal.Console(stderr=True, force_jupyter=True))
+    assert list(terminal.follow(enumerate("ab"), 2, "run {}".format)) == [(0, "a"), (1, "b")]
+    said = capsys.readouterr().err
+    assert [line.rstrip() for line in said.split("\r")] == ["", "[1/2] run a", "[2/2] run b"]
+    assert "\x1b" not in said
+    assert said.endswith("\n")
+    assert said.count("\n") == 1
+
+
 def test_no_two_curves_of_a_picture_look_the_same():
     jobs = pd.DataFrame({"job": ["a", "b"], "jct": [1.0, 2.0], "end": [1.0, 2.0]})
     figure = speedup_cdf({name: [jobs] for name in ("fcfs", *(f"policy {i}" for i in range(14)))})
