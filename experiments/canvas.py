@@ -25,7 +25,7 @@ HATCHES = ("", "////", "....", "xxxx")
 KINDS = (".svg", ".pdf")
 """Every picture that a command writes is written as each of these."""
 METADATA: dict[str, dict[str, None]] = {".svg": {"Date": None}, ".pdf": {"CreationDate": None}}
-SAME = {"svg.hashsalt": "gapwise", "pdf.fonttype": 42}
+SAME: Any = {"svg.hashsalt": "gapwise", "pdf.fonttype": 42}
 """Settings without which no two files of a picture are the same, and fonts that a publisher takes."""
 LETTER, LINE = 0.0072, 0.021  # inches that a letter and a line take for each point of the font's size, about
 DECADES = 5  # of a logarithmic axis, above its zero

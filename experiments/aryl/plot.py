@@ -12,6 +12,7 @@ import numpy as np
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
+from matplotlib.ticker import MaxNLocator
 
 from experiments.canvas import canvas, clocked, legend, lined
 from experiments.output.terminal import label
@@ -38,7 +39,7 @@ def _workers(data: ArylElastic, workers: Mapping[str, int]) -> Figure:
     used = sum(workers.get(job.id, 0) * job.gpus_per_worker for job in data.jobs)
     more = f"; the first {MOST} of {len(data.jobs)} jobs" if len(data.jobs) > MOST else ""
     axes.set(ylabel="workers", title=f"{used} of {data.capacity_gpus:g} GPUs{more}")
-    axes.yaxis.get_major_locator().set_params(integer=True)
+    axes.yaxis.set_major_locator(MaxNLocator(integer=True))
     legend(figure, 7)
     return figure
 
@@ -56,7 +57,7 @@ def _over_time(data: ArylElastic, intervals: list[dict[str, Any]]) -> Figure:
         seen = edges[longest + 1] - edges[longest] > 0.03 * edges[-1]  # else its name would be over others'
         if held[longest] and seen and len(data.jobs) <= 40:
             middle = (edges[longest] + edges[longest + 1]) / 2
-            said = {"color": ink_on(colour), "fontsize": 6, "ha": "center", "va": "center"}
+            said: dict[str, Any] = {"color": ink_on(colour), "fontsize": 6, "ha": "center", "va": "center"}
             axes.text(middle, base[longest] + held[longest] / 2, label(job.id), **said)
         base += held
     axes.axhline(data.capacity_gpus, color="black", linewidth=0.8)
@@ -108,7 +109,7 @@ def placement(data: ArylPlacement, solution: Mapping[str, Any]) -> Figure:
             gpus = workers * jobs[job].gpus_on(server.kind)
             axes.bar(i, gpus, bottom=top, color=colours[part], edgecolor="white", linewidth=0.5)
             if len(servers) <= 30:
-                said = {"color": ink_on(colours[part]), "ha": "center", "va": "center"}
+                said: dict[str, Any] = {"color": ink_on(colours[part]), "ha": "center", "va": "center"}
                 axes.text(i, top + gpus / 2, f"{label(job, 12)}\n{workers}", fontsize=6, **said)
             top += gpus
     names = [f"{label(server.id)}, {server.kind}" for server in servers]

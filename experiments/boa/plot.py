@@ -52,10 +52,15 @@ MOST_EXCESS = 25.0  # An excess over the optimum beyond this many percent is cut
 
 
 def write_plots(stem: Path, curves: Mapping[str, Frontier], optima: Mapping[float, float], title: str) -> None:
-    """Write `stem`.svg, .pdf and .png: the curves by method, and below the excess over the `optima` that are proven.
+    """Write `stem`.svg, .pdf and .png. Raises OutputError where a file cannot be written."""
+    figure = budgets(curves, optima, title)
+    with no_warnings():
+        save_all(figure, stem)
+        save_figure(figure, stem.with_suffix(".png"))
 
-    Where `exact` proves no optimum its points are hollow. Raises OutputError where a file cannot be written.
-    """
+
+def budgets(curves: Mapping[str, Frontier], optima: Mapping[float, float], title: str) -> Figure:
+    """The curves by method, and below the excess over the `optima` that are proven; else `exact` is hollow."""
     with no_warnings():
         figure, (above, below) = canvas(6.4, 5.6, 2, sharex=True, height_ratios=(3, 2))
         look = looks(curves)
@@ -66,8 +71,19 @@ def write_plots(stem: Path, curves: Mapping[str, Frontier], optima: Mapping[floa
             if name == "exact":
                 unproven = [(b, t) for b, t in known if b not in optima]
                 if unproven:
-                    said = {"label": "exact, no optimum proven", "color": look[name].colour}
-                    above.scatter(*zip(*unproven, strict=True), marker="o", facecolors="white", zorder=3, s=18, **said)
+                    hollow: dict[str, Any] = {
+                        "facecolors": "white",
+                        "edgecolors": look[name].colour,
+                        "marker": "o",
+                        "s": 18,
+                    }
+                    above.scatter(
+                        [b for b, _ in unproven],
+                        [t for _, t in unproven],
+                        label="exact, not proven",
+                        zorder=3,
+                        **hollow,
+                    )
             else:
                 over = [(b, 100 * (t / optima[b] - 1)) for b, t in known if b in optima]
                 below.plot([b for b, _ in over], [e for _, e in over], **style)
@@ -87,5 +103,4 @@ def write_plots(stem: Path, curves: Mapping[str, Frontier], optima: Mapping[floa
             for side in ("top", "right"):
                 axes.spines[side].set_visible(False)
         legend(figure)
-        save_all(figure, stem)
-        save_figure(figure, stem.with_suffix(".png"))
+    return figure

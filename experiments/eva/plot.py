@@ -75,7 +75,7 @@ def _bars(data: PackedTasks, rows: Sequence[Held], title: str) -> Figure:
             for key, number, came in _stretches(row):
                 demand = tasks[key].demand_on(row.kind.family)[resource]
                 share = number * demand / capacity if capacity else 0.0
-                hatch = {"hatch": "////"} if came else {}
+                hatch: dict[str, Any] = {"hatch": "////"} if came else {}
                 axes.barh(place, share, left=start, color=colours[key], edgecolor="white", linewidth=0.4, **hatch)
                 used.setdefault(key, Patch(color=colours[key], label=label(key)))
                 start += share

@@ -193,7 +193,7 @@ def _frame(table: pd.DataFrame | str | Path) -> pd.DataFrame:
         raise InputError(f"table: must be what study returns, or a results.csv of gap_study: {why}")
     found = table.reset_index(drop=True)
     sets = found["instance_set"].fillna("") if "instance_set" in found else pd.Series("", index=found.index)
-    keys = list(zip(sets, found["instance"], strict=True))
+    keys = pd.Series(list(zip(sets, found["instance"], strict=True)), index=found.index)
     found = found.assign(instance_set=sets, key=keys, proven=found["proven"].isin([True, "yes"]))
     gaps = {name: pd.to_numeric(found[name]) for name in (OF["optimum"], OF["bound"], "build_s", "solve_s")}
     bare = set(found.loc[found["proven"] & (found["objective"] == 0), "key"])  # of an optimum of 0 there is no share

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -68,7 +69,7 @@ def over_days(
     return figure, axes
 
 
-def cdf(axes: Axes, values: FloatArray, **said: object) -> None:
+def cdf(axes: Axes, values: FloatArray, **said: Any) -> None:
     """The share of values that are at most so large, from none of them on."""
     ordered = np.sort(np.asarray(values, float))
     shares = np.arange(len(ordered) + 1) / max(len(ordered), 1)
