@@ -83,6 +83,15 @@ def from_zero(axes: Axes, side: Literal["x", "y"], values: Iterable[float]) -> N
     axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.0f}" if value >= 1 else f"{value:g}"))
 
 
+def logarithmic(axes: Axes, side: Literal["x", "y"]) -> None:
+    """A logarithmic axis of what is drawn, in plain numbers; those within a decade too where it spans no other."""
+    axes.set(**{f"{side}scale": "log"})
+    axis = axes.xaxis if side == "x" else axes.yaxis
+    low, high = axes.get_xlim() if side == "x" else axes.get_ylim()
+    axis.set_major_formatter("{x:g}")
+    axis.set_minor_formatter("{x:g}" if high < 10 * low else "")
+
+
 def plain(name: str) -> str:
     """A user's name as it is: without this matplotlib takes what is between two dollars for mathematics."""
     return shown(name).replace("$", r"\$")

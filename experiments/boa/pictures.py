@@ -15,7 +15,7 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 
 from experiments.boa.curves import HOUR, Curves, PolicyCurve, burst_factors
-from experiments.canvas import canvas, legend, lined, plain, save_all
+from experiments.canvas import canvas, legend, lined, logarithmic, plain, save_all
 from experiments.output.folder import part
 from experiments.palette import INK, Look, looks, things
 from experiments.simulator.plots import titles
@@ -158,8 +158,7 @@ def frontiers(path: Path, curves: Curves) -> None:
     _frontier(axes, list(curves.values()), "mean")
     times = [p.mean for curve in curves.values() for p in curve.points]
     if max(times) > FAR * min(times):
-        axes.set_yscale("log")
-        axes.yaxis.set_major_formatter("{x:g}")
+        logarithmic(axes, "y")
     else:
         axes.set_ylim(bottom=0)
     _finish(figure, path)

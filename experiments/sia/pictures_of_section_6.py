@@ -34,7 +34,7 @@ def metric_cdfs(path: Path, outcomes: Sequence[Compared], policies: Sequence[str
         for name in policies:
             cdf(place, values[name], label=name, **canvas.lined(look[name]))
         place.set(xlabel=title, ylabel="share of simulations", ylim=(0, 1))
-        _logarithmic(place, "x", key, np.concatenate(list(values.values())))
+        _scaled(place, "x", key, np.concatenate(list(values.values())))
     canvas.legend(figure)
     canvas.save_all(figure, path)
 
@@ -57,7 +57,7 @@ def letter_values(path: Path, groups: Mapping[int, Sequence[Compared]], policies
                 _boxes(place, at, 0.7 / len(policies), values, canvas.filled(look[name]))
         place.set(ylabel=METRICS[key], xticks=range(len(groups)))
         place.set_xticklabels([f"{queues} queues" for queues in groups])
-        _logarithmic(place, "y", key, np.concatenate(every))
+        _scaled(place, "y", key, np.concatenate(every))
     figure.suptitle(f"over simulations: boxes from percentile {said(LETTERS)}; bar: median", fontsize=9)
     canvas.legend(figure, handles=[Patch(label=name, **canvas.filled(look[name])) for name in policies])
     canvas.save_all(figure, path)
@@ -79,7 +79,7 @@ def speedup_quantiles(path: Path, outcomes: Sequence[Compared], policies: Sequen
         axes.step(values, QUANTILES, where="post", label=name, **canvas.lined(look[name]))
     axes.axvline(1, color="0.7", linewidth=0.8, zorder=0)
     axes.set(xlabel="speed-up of a job against fcfs", ylabel="share of jobs", ylim=(0, 1))
-    _logarithmic(axes, "x", "geometric_speedup", np.ones(1))
+    _scaled(axes, "x", "geometric_speedup", np.ones(1))
     canvas.legend(figure)
     canvas.save_all(figure, path)
 
@@ -94,22 +94,19 @@ def oracle_gains(path: Path, outcomes: Sequence[Compared], policies: Sequence[st
     for name in policies:
         cdf(axes, np.array(figures(outcomes, name, "geometric_speedup")), label=name, **canvas.lined(look[name]))
     axes.set(xlabel=METRICS["geometric_speedup"], ylabel="share of workloads", ylim=(0, 1))
-    _logarithmic(axes, "x", "geometric_speedup", np.ones(1))
+    _scaled(axes, "x", "geometric_speedup", np.ones(1))
     canvas.legend(figure)
     canvas.save_all(figure, path)
 
 
-def _logarithmic(place: Any, side: Literal["x", "y"], key: str, values: FloatArray) -> None:
+def _scaled(place: Any, side: Literal["x", "y"], key: str, values: FloatArray) -> None:
     """A logarithmic axis; of slow-downs, which may be nothing, with a zero."""
-    from experiments.canvas import from_zero
+    from experiments.canvas import from_zero, logarithmic
 
     if "slowdown" in key:
         from_zero(place, side, values.tolist())
-        return
-    place.set(**{f"{side}scale": "log"})
-    axis = place.xaxis if side == "x" else place.yaxis
-    axis.set_major_formatter("{x:g}")
-    axis.set_minor_formatter("")
+    else:
+        logarithmic(place, side)
 
 
 def _boxes(place: Any, x: float, width: float, values: FloatArray, style: Mapping[str, Any]) -> None:

@@ -12,7 +12,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 
-from experiments.canvas import canvas, from_zero, legend, lined, plain, save_all
+from experiments.canvas import canvas, from_zero, legend, lined, logarithmic, plain, save_all
 from experiments.palette import looks, things, widths
 from experiments.simulator.simulated import Simulated
 from instances import InputError
@@ -86,10 +86,9 @@ def speedup_cdf(jobs: Jobs, baseline: str = "fcfs", title: str = "") -> Figure:
             pairs = [_joined(a, b) for a, b in zip(tables, jobs[baseline], strict=True)]
             ratio = np.concatenate([both["jct_base"] / both["jct"] for both in pairs])
             cdf(axes, ratio, label=plain(name), **lined(look[name], width=wide[name]))
-    axes.set(xscale="log", xlabel=f"speed-up of a job against {plain(baseline)}", ylabel="share of jobs", ylim=(0, 1))
+    logarithmic(axes, "x")
+    axes.set(xlabel=f"speed-up of a job against {plain(baseline)}", ylabel="share of jobs", ylim=(0, 1))
     axes.set_title(plain(title))
-    axes.xaxis.set_major_formatter("{x:g}")
-    axes.xaxis.set_minor_formatter("")
     axes.axvline(1, color="0.7", linewidth=0.8, zorder=0)
     legend(figure)
     return figure
@@ -110,9 +109,9 @@ def slowdown_cdf(jobs: Jobs, baseline: str = "fcfs", *, slot_minutes: float = 1.
             else:
                 axes.plot([], [], label=f"{plain(name)} (none)", **lined(look[name]))
     axes.set(xlabel=f"minutes later than under {plain(baseline)}", ylabel="jobs at least so late, %")
-    axes.set(xscale="log", title=plain(title))
+    axes.set(title=plain(title))
+    logarithmic(axes, "x")
     axes.set_ylim(bottom=0)
-    axes.xaxis.set_major_formatter("{x:g}")
     legend(figure)
     return figure
 

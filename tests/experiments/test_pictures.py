@@ -15,7 +15,7 @@ from matplotlib.colors import to_hex
 from matplotlib.figure import Figure
 
 from experiments import api
-from experiments.canvas import canvas, from_zero, legend, titled
+from experiments.canvas import canvas, from_zero, legend, logarithmic, titled
 from experiments.palette import COLOURS, KNOWN, ink_on, looks, things
 from experiments.papers import METHODS, ONLINE
 from instances import InputError
@@ -137,6 +137,17 @@ def test_zero_is_drawn_as_zero_on_a_logarithmic_axis():
     assert {said[1.0], said[100.0]} == {"1", "100"}
     left, first, last = (axes.transData.transform((value, 1))[0] for value in (0.0, 0.5, 3000.0))
     assert left < first < last
+
+
+@pytest.mark.parametrize(("most", "said"), [(1.1, {"0.6", "0.9"}), (40.0, {"1", "10"})])
+def test_a_logarithmic_axis_has_numbers_also_within_a_decade(most: float, said: set[str]):
+    figure, (axes,) = canvas(4, 3)
+    axes.plot([0.5, most], [1, 2])
+    logarithmic(axes, "x")
+    figure.draw_without_rendering()
+    shown = {text.get_text() for text in (*axes.get_xticklabels(), *axes.get_xticklabels(minor=True))}
+    assert said <= shown
+    assert ("0.6" in shown) == (most < 5)
 
 
 Runs = dict[str, list[tuple[float | None, float | None]]]
