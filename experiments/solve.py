@@ -44,7 +44,9 @@ def solve(
     write_model: Annotated[
         Path | None, typer.Option(help="Also export the paper's literal model, to FILE.lp or FILE.mps.")
     ] = None,
-    plot: Annotated[Path | None, typer.Option(help="Also draw each solution, to .svg files in this folder.")] = None,
+    plot: Annotated[
+        Path | None, typer.Option(help="Also draw each solution, as .svg and .pdf, in this folder.")
+    ] = None,
     certificate: Annotated[
         Path | None, typer.Option(help="Also write results and what proves their bounds to this folder, for `verify`.")
     ] = None,
