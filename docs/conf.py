@@ -29,6 +29,7 @@ doctest_global_cleanup = "os.chdir(before); here.cleanup()"
 
 html_theme = "furo"
 html_title = f"Gapwise {release}"
+html_static_path = html_css_files = ["site.css"]
 
 myst_enable_extensions = ["amsmath", "attrs_inline", "deflist", "dollarmath"]
 myst_heading_anchors = 3
@@ -56,8 +57,11 @@ def _draw(app: Any) -> None:
         made.make()
 
 
-FOCUS = """addEventListener("DOMContentLoaded", () => document.querySelectorAll("pre").forEach(p => p.tabIndex = 0))"""
-"""Code that is wider than its box can be scrolled with the keyboard."""
+FOCUS = """addEventListener("DOMContentLoaded", () => {
+  document.querySelectorAll("pre, .table-wrapper, div.math, p:has(> img)").forEach(box => box.tabIndex = 0);
+  document.querySelectorAll("[role=heading]:not([aria-level])").forEach(head => head.setAttribute("aria-level", 2));
+})"""
+"""What is wider than its box can be scrolled with the keyboard; the theme's headings of contents have a level."""
 
 
 def setup(app: Any) -> None:

@@ -52,7 +52,9 @@ def solve(
     next_best: Annotated[
         bool, typer.Option("--next-best", help="Also say the next best mix of instance types, an exact run a type.")
     ] = False,
-    plot: Annotated[Path | None, typer.Option(help="Also draw each solution, to .svg files in this folder.")] = None,
+    plot: Annotated[
+        Path | None, typer.Option(help="Also draw each solution, as .svg and .pdf, in this folder.")
+    ] = None,
     certificate: Annotated[
         Path | None, typer.Option(help="Also write results and what proves their bounds to this folder, for `verify`.")
     ] = None,

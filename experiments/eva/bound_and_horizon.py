@@ -8,15 +8,14 @@ from pathlib import Path
 from statistics import fmean
 from typing import Any
 
-from matplotlib.figure import Figure
-
+from experiments.canvas import save_all
 from experiments.eva import grid
 from experiments.eva.grid import FULL_TRACE, Grid, holds
+from experiments.eva.pictures import horizons
 from experiments.eva.tables import ONE, POLICIES
 from experiments.harness.experiment import Claim, Context, Experiment
 from experiments.harness.sample import Sample
 from experiments.harness.task import HarnessTask
-from experiments.simulator.plots import save_figure
 from experiments.simulator.simulated import Simulated
 from experiments.simulator.simulation import Bounding, Bounds
 from heuristics.eva.online_eva import Eva, EvaParameters
@@ -176,15 +175,11 @@ def _horizons() -> Experiment:
 
     def draw(path: Path, context: Context, outcomes: Sequence[Simulated]) -> None:
         found = runs.runs(context, outcomes)
-        figure = Figure(figsize=(6, 3.5), layout="constrained")
-        axes = figure.subplots()
-        for i, label in enumerate(_labels(context)):
-            axes.plot(list(FIXED), [found.share(label, policy) for policy in FIXED.values()], "o-", color=f"C{i}",
-                      markersize=3, label=label)  # fmt: skip
-            axes.axhline(found.share(label, "eva"), color=f"C{i}", linewidth=0.8, linestyle="--")
-        axes.set(xlabel="D (dashed: Eva's estimate)", ylabel="bill, of No-Packing's")
-        axes.legend(frameon=False, fontsize=8)
-        save_figure(figure, path)
+        shares = {
+            label: ({d: found.share(label, policy) for d, policy in FIXED.items()}, found.share(label, "eva"))
+            for label in _labels(context)
+        }
+        save_all(horizons(shares), path)
 
     return Experiment("horizon", "How long a configuration lasts: D fixed", runs.tasks, claims, (FULL_TRACE,), draw)
 
