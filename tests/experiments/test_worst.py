@@ -5,6 +5,8 @@ from __future__ import annotations
 import itertools
 import json
 import random
+import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -21,7 +23,7 @@ from instances import Instance, Options
 from instances.aryl import figure_5
 from instances.eva import EvaPacking, InstanceType, Task
 from instances.eva.packing import DEFAULT
-from tests.commands import call, run
+from tests.commands import call
 
 HEURISTICS = '''
 from heuristics.eva import full_reconfiguration, no_packing
@@ -134,21 +136,22 @@ def test_first_fit_takes_twice_the_instances_that_are_needed():
 
 
 @pytest.fixture
-def own(tmp_path: Path) -> Path:
+def own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     (tmp_path / "mine.py").write_text(HEURISTICS)
-    return tmp_path
+    monkeypatch.syspath_prepend(tmp_path)
+    yield tmp_path
+    sys.modules.pop("mine", None)
 
 
-def worst(own: Path, name: str, *flags: object) -> dict[str, object]:
-    said = ("worst", f"mine:{name}", "--problem", "eva-packing", "--format", "json", "--quiet", *flags)
-    done = run(*map(str, said), cwd=own)
+def worst(name: str, *flags: object) -> dict[str, object]:
+    done = call("worst", f"mine:{name}", "--problem", "eva-packing", "--format", "json", "--quiet", *flags)
     assert done.returncode == 0, done.stderr
     found: dict[str, object] = json.loads(done.stdout)
     return found
 
 
 def test_a_flaw_of_ones_own_heuristic_is_found_in_its_smallest_form(own: Path):
-    found = worst(own, "flawed", "--size", 4, "--within", small(own))
+    found = worst("flawed", "--size", 4, "--within", small(own))
     assert found["size"] == 4
     assert found["status"] == "optimal"
     assert found["gap"] == pytest.approx(1.0), "four tasks of half an instance"
@@ -163,8 +166,8 @@ def test_a_flaw_of_ones_own_heuristic_is_found_in_its_smallest_form(own: Path):
     ],
 )
 def test_what_breaks_is_told_as_that_with_the_smallest_instance(own: Path, name: str, size: int, said: str):
-    limit = ("--time-limit", 3) if name == "silent" else ()
-    found = worst(own, name, "--size", 3, "--within", small(own), *limit)
+    limit = ("--time-limit", 1) if name == "silent" else ()
+    found = worst(name, "--size", size, "--within", small(own), *limit)
     assert found["status"] == "broken"
     assert found["size"] == size
     assert said in str(found["broken"])
