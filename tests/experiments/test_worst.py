@@ -13,6 +13,7 @@ import pytest
 
 from experiments.eva.worst import CutBins
 from experiments.harness.run import apply
+from experiments.harness.task import Reported
 from experiments.papers import METHODS, SPACES
 from experiments.worst_cases.case import Judge
 from experiments.worst_cases.region import region
@@ -117,8 +118,7 @@ def test_bins_that_were_cut_are_packed_again(space: CutBins):
         chosen = tuple(sorted(rng.randrange(space.things) for _ in range(3)))
         found = apply(exact, space.instance(chosen), Options())  # type: ignore[arg-type]
         assert found.status == "optimal"
-        assert found.objective is not None
-        assert found.objective <= space.reference(chosen)
+        assert found.objective == space.reference(chosen)
         for _ in range(5):
             assert 0 <= space.near(chosen[0], rng) < space.things
 
@@ -216,6 +216,13 @@ def test_entries_that_others_name_do_not_vary():
     assert RepeatedEntries(figure_5()).instance((0, 0, 1)).data.jobs[1].id == "a.2"  # type: ignore[union-attr]
 
 
+def test_a_repetition_takes_no_name_that_another_entry_has():
+    base = figure_5()
+    jobs = (base.data.jobs[0], base.data.jobs[1].model_copy(update={"id": "a.2"}))
+    made = RepeatedEntries(Instance.of(base.data.with_(jobs=jobs), "two")).instance((0, 0, 1))  # before: none
+    assert [job.id for job in made.data.jobs] == ["a", "a..2", "a.2"]  # type: ignore[union-attr]
+
+
 def test_a_region_that_is_told_holds_on_instances_on_which_it_was_not_found():
     space = SPACES["aryl-reclaim"]["spread-jobs"]()
     judge = judge_of(space, "reclaim-scf")
@@ -239,3 +246,26 @@ def test_a_part_of_an_enumeration_is_cut_off_by_its_limit():
     found = task.work(Report())  # type: ignore[arg-type]
     assert not found.complete
     assert found.calls < 1287
+
+
+def test_an_instance_that_a_heuristic_cannot_take_is_none_on_which_it_breaks():
+    done = call("worst", "first-fit-decreasing", "--size", 1, "--quiet")
+    assert done.returncode == 2
+    assert done.stderr.endswith("is solved: it packs on one instance type without limits\n")
+
+
+@pytest.mark.parametrize(
+    ("about", "broken"),
+    [
+        (((0,), [], 9.0), "did not answer within 9 CPU s"),
+        (((0,), [], 0.1), None),
+        ((None, [], 9.0), None),
+    ],
+    ids=["it hangs", "it had no time", "the exact method hangs"],
+)
+def test_a_heuristic_is_blamed_for_its_own_silence_alone(about: tuple[object, ...], broken: str | None):
+    space, known = SPACES["eva-packing"]["nine-workloads"](), entries("eva-packing")
+    task = Search(space, known["full-reconfiguration"], known["exact"], Part(size=1), Options(time_limit=10))  # type: ignore[arg-type]
+    found = task.ended(Reported(about=about), "killed", "overran the time limit of 10 s")
+    assert not found.complete
+    assert [case.broken for case in found.cases] == ([broken] if broken else [])
