@@ -132,13 +132,24 @@ SPACES: Loaded[Mapping[str, Callable[[], Any]]] = Loaded(
     }
 )
 """What makes the spaces of a problem, in which worst cases are looked for, by name; the first is its own."""
-
-
+JUDGED: Loaded[Callable[[int], Any]] = Loaded(
+    {
+        "eva-packing": "experiments.eva.judged:TASKS",
+        "eva-rounds": "experiments.eva.judged:TASKS",
+        "prism": "experiments.eva.judged:TASKS",
+        "boa-widths": "experiments.boa.judged:TASKS",
+        "aryl-reclaim": "experiments.aryl.judged:TASKS",
+        "aryl-elastic": "experiments.aryl.judged:TASKS",
+        "sia-starts": "experiments.sia.judged:TASKS",
+    }
+)
+"""The tasks of the judge: what makes each, by the seed of its instances."""
 STUDIES = {
     "eva-benchmark": "experiments.eva.benchmark:benchmarks",
     "eva-moments": "experiments.eva.moments:moments",
     "eva-choices": "experiments.eva.choices:choices",
     "eva-surrogate": "experiments.eva.surrogate:surrogate",
+    "prism-ceiling": "experiments.eva.prism:ceiling",
     "eva-yardstick": "experiments.eva.yardstick:yardsticks",
     "boa-benchmark": "experiments.boa.benchmark:benchmarks",
     "boa-genetic": "experiments.boa.genetic:genetic",
@@ -155,6 +166,7 @@ RECORDED: dict[str, tuple[str, dict[str, Any]]] = {
     "eva/benchmark": ("eva-benchmark", {}),
     "eva/interference": ("eva-benchmark", {"net_saving": True}),
     "eva/moments": ("eva-moments", {"trace": [Path("eva/trace_pai_200.csv"), Path("eva/trace_pai_full.csv")]}),
+    "eva/prism": ("prism-ceiling", {}),
     "boa/benchmark": ("boa-benchmark", {}),
     "aryl/benchmark": ("aryl-benchmark", {}),
     "aryl/excess": ("aryl-excess", {}),
