@@ -184,6 +184,10 @@ def _part(paper: str, role: str) -> Any:
     return importlib.import_module(f"experiments.{paper}.{role}")
 
 
+def _has(paper: str, role: str) -> bool:
+    return importlib.util.find_spec(f"experiments.{paper}.{role}") is not None
+
+
 def problems_of(paper: str) -> list[str]:
     """The problems that the methods of a paper solve."""
     return [name for name, table in METHODS.tables.items() if table.startswith(f"experiments.{paper}.")]
@@ -201,12 +205,18 @@ def reference_sets_of(paper: str, quick: bool = False) -> Sequence[InstanceSet]:
     return found
 
 
+def library_sets() -> tuple[InstanceSet, ...]:
+    """All named instances: those of the reference sets, and what a paper has beside them."""
+    more = [_part(paper, "library").instance_sets() for paper in PAPERS if _has(paper, "library")]
+    return (*reference_sets(), *(one for sets in more for one in sets))
+
+
 def experiments_of(paper: str) -> tuple[Experiment, ...]:
     """The tables and figures of a paper; they are loaded only where they are asked for, for they run the simulator.
 
     A paper need not have any.
     """
-    if importlib.util.find_spec(f"experiments.{paper}.reproduce") is None:
+    if not _has(paper, "reproduce"):
         return ()
     found: tuple[Experiment, ...] = _part(paper, "reproduce").EXPERIMENTS
     return found
