@@ -25,7 +25,7 @@ from instances.eva import EvaPacking, packing_arrays
 from instances.eva.arrays import PackingArrays
 from instances.fields import STEPS
 from instances.proofs import Certificate, NoCertificate, digest
-from instances.proofs.eva.certificate import Branch, Decision, Leaf, Packing
+from instances.proofs.eva.certificate import Branch, Decision, Leaf, Node, Packing, how_proven
 from instances.proofs.eva.saving_program import LimitedSavingProgram, saving_program
 from instances.proofs.header import VERSION
 from models.derivation import certified
@@ -39,6 +39,7 @@ from models.eva.column_generation.greedy import start_duals
 from models.eva.columns import LARGEST as LARGEST_AMOUNT
 from models.eva.configuration import Column, Configuration, configuration
 from models.eva.item_packing import ItemParameters, suits
+from models.eva.totals import proof_by_totals
 from models.highs import SolveFailed
 from models.incumbent import Incumbent
 
@@ -57,7 +58,16 @@ def certificate(data: EvaPacking, solution: Solution | None, bound: float, optio
         point = None if solution is None else saving.point(solution)
         ahead = saving.numbers if isinstance(saving, LimitedSavingProgram) else frozenset[int]()
         return certified(data, saving.program(), point, Fraction(bound), options, ahead=ahead)
-    return _written(data, proven_tree(data, solution, bound, options))
+    clock = Stopwatch(options.time_limit)
+    unit = Fraction(Packing(data).unit, STEPS)
+    target = math.ceil(Fraction(bound) / unit - Fraction(1, 1000))
+    totals = proof_by_totals(data, target, options)
+    if totals is None or totals.bound < target:
+        limit = None if options.time_limit is None else max(clock.remaining_s, 1e-3)
+        tree = proven_tree(data, solution, bound, replace(options, time_limit=limit))
+        if totals is None or tree.bound >= totals.bound:
+            return _written(data, tree)
+    return _certificate(data, totals.bound, Packing(data).unit, [{"totals": totals.model_dump()}])
 
 
 def certificate_of(data: EvaPacking, arrays: PackingArrays, leaves: Sequence[solved.Leaf]) -> Certificate:
@@ -68,18 +78,20 @@ def certificate_of(data: EvaPacking, arrays: PackingArrays, leaves: Sequence[sol
 
 
 def _written(data: EvaPacking, tree: PricedTree) -> Certificate:
-    nodes = tree.written()
-    leaves = sum("leaf" in node for node in nodes)
+    return _certificate(data, tree.bound, tree.packing.unit, tree.written())
+
+
+def _certificate(data: EvaPacking, bound: int, unit: int, nodes: list[dict[str, object]]) -> Certificate:
     content = {
         "gapwise_certificate": VERSION,
         "problem": data.problem,
         "instance": digest(data),
-        "unit": tree.packing.unit,
-        "bound": tree.bound,
+        "unit": unit,
+        "bound": bound,
         "nodes": nodes,
     }
-    how = f"tree with whole-number duals, {leaves} {'leaf' if leaves == 1 else 'leaves'}"
-    return Certificate("json", json.dumps(content) + "\n", Fraction(tree.bound * tree.packing.unit, STEPS), how)
+    how = how_proven([Node.model_validate(node) for node in nodes])
+    return Certificate("json", json.dumps(content) + "\n", Fraction(bound * unit, STEPS), how)
 
 
 def proven_tree(data: EvaPacking, solution: Solution | None, bound: float | Fraction, options: Options) -> PricedTree:

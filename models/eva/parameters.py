@@ -8,6 +8,7 @@ from models.eva.branch_and_price import BranchAndPriceParameters
 from models.eva.column_generation import ColumnGenerationParameters
 from models.eva.item_packing import ItemParameters
 from models.eva.saving.parameters import SavingParameters
+from models.eva.totals import TotalsParameters
 
 
 @dataclass(frozen=True)
@@ -26,6 +27,7 @@ class ExactParameters:
     - `first_columns`: columns of the first integer program, which only has to find a good incumbent.
     - `branch_and_price`, `column_generation`, `item_packing`: the constants of these methods for the cost.
     - `saving`: the constants of column generation for the net saving.
+    - `totals`: the constants of the method that goes by totals.
     """
 
     covering_patterns: int = 8_000
@@ -44,6 +46,7 @@ class ExactParameters:
     column_generation: ColumnGenerationParameters = field(default_factory=ColumnGenerationParameters)
     item_packing: ItemParameters = field(default_factory=ItemParameters)
     saving: SavingParameters = field(default_factory=SavingParameters)
+    totals: TotalsParameters = field(default_factory=TotalsParameters)
 
 
 DEFAULTS = ExactParameters()

@@ -13,6 +13,9 @@ packing of cost z that obeys the decisions has, by duality of linear programs,
 
 The bound of the leaf is the least sum of prices that is >= D / S, that of the tree the least of its leaves.
 
+Or a leaf is of totals (`instances.proofs.eva.totals`): weights of the resources of each type, and a table of least prices
+that is made anew. Of the decisions on the way it heeds those on the instances of one type, and no others.
+
 Types are the offers of `constraints`: running instances are types of their own. A type with a limit has a decision "at
 most" in every leaf, of all types in order and before those on the way.
 """
@@ -20,7 +23,7 @@ most" in every leaf, of all types in order and before those on the way.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
 from math import gcd
@@ -36,6 +39,7 @@ from instances.proofs.certificate import NoCertificate, Proven
 from instances.proofs.derivation import proven_of
 from instances.proofs.eva.price_sums import least_sum
 from instances.proofs.eva.saving_program import saving_program
+from instances.proofs.eva.totals import Totals, least_prices
 from instances.proofs.header import content_of
 from instances.proofs.vipr import read_vipr
 from instances.validation import validated
@@ -73,12 +77,21 @@ class Leaf(Frozen):
     bound: Annotated[str, Field(pattern=r"^-?[0-9]{1,60}(/[1-9][0-9]{0,60})?$")]
 
 
+class TotalsLeaf(Frozen):
+    """Totals: `weights` of the resources, those of each type, in parts of `divisor`. `bound`: in price units."""
+
+    weights: tuple[tuple[Whole, ...], ...]
+    divisor: Annotated[int, Field(strict=True, ge=1, lt=1 << 120)]
+    bound: Whole
+
+
 class Node(Frozen):
-    """A node has a `branch` and the places of its two `children`, or it is a leaf."""
+    """A node has a `branch` and the places of its two `children`, or it is a leaf, of duals or of totals."""
 
     branch: Branch | None = None
     children: tuple[Whole, Whole] | None = None
     leaf: Leaf | None = None
+    totals: TotalsLeaf | None = None
 
 
 class PackingProof(Frozen):
@@ -132,6 +145,31 @@ class Packing:
             for needs in [*self.demand, self.capacity]:
                 for amounts in needs:
                     amounts[r] //= unit
+
+    @cached_property
+    def totals(self) -> Totals:
+        """What the types can hold, and the tasks take."""
+        return Totals(self.demand, self.capacity, self.family, self.count)
+
+    def bound_by_totals(
+        self, weights: Sequence[Sequence[int]], divisor: int, decisions: Sequence[Decision] | None = None
+    ) -> int:
+        """The least price of instances whose rooms cover the totals; by default under the limits alone."""
+        cover = self.totals.cover(weights, divisor)
+        least, most = [0] * len(self.price), [None] * len(self.price)  # type: list[int], list[int | None]
+        for decision in self.limits if decisions is None else decisions:
+            if decision.kind != "instances" or len(decision.of) > 1:
+                continue
+            k, known = decision.of[0], most[decision.of[0]]
+            if decision.least:
+                least[k] = max(least[k], decision.amount)
+            else:
+                most[k] = decision.amount if known is None else min(known, decision.amount)
+        left = [None if m is None else max(0, m - low) for m, low in zip(most, least, strict=True)]
+        held = sum(low * room for low, room in zip(least, cover.rooms, strict=True))
+        cover = replace(cover, amount=max(0, cover.amount - held))
+        spent = sum(low * price for low, price in zip(least, self.price, strict=True))
+        return spent + int(least_prices(cover, self.price, left)[-1])
 
     @cached_property
     def _first_alike(self) -> list[list[int]]:
@@ -229,8 +267,16 @@ def prove_packing(data: EvaPacking, text: str) -> Proven:
     bounds = _leaves(packing, proof.nodes)
     if min(bounds) != proof.bound:
         raise CheckFailed(f"bound: {proof.bound} price units are claimed, the leaves prove {min(bounds)}")
-    leaves = f"{len(bounds)} {'leaf' if len(bounds) == 1 else 'leaves'}"
-    return Proven(Fraction(proof.bound * packing.unit, STEPS), f"tree with whole-number duals, {leaves}")
+    return Proven(Fraction(proof.bound * packing.unit, STEPS), how_proven(proof.nodes))
+
+
+def how_proven(nodes: Sequence[Node]) -> str:
+    """In a few words, what the leaves are."""
+    duals, totals = sum(node.leaf is not None for node in nodes), sum(node.totals is not None for node in nodes)
+    if duals == 0 and len(nodes) == 1:
+        return "totals"
+    leaves = f"{duals} {'leaf' if duals == 1 else 'leaves'}"
+    return f"tree with whole-number duals, {leaves}" + (f", {totals} of totals" if totals else "")
 
 
 def _leaves(packing: Packing, nodes: Sequence[Node]) -> list[int]:
@@ -244,9 +290,12 @@ def _leaves(packing: Packing, nodes: Sequence[Node]) -> list[int]:
             raise CheckFailed(f"nodes: {place} is not there, or in the tree twice")
         seen.add(place)
         node = nodes[place]
-        if node.leaf is not None and node.branch is None and node.children is None:
+        inner = node.branch is not None or node.children is not None
+        if node.leaf is not None and node.totals is None and not inner:
             bounds.append(_bound(packing, place, node.leaf, decisions))
-        elif node.leaf is None and node.branch is not None and node.children is not None:
+        elif node.totals is not None and node.leaf is None and not inner:
+            bounds.append(_bound_by_totals(packing, place, node.totals, decisions))
+        elif node.leaf is None and node.totals is None and node.branch is not None and node.children is not None:
             sides = packing.sides(node.branch)
             left += [(child, (*decisions, side)) for child, side in zip(node.children, sides, strict=True)]
         else:
@@ -254,6 +303,16 @@ def _leaves(packing: Packing, nodes: Sequence[Node]) -> list[int]:
     if len(seen) != len(nodes):
         raise CheckFailed("nodes: some are not in the tree")
     return bounds
+
+
+def _bound_by_totals(packing: Packing, place: int, leaf: TotalsLeaf, decisions: Sequence[Decision]) -> int:
+    resources = len(packing.capacity[0])
+    if len(leaf.weights) != len(packing.price) or any(len(w) != resources for w in leaf.weights):
+        raise CheckFailed(f"nodes[{place}]: must have a weight for each type and resource")
+    bound = packing.bound_by_totals(leaf.weights, leaf.divisor, decisions)
+    if bound != leaf.bound:
+        raise CheckFailed(f"nodes[{place}]: the totals prove {bound}, not {leaf.bound}")
+    return bound
 
 
 def _bound(packing: Packing, place: int, leaf: Leaf, decisions: Sequence[Decision]) -> int:

@@ -1,0 +1,262 @@
+"""Packing into rooms that are given: by direction, then by ejection, and by HiGHS, which alone says that it cannot be.
+
+A room is an instance that is to be rented in any case, or a node of a cluster. By direction (after Panigrahy et al.,
+"Heuristics for Vector Bin Packing", 2011): the task with the largest sum of shares goes first, into the room whose free
+amounts point most nearly its way.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from typing import Literal
+
+import numpy as np
+from scipy import sparse
+
+from instances import Options, Stopwatch
+from instances.arrays import FloatArray, IntArray
+from instances.compiled import compiled
+from models.highs import LinearModel, solve_arrays
+
+MOST_VARIABLES = 60_000  # of an integer program
+STRESSES = (0.0, 1.0, 3.0)  # powers of how scarce a resource is, by which its shares are weighted
+SLACK = 1e-9
+
+
+@dataclass(frozen=True)
+class Rooms:
+    """Rooms and what is to be put into them.
+
+    `free` (M, R): what each room has left. `kind` (M,): which of the demands `need` (G, N, R) of a task of each class
+    hold there. `count` (N,): tasks of each class. All are whole numbers.
+    """
+
+    free: IntArray
+    kind: IntArray
+    need: IntArray
+    count: IntArray
+
+    @property
+    def shares(self) -> FloatArray:
+        """What one unit of each resource is of what is free of it in all rooms."""
+        return np.asarray(1.0 / np.maximum(1.0, self.free.sum(axis=0, dtype=float)))
+
+    def directions(self) -> list[FloatArray]:
+        """Weights of the resources, by their shares and more and more by how scarce they are."""
+        least = self.need.min(axis=0).astype(float)
+        load = self.count.astype(float) @ least * self.shares
+        found: list[FloatArray] = []
+        for power in STRESSES:
+            weight = self.shares * np.maximum(load, 1e-6) ** power
+            if not any(np.allclose(weight / weight.max(), w / w.max()) for w in found):
+                found.append(weight)
+        return found
+
+    def by_direction(self) -> Packed:
+        """The best of the packings by direction."""
+        best: Packed | None = None
+        for weight in self.directions():
+            size = (self.need.min(axis=0) * weight).sum(axis=1)
+            order = np.lexsort((np.arange(len(size)), -size))
+            placed, left = _by_direction(self.free.copy(), self.kind, self.need, self.count.copy(), order, weight)
+            found = Packed(placed, left, float(size @ left))
+            if best is None or (left.sum() == 0, -found.size) > (best.complete, -best.size):
+                best = found
+            if found.complete:
+                break
+        assert best is not None
+        return best
+
+    def by_ejection(self, packed: Packed, steps: int, seed: int) -> Packed:
+        """The packing after so many steps, each of which places a task and ejects those in its way."""
+        weight = self.directions()[-1]
+        size = (self.need.min(axis=0) * weight).sum(axis=1)
+        used = _used(packed.placed, self.kind, self.need)
+        placed, left = _by_ejection(
+            self.free - used, self.kind, self.need, packed.placed.copy(), packed.left.copy(), size, weight, steps, seed
+        )
+        return Packed(placed, left, float(size @ left))
+
+    def by_program(self, options: Options, seconds: float, nodes: int) -> Packed | Literal["cannot"] | None:
+        """The packing of an integer program over classes and rooms; `None` where it does not end.
+
+        That it cannot be is the word of HiGHS, in floating-point arithmetic.
+        """
+        (m, _), n = self.free.shape, len(self.count)
+        needs = self.need[self.kind]  # (M, N, R)
+        usable = np.all(needs <= self.free[:, None, :], axis=2) & (self.count > 0)
+        room, task = np.nonzero(usable)
+        if not usable.any(axis=0)[self.count > 0].all():
+            return "cannot"
+        if len(room) > MOST_VARIABLES or seconds <= 0:
+            return None
+        scale = np.maximum(1, self.free.max(axis=0))
+        rows, columns, values = [task], [np.arange(len(room))], [np.ones(len(room))]
+        for r in range(self.free.shape[1]):
+            rows.append(n + r * m + room)
+            columns.append(np.arange(len(room)))
+            values.append(needs[room, task, r] / scale[r])
+        height = n + self.free.shape[1] * m
+        matrix = sparse.csc_array(
+            (np.concatenate(values), (np.concatenate(rows), np.concatenate(columns))), shape=(height, len(room))
+        )
+        upper = np.concatenate([self.count, (self.free / scale).T.ravel() + SLACK])
+        model = LinearModel(
+            cost=np.zeros(len(room)),
+            matrix=matrix,
+            row_lower=np.concatenate([self.count, np.full(height - n, -math.inf)]),
+            row_upper=upper,
+            upper=self.count[task].astype(float),
+            integer=True,
+        )
+        limit = None if math.isinf(seconds) else seconds
+        solved = solve_arrays(model, replace(options, time_limit=limit, gap=0.0), extra={"mip_max_nodes": nodes})
+        if solved.x is not None:
+            placed = np.zeros((m, n), dtype=np.int64)
+            placed[room, task] = np.round(solved.x).astype(np.int64)
+            return Packed(placed, np.zeros(n, dtype=np.int64), 0.0) if self.holds(placed) else None
+        return "cannot" if solved.termination == "infeasible" else None
+
+    def holds(self, placed: IntArray) -> bool:
+        """Whether `placed` (M, N) has all tasks and fits, in whole numbers."""
+        fits = (_used(placed, self.kind, self.need) <= self.free).all()
+        return bool(fits and (placed.sum(axis=0) == self.count).all())
+
+
+@dataclass(frozen=True)
+class Packed:
+    """Tasks of each class in each room, `placed` (M, N), those `left` (N,), and their `size` in all."""
+
+    placed: IntArray
+    left: IntArray
+    size: float
+
+    @property
+    def complete(self) -> bool:
+        """Whether all tasks are in a room."""
+        return not self.left.any()
+
+
+def _used(placed: IntArray, kind: IntArray, need: IntArray) -> IntArray:
+    return np.einsum("mn,mnr->mr", placed, need[kind])
+
+
+@compiled
+def _by_direction(free, kind, need, left, order, weight):  # type: ignore[no-untyped-def]
+    """The tasks in order, each into the room that its demand points to."""
+    rooms, resources = free.shape
+    placed = np.zeros((rooms, len(left)), dtype=np.int64)
+    length = np.zeros(rooms)
+    for m in range(rooms):
+        for r in range(resources):
+            length[m] += (free[m, r] * weight[r]) ** 2
+    for i in order:
+        while left[i] > 0:
+            best, best_score = -1, -1.0
+            for m in range(rooms):
+                fits, score = True, 0.0
+                for r in range(resources):
+                    amount = need[kind[m], i, r]
+                    if amount > free[m, r]:
+                        fits = False
+                        break
+                    score += amount * weight[r] * free[m, r] * weight[r]
+                if fits:
+                    if length[m] > 0:
+                        score /= np.sqrt(length[m])
+                    if score > best_score * (1 + 1e-12):
+                        best, best_score = m, score
+            if best < 0:
+                break
+            left[i] -= 1
+            placed[best, i] += 1
+            length[best] = 0.0
+            for r in range(resources):
+                free[best, r] -= need[kind[best], i, r]
+                length[best] += (free[best, r] * weight[r]) ** 2
+    return placed, left
+
+
+@compiled
+def _by_ejection(free, kind, need, placed, left, size, weight, steps, seed):  # type: ignore[no-untyped-def]
+    """Put what is left into rooms where little of what is there is in its way; keep the best state on the way."""
+    rooms, resources = free.shape
+    classes = len(left)
+    np.random.seed(seed)
+    best_placed, best_left = placed.copy(), left.copy()
+    now = 0.0
+    for i in range(classes):
+        now += left[i] * size[i]
+    best = now
+    out = np.zeros(classes, dtype=np.int64)
+    trial = np.zeros(classes, dtype=np.int64)
+    gap = np.zeros(resources, dtype=np.int64)
+    for _ in range(steps):
+        i, largest = -1, -1.0
+        for j in range(classes):
+            if left[j] > 0:
+                score = size[j] * (0.5 + np.random.random())
+                if score > largest:
+                    i, largest = j, score
+        if i < 0:
+            break
+        chosen, cost = -1, 1e300
+        for m in range(rooms):
+            g = kind[m]
+            fits = True
+            for r in range(resources):
+                gap[r] = need[g, i, r] - free[m, r]
+                if gap[r] > 0:
+                    fits = False
+            trial[:] = 0
+            price = 0.0
+            while not fits:
+                pick, pick_score = -1, 1e300
+                for j in range(classes):
+                    if placed[m, j] - trial[j] <= 0 or j == i:
+                        continue
+                    helped = 0.0
+                    for r in range(resources):
+                        if gap[r] > 0:
+                            helped += min(gap[r], need[g, j, r]) * weight[r]
+                    if helped > 0:
+                        score = size[j] / helped * (0.7 + 0.6 * np.random.random())
+                        if score < pick_score:
+                            pick, pick_score = j, score
+                if pick < 0:
+                    break
+                trial[pick] += 1
+                price += size[pick]
+                fits = True
+                for r in range(resources):
+                    gap[r] -= need[g, pick, r]
+                    if gap[r] > 0:
+                        fits = False
+                if price > cost:
+                    break
+            if fits:
+                price *= 0.8 + 0.4 * np.random.random()
+                if price < cost:
+                    chosen, cost = m, price
+                    out[:] = trial
+        if chosen < 0:
+            break
+        g = kind[chosen]
+        for j in range(classes):
+            if out[j]:
+                placed[chosen, j] -= out[j]
+                left[j] += out[j]
+                now += out[j] * size[j]
+                for r in range(resources):
+                    free[chosen, r] += out[j] * need[g, j, r]
+        placed[chosen, i] += 1
+        left[i] -= 1
+        now -= size[i]
+        for r in range(resources):
+            free[chosen, r] -= need[g, i, r]
+        if now < best - 1e-12:
+            best = now
+            best_placed[:] = placed
+            best_left[:] = left
+    return best_placed, best_left

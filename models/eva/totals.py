@@ -1,0 +1,484 @@
+"""The cheapest multiset of instance types whose rooms cover the totals of all tasks, and packing into it.
+
+What proves is a table in whole numbers (`instances.proofs.eva.totals`) and, between it and the incumbent, every
+multiset that is cheaper: each is packed, or shown to hold not all tasks.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from functools import cached_property
+from math import gcd
+
+import numpy as np
+from scipy import sparse
+
+from instances import Answer, Options, Report, Stopwatch
+from instances.arrays import BoolArray, FloatArray, IntArray
+from instances.eva.arrays import Group, PackingArrays, packing_arrays
+from instances.options import ignore
+from instances.eva.packing import EvaPacking
+from instances.proofs.certificate import NoCertificate
+from instances.proofs.eva.certificate import Packing, TotalsLeaf
+from instances.proofs.eva.totals import NONE, Cover, Totals, least_prices
+from models.core.outcome import APART
+from models.core.rooms import Packed, Rooms
+from models.eva.covering import in_usd
+from models.eva.multisets import Covers, Multisets
+from models.highs import LinearModel, solve_arrays
+from models.incumbent import Incumbent
+
+BY_TOTALS, BY_PROGRAM = "totals", "totals and HiGHS"
+COARSE, FINE = 1 << 15, 1 << 19  # entries of a table, for a first look and for the search
+WEIGHT = 1 << 40  # the sum of the weights of a mix, by totals
+TILTS = (0.5, 2.0)  # what one total is multiplied with, for further mixes
+MOST_SHARED = 40_000  # shares of tasks among types in one linear program
+LOOK = 20_000  # steps that a linear program and a table are worth
+SHORT = 1e-7  # the share of all tasks that may seem to be left over
+CLOSE = 1e-3  # duals nearer to one another than this make one mix
+LARGEST = 1 << 61  # what all tasks take, in the units of a mix
+
+
+@dataclass(frozen=True)
+class TotalsParameters:
+    """The constants of the method.
+
+    - `steps`: of one search for multisets.
+    - `first`: the share of its price by which the first search goes beyond the bound; each further one goes twice as far.
+    - `farthest`: the share of its price beyond which nothing is searched.
+    - `ejections`: steps of repair of one packing; of one that was tried before, `more_ejections`.
+    - `multisets`: most multisets that are looked at.
+    - `cuts`: most covers that refute a multiset.
+    - `nodes`: of the integer program that has the last word on a multiset.
+    - `programs`: most integer programs.
+    - `many`: tasks on an instance of the linear program from which on nothing but totals is thought to count.
+    - `look`: where there are fewer, steps of the search for a first packing, which looks at `tried` multisets at most.
+    - `share`: of the time limit is for this method.
+    """
+
+    steps: int = 20_000_000
+    first: float = 1e-4
+    farthest: float = 0.04
+    ejections: int = 3_000
+    more_ejections: int = 60_000
+    multisets: int = 400
+    cuts: int = 40
+    nodes: int = 200
+    programs: int = 60
+    many: float = 8.0
+    look: int = 300_000
+    tried: int = 12
+    share: float = 0.7
+
+
+DEFAULTS = TotalsParameters()
+
+
+class TypeTotals:
+    """What instances of each type can hold, and what the tasks ask of them, over the classes of `arrays`."""
+
+    def __init__(self, arrays: PackingArrays, entries: int) -> None:
+        self.arrays, self.entries = arrays, entries
+        self.totals = Totals(
+            arrays.demand.tolist(), arrays.capacity.tolist(), arrays.family.tolist(), arrays.count.tolist()
+        )
+        self.price = arrays.price.tolist()
+        self.instances = 0.0  # of the linear program in which tasks are shared out
+        self.room = np.array(self.totals.room, dtype=np.int64)
+
+    def weights(self, most: Sequence[int | None]) -> list[list[list[int]]]:
+        """Weights worth a table: each resource, and duals of linear programs."""
+        kinds, resources = self.room.shape
+        unit = [[int(r == s) for s in range(resources)] for r in range(resources)]
+        amount = [self.totals.cover([weights] * kinds).amount for weights in unit]
+        asked = [r for r in range(resources) if amount[r]]
+        found = [[unit[r]] * kinds for r in asked]
+        if kinds * self.arrays.classes <= MOST_SHARED:
+            found.append(self.whole(self._shared(most)))
+        for duals in self._duals(asked, amount, most):
+            weight = np.zeros((kinds, resources))
+            weight[:, asked] = duals / [amount[r] for r in asked]
+            found.append(self.whole(weight))
+        return found
+
+    def whole(self, weight: FloatArray) -> list[list[int]]:
+        """Weights (K, R) in whole numbers."""
+        total = float((self.arrays.count @ np.abs(self.arrays.demand.min(axis=0) @ weight.T)).max())
+        scale = WEIGHT / total if total > 0 else 0.0
+        whole = [[max(0, int(w * scale)) for w in row] for row in weight.tolist()]
+        common = gcd(*(w for row in whole for w in row)) or 1
+        return [[w // common for w in row] for row in whole]
+
+    def table(self, weights: Sequence[Sequence[int]], most: Sequence[int | None]) -> tuple[Cover, IntArray] | None:
+        """The cover of weights, in parts that make its table short enough, and the table."""
+        exact = self.totals.cover(weights)
+        if not 0 < exact.amount < LARGEST:
+            return None
+        cover = self.totals.cover(weights, -(-exact.amount // self.entries))
+        return cover, least_prices(cover, self.price, most)
+
+    def _duals(self, asked: Sequence[int], amount: Sequence[int], most: Sequence[int | None]) -> list[FloatArray]:
+        """Duals, by totals, of the linear program over the totals, and of those with one total more or less."""
+        total = np.array([amount[r] for r in asked], dtype=float)
+        rows = (self.room[:, asked] / total).T
+        found: list[FloatArray] = []
+        upper = np.array([np.inf if m is None else m for m in most])
+        for tilt in np.vstack([np.ones(len(asked)), *(1 + (f - 1) * np.eye(len(asked)) for f in TILTS)]):
+            model = LinearModel(
+                cost=self.arrays.price / self.arrays.price.max(),
+                matrix=rows,
+                row_lower=tilt,
+                row_upper=np.inf,
+                upper=upper,
+            )
+            solved = solve_arrays(model, Options())
+            if solved.duals is None or not (y := np.maximum(solved.duals, 0.0)).any():
+                continue
+            y = y / y.sum()
+            if not any(np.abs(y - z).max() < CLOSE for z in found):
+                found.append(y)
+        return found
+
+    def _shared(self, most: Sequence[int | None]) -> FloatArray:
+        """Weights (K, R): duals of the linear program in which the tasks are shared out among types."""
+        upper = np.array([np.inf if m is None else m for m in most])
+        return self._of_program(np.arange(len(self.price)), None, upper)[1]
+
+    def refuted(self, number: IntArray) -> list[list[int]] | None:
+        """Weights whose cover a multiset is short of, where tasks cannot even be shared out among its types."""
+        used = np.flatnonzero(number)
+        short, weight = self._of_program(used, number[used].astype(float), np.zeros(0))
+        if short <= SHORT:
+            return None
+        weights = self.whole(weight)
+        cover = self.totals.cover(weights)
+        held = sum(int(n) * room for n, room in zip(number, cover.rooms, strict=True))
+        return weights if held < cover.amount < LARGEST else None
+
+    def _of_program(self, kinds: IntArray, number: FloatArray | None, upper: FloatArray) -> tuple[float, FloatArray]:
+        """Objective and weights (K, R) of the program in which tasks are shared out among `kinds` (k,) of types.
+
+        With a `number` of each the least share of all tasks that is left over; without one the least price.
+        """
+        arrays, scale = self.arrays, np.maximum(1, self.room.max(axis=0)).astype(float)
+        fits = arrays.fits[kinds]
+        place, task = np.nonzero(fits)
+        (k, n), r = fits.shape, self.room.shape[1]
+        needs = arrays.demand_of_type[kinds][place, task] / scale  # (shares, R)
+        rooms = self.room[kinds] / scale
+        column = np.arange(len(place))
+        row = [task, *(n + s * k + place for s in range(r))]
+        value = [np.ones(len(place)), *(-needs[:, s] for s in range(r))]
+        shares = sparse.coo_array(
+            (np.concatenate(value), (np.concatenate(row), np.tile(column, r + 1))), shape=(n + r * k, len(place))
+        )
+        count = arrays.count.astype(float)
+        if number is None:
+            held = sparse.coo_array(
+                (rooms.T.ravel(), (n + np.arange(r * k), np.tile(np.arange(k), r))), shape=(n + r * k, k)
+            )
+            matrix, cost = (
+                sparse.hstack([shares, held]),
+                np.append(np.zeros(len(place)), arrays.price / arrays.price.max()),
+            )
+            lower, most = np.append(count, np.zeros(r * k)), np.append(np.full(len(place), np.inf), upper)
+        else:
+            left = sparse.coo_array((np.ones(n), (np.arange(n), np.arange(n))), shape=(n + r * k, n))
+            matrix, cost = sparse.hstack([shares, left]), np.append(np.zeros(len(place)), np.ones(n) / count.sum())
+            lower, most = np.append(count, -(number[:, None] * rooms).T.ravel()), np.inf
+        solved = solve_arrays(LinearModel(cost, matrix, lower, np.inf, upper=most), Options())
+        if number is None and solved.x is not None:
+            self.instances = float(solved.x[len(place) :].sum())
+        weight = np.zeros_like(self.room, dtype=float)
+        if solved.duals is None or solved.objective is None:
+            return 0.0, weight
+        weight[kinds] = np.maximum(0.0, solved.duals[n:]).reshape(r, k).T / scale
+        others = np.setdiff1d(np.arange(len(weight)), kinds)
+        weight[others] = weight[kinds].max(axis=0)  # no task is worth less there
+        return float(solved.objective), weight
+
+    @cached_property
+    def content(self) -> IntArray:
+        """The most (K, R) that a type can hold of each resource, by how much of the others its tasks take with it."""
+        content = self.room.copy()
+        for k, fits in enumerate(self.arrays.fits):
+            needs = self.arrays.demand_of_type[k][fits]
+            for r in range(content.shape[1]):
+                for s in range(content.shape[1]):
+                    if r == s or not needs[:, r].any() or (needs[needs[:, r] > 0, s] == 0).any():
+                        continue
+                    asking = needs[needs[:, r] > 0]
+                    ratio = max(Fraction(int(a), int(b)) for a, b in {(int(d[r]), int(d[s])) for d in asking})
+                    content[k, r] = min(int(content[k, r]), int(ratio * int(self.room[k, s])))
+        return content
+
+    def needless(self) -> tuple[list[bool], BoolArray]:
+        """Types that are never needed (K,), and pairs of instances of which no packing needs both (K, K).
+
+        One type stands for another, or for two instances, where it costs no more and holds all that they can. A type of
+        which there are only so many stands for none.
+        """
+        arrays, kinds = self.arrays, len(self.price)
+        alike = [[bool(np.array_equal(a, b)) for b in arrays.demand] for a in arrays.demand]
+        family = arrays.family.tolist()
+        needless, apart = [False] * kinds, np.zeros((kinds, kinds), dtype=bool)
+        for t in range(kinds):
+            if arrays.most[t] is not None:
+                continue
+            for a in range(kinds):
+                if not alike[family[a]][family[t]]:
+                    continue
+                ahead = self.price[t] < self.price[a] or (self.price[t] == self.price[a] and t < a)
+                if a != t and ahead and (self.content[a] <= arrays.capacity[t]).all():
+                    needless[a] = True
+                for b in range(a, kinds):
+                    if alike[family[b]][family[t]] and self.price[t] <= self.price[a] + self.price[b]:
+                        if (self.content[a] + self.content[b] <= arrays.capacity[t]).all():
+                            apart[a, b] = apart[b, a] = True
+        return needless, apart
+
+
+def solve_totals(
+    arrays: PackingArrays,
+    options: Options,
+    report: Report = ignore,
+    start: Sequence[Group] | None = None,
+    parameters: TotalsParameters = DEFAULTS,
+) -> Answer | None:
+    """Solve by totals; `None` where they say nothing: no table is short enough, or their bound is far from any packing.
+
+    - `arrays`: the instance.
+    - `options`: limits, gap, threads and seed.
+    - `report`: called with each new incumbent and each better bound.
+    - `start`: instances to begin from; the answer is never worse.
+    - `parameters`: the constants of the method.
+    """
+    if len(arrays.price) == 1:  # the least number of instances is as quick for others to see
+        return None
+    limit = None if options.time_limit is None else parameters.share * options.time_limit
+    with Stopwatch(limit) as clock:
+        try:
+            search = _Search(arrays, options, report, start, parameters, clock, COARSE)
+            if not search.small:
+                if not search.look():
+                    return None
+                start = search.incumbent.solution
+            search = _Search(arrays, options, report, start, parameters, clock, FINE)
+        except NoCertificate:
+            return None
+        search.run()
+    incumbent = search.incumbent
+    if incumbent.solution is None:
+        return None
+    return Answer(
+        solution=arrays.solution(incumbent.solution),
+        bound=arrays.usd(incumbent.bound or 0),
+        termination="finished" if incumbent.closed or not clock.expired else "time_limit",
+        reason=None if incumbent.closed else APART,
+        build_s=0.0,
+        solve_s=clock.cpu_s,
+        trace=in_usd(arrays, incumbent.trace),
+        info={
+            "method": BY_TOTALS,
+            "bound_by": BY_PROGRAM if search.programs else BY_TOTALS,
+            "multisets": search.tried,
+            "programs": search.programs,
+        },
+    )
+
+
+def proof_by_totals(data: EvaPacking, target: int, options: Options) -> TotalsLeaf | None:
+    """The leaf of totals that proves most, in price units, `None` where there is none; the search ends at a `target`."""
+    packing, arrays, clock = Packing(data), packing_arrays(data), Stopwatch(options.time_limit)
+    best: TotalsLeaf | None = None
+    with suppress(NoCertificate):
+        search = _Search(arrays, replace(options, gap=0.0), ignore, None, DEFAULTS, clock, FINE)
+        for _ in range(2):
+            for weights in search.weights:
+                divisor = -(-packing.totals.cover(weights).amount // FINE)
+                bound = packing.bound_by_totals(weights, divisor)
+                if bound < NONE and (best is None or bound > best.bound):
+                    best = TotalsLeaf(weights=tuple(map(tuple, weights)), divisor=divisor, bound=bound)
+            if best is None or best.bound >= target or not search.small:
+                break
+            search.run()  # which finds covers on its way
+    return best
+
+
+class _Search:
+    """The search over multisets: those that are open, by price, and what is proven of the others."""
+
+    def __init__(
+        self,
+        arrays: PackingArrays,
+        options: Options,
+        report: Report,
+        start: Sequence[Group] | None,
+        parameters: TotalsParameters,
+        clock: Stopwatch,
+        entries: int,
+    ) -> None:
+        self.arrays, self.options, self.parameters, self.clock = arrays, options, parameters, clock
+        self.kinds = TypeTotals(arrays, entries)
+        needless, apart = self.kinds.needless()
+        self.most = [0 if gone else m for gone, m in zip(needless, arrays.most, strict=True)]
+        self.covers = Covers(arrays.price, np.array([-1 if m is None else m for m in self.most]), apart)
+        self.bound = 0
+        self.weights: list[list[list[int]]] = []  # of all covers
+        for weights in self.kinds.weights(self.most):
+            self._add(weights)
+
+        def told(found: list[Group] | None, bound: int | None) -> None:
+            solution = None if found is None else arrays.solution(found)
+            report(solution, None if bound is None else arrays.usd(bound))
+
+        listen = None if report is ignore else told
+        self.incumbent: Incumbent[list[Group], int] = Incumbent("minimize", clock, listen, options.gap)
+        if start:
+            self.incumbent.offer(arrays.cost(start), list(start))
+        self.incumbent.raise_bound(self.bound)
+        self.programs = self.tried = 0
+        self.packed = False  # whether any multiset was
+        self.open: dict[bytes, _Open] = {}
+        self.left: dict[bytes, _Open] = {}  # those that are packed by direction and no more
+        self.seen: set[bytes] = set()
+
+    @property
+    def small(self) -> bool:
+        """Whether an instance holds so many tasks that hardly anything but totals counts."""
+        return self.kinds.instances * self.parameters.many <= self.arrays.count.sum()
+
+    def look(self) -> bool:
+        """Whether a few steps find a packing near the bound, from which a search is worth its time."""
+        step, steps = self.parameters.first * self.bound, self.parameters.look
+        while step <= self.parameters.farthest * self.bound and steps > 0 and self.tried < self.parameters.tried:
+            found = self.covers.up_to(int(self.bound + step), steps)
+            steps -= found.steps
+            cut = self._look(found, self.parameters.tried)
+            if self.packed or self.clock.expired:
+                break
+            if cut is not None:
+                self._add(cut)
+                steps -= LOOK
+            else:
+                step *= 2
+        return self.packed
+
+    def run(self) -> None:
+        """Search farther and farther beyond the bound, up to the incumbent; then close what is open."""
+        step, proven, cuts = self.parameters.first * self.bound, self.bound, 0
+        while not (self.incumbent.closed or self.clock.expired):
+            best = self.incumbent.objective
+            limit = max(proven, int(self.bound + step))
+            if best is not None:
+                limit = min(limit, best - 1)
+            found = self.covers.up_to(limit, self.parameters.steps)
+            cut = self._look(found, self.parameters.multisets)
+            if cut is not None and cuts < self.parameters.cuts:
+                self._add(cut)
+                cuts += 1
+                continue
+            if not found.complete or self.clock.expired or self.tried >= self.parameters.multisets:
+                break
+            proven = max(proven, found.least)
+            self.incumbent.raise_bound(self._proven(proven))
+            if limit + 1 == best or (best is None and step > self.parameters.farthest * self.bound):
+                break
+            step *= 2
+        for one in sorted(self.open.values(), key=lambda one: one.price):
+            if self.incumbent.closed or self.clock.expired:
+                break
+            self._close(one)
+            self.incumbent.raise_bound(self._proven(proven))
+
+    def _proven(self, beyond: int) -> int:
+        return min([beyond, *(one.price for one in self.open.values() if not self._dear(one.price))])
+
+    def _add(self, weights: list[list[int]]) -> None:
+        """Add the cover of weights."""
+        made = self.kinds.table(weights, self.most)
+        if made is not None:
+            cover, table = made
+            self.covers.add(cover.rooms, cover.amount, table)
+            self.weights.append(weights)
+            self.bound = max(self.bound, int(table[-1]))
+
+    def _look(self, found: Multisets, most: int) -> list[list[int]] | None:
+        """Pack the new ones of what was found, the cheapest first, until one is; or else weights that refute one."""
+        new = [
+            (price, number)
+            for price, number in zip(found.price.tolist(), found.found, strict=True)
+            if number.tobytes() not in self.seen
+        ]
+        for price, number in new[:most]:  # by direction, which is quick
+            if self._dear(price) or self.clock.expired:
+                break
+            if number.tobytes() not in self.left:
+                one = _Open(price, number, self._rooms(number))
+                one = replace(one, packed=one.rooms.by_direction())
+                if one.packed.complete:
+                    self._offer(number, one.packed)
+                    break
+                self.left[number.tobytes()] = one
+        for price, number in new:
+            if self._dear(price) or self.clock.expired or self.tried >= most:
+                break
+            if (weights := self.kinds.refuted(number)) is not None:
+                return weights
+            key = number.tobytes()
+            self.seen.add(key)
+            self.tried += 1
+            one = self.left.pop(key) if key in self.left else _Open(price, number, self._rooms(number))
+            packed = one.packed or one.rooms.by_direction()
+            packed = one.rooms.by_ejection(packed, self.parameters.ejections, self.options.seed)
+            if packed.complete:
+                self._offer(number, packed)
+                break
+            self.open[key] = replace(one, packed=packed)
+        return None
+
+    def _dear(self, price: int) -> bool:
+        """Whether there is a packing that costs no more."""
+        return self.incumbent.objective is not None and price >= self.incumbent.objective
+
+    def _close(self, one: _Open) -> None:
+        """Pack a multiset by more steps, or by an integer program, or hear that it cannot be packed."""
+        if self._dear(one.price):
+            return
+        assert one.packed is not None
+        packed = one.rooms.by_ejection(one.packed, self.parameters.more_ejections, self.options.seed + 1)
+        if packed.complete:
+            self._offer(one.number, packed)
+        elif self.programs < self.parameters.programs:
+            self.programs += 1
+            answer = one.rooms.by_program(self.options, self.clock.remaining_s, self.parameters.nodes)
+            if isinstance(answer, Packed):
+                self._offer(one.number, answer)
+            elif answer == "cannot":
+                del self.open[one.number.tobytes()]
+
+    def _rooms(self, number: IntArray) -> Rooms:
+        kinds = np.repeat(np.arange(len(number)), number)
+        return Rooms(self.kinds.room[kinds], self.arrays.family[kinds], self.arrays.demand, self.arrays.count)
+
+    def _offer(self, number: IntArray, packed: Packed) -> None:
+        kinds = np.repeat(np.arange(len(number)), number).tolist()
+        groups = [
+            (k, {c: int(n) for c, n in enumerate(row) if n}, 1) for k, row in zip(kinds, packed.placed, strict=True)
+        ]
+        groups = [group for group in groups if group[1]]
+        self.packed = True
+        self.incumbent.offer(self.arrays.cost(groups), groups)
+
+
+@dataclass(frozen=True)
+class _Open:
+    """A multiset that nothing has packed yet, and how far it was packed."""
+
+    price: int
+    number: IntArray
+    rooms: Rooms
+    packed: Packed | None = None

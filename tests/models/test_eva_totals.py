@@ -1,0 +1,158 @@
+"""Packing by totals: bounds that nothing beats, packings on price lists, and certificates that the verifier repeats."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import random
+
+import numpy as np
+import pytest
+
+from instances import Options, check
+from instances.errors import CheckFailed, InputError
+from instances.eva import EvaPacking, packing_arrays
+from instances.eva.price_lists import CLOUDS, price_list
+from instances.proofs.certificate import NoCertificate
+from instances.proofs.eva.certificate import Packing, prove_packing
+from instances.proofs.eva.totals import NONE, Cover, least_prices
+from models.eva.certificate import certificate
+from models.eva.totals import proof_by_totals, solve_totals
+from tests.attacks.brute_eva import packing_optimum
+from tests.eva_constrained_cases import random_constrained
+
+SEEDS = range(150)
+
+
+def least_by_enumeration(cover: Cover, price: list[int], most: list[int | None]) -> list[int]:
+    counts = [range(min(cover.amount, 9 if m is None else m) + 1) for m in most]
+    least = [NONE] * (cover.amount + 1)
+    for number in itertools.product(*counts):
+        held = sum(n * room for n, room in zip(number, cover.rooms, strict=True))
+        cost = sum(n * p for n, p in zip(number, price, strict=True))
+        for amount in range(min(held, cover.amount) + 1):
+            least[amount] = min(least[amount], cost)
+    return least
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_a_table_is_what_enumeration_says(seed: int):
+    draw = random.Random(seed)
+    kinds = draw.randint(1, 3)
+    cover = Cover(tuple(draw.randint(0, 5) for _ in range(kinds)), draw.randint(0, 9))
+    price = [draw.randint(0, 6) for _ in range(kinds)]
+    most = [draw.choice((None, 0, 1, 2, 3)) for _ in range(kinds)]
+    assert least_prices(cover, price, most).tolist() == least_by_enumeration(cover, price, most)
+
+
+def test_a_table_refuses_what_it_cannot_hold():
+    with pytest.raises(NoCertificate, match="entries"):
+        least_prices(Cover((1,), 1 << 40), [1], [None])
+    with pytest.raises(NoCertificate, match="too large"):
+        least_prices(Cover((1,), 1 << 20), [1 << 50], [None])
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_no_packing_beats_the_bound_of_any_weights(seed: int):
+    data = random_constrained(seed)
+    best = packing_optimum(data)
+    if best is None:
+        return
+    packing, draw = Packing(data), random.Random(seed)
+    optimum = best * 10**9 / packing.unit
+    for _ in range(6):
+        shape = [[draw.choice((0, 1, 1, 2, 5)) for _ in packing.capacity[0]] for _ in packing.price]
+        weights = shape if draw.random() < 0.5 else [shape[0]] * len(shape)
+        assert packing.bound_by_totals(weights, draw.choice((1, 1, 2, 3))) <= optimum
+    found = proof_by_totals(data, int(optimum), Options())
+    assert found is None or found.bound <= optimum
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_what_the_method_calls_optimal_is(seed: int):
+    data = random_constrained(seed)
+    best = packing_optimum(data)
+    answer = solve_totals(packing_arrays(data), Options(gap=0.0))
+    if answer is None or answer.solution is None:
+        return
+    verdict = check(data, answer.solution)
+    assert not verdict.violations
+    assert best is not None
+    assert answer.bound is not None
+    assert answer.bound <= float(best) + 1e-9 <= verdict.objective + 2e-9
+    if answer.reason is None:
+        assert verdict.objective == pytest.approx(float(best), abs=1e-9)
+
+
+@pytest.mark.parametrize("cloud", [*CLOUDS, "drawn"])
+def test_a_price_list_of_60_pods_is_packed(cloud: str):
+    data = price_list(60, 3, cloud=cloud).data  # type: ignore[arg-type]
+    answer = solve_totals(packing_arrays(data), Options(effort=50))
+    assert answer is not None
+    verdict = check(data, answer.solution)
+    assert not verdict.violations
+    assert answer.bound <= verdict.objective <= 1.02 * answer.bound
+
+
+@pytest.fixture(scope="module")
+def proven() -> tuple[EvaPacking, str]:
+    data = price_list(60, 0, cloud="aks").data
+    answer = solve_totals(packing_arrays(data), Options())
+    assert answer is not None
+    made = certificate(data, answer.solution, answer.bound, Options())
+    assert made.how == "totals"
+    assert float(made.bound) == pytest.approx(check(data, answer.solution).objective)
+    return data, made.text
+
+
+def test_a_certificate_of_totals_holds(proven: tuple[EvaPacking, str]):
+    data, text = proven
+    assert prove_packing(data, text).how == "totals"
+
+
+@pytest.mark.parametrize(
+    ("forged", "error"),
+    [
+        ({"bound": 10**9}, CheckFailed),
+        ({"weights": []}, CheckFailed),
+        ({"weights": [[1]]}, CheckFailed),
+        ({"weights": None}, InputError),
+        ({"divisor": 0}, InputError),
+        ({"divisor": 1 << 119}, CheckFailed),
+        ({"divisor": 1.5}, InputError),
+    ],
+)
+def test_a_forged_leaf_does_not(proven: tuple[EvaPacking, str], forged: dict[str, object], error: type[Exception]):
+    data, text = proven
+    content = json.loads(text)
+    content["nodes"][0]["totals"] |= forged
+    content["bound"] = content["nodes"][0]["totals"]["bound"]
+    with pytest.raises(error):
+        prove_packing(data, json.dumps(content))
+
+
+@pytest.mark.parametrize("weight", [-1, 1 << 62, 0.5, True, "1"])
+def test_a_forged_weight_does_not(proven: tuple[EvaPacking, str], weight: object):
+    data, text = proven
+    content = json.loads(text)
+    content["nodes"][0]["totals"]["weights"][0][0] = weight
+    with pytest.raises(InputError):
+        prove_packing(data, json.dumps(content))
+
+
+def test_a_leaf_of_two_kinds_is_none(proven: tuple[EvaPacking, str]):
+    data, text = proven
+    content = json.loads(text)
+    leaf = {"scale": 1, "tasks": [0] * len(data.tasks), "decisions": [], "types": [0] * 25, "bound": "0"}
+    content["nodes"][0]["leaf"] = leaf
+    with pytest.raises(CheckFailed, match="must be a leaf"):
+        prove_packing(data, json.dumps(content))
+
+
+def test_prices_and_rooms_of_the_lists_are_whole_and_the_seed_says_all():
+    for cloud in [*CLOUDS, "drawn", "karpenter"]:
+        one, two = (price_list(30, 7, cloud=cloud) for _ in range(2))  # type: ignore[arg-type]
+        assert one == two
+        rooms = np.array([list(kind.capacity.values()) for kind in one.data.instance_types])
+        assert (rooms % 1 == 0).all()
+        assert sum(task.count for task in one.data.tasks) == 30
