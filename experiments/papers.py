@@ -100,6 +100,7 @@ ONLINE: Mapping[str, Any] = Loaded(
 """How the workloads of a problem are simulated, an `Online` each."""
 DRAWINGS = {
     "eva-cloud": "experiments.eva.draw:cloud",
+    "eva-packing": "experiments.eva.draw:packing",
     "eva-reconfiguration": "experiments.eva.draw:rounds",
     "boa-renting": "experiments.boa.draw:renting",
     "aryl-loaning": "experiments.aryl.draw:loaning",

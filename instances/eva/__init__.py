@@ -12,6 +12,7 @@ from instances.eva.constraints import Running, Spread, constraints_of
 from instances.eva.examples import table_3, table_3_round
 from instances.eva.generators import random_workloads, synthetic_cloud, table_7
 from instances.eva.packing import EvaPacking, InstanceType, Task, Throughput
+from instances.eva.price_lists import price_list
 from instances.eva.reconfiguration import EvaReconfiguration, ExistingInstance, MovableTask, StartedType
 from instances.eva.reconfiguration_checker import check_reconfiguration
 from instances.eva.rented import RentedInstance, continued, most_kept
@@ -50,6 +51,7 @@ __all__ = [
     "most_kept",
     "packing_arrays",
     "pod_requests",
+    "price_list",
     "random_round",
     "random_workloads",
     "synthetic_cloud",

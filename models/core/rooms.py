@@ -14,7 +14,7 @@ from typing import Literal
 import numpy as np
 from scipy import sparse
 
-from instances import Options, Stopwatch
+from instances import Options
 from instances.arrays import FloatArray, IntArray
 from instances.compiled import compiled
 from models.highs import LinearModel, solve_arrays
@@ -73,8 +73,17 @@ class Rooms:
         weight = self.directions()[-1]
         size = (self.need.min(axis=0) * weight).sum(axis=1)
         used = _used(packed.placed, self.kind, self.need)
+        draw = np.random.default_rng(seed)
         placed, left = _by_ejection(
-            self.free - used, self.kind, self.need, packed.placed.copy(), packed.left.copy(), size, weight, steps, seed
+            self.free - used,
+            self.kind,
+            self.need,
+            packed.placed.copy(),
+            packed.left.copy(),
+            size,
+            weight,
+            steps,
+            draw,
         )
         return Packed(placed, left, float(size @ left))
 
@@ -179,11 +188,10 @@ def _by_direction(free, kind, need, left, order, weight):  # type: ignore[no-unt
 
 
 @compiled
-def _by_ejection(free, kind, need, placed, left, size, weight, steps, seed):  # type: ignore[no-untyped-def]
+def _by_ejection(free, kind, need, placed, left, size, weight, steps, draw):  # type: ignore[no-untyped-def]
     """Put what is left into rooms where little of what is there is in its way; keep the best state on the way."""
     rooms, resources = free.shape
     classes = len(left)
-    np.random.seed(seed)
     best_placed, best_left = placed.copy(), left.copy()
     now = 0.0
     for i in range(classes):
@@ -196,7 +204,7 @@ def _by_ejection(free, kind, need, placed, left, size, weight, steps, seed):  # 
         i, largest = -1, -1.0
         for j in range(classes):
             if left[j] > 0:
-                score = size[j] * (0.5 + np.random.random())
+                score = size[j] * (0.5 + draw.random())
                 if score > largest:
                     i, largest = j, score
         if i < 0:
@@ -221,7 +229,7 @@ def _by_ejection(free, kind, need, placed, left, size, weight, steps, seed):  # 
                         if gap[r] > 0:
                             helped += min(gap[r], need[g, j, r]) * weight[r]
                     if helped > 0:
-                        score = size[j] / helped * (0.7 + 0.6 * np.random.random())
+                        score = size[j] / helped * (0.7 + 0.6 * draw.random())
                         if score < pick_score:
                             pick, pick_score = j, score
                 if pick < 0:
@@ -236,7 +244,7 @@ def _by_ejection(free, kind, need, placed, left, size, weight, steps, seed):  # 
                 if price > cost:
                     break
             if fits:
-                price *= 0.8 + 0.4 * np.random.random()
+                price *= 0.8 + 0.4 * draw.random()
                 if price < cost:
                     chosen, cost = m, price
                     out[:] = trial

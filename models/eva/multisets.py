@@ -47,7 +47,7 @@ class Covers:
         self.tables = np.zeros((0, 1), dtype=np.int64)
 
     def add(self, rooms: Sequence[int], amount: int, table: IntArray) -> None:
-        """Add a cover: instances have at least `amount` of the `rooms` (K,); `table`: the least price of each amount."""
+        """Add a cover: instances have at least `amount` of `rooms` (K,); `table`: the least price of each amount."""
         self.rooms = np.vstack([self.rooms, np.array(rooms, dtype=np.int64)[self.order]])
         self.amount = np.append(self.amount, amount)
         longest = max(self.tables.shape[1], len(table))

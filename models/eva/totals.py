@@ -19,8 +19,8 @@ from scipy import sparse
 from instances import Answer, Options, Report, Stopwatch
 from instances.arrays import BoolArray, FloatArray, IntArray
 from instances.eva.arrays import Group, PackingArrays, packing_arrays
-from instances.options import ignore
 from instances.eva.packing import EvaPacking
+from instances.options import ignore
 from instances.proofs.certificate import NoCertificate
 from instances.proofs.eva.certificate import Packing, TotalsLeaf
 from instances.proofs.eva.totals import NONE, Cover, Totals, least_prices
@@ -47,7 +47,7 @@ class TotalsParameters:
     """The constants of the method.
 
     - `steps`: of one search for multisets.
-    - `first`: the share of its price by which the first search goes beyond the bound; each further one goes twice as far.
+    - `first`: the share of its price by which the first search goes beyond the bound, the next ones twice as far each.
     - `farthest`: the share of its price beyond which nothing is searched.
     - `ejections`: steps of repair of one packing; of one that was tried before, `more_ejections`.
     - `multisets`: most multisets that are looked at.
@@ -81,6 +81,8 @@ class TypeTotals:
     """What instances of each type can hold, and what the tasks ask of them, over the classes of `arrays`."""
 
     def __init__(self, arrays: PackingArrays, entries: int) -> None:
+        if not arrays.price.any():
+            raise NoCertificate("no type has a price")
         self.arrays, self.entries = arrays, entries
         self.totals = Totals(
             arrays.demand.tolist(), arrays.capacity.tolist(), arrays.family.tolist(), arrays.count.tolist()
@@ -235,9 +237,11 @@ class TypeTotals:
                 if a != t and ahead and (self.content[a] <= arrays.capacity[t]).all():
                     needless[a] = True
                 for b in range(a, kinds):
-                    if alike[family[b]][family[t]] and self.price[t] <= self.price[a] + self.price[b]:
-                        if (self.content[a] + self.content[b] <= arrays.capacity[t]).all():
-                            apart[a, b] = apart[b, a] = True
+                    dear = self.price[t] > self.price[a] + self.price[b]
+                    if alike[family[b]][family[t]] and not dear:
+                        held = self.content[a] + self.content[b] <= arrays.capacity[t]
+                        apart[a, b] |= held.all()
+                        apart[b, a] = apart[a, b]
         return needless, apart
 
 
@@ -291,7 +295,7 @@ def solve_totals(
 
 
 def proof_by_totals(data: EvaPacking, target: int, options: Options) -> TotalsLeaf | None:
-    """The leaf of totals that proves most, in price units, `None` where there is none; the search ends at a `target`."""
+    """The leaf of totals that proves most, `None` where there is none; at a `target` in price units it is enough."""
     packing, arrays, clock = Packing(data), packing_arrays(data), Stopwatch(options.time_limit)
     best: TotalsLeaf | None = None
     with suppress(NoCertificate):

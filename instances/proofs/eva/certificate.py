@@ -13,8 +13,8 @@ packing of cost z that obeys the decisions has, by duality of linear programs,
 
 The bound of the leaf is the least sum of prices that is >= D / S, that of the tree the least of its leaves.
 
-Or a leaf is of totals (`instances.proofs.eva.totals`): weights of the resources of each type, and a table of least prices
-that is made anew. Of the decisions on the way it heeds those on the instances of one type, and no others.
+Or a leaf is of totals (`instances.proofs.eva.totals`): weights of the resources of each type, and a table of least
+prices that is made anew. Of the decisions on the way it heeds those on the instances of one type, and no others.
 
 Types are the offers of `constraints`: running instances are types of their own. A type with a limit has a decision "at
 most" in every leaf, of all types in order and before those on the way.
