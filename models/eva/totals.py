@@ -298,6 +298,8 @@ def proof_by_totals(data: EvaPacking, target: int, options: Options) -> TotalsLe
     """The leaf of totals that proves most, `None` where there is none; at a `target` in price units it is enough."""
     packing, arrays, clock = Packing(data), packing_arrays(data), Stopwatch(options.time_limit)
     best: TotalsLeaf | None = None
+    if len(arrays.price) == 1:  # one linear program over tasks proves as much or more
+        return None
     with suppress(NoCertificate):
         search = _Search(arrays, replace(options, gap=0.0), ignore, None, DEFAULTS, clock, FINE)
         for _ in range(2):
@@ -381,7 +383,9 @@ class _Search:
                 limit = min(limit, best - 1)
             found = self.covers.up_to(limit, self.parameters.steps)
             cut = self._look(found, self.parameters.multisets)
-            if cut is not None and cuts < self.parameters.cuts:
+            if cut is not None:
+                if cuts == self.parameters.cuts:
+                    break  # what comes after the one that was refuted has not been looked at
                 self._add(cut)
                 cuts += 1
                 continue
@@ -430,10 +434,10 @@ class _Search:
         for price, number in new:
             if self._dear(price) or self.clock.expired or self.tried >= most:
                 break
-            if (weights := self.kinds.refuted(number)) is not None:
-                return weights
             key = number.tobytes()
             self.seen.add(key)
+            if (weights := self.kinds.refuted(number)) is not None:
+                return weights
             self.tried += 1
             one = self.left.pop(key) if key in self.left else _Open(price, number, self._rooms(number))
             packed = one.packed or one.rooms.by_direction()

@@ -17,7 +17,7 @@ from instances.proofs.certificate import NoCertificate
 from instances.proofs.eva.certificate import Packing, prove_packing
 from instances.proofs.eva.totals import NONE, Cover, least_prices
 from models.eva.certificate import certificate
-from models.eva.totals import proof_by_totals, solve_totals
+from models.eva.totals import TotalsParameters, proof_by_totals, solve_totals
 from tests.attacks.brute_eva import packing_optimum
 from tests.eva_constrained_cases import random_constrained
 
@@ -72,7 +72,8 @@ def test_no_packing_beats_the_bound_of_any_weights(seed: int):
 def test_what_the_method_calls_optimal_is(seed: int):
     data = random_constrained(seed)
     best = packing_optimum(data)
-    answer = solve_totals(packing_arrays(data), Options(gap=0.0))
+    whole = TotalsParameters(many=0.0, cuts=seed % 3, ejections=seed % 2, nodes=1 + seed % 5)
+    answer = solve_totals(packing_arrays(data), Options(gap=0.0), parameters=whole)
     if answer is None or answer.solution is None:
         return
     verdict = check(data, answer.solution)
