@@ -65,7 +65,7 @@ class TotalsParameters:
     ejections: int = 3_000
     more_ejections: int = 60_000
     multisets: int = 400
-    cuts: int = 40
+    cuts: int = 150
     nodes: int = 200
     programs: int = 60
     many: float = 8.0
@@ -190,7 +190,7 @@ class TypeTotals:
         else:
             left = sparse.coo_array((np.ones(n), (np.arange(n), np.arange(n))), shape=(n + r * k, n))
             matrix, cost = sparse.hstack([shares, left]), np.append(np.zeros(len(place)), np.ones(n) / count.sum())
-            lower, most = np.append(count, -(number[:, None] * rooms).T.ravel()), np.inf
+            lower, most = np.append(count, -(number[:, None] * rooms).T.ravel()), np.full(len(place) + n, np.inf)
         solved = solve_arrays(LinearModel(cost, matrix, lower, np.inf, upper=most), Options())
         if number is None and solved.x is not None:
             self.instances = float(solved.x[len(place) :].sum())
@@ -425,8 +425,7 @@ class _Search:
             if self._dear(price) or self.clock.expired:
                 break
             if number.tobytes() not in self.left:
-                one = _Open(price, number, self._rooms(number))
-                one = replace(one, packed=one.rooms.by_direction())
+                one = self._directed(price, number)
                 if one.packed.complete:
                     self._offer(number, one.packed)
                     break
@@ -439,9 +438,8 @@ class _Search:
             if (weights := self.kinds.refuted(number)) is not None:
                 return weights
             self.tried += 1
-            one = self.left.pop(key) if key in self.left else _Open(price, number, self._rooms(number))
-            packed = one.packed or one.rooms.by_direction()
-            packed = one.rooms.by_ejection(packed, self.parameters.ejections, self.options.seed)
+            one = self.left.pop(key, None) or self._directed(price, number)
+            packed = one.rooms.by_ejection(one.packed, self.parameters.ejections, self.options.seed)
             if packed.complete:
                 self._offer(number, packed)
                 break
@@ -456,7 +454,6 @@ class _Search:
         """Pack a multiset by more steps, or by an integer program, or hear that it cannot be packed."""
         if self._dear(one.price):
             return
-        assert one.packed is not None
         packed = one.rooms.by_ejection(one.packed, self.parameters.more_ejections, self.options.seed + 1)
         if packed.complete:
             self._offer(one.number, packed)
@@ -468,16 +465,16 @@ class _Search:
             elif answer == "cannot":
                 del self.open[one.number.tobytes()]
 
-    def _rooms(self, number: IntArray) -> Rooms:
+    def _directed(self, price: int, number: IntArray) -> _Open:
+        """A multiset packed by direction."""
         kinds = np.repeat(np.arange(len(number)), number)
-        return Rooms(self.kinds.room[kinds], self.arrays.family[kinds], self.arrays.demand, self.arrays.count)
+        rooms = Rooms(self.kinds.room[kinds], self.arrays.family[kinds], self.arrays.demand, self.arrays.count)
+        return _Open(price, number, rooms, rooms.by_direction())
 
     def _offer(self, number: IntArray, packed: Packed) -> None:
         kinds = np.repeat(np.arange(len(number)), number).tolist()
-        groups = [
-            (k, {c: int(n) for c, n in enumerate(row) if n}, 1) for k, row in zip(kinds, packed.placed, strict=True)
-        ]
-        groups = [group for group in groups if group[1]]
+        rows = [{c: int(n) for c, n in enumerate(row) if n} for row in packed.placed]
+        groups: list[Group] = [(k, on_it, 1) for k, on_it in zip(kinds, rows, strict=True) if on_it]
         self.packed = True
         self.incumbent.offer(self.arrays.cost(groups), groups)
 
@@ -489,4 +486,4 @@ class _Open:
     price: int
     number: IntArray
     rooms: Rooms
-    packed: Packed | None = None
+    packed: Packed
