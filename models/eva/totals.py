@@ -438,7 +438,7 @@ class _Search:
             if (weights := self.kinds.refuted(number)) is not None:
                 return weights
             self.tried += 1
-            one = self.left.pop(key, None) or self._directed(price, number)
+            one = self.left.get(key) or self._directed(price, number)
             packed = one.rooms.by_ejection(one.packed, self.parameters.ejections, self.options.seed)
             if packed.complete:
                 self._offer(number, packed)
