@@ -57,6 +57,9 @@ FOCUS = """addEventListener("DOMContentLoaded", () => document.querySelectorAll(
 
 def setup(app: Any) -> None:
     """Called by Sphinx."""
+    import measured
+
+    measured.setup(app)
     app.add_js_file(None, body=FOCUS)
     app.connect("builder-inited", _draw)
     app.connect("autodoc-process-docstring", _escape_bars)

@@ -29,7 +29,7 @@ from instances import Instance, Options
 from instances.aryl import elastic_jobs, figure_5, five_servers, loaned_servers, table_2
 from instances.boa import figure_1
 from instances.eva import EvaPacking, table_3, table_7
-from instances.eva.round_generators import random_round
+from instances.eva.generators import random_round
 from instances.sia import five_jobs, six_jobs, synthetic
 from models import aryl, boa, eva, sia
 from models.eva.reconfiguration import exact_reconfiguration

@@ -6,7 +6,8 @@ script needs no main guard.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -16,25 +17,35 @@ import pandas as pd
 from experiments.harness.entry import Entry
 from experiments.harness.gaps import score
 from experiments.harness.instance_set import instances_at
-from experiments.harness.resume import finished
 from experiments.harness.run import Run
 from experiments.harness.runner import as_finished
 from experiments.harness.store import Store
-from experiments.harness.user_functions import pickled, resolve, user_function
+from experiments.harness.user_functions import own_name, pickled, resolve, user_method
 from experiments.harness.warmup import compile_first
 from experiments.output.folder import ready_folder
-from experiments.output.terminal import follow, line
-from experiments.papers import PLOTS
+from experiments.output.terminal import err, follow, line
+from experiments.papers import METHODS, ONLINE, PLOTS
 from experiments.plan import plan, sets_of, study_runs
-from experiments.simulator.bounding import Bounds, boundings, by_run
-from experiments.simulator.rows import rows_of
+from experiments.session import finished
 from experiments.simulator.simulated import Simulated
-from experiments.simulator.simulation import chosen_policies, simulations
+from experiments.simulator.simulation import (
+    Bounds,
+    boundings,
+    by_run,
+    chosen_policies,
+    policy_names,
+    rows_of,
+    simulations,
+)
 from instances import InputError, Instance, MalformedSolution, Options, ProblemData, Result, Solution, check
 from instances.method import Method as Known
 
 Source = Instance[Any] | ProblemData | str | Path
 Method = str | Callable[..., Any]
+Methods = Method | Sequence[Method] | Mapping[str, Method]
+Policies = Any
+"""A name, a function that makes a policy of the workload, its class, an object with `decide(view)`; several of them; or
+a dict of such by names of your own."""
 SOURCES = (Instance, ProblemData, str, Path)
 KEPT = ("status", "objective", "bound", "gap", "unit", "build_s", "solve_s", "reason")
 
@@ -60,7 +71,7 @@ def solve(instance: Source, method: Method = "exact", **options: Any) -> Result:
 
 def study(
     instances: Source | Sequence[Source],
-    methods: Method | Sequence[Method] = "all",
+    methods: Methods = "all",
     *,
     time_limit: float | None = 60.0,
     jobs: int = 1,
@@ -72,26 +83,36 @@ def study(
 ) -> pd.DataFrame:
     """One row a run, with its gap to the proven optimum or to the best bound, and the result itself.
 
-    `instances`: instances, data, files or folders. `methods`: names, `all`, `package.module:function` or functions of
-    your own; `exact` runs too, asked for or not. With a `folder` finished runs are kept there, and `resume` does not
-    repeat them; without one an interrupt loses them. `cluster`: address of a Dask scheduler to run on. `progress`: a
+    `instances`: instances, data, files or folders. `methods`: names, `all`, `package.module:function`, functions,
+    classes or objects of your own, or a dict of them by names of your own; `exact` runs too, asked for or not. With a
+    `folder` finished runs are kept there, and `resume` does not repeat them. An interrupt ends the study with the rows
+    of the runs that are finished, if there are any. `cluster`: address of a Dask scheduler to run on. `progress`: a
     line on standard error for each run that is finished. `options`: the others of `instances.Options`. Raises
     InputError.
     """
     given = _instances(instances)
-    wanted = [_known(m) for m in ([methods] if isinstance(methods, str) or callable(methods) else methods)]
-    named, own = [m for m in wanted if isinstance(m, str)], [m for m in wanted if not isinstance(m, str)]
+    wanted = _named(methods)
+    named, own = [m for _, m in wanted if isinstance(m, str)], [m for m in wanted if not isinstance(m[1], str)]
     said = Options(time_limit=time_limit, **options)
     sets = sets_of(given)
     runs = study_runs(sets, named or ["exact"], said)
-    runs += [run for s in sets for function in own for run in _runs(s.instances, function, said, s.name)]
+    for name, function in own:
+        if any(name == entry.name for i in given for entry in METHODS[i.problem]):
+            raise InputError(f"methods: {name!r} is a method of this project, name yours: {{name: function}}")
+        runs += [run for s in sets for run in _own_runs(s.instances, name, function, said, s.name)]
     place = {(i.problem, i.name): k for k, i in enumerate(given)}
     runs.sort(key=lambda run: place[run.instance.problem, run.instance.name])  # the methods of an instance together
+    outcomes: dict[int, Result] = {}
     with _store(folder, resume) as store:
         if cluster is None:
             compile_first(runs)
-        outcomes = dict(follow(finished(runs, jobs, store, cluster=cluster), len(runs), line, not progress))
-    scored = score([(run, outcomes[i]) for i, run in enumerate(runs)])
+        try:
+            outcomes.update(follow(finished(runs, jobs, store, cluster=cluster), len(runs), line, not progress))
+        except KeyboardInterrupt:
+            if not outcomes:
+                raise
+            err.print(f"interrupted: {len(outcomes)} of {len(runs)} runs are finished")
+    scored = score([(run, outcomes[i]) for i, run in enumerate(runs) if i in outcomes])
     return pd.DataFrame(
         [
             {
@@ -112,7 +133,7 @@ def study(
 
 def simulate(
     workloads: Source | Sequence[Source],
-    policies: str | Sequence[str] | None = None,
+    policies: Policies = None,
     *,
     baseline: str | None = None,
     warm_up_days: float = 0.0,
@@ -126,13 +147,19 @@ def simulate(
 ) -> pd.DataFrame:
     """One row a policy and workload: what every world measures, against the baseline of the world.
 
-    `workloads`: instances, data or files. `policies`: as `--policy` of `gapwise simulate`, of the world's own selection
-    unless named. `bound`: also what no policy does better than, where the world has such a bound. `folder`, `resume`,
-    `cluster` and `progress`: as of `study`. The columns are those of `gapwise simulate --format json`. Raises
-    InputError.
+    `workloads`: instances, data or files. `policies`: as `--policy` of `gapwise simulate`, or a function that gets the
+    workload and returns a policy, its class, or an object with `decide(view)`; several, or a dict of them by names of
+    your own; the world's own selection unless given. `bound`: also what no policy does better than, where the world
+    has such a bound. `folder`, `resume`, `cluster` and `progress`: as of `study`. The columns are those of
+    `gapwise simulate --format json`. Raises InputError.
     """
     given = _instances(workloads)
-    choices = chosen_policies(given, [policies] if isinstance(policies, str) else policies, baseline)
+    wanted = [] if policies is None else _named(policies, "policies")
+    code = {name: pickled(policy, "policy") for name, policy in wanted if not isinstance(policy, str)}
+    for name in code:
+        if any(name in policy_names(workload.problem) for workload in given if workload.problem in ONLINE):
+            raise InputError(f"policies: {name!r} is a policy of this project, name yours: {{name: policy}}")
+    choices = chosen_policies(given, [name for name, _ in wanted] or None, baseline, code)
     tasks = simulations(given, choices, Options(**options))
     with _store(folder, resume) as store:
         outcomes = dict(follow(finished(tasks, jobs, store, cluster=cluster), len(tasks), Simulated.line, not progress))
@@ -183,17 +210,56 @@ def _instances(given: Source | Sequence[Source]) -> list[Instance[Any]]:
     return found
 
 
-def _runs(instances: Sequence[Instance[Any]], method: Method, options: Options, name: str = "") -> list[Run]:
+def _runs(instances: Sequence[Instance[Any]], method: Method, options: Options) -> list[Run]:
     """The runs of one method, which may be a function itself."""
-    method = _known(method)
-    if isinstance(method, str):
-        return plan(instances, [method], options, name)
-    if not callable(method):
-        raise InputError(f"methods: must be names or functions, got {type(method).__name__}")
-    called = str(getattr(method, "__name__", type(method).__name__))
-    entry = Entry(called, called, code=pickled(method))
-    user_function(called, entry.code)  # before anything is run
-    return [Run(instance, entry, options, name) for instance in instances]
+    ((name, found),) = _named([method])
+    if isinstance(found, str):
+        return plan(instances, [found], options, "")
+    return _own_runs(instances, name, found, options, "")
+
+
+def _own_runs(
+    instances: Sequence[Instance[Any]], name: str, method: Callable[..., Any], options: Options, set_name: str
+) -> list[Run]:
+    entry = Entry(name, name, code=pickled(method))
+    user_method(name, entry.code)  # before anything is run
+    return [Run(instance, entry, options, set_name) for instance in instances]
+
+
+def _named(given: Any, what: str = "methods") -> list[tuple[str, Any]]:
+    """Methods or policies with their names: text for those of this project and `package.module:function`.
+
+    Raises InputError where two have one name, and for what is neither text nor a function.
+    """
+    if isinstance(given, Mapping):
+        pairs = [(name, _loaded(name, one, what)) for name, one in given.items()]
+    else:
+        several = isinstance(given, Iterable) and not isinstance(given, str) and not _usable(given)
+        listed = [_known(one) for one in (given if several else [given])]
+        pairs = [(one if isinstance(one, str) else own_name(one), one) for one in listed]
+    for _, one in pairs:
+        if not (isinstance(one, str) or _usable(one)):
+            raise InputError(f"{what}: must be names or functions, got {type(one).__name__}")
+    for name, times in Counter(name for name, one in pairs if not isinstance(one, str)).items():
+        if times > 1:
+            raise InputError(f"{what}: {times} are called {name!r}: name them, {{name: function}}")
+    return pairs
+
+
+def _loaded(name: Any, one: Any, what: str) -> Any:
+    """What a name of the user's own stands for; `package.module:function` is looked up."""
+    if not isinstance(name, str) or not name or ":" in name or not name.isprintable():
+        raise InputError(f"{what}: a name must be text without a colon, got {name!r}")
+    if not isinstance(one, str) or one == name:
+        return one
+    if ":" not in one:
+        raise InputError(f"{what}: {name!r} stands for {one!r}, which has a name: give it by that")
+    return resolve(one, what)
+
+
+def _usable(one: Any) -> bool:
+    """Whether it can be called, or decides."""
+    return callable(one) or callable(getattr(one, "decide", None))
 
 
 def _known(method: Method) -> Method:

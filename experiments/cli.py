@@ -16,6 +16,7 @@ from experiments.entry import run_app
 
 COMMANDS = (
     "check",
+    "data",
     "draw",
     "gap_study",
     "library",
@@ -29,7 +30,7 @@ COMMANDS = (
     "study",
     "verify",
 )
-GROUPS = ("draw", "study")  # commands of commands
+GROUPS = ("data", "draw", "study")  # commands of commands
 COMPLETION = "_GAPWISE_COMPLETE"  # set by a shell that completes a command
 
 
@@ -44,7 +45,8 @@ def _print_version(asked: bool) -> None:
 
 def main() -> None:
     """Run `gapwise`."""
-    arguments = sys.argv[1:]
+    arguments = [word.replace("-", "_") if word.replace("-", "_") in COMMANDS else word for word in sys.argv[1:2]]
+    arguments += sys.argv[2:]
     run_app(app_of(arguments), arguments)
 
 

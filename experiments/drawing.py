@@ -69,9 +69,15 @@ class Drawing:
             value = given[p.name]
             if other is not None and p.name not in mine and value is not None:
                 raise InputError(f"{option_of(p)}: {why}, got {value}")
-        return made_by(
-            **{name: self._value(name, given[flag]) for flag, name in mine.items() if given[flag] is not None}
-        )
+        asked: dict[str, Any] = {}
+        for flag, name in mine.items():
+            own, otherwise = inspect.signature(made_by).parameters[name], self.flags.get(name, Flag()).default
+            value = otherwise if given[flag] is None and otherwise is not UNSAID else given[flag]
+            if value is not None:
+                asked[name] = self._value(name, value)
+            elif own.default is UNSAID:
+                raise InputError(f"{_long(flag)}: must be given{' without --trace' if self.traced is not None else ''}")
+        return made_by(**asked)
 
     def parameters(self) -> list[inspect.Parameter]:
         """The flags. One of a single generator of two is `None` where it is not given, whatever the generator does."""

@@ -14,7 +14,7 @@ from experiments.harness.records import compared, unlike
 from experiments.output.csv import results_csv
 from experiments.output.folder import files_first
 from experiments.output.report import write_study
-from experiments.output.table import print_tables
+from experiments.output.results import print_tables
 from experiments.output.terminal import as_json, err, line
 from experiments.plan import sets_at, study_runs
 from experiments.session import Session

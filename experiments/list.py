@@ -12,6 +12,10 @@ import typer
 from experiments.entry import run
 from experiments.papers import DRAWINGS, METHODS, ONLINE, reference_sets
 from experiments.simulator.simulation import policy_names
+from instances import InputError
+from instances.text import meant
+
+FORMATS = ("table", "json")
 
 
 class What(StrEnum):
@@ -31,6 +35,11 @@ def list(
     format: Annotated[str, typer.Option(help="table or json.")] = "table",
 ) -> None:
     """List problems, methods, workloads, policies, the sets of the reference study and what can be drawn."""
+    if problem is not None and problem not in (*METHODS, *ONLINE):
+        known = tuple(dict.fromkeys((*METHODS, *ONLINE)))
+        raise InputError(f"--problem: must be one of {', '.join(known)}, got {problem!r}{meant(known, problem)}")
+    if format not in FORMATS:
+        raise InputError(f"--format: must be {' or '.join(FORMATS)}, got {format!r}")
     found = {kind.value: LISTS[kind](problem) for kind in What if what in (None, kind)}
     if format == "json":
         print(json.dumps(found))

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import importlib
-from collections.abc import Iterator, Mapping
+import importlib.util
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 if TYPE_CHECKING:
@@ -37,7 +39,7 @@ class Loaded(Mapping[str, T]):
         return len(self.tables)
 
 
-METHODS: Mapping[str, tuple[Entry, ...]] = Loaded(
+METHODS: Loaded[tuple[Entry, ...]] = Loaded(
     {
         "eva-packing": "experiments.eva.methods:METHODS",
         "eva-reconfiguration": "experiments.eva.methods:METHODS",
@@ -112,20 +114,35 @@ DRAWINGS = {
 
 STUDIES = {
     "eva-benchmark": "experiments.eva.benchmark:benchmarks",
+    "eva-moments": "experiments.eva.moments:moments",
     "eva-choices": "experiments.eva.choices:choices",
     "eva-surrogate": "experiments.eva.surrogate:surrogate",
     "eva-yardstick": "experiments.eva.yardstick:yardsticks",
     "boa-benchmark": "experiments.boa.benchmark:benchmarks",
     "boa-genetic": "experiments.boa.genetic:genetic",
     "aryl-benchmark": "experiments.aryl.benchmark:benchmarks",
-    "aryl-excess": "experiments.aryl.excess:excesses",
-    "aryl-losses": "experiments.aryl.losses:losses",
+    "aryl-excess": "experiments.aryl.pools:excesses",
+    "aryl-losses": "experiments.aryl.pools:losses",
     "aryl-rules": "experiments.aryl.rules:rules",
-    "aryl-snapshots": "experiments.aryl.snapshots:reclaims",
-    "aryl-forced": "experiments.aryl.forced:unavoidable",
+    "aryl-snapshots": "experiments.aryl.reclaims:reclaims",
+    "aryl-forced": "experiments.aryl.reclaims:unavoidable",
     "sia-benchmark": "experiments.sia.benchmark:benchmarks",
 }
 """What is measured beside the papers' tables and figures, a `Study` each."""
+RECORDED: dict[str, tuple[str, dict[str, Any]]] = {
+    "eva/benchmark": ("eva-benchmark", {}),
+    "eva/interference": ("eva-benchmark", {"net_saving": True}),
+    "eva/moments": ("eva-moments", {"trace": [Path("eva/trace_pai_200.csv"), Path("eva/trace_pai_full.csv")]}),
+    "boa/benchmark": ("boa-benchmark", {}),
+    "aryl/benchmark": ("aryl-benchmark", {}),
+    "aryl/excess": ("aryl-excess", {}),
+    "aryl/rules": ("aryl-rules", {}),
+    "aryl/losses": ("aryl-losses", {}),
+    "aryl/snapshots": ("aryl-snapshots", {"trace": Path("traces/philly.csv")}),
+    "aryl/forced": ("aryl-forced", {"trace": Path("traces/philly.csv")}),
+    "sia/benchmark": ("sia-benchmark", {"trace": Path("traces/philly.csv")}),
+}
+"""The studies of which pages take figures, by their records: what they are given, a path being a trace."""
 
 
 def _part(paper: str, role: str) -> Any:
@@ -133,13 +150,29 @@ def _part(paper: str, role: str) -> Any:
     return importlib.import_module(f"experiments.{paper}.{role}")
 
 
+def problems_of(paper: str) -> list[str]:
+    """The problems that the methods of a paper solve."""
+    return [name for name, table in METHODS.tables.items() if table.startswith(f"experiments.{paper}.")]
+
+
 @cache
 def reference_sets(quick: bool = False) -> tuple[InstanceSet, ...]:
     """The instance sets that `gap_study` runs when it is given none; `quick`: fewer instances, for a smoke test."""
-    return tuple(made for paper in PAPERS for made in _part(paper, "reference").instance_sets(quick))
+    return tuple(made for paper in PAPERS for made in reference_sets_of(paper, quick))
+
+
+def reference_sets_of(paper: str, quick: bool = False) -> Sequence[InstanceSet]:
+    """Those of one paper."""
+    found: Sequence[InstanceSet] = _part(paper, "reference").instance_sets(quick)
+    return found
 
 
 def experiments_of(paper: str) -> tuple[Experiment, ...]:
-    """The tables and figures of a paper; they are loaded only where they are asked for, for they run the simulator."""
+    """The tables and figures of a paper; they are loaded only where they are asked for, for they run the simulator.
+
+    A paper need not have any.
+    """
+    if importlib.util.find_spec(f"experiments.{paper}.reproduce") is None:
+        return ()
     found: tuple[Experiment, ...] = _part(paper, "reproduce").EXPERIMENTS
     return found

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from fnmatch import fnmatchcase
 from pathlib import Path
 
@@ -13,6 +13,7 @@ from experiments.harness.run import Run
 from experiments.harness.user_functions import user_method
 from experiments.papers import METHODS, reference_sets
 from instances import PROBLEMS, InputError, Instance, Options
+from instances.text import meant
 
 
 def methods_for(instance: Instance, names: Sequence[str]) -> list[Entry]:
@@ -30,7 +31,7 @@ def methods_for(instance: Instance, names: Sequence[str]) -> list[Entry]:
             user_method(name)
             chosen[name] = Entry(name, name)
         elif name not in known:
-            raise InputError(f"method: must be all, {', '.join(known)} or package.module:function, got {name!r}")
+            raise no_method(known, name)
         else:
             why = known[name].unfit(instance.data)
             if why is not None:
@@ -73,18 +74,28 @@ def sets_at(
     return chosen_sets(from_paths(paths, ("all",)) if paths else reference_sets(quick), problems, names)
 
 
+def no_method(known: Iterable[str], name: str) -> InputError:
+    """What is said of a name that no method has."""
+    known = list(known)
+    line = f"method: must be all, {', '.join(known)} or package.module:function, got {name!r}"
+    return InputError(line + meant(known, name))
+
+
 def chosen_sets(sets: Sequence[InstanceSet], problems: Sequence[str], names: Sequence[str]) -> list[InstanceSet]:
     """The sets of `problems` and with `names`, where some are said. Raises InputError where none is left."""
     for problem in problems:
         if problem not in PROBLEMS:
-            raise InputError(f"--problem: must be one of {', '.join(PROBLEMS)}, got {problem!r}")
+            raise InputError(
+                f"--problem: must be one of {', '.join(PROBLEMS)}, got {problem!r}{meant(PROBLEMS, problem)}"
+            )
     if problems:
         sets = [s for s in sets if s.instances[0].problem in problems]
         if not sets:
             raise InputError(f"--problem: no instance is of {' or '.join(problems)}")
     for name in names:
         if not any(fnmatchcase(s.name, name) for s in sets):
-            raise InputError(f"--set: must be one of {', '.join(s.name for s in sets)}, got {name!r}")
+            known = [s.name for s in sets]
+            raise InputError(f"--set: must be one of {', '.join(known)}, got {name!r}{meant(known, name)}")
     return [s for s in sets if not names or any(fnmatchcase(s.name, name) for name in names)]
 
 
@@ -104,9 +115,7 @@ def study_runs(sets: Sequence[InstanceSet], names: Sequence[str] | None, options
         known = {entry.name for s in sets for entry in _methods_of(s.instances[0])}
         for name in names:
             if name != "all" and ":" not in name and name not in known:
-                raise InputError(
-                    f"method: must be all, {', '.join(sorted(known))} or package.module:function, got {name!r}"
-                )
+                raise no_method(sorted(known), name)
     return [run for s in sets for run in _runs_of(s, names, options)]
 
 

@@ -2,20 +2,54 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+import sys
+from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-from experiments.harness.resume import finished
-from experiments.harness.runner import Lost
+from experiments.harness.runner import Lost, as_finished
 from experiments.harness.store import Store
-from experiments.harness.task import R, Task
+from experiments.harness.task import HarnessTask, R
 from experiments.harness.warmup import compile_first
 from experiments.output.folder import ready_folder, remove_interrupted, write_result_files
 from experiments.output.terminal import err, follow, print_line
 from instances import Options, Result
+
+
+def finished(
+    tasks: Sequence[HarnessTask[R]],
+    jobs: int,
+    store: Store | None,
+    ended: Callable[[int, R], None] | None = None,
+    cluster: str | None = None,
+) -> Generator[tuple[int, R], None, None]:
+    """The place in `tasks` and the outcome of each: first those in the store, then the others as they are finished.
+
+    `ended` gets those that an interrupt cuts short. `cluster`: the scheduler on whose workers they run.
+    """
+    left = []
+    for i, task in enumerate(tasks):
+        known = None if store is None else store.get(task)
+        if known is None:
+            left.append(i)
+        else:
+            yield i, known
+
+    def cut_short(i: int, outcome: R) -> None:
+        if ended is not None:
+            ended(left[i], outcome)
+
+    keep, todo = None if store is None else store.keep, [tasks[i] for i in left]
+    if cluster is not None and todo:
+        from experiments.harness.cluster import as_finished_on  # with what few commands need
+
+        runs = as_finished_on(cluster, todo, keep, cut_short, lambda said: print(said, file=sys.stderr))
+    else:
+        runs = as_finished(todo, jobs, keep, cut_short)
+    for i, outcome in runs:
+        yield left[i], outcome
 
 
 @dataclass(frozen=True)
@@ -34,17 +68,20 @@ class Session:
     cluster: str | None = None
 
     @contextmanager
-    def store(self) -> Iterator[Store | None]:
-        """The store of finished runs in the folder, `None` without a folder. Raises InputError where it is unusable."""
+    def store(self, code: Callable[[HarnessTask[Any]], str] | None = None) -> Iterator[Store | None]:
+        """The store of finished runs in the folder, `None` without a folder. Raises InputError where it is unusable.
+
+        `code`: a digest of what a task runs, where outcomes of other code are none of these tasks.
+        """
         if self.folder is None:
             yield None
             return
-        with Store(ready_folder(self.folder) / "runs.sqlite", resume=self.resume) as store:
+        with Store(ready_folder(self.folder) / "runs.sqlite", resume=self.resume, code=code) as store:
             yield store
 
     def outcomes(
         self,
-        tasks: Sequence[Task[R]],
+        tasks: Sequence[HarnessTask[R]],
         store: Store | None,
         describe: Callable[[R], str],
         line: Callable[[int, R], str] | None = None,

@@ -20,10 +20,17 @@ from experiments.output.terminal import err, out, print_line
 from experiments.papers import ONLINE, SAMPLES
 from experiments.session import Session
 from experiments.signature import also, flags_of, option_of
-from experiments.simulator.bounding import Bounds, boundings, by_run
-from experiments.simulator.rows import pool_rows, rows_of
 from experiments.simulator.simulated import Simulated
-from experiments.simulator.simulation import chosen_policies, examples, simulations
+from experiments.simulator.simulation import (
+    Bounds,
+    boundings,
+    by_run,
+    chosen_policies,
+    examples,
+    pool_rows,
+    rows_of,
+    simulations,
+)
 from instances import InputError, Instance
 from instances.text import shown
 

@@ -17,8 +17,7 @@ from experiments.harness.starts import starts_at
 from experiments.harness.user_functions import resolve
 from experiments.output.csv import csv_text
 from experiments.output.folder import files_first, ready_folder, write_certified, write_results
-from experiments.output.solutions import draw_solutions, print_plan
-from experiments.output.table import print_table
+from experiments.output.results import draw_solutions, print_plan, print_table
 from experiments.output.terminal import as_json, err, line, print_line
 from experiments.papers import BUILDERS, CERTIFIERS, PLANS, PLOTS
 from experiments.plan import methods_for, plan
@@ -63,6 +62,9 @@ def solve(
     if certificate is not None:
         ready_folder(certificate)
     if plot is not None:
+        for instance in instances:
+            if instance.problem not in PLOTS:
+                raise InputError(f"--plot: there are pictures of {', '.join(PLOTS)}, got {instance.problem}")
         ready_folder(plot)
     with session.store() as store:
         try:

@@ -13,10 +13,9 @@ import typer
 
 from experiments import flags
 from experiments.entry import FAILED, group, run_app
-from experiments.harness.experiment import Study, Table
+from experiments.harness.experiment import Study, TextTable
 from experiments.output.folder import files_first
-from experiments.output.terminal import err, line, out
-from experiments.output.text import markdown
+from experiments.output.terminal import err, line, markdown, out
 from experiments.papers import STUDIES
 from experiments.session import Session
 from experiments.signature import signed
@@ -59,7 +58,7 @@ def _line(outcome: Any) -> str:
     return line(outcome) if isinstance(outcome, Result) else str(outcome.line())
 
 
-def _print(part: Table | str, form: str) -> None:
+def _print(part: TextTable | str, form: str) -> None:
     if isinstance(part, str):
         (err if form == "csv" else out).print(part)
     elif form == "csv":

@@ -6,14 +6,13 @@ This layer imports nothing of the others.
 from instances.clock import Stopwatch
 from instances.envelope import Instance, Reference
 from instances.errors import CheckFailed, InputError, MalformedSolution, OutputError
-from instances.fields import ProblemData
+from instances.fields import ProblemData, Verdict
 from instances.files import dump, json_schema, load, parse, save
 from instances.gaps import agree, better, gap
 from instances.online import Workload
 from instances.options import Options, Report, Solution
 from instances.registry import PROBLEMS, WORKLOADS, check
 from instances.result import Answer, Result, conclude
-from instances.verdict import Verdict
 
 __all__ = [
     "PROBLEMS",

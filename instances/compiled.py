@@ -20,8 +20,7 @@ import numpy as np
 from numba.core import caching, event
 from numba.core.dispatcher import Dispatcher
 
-from instances.clock import charge_to_nobody, cpu_seconds
-from instances.deadline import resume_end, suspend_end
+from instances.clock import charge_to_nobody, cpu_seconds, resume_end, suspend_end
 from instances.private import private_folder
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -143,6 +142,12 @@ class _Files(caching.IndexDataCacheFile):
 
     def save(self, key: Any, data: Any) -> None:
         super().save(key, (self._source_stamp, key, data))
+
+    def _load_index(self) -> dict[Any, Any]:
+        try:
+            return super()._load_index()
+        except (AttributeError, ImportError):  # it names a type that has another name or place by now
+            return {}
 
     def load(self, key: Any) -> Any:
         found = super().load(key)

@@ -1,13 +1,15 @@
 """Field types shared by every problem: names, counts and finite numbers, none of them coerced from another type.
 
 Amounts, prices, rates, sizes and budgets lie on a grid of 1e-9 of their unit. They are put on it here, once, when a
-file is read or an object is built; every layer sees those numbers, and compares them exactly.
+file is read or an object is built; every layer sees those numbers, and compares them exactly. Beside them the ranges
+of what a generator may be asked for, and what a checker says of a solution.
 """
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable
+from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
 from typing import Annotated, Any, ClassVar, Literal, NoReturn, Self
@@ -16,7 +18,7 @@ import numpy as np
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, StringConstraints
 from pydantic_core import PydanticCustomError
 
-from instances.measure import Measure
+from instances.errors import InputError
 from instances.validation import input_errors
 
 LARGEST = 1e9  # numbers beyond this are a unit mistake, and would leave the range of exact 64-bit integers
@@ -107,6 +109,14 @@ class Frozen(BaseModel):
         with input_errors():
             return super().model_validate_json(json_data, **how)
 
+    def with_(self, **changes: Any) -> Self:
+        """A copy with other fields, validated as a whole. Raises InputError.
+
+        `model_copy` of pydantic validates nothing.
+        """
+        kept = {name: getattr(self, name) for name in self.model_fields_set}
+        return type(self).model_validate(kept | changes)
+
 
 class ProblemData(Frozen):
     """The `data` of an instance file. A subclass names its problem and says what its objective means."""
@@ -134,3 +144,64 @@ def refuse_duplicates(path: str, names: Iterable[str]) -> None:
     for name, times in Counter(names).items():
         if times > 1:
             refuse(path, f"must be unique, occurs {times} times", name)
+
+
+@dataclass(frozen=True)
+class Measure:
+    """The measure `name`, which is `scale` times the objective and of what `fixed`, which no solution can change.
+
+    `part` names `scale` times the objective alone: mean completion time has the mean delay for a part, and running
+    times for what is fixed. Where an optimum is near 0, a relative gap of the part says nothing, one of all does.
+    """
+
+    name: str
+    part: str
+    scale: float
+    fixed: float
+
+    def of(self, objective: float) -> float:
+        """The measure of a solution with this objective, or of a bound on objectives."""
+        return self.scale * (objective + self.fixed)
+
+    def part_of(self, objective: float) -> float:
+        """The part of the measure that the objective is."""
+        return self.scale * objective
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """`objective` recomputed from the data alone, and the constraints the solution breaks (none: it is feasible)."""
+
+    objective: float | None
+    violations: tuple[str, ...] = ()
+
+
+SEEDS = 2**31
+LONGEST_DAYS = 3660.0  # ten years: what lies beyond is a unit mistake, and takes longer to draw than anyone waits
+MOST_DRAWN = 1_000_000  # jobs
+
+
+def refuse_seed(seed: int, name: str = "seed") -> None:
+    """Raise InputError for what is no seed."""
+    if not 0 <= seed < SEEDS:
+        raise InputError(f"{name}: must be in [0, 2^31), got {seed}")
+
+
+def refuse_outside(name: str, value: float, least: float, most: float = LARGEST) -> None:
+    """Raise InputError for a number that is not from `least` to `most`, and for what is none."""
+    if not least <= value <= most:
+        wanted = f"<= {most:g}" if value > most else f">= {least:g}"
+        raise InputError(f"{name}: must be a number {wanted}, got {value}")
+
+
+def refuse_unless_positive(name: str, value: float, most: float = LARGEST) -> None:
+    """Raise InputError for a number that is not above 0 and at most `most`, and for what is none."""
+    if not 0 < value <= most:
+        wanted = f"<= {most:g}" if value > most else "> 0"
+        raise InputError(f"{name}: must be a number {wanted}, got {value}")
+
+
+def refuse_too_many(name: str, expected: float) -> None:
+    """Raise InputError where more jobs are to be expected than are drawn; before anything is."""
+    if not expected <= MOST_DRAWN:
+        raise InputError(f"{name}: some {expected:.3g} jobs would be drawn, and {MOST_DRAWN:,} are the most")

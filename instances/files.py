@@ -13,8 +13,7 @@ from typing import Any
 from instances.envelope import VERSION, Instance
 from instances.errors import InputError, OutputError
 from instances.fields import ProblemData
-from instances.json_text import parsed
-from instances.reading import read_bytes
+from instances.reading import parsed, read_bytes
 from instances.registry import FORMATS
 from instances.validation import show, validated
 

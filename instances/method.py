@@ -63,7 +63,7 @@ class Method(Generic[D]):
     ) -> Answer:
         """The unchecked answer, with its CPU seconds where the function did not measure them itself.
 
-        A `start` is checked, told at once, and the answer's solution where the function finds none that is better.
+        A `start` is checked, reported at once, and the answer's solution where the function finds none that is better.
         Raises InputError for a start that is no solution, CheckFailed where it refutes what the function says, and
         TypeError where that returns neither an Answer nor a solution.
         """

@@ -1,4 +1,4 @@
-"""What a caller may ask of a method, and how a method tells of its progress."""
+"""What a caller may ask of a method, and how a method reports its progress."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from instances.errors import InputError
 
 Solution = Mapping[str, Any]
 Report = Callable[[Solution | None, float | None], None]
-"""`report(solution, bound)`: told each new incumbent and each better bound, either `None` where it is unchanged.
+"""`report(solution, bound)`: called with each new incumbent and each better bound, either `None` where it is unchanged.
 
 A process that is ended from outside leaves behind what it reported last.
 """

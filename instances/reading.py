@@ -5,10 +5,12 @@ from __future__ import annotations
 import errno
 import gzip
 import io
+import json
 import os
 import stat
 import zlib
 from pathlib import Path
+from typing import Any
 
 from instances.errors import InputError
 
@@ -56,7 +58,7 @@ def refuse_irregular(path: Path) -> None:
 
 
 def is_folder(path: Path) -> bool:
-    """Whether there is a folder at `path`; where that cannot be told, reading it as a file says why."""
+    """Whether there is a folder at `path`; where that is unknown, reading it as a file says why."""
     try:
         return path.is_dir()
     except OSError:
@@ -75,3 +77,22 @@ def _is_stream(path: Path) -> bool:
 def _refuse_large(path: Path, raw: bytes) -> None:
     if len(raw) > LARGEST_FILE:
         raise InputError(f"{path}: must be at most {LARGEST_FILE >> 20} MiB")
+
+
+def parsed(text: str) -> Any:
+    """The content of a JSON text. Raises InputError, one line, for what is none and for a field named twice."""
+    try:
+        return json.loads(text, object_pairs_hook=_without_duplicates)
+    except InputError:
+        raise
+    except (ValueError, RecursionError) as error:
+        raise InputError(f"not valid JSON: {error}") from error
+
+
+def _without_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    content: dict[str, Any] = {}
+    for name, value in pairs:
+        if name in content:
+            raise InputError(f"duplicate field {name!r:.80}")
+        content[name] = value
+    return content

@@ -23,7 +23,7 @@ from instances.eva import (
     check_packing,
     check_reconfiguration,
 )
-from instances.fields import ProblemData
+from instances.fields import ProblemData, Verdict
 from instances.online import Workload
 from instances.options import Solution
 from instances.proofs.aryl import prove_elastic, prove_placement, prove_reclaim
@@ -32,7 +32,6 @@ from instances.proofs.certificate import Proven
 from instances.proofs.eva import prove_packing
 from instances.proofs.sia import prove_delay
 from instances.sia import SiaLocalOracle, SiaOracle, check_local_oracle, check_oracle
-from instances.verdict import Verdict
 
 
 @dataclass(frozen=True)

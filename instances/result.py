@@ -125,7 +125,7 @@ class Result(Frozen):
         return f"<p>{escape(self.summary)}</p>{shown_rows}{more}"
 
     def unchecked(self) -> Answer:
-        """What the method handed over, to be checked again against data that are known to be the instance's own."""
+        """What the method returned, to be checked again against data that are known to be the instance's own."""
         return Answer(
             self.solution,
             self.bound,

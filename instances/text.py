@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import unicodedata
+from collections.abc import Iterable
 
 STEERING = {"Cc", "Cs", "Zl", "Zp"}  # control characters, halves of a pair, separators of lines and paragraphs
 TURNING = frozenset("\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")  # the direction of writing
@@ -19,6 +20,14 @@ def said_by(error: BaseException) -> str:
         return str(error)
     except BaseException:  # SystemExit, say
         return "whose text cannot be had"
+
+
+def meant(known: Iterable[str], given: str) -> str:
+    """What ends a line about a name that nothing has: `, did you mean 'sia-vc'?`, or nothing where no name is near."""
+    from difflib import get_close_matches  # for a line that ends a command, of which most have none
+
+    near = get_close_matches(given, list(known), 1)
+    return f", did you mean {near[0]!r}?" if near else ""
 
 
 def brief(text: str, most: int) -> str:

@@ -33,7 +33,7 @@ Added = tuple[int, bool, int]
 
 
 @dataclass(frozen=True)
-class Parameters:
+class BranchAndBoundParameters:
     """Constants of the search.
 
     - `denominator`: duals are rounded to fractions with at most this denominator where that is what they are, up to
@@ -49,11 +49,11 @@ class Parameters:
     candidates: int = 8
 
 
-DEFAULTS = Parameters()
+DEFAULTS = BranchAndBoundParameters()
 
 
 @dataclass(frozen=True)
-class Solved:
+class SolvedNode:
     """A linear program as HiGHS says it is: `value` in its own units, infinite where there is no point, and its duals.
 
     `ray`: duals that are to prove that there is no point.
@@ -65,9 +65,9 @@ class Solved:
     ray: FloatArray | None
 
 
-Node = tree.Node[Fraction, Added, Vector, Solved]
+Node = tree.Node[Fraction, Added, Vector, SolvedNode]
 """A node: `bound` is what the duals `proof` prove of the minimised objective, or `empty` that they prove no point."""
-Tree = tree.Tree[Fraction, Added, Vector, Solved]
+Tree = tree.Tree[Fraction, Added, Vector, SolvedNode]
 
 
 class BranchAndBound:
@@ -82,7 +82,7 @@ class BranchAndBound:
         target: Fraction,
         options: Options,
         ahead: frozenset[int] = frozenset(),
-        parameters: Parameters = DEFAULTS,
+        parameters: BranchAndBoundParameters = DEFAULTS,
     ) -> None:
         self.program, self.options, self.parameters, self.ahead = program, options, parameters, ahead
         self.sign = 1 if program.sense == "min" else -1
@@ -147,14 +147,14 @@ class BranchAndBound:
         self.linear.bound(list(ends), [low for low, _ in ends.values()], [high for _, high in ends.values()])
         self.changed = wanted
 
-    def _solve(self, added: Sequence[Added]) -> Solved:
+    def _solve(self, added: Sequence[Added]) -> SolvedNode:
         """The linear program with the bounds `added`, as HiGHS solves it; raises SolveFailed where it does not."""
         self._set(added)
         found = self.linear.solve_or_refute(self.clock.remaining_s)
         if isinstance(found, Optimum):
-            return Solved(found.value, found.x, found.duals, None)
+            return SolvedNode(found.value, found.x, found.duals, None)
         nothing = np.zeros(0)
-        return Solved(math.inf, nothing, nothing, found)
+        return SolvedNode(math.inf, nothing, nothing, found)
 
     def bound(self, node: Node) -> None:
         """Bound a node by its own duals, or by those of its parent where these prove more."""

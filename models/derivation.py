@@ -8,7 +8,7 @@ from types import MappingProxyType
 
 from instances import Options, ProblemData
 from instances.proofs import Certificate, Derived, NoCertificate, Program, Reason, Vipr, digest, write_vipr
-from instances.proofs.header import VERSION
+from instances.proofs.certificate import VERSION
 from models.branch_and_bound import BranchAndBound, Node, Tree, Vector
 
 SHORT = Fraction(1, 10**10)  # relative: what a proof may be short of the bound that it is to prove, where that is real
@@ -52,10 +52,10 @@ def certified(
 
 def derivation(search: BranchAndBound, tree: Tree) -> tuple[Derived, ...]:
     """The derivation of the bound of a tree: leaves from their duals, inner nodes from the two below them."""
-    return _Writer(search).written(tree)
+    return _DerivationWriter(search).written(tree)
 
 
-class _Writer:
+class _DerivationWriter:
     def __init__(self, search: BranchAndBound) -> None:
         self.search, self.lines = search, []  # type: tuple[BranchAndBound, list[Derived]]
         program = search.program

@@ -1,6 +1,6 @@
 """HiGHS: arrays in, incumbent, bound and trace out.
 
-HiGHS calls a solution optimal at a relative gap of 1e-4 unless told otherwise, and ignores an option it rejects unless
+HiGHS calls a solution optimal at a relative gap of 1e-4 unless asked otherwise, and ignores an option it rejects unless
 its answer is looked at: here the gap is always set and every option is checked.
 """
 
@@ -26,7 +26,7 @@ COMPARING = 0.25  # the share of the time limit that these comparisons may take
 MOST_NODES = 2**31 - 1  # the largest limit on nodes that HiGHS takes, which it takes for none
 TIGHT = {"mip_feasibility_tolerance": 1e-9, "primal_feasibility_tolerance": 1e-9}  # for real objectives; see `_Claim`
 Watch = Callable[[FloatArray | None, float | None], None]
-"""`watch(x, bound)`: told each new incumbent and each better bound."""
+"""`watch(x, bound)`: given each new incumbent and each better bound."""
 
 
 @dataclass(frozen=True)
@@ -263,7 +263,7 @@ def _keep_limit(h: highspy.Highs, clock: Stopwatch) -> None:
 
 
 class _Claim:
-    """What a bound of a branch and bound of HiGHS is worth.
+    """What a bound of a branch and bound of HiGHS proves.
 
     HiGHS leaves out what is better than its solution by less than its tolerance of feasibility, and then calls the
     solution's objective the bound. An objective of whole numbers is never better by less than 1.

@@ -1,4 +1,4 @@
-"""The incumbent of an exact method: best solution and best bound as they close in on each other, traced and told."""
+"""The incumbent of an exact method: best solution and best bound as they close in on each other, traced, reported."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ N = TypeVar("N", int, float)
 class Incumbent(Generic[S, N]):
     """`objective` and `solution` of the best solution, the best `bound`, each `None` until known, and their `trace`.
 
-    Objectives and bounds are in units of the method's own; whole numbers stay whole. `report(solution, bound)` is told
+    Objectives and bounds are in units of the method's own; whole numbers stay whole. `report(solution, bound)` is given
     each new solution with the bound, and each better bound with `None` for the solution. `gap` is the relative gap at
     which the method may stop, `clock` the one that times the trace.
     """

@@ -32,7 +32,7 @@ from instances import (
     Stopwatch,
     check,
 )
-from instances.deadline import within
+from instances.clock import within
 from instances.options import ignore
 from models.fine_units import FineUnits
 from models.highs import TIGHT, LinearModel, Solved, solve_arrays

@@ -8,7 +8,7 @@ from typing import Any
 from experiments.simulator.boa import RentingWorld
 from experiments.simulator.kernel import simulate
 from instances.boa import BoaRenting, RentingClass, RentingEpoch, RentingJob, Speedup
-from instances.boa.online import View, Widths
+from instances.boa.online import RentingView, Widths
 
 HOUR = 3600.0
 LINEAR = Speedup(power=1.0)
@@ -31,17 +31,17 @@ def workload(arrivals: Mapping[str, float], *classes: RentingClass, **said: Any)
 class ByHand:
     """A policy that `widths(view)` makes, which answers the width of each job; nodes for them unless it says more."""
 
-    def __init__(self, widths: Callable[[View], Any]) -> None:
+    def __init__(self, widths: Callable[[RentingView], Any]) -> None:
         self._widths = widths
 
-    def decide(self, view: View) -> Widths:
+    def decide(self, view: RentingView) -> Widths:
         said = self._widths(view)
         if isinstance(said, Widths):
             return said
         return Widths(widths=said, nodes=-(-sum(said.values()) // view.gpus_per_node))
 
 
-def ran(data: BoaRenting, widths: Callable[[View], Any] | Any) -> RentingWorld:
+def ran(data: BoaRenting, widths: Callable[[RentingView], Any] | Any) -> RentingWorld:
     """The world after a run under a policy, or under what says the widths."""
     world = RentingWorld(data)
     simulate(world, widths if hasattr(widths, "decide") else ByHand(widths))

@@ -19,10 +19,11 @@ import typer
 from experiments.cli import GROUPS
 from experiments.entry import run_app
 from experiments.harness import host
+from experiments.papers import PAPERS
 
 ROOT = Path(__file__).parents[1]
 READY = ["pytest", "tests.warm", "experiments.harness.run", "experiments.simulator.simulation", "models.literal"]
-READY += [f"{layer}.{paper}" for layer in ("models", "heuristics") for paper in ("eva", "boa", "aryl", "sia")]
+READY += [f"{layer}.{paper}" for layer in ("models", "heuristics") for paper in PAPERS]
 """What most methods load; the workers of a command that is called are copies of one process that has it."""
 
 

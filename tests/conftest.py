@@ -6,10 +6,12 @@ import gc
 import os
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from hypothesis import settings
 
+from experiments.harness.warmup import compile_first, listed
 from instances import save
 from instances.eva import table_3
 
@@ -19,6 +21,12 @@ settings.load_profile("gapwise")
 # where bytecode is not kept, each of the suite's many processes compiles the whole project
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 sys.dont_write_bytecode = False
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Before the whole suite is run by several workers: what all would compile at the same time is compiled once."""
+    if not hasattr(config, "workerinput") and config.args == config.getini("testpaths"):
+        compile_first([SimpleNamespace(kernels=tuple(listed()))], quiet=True, jobs=os.cpu_count() or 1)
 
 
 def pytest_collection_finish() -> None:

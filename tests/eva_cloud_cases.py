@@ -1,4 +1,4 @@
-"""Workloads of Eva's cloud for tests: the first 200 jobs of the paper's simulations, and small random ones."""
+"""Workloads of Eva's cloud for tests: slices of the paper's simulations, and small random ones."""
 
 from __future__ import annotations
 
@@ -10,7 +10,10 @@ from instances.eva import CloudJob, EvaCloud, TaskClass, Throughput
 from instances.eva.cloud import LargerSets
 from instances.eva.tables import RESOURCES, cloud_types
 
-TRACE = Path(__file__).parent / "data" / "eva_200_jobs.csv"
+DATA = Path(__file__).parent / "data"
+TRACE = DATA / "eva_200_jobs.csv"
+SLICES = {first: DATA / f"eva_jobs_from_{first}.csv" for first in (1000, 3000)}
+"""150 jobs each of the trace of 6,274, by the first of them; time begins with the round before it arrives."""
 WORKLOADS = ("a", "b", "c")
 
 

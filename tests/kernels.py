@@ -19,7 +19,7 @@ from typing import Any
 from numba import types
 from numba.core.dispatcher import Dispatcher
 
-from experiments.harness.report_file import ReportFile
+from experiments.harness.task import ReportFile
 from experiments.harness.warmup import LIST, Kernels, listed
 from experiments.plan import sets_at, study_runs
 from instances import Options

@@ -12,7 +12,7 @@ from functools import cache
 
 from instances.eva import EvaCloud, Throughput
 from instances.eva.learned import LearnedThroughput, Observation
-from instances.eva.online import Hosting, InstanceState, JobState, TaskState, View
+from instances.eva.online import CloudJobView, CloudView, Hosting, InstanceState, TaskState
 
 NEVER = math.inf
 
@@ -90,7 +90,7 @@ class SecondBySecond:
                 decision = policy.decide(self.view(t, version, arrived, finished))
                 arrived, finished = [], {}
                 if decision.instances is not None:
-                    self.reconfigure(decision.instances, t)
+                    self.reconfigure(decision.instances, decision.launches, t)
             for job in ending:
                 self.complete(job, t)
                 finished[job.id] = t
@@ -138,16 +138,16 @@ class SecondBySecond:
         self.tasks.update((task, Task(job.id, name)) for task, name in zip(tasks, names, strict=True))
         return job.id
 
-    def view(self, t: int, version: int, arrived: list[str], finished: dict[str, int]) -> View:
+    def view(self, t: int, version: int, arrived: list[str], finished: dict[str, int]) -> CloudView:
         there = {name: job for name, job in self.jobs.items() if job.end is None}
         self.learned.note([self.observed(name) for name in self.instances if self.instances[name].gone == NEVER])
-        return View(
+        return CloudView(
             now=t,
             resources=self.data.resources,
             instance_types=self.types,
             classes=self.classes,
             jobs={
-                name: JobState(name, job.arrival, job.duration, tuple(job.tasks), job.launched, job.since)
+                name: CloudJobView(name, job.arrival, job.duration, tuple(job.tasks), job.launched, job.since)
                 for name, job in there.items()
             },
             tasks={
@@ -176,14 +176,19 @@ class SecondBySecond:
             Observation(
                 task.kind,
                 tuple(sorted(other.kind for other in here if other is not task)),
-                self.jobs[task.job].speed,
+                self.measured(task),
                 task.job,
                 len(self.jobs[task.job].tasks),
             )
             for task in here
         ]
 
-    def reconfigure(self, hostings: tuple[Hosting, ...], t: int) -> None:
+    def measured(self, task: Task) -> float:
+        """The throughput that is measured, in iterations where the class counts them."""
+        speed, alone = self.jobs[task.job].speed, self.classes[task.kind].iterations_per_second
+        return speed if alone is None else min(1.0, (speed * alone) / alone)
+
+    def reconfigure(self, hostings: tuple[Hosting, ...], launches: tuple[str, ...], t: int) -> None:
         target: dict[str, str] = {}
         kept = set()
         for hosting in hostings:
@@ -198,7 +203,8 @@ class SecondBySecond:
             target |= dict.fromkeys(hosting.tasks, name)
         for name, instance in self.instances.items():
             instance.dropped |= name not in kept
-        for job in self.jobs.values():
+        first = [self.jobs[name] for name in launches]
+        for job in (*first, *(job for job in self.jobs.values() if job not in first)):
             if job.end is not None or all(self.tasks[name].target == target.get(name) for name in job.tasks):
                 continue
             assert not job.pinned

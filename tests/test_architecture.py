@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import ast
-import importlib.util
 import json
-import re
-from collections.abc import Iterator
+from collections import Counter
 from functools import cache
 
 import networkx as nx
 import pytest
 
-from tests.commands import ROOT, python
+from experiments.harness.sources import files, imported
+from experiments.papers import ONLINE, PAPERS
+from tests.commands import python
 
 LAYERS = {
     "instances": {"instances"},
@@ -20,12 +20,12 @@ LAYERS = {
     "heuristics": {"instances", "heuristics"},
     "experiments": {"instances", "models", "heuristics", "experiments"},
 }
-PAPERS = ("eva", "boa", "aryl", "sia")
 ROLES = {
     "instances": ("examples", "generators", "checker"),
     "models": ("exact", "literal"),
-    "experiments": ("methods", "reference", "benchmark", "simulation", "pictures", "reproduce"),
+    "experiments": ("methods", "reference"),
 }
+OF_A_WORLD = ("simulation", "pictures", "reproduce")  # roles of a paper that is simulated
 LISTS = {"experiments.papers", "instances.registry"}  # the two files that a fifth paper edits
 INSIDE = {  # what a part of experiments may not import, beside the commands
     "experiments.harness": ["experiments.output", "experiments.papers", "experiments.plan"],  # it is given what it runs
@@ -33,44 +33,29 @@ INSIDE = {  # what a part of experiments may not import, beside the commands
     "experiments.simulator": ["experiments.plan"],
     "experiments.papers": ["experiments.plan", "experiments.output", "experiments.simulator"],
 }
-TARGET = re.compile(r"\w+(\.\w+)+:\w+")  # module:function
 HEAVY = ("matplotlib", "pyomo", "cvxpy")
 FOR_SOLVING = ("scipy", "numba", "highspy", "networkx")
 SOLVERS = ("highspy", "pyomo", "cvxpy", "networkx", "numba", "scipy.optimize", "scipy.sparse", "instances.compiled")
 DATA_THAT_SOLVES = {  # in `instances` outside `proofs`
     "instances.aryl.populations": {"scipy.optimize"},  # weights of jobs to draw from, fitted to the paper's means
-    "instances.eva.rented": {"scipy.optimize"},  # which rented instance a planned one continues: a matching
+    "instances.eva.online": {"scipy.optimize"},  # which rented instance a planned one continues: a matching
     "instances.compiled": {"numba"},  # the decorator
 }
 CALENDARS = {  # what happens next in a schedule: the heaps that `instances` has outside `proofs`
     *(f"instances.aryl.{name}" for name in ("checker", "schedule")),
-    *(f"instances.sia.{name}" for name in ("checker", "local_oracle", "local_reservations", "oracle", "reservations")),
+    *(f"instances.sia.{name}" for name in ("checker", "local_oracle", "oracle", "reservations")),
 }
 LINES = 600  # one noun a file, as long as the noun needs
 
-FILES = {
-    ".".join(file.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__"): file
-    for layer in LAYERS
-    for file in sorted((ROOT / layer).rglob("*.py"))
-}
+FILES = files()
 RUN = {name for name, file in FILES.items() if "__main__" in file.read_text()}
 """The modules that are run: the commands."""
 
 
-def imported(name: str, texts: bool = True) -> Iterator[str]:
-    """The project's modules that a module imports, wherever in it, and those it names in a text, unless not `texts`."""
-    package = name if FILES[name].name == "__init__.py" else name.rpartition(".")[0]
-    for node in ast.walk(ast.parse(FILES[name].read_text())):
-        found: list[str] = []
-        if isinstance(node, ast.Import):
-            found = [alias.name for alias in node.names]
-        elif isinstance(node, ast.ImportFrom):
-            module = importlib.util.resolve_name("." * node.level + (node.module or ""), package)
-            found = [f"{module}.{alias.name}" for alias in node.names]
-            found = [full if full in FILES else module for full in found]
-        elif texts and isinstance(node, ast.Constant) and TARGET.fullmatch(str(node.value)):
-            found = [str(node.value).partition(":")[0]]  # imported when it is needed
-        yield from (module for module in found if module.partition(".")[0] in LAYERS and module != name)
+@cache
+def nodes(name: str) -> list[ast.AST]:
+    """All nodes of the text of a module."""
+    return list(ast.walk(ast.parse(FILES[name].read_text())))
 
 
 @cache
@@ -104,10 +89,11 @@ def test_every_layer_imports_those_below_it_alone():
     assert up == []
 
 
+@cache
 def loaded(name: str) -> set[str]:
     """Whatever a module imports, wherever in its text, with what it imports from there."""
     found = set()
-    for node in ast.walk(ast.parse(FILES[name].read_text())):
+    for node in nodes(name):
         if isinstance(node, ast.Import):
             found |= {alias.name for alias in node.names}
         elif isinstance(node, ast.ImportFrom) and node.module:
@@ -152,6 +138,9 @@ def test_a_paper_is_named_by_its_own_folders_and_the_two_lists_alone():
 def test_the_files_of_every_paper_have_the_same_roles(paper: str):
     wanted = [f"{layer}.{paper}.{role}" for layer, roles in ROLES.items() for role in roles]
     wanted += [f"heuristics.{paper}"] + [f"instances.{paper}.arrays"] * (paper != "aryl")
+    if any(target.startswith(f"experiments.{paper}.") for target in ONLINE.tables.values()):
+        wanted += [f"instances.{paper}.online", f"heuristics.{paper}.online"]
+        wanted += [f"experiments.{paper}.{role}" for role in OF_A_WORLD]
     assert [name for name in wanted if name not in FILES] == []
 
 
@@ -187,6 +176,12 @@ def test_help_loads_no_command_and_solving_no_table():
             "-c", f"import sys; {code}; print(*(name for name in sys.argv[1:] if name in sys.modules))", *light
         )
         assert (done.returncode, done.stdout.split()) == (0, []), done.stderr
+
+
+def test_no_class_name_has_two_meanings():
+    names = Counter(node.name for name in FILES for node in nodes(name) if isinstance(node, ast.ClassDef))
+    assert len(names) > 500
+    assert {name for name, times in names.items() if times > 1} == set()
 
 
 def test_no_file_is_long():

@@ -23,11 +23,10 @@ from typer.main import get_command
 from experiments.aryl.draw import loaning
 from experiments.cli import COMMANDS, GROUPS
 from experiments.entry import USAGE_ERROR
-from experiments.harness.apply import apply
 from experiments.harness.gaps import score, summarise
 from experiments.harness.records import with_records
-from experiments.output.answer import answers
-from experiments.output.columns import OF_THE_OBJECTIVE
+from experiments.harness.run import apply
+from experiments.output.summary import OF_THE_OBJECTIVE, answers
 from experiments.papers import reference_sets
 from experiments.plan import study_runs
 from experiments.score import PROVERS
@@ -47,6 +46,9 @@ SYNOPSIS = re.compile(r"^python -m experiments\.(\w+) ", re.MULTILINE)
 RUN, OTHER = "run on small stand-ins", "not of this project"
 PARSE = "parsed: it runs long, needs a service, or is like another that runs"
 KINDS = {
+    "gapwise data list": RUN,
+    "gapwise data convert CLONES --out DIR": PARSE,
+    "gapwise data check DIR": PARSE,
     "gapwise solve cluster.json --format json --quiet": RUN,
     "gapwise solve cluster.json --method all --plot pictures": RUN,
     "gapwise solve cluster.json --method all --time-limit 60": RUN,

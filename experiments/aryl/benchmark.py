@@ -9,7 +9,7 @@ from typing import Annotated, Any
 
 import typer
 
-from experiments.aryl.excess import excess
+from experiments.aryl.pools import excess
 from experiments.harness.entry import Entry
 from experiments.harness.experiment import Study, limited
 from experiments.harness.run import Run
@@ -53,7 +53,8 @@ def _rows(options: Options, quick: bool) -> Iterator[Timing]:
     yield Timing("examples of the paper", runs(EXACT, examples, options), _examples)
 
     def against(what: str, instances: Sequence[Instance], heuristic: str, name: str) -> Timing:
-        return Timing(what, runs(EXACT, instances, limit), partial(_against, name), runs(heuristic, instances, options))
+        beside = runs(heuristic, instances, options)
+        return Timing(what, runs(EXACT, instances, limit), partial(_against, name), beside, partial(_above, name))
 
     for jobs in (6, 8) if quick else (6, 8, 10):
         share = [elastic_jobs(jobs, s, objective="mean-jct", elastic_share=0.75) for s in seeds]
@@ -111,6 +112,12 @@ def _equal_to_highs(results: Sequence[Result], highs: Sequence[Result]) -> str:
     equal = sum(abs((a.objective or 0.0) - (b.objective or 1.0)) <= 1e-6 * (a.objective or 1.0) for a, b in pairs)
     slow = sum(b.cpu_s or 0.0 for b in highs) / len(highs)
     return f"{equal}/{len(results)} equal to HiGHS on the literal model, which takes {slow:.1f} s"
+
+
+def _above(name: str, results: Sequence[Result], rules: Sequence[Result]) -> dict[str, list[float]]:
+    """How far a rule is above each optimum, where there is such a share."""
+    shares = [excess(b.objective or 0.0, a.objective or 0.0) for a, b in zip(results, rules, strict=True)]
+    return {f"{name} above the optimum": [share for share in shares if share is not None]}
 
 
 def _against(name: str, results: Sequence[Result], rules: Sequence[Result]) -> str:

@@ -13,9 +13,8 @@ from typing import Any
 from rich.table import Table
 
 from experiments.entry import UNSOLVED, exit_status
-from experiments.harness.apply import load_method
 from experiments.harness.entry import Entry
-from experiments.harness.run import Run
+from experiments.harness.run import Run, load_method
 from experiments.output.terminal import err, line, out
 from experiments.session import Session
 from instances import Instance, Options, Result
@@ -38,9 +37,9 @@ class RulePoint:
     def beside(self, front: Front) -> str:
         """The point of the front that preempts as few jobs, and the one that loses as little."""
         fewer = [p for p in front.points if p.jobs <= self.jobs]
-        dearer = [p for p in front.points if float(p.gpu_hours) <= self.gpu_hours]
+        as_few_hours = [p for p in front.points if float(p.gpu_hours) <= self.gpu_hours]
         hours = f"{float(min(p.gpu_hours for p in fewer)):g} GPU-hours with as few jobs" if fewer else ""
-        jobs = f"{min(p.jobs for p in dearer)} jobs with as few GPU-hours" if dearer else ""
+        jobs = f"{min(p.jobs for p in as_few_hours)} jobs with as few GPU-hours" if as_few_hours else ""
         return ", ".join(text for text in (hours, jobs) if text)
 
 
@@ -70,12 +69,12 @@ def print_front(
     job has no `gpu_hours`.
     """
 
-    def told(point: FrontPoint) -> None:
+    def show(point: FrontPoint) -> None:
         if not quiet:
             proven = "" if point.proven else ", not proven"
             err.print(f"{point.jobs} jobs, {float(point.gpu_hours):g} GPU-hours{proven}")
 
-    front = pareto_front(instance.data, options, told)
+    front = pareto_front(instance.data, options, show)
     found = [(r.method, r.solution) for r in results if r.solved]
     rules = [_rule_point(instance.data, method, s["servers"]) for method, s in found if s is not None]
     if folder is not None:

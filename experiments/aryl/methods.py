@@ -40,13 +40,13 @@ def _unfit_two_phase(data: Any) -> str | None:
 
 
 def _unfit_afs(data: Any) -> str | None:
-    from heuristics.aryl.schemes import too_many_steps
+    from heuristics.aryl.allocation import too_many_steps
 
     return too_many_steps(data) if data.scaling_loss else None
 
 
 def _unfit_equal_split(data: Any) -> str | None:
-    from heuristics.aryl.schemes import too_many_steps
+    from heuristics.aryl.allocation import too_many_steps
 
     return too_many_steps(data)
 

@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 from matplotlib.figure import Figure
 
-from experiments.simulator.bounding import Bounds
 from experiments.simulator.plots import (
     DAY_S,
     legend,
@@ -20,6 +19,7 @@ from experiments.simulator.plots import (
     save_speedups,
 )
 from experiments.simulator.simulated import Simulated
+from experiments.simulator.simulation import Bounds
 from instances.aryl import ArylLoaning
 
 

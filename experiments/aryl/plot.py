@@ -9,7 +9,7 @@ import matplotlib as mpl
 import numpy as np
 from matplotlib.figure import Figure
 
-from experiments.output.text import label
+from experiments.output.terminal import label
 from instances.aryl import ArylElastic, ArylPlacement, ArylReclaim
 from instances.aryl.placement import PARTS
 

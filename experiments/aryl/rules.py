@@ -8,9 +8,8 @@ from typing import Annotated
 import typer
 
 from experiments.aryl.methods import METHODS
-from experiments.harness.apply import load_method
-from experiments.harness.experiment import Study, Table, chunks, limited
-from experiments.harness.run import Run
+from experiments.harness.experiment import Study, TextTable, chunks, limited
+from experiments.harness.run import Run, load_method
 from experiments.output.terminal import percent
 from instances import Options, Result
 from instances.aryl import elastic_jobs
@@ -36,7 +35,7 @@ def rules(
             tasks.append(Run(drawn, exact, limited(options, LIMIT_S)))
             tasks += [Run(drawn, entry, options) for entry in others]
 
-    def tables(outcomes: Sequence[Result]) -> list[Table | str]:
+    def tables(outcomes: Sequence[Result]) -> list[TextTable | str]:
         by_instance = chunks(outcomes, 1 + len(others))
         proven = sum(results[0].status == "optimal" for results in by_instance)
         above = [[(r.objective or 0.0) / (first.bound or 1.0) - 1 for r in rest] for first, *rest in by_instance]
@@ -55,6 +54,6 @@ def rules(
             rows.append([f"`{name}`", *cells])
         title = f"above the optimum, {seeds} instances of {instance_jobs} jobs: mean (largest), best rule on"
         head = [title, *(f"load {load:g}" for load in LOADS)]
-        return [Table(head, rows), f"{proven} of {seeds * len(LOADS)} optima proven"]
+        return [TextTable(head, rows), f"{proven} of {seeds * len(LOADS)} optima proven"]
 
     return Study(tasks, tables)

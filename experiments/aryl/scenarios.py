@@ -1,39 +1,50 @@
-"""Workloads on which the figures of Aryl's section 7 are looked for, and experiments made of rows of runs."""
+"""Workloads on which the figures of Aryl's section 7 are looked for, and experiments made of rows of runs.
+
+Sections 5.2 and 7.2 normalise loaned GPUs: a worker has more of them and is as fast (`wide`). The other reading is a
+worker that has as many and is slower (`slow`). Every row with loans is run under both.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
-from math import fsum
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from experiments.harness.experiment import Claim, Context, Experiment
+from experiments.harness.experiment import AGAINST, Claim, Context, Experiment, measured
+from experiments.harness.sample import Sample
 from experiments.simulator.simulated import Simulated
 from experiments.simulator.simulation import Simulation
 from instances import InputError, Instance
 from instances.aryl import loaning_days
 
 TRACE = "traces/philly.csv"
+READINGS = ("wide", "slow")
+LOADS = {300: 0.68, 1000: 0.72, 3000: 0.78}
+"""Loads of an eighth of the paper's clusters, by about how many seconds the baseline queues there on average."""
+ITS_TRACE = "the paper's trace: these jobs are Philly's, drawn to what it says of its own"
 
 
 @dataclass(frozen=True)
 class Scale:
-    """Size of the runs: `servers` of the training cluster, an eighth of the paper's, `days`, `seeds` and `load`."""
+    """Size of the runs: `servers` of the training cluster, an eighth of the paper's, `days`, `seeds`, load and bursts.
+
+    Load and bursts are those under which the baseline has the paper's mean queueing and about its use. A small cluster
+    evens out less, so it takes half of the bursts that the paper's takes.
+    """
 
     servers: int = 56
     days: float = 15.0
-    seeds: int = 3
-    load: float = 0.83
+    seeds: int = 10
+    load: float = LOADS[3000]
+    bursts: float = 0.25
 
 
 FULL, QUICK = Scale(), Scale(24, 2.0, 1)
-SMALL = Scale(56, 10.0, 3)
-"""Of what takes many runs."""
-PAPERS = Scale(443, 15.0, 3)
+PAPERS = Scale(443, load=0.78, bursts=0.5)
 """The clusters of the paper."""
 
 
@@ -49,9 +60,17 @@ class Setting:
         """A policy with such parameters."""
         return cls(policy, tuple(sorted(more.items())))
 
+    def read(self, reading: str) -> Setting:
+        """With this reading of loaned GPUs, where some are used and are slower."""
+        more = dict(self.more)
+        if more.get("loaned_speed") == 1.0 or not ("loans" in self.policy or self.policy.startswith("aryl")):
+            return self
+        return Setting.of(self.policy, **(more | {"loaned_workers": reading}))
+
 
 Runs = Mapping[str, Sequence[Simulated]]
 """The runs of each row, one a seed."""
+Measure = Callable[[Simulated], float | None]
 
 
 def rows_experiment(
@@ -61,39 +80,109 @@ def rows_experiment(
     claims: Callable[[Runs], Sequence[Claim]],
     *,
     scale: Scale = FULL,
+    says: str = "",
     draw: Callable[[Path, Runs], None] | None = None,
 ) -> Experiment:
-    """An experiment that runs every row and tells claims of all of them."""
+    """An experiment that runs every row under both readings, with their claims side by side; `says`: the paper."""
+
+    def size(context: Context) -> Scale:
+        return QUICK if context.quick else scale
 
     def tasks(context: Context) -> list[Simulation]:
-        size = QUICK if context.quick else scale
+        settings = [row.read(reading) for reading in READINGS for row in rows.values()]
         return [
-            Simulation(_workload(_trace(context), size, seed, row.more), row.policy, context.options)
-            for row in rows.values()
-            for seed in range(size.seeds)
+            Simulation(_workload(_trace(context), size(context), seed, row.more), row.policy, context.options)
+            for row in settings
+            for seed in range(size(context).seeds)
         ]
 
-    def runs(context: Context, outcomes: Sequence[Any]) -> Runs:
-        seeds = (QUICK if context.quick else scale).seeds
-        return {label: outcomes[i * seeds : (i + 1) * seeds] for i, label in enumerate(rows)}
+    def runs(context: Context, outcomes: Sequence[Any]) -> dict[str, Runs]:
+        seeds, found = size(context).seeds, iter(outcomes)
+        return {reading: {label: [next(found) for _ in range(seeds)] for label in rows} for reading in READINGS}
+
+    def claimed(context: Context, outcomes: Sequence[Any]) -> list[Claim]:
+        found = side_by_side({reading: claims(of) for reading, of in runs(context, outcomes).items()})
+        return [claim if claim.paper is None else replace(claim, sentence=says) for claim in found]
 
     return Experiment(
         name,
         title,
         tasks,
-        lambda context, outcomes: claims(runs(context, outcomes)),
-        draw=None if draw is None else lambda path, context, outcomes: draw(path, runs(context, outcomes)),
+        claimed,
+        draw=None if draw is None else lambda path, context, outcomes: draw(path, runs(context, outcomes)[READINGS[0]]),
     )
 
 
-def mean(runs: Sequence[Simulated], column: str) -> float:
-    """Mean over the seeds of the mean of a column of the jobs."""
-    return fsum(float(np.mean(run.jobs[column])) for run in runs) / len(runs)
+def side_by_side(found: Mapping[str, Sequence[Claim]]) -> list[Claim]:
+    """The claims of each reading beside those of the others; one where it makes no difference.
+
+    Nothing is said against the paper where one reading gives its figure.
+    """
+    claims = []
+    for same in zip(*found.values(), strict=True):
+        if len({(claim.ours, claim.note) for claim in same}) == 1:
+            claims.append(same[0])
+            continue
+        held = any(claim.verdict in ("reproduced", "near") for claim in same)
+        for reading, claim in zip(found, same, strict=True):
+            others = tuple(f"{r} workers: {_shown(c)}" for r, c in zip(found, same, strict=True) if r != reading)
+            said = replace(claim, what=f"{claim.what}; {reading} workers", readings=claim.readings + others)
+            if held and claim.verdict in AGAINST:
+                why = "the other reading of a loaned GPU gives the paper's figure"
+                said = replace(said, verdict="not comparable", note=why)
+            claims.append(said)
+    return claims
 
 
-def total(runs: Sequence[Simulated], name: str) -> float:
-    """Mean over the seeds of a total; 0 where it is unknown."""
-    return fsum(run.totals[name] or 0.0 for run in runs) / len(runs)
+def _shown(claim: Claim) -> str:
+    return str(claim.ours) if claim.sample is None else claim.sample.text()
+
+
+def of_jobs(column: str) -> Measure:
+    """The mean of a column over the jobs of a run."""
+    return lambda run: float(np.mean(run.jobs[column]))
+
+
+def of_total(name: str) -> Measure:
+    """A total of a run; None where it is unknown."""
+    return lambda run: run.totals[name]
+
+
+WAIT, JCT = of_jobs("delay"), of_jobs("jct")
+
+
+def level(where: str, what: str, paper: float | None, runs: Sequence[Simulated], measure: Measure) -> Claim:
+    """A measure of the runs, by its mean over the seeds in which it is known."""
+    known = [value for value in map(measure, runs) if value is not None]
+    return _claim(where, what, paper, Sample.of(known) if known else None)
+
+
+def ratio(
+    where: str,
+    what: str,
+    paper: float | None,
+    above: Sequence[Simulated],
+    below: Sequence[Simulated],
+    measure: Measure = JCT,
+) -> Claim:
+    """A measure of runs over that of others on the same seeds, by the geometric mean of the ratios."""
+    ratios = paired(above, below, measure)
+    return _claim(where, what, paper, None if ratios is None else Sample.of_ratios(ratios))
+
+
+def paired(above: Sequence[Simulated], below: Sequence[Simulated], measure: Measure) -> list[float] | None:
+    """Ratios of a measure by seed; None where it is 0 or unknown somewhere."""
+    pairs = [(measure(a), measure(b)) for a, b in zip(above, below, strict=True)]
+    ratios = [a / b for a, b in pairs if a and b]
+    return ratios if len(ratios) == len(pairs) else None
+
+
+def _claim(where: str, what: str, paper: float | None, sample: Sample | None) -> Claim:
+    if sample is None:
+        return Claim(where, what, paper, None, "not comparable", "it is nothing, or unknown, in a run")
+    if paper is None:
+        return Claim(where, what, None, sample.mean, "no figure", sample=sample)
+    return measured(where, what, paper, sample, would_change=ITS_TRACE)
 
 
 def _trace(context: Context) -> Path | None:
@@ -106,7 +195,8 @@ def _trace(context: Context) -> Path | None:
 @lru_cache(maxsize=64)
 def _workload(trace: Path | None, scale: Scale, seed: int, more: tuple[tuple[str, Any], ...]) -> Instance:
     own = dict(more)
-    parameters = {"training_servers": scale.servers, "load": scale.load, "trace": trace} | own
+    size = {"training_servers": scale.servers, "load": scale.load, "bursts": scale.bursts}
+    parameters = {"trace": trace} | size | own
     drawn = loaning_days(scale.days, seed, **parameters)
     what = ", ".join(f"{name} {value}" for name, value in more)
     return Instance.of(drawn.data, f"{drawn.name}{' ' if what else ''}{what}"[:200], drawn.source)

@@ -27,14 +27,14 @@ from heuristics.aryl.online_kernels import knapsack
 from instances import Instance, Options, Result
 from instances.arrays import FloatArray, IntArray
 from instances.aryl import ArylElastic, ArylLoaning, ArylReclaim, ElasticJob, loaning_days
-from instances.aryl.online import View, decision, snapshot
+from instances.aryl.online import LoaningView, decision, snapshot
 from instances.fields import STEPS
 from instances.online import Policy
 
 EFFORT = 200  # of an exact decision where neither effort nor time is limited
 ROLLING_JOBS = 5
 """With more elastic jobs in a pool the rolling mean JCT leaves the moment to the knapsack."""
-Gone = Callable[[View], Sequence[str]]
+Gone = Callable[[LoaningView], Sequence[str]]
 
 
 def _limited(options: Options) -> Options:

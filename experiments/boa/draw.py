@@ -2,14 +2,39 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 from experiments.drawing import Drawing, Flag
+from instances import InputError
 from instances.boa import poisson_renting, trace_renting
 
 
 def _seconds(minutes: float) -> float:
     return 60 * minutes
+
+
+def _by_application(said: Sequence[str]) -> float | dict[str, float]:
+    """Seconds for all, or `NAME=SECONDS` for each of some applications. Raises InputError."""
+    if len(said) == 1 and "=" not in said[0]:
+        return _number(said[0], said[0])
+    found = {}
+    for entry in said:
+        name, equals, seconds = entry.partition("=")
+        if not equals or name in found:
+            raise InputError(f"rescaling: must be SECONDS, or NAME=SECONDS once for an application, got {entry!r}")
+        found[name] = _number(seconds, entry)
+    return found
+
+
+def _number(text: str, entry: str) -> float:
+    try:
+        seconds = float(text)
+    except ValueError:
+        seconds = -1.0
+    if not 0 <= seconds < float("inf"):
+        raise InputError(f"rescaling: must be seconds >= 0, got {entry!r}")
+    return seconds
 
 
 renting = Drawing(
@@ -19,7 +44,10 @@ renting = Drawing(
     flags={
         "trace": Flag(help="A job trace in CSV form.", kind=Path, default=None),
         "speedups": Flag(help="Speedups of the jobs of --trace.", kind=Path, shown="measured on NVIDIA T4"),
-        "believed": Flag(help="Column of --speedups that policies are told.", shown="the truth"),
+        "believed": Flag(help="Column of --speedups that policies believe.", shown="the truth"),
+        "applications": Flag(
+            "application", "Application whose jobs of --trace are taken; repeatable.", kind=list[str], shown="all"
+        ),
         "budget": Flag(help="GPUs on average.", shown="1.25 times the load", least=0),
         "limit": Flag(help="Jobs of --trace.", least=1, shown="all"),
         "c2": Flag(
@@ -31,7 +59,22 @@ renting = Drawing(
         "gpus_per_node": Flag(help="GPUs of a node.", least=1),
         "acquisition_seconds": Flag("acquisition", "Seconds to get a node.", least=0),
         "reclamation_seconds": Flag("reclamation", "Seconds that a node is billed for after its release.", least=0),
-        "rescale_seconds": Flag("rescale", "Seconds of a rescaling.", shown="as measured", least=0),
+        "rescale_seconds": Flag(
+            "rescale",
+            "Seconds of a rescaling, or NAME=SECONDS of an application's; repeatable.",
+            kind=list[str],
+            shown="as measured",
+            value=_by_application,
+        ),
+        "cold_rescale_seconds": Flag(
+            "cold_rescale",
+            "The same on a node that has hosted no job of the application yet.",
+            kind=list[str],
+            shown="as on any other",
+            value=_by_application,
+        ),
+        "period_seconds": Flag("period", "Seconds between two changes of widths; 0: at every event.", least=0),
+        "max_width": Flag(help="Most GPUs of a job.", least=1, shown="as wide as --speedups goes"),
         "estimate_seconds": Flag(
             "estimate_minutes",
             "Time between two estimates of arrivals and speedups; 0: none.",

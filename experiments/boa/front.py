@@ -19,11 +19,10 @@ from experiments.entry import exit_status
 from experiments.harness.entry import Entry
 from experiments.harness.run import Run
 from experiments.output.folder import files_first
-from experiments.output.terminal import err, line, out, percent
-from experiments.output.text import cell
+from experiments.output.terminal import cell, err, line, out, percent
 from experiments.session import Session
 from instances import InputError, Instance, Options, Result, agree
-from instances.boa import BoaAllocation, enough, from_trace, least_budget
+from instances.boa import BoaAllocation, affords, from_trace, least_budget
 from instances.files import write_whole
 from instances.text import shown
 from models.boa.frontier import fastest_budget, frontier, with_budget
@@ -46,7 +45,7 @@ def write_files(folder: Path | None, found: Sequence[BudgetPoint], title: str) -
     if folder is None:
         return
     write_whole(folder / "frontier.csv", frontier_csv(found).encode())
-    from experiments.boa.frontier_plot import write_plots  # This loads matplotlib, which only a picture should.
+    from experiments.boa.plot import write_plots  # This loads matplotlib, which only a picture should.
 
     names = dict.fromkeys(p.result.method for p in found)
     curves = {name: [(p.budget, p.result.objective) for p in found if p.result.method == name] for name in names}
@@ -118,7 +117,7 @@ def front(
 def budgets_of(data: BoaAllocation, points: int, low: float | None, high: float | None) -> list[float]:
     """The budgets from `low` to `high`, evenly spaced. Raises InputError where the two make no range."""
     least = least_budget(data)
-    if low is not None and not (math.isfinite(low) and enough(low, least)):
+    if low is not None and not (math.isfinite(low) and affords(low, least)):
         raise InputError(f"--from: must be >= {least:.6g}, the least that the jobs cost, got {low:g}")
     start = least if low is None else low
     end = high

@@ -9,14 +9,14 @@ from typing import Annotated, Any, Literal
 
 import typer
 
-from experiments.harness.experiment import Study, Table, chunks
-from experiments.harness.measurement import Measured, Measurement
+from experiments.harness.experiment import Study, TextTable, chunks
+from experiments.harness.task import Measured, Measurement
 from experiments.simulator.boa import RentingWorld
 from experiments.simulator.kernel import simulate
 from heuristics.boa.online_pollux import Pollux, PolluxParameters
 from instances import Options, Stopwatch
 from instances.boa import poisson_renting
-from instances.boa.online import View, Widths
+from instances.boa.online import RentingView, Widths
 
 
 class Objective(StrEnum):
@@ -56,12 +56,12 @@ def genetic(
     ]
     what = "mean JCT, h", "GPU-hours", "decisions", "CPU s"
 
-    def tables(outcomes: Sequence[Measured]) -> list[Table | str]:
+    def tables(outcomes: Sequence[Measured]) -> list[TextTable | str]:
         rows = []
         for (one, seed), of in zip(kinds, chunks(outcomes, len(WAYS)), strict=True):
             cells = [cell for measured in of for cell in _cells(measured)]
             rows.append([f"`{one.value}`, seed {seed}", str(of[0].figures["jobs"]), *cells])
-        return [Table(["objective", "jobs", *(f"{name}, {way}" for way in WAYS for name in what)], rows)]
+        return [TextTable(["objective", "jobs", *(f"{name}, {way}" for way in WAYS for name in what)], rows)]
 
     return Study(tasks, tables)
 
@@ -77,7 +77,7 @@ class _Counted:
     def __init__(self, policy: Pollux) -> None:
         self.policy, self.decisions = policy, 0
 
-    def decide(self, view: View) -> Widths:
+    def decide(self, view: RentingView) -> Widths:
         self.decisions += 1
         return self.policy.decide(view)
 

@@ -52,6 +52,7 @@ METHODS: dict[str, tuple[Entry, ...]] = {
         Entry("width-calculator", "heuristics.boa:width_calculator", _unfit_heuristic),
         Entry("width-calculator-whole-job", "heuristics.boa:width_calculator_whole_job", _unfit_heuristic),
         Entry("width-calculator-nearest", "heuristics.boa:width_calculator_nearest", _unfit_heuristic),
+        Entry("width-calculator-artifact", "heuristics.boa:width_calculator_artifact", _unfit_heuristic),
         _ONE_WIDTH,
         Entry("equal-share", "heuristics.boa:equal_share", _unfit_heuristic),
         Entry("randomised", "models.boa:randomised", _unfit_mixed),

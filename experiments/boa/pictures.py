@@ -1,24 +1,51 @@
-"""Pictures of the renting world: completion time against the bill, GPUs over time, and when each job waits and runs."""
+"""Pictures of the renting world: completion time against the bill, GPUs over time, jobs, and the paper's figures."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from statistics import mean
 from types import MappingProxyType
 from typing import Any
 
+import numpy as np
 import pandas as pd
+from matplotlib import color_sequences
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from experiments.boa.bound_curve import LABEL, draw_bound
-from experiments.simulator.bounding import Bounds
+from experiments.boa.curves import HOUR, Curves, PolicyCurve, burst_factors
 from experiments.simulator.plots import plain, save_figure
 from experiments.simulator.simulated import Simulated
+from experiments.simulator.simulation import Bounds
 from instances.boa import BoaRenting
+from models.boa import PolicyBound
+
+STEPS = 60
+BESIDE = 1.05
+"""The curve goes on for this factor beyond the least and the largest bill."""
+LABEL = "no policy is below"
+
+
+def bound_curve(data: BoaRenting, rented: Sequence[float]) -> tuple[list[float], list[float]]:
+    """Rented GPUs, over the time until the last arrival, and hours that no mean completion time is below.
+
+    `rented`: what the curve is to be drawn beside. Raises InputError where the jobs have no bound.
+    """
+    span = max(job.arrival_seconds for job in data.jobs) / HOUR
+    most = BESIDE * max(rented) * span
+    bound = PolicyBound(data, most)
+    first = max(min(rented) / BESIDE, (1 + 1e-9) * bound.least / span)
+    bills = [float(gpus) for gpus in np.linspace(first, most / span, STEPS + 1)]
+    return bills, [bound.at(min(gpus * span, most)) for gpus in bills]
+
+
+def draw_bound(axes: Axes, data: BoaRenting, rented: Sequence[float], label: str = LABEL) -> None:
+    """Draw the curve beside those of policies, which rented so many GPUs."""
+    axes.plot(*bound_curve(data, rented), "k-", linewidth=1.5, zorder=1, label=label)
+
 
 GANTT_JOBS = 80  # the first so many are shown
-HOUR = 3600.0
 
 
 def jct_against_bill(runs: Sequence[Simulated], bounded: Mapping[str, BoaRenting] = MappingProxyType({})) -> Figure:
@@ -113,3 +140,93 @@ def _gpus(axes: Axes, timeline: pd.DataFrame) -> None:
 
 def _mean_jct(run: Simulated) -> float:
     return float(run.jobs_table()["jct"].mean()) / HOUR
+
+
+NAMES = {"exact": "BOA, exact plan", "width-calculator": "BOA, Width Calculator"}
+COLOURS = color_sequences["tab20"][::2] + color_sequences["tab20"][1::2]
+FAR = 10.0
+"""Where completion times are apart by more than this factor the axis is logarithmic."""
+
+
+def frontiers(path: Path, curves: Curves) -> None:
+    """Mean completion time against rented GPUs above the bound; all curves are of the same jobs."""
+    figure, axes = _axes(1, 1)
+    _frontier(axes[0], list(curves.values()), "mean")
+    times = [p.mean for curve in curves.values() for p in curve.points]
+    if max(times) > FAR * min(times):
+        axes[0].set_yscale("log")
+    save_figure(figure, path)
+
+
+def two_frontiers(path: Path, curves: Curves) -> None:
+    """Mean and 95th percentile against rented GPUs, a row for each trace that keys begin with."""
+    titles = list(dict.fromkeys(str(key[0]) for key in curves))
+    figure, axes = _axes(len(titles), 2)
+    for row, title in enumerate(titles):
+        for column, what in enumerate(("mean", "p95")):
+            _frontier(axes[2 * row + column], [curve for key, curve in curves.items() if key[0] == title], what)
+            axes[2 * row + column].set_title(title, fontsize=9)
+    save_figure(figure, path)
+
+
+def over_time(path: Path, curves: Curves, gpus: float = 55) -> None:
+    """Rented GPUs over time of the run of each policy whose bill is closest to so many."""
+    figure = Figure(figsize=(8, 3.5), layout="constrained")
+    axes = figure.subplots()
+    for curve in curves.values():
+        point = min(curve.points, key=lambda p: abs(p.rented - gpus))
+        timeline = point.run.timeline_table()
+        label = f"{NAMES.get(curve.label, curve.label)}, {point.rented:.0f} GPUs, mean JCT {point.mean:.2f} h"
+        axes.step(timeline["time"] / HOUR, timeline["rented"], where="post", linewidth=0.9, label=label)
+    axes.set(xlabel="hours", ylabel="rented GPUs")
+    axes.legend(frameon=False, fontsize=8)
+    save_figure(figure, path)
+
+
+def efficiency(path: Path, curves: Curves) -> None:
+    """Efficiency against rented GPUs: as the scheduler sees it (dashed), and of work really done."""
+    figure, axes = _axes(1, 1)
+    for i, curve in enumerate(curves.values()):
+        points = sorted(curve.points, key=lambda p: p.rented)
+        rented = [p.rented for p in points]
+        name = NAMES.get(curve.label, curve.label)
+        for column, line, what in (
+            ("seen_efficiency_over_time", "--", "as seen"),
+            ("efficiency_over_time", "-", "done"),
+        ):
+            values = [p.run.totals[column] for p in points]
+            axes[0].plot(rented, values, line, marker="o", markersize=3, color=f"C{i}", label=f"{name}, {what}")
+    axes[0].axvline(112, color="0.7", linewidth=0.8, zorder=0)
+    axes[0].set(xlabel="rented GPUs", ylabel="sum of speedups over rented GPUs, averaged over time")
+    axes[0].legend(frameon=False, fontsize=8)
+    save_figure(figure, path)
+
+
+def bursts(path: Path, curves: Curves) -> None:
+    """Pollux's mean completion time over BOA's at equal bill, against C² of the times between arrivals."""
+    figure, axes = _axes(1, 1)
+    for name, by_c2 in burst_factors(curves).items():
+        c2 = sorted(c for c, values in by_c2.items() if values)
+        axes[0].plot(c2, [mean(by_c2[c]) for c in c2], marker="o", markersize=4, label=name)
+        for c in c2:
+            axes[0].plot([c] * len(by_c2[c]), by_c2[c], ".", color="0.6", markersize=3, zorder=0)
+    axes[0].axhline(1, color="0.7", linewidth=0.8, zorder=0)
+    axes[0].set(xlabel="C² of the times between arrivals", ylabel="mean JCT over BOA's, at equal bill")
+    axes[0].legend(frameon=False, fontsize=8)
+    save_figure(figure, path)
+
+
+def _frontier(axes: Axes, curves: Sequence[PolicyCurve], what: str) -> None:
+    for place, curve in enumerate(curves):
+        points = sorted((p.rented, getattr(p, what)) for p in curve.points)
+        name = NAMES.get(curve.label, curve.label)
+        axes.plot(*zip(*points, strict=True), marker="o", markersize=3, color=COLOURS[place % len(COLOURS)], label=name)
+    if what == "mean":
+        draw_bound(axes, curves[0].tasks[0].workload.data, [p.rented for curve in curves for p in curve.points])
+    axes.set(xlabel="rented GPUs", ylabel=f"{'mean' if what == 'mean' else 'P95'} JCT, hours")
+    axes.legend(frameon=False, fontsize=7)
+
+
+def _axes(rows: int, columns: int) -> tuple[Figure, list[Axes]]:
+    figure = Figure(figsize=(4.5 * columns + 1.5 * (columns == 1), 3.6 * rows), layout="constrained")
+    return figure, list(figure.subplots(rows, columns, squeeze=False).flat)

@@ -11,17 +11,17 @@ from experiments.simulator.online import Online, Policies
 from heuristics.boa.online import ONLINE, CountingAcquisition, OneGpuEach, OnHull
 from instances import Options
 from instances.boa import BoaAllocation, BoaRenting, poisson_renting
-from instances.boa.online import View, Widths, decision, snapshot
+from instances.boa.online import RentingView, Widths, decision, snapshot
 from instances.online import Policy
 from models.boa import PolicyBound
 
 
-def _online(name: str, data: BoaRenting, options: Options) -> Policy[View, Widths]:
+def _online(name: str, data: BoaRenting, options: Options) -> Policy[RentingView, Widths]:
     return ONLINE[name](data)
 
 
 def _unfit(name: str, data: BoaRenting) -> str | None:
-    """Who takes jobs as wide as their users asked needs to be told."""
+    """Policies that take jobs as wide as their users asked need to know it."""
     if name in ("fifo", "requested") and all(job.requested_gpus is None for job in data.jobs):
         return "no job says how many GPUs its user asks for"
     return None

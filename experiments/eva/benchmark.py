@@ -1,4 +1,4 @@
-"""Eva's packing, proven: Table 7, interfering workloads, pods, moments of a trace, Caprara and Toth's ten classes."""
+"""Eva's packing, proven: Table 7, interfering workloads, pods, Caprara and Toth's ten classes."""
 
 from __future__ import annotations
 
@@ -7,18 +7,16 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any
 
-import numpy as np
 import typer
 
 from experiments.harness.experiment import Study, limited
-from experiments.harness.measurement import Measured, Measurement
+from experiments.harness.task import Measured, Measurement
 from experiments.output.benchmark import Timing, benchmark, runs
 from experiments.output.terminal import percent
 from heuristics.eva import reconfigure
 from instances import Instance, Options, Result, Stopwatch
-from instances.eva import EvaPacking, alibaba, alive, packing_arrays, pod_requests, random_workloads, table_7
+from instances.eva import EvaPacking, alibaba, packing_arrays, pod_requests, random_workloads, table_7
 from instances.eva.vector_packing import Types, caprara_toth, paper_sizes
-from instances.tables import read_numbers
 
 STRETCH_S = 60.0
 PERTURBED_S = 120.0
@@ -31,7 +29,6 @@ TRIES = 5
 def benchmarks(
     options: Options,
     pods: Annotated[Path | None, typer.Option(help="Alibaba pod list (openb_pod_list_default.csv).")] = None,
-    trace: Annotated[Path | None, typer.Option(help="Eva's trace (trace_pai_full.csv): random moments of it.")] = None,
     quick: Annotated[bool, typer.Option("--quick", help="Fewer seeds, no stretch rows.")] = False,
     net_saving: Annotated[bool, typer.Option("--net-saving", help="Only many workloads that interfere.")] = False,
     vector_packing: Annotated[bool, typer.Option(help="Caprara and Toth's ten classes instead.")] = False,
@@ -43,10 +40,7 @@ def benchmarks(
         return benchmark(_classes("three" if three else "one", range(2 if quick else 10), replace(stretch, gap=0.0)))
     if net_saving:
         return benchmark(_interfering(quick, stretch))
-    rows = list(_rows(options, pods, quick))
-    if trace is not None:
-        rows.append(_moments(trace, 20 if quick else 200, replace(stretch, gap=0.0)))
-    return benchmark(rows)
+    return benchmark(_rows(options, pods, quick))
 
 
 def _rows(options: Options, pods: Path | None, quick: bool) -> Iterator[Timing]:
@@ -91,18 +85,6 @@ def _interfering(quick: bool, options: Options) -> Iterator[Timing]:
         made = [random_workloads(200, 60, seed, least_throughput=least) for seed in range(2 if quick else 20)]
         what = f"the same, {least:g} to 1, until within {percent(NEAR)}"
         yield Timing(what, runs(EXACT, made, replace(options, gap=NEAR)), _near)
-
-
-def _moments(trace: Path, number: int, options: Options) -> Timing:
-    """The tasks alive at random times of a trace, each packed within a limit."""
-    made = [moment(trace, seed) for seed in range(number)]
-    return Timing(f"{number} moments of a trace", runs(EXACT, made, options), _packed)
-
-
-def moment(trace: Path, seed: int) -> Instance[EvaPacking]:
-    """The jobs of a trace that are alive at a whole second drawn uniformly between 0 and the last arrival."""
-    last = float(read_numbers(trace, ("arrival_s",), least=0)["arrival_s"].max())
-    return alive(trace, float(int(np.random.default_rng(seed).uniform(0, last))))
 
 
 def _classes(types: Types, seeds: Sequence[int], options: Options) -> Iterator[Timing]:
@@ -157,14 +139,6 @@ def _kept(results: Sequence[Result], heuristic: Sequence[Result]) -> str:
 def _near(results: Sequence[Result]) -> str:
     gaps = [1.0 if r.gap is None else r.gap for r in results]
     return f"{sum(g <= NEAR for g in gaps)}/{len(gaps)} within {percent(NEAR)}, largest gap {percent(max(gaps))}"
-
-
-def _packed(results: Sequence[Result]) -> str:
-    proven = sum(r.status == "optimal" for r in results)
-    seconds = sorted(r.cpu_s or 0.0 for r in results)
-    worst = max(r.gap if r.gap is not None else 1.0 for r in results)
-    median, most = seconds[len(seconds) // 2], seconds[-1]
-    return f"{proven}/{len(results)} proven; median {median:.3f} s, max {most:.2f} s, worst gap {percent(worst)}"
 
 
 def _converged(results: Sequence[Result]) -> str:

@@ -40,6 +40,7 @@ cloud = Drawing(
         "path": Flag("trace", "A trace of Eva in CSV form.", Path, None),
         "durations": Flag(help="Durations of --trace: drawn as in Gavel, or the pods' own lives."),
         "shuffle": Flag(shown="as they are"),
+        "first": Flag(help="Jobs of --trace that are left out before.", least=0),
         "limit": Flag(help="Jobs of --trace.", least=1, shown="all"),
         "cpu": Flag(kind=Literal["vcpus", "physical_cores"], help="What a CPU of --trace is."),
         "slowdown": Flag("interference", INTERFERENCE, str, None, NAMED[0], value=_matrix),

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from experiments.harness.entry import Entry, named
 from instances.eva import EvaPacking, EvaReconfiguration, InstanceType, Task, constraints_of, packing_arrays
-from instances.eva.contents import contents
-from instances.eva.whole_amounts import LARGEST_AMOUNT, WholeAmounts
+from instances.eva.arrays import LARGEST_AMOUNT, WholeAmounts, contents
 
 LIMITS = {"max_instances", "running"}
 LITERAL_BINARIES = 250_000  # A literal model with more binaries y is not built.

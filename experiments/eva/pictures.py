@@ -8,9 +8,9 @@ from typing import Any
 
 from matplotlib.figure import Figure
 
-from experiments.simulator.bounding import Bounds
 from experiments.simulator.plots import legend, of_first_workload, over_days, save_figure, save_speedups
 from experiments.simulator.simulated import Simulated
+from experiments.simulator.simulation import Bounds
 
 COLUMNS = {"instances": "instances that are billed", "tasks": "tasks that run"}
 

@@ -13,7 +13,7 @@ HOURS = 730  # of a month, as clouds bill it
 
 
 @dataclass(frozen=True)
-class Priced:
+class PricedGroup:
     """`number` instances of one type, content and price; `kept`: they run already."""
 
     type: str
@@ -28,8 +28,8 @@ class Priced:
         return self.number * self.usd_per_hour
 
 
-def priced(data: EvaPacking, solution: Mapping[str, Any]) -> Iterator[Priced]:
-    """The instances of a solution: dearest types first, and of a type the cheapest instances, which may run already."""
+def priced(data: EvaPacking, solution: Mapping[str, Any]) -> Iterator[PricedGroup]:
+    """The instances of a solution, the most expensive types first, of a type the cheapest, which may run already."""
     kinds = {kind.name: kind for kind in data.instance_types}
     running = {name: _running(data, kind.usd_per_hour, name) for name, kind in kinds.items()}
     dearest_first = sorted(solution["instances"], key=lambda group: (-kinds[group["type"]].usd_per_hour, group["type"]))
@@ -43,7 +43,7 @@ def priced(data: EvaPacking, solution: Mapping[str, Any]) -> Iterator[Priced]:
                 kept[1] -= number
                 running[name] = [entry for entry in running[name] if entry[1]]
             left -= number
-            yield Priced(name, group["tasks"], number, price, kept is not None)
+            yield PricedGroup(name, group["tasks"], number, price, kept is not None)
 
 
 def plan(data: EvaPacking, solution: Mapping[str, Any]) -> Iterator[str]:

@@ -11,7 +11,7 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 
 from experiments.eva.plan import priced
-from experiments.output.text import label
+from experiments.output.terminal import label
 from instances.eva import EvaPacking, EvaReconfiguration
 from instances.eva.packing import PackedTasks, PricedType
 

@@ -8,8 +8,7 @@ from experiments.simulator import simulate
 from experiments.simulator.eva import CloudWorld
 from instances import Instance, Solution, check
 from instances.eva import EvaCloud, EvaReconfiguration
-from instances.eva.online import Configuration, View
-from instances.eva.online_round import RoundProblems, round_decision
+from instances.eva.online import CloudView, Configuration, RoundProblems, round_decision
 
 if TYPE_CHECKING:
     from heuristics.eva.online_eva import Horizon
@@ -31,7 +30,7 @@ class Rounds:
         self._problems = RoundProblems(data)
         self._last: EvaReconfiguration | None = None
 
-    def snapshot(self, view: View) -> EvaReconfiguration | None:
+    def snapshot(self, view: CloudView) -> EvaReconfiguration | None:
         """The problem of this round; `None` where nothing happened or nothing may move."""
         self.horizon.note(view)
         movable = {task.job for task in view.tasks.values() if not task.pinned}
@@ -47,13 +46,13 @@ class Rounds:
         seconds = self.horizon.seconds(now)
         return seconds if seconds > 0 else 0.0
 
-    def decision(self, view: View, solution: Solution | None) -> Configuration:
+    def decision(self, view: CloudView, solution: Solution | None) -> Configuration:
         """What a solution of the last problem says to do."""
         from heuristics.eva.round import worth_of_partial  # loaded only where a round is solved
 
         if solution is not None and self._last is not None:
-            worth = check(self._last, solution).objective
-            self.horizon.won += worth is not None and worth >= worth_of_partial(self._last) + CENT
+            saving = check(self._last, solution).objective
+            self.horizon.won += saving is not None and saving >= worth_of_partial(self._last) + CENT
         return round_decision(view, solution)
 
 
@@ -66,7 +65,7 @@ class _Recorder:
         self.eva, self.problems = Eva(data), RoundProblems(data)
         self.rounds: list[tuple[float, EvaReconfiguration]] = []
 
-    def decide(self, view: View) -> Configuration:
+    def decide(self, view: CloudView) -> Configuration:
         happened = view.arrived or view.finished
         decided = self.eva.decide(view)
         if happened:

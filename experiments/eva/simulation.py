@@ -12,13 +12,13 @@ from experiments.simulator.online import Online, Policies, Remembered
 from heuristics.eva.online import ONLINE, WaitingAlone, eva_with
 from instances import Options
 from instances.eva import EvaCloud, EvaPacking, EvaReconfiguration, synthetic_cloud
-from instances.eva.online import Configuration, View, decision, snapshot
+from instances.eva.online import CloudView, Configuration, decision, snapshot
 from instances.online import Policy
 
 SMALL_JOBS = 12
 
 
-def _online(name: str, data: EvaCloud, options: Options) -> Policy[View, Configuration]:
+def _online(name: str, data: EvaCloud, options: Options) -> Policy[CloudView, Configuration]:
     return ONLINE[name](data)
 
 

@@ -12,7 +12,7 @@ from typing import Annotated, Any
 import typer
 
 from experiments.harness.experiment import Study
-from experiments.harness.measurement import Measured, Measurement
+from experiments.harness.task import Measured, Measurement
 from heuristics.eva import full_reconfiguration
 from instances import Options, Result
 from instances.eva import EvaPacking, Task, synthetic_cloud
@@ -26,7 +26,7 @@ METHODS: dict[str, Callable[[EvaPacking], Result]] = {
 
 
 def jobs_at_once(jobs: int, seed: int, tasks_per_job: int | None = None, throughput: float | None = None) -> EvaPacking:
-    """Jobs of Table 7, told apart, to be hosted at once; `throughput` of every pair, or Figure 1."""
+    """Jobs of Table 7, distinguished, to be hosted at once; `throughput` of every pair, or Figure 1."""
     cloud = synthetic_cloud(jobs, seed, tasks_per_job=tasks_per_job, throughput=throughput).data
     classes = {c.name: c for c in cloud.classes}
     return EvaPacking(

@@ -16,13 +16,13 @@ from typing import Annotated, Any
 import typer
 
 from experiments.eva.methods import METHODS
-from experiments.harness.apply import apply
 from experiments.harness.entry import named
 from experiments.harness.experiment import Study
-from experiments.harness.measurement import Measured, Measurement
+from experiments.harness.run import apply
+from experiments.harness.task import Measured, Measurement
 from instances import InputError, Instance, Options, Result, load
 from instances.eva import EvaCloud, EvaPacking, Task
-from instances.eva.cloud_work import SECONDS, work_seconds
+from instances.eva.cloud_arrays import SECONDS, work_seconds
 
 DEFAULT = "exact"
 Solve = Callable[[EvaPacking], Result]

@@ -7,10 +7,8 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any, Literal
 
-from experiments.harness.apply import Unchecked, concluded, load_method
-from experiments.harness.report_file import Reported, ReportFile
-from experiments.harness.run import Run
-from experiments.harness.task import Digests
+from experiments.harness.run import Run, Unchecked, concluded, load_method
+from experiments.harness.task import Digests, Reported, ReportFile
 from experiments.harness.user_functions import resolve
 from instances import CheckFailed, Result
 from instances.fields import Frozen, Sense

@@ -1,4 +1,4 @@
-"""Runs tasks on the workers of a Dask scheduler, each in a killable process there, with what is judged judged here."""
+"""Runs tasks on the workers of a Dask scheduler, each in a killable process there, and checks here what they return."""
 
 from __future__ import annotations
 
@@ -14,9 +14,8 @@ from functools import partial
 from typing import Any
 
 from experiments.harness.pool import Handover
-from experiments.harness.report_file import Reported
 from experiments.harness.runner import Ended, Keep, Lost, modules_of
-from experiments.harness.task import R, Task
+from experiments.harness.task import HarnessTask, R, Reported
 from instances import InputError
 from instances.result import versions
 from instances.text import said_by
@@ -28,7 +27,7 @@ ATTEMPTS = 2  # a run is begun so often: once more where the worker dies
 
 def as_finished_on(
     address: str,
-    tasks: Sequence[Task[R]],
+    tasks: Sequence[HarnessTask[R]],
     keep: Keep[R] | None = None,
     ended: Ended[R] | None = None,
     lost: Callable[[str], None] = print,
@@ -60,7 +59,7 @@ def as_finished_on(
             else:
                 lost(f"worker {before[-2]} was lost; {name} is run again on {worker}")
 
-    def tell(i: int) -> R:
+    def settle(i: int) -> R:
         if futures[i].status == "cancelled" and i not in given_up:  # by the client, where its scheduler is gone
             raise Lost(f"the scheduler at {address} was lost")
         outcome = _handed(futures[i], begun.get(i, [])).outcome_of(tasks[i])
@@ -78,17 +77,17 @@ def as_finished_on(
             futures[i].add_done_callback(partial(_finish, done, i))
         for _ in tasks:
             i = done.get()
-            yield i, tell(i)
+            yield i, settle(i)
     except Lost:
-        logging.getLogger("distributed").setLevel(logging.CRITICAL)  # it would tell of the same in a traceback
+        logging.getLogger("distributed").setLevel(logging.CRITICAL)  # it would print the same as a traceback
         raise
     except BaseException:
         with suppress(Exception):  # the scheduler may be gone
             for i, future in enumerate(futures):
                 if future.status == "finished" and i not in finished:
-                    tell(i)
-            for handed in client.run(remote.end_here, session).values():
-                short |= handed
+                    settle(i)
+            for handover in client.run(remote.end_here, session).values():
+                short |= handover
             client.cancel([future for i, future in enumerate(futures) if i not in finished])
         raise
     finally:
@@ -103,9 +102,9 @@ def as_finished_on(
 
 def _handed(future: Any, workers: Sequence[str]) -> Handover:
     if future.status == "finished":
-        handed: Handover | None = future.result()
-        if handed is not None:
-            return handed
+        handover: Handover | None = future.result()
+        if handover is not None:
+            return handover
     said = f"the workers died under it: {', '.join(workers)}" if len(workers) > 1 else f"the run was {future.status}"
     return Handover(reported=Reported(), reason=said)
 

@@ -21,10 +21,10 @@ def never(data: Any) -> bool:
 class Entry:
     """A method by the `module:function` it is, so that nothing is imported before it is needed.
 
-    `unfit(data)` tells why the method cannot take an instance, `None` where it can. `costly(data)`: whether it would
+    `unfit(data)` says why the method cannot take an instance, `None` where it can. `costly(data)`: whether it would
     run for hours, so that it has to be asked for by name and is not part of `all`. `starts` are heuristics of the
-    same problem, the best solution of which is handed to the method to start from. Kind and options are the method's
-    own (`instances.method`). `code` is a function of the user's that was handed over itself, pickled.
+    same problem, the best solution of which the method gets to start from. Kind and options are the method's
+    own (`instances.method`). `code` is a function of the user's that came itself, pickled.
     """
 
     name: str

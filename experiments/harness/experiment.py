@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal
 
 from experiments.harness.sample import ENOUGH_SEEDS, Sample
-from experiments.harness.task import Digests, Task
+from experiments.harness.task import Digests, HarnessTask
 from instances import InputError, Options
 
 Verdict = Literal["reproduced", "near", "differs", "impossible", "not comparable", "few runs", "no figure", "not run"]
@@ -25,9 +25,10 @@ class Claim:
     """One statement of a paper beside what is measured here.
 
     `where`: the table, figure or section. `what`: what is measured, with its unit. `paper`, `ours`: figures, or words.
-    `note`: on what data, how many seeds, or why the two differ. `sample`: the seeds behind `ours`. A claim against the
-    paper says more: `sentence`, the paper's own words or their place; `readings`, every other reading that was tried
-    with what it gave; `would_change`, what would change our mind.
+    `note`: on what data, how many seeds, or why the two differ. `sample`: the seeds behind `ours`. `name`: by which
+    pages take the figure from its record; `where` and `what` where it is empty. A claim against the paper says more:
+    `sentence`, the paper's own words or their place; `readings`, every other reading that was tried with what it gave;
+    `would_change`, what would change our mind.
     """
 
     where: str
@@ -40,6 +41,7 @@ class Claim:
     sentence: str = ""
     readings: tuple[str, ...] = ()
     would_change: str = ""
+    name: str = ""
 
     def when_cut(self) -> Claim:
         """The claim where runs are cut short: nothing is said against the paper."""
@@ -89,19 +91,23 @@ class Context:
     traces: Path | None = None
     options: Options = Options()
     quick: bool = False
+    read: dict[str, Path] = field(default_factory=dict, compare=False)
+    lacked: dict[str, InputError] = field(default_factory=dict, compare=False)
 
     def trace(self, name: str) -> Path:
         """The file of a trace, in the folder of its paper's data or in that of the traces itself.
 
-        Raises InputError where it is in neither.
+        It is noted among those that are `read`, or `lacked`. Raises InputError where it is in neither.
         """
-        if self.traces is None:
-            raise InputError(f"--traces: needed, for {name}")
-        path = self.traces / name
-        for place in (path, self.traces / path.name):
-            if place.is_file():
-                return place
-        raise InputError(f"{path}: No such file or directory")
+        why = f"--traces: needed, for {name}"
+        if self.traces is not None:
+            for place in (self.traces / name, self.traces / Path(name).name):
+                if place.is_file():
+                    self.read[name] = place
+                    return place
+            why = f"{self.traces / name}: No such file or directory"
+        self.lacked[name] = InputError(why)
+        raise self.lacked[name]
 
 
 @dataclass(frozen=True)
@@ -115,7 +121,7 @@ class Experiment:
 
     name: str
     title: str
-    tasks: Callable[[Context], Sequence[Task[Any]]]
+    tasks: Callable[[Context], Sequence[HarnessTask[Any]]]
     claims: Callable[[Context, Sequence[Any]], Sequence[Claim]]
     traces: tuple[str, ...] = ()
     draw: Callable[[Path, Context, Sequence[Any]], None] | None = None
@@ -135,7 +141,7 @@ class Experiment:
 
 
 @dataclass(frozen=True)
-class Table:
+class TextTable:
     """A table of text: what stands over its columns, and its rows."""
 
     head: Sequence[str]
@@ -147,23 +153,25 @@ class Study:
     """Tables of our own.
 
     `tasks`: the runs. `tables(outcomes)`: what is printed, tables and lines of text, from the outcomes in the order of
-    the tasks. `write(outcomes)`: files beside, where some are asked for.
+    the tasks. `write(outcomes)`: files beside, where some are asked for. `values(outcomes)`: figures by the names that
+    pages take them by from a record.
     """
 
-    tasks: Sequence[Task[Any]]
-    tables: Callable[[Sequence[Any]], Sequence[Table | str]]
+    tasks: Sequence[HarnessTask[Any]]
+    tables: Callable[[Sequence[Any]], Sequence[TextTable | str]]
     write: Callable[[Sequence[Any]], None] | None = None
+    values: Callable[[Sequence[Any]], Mapping[str, Sample | float | str]] | None = None
 
 
-class Shared:
+class SharedTasks:
     """The tasks of several experiments, equal ones once."""
 
     def __init__(self) -> None:
-        self.tasks: list[Task[Any]] = []
+        self.tasks: list[HarnessTask[Any]] = []
         self._digests = Digests()
         self._places: dict[str, int] = {}
 
-    def add(self, tasks: Sequence[Task[Any]]) -> list[int]:
+    def add(self, tasks: Sequence[HarnessTask[Any]]) -> list[int]:
         """The place of each task among all; those that are there already are not added again."""
         places = []
         for task in tasks:

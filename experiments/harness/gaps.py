@@ -1,4 +1,4 @@
-"""From results to gaps. Three gaps are told apart: to the proven optimum, to the best bound, and a solver's own.
+"""From results to gaps. Three gaps are kept apart: to the proven optimum, to the best bound, and a solver's own.
 
 gap to optimum = |objective - optimum| / |optimum|, the excess over a proven optimum;
 gap to bound = |objective - bound| / |objective|, where no optimum is proven: an upper estimate of the first kind;
@@ -22,9 +22,8 @@ from statistics import fmean, median
 
 from experiments.harness.run import Run
 from instances import Reference, Result, agree, better, gap
-from instances.fields import Sense
+from instances.fields import Measure, Sense
 from instances.gaps import ahead, of_nothing
-from instances.measure import Measure
 
 THE_REFERENCE = "the reference"
 

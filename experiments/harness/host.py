@@ -3,6 +3,10 @@
 What a run does to its process (folder, environment, limits, modules) ends with it, and what it finds goes into a file:
 over the pipe between command and host go orders and numbers alone, so that a process may die at any moment. Where
 processes cannot be copied, a host works on one order itself, and the next order gets a new host.
+
+A process that Python spawns imports the script it was started from, to find functions there. Tasks need nothing of it:
+functions of the user's are passed by what they are (`harness.user_functions`). So a script needs no main guard, and
+one that takes a minute to load costs that minute once.
 """
 
 from __future__ import annotations
@@ -22,12 +26,71 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from io import TextIOWrapper
+from multiprocessing import context, process, resource_tracker, spawn
 from multiprocessing.connection import Connection, wait
 from pathlib import Path
 from typing import Any
 
-from experiments.harness.processes import start_method, started
 from experiments.harness.user_modules import NAMES
+
+SCRIPT = ("init_main_from_name", "init_main_from_path")
+_preparation = spawn.get_preparation_data
+_one_at_a_time = threading.Lock()
+
+
+class _Process(context.SpawnProcess):
+    def start(self) -> None:
+        """Start, also within a worker of a cluster, which is a daemon: the process ends when its parent is gone."""
+        config = process.current_process()._config  # type: ignore[attr-defined]
+        daemon = config.pop("daemon", None)
+        try:
+            super().start()
+        finally:
+            if daemon is not None:
+                config["daemon"] = daemon
+
+    @staticmethod
+    def _Popen(started: Any) -> Any:
+        starting = threading.get_ident()
+
+        def without_script(name: str) -> dict[str, Any]:
+            said = _preparation(name)
+            mine = threading.get_ident() == starting  # another thread may start a process that does need its script
+            return {key: value for key, value in said.items() if not (mine and key in SCRIPT)}
+
+        with _one_at_a_time:
+            spawn.get_preparation_data = without_script
+            try:
+                return context.SpawnProcess._Popen(started)
+            finally:
+                spawn.get_preparation_data = _preparation
+
+
+class _Spawn(context.SpawnContext):
+    Process = _Process
+
+
+def start_method() -> Any:
+    """The context in which the processes of tasks are started."""
+    return _Spawn()
+
+
+def started(made: Any) -> Any:
+    """Start the process `made`, which never sees an interrupt, that is for us alone, and may start others."""
+    made.daemon = False
+    if not hasattr(signal, "pthread_sigmask"):  # Windows
+        made.start()
+        return made
+    # a run that is ended leaves to the tracker what semaphores it had made, which needs no word
+    os.environ.setdefault("PYTHONWARNINGS", "ignore:resource_tracker:UserWarning")
+    resource_tracker.ensure_running()  # it would unblock the interrupt where it is begun on the way
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        made.start()
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+    return made
+
 
 CAN_COPY = sys.platform == "linux"  # what macOS brings along does not bear it
 LOOK_S = 0.5  # how often it is looked whether a process that says nothing is alive
@@ -39,7 +102,7 @@ ANSWER_S = 5.0  # a host that does not answer within so long is ended, too
 END = b""
 DIE_WITH_PARENT = 1  # PR_SET_PDEATHSIG of prctl
 PROJECT = Path(__file__).parents[2]
-MOST_TOLD = 4000  # bytes, which go through a pipe in one piece
+MOST_NAMES = 4000  # bytes, which go through a pipe in one piece
 
 Work = Callable[[bytes], None]
 
@@ -119,7 +182,7 @@ class Host:
                 self._end_processes(0.0)
 
     def _heard(self, limit: float | None = None, at_limit: threading.Event | None = None) -> int:
-        """The next number that the host tells of. Raises EOFError where it is dead."""
+        """The next number that the host sends. Raises EOFError where it is dead."""
         until = math.inf if limit is None else time.monotonic() + limit
         left, used = PATIENCE, 0.0
         while not self._orders.poll(max(0.0, min(LOOK_S, until - time.monotonic()))):
@@ -153,7 +216,7 @@ class Host:
 
 
 def _used_s(group: int | None) -> float:
-    """CPU seconds that the processes of a group have used so far; 0 where the system does not tell."""
+    """CPU seconds that the processes of a group have used so far; 0 where the system does not say."""
     ticks = 0
     for file in Path("/proc").glob("[0-9]*/stat"):
         with suppress(OSError, ValueError):
@@ -217,11 +280,11 @@ def _copied(orders: Connection, work: Work, order: bytes) -> int:
 
     What modules of this project the copy has found wanting are imported here, so that the next one has them.
     """
-    wanting, tell = os.pipe()
-    begin = work, order, tell, orders, os.getpid()
+    wanting, names_to = os.pipe()
+    begin = work, order, names_to, orders, os.getpid()
     copy = multiprocessing.get_context("fork").Process(target=_run_copy, args=begin)
     copy.start()
-    os.close(tell)
+    os.close(names_to)
     assert copy.pid is not None
     with suppress(OSError):
         os.setpgid(copy.pid, copy.pid)  # here and there: whoever comes first
@@ -237,13 +300,13 @@ def _copied(orders: Connection, work: Work, order: bytes) -> int:
         copy.join()
     os.set_blocking(wanting, False)  # whoever may have got hold of its other end
     with suppress(BlockingIOError):
-        names = os.read(wanting, MOST_TOLD).decode(errors="replace").split()
+        names = os.read(wanting, MOST_NAMES).decode(errors="replace").split()
         _import([name for name in names if name.partition(".")[0] in NAMES])
     os.close(wanting)
     return copy.exitcode or 0
 
 
-def _run_copy(work: Work, order: bytes, tell: int, orders: Connection, host: int) -> None:
+def _run_copy(work: Work, order: bytes, names_to: int, orders: Connection, host: int) -> None:
     orders.close()
     with suppress(OSError):
         os.setpgid(0, 0)
@@ -252,18 +315,18 @@ def _run_copy(work: Work, order: bytes, tell: int, orders: Connection, host: int
         os._exit(1)
     if "numpy.random" in sys.modules:
         sys.modules["numpy.random"].seed()  # else each copy would draw what the one before it has drawn
-    _run(work, order, tell)
+    _run(work, order, names_to)
 
 
-def _run(work: Work, order: bytes, tell: int | None = None) -> None:
+def _run(work: Work, order: bytes, names_to: int | None = None) -> None:
     """Work, and leave without waiting for any thread that the work may have begun."""
     me, code, before = os.getpid(), 1, set(sys.modules)
     sys.stderr = sys.stdout = prints = _Prints(2)
     try:
         work(order)
         code = 0
-        if tell is not None:
-            os.write(tell, " ".join(filter(_ours, set(sys.modules) - before)).encode()[:MOST_TOLD])
+        if names_to is not None:
+            os.write(names_to, " ".join(filter(_ours, set(sys.modules) - before)).encode()[:MOST_NAMES])
     finally:
         if os.getpid() == me:  # not what the work has forked
             with suppress(Exception):

@@ -28,7 +28,7 @@ class InstanceSet:
 def from_paths(paths: Sequence[Path], methods: tuple[str, ...]) -> list[InstanceSet]:
     """One set for each folder and problem, of the instances at `paths` (see `instances_at`).
 
-    A set is called like its folder, with as much of the path as tells it from the others.
+    A set is called like its folder, with as much of the path as distinguishes it from the others.
     """
     found: dict[tuple[Path, str], list[Instance]] = {}
     for file, instance in instances_at(dict.fromkeys(paths)).items():

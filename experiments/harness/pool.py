@@ -14,10 +14,9 @@ from pathlib import Path
 from typing import Any
 
 from experiments.harness.host import Ended, Host
-from experiments.harness.report_file import Reported, ReportFile
-from experiments.harness.task import Failure, R, Task
+from experiments.harness.task import Failure, HarnessTask, R, Reported, ReportFile
 from experiments.harness.temporary import TemporaryFolder
-from instances.deadline import OVERRUN, ended_after
+from instances.clock import OVERRUN, ended_after
 from instances.result import Termination
 
 GRACE = 1.5, 2.0  # a process is ended at the time limit times the first plus the second, CPU seconds
@@ -33,20 +32,20 @@ class Handover:
     termination: Termination = "error"
     reason: str = ""
 
-    def outcome_of(self, task: Task[R]) -> R:
+    def outcome_of(self, task: HarnessTask[R]) -> R:
         """The outcome, checked in this process."""
         if self.reported is not None:
             return task.ended(self.reported, self.termination, self.reason)
         return task.outcome(self.found)
 
 
-class Pool:
+class HostPool:
     """`jobs` hosts, which import `modules` first, and work in the folder `place` where there is such a folder."""
 
     def __init__(self, jobs: int, modules: Sequence[str], place: str | None = None) -> None:
         self._temporary = TemporaryFolder()
         self.folder = self._temporary.path
-        self._left: queue.SimpleQueue[tuple[int, Task[Any], Future[Ended]] | None] = queue.SimpleQueue()
+        self._left: queue.SimpleQueue[tuple[int, HarnessTask[Any], Future[Ended]] | None] = queue.SimpleQueue()
         self._running: dict[int, Host] = {}
         self._stopped = False
         self._hosts = [Host(_work, modules, str(self.folder), place) for _ in range(jobs)]
@@ -57,10 +56,10 @@ class Pool:
             thread.start()
 
     def report_path(self, i: int) -> Path:
-        """Where the task at place `i` tells of what it finds."""
+        """The file in which the task at place `i` reports what it finds."""
         return self.folder / f"{i}.pickle"
 
-    def schedule(self, i: int, task: Task[Any]) -> Future[Ended]:
+    def schedule(self, i: int, task: HarnessTask[Any]) -> Future[Ended]:
         """The future of a task."""
         future: Future[Ended] = Future()
         self._left.put((i, task, future))
@@ -82,12 +81,12 @@ class Pool:
                 del self._running[i]
         host.close()
 
-    def handover(self, i: int, task: Task[Any], future: Future[Ended]) -> Handover:
-        """What is handed over of a task whose future is done."""
+    def handover(self, i: int, task: HarnessTask[Any], future: Future[Ended]) -> Handover:
+        """What has come of a task whose future is done."""
         try:
             ended = future.result()
             found = _found(self.report_path(i))
-        except Exception as error:  # what was handed over cannot be read
+        except Exception as error:  # what was written cannot be read
             found = Failure.of(error, Reported())
         if isinstance(found, Failure):
             return Handover(reported=found.reported, reason=found.reason)
@@ -167,7 +166,7 @@ def _handed_over(report: Path) -> Path:
 
 
 def _found(report: Path) -> Any:
-    """What was handed over: a Failure, or what was found as the only element; `None` where nothing was."""
+    """What was written: a Failure, or what was found as the only element; `None` where nothing was."""
     path = _handed_over(report)
     if not path.exists():
         return None

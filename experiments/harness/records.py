@@ -21,7 +21,7 @@ from instances import InputError, Instance, Reference, Result, agree, better, ch
 from instances.fields import Sense
 from instances.files import write_whole
 from instances.gaps import ahead
-from instances.proofs.header import digest
+from instances.proofs.certificate import digest
 from instances.result import versions
 
 TABLE = "records.csv"
@@ -179,7 +179,7 @@ def recorded(
     """All records with what `results` know better, and a line for each that is new.
 
     A solution counts where the checker passes it, and with the checker's objective; a bound where it is of one of the
-    `methods` of its problem, and one that agrees with it is a second proof. A record of another reading makes room.
+    `methods` of its problem, and one that agrees with it is a second proof. A record of another reading is replaced.
     Raises InputError for a result of another instance, and for one that the records refute.
     """
     known, news = read_records(), []

@@ -1,7 +1,7 @@
 """What runs on a worker of a Dask scheduler: tasks in killable processes of that machine, and their end.
 
 A worker has a pool of processes for each session that it works for. They are warm: what a run costs beside its own
-work is to be handed over and back.
+work is to be sent there and back.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from typing import Any
 from distributed import get_worker
 from distributed.worker import thread_state
 
-from experiments.harness.pool import Handover, Pool
+from experiments.harness.pool import Handover, HostPool
 from instances.result import versions
 
 GIVEN_UP_S = 0.5  # how often a run asks whether anybody still waits for it
@@ -33,7 +33,7 @@ class WorkerSession:
 
     @property
     def topic(self) -> str:
-        """Where its workers tell which run they begin."""
+        """Where its workers report which run they begin."""
         return f"gapwise-{self.name}"
 
 
@@ -41,7 +41,7 @@ class WorkerSession:
 class _SessionPool:
     """The processes of one session on this worker, and what they work on."""
 
-    pool: Pool
+    pool: HostPool
     futures: dict[int, Any] = field(default_factory=dict)
     used: float = field(default_factory=time.monotonic)
 
@@ -76,7 +76,7 @@ def _begun(session: WorkerSession, processes: int, i: int, task: Any) -> tuple[_
             if not held.futures and time.monotonic() - held.used > UNUSED_S and other != session:
                 _cleared(_session_pools.pop(other))
         if session not in _session_pools:
-            _session_pools[session] = _SessionPool(Pool(processes, session.modules, session.place))
+            _session_pools[session] = _SessionPool(HostPool(processes, session.modules, session.place))
         held = _session_pools[session]
         held.futures[i] = held.pool.schedule(i, task)
         return held, held.futures[i]
@@ -90,7 +90,7 @@ def end_here(session: WorkerSession) -> dict[int, Handover]:
             return {}
         found = {i: held.pool.interrupted(i) for i, future in held.futures.items() if not future.done()}
         _cleared(held)
-    return {i: handed for i, handed in found.items() if handed is not None}
+    return {i: handover for i, handover in found.items() if handover is not None}
 
 
 def _cleared(held: _SessionPool) -> None:

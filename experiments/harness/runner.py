@@ -11,11 +11,11 @@ from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from typing import Any, TypeVar
 
-from experiments.harness.pool import Pool
-from experiments.harness.task import R, Task
+from experiments.harness.pool import HostPool
+from experiments.harness.task import HarnessTask, R
 
-T = TypeVar("T", bound=Task[Any])
-Keep = Callable[[Task[R], R], None]
+T = TypeVar("T", bound=HarnessTask[Any])
+Keep = Callable[[HarnessTask[R], R], None]
 Ended = Callable[[int, R], None]
 
 
@@ -23,7 +23,7 @@ class Lost(RuntimeError):
     """What runs the tasks is gone, and those that are left are not run."""
 
 
-def run_all(tasks: Sequence[Task[R]], jobs: int = 1) -> Iterator[tuple[Task[R], R]]:
+def run_all(tasks: Sequence[HarnessTask[R]], jobs: int = 1) -> Iterator[tuple[HarnessTask[R], R]]:
     """Run everything, `jobs` at a time, and yield tasks and outcomes in the order of `tasks`."""
     found: dict[int, R] = {}
     turn = 0
@@ -35,21 +35,21 @@ def run_all(tasks: Sequence[Task[R]], jobs: int = 1) -> Iterator[tuple[Task[R], 
 
 
 def as_finished(
-    tasks: Sequence[Task[R]], jobs: int = 1, keep: Keep[R] | None = None, ended: Ended[R] | None = None
+    tasks: Sequence[HarnessTask[R]], jobs: int = 1, keep: Keep[R] | None = None, ended: Ended[R] | None = None
 ) -> Iterator[tuple[int, R]]:
     """Run everything, `jobs` at a time, and yield the place in `tasks` and the outcome of each as soon as it is there.
 
-    What a process hands back is judged here, against the data of this process: a method may have changed its own.
+    What a process returns is checked here, against the data of this process: a method may have changed its own.
     A task that fails has an outcome like any. `keep` gets every finished task, also of those that are finished
     when an interrupt, or leaving the iterator early, ends the processes, and `ended` of the places of those that this
     cuts short, with what they had reported.
     """
-    pool = Pool(min(jobs, max(1, len(tasks))), modules_of(tasks))
+    pool = HostPool(min(jobs, max(1, len(tasks))), modules_of(tasks))
     futures: list[Any] = []
     done: queue.SimpleQueue[int] = queue.SimpleQueue()
     finished: set[int] = set()
 
-    def tell(i: int) -> R:
+    def settle(i: int) -> R:
         outcome = pool.handover(i, tasks[i], futures[i]).outcome_of(tasks[i])
         if keep is not None:
             keep(tasks[i], outcome)
@@ -62,13 +62,13 @@ def as_finished(
             futures[i].add_done_callback(partial(_finish, done, i))
         for _ in tasks:
             i = done.get()
-            yield i, tell(i)
+            yield i, settle(i)
         pool.close()
     except BaseException:
         try:
             for i, future in enumerate(futures):
                 if future.done() and i not in finished:
-                    tell(i)
+                    settle(i)
         finally:
             pool.stop()
         raise
@@ -76,12 +76,12 @@ def as_finished(
         pool.join()
         short = {} if ended is None else {i: pool.interrupted(i) for i in range(len(tasks)) if i not in finished}
         pool.clear()
-        for i, handed in short.items():
-            if ended is not None and handed is not None:
-                ended(i, handed.outcome_of(tasks[i]))
+        for i, handover in short.items():
+            if ended is not None and handover is not None:
+                ended(i, handover.outcome_of(tasks[i]))
 
 
-def modules_of(tasks: Sequence[Task[Any]]) -> list[str]:
+def modules_of(tasks: Sequence[HarnessTask[Any]]) -> list[str]:
     """What the tasks want imported before their clocks start."""
     return sorted({module for task in tasks for module in (type(task).__module__, *task.modules)})
 

@@ -31,17 +31,18 @@ class Sample:
     @classmethod
     def of(cls, values: Sequence[float]) -> Sample:
         """The arithmetic mean, with Student's t at the seeds that there are. Raises ValueError without a value."""
+        values = [float(value) for value in values]  # of numpy's whole numbers `stdev` knows nothing
         half = _half(values)
         middle = fmean(values)
-        ends = (None, None) if half is None else (middle - half, middle + half)
-        return cls(len(values), middle, *ends, min(values), max(values))
+        low, high = (None, None) if half is None else (middle - half, middle + half)
+        return cls(len(values), middle, low, high, min(values), max(values))
 
     @classmethod
     def of_ratios(cls, ratios: Sequence[float]) -> Sample:
         """The geometric mean of paired ratios, each above 0, with Student's t over their logarithms."""
         logs = cls.of([math.log(ratio) for ratio in ratios])
-        ends = (None if end is None else math.exp(end) for end in (logs.low, logs.high))
-        return cls(logs.seeds, math.exp(logs.mean), *ends, min(ratios), max(ratios))
+        low, high = (None if end is None else math.exp(end) for end in (logs.low, logs.high))
+        return cls(logs.seeds, math.exp(logs.mean), low, high, min(ratios), max(ratios))
 
     @classmethod
     def resampled(
@@ -68,7 +69,8 @@ class Sample:
         picked = random.integers(len(kinds), size=(draws, len(kinds)))
         found = [measure([row for k in draw for row in members[kinds[k]]]) for draw in picked]
         without = [measure([row for k in kinds if k != out for row in members[k]]) for out in kinds]
-        low, high = np.quantile(found, [0.025, 0.975])
+        with np.errstate(invalid="ignore"):  # between infinite values there is no number, and no end is told
+            low, high = np.quantile(found, [0.025, 0.975])
         return cls(len(kinds), measure(rows), float(low), float(high), min(without), max(without))
 
     def text(self, form: str = ".3g") -> str:

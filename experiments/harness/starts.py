@@ -21,7 +21,7 @@ from instances import (
     Stopwatch,
     check,
 )
-from instances.deadline import within
+from instances.clock import within
 from instances.fields import Sense
 from instances.files import read_json
 from instances.gaps import ahead
@@ -37,7 +37,7 @@ Heuristic = tuple[str, Callable[[], Result]]
 
 
 @dataclass(frozen=True)
-class Start:
+class GivenStart:
     """A solution that the checker has passed, its objective, and the heuristic it is from."""
 
     method: str
@@ -46,8 +46,8 @@ class Start:
 
 
 def best_start(
-    heuristics: Iterable[Heuristic], sense: Sense, limit_s: float | None, given: Start | None = None
-) -> Start | None:
+    heuristics: Iterable[Heuristic], sense: Sense, limit_s: float | None, given: GivenStart | None = None
+) -> GivenStart | None:
     """The best of a start that is given and of the solutions of the heuristics, each a name and a call.
 
     One that fails or is too slow is passed over.
@@ -59,7 +59,7 @@ def best_start(
         with suppress(Exception):
             result = within(None if limit_s is None else clock.remaining_s, run)
             if result.solved and result.objective is not None and result.solution is not None:
-                found = Start(name, result.solution, result.objective)
+                found = GivenStart(name, result.solution, result.objective)
                 best = found if best is None or ahead(found.objective, best.objective, sense) else best
     return best
 
@@ -70,7 +70,7 @@ def from_start(
     heuristics: Iterable[Heuristic],
     options: Options,
     report: Report | None,
-    given: Start | None = None,
+    given: GivenStart | None = None,
 ) -> Answer:
     """What an exact method finds from the best start, which it is given and never falls behind.
 
@@ -92,7 +92,7 @@ def from_start(
     return replace(answer, build_s=started_s + (answer.build_s or 0.0), trace=trace, info=info)
 
 
-def starts_at(path: Path, instances: Sequence[Instance]) -> dict[str, Start]:
+def starts_at(path: Path, instances: Sequence[Instance]) -> dict[str, GivenStart]:
     """The best start of each instance, by name, in a result file or in a folder of them.
 
     A result belongs to the instance of its name and problem; a single file also to a single instance of another name.
@@ -100,7 +100,7 @@ def starts_at(path: Path, instances: Sequence[Instance]) -> dict[str, Start]:
     feasible solution is passed over. Raises InputError for a path that is not there, for a solution that is none of
     the instance, and where no instance gets a start.
     """
-    found: dict[str, Start] = {}
+    found: dict[str, GivenStart] = {}
     folder = is_folder(path)
     files = sorted(path.rglob("*.json")) if folder else [path]
     for file in files:
@@ -130,7 +130,7 @@ def _instance_of(content: Any, instances: Sequence[Instance], alone: bool) -> In
     return next((i for i in instances if (i.name, i.problem) == (said.get("instance"), said.get("problem"))), None)
 
 
-def _checked(file: Path, content: Any, instance: Instance) -> Start:
+def _checked(file: Path, content: Any, instance: Instance) -> GivenStart:
     """The start in a file. Raises InputError where the independent checker does not pass it."""
     result = content if isinstance(content, dict) and "solution" in content else {"solution": content}
     solution, problem = result["solution"], result.get("problem", instance.problem)
@@ -146,4 +146,4 @@ def _checked(file: Path, content: Any, instance: Instance) -> Start:
     if verdict.violations or verdict.objective is None:
         broken = next(iter(verdict.violations), "no solution")
         raise InputError(f"{where}: solution: breaks a constraint of {shown(instance.name)}: {shown(broken)}")
-    return Start(str(result.get("method", "solution")), solution, verdict.objective)
+    return GivenStart(str(result.get("method", "solution")), solution, verdict.objective)

@@ -8,15 +8,15 @@ import os
 import re
 import sqlite3
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
 from typing import Any
 from urllib.parse import quote
 
-from experiments.harness.lock import CAN_LOCK, locked
-from experiments.harness.task import Digests, R, Task
+from experiments.harness.task import Digests, HarnessTask, R
+from experiments.harness.temporary import CAN_LOCK, locked
 from instances import InputError, OutputError
 from instances.files import HALF_WRITTEN
 from instances.reading import refuse_irregular
@@ -36,12 +36,14 @@ class Store:
     A store belongs to one process at a time.
     """
 
-    def __init__(self, path: Path, *, resume: bool) -> None:
+    def __init__(self, path: Path, *, resume: bool, code: Callable[[HarnessTask[Any]], str] | None = None) -> None:
         """Open the store at `path`. Unless `resume`, an older one is set aside as `<name>.previous`.
+
+        `code`: a digest of the code that a task runs, where that is part of what its outcome is kept by.
 
         Raises InputError where the file cannot be used.
         """
-        self.path = path
+        self.path, self._code = path, code
         self.fault: str | None = None  # why results are no longer kept
         self._digests = Digests()
         self._held: set[str] = set()
@@ -69,7 +71,7 @@ class Store:
         if self._lock is not None:
             os.close(self._lock)
 
-    def get(self, task: Task[R]) -> R | None:
+    def get(self, task: HarnessTask[R]) -> R | None:
         """The outcome of `task`, if it is finished, of the options asked for, and holds when it is checked again.
 
         What ended in an error is not finished: it is tried again. Raises InputError for a damaged store.
@@ -87,7 +89,7 @@ class Store:
                     return outcome
         return None
 
-    def put(self, task: Task[R], outcome: R) -> None:
+    def put(self, task: HarnessTask[R], outcome: R) -> None:
         """Keep the outcome of `task`, at once and for good. Raises OutputError where it cannot be kept."""
         if not task.kept(outcome):
             return
@@ -99,12 +101,13 @@ class Store:
         except (sqlite3.Error, UnicodeEncodeError) as error:
             raise OutputError(f"{self.path}: cannot be written: {error}") from error
 
-    def key(self, task: Task[Any]) -> str:
+    def key(self, task: HarnessTask[Any]) -> str:
         """Digest of all that the outcome of `task` depends on, save for the options."""
-        return hashlib.sha256(json.dumps(task.content(self._digests), sort_keys=True).encode()).hexdigest()
+        content = task.content(self._digests) | ({} if self._code is None else {"code": self._code(task)})
+        return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
 
-    def keep(self, task: Task[R], outcome: R) -> None:
-        """`put`, but where it fails, the first time is told on standard error and nothing more is kept."""
+    def keep(self, task: HarnessTask[R], outcome: R) -> None:
+        """`put`, but where it fails, the first time is reported on standard error and nothing more is kept."""
         if self.fault is not None:
             return
         try:
@@ -113,7 +116,7 @@ class Store:
             self.fault = str(error)
             print(f"{shown(self.fault)}; from here on results are not kept", file=sys.stderr)
 
-    def held(self, tasks: Sequence[Task[Any]]) -> int:
+    def held(self, tasks: Sequence[HarnessTask[Any]]) -> int:
         """How many of `tasks` were found in the store or put there."""
         return sum(self.key(task) in self._held for task in tasks)
 

@@ -1,7 +1,8 @@
 """The temporary folder of a command: signed, locked while the command lives, and removed by the next one at the latest.
 
 What is removed has the form of our names, our mark inside, and no living command that holds it; and all of it is in a
-folder that nobody but this user can enter. Nothing else is ever touched.
+folder that nobody but this user can enter. Nothing else is ever touched. Locks leave nothing behind where a command is
+killed.
 """
 
 from __future__ import annotations
@@ -13,8 +14,31 @@ import tempfile
 from contextlib import suppress
 from pathlib import Path
 
-from experiments.harness.lock import CAN_LOCK, locked
 from instances.private import private_folder
+
+try:
+    import fcntl
+except ImportError:  # Windows
+    fcntl = None  # type: ignore[assignment]
+
+CAN_LOCK = fcntl is not None
+
+
+def locked(handle: int) -> bool | None:
+    """Lock what is open as `handle` until it is closed, or the process ends; `False` where somebody else holds it.
+
+    `None` where there are no locks, as on some network file systems: nobody knows.
+    """
+    if fcntl is None:
+        return None
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    except OSError:
+        return None
+    return True
+
 
 PREFIX = "run-"
 NAME = re.compile(PREFIX + "[a-z0-9_]{8}")  # as `tempfile` makes them

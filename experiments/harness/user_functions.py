@@ -36,9 +36,14 @@ def user_method(name: str, code: bytes | None = None) -> Method[Any]:
     """The method that the user's function `name`, `module:function` or pickled in `code`, is: a heuristic.
 
     It gets a copy of the data, and the options where it takes two arguments; it returns a solution in JSON form, an
-    Answer or a Result. Raises InputError where there is no such function, and, once it is called, for anything else.
+    Answer or a Result. Of a class it is a new object, which is called. Raises InputError where there is no such
+    function, and, once it is called, for anything else.
     """
     function = user_function(name, code)
+    if inspect.isclass(function):
+        function = _built(name, function)
+    if not callable(function):
+        raise InputError(f"method: {name} must be a function, or have __call__(data), got {type(function).__name__}")
 
     def alone(data: ProblemData) -> Answer:
         return _called(name, function, data)
@@ -49,6 +54,14 @@ def user_method(name: str, code: bytes | None = None) -> Method[Any]:
     if _takes_options(function):
         return Method(name, "heuristic", with_options, ("options",), OPTION_NAMES)
     return Method(name, "heuristic", alone, (), ANY)
+
+
+def _built(name: str, kind: type[Any]) -> Any:
+    with users_first():
+        try:
+            return kind()
+        except Exception as error:  # whatever the user's class does when it is made
+            raise InputError(f"method: {name}: {type(error).__name__}: {said_by(error)}") from error
 
 
 def _called(name: str, function: Callable[..., Any], data: ProblemData, *options: Options) -> Answer:
@@ -118,37 +131,40 @@ def plain(value: Any, path: str) -> Any:
     raise InputError(f"{path}: must be JSON, got {type(value).__name__}")
 
 
-def user_function(target: str, code: bytes | None = None, what: str = "method") -> Callable[..., Any]:
-    """The user's function of this name, or the one that was pickled. Raises InputError."""
+def user_function(target: str, code: bytes | None = None, what: str = "method") -> Any:
+    """The user's function, class or object of this name, or the one that was pickled. Raises InputError."""
     with users_first():
         if code is None:
             return resolve(target, what)
         try:
-            function: Callable[..., Any] = pickle.loads(code)
+            return pickle.loads(code)
         except Exception as error:  # whatever the user's modules do when they are imported
             raise InputError(f"{what}: {target}: {type(error).__name__}: {said_by(error)}") from error
-        return function
 
 
-def pickled(function: Callable[..., Any], what: str = "method") -> bytes:
-    """A function for another process, also of a script or a notebook. Raises InputError where it cannot be."""
+def pickled(function: Any, what: str = "method") -> bytes:
+    """A function or an object for another process, also of a notebook. Raises InputError where it cannot be."""
     import cloudpickle  # takes as long to load as some runs last
 
     try:
         code: bytes = cloudpickle.dumps(function)
     except Exception as error:
         raise InputError(
-            f"{what}: {_named(function)}: cannot be passed to another process: {said_by(error)}"
+            f"{what}: {own_name(function)}: cannot be passed to another process: {said_by(error)}"
         ) from error
     return code
 
 
-def _named(function: Callable[..., Any]) -> str:
+def own_name(function: Any) -> str:
+    """What a user's function, class or object is called: an object like its class."""
     return str(getattr(function, "__name__", type(function).__name__))
 
 
-def resolve(target: str, what: str = "method") -> Callable[..., Any]:
-    """The function that `module:function` names, also of a module in the current folder. Raises InputError."""
+def resolve(target: str, what: str = "method") -> Any:
+    """What `module:function` names, also of a module in the current folder: a function, or a policy. Raises InputError.
+
+    A policy is an object with `decide(view)`.
+    """
     module, _, name = target.partition(":")
     if not TARGET.fullmatch(target):
         raise InputError(f"{what}: must be package.module:function, got {target!r}")
@@ -163,7 +179,7 @@ def resolve(target: str, what: str = "method") -> Callable[..., Any]:
         said = said_by(error) if isinstance(error, ImportError) else f"{type(error).__name__}: {said_by(error)}"
         raise InputError(f"{what}: {target}: {said}") from error
     function = getattr(found, name, None)
-    if not callable(function):
+    if not (callable(function) or callable(getattr(function, "decide", None))):
         raise InputError(f"{what}: {target}: {module} has no function {name!r}")
     return function
 
@@ -179,7 +195,8 @@ def source_digest(target: str, code: bytes | None = None) -> str:
             resolve(target)
             file = getattr(sys.modules[target.partition(":")[0]], "__file__", None)
     else:
-        module = user_function(target, code).__module__
+        found = user_function(target, code)
+        module = getattr(found, "__module__", None) or type(found).__module__
         file = getattr(sys.modules.get(module), "__file__", None)
     if file is not None:
         beside = sorted(p for p in Path(file).parent.glob("*.py") if p.is_file())[:MOST_SOURCES]

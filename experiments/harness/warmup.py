@@ -20,11 +20,9 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-from experiments.harness.report_file import ReportFile
 from experiments.harness.runner import as_finished
-from experiments.harness.task import Task
+from experiments.harness.task import HarnessTask, ReportFile, Whole, WholeTask
 from experiments.harness.user_functions import resolve
-from experiments.harness.whole import Whole, WholeTask
 from instances import Options
 from instances.clock import cpu_seconds
 from instances.private import private_folder
@@ -42,8 +40,11 @@ def listed() -> Mapping[str, Kernels]:
     return known
 
 
-def compile_first(tasks: Sequence[Task[Any]], quiet: bool = False) -> None:
-    """Compile what the tasks need and is not kept from before. Raises whatever an interrupt raises."""
+def compile_first(tasks: Sequence[HarnessTask[Any]], quiet: bool = False, jobs: int = 1) -> None:
+    """Compile what the tasks need and is not kept from before. Raises whatever an interrupt raises.
+
+    By `jobs` processes, none of which waits for what another one compiles: each has packages of its own.
+    """
     wanted: dict[str, set[str]] = {}
     for name in dict.fromkeys(name for task in tasks for name in task.kernels):
         for kernel, signatures in listed().get(name, {}).items():
@@ -51,11 +52,14 @@ def compile_first(tasks: Sequence[Task[Any]], quiet: bool = False) -> None:
     kernels = {kernel: sorted(wanted[kernel]) for kernel in sorted(wanted)}
     if not kernels or (done := _mark(kernels)) is None or done.exists():
         return
-    for _, outcome in as_finished([Compilation(kernels, quiet)]):
-        if outcome.status == "finished":
-            with suppress(OSError):
-                done.parent.mkdir(parents=True, exist_ok=True)
-                done.touch()
+    shares: dict[str, Kernels] = {}
+    for kernel, signatures in kernels.items():
+        shares.setdefault(kernel.rpartition(".")[0] if jobs > 1 else "", {})[kernel] = signatures
+    outcomes = [outcome for _, outcome in as_finished([Compilation(each, quiet) for each in shares.values()], jobs)]
+    if all(outcome.status == "finished" for outcome in outcomes):
+        with suppress(OSError):
+            done.parent.mkdir(parents=True, exist_ok=True)
+            done.touch()
 
 
 def _mark(kernels: Kernels) -> Path | None:
@@ -88,7 +92,7 @@ class Compilation(WholeTask[Whole]):
         return "compilation", ""
 
     def work(self, report: ReportFile) -> Whole:
-        """Compile, and tell of it on standard error. A function that is gone or takes other arguments is no error."""
+        """Compile, and say so on standard error. A function that is gone or takes other arguments is no error."""
         from instances.compiled import not_kept  # with numba, where anything is compiled at all
 
         missing = [(function, types) for function, types in self._functions() if not_kept(function, types)]
@@ -122,7 +126,7 @@ class Compilation(WholeTask[Whole]):
 
 
 def types_of(signature: str) -> Any:
-    """The types of a signature: written as numba reads them, save for tuples with names, whose class is told."""
+    """The types of a signature: written as numba reads them, save for tuples with names, whose class is named."""
     from numba import types
 
     def named(kinds: Any, target: str) -> Any:

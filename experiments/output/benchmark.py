@@ -1,19 +1,23 @@
-"""A benchmark: what was measured, how many CPU seconds it took, and what came out, a row each."""
+"""A benchmark: what was measured, what it took in CPU seconds and in counts of work, and what came out, a row each."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from statistics import fmean
 from typing import Any
 
 from experiments.harness.entry import Entry
-from experiments.harness.experiment import Study, Table
+from experiments.harness.experiment import Study, TextTable
 from experiments.harness.run import Run
-from experiments.harness.task import Task
+from experiments.harness.sample import Sample
+from experiments.harness.task import HarnessTask
 from experiments.output.terminal import percent
 from instances import Instance, Options, Result
+
+COUNTED = ("nodes", "pricings", "rounds", "simplex_iterations")
+"""What methods count of their work in `info`, the same on every machine."""
 
 
 def proofs(results: Sequence[Result]) -> str:
@@ -28,31 +32,59 @@ class Timing:
     """One line of the table.
 
     `tasks`: whose CPU seconds it has. `found(outcomes)`: what came out, or `found(outcomes, beside)` where there are
-    further runs `beside` to compare with.
+    further runs `beside` to compare with. `measures`, called like `found`: figures by name, one an outcome.
     """
 
     what: str
-    tasks: Sequence[Task[Any]]
+    tasks: Sequence[HarnessTask[Any]]
     found: Callable[..., str] = proofs
-    beside: Sequence[Task[Any]] = ()
+    beside: Sequence[HarnessTask[Any]] = ()
+    measures: Callable[..., Mapping[str, Sequence[float]]] | None = None
 
     def cells(self, outcomes: Sequence[Any], beside: Sequence[Any]) -> list[str]:
         """What is printed of the outcomes."""
         seconds = [outcome.cpu_s or 0.0 for outcome in outcomes]
         said = self.found(outcomes, beside) if self.beside else self.found(outcomes)
-        return [self.what, str(len(seconds)), f"{fmean(seconds):.4f}", f"{max(seconds):.4f}", said]
+        counts = ", ".join(f"{fmean(values):.4g} {name}" for name, values in counted(outcomes).items())
+        return [self.what, str(len(seconds)), f"{fmean(seconds):.4f}", f"{max(seconds):.4f}", counts or "-", said]
+
+    def values(self, outcomes: Sequence[Any], beside: Sequence[Any]) -> Iterator[tuple[str, Sample | str]]:
+        """Figures of the outcomes by the names that their records have."""
+        given = (outcomes, beside) if self.beside else (outcomes,)
+        yield f"{self.what}: CPU s", Sample.of([outcome.cpu_s or 0.0 for outcome in outcomes])
+        more = {} if self.measures is None else self.measures(*given)
+        for name, values in {**counted(outcomes), **more}.items():
+            if values:
+                yield f"{self.what}: {name}", Sample.of(values)
+        if all(isinstance(outcome, Result) for outcome in outcomes):
+            proven = sum(outcome.status == "optimal" for outcome in outcomes)
+            yield f"{self.what}: proven", f"{proven} of {len(outcomes)}"
+        yield f"{self.what}: found", self.found(*given)
+
+
+def counted(outcomes: Sequence[Any]) -> dict[str, list[float]]:
+    """What each method of some runs has counted of its work: that which all of them count."""
+    infos = [outcome.info for outcome in outcomes if isinstance(outcome, Result)]
+    of_all = [name for name in COUNTED if len(infos) == len(outcomes) and all(name in info for info in infos)]
+    return {name.replace("_", " "): [float(info[name]) for info in infos] for name in of_all}
 
 
 def benchmark(rows: Iterable[Timing]) -> Study:
     """The study whose table has these rows."""
     made = list(rows)
 
-    def tables(outcomes: Sequence[Any]) -> list[Table | str]:
+    def apart(outcomes: Sequence[Any]) -> list[tuple[Timing, list[Any], list[Any]]]:
         left = iter(outcomes)
-        cells = [row.cells(list(islice(left, len(row.tasks))), list(islice(left, len(row.beside)))) for row in made]
-        return [Table(["what", "runs", "mean CPU s", "max CPU s", "found"], cells)]
+        return [(row, list(islice(left, len(row.tasks))), list(islice(left, len(row.beside)))) for row in made]
 
-    return Study([task for row in made for task in (*row.tasks, *row.beside)], tables)
+    def tables(outcomes: Sequence[Any]) -> list[TextTable | str]:
+        cells = [row.cells(mine, beside) for row, mine, beside in apart(outcomes)]
+        return [TextTable(["what", "runs", "mean CPU s", "max CPU s", "mean counts", "found"], cells)]
+
+    def values(outcomes: Sequence[Any]) -> dict[str, Sample | float | str]:
+        return {name: value for row, *of in apart(outcomes) for name, value in row.values(*of)}
+
+    return Study([task for row in made for task in (*row.tasks, *row.beside)], tables, values=values)
 
 
 def runs(target: str, instances: Iterable[Instance[Any]], options: Options = Options()) -> list[Run]:

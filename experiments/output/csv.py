@@ -7,8 +7,8 @@ import io
 from collections.abc import Iterable, Sequence
 
 from experiments.harness.gaps import MethodSummary, Scored
-from experiments.output.columns import ALL
-from experiments.output.text import cell
+from experiments.output.summary import ALL
+from experiments.output.terminal import cell
 from instances import Result
 
 COLUMNS = (

@@ -11,9 +11,8 @@ from rich.table import Table
 
 from experiments.output.folder import ready_folder
 from experiments.output.terminal import out, percent, print_rich
-from experiments.simulator.bounding import Bounds
 from experiments.simulator.simulated import Simulated
-from experiments.simulator.simulation import ChosenPolicies
+from experiments.simulator.simulation import Bounds, ChosenPolicies
 from instances import Instance
 from instances.files import write_whole
 from instances.text import shown

@@ -1,16 +1,19 @@
-"""What a user sees while work is under way: a progress bar on a terminal, plain lines elsewhere, nothing when quiet."""
+"""What a user sees while work is under way, and text as it is shown in tables, pictures and Markdown."""
 
 from __future__ import annotations
 
 import json
 import sys
+import warnings
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from typing import TypeVar
 
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
+from experiments.harness.experiment import TextTable
 from instances import Result
 from instances.gaps import of_nothing
 from instances.text import shown
@@ -88,3 +91,32 @@ def print_line(content: str) -> None:
 def percent(share: float | None, digits: int = 2) -> str:
     """A share as a percentage; a dash where it is unknown."""
     return "-" if share is None else f"{100 * share:.{digits}f}%"
+
+
+FORMULA = ("=", "+", "-", "@", "\t", "\r")
+
+
+def label(text: str, most: int = 60) -> str:
+    """`text` for a picture: of bounded length, and its dollars no mathematics."""
+    text = shown(text)
+    text = text if len(text) <= most else text[: most - 1] + "…"
+    return text.replace("$", r"\$")
+
+
+def cell(value: object) -> object:
+    """`value` for a CSV file; text that a spreadsheet would take for a formula begins with an apostrophe."""
+    return f"'{value}" if isinstance(value, str) and value.startswith(FORMULA) else value
+
+
+@contextmanager
+def no_warnings() -> Iterator[None]:
+    """Without the warnings of a drawing library, which has no glyph for some characters of a name."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        yield
+
+
+def markdown(table: TextTable) -> list[str]:
+    """The lines of a table; all columns but the first are set to the right."""
+    rows = ["| " + " | ".join(row) + " |" for row in (table.head, *table.rows)]
+    return [rows[0], "|---|" + "---:|" * (len(table.head) - 1), *rows[1:]]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -12,17 +13,14 @@ import numpy as np
 import pandas as pd
 from pydantic import Field
 
-from experiments.harness.report_file import ReportFile
-from experiments.harness.task import Digests
-from experiments.harness.whole import Whole, WholeTask
+from experiments.harness.task import Digests, ReportFile, Whole, WholeTask
 from experiments.sia.policies import jobs_of
-from heuristics.sia.arrival_features import GROUPS, Examples, examples
-from heuristics.sia.learned import ArrivalModels, FinishedAlike, fit
+from heuristics.sia.learned import GROUPS, ArrivalModels, Examples, FinishedAlike, examples, fit
 from heuristics.sia.predictors import WINDOWS_MINUTES
 from instances import Options
 from instances.arrays import FloatArray
 from instances.result import versions
-from instances.sia.helios import helios_demand, seen_jobs
+from instances.sia.traces import TAG, helios_demand, seen_jobs
 
 LEAST_JOBS = 100
 """Pools of a trace with fewer jobs in all are left out: they have nothing to learn or to test."""
@@ -47,7 +45,7 @@ class Accurate(Whole):
 class Accuracy(WholeTask[Accurate]):
     """Models trained on some days of a trace and tested on others, a prediction every `every` minutes in each pool.
 
-    `demand`: the trace is the demand of pools, from which jobs are told; their durations are not predicted.
+    `demand`: the trace is the demand of pools, from which jobs are inferred; their durations are not predicted.
     """
 
     outcome_type = Accurate
@@ -77,10 +75,8 @@ class Accuracy(WholeTask[Accurate]):
             models = fit(known, groups=groups_of_features)
             rows += _rows(models, new, groups, list(GROUPS)[groups_of_features - 1])
         for k, one in new.items():
-            rows.append(
-                _scored(k, "persistence", "all", one.arrived, (one.features[:, LAST_QUANTUM] > 0).astype(float))
-            )
-            rows.append(_scored(k, "always one", "all", one.arrived, np.ones_like(one.arrived)))
+            rows.append(_row(k, "persistence", "all", one.arrived, (one.features[:, LAST_QUANTUM] > 0).astype(float)))
+            rows.append(_row(k, "always one", "all", one.arrived, np.ones_like(one.arrived)))
         durations = {} if self.demand else class_accuracy(jobs, self.test_days)
         return self.made("finished", rows=rows, durations=durations)
 
@@ -98,25 +94,30 @@ def scores(true: FloatArray, predicted: FloatArray) -> tuple[float, float, float
 
 
 def class_accuracy(jobs: pd.DataFrame, days: tuple[float, float]) -> dict[str, dict[str, float]]:
-    """Shares of the jobs of `days` whose class is predicted right and too short, from jobs that had ended by then."""
+    """Shares of the jobs of `days` whose class is predicted right and too short, from jobs that had ended by then.
+
+    Where jobs have tags, with them and without.
+    """
     first, last = (day * 86_400.0 for day in days)
     events = sorted(
         [(t, 1, i) for i, t in enumerate(jobs["submit_s"])]
         + [(t + d, 0, i) for i, (t, d) in enumerate(zip(jobs["submit_s"], jobs["duration_s"], strict=True))]
     )
     pools, widths, minutes = jobs["pool"].tolist(), jobs["gpus"].tolist(), (jobs["duration_s"] / 60).tolist()
+    known = [None if tag != tag else tag for tag in jobs[TAG]] if TAG in jobs else None
     found: dict[str, dict[str, float]] = {}
-    for quantile in QUANTILES:
+    for quantile, tags in product(QUANTILES, [None] if known is None else [None, known]):
         predictor = FinishedAlike(quantile)
         right = short = count = 0
         for time, submitted, i in events:
+            tag = None if tags is None else tags[i]
             if not submitted:
-                predictor.learn(pools[i], widths[i], minutes[i])
+                predictor.learn(pools[i], widths[i], minutes[i], tag)
             elif first <= time < last:
                 true = bisect_left(WINDOWS_MINUTES, minutes[i])
-                said = predictor.predicted(pools[i], widths[i], WINDOWS_MINUTES)
+                said = predictor.predicted(pools[i], widths[i], WINDOWS_MINUTES, tag)
                 right, short, count = right + (said == true), short + (said < true), count + 1
-        name = "mode" if quantile is None else f"quantile {quantile:g}"
+        name = ("mode" if quantile is None else f"quantile {quantile:g}") + (" of the tag" if tags else "")
         found[name] = {"right": right / max(count, 1), "too short": short / max(count, 1)}
     return found
 
@@ -133,21 +134,21 @@ def _rows(
     rows = []
     for k, one in new.items():
         predicted = models.predicted(k, one.features)
-        rows.append(_scored(k, name, "all", one.arrived, predicted))
+        rows.append(_row(k, name, "all", one.arrived, predicted))
         kinds = np.array([groups[pool] for pool in one.pools])
         for group in BY_DURATION[1:]:
             mine = kinds == group
             if mine.any():
-                rows.append(_scored(k, name, group, one.arrived[mine], predicted[mine]))
+                rows.append(_row(k, name, group, one.arrived[mine], predicted[mine]))
     return rows
 
 
-def _scored(
+def _row(
     quantum: float, name: str, group: str, true: FloatArray, predicted: FloatArray
 ) -> tuple[float, str, str, float, float, float, float, int]:
     return (quantum, name, group, *scores(true, predicted), float(true.mean()), len(true))
 
 
-def shown(values: Sequence[float]) -> str:
+def scored(values: Sequence[float]) -> str:
     """Precision, recall and F-score in the paper's form."""
     return " / ".join(f"{value:.2f}".lstrip("0") for value in values)

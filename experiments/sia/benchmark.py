@@ -1,33 +1,49 @@
-"""The oracle, the policies and the simulator of SIA."""
+"""The oracle, the policies and the simulator of SIA, and the comparison of its Figure 5 with true gaps."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from statistics import fmean
+from statistics import fmean, median
 from typing import Annotated, Any
 
 import numpy as np
 import typer
 
-from experiments.harness.experiment import Study, Table, chunks, limited
-from experiments.harness.measurement import Measured, Measurement
+from experiments.harness.experiment import Study, TextTable, chunks, limited
+from experiments.harness.task import Measured, Measurement
 from experiments.output.benchmark import Timing, benchmark, proofs, runs
 from experiments.output.terminal import percent
-from experiments.sia.figure_5 import POLICIES, compare
 from experiments.sia.policies import models_of
 from experiments.simulator import simulate, summary
 from experiments.simulator.sia import PoolsWorld
 from heuristics import sia as heuristics
 from instances import Instance, Options, Result, Stopwatch
+from instances.arrays import IntArray
 from instances.sia import Job, Pool, SiaLocalOracle, SiaOracle, philly, synthetic, trace_instance
+from instances.sia.arrays import oracle_arrays
 
 LIGHT = (1, 14, 17, 18)  # These seeds of the base workload are proven within a minute.
 LIMIT_S = 300.0
 LOCAL_SECONDS = 20.0  # limit of each run with locality
 EXACT, LITERAL = "models.sia:exact", "models.sia:literal"
+
+
+POLICIES = (
+    "fcfs",
+    "ssf",
+    "gssf",
+    "mmfs",
+    "hived",
+    "themis",
+    "sia-vc",
+    "sia-vc-literal",
+    "safe-ssf",
+    "sia-perfect",
+    "sia-sliding",
+)
 
 
 def benchmarks(
@@ -47,7 +63,7 @@ def benchmarks(
     measured = benchmark([*rows, best])
     policies = [run for name in POLICIES for run in runs(f"heuristics.sia:{name.replace('-', '_')}", seeds, options)]
 
-    def tables(outcomes: Sequence[Any]) -> list[Table | str]:
+    def tables(outcomes: Sequence[Any]) -> list[TextTable | str]:
         timed = outcomes[: len(measured.tasks)]
         schedules = chunks([(r.solution or {})["starts"] for r in outcomes[len(timed) - len(seeds) :]], len(seeds))
         beside = compare([s.data for s in seeds], schedules[0], dict(zip(POLICIES, schedules[1:], strict=True)))
@@ -66,7 +82,7 @@ def benchmarks(
             for row in beside
         ]
         about = "delay and mean JCT above the oracle's; the others against FCFS"
-        return [*measured.tables(timed), about, Table(head, lines)]
+        return [*measured.tables(timed), about, TextTable(head, lines)]
 
     return Study([*measured.tasks, *policies], tables)
 
@@ -193,3 +209,61 @@ def simulated(trace: Path, policy: str, options: Options) -> dict[str, Any]:
 def _delay(measured: Sequence[Measured]) -> str:
     found = measured[0].figures
     return f"{found['jobs']:,} jobs, mean delay {found['mean_delay_h']:.1f} h"
+
+
+@dataclass(frozen=True)
+class PolicyFigures:
+    """A policy over some workloads.
+
+    `delay_above`: median excess of its delay over the oracle's schedule; `jct_above`: mean excess in mean JCT;
+    `speed_up`: median over the workloads of mean JCT under FCFS over mean JCT; `geometric`: that of the geometric mean
+    of the jobs' own speed-ups, as the paper counts; `slowed`: share of jobs that end later
+    than under FCFS; `worst`: the largest JCT over JCT under FCFS of any job; `lost`: what the slowed jobs lose
+    together, as a share of all JCT under FCFS.
+    """
+
+    policy: str
+    delay_above: float
+    jct_above: float
+    speed_up: float
+    geometric: float
+    slowed: float
+    worst: float
+    lost: float
+
+
+def compare(
+    workloads: Sequence[SiaOracle],
+    oracle: Sequence[Mapping[str, int]],
+    policies: Mapping[str, Sequence[Mapping[str, int]]],
+) -> list[PolicyFigures]:
+    """The oracle and policies by name, from the starts of the jobs of each of `workloads`."""
+    return [_beside(name, workloads, starts, oracle) for name, starts in {"oracle": oracle, **policies}.items()]
+
+
+def _beside(
+    policy: str,
+    workloads: Sequence[SiaOracle],
+    starts: Sequence[Mapping[str, int]],
+    oracle: Sequence[Mapping[str, int]],
+) -> PolicyFigures:
+    delay, best = (list(map(_delays, workloads, which)) for which in (starts, oracle))
+    arrays = [oracle_arrays(data) for data in workloads]
+    fcfs, run = [a.cutoff - a.submit for a in arrays], [a.duration for a in arrays]
+    ratios = [(d + r) / (f + r) for d, f, r in zip(delay, fcfs, run, strict=True)]
+    ratio = np.concatenate(ratios)
+    lost = sum(int(np.maximum(d - f, 0).sum()) for d, f in zip(delay, fcfs, strict=True))
+    return PolicyFigures(
+        policy=policy,
+        delay_above=median(d.sum() / b.sum() - 1 for d, b in zip(delay, best, strict=True)),
+        jct_above=fmean((d + r).sum() / (b + r).sum() - 1 for d, b, r in zip(delay, best, run, strict=True)),
+        speed_up=median((f + r).sum() / (d + r).sum() for d, f, r in zip(delay, fcfs, run, strict=True)),
+        geometric=median(float(np.exp(-np.log(one).mean())) for one in ratios),
+        slowed=float((ratio > 1).mean()),
+        worst=float(ratio.max()),
+        lost=lost / sum(int((f + r).sum()) for f, r in zip(fcfs, run, strict=True)),
+    )
+
+
+def _delays(data: SiaOracle, starts: Mapping[str, int]) -> IntArray:
+    return np.array([starts[job.id] - job.submit for job in data.jobs])

@@ -6,6 +6,7 @@ of which two days are for warming up, every policy against FCFS without sharing.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,17 +16,15 @@ import numpy as np
 import pandas as pd
 from pydantic import Field
 
-from experiments.harness.report_file import ReportFile
-from experiments.harness.task import Digests
-from experiments.harness.whole import Whole, WholeTask
-from experiments.sia.policies import POLICIES, TRAINING_DAYS, Starts, jobs_of, local_starts
-from experiments.simulator.measures import by_pool, summary
+from experiments.harness.task import Digests, ReportFile, Whole, WholeTask
+from experiments.sia.policies import HELIOS_LOG, LOCAL, POLICIES, TRAINING_DAYS, Starts, jobs_of, local_starts
+from experiments.simulator.simulated import by_pool, summary
 from heuristics.sia.local import LocalFcfs
-from instances import Instance, Options, Stopwatch
+from instances import InputError, Instance, Options, Stopwatch
 from instances.result import versions
 from instances.sia import SiaOracle, synthetic, trace_instance
-from instances.sia.cells import SERVER_GPUS
 from instances.sia.generators import four_queues
+from instances.sia.local_oracle import SERVER_GPUS
 from instances.tables import read_numbers
 
 START_DAYS = (49.0, 94.0)
@@ -33,27 +32,48 @@ START_DAYS = (49.0, 94.0)
 DAYS, WARM_UP_DAYS = 14.0, 2.0
 LEAST_JOBS = 20
 POOL_NODES = "philly_pool_nodes.csv"  # beside the trace
+POOL_GPUS = "cluster_gpu_number.csv"  # beside Helios' log
 QUANTILES = tuple(k / 100 for k in range(101))
 
 
+def first_day(seed: int) -> float:
+    """The day on which the sample of a seed starts, drawn from START_DAYS."""
+    return float(np.random.default_rng([seed, 1]).uniform(*START_DAYS))
+
+
 def philly_sample(trace: Path, pools: int, seed: int) -> Instance[SiaOracle]:
-    """Two weeks of some pools of the trace, from a day drawn from START_DAYS on."""
-    start = float(np.random.default_rng([seed, 1]).uniform(*START_DAYS))
+    """Two weeks of some pools of the trace, from its first day on."""
+    start = first_day(seed)
     return trace_instance(
         jobs_of(trace), pools=pools, start_day=start, days=DAYS, seed=seed, least_jobs=LEAST_JOBS, name="philly"
     )
 
 
-def philly_pools(trace: Path, per_mille: int, seed: int) -> Instance[SiaOracle]:
+def all_pools(trace: Path, per_mille: int, seed: int) -> Instance[SiaOracle]:
     """All pools at a share of their own sizes, 30 days from day 49 + `seed` on."""
+    jobs, day = jobs_of(trace), TRAINING_DAYS[1] + seed
+    owned = _owned_nodes(trace) if trace.name != HELIOS_LOG else _owned_gpus(trace, day)
+    inside = jobs[jobs["pool"].isin([pool for pool, count in owned.items() if count])]
+    widest = inside.groupby("pool")["gpus"].max()
+    gpus = {pool: max(int(widest[pool]), round(owned[pool] * per_mille / 1000)) for pool in owned if pool in widest}
+    return trace_instance(inside, gpus, pools=None, start_day=day, days=30, name=trace.stem)
+
+
+def _owned_nodes(trace: Path) -> dict[str, float]:
+    """GPUs of Philly's pools, in nodes of 8 as the table beside the trace has them."""
     nodes = read_numbers(trace.parent / POOL_NODES, ("nodes",), text=("pool",), least=0)
-    jobs = jobs_of(trace)
-    widest = jobs.groupby("pool")["gpus"].max()
-    owned = {pool: count for pool, count in zip(nodes["pool"], nodes["nodes"], strict=True) if pool in widest}
-    gpus = {pool: max(int(widest[pool]), round(8 * count * per_mille / 1000)) for pool, count in owned.items()}
-    return trace_instance(
-        jobs[jobs["pool"].isin(list(gpus))], gpus, pools=None, start_day=TRAINING_DAYS[1] + seed, days=30, name="philly"
-    )
+    return {pool: SERVER_GPUS * count for pool, count in zip(nodes["pool"], nodes["nodes"], strict=True)}
+
+
+def _owned_gpus(trace: Path, day: float) -> dict[str, float]:
+    """GPUs of Helios' pools on a day of the table beside the log, which has one row a day from the log's first on."""
+    path = trace.parent / POOL_GPUS
+    table = read_numbers(path, (), text=("date",))
+    if day >= len(table):
+        raise InputError(f"{path}: no row of day {day:g}, there are {len(table)}")
+    pools = [str(name) for name in table if name not in ("date", "total")]
+    numbers = read_numbers(path, pools, text=("date",), least=0)
+    return {pool: float(numbers[pool].iloc[int(day)]) for pool in pools}
 
 
 def local_sample(trace: Path, pools: int, seed: int) -> Instance[SiaOracle]:
@@ -75,28 +95,35 @@ def local_sample(trace: Path, pools: int, seed: int) -> Instance[SiaOracle]:
 
 
 def base_half_day(variant: str, seed: int) -> Instance[SiaOracle]:
-    """Half a day of a synthetic workload, small enough for the oracle."""
+    """Half a day of a synthetic workload, which the oracle can prove."""
     return synthetic(variant, seed, days=0.5)
 
 
 DRAWN: Mapping[str, Callable[..., Instance[SiaOracle]]] = {
     "philly": philly_sample,
-    "philly-pools": philly_pools,
+    "all-pools": all_pools,
     "philly-local": local_sample,
     "base": base_half_day,
     "base-days": synthetic,
     "four-queues": four_queues,
 }
 """How workloads are drawn, by name; those of a trace take its path first."""
+SAMPLED = ("philly", "philly-local")
+"""Draws of some of the trace's pools in some of its weeks, of which no two are independent."""
+BESIDE = " beside plain FCFS"
+"""After the name of a policy with locality: its figures against FCFS without locality on the same jobs and pools."""
 
 
 class Compared(Whole):
     """The figures of each policy on one workload, as `summary` has them, times in minutes.
 
-    Beside them `quantiles` of the logarithms of speed-ups, and `pools`, the geometric mean of each pool.
+    Beside them `quantiles` of the logarithms of speed-ups, and `pools`, the geometric mean of each pool. `week`: that
+    in which a sample of a trace starts, and `busiest`, its pool with the most jobs.
     """
 
     jobs: int = 0
+    week: int | None = None
+    busiest: str | None = None
     figures: dict[str, dict[str, Any]] = Field(default_factory=dict)
     cpu_s: dict[str, float] = Field(default_factory=dict)
 
@@ -120,19 +147,25 @@ class Comparison(WholeTask[Compared]):
     def work(self, report: ReportFile) -> Compared:
         drawn = DRAWN[self.draw]
         data = (drawn(*self.given) if self.trace is None else drawn(self.trace, *self.given)).data
-        if self.draw == "philly-local":
-            base = _table(data, local_starts(data, LocalFcfs()))
-        else:
-            base = _table(data, dict(zip((job.id for job in data.jobs), data.fcfs_starts, strict=True)))
+        plain = _table(data, dict(zip((job.id for job in data.jobs), data.fcfs_starts, strict=True)))
+        base = _table(data, local_starts(data, LocalFcfs())) if self.draw == "philly-local" else plain
         warm_up = self.warm_up_days * 1440 / data.slot_minutes
         figures, seconds = {}, {}
         for name in self.policies:
             with Stopwatch() as clock:
                 starts = POLICIES[name](data, self.options.seed, self.trace)
             seconds[name] = clock.cpu_s
-            if len(starts):
-                figures[name] = _figures(_table(data, starts), base, warm_up, data.slot_minutes)
-        return self.made("finished", jobs=len(data.jobs), figures=figures, cpu_s=seconds)
+            if not len(starts):
+                continue
+            found, local = _table(data, starts), name.startswith(LOCAL)
+            figures[name] = _figures(found, base if local else plain, warm_up, data.slot_minutes)
+            if local:
+                figures[name + BESIDE] = _figures(found, plain, warm_up, data.slot_minutes)
+        sampled: dict[str, Any] = {}
+        if self.draw in SAMPLED:
+            week = int(first_day(self.given[-1]) // 7)
+            sampled = {"week": week, "busiest": Counter(job.pool for job in data.jobs).most_common(1)[0][0]}
+        return self.made("finished", jobs=len(data.jobs), figures=figures, cpu_s=seconds, **sampled)
 
     def content(self, digests: Digests) -> dict[str, Any]:
         return {

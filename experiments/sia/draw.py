@@ -5,6 +5,7 @@ from __future__ import annotations
 from experiments.drawing import Drawing, Flag
 from instances import InputError, Instance
 from instances.sia import VARIANTS, SiaLocalOracle, synthetic
+from instances.text import meant
 
 
 def on_servers(
@@ -22,7 +23,7 @@ def on_servers(
 
 def _known(variant: str) -> str:
     if variant not in VARIANTS:
-        raise InputError(f"--variant: must be one of {', '.join(VARIANTS)}, got {variant!r}")
+        raise InputError(f"--variant: must be one of {', '.join(VARIANTS)}, got {variant!r}{meant(VARIANTS, variant)}")
     return variant
 
 

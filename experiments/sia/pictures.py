@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any
 
 from experiments.output.folder import part
-from experiments.simulator.bounding import Bounds
 from experiments.simulator.plots import (
     GANTT_JOBS,
     gantt,
@@ -19,6 +18,7 @@ from experiments.simulator.plots import (
     tables_by_policy,
 )
 from experiments.simulator.simulated import Simulated
+from experiments.simulator.simulation import Bounds
 
 
 def draw_all(

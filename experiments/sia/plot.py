@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from matplotlib.figure import Figure
 
-from experiments.output.text import label
+from experiments.output.terminal import label
 from instances.sia import SiaOracle
 
 MOST = 120  # jobs of a chart; the GPUs in use are drawn of all

@@ -23,11 +23,10 @@ from heuristics.sia import (
     windows_in_slots,
 )
 from heuristics.sia.learned import ArrivalModels, FinishedAlike, Persistence, sia_learned, train
-from heuristics.sia.local import LocalHived, LocalPolicy, LocalSia, replay_local
-from heuristics.sia.local_methods import local_sia_vc
-from heuristics.sia.preemption import PreemptiveSia, share_of_jobs
+from heuristics.sia.local import LocalHived, LocalPolicy, LocalSia, local_sia_vc, replay_local
+from heuristics.sia.sia_scheduler import PreemptiveSia, share_of_jobs
 from instances import Options
-from instances.sia import SiaLocalOracle, SiaOracle, philly
+from instances.sia import SiaLocalOracle, SiaOracle, helios_log, philly
 from instances.sia.arrays import oracle_arrays
 
 TRAINING_DAYS = (28.0, 49.0)
@@ -36,6 +35,9 @@ ORACLE_EFFORT = 10  # turns and nodes, which prove most half days within a secon
 ORACLE_STARTS = 20_000  # starts in all windows, beyond which the oracle may take minutes and is not tried
 PREEMPTION = ((0.25, 5.0), (0.5, 0.0), (0.5, 5.0), (0.5, 30.0), (1.0, 5.0))
 """Shares of the jobs that may be interrupted, with minutes of a restart."""
+HELIOS_LOG = "cluster_log.csv"
+LOCAL = "local-"
+"""What the names of policies with locality begin with."""
 
 Starts = Mapping[str, float] | pd.DataFrame
 """The start of each job, or, where jobs are interrupted, the table of jobs."""
@@ -44,7 +46,8 @@ Make = Callable[[SiaOracle, int, Path | None], Starts]
 
 @lru_cache(maxsize=2)
 def jobs_of(trace: Path) -> pd.DataFrame:
-    return philly(trace)
+    """The jobs of a trace in Philly's form, or of a job log of Helios under its own name."""
+    return helios_log(trace) if trace.name == HELIOS_LOG else philly(trace)
 
 
 @lru_cache(maxsize=2)

@@ -4,18 +4,29 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 from experiments.harness.experiment import Context, Experiment
 from experiments.sia import claims
 from experiments.sia.accuracy import Accuracy
-from experiments.sia.claims import ABLATION, BASELINES, ORACLE, SECTION_6, SMALL
-from experiments.sia.comparison import POOL_NODES, WARM_UP_DAYS, Compared, Comparison
+from experiments.sia.claims import (
+    ABLATION,
+    BASELINES,
+    DEMAND,
+    ORACLE,
+    OWNED,
+    QUANTA,
+    SECTION_6,
+    SMALL,
+    helios,
+    predictions,
+)
+from experiments.sia.claims import TEST as HELIOS_TEST
+from experiments.sia.claims import TRAIN as HELIOS_TRAIN
+from experiments.sia.comparison import POOL_GPUS, POOL_NODES, WARM_UP_DAYS, Compared, Comparison
 from experiments.sia.pictures_of_section_6 import letter_values, metric_cdfs, oracle_gains, speedup_quantiles
-from experiments.sia.policies import PREEMPTION, preemptive_name
-from experiments.sia.prediction_claims import DEMAND, OWNED, QUANTA, helios, predictions
-from experiments.sia.prediction_claims import TEST as HELIOS_TEST
-from experiments.sia.prediction_claims import TRAIN as HELIOS_TRAIN
+from experiments.sia.policies import HELIOS_LOG, PREEMPTION, preemptive_name
 
 PHILLY = "traces/philly.csv"
 VALUE = (
@@ -27,10 +38,16 @@ VALUE = (
     "sia-learned-durations",
 )
 SIMULATIONS = 100  # of four queues, as in Figure 13
-BY_QUEUES = {2: 12, 4: 30, 8: 6}
-LOCAL_BY_QUEUES = {2: 10, 4: 10, 8: 4}
-SEEDS = 4  # of each small workload
+BY_QUEUES = {2: 12, 4: 30, 8: 10}
+LOCAL_BY_QUEUES = {2: 10, 4: 10, 8: 10}
+SEEDS, BASE_SEEDS = 4, 7  # of each small workload, and of the first of them
 PREEMPTION_SEEDS = 30  # of three days of the base workload
+PHILLY_PREEMPTION_DRAWS = 12
+ON_PHILLY = ((0.25, 5.0), (0.5, 5.0), (1.0, 5.0))
+"""Of PREEMPTION, on draws of Philly's pools."""
+LOG = f"helios/{HELIOS_LOG}"
+FIGURE_18 = (1000, 950, 900, 850, 800)
+"""Thousandths of the pools' own sizes."""
 TRAIN, TEST = (28.0, 80.0), (80.0, 108.0)
 SHORT_TRAIN, SHORT_TEST = (28.0, 49.0), (49.0, 63.0)
 
@@ -58,8 +75,11 @@ def _helios(context: Context) -> list[Accuracy]:
 
 
 def _half_days(context: Context) -> list[Comparison]:
-    count = 1 if context.quick else SEEDS
-    return [Comparison("base", (name, s), ORACLE, options=context.options) for name in SMALL for s in range(count)]
+    return [
+        Comparison("base", (name, seed), ORACLE, options=context.options)
+        for name in SMALL
+        for seed in range(1 if context.quick else BASE_SEEDS if name == SMALL[0] else SEEDS)
+    ]
 
 
 def _four_queues(context: Context) -> list[Comparison]:
@@ -71,7 +91,13 @@ def _four_queues(context: Context) -> list[Comparison]:
 def _all_pools(context: Context) -> list[Comparison]:
     policies, trace = ("mmfs", "sia-perfect", "sia-sliding"), context.trace(PHILLY)
     shares = (500,) if context.quick else (500, 300)
-    return [Comparison("philly-pools", (s, 0), policies, WARM_UP_DAYS, trace, context.options) for s in shares]
+    return [Comparison("all-pools", (s, 0), policies, WARM_UP_DAYS, trace, context.options) for s in shares]
+
+
+def _helios_pools(context: Context) -> list[Comparison]:
+    policies, trace = ("mmfs", "sia-perfect", "sia-sliding", "sia-learned"), context.trace(LOG)
+    shares = (1000,) if context.quick else FIGURE_18
+    return [Comparison("all-pools", (s, 0), policies, WARM_UP_DAYS, trace, context.options) for s in shares]
 
 
 def _queues(context: Context) -> list[Comparison]:
@@ -81,7 +107,7 @@ def _queues(context: Context) -> list[Comparison]:
 def _local(context: Context) -> list[Comparison]:
     trace = context.trace(PHILLY)
     return [
-        Comparison("philly-local", (queues, seed), claims.LOCAL, WARM_UP_DAYS, trace, context.options)
+        Comparison("philly-local", (queues, seed), claims.WITH_LOCALITY, WARM_UP_DAYS, trace, context.options)
         for queues, count in LOCAL_BY_QUEUES.items()
         for seed in range(1 if context.quick else count)
     ]
@@ -92,6 +118,12 @@ def _preemption(context: Context) -> list[Comparison]:
     policies = ("sia-perfect", "sia-sliding", *names)
     count = 2 if context.quick else PREEMPTION_SEEDS
     return [Comparison("base-days", ("base", seed), policies, options=context.options) for seed in range(count)]
+
+
+def _philly_preemption(context: Context) -> list[Comparison]:
+    names = [preemptive_name(kind, *given) for kind in ("perfect", "sliding") for given in ON_PHILLY]
+    tasks = simulations(context, 4, PHILLY_PREEMPTION_DRAWS)
+    return [replace(task, policies=("sia-perfect", "sia-sliding", *names)) for task in tasks]
 
 
 def _draw_16(path: Path, context: Context, outcomes: Sequence[Compared]) -> None:
@@ -137,11 +169,25 @@ EXPERIMENTS: tuple[Experiment, ...] = (
     Experiment("figure-15b", "Figure 15b: the oracle, small workloads", _half_days, claims.figure_15b, draw=_draw_15b),
     Experiment("predictions", "Tables 10, 20, 23: predictions", _accuracies, predictions, (PHILLY,)),
     Experiment("table-17", "Table 17: all pools at their own sizes", _all_pools, claims.table_17, BOTH),
-    Experiment("helios", "Helios: what its public demand tells", _helios, helios, (DEMAND, OWNED)),
+    Experiment("helios", "Helios: what its public demand shows", _helios, helios, (DEMAND, OWNED)),
     Experiment("value", "What predictions buy in the scheduler", _valued, claims.value, (PHILLY,)),
     Experiment("figure-14", "Figure 14: more and fewer queues", _queues, claims.figure_14, (PHILLY,), _draw_14),
     Experiment("figure-15a", "Figure 15a: the ablation", _queues, claims.figure_15a, (PHILLY,), _draw_15a),
     Experiment("figure-13", "Figure 13: four queues, many simulations", _four, claims.figure_13, (PHILLY,), _draw_13),
     Experiment("preemption", "Section 5.5: partial preemption", _preemption, claims.preemption),
+    Experiment(
+        "preemption-philly",
+        "Section 5.5 on Philly: partial preemption",
+        _philly_preemption,
+        partial(claims.preemption, given=ON_PHILLY),
+        (PHILLY,),
+    ),
+    Experiment(
+        "figure-18",
+        "Table 17 and Figure 18: Helios' pools at their own sizes and smaller",
+        _helios_pools,
+        claims.figure_18,
+        (LOG, f"helios/{POOL_GPUS}"),
+    ),
     Experiment("figure-16", "Figure 16: locality", _local, claims.figure_16, (PHILLY,), _draw_16),
 )

@@ -11,18 +11,18 @@ from experiments.sia.methods import METHODS
 from experiments.simulator.online import Online, Policies
 from experiments.simulator.sia import PoolsWorld, Scripted
 from heuristics.sia import ONLINE, PLANNED, EarliestCutoff, Perfect, Predictor, SlidingMaximum, sia
-from heuristics.sia.preemption import PreemptiveSia, share_of_jobs
+from heuristics.sia.sia_scheduler import PreemptiveSia, share_of_jobs
 from instances import InputError, Options, Result
 from instances.online import Policy
 from instances.sia import SiaOracle, pool_loads, synthetic
-from instances.sia.online import Start, View, decision, snapshot
+from instances.sia.online import PoolsView, Start, decision, snapshot
 
 ORACLE = "oracle"
 SMALL_DAYS = 0.5
 ORACLE_SECONDS = 60.0  # The oracle plans for so long where neither time nor effort is limited.
 
 
-def _online(name: str, data: SiaOracle, options: Options) -> Policy[View, Start]:
+def _online(name: str, data: SiaOracle, options: Options) -> Policy[PoolsView, Start]:
     return ONLINE[name](data, options.seed)
 
 
@@ -50,13 +50,15 @@ def _unfit(name: str, data: SiaOracle) -> str | None:
     return next((entry.unfit for entry in METHODS[SiaOracle.problem] if entry.name == like), always)(data)
 
 
-def _learning(data: SiaOracle, options: Options) -> Policy[View, Start]:
+def _learning(data: SiaOracle, options: Options) -> Policy[PoolsView, Start]:
     from heuristics.sia.learned import sia_learns_first  # with pandas, only where it is asked for
 
     return sia_learns_first(data)
 
 
-def _preemptive(predictor: Callable[[SiaOracle], Predictor], data: SiaOracle, options: Options) -> Policy[View, Start]:
+def _preemptive(
+    predictor: Callable[[SiaOracle], Predictor], data: SiaOracle, options: Options
+) -> Policy[PoolsView, Start]:
     return PreemptiveSia(sia(data, predictor(data)), share_of_jobs(PREEMPTIBLE))
 
 

@@ -9,10 +9,11 @@ from typing import Annotated, Any, Literal
 import typer
 
 from instances import InputError, Instance
-from instances.sia import VARIANTS, gavel, philly, pool_loads, synthetic, trace_instance
+from instances.sia import VARIANTS, gavel, helios_log, philly, pool_loads, synthetic, trace_instance
 from instances.sia.traces import LOAD
+from instances.text import meant
 
-READERS = {"philly": philly, "gavel": gavel}
+READERS = {"philly": philly, "gavel": gavel, "helios": helios_log}
 SEEDS = 3
 LEAST_JOBS = 20  # A pool with fewer in the days of a sample has no load to speak of.
 
@@ -23,7 +24,7 @@ def samples(
     workload: Annotated[str | None, typer.Option(help="Synthetic workload: " + ", ".join(VARIANTS) + ".")] = None,
     trace: Annotated[Path | None, typer.Option(help="A pool trace in CSV form.")] = None,
     trace_format: Annotated[
-        Literal["philly", "gavel"] | None, typer.Option(help="Columns of --trace.", show_default="philly")
+        Literal["philly", "gavel", "helios"] | None, typer.Option(help="Columns of --trace.", show_default="philly")
     ] = None,
     seeds: Annotated[
         int | None, typer.Option(help="Workloads drawn from --workload or --trace.", min=1, show_default="3")
@@ -45,10 +46,13 @@ def samples(
         bool | None, typer.Option("--drop-wide", help="Size pools of --trace for the load alone; drop wider jobs.")
     ] = None,
 ) -> tuple[list[Instance], list[str]]:
-    """The workloads that the flags describe, the first of which has this seed, and lines to be told of them.
+    """The workloads that the flags describe, the first of which has this seed, and lines to print about them.
 
     Raises InputError for a flag without effect.
     """
+    if workload is not None and workload not in VARIANTS:
+        known = ", ".join(VARIANTS)
+        raise InputError(f"--workload: must be one of {known}, got {workload!r}{meant(VARIANTS, workload)}")
     if workload is not None and trace is not None:
         raise InputError("simulate: give instance files, or --workload, or --trace, one of them")
     said: dict[str, Any] = {"start_day": start_day, "pools": pools, "load": load, "least_jobs": least_jobs}

@@ -1,21 +1,76 @@
 """The event engine: a calendar of moments, and nothing happens between two of them.
 
 A *world* says what there is, what a policy sees of it and how a decision takes effect. The engine knows only time: it
-lets happen what the world has scheduled, and asks the policy after each moment, or at the world's rounds.
+lets happen what the world has scheduled, and asks the policy after each moment, or at the world's rounds. *Records* are
+what a run leaves behind in every world, an *activity* is work at a rate, a *fleet* is what is rented.
 """
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from heapq import heapify, heappop, heappush
-from math import ceil
+from math import ceil, fsum
 from typing import Any, Generic, TypeVar
 
 import pandas as pd
 
-from experiments.simulator.records import Records
 from instances.online import Decision, Policy, RuleBroken
+
+HOUR = 3600.0  # seconds
+TOLERANCE = 1e-6  # relative, of sums of floats
+
+
+class Records(ABC):
+    """Records of a run, which a world keeps as things happen, and adds what it is about to."""
+
+    @abstractmethod
+    def jobs_table(self) -> pd.DataFrame:
+        """One row a job, in the clock's unit, `NaN` for what has not happened.
+
+        In every world: `job`, `submit`, `end`, `delay`, all the time that the job waited, and `jct`, from submission to
+        end.
+        """
+
+    @abstractmethod
+    def timeline_table(self) -> pd.DataFrame:
+        """One row a moment of the world: `time`, and what there was then."""
+
+    def lives_table(self) -> pd.DataFrame:
+        """One row a rented instance, of a world where types of instances are rented."""
+        return pd.DataFrame()
+
+    @abstractmethod
+    def totals(self) -> dict[str, Any]:
+        """What the world is about, by name, beside what is measured of all worlds."""
+
+    @abstractmethod
+    def check(self) -> None:
+        """Refuse a run that broke a law: RuleBroken says which one, and when."""
+
+
+class Integrals:
+    """Amounts that change from moment to moment, and the integrals of each over time."""
+
+    def __init__(self, count: int) -> None:
+        self.totals = [0.0] * count
+        self.since = 0.0
+
+    def add(self, now: float, amounts: Sequence[float]) -> None:
+        """Add what there was from the last call until `now`."""
+        passed = now - self.since
+        if passed > 0:
+            self.since = now
+            for k, amount in enumerate(amounts):
+                self.totals[k] += passed * amount
+
+
+def refuse_unequal(found: float, wanted: float, broken: str) -> None:
+    """Raise RuleBroken, which says what is `broken`, where two sums differ by more than rounding."""
+    if not abs(found - wanted) <= TOLERANCE * max(1.0, abs(wanted)):
+        raise RuleBroken(broken)
+
 
 R = TypeVar("R", bound=Records)
 Time = float
@@ -59,7 +114,7 @@ class Calendar:
         return heap[0][0] if heap else None
 
     def advance(self) -> int:
-        """Go to the next moment, let all that is due happen, and tell how many events that were. One must be due."""
+        """Go to the next moment, let all that is due happen, and return how many events that were. One must be due."""
         moment = self.next_moment
         assert moment is not None
         self.now = moment
@@ -312,3 +367,65 @@ def simulate(world: World[Any], policy: Policy[Any, Decision], *, until: Time | 
     if moment is None and (left := world.waiting()) is not None:
         raise RuleBroken(f"{left} is left waiting at {calendar.now} with nothing to come")
     world.close()
+
+
+@dataclass(frozen=True, slots=True)
+class Rental:
+    """A rented thing: its `id`, what `kind` it is, the `price` of a unit of time, and when it was rented.
+
+    `until` is when it was given up, `None` while it is rented.
+    """
+
+    id: str
+    kind: str
+    price: float
+    since: Time
+    until: Time | None = None
+
+    def cost(self, now: Time) -> float:
+        """What it has cost by `now`."""
+        return self.price * ((now if self.until is None else self.until) - self.since)
+
+
+class Fleet:
+    """The rentals of a simulation: those that are rented, and all there ever were."""
+
+    def __init__(self, calendar: Calendar) -> None:
+        self._calendar = calendar
+        self._rentals: dict[str, Rental] = {}
+
+    def rent(self, id: str, kind: str, price: float) -> Rental:
+        """Rent a thing from now on. Raises RuleBroken for an id that was rented before, or a negative price."""
+        now = self._calendar.now
+        if id in self._rentals:
+            raise RuleBroken(f"{kind} {id} is rented at {now} and was at {self._rentals[id].since} before")
+        if not price >= 0:
+            raise RuleBroken(f"{kind} {id} is rented at {now} at a price of {price}")
+        self._rentals[id] = Rental(id, kind, price, now)
+        return self._rentals[id]
+
+    def give_up(self, id: str) -> Rental:
+        """End a rental now. Raises RuleBroken for an id that is not rented."""
+        now, rental = self._calendar.now, self._rentals.get(id)
+        if rental is None or rental.until is not None:
+            raise RuleBroken(f"{id} is given up at {now}, but is not rented")
+        self._rentals[id] = Rental(id, rental.kind, rental.price, rental.since, now)
+        return self._rentals[id]
+
+    def __iter__(self) -> Iterator[Rental]:
+        """The things that are rented now, in the order in which they were."""
+        return (rental for rental in self._rentals.values() if rental.until is None)
+
+    def __getitem__(self, id: str) -> Rental:
+        """The rental of an id, also of one that has ended."""
+        return self._rentals[id]
+
+    @property
+    def bill(self) -> float:
+        """What everything has cost by now."""
+        return fsum(rental.cost(self._calendar.now) for rental in self._rentals.values())
+
+    def table(self) -> pd.DataFrame:
+        """One row a rental, in the order in which they began, with its cost by now."""
+        rows = [(r.id, r.kind, r.price, r.since, r.until, r.cost(self._calendar.now)) for r in self._rentals.values()]
+        return pd.DataFrame(rows, columns=["id", "kind", "price", "since", "until", "cost"])

@@ -1,4 +1,10 @@
-"""What a paper tells the simulator: its world, its policies, and how a method's solution becomes a decision."""
+"""What a paper gives the simulator: its world, its policies, and how a method's solution becomes a decision.
+
+Any method is a policy: at every moment the exact problem of what is there is solved, and its solution begun. The first
+part of a solution takes effect, and the next moment is solved afresh. Every solve is under a deterministic effort, so
+that a simulation is the same on every machine; where it fails, breaks a constraint or ends without a solution, a
+fallback decides, and the log of decisions says so.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from experiments.simulator.kernel import World
-from instances import Instance, Options, Solution
+from instances import Instance, Options, ProblemData, Result, Solution
 from instances.online import Decision, Policy
 
 Policies = Mapping[str, Callable[[Any, Options], Policy[Any, Any]]]
@@ -33,15 +39,15 @@ class Online:
     """How the workloads of one problem are simulated.
 
     `world(data)` makes the world. `policies`: names of policies, made anew from data and options. `unfit(name, data)`
-    tells why a policy cannot run. `problems` are those that `snapshot` makes: with `decision` and `fallback` any method
+    says why a policy cannot run. `problems` are those that `snapshot` makes: with `decision` and `fallback` any method
     of theirs is a policy (`replan`). `hours(data)`: hours of one unit of the world's clock. `baseline` is what others
     are compared with, `defaults` what runs unless named, `columns` the measures that the table of a world shows, with
-    their headings, `slow` what is left out of `all`. `hosts`: policies with room for a method, called `host-method`,
-    made from data and what the method decides of a view, `None` where it finds nothing. `remembered`: further problems,
-    any method of which is a policy called `name-method`. `objective` is the measure of a row that the world is about,
-    and `bound(data, totals)` what no policy does better than in it, one figure for the totals of each run, `None` where
-    it is unknown. `example` makes a small workload, for a look, and `loads(data)` tells the load of each pool, where
-    there are pools.
+    their headings, `slow` what is left out of `all`. `hosts`: policies that leave something to a method, called
+    `host-method`, made from data and what the method decides of a view, `None` where it finds nothing. `remembered`:
+    further problems, any method of which is a policy called `name-method`. `objective` is the measure of a row that
+    the world is about, and `bound(data, totals)` what no policy does better than in it, one figure for the totals of
+    each run, `None` where it is unknown. `example` makes a small workload, for a look, and `loads(data)` is the load of
+    each pool, where there are pools.
     """
 
     world: Callable[[Any], World[Any]]
@@ -62,3 +68,60 @@ class Online:
     objective: str = "mean_jct_h"
     bound: Callable[[Any, Sequence[Mapping[str, Any]]], Sequence[float | None]] | None = None
     example: Callable[[], Instance] | None = None
+
+
+Solve = Callable[[ProblemData], Result]
+
+
+@dataclass(frozen=True)
+class Decided:
+    """One decision: when, what the method said of its problem, and why a fallback decided (`None`: it did not)."""
+
+    time: float
+    status: str
+    termination: str
+    objective: float | None
+    bound: float | None
+    gap: float | None
+    fallback: str | None
+
+
+class Replan:
+    """A policy that solves `snapshot(view)` with `solve` and does what `decision(view, solution)` says.
+
+    `snapshot` answers `None` where there is nothing to decide, and the very object of the time before where the problem
+    is still the same: then it is not solved again. `fallback` is a policy without a memory.
+    """
+
+    def __init__(
+        self,
+        solve: Solve,
+        snapshot: Callable[[Any], ProblemData | None],
+        decision: Callable[[Any, Any], Any],
+        fallback: Policy[Any, Any],
+    ) -> None:
+        self.solve, self.snapshot, self.decision, self.fallback = solve, snapshot, decision, fallback
+        self.log: list[Decided] = []
+        self._solved: tuple[ProblemData, Result] | None = None
+
+    def decide(self, view: Any) -> Any:
+        data = self.snapshot(view)
+        if data is None:
+            return self.decision(view, None)
+        fresh = self._solved is None or self._solved[0] is not data
+        if self._solved is None or fresh:
+            self._solved = data, self.solve(data)
+        result = self._solved[1]
+        why = None if result.solved else result.reason or (result.violations or (result.status,))[0]
+        if fresh or why:
+            self.log.append(
+                Decided(view.now, result.status, result.termination, result.objective, result.bound, result.gap, why)
+            )
+        return self.fallback.decide(view) if why else self.decision(view, result.solution)
+
+
+class Nothing:
+    """The fallback of a method within another policy, which then does without."""
+
+    def decide(self, view: Any) -> None:
+        return None

@@ -1,8 +1,8 @@
 """The world of SIA: pools of identical GPUs, and jobs that hold a fixed number of them until a policy interrupts them.
 
 GPUs are fungible across pools (section 5.5 adds locality, which is not simulated). A policy gets a
-`instances.sia.online.View` and answers with a `Start`. A job that is interrupted keeps what it has done, and needs the
-time of a restart more, but never more than if it began anew.
+`instances.sia.online.PoolsView` and answers with a `Start`. A job that is interrupted keeps what it has done, and needs
+the time of a restart more, but never more than if it began anew.
 """
 
 from __future__ import annotations
@@ -17,11 +17,10 @@ from typing import Any
 
 import pandas as pd
 
-from experiments.simulator.kernel import Activity, Calendar, Time, World
-from experiments.simulator.records import Integrals, Records, refuse_unequal
+from experiments.simulator.kernel import Activity, Calendar, Integrals, Records, Time, World, refuse_unequal
 from instances.online import RuleBroken
 from instances.sia import SiaOracle
-from instances.sia.online import QueuedJob, Running, Start, View
+from instances.sia.online import PoolsView, QueuedJob, RunningJob, Start
 
 COMPLETION, SUBMISSION = range(2)  # the order in which things happen at one moment
 RESTART_MINUTES = 5.0
@@ -63,11 +62,11 @@ class PoolsWorld(World["PoolsRecords"]):
         self._place = {job.id: k for k, job in enumerate(arrivals)}
         self._used = dict.fromkeys(self.quota, 0)
         self._queues: dict[str, OrderedDict[str, QueuedJob]] = {pool: OrderedDict() for pool in self.quota}
-        self._running: dict[str, Running] = {}
+        self._running: dict[str, RunningJob] = {}
         self._work: dict[str, Activity] = {}
         self._arrived: list[QueuedJob] = []
         self._finished: list[QueuedJob] = []
-        self._view = View(
+        self._view = PoolsView(
             0,
             self.capacity,
             MappingProxyType(self.quota),
@@ -91,7 +90,7 @@ class PoolsWorld(World["PoolsRecords"]):
         pools, restart = {pool.name: pool.gpus for pool in data.pools}, math.ceil(restart_minutes / data.slot_minutes)
         return cls(pools, jobs, record_timeline=record_timeline, restart=restart)
 
-    def view(self) -> View:
+    def view(self) -> PoolsView:
         self._view.now = self.calendar.now
         self._view.idle = self.capacity - self._held
         self._view.arrived, self._view.finished = tuple(self._arrived), tuple(self._finished)
@@ -131,7 +130,7 @@ class PoolsWorld(World["PoolsRecords"]):
         self._waiting -= 1
         self._hold(job, job.gpus)
         self.records.begin(name)
-        self._running[name] = Running(queued, now)
+        self._running[name] = RunningJob(queued, now)
         self._work[name] = Activity(self.calendar, queued.duration, partial(self._complete, job), rank=COMPLETION)
         self._work[name].set_rate(1)
 
@@ -249,7 +248,7 @@ class Scripted:
     def __init__(self, starts: Mapping[str, float]) -> None:
         self._coming = sorted(starts.items(), key=lambda item: item[1], reverse=True)
 
-    def decide(self, view: View) -> Start:
+    def decide(self, view: PoolsView) -> Start:
         begun = []
         while self._coming and self._coming[-1][1] <= view.now:
             begun.append(self._coming.pop()[0])

@@ -1,29 +1,34 @@
-"""A simulation as a task of the harness: one policy on one workload, in a process of its own, kept when it is done."""
+"""A simulation as a task of the harness: one policy on one workload, in a process of its own, kept when it is done.
+
+Its bound is another task: what no policy, clairvoyant ones included, does better than. Of both a row is made, of what
+every world measures, against a baseline on the same workload.
+"""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from copy import deepcopy
+from dataclasses import asdict, dataclass, field, replace
+from inspect import isclass
 from typing import Any, Literal
 
 import pandas as pd
 
-from experiments.harness.apply import apply
 from experiments.harness.entry import Entry
-from experiments.harness.report_file import ReportFile
-from experiments.harness.task import Digests
+from experiments.harness.run import apply
+from experiments.harness.task import Digests, ReportFile, Whole, WholeTask
 from experiments.harness.user_functions import user_function
 from experiments.harness.user_modules import users_first
-from experiments.harness.whole import WholeTask
 from experiments.papers import METHODS, ONLINE
 from experiments.simulator.kernel import simulate
-from experiments.simulator.online import Online, Snapshots
-from experiments.simulator.replan import Nothing, Replan
-from experiments.simulator.simulated import Columns, Simulated
+from experiments.simulator.online import Nothing, Online, Replan, Snapshots
+from experiments.simulator.simulated import Columns, Simulated, by_pool, summary
 from instances import Answer, InputError, Instance, Options, ProblemData, Result, Stopwatch
+from instances.gaps import gap
 from instances.online import Policy
 from instances.result import versions
+from instances.text import meant
 
 EFFORT = 200  # of a decision, where neither effort nor time is limited: nodes and rounds, the same on every machine
 
@@ -51,13 +56,22 @@ def policy_names(problem: str) -> list[str]:
 
 @dataclass(frozen=True)
 class Simulation(WholeTask[Simulated]):
-    """One policy on one workload. The time limit of the options is for each decision, or for the oracle to plan."""
+    """One policy on one workload. The time limit of the options is for each decision, or for the oracle to plan.
+
+    `code`: a policy of the user's that was handed over itself, pickled.
+    """
 
     outcome_type = Simulated
 
     workload: Instance
     policy: str
     options: Options = Options()
+    code: bytes | None = field(default=None, repr=False)
+
+    @property
+    def by_user(self) -> bool:
+        """Whether the policy is the user's own."""
+        return self.code is not None or ":" in self.policy
 
     @property
     def modules(self) -> tuple[str, ...]:
@@ -103,13 +117,13 @@ class Simulation(WholeTask[Simulated]):
             "workload": digests.instance(self.workload),
             "policy": self.policy,
             "versions": versions(),
-            "source": digests.source(self.policy) if ":" in self.policy else None,
+            "source": digests.source(self.policy, self.code) if self.by_user else None,
         }
 
     def _policy(self, online: Online, data: ProblemData, solving: list[Replan] | None = None) -> Policy[Any, Any]:
         """The policy; what of it solves problems is added to `solving`."""
         solving = [] if solving is None else solving
-        if ":" in self.policy:
+        if self.by_user:
             return self._own(online, data, solving)
         why = online.unfit(self.policy, data)
         if why is not None:
@@ -128,12 +142,16 @@ class Simulation(WholeTask[Simulated]):
         return replan if host is None else online.hosts[host](data, replan.decide)
 
     def _own(self, online: Online, data: ProblemData, solving: list[Replan]) -> Policy[Any, Any]:
-        """The policy that the user's function makes of a copy of the data; of one that returns a solution, a method."""
-        make = user_function(self.policy, what="policy")
+        """The policy that the user's function makes of a copy of the data; of one that returns a solution, a method.
+
+        An object of the user's is the policy itself, a new copy of it.
+        """
+        make = user_function(self.policy, self.code, "policy")
         with users_first():
-            made = make(data.model_copy(deep=True))
+            given = callable(getattr(make, "decide", None)) and not isclass(make)
+            made = deepcopy(make) if given else make(data.model_copy(deep=True))
         if isinstance(made, Mapping | Answer | Result):
-            entries = dict.fromkeys(online.problems, Entry(self.policy, self.policy))
+            entries = dict.fromkeys(online.problems, Entry(self.policy, self.policy, code=self.code))
             return self._replanned(online, entries, online.fallback(), solving)
         if not callable(getattr(made, "decide", None)):
             name = type(made).__name__
@@ -168,40 +186,55 @@ def _entry(problem: str, name: str) -> Entry:
 
 @dataclass(frozen=True)
 class ChosenPolicies:
-    """The policies to run in one world, the baseline first, and the measures of its table with their headings."""
+    """The policies to run in one world, the baseline first, and the measures of its table with their headings.
+
+    `code`: by name, those of the user's that were handed over themselves, pickled.
+    """
 
     policies: tuple[str, ...]
     baseline: str
     columns: Mapping[str, str]
+    code: Mapping[str, bytes] = field(default_factory=dict)
 
 
 def chosen_policies(
-    workloads: Sequence[Instance], given: Sequence[str] | None, baseline: str | None
+    workloads: Sequence[Instance],
+    given: Sequence[str] | None,
+    baseline: str | None,
+    code: Mapping[str, bytes] | None = None,
 ) -> dict[str, ChosenPolicies]:
     """The policies to run on the workloads of each problem. Raises InputError for one that no world of them knows.
 
-    `all` stands for the policies of the world, save for those that solve for long.
+    `all` stands for the policies of the world, save for those that solve for long. `code`: by name, policies of the
+    user's that are handed over themselves, pickled.
     """
+    code = {} if code is None else code
     worlds = {workload.problem: online_of(workload) for workload in workloads}
     known = {problem: policy_names(problem) for problem in worlds}
     for name in [*(given or ()), *([baseline] if baseline else ())]:
-        if ":" in name:
-            user_function(name, what="policy")  # before anything is run
+        if name in code or ":" in name:
+            user_function(name, code.get(name), "policy")  # before anything is run
         elif name != "all" and not any(name in names for names in known.values()):
             names = list(dict.fromkeys(name for names in known.values() for name in names))
-            raise InputError(f"policy: must be all, {', '.join(names)} or package.module:function, got {name!r}")
-    return {problem: _choice(online, known[problem], given, baseline) for problem, online in worlds.items()}
+            line = f"policy: must be all, {', '.join(names)} or package.module:function, got {name!r}"
+            raise InputError(line + meant(names, name))
+    return {problem: _choice(online, known[problem], given, baseline, code) for problem, online in worlds.items()}
 
 
-def _choice(online: Online, known: Sequence[str], given: Sequence[str] | None, baseline: str | None) -> ChosenPolicies:
-    base = baseline if baseline is not None and (baseline in known or ":" in baseline) else online.baseline
+def _choice(
+    online: Online, known: Sequence[str], given: Sequence[str] | None, baseline: str | None, code: Mapping[str, bytes]
+) -> ChosenPolicies:
+    def runs(name: str) -> bool:
+        return name in code or name in known or ":" in name
+
+    base = baseline if baseline is not None and runs(baseline) else online.baseline
     names = [base]
     for name in given or online.defaults:
         if name == "all":
             names += [n for n in online.policies if n not in online.slow]
-        elif name in known or ":" in name:
+        elif runs(name):
             names.append(name)
-    return ChosenPolicies(tuple(dict.fromkeys(names)), base, online.columns)
+    return ChosenPolicies(tuple(dict.fromkeys(names)), base, online.columns, code)
 
 
 def simulations(
@@ -212,9 +245,173 @@ def simulations(
         if times > 1:
             raise InputError(f"{times} workloads are called {name!r}: names must be unique")
     return [
-        Simulation(workload, policy, options) for workload in workloads for policy in choices[workload.problem].policies
+        Simulation(workload, policy, options, choice.code.get(policy))
+        for workload in workloads
+        for choice in [choices[workload.problem]]
+        for policy in choice.policies
     ]
 
 
 def _columns(table: pd.DataFrame) -> Columns:
     return {str(name): table[name].astype(object).where(table[name].notna(), None).tolist() for name in table}
+
+
+class Bounds(Whole):
+    """Lower bounds on the objective of one workload's runs, in the unit of the row's measure; `None` where unknown."""
+
+    policies: tuple[str, ...]
+    values: list[float | None]
+
+    def line(self) -> str:
+        """The bounds in one line."""
+        known = [value for value in self.values if value is not None]
+        least = f" {min(known):.6g}" if known else ""
+        return f"{self.workload} bound {self.status}{least}" + (f" ({self.reason})" if self.reason else "")
+
+
+@dataclass(frozen=True)
+class Bounding(WholeTask[Bounds]):
+    """The bounds of the runs of one workload; `totals` are what each run has used, for bounds that depend on it."""
+
+    outcome_type = Bounds
+
+    workload: Instance
+    policies: tuple[str, ...]
+    totals: tuple[Mapping[str, Any], ...]
+    options: Options = Options()
+
+    def label(self) -> tuple[str, str]:
+        return self.workload.name, "bound"
+
+    def work(self, report: ReportFile) -> Bounds:
+        bound = online_of(self.workload).bound
+        assert bound is not None
+        return self.made("finished", values=list(bound(self.workload.data, self.totals)))
+
+    def content(self, digests: Digests) -> dict[str, Any]:
+        return {
+            "bounded": digests.instance(self.workload),
+            "policies": self.policies,
+            "totals": [dict(totals) for totals in self.totals],
+            "versions": versions(),
+        }
+
+    def made(self, status: Literal["finished", "error"], **fields: Any) -> Bounds:
+        """The bounds, under the names of the policies; unknown where there are none in `fields`."""
+        unknown = {"policies": self.policies, "values": [None] * len(self.totals)}
+        return super().made(status, **unknown | {"workload": self.workload.name} | fields)
+
+
+def boundings(tasks: Sequence[Simulation], done: Sequence[Simulated]) -> list[Bounding]:
+    """The bounds to be made: one task a workload that has a finished run, in a world that has a bound."""
+    found: dict[str, list[tuple[Simulation, Simulated]]] = {}
+    for task, run in zip(tasks, done, strict=True):
+        if run.status == "finished" and online_of(task.workload).bound is not None:
+            found.setdefault(run.workload, []).append((task, run))
+    return [
+        Bounding(
+            runs[0][0].workload,
+            tuple(run.policy for _, run in runs),
+            tuple(run.totals for _, run in runs),
+            runs[0][0].options,
+        )
+        for runs in found.values()
+    ]
+
+
+def by_run(bounds: Sequence[Bounds]) -> dict[tuple[str, str], float | None]:
+    """The bound of each run, by the names of its workload and its policy."""
+    return {
+        (one.workload, policy): value for one in bounds for policy, value in zip(one.policies, one.values, strict=True)
+    }
+
+
+TIMES = ("delay", "jct", "slowdown")  # measures that end in these are times
+
+
+def rows_of(
+    tasks: Sequence[Simulation],
+    done: Sequence[Simulated],
+    baselines: Mapping[str, str],
+    warm_up_days: float = 0.0,
+    bounds: Mapping[tuple[str, str], float | None] | None = None,
+) -> list[dict[str, Any]]:
+    """One row a simulation, times in minutes and, of the measures that all worlds share, in hours.
+
+    Of a policy that failed there is only the error. Raises InputError where no job is left after the warm-up.
+
+    Parameters:
+
+    - `baselines`: the policy that others are compared with, by problem.
+    - `warm_up_days`: jobs submitted before do not count; bounds are of all jobs, so that there is none then.
+    - `bounds`: what no policy does better than, by workload and policy.
+    """
+    bases = {run.workload: run for run in done if run.policy == baselines[run.problem] and run.status == "finished"}
+    known = {} if bounds is None or warm_up_days else bounds
+    return [
+        _row(task, run, bases.get(run.workload), warm_up_days, known.get((run.workload, run.policy)))
+        for task, run in zip(tasks, done, strict=True)
+    ]
+
+
+def _row(
+    task: Simulation, run: Simulated, base: Simulated | None, warm_up_days: float, bound: float | None
+) -> dict[str, Any]:
+    row: dict[str, Any] = {
+        "workload": run.workload,
+        "problem": run.problem,
+        "policy": run.policy,
+        "seed": task.options.seed,
+    }
+    if run.status == "error":
+        return row | {"error": run.reason}
+    jobs, hours = run.jobs_table(), online_of(task.workload).hours(task.workload.data)
+    found = summary(jobs, None if base is None else base.jobs_table(), warm_up=warm_up_days * 24 / hours)
+    if not found["jobs"]:
+        raise InputError(f"--warm-up-days: {run.workload} has no job after {warm_up_days:g} days")
+    row |= {
+        "jobs": found["jobs"],
+        "finished": int(jobs["end"].notna().sum()),
+        "mean_jct_h": found["mean_jct"] * hours,
+        "p95_jct_h": found["p95_jct"] * hours,
+        "mean_wait_h": found["mean_delay"] * hours,
+    }
+    row |= _in_minutes(found, hours)
+    row |= run.totals
+    if base is not None and base.totals.get("cost_usd"):
+        row["cost_share"] = run.totals["cost_usd"] / base.totals["cost_usd"]
+    decisions = len(run.decisions.get("time", ()))
+    return row | {
+        "bound": bound,
+        "gap_to_bound": gap(row.get(online_of(task.workload).objective), bound, "minimize"),
+        "cpu_s": run.cpu_s,
+        "decisions": decisions,
+        "fallbacks": run.fallbacks,
+        "options": run.options,
+        "versions": run.versions,
+    }
+
+
+def pool_rows(
+    tasks: Sequence[Simulation], done: Sequence[Simulated], baselines: Mapping[str, str], warm_up_days: float = 0.0
+) -> list[dict[str, Any]]:
+    """One row a simulation and pool, of worlds that have pools: the load of the pool, and the measures of its jobs."""
+    bases = {run.workload: run for run in done if run.policy == baselines[run.problem] and run.status == "finished"}
+    rows: list[dict[str, Any]] = []
+    for task, run in zip(tasks, done, strict=True):
+        online, base, data = online_of(task.workload), bases.get(run.workload), task.workload.data
+        if online.loads is None or run.status == "error":
+            continue
+        hours, loads = online.hours(data), online.loads(data)
+        before = None if base is None else base.jobs_table()
+        table = by_pool(run.jobs_table(), before, warm_up=warm_up_days * 24 / hours)
+        for found in table.to_dict("records"):
+            named = {"workload": run.workload, "policy": run.policy, "pool": found.pop("pool")}
+            rows.append(named | {"load": loads[named["pool"]]} | _in_minutes(found, hours))
+    return rows
+
+
+def _in_minutes(found: Mapping[Any, Any], hours: float) -> dict[str, Any]:
+    """The measures, times in minutes and named so; `hours`: of one unit of the world's clock."""
+    timed = {key: key.endswith(TIMES) for key in found}
+    return {f"{key}_min" if timed[key] else key: v * hours * 60 if timed[key] else v for key, v in found.items()}

@@ -4,16 +4,7 @@ Elastic jobs: the two-phase rule (Algorithm 2), FIFO, AFS, Gandiva, equal split.
 count, sum of GPU fractions, random. Placement: best-fit decreasing.
 """
 
-from heuristics.aryl.allocation import two_phase
-from heuristics.aryl.placement import best_fit_decreasing
-from heuristics.aryl.reclaim import (
-    reclaim_gpu_fraction,
-    reclaim_greedy,
-    reclaim_literal_order,
-    reclaim_random,
-    reclaim_scf,
-)
-from heuristics.aryl.schemes import (
+from heuristics.aryl.allocation import (
     afs,
     afs_gpus,
     afs_shorter,
@@ -23,6 +14,15 @@ from heuristics.aryl.schemes import (
     fifo,
     gandiva,
     gandiva_sjf,
+    two_phase,
+)
+from heuristics.aryl.placement import best_fit_decreasing
+from heuristics.aryl.reclaim import (
+    reclaim_gpu_fraction,
+    reclaim_greedy,
+    reclaim_literal_order,
+    reclaim_random,
+    reclaim_scf,
 )
 
 __all__ = [

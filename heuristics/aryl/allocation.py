@@ -1,18 +1,98 @@
-"""Who gets the spare workers: the two-phase rule (Algorithm 2)."""
+"""Who gets the spare workers: the two-phase rule (Algorithm 2), the schemes of section 7.1, jobs favoured in an order.
+
+All of them take whole workers only, never more than the range allows, and keep the base demand of running jobs. A rule
+sees a moment, time 0 or a completion, and says the workers until the next one.
+
+Which waiting jobs begin is a choice of its own. By SJF, as in phase one of Algorithm 2, the shortest on the base demand
+come first and a job that does not fit is passed over; by FIFO, as in the paper's Baseline, jobs begin in file order and
+nobody overtakes one that does not fit.
+"""
 
 from __future__ import annotations
 
+import heapq
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
 from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
-from heuristics.aryl.moment import Moment, allocate
 from instances import InputError, Solution
-from instances.aryl import ArylElastic
+from instances.aryl import ArylElastic, ElasticJob
+from instances.aryl.schedule import replay
 from instances.method import ANY, method
+
+Queue = Literal["sjf", "fifo"]
+"""Which waiting job begins first: the shortest, or the first in the file."""
+
+
+@dataclass(frozen=True)
+class Moment:
+    """Time 0 or a completion, as a rule sees the jobs.
+
+    - `left`: work left of each unfinished job, worker-seconds, by job id in file order.
+    - `running`: jobs that have started and keep their base demand.
+    - `waiting`: the others, the shortest on the base demand first.
+    """
+
+    data: ArylElastic
+    jobs: Mapping[str, ElasticJob]
+    left: Mapping[str, Fraction]
+    running: tuple[str, ...]
+    waiting: tuple[str, ...]
+
+    def longest(self, name: str) -> Fraction:
+        """T_j^max of what is left: seconds on the base demand."""
+        job = self.jobs[name]
+        return self.left[name] / self.data.throughput(job, job.min_workers)
+
+    def speed(self, name: str, workers: int) -> Fraction:
+        """Throughput of a job, worker-seconds a second."""
+        return self.data.throughput(self.jobs[name], workers)
+
+    def admitted(self, queue: Queue = "sjf") -> tuple[dict[str, int], int]:
+        """Phase one: the base demands of the jobs that run from now on, and the GPUs that are left.
+
+        Running jobs keep theirs. By SJF the shortest running time is first, and a job that does not fit is passed over
+        (section 5.2); by FIFO the first in the file is, and nobody is passed over.
+        """
+        workers = {name: self.jobs[name].min_workers for name in self.running}
+        free = self.data.whole_gpus - sum(self.jobs[name].base_gpus for name in self.running)
+        for name in self.waiting if queue == "sjf" else [name for name in self.left if name not in workers]:
+            if free <= 0:
+                break
+            if self.jobs[name].base_gpus <= free:
+                workers[name] = self.jobs[name].min_workers
+                free -= self.jobs[name].base_gpus
+            elif queue == "fifo":
+                break
+        return workers, free
+
+
+Rule = Callable[[Moment], dict[str, int]]
+"""Workers by job until the next completion."""
+
+
+def allocate(data: ArylElastic, rule: Rule) -> Solution:
+    """One allocation for `jct-reduction`, all allocations until the last completion for `mean-jct`."""
+    jobs = {job.id: job for job in data.jobs}
+    work = {job.id: job.exact_work for job in data.jobs}
+    alone = {name: left / data.throughput(jobs[name], jobs[name].min_workers) for name, left in work.items()}
+    waiting = tuple(sorted(work, key=alone.__getitem__))
+
+    def at(left: Mapping[str, Fraction], held: Mapping[str, int]) -> dict[str, int]:
+        nonlocal waiting
+        waiting = tuple(name for name in waiting if name in left and name not in held)
+        return rule(Moment(data, jobs, left, tuple(held), waiting))
+
+    if data.objective == "jct-reduction":
+        return {"workers": at(work, {})}
+    schedule = replay(work, lambda name, workers: data.throughput(jobs[name], workers), at)
+    return {"intervals": [{"length": float(length), "workers": workers} for length, workers in schedule.intervals]}
+
 
 Weights = Literal["extra", "whole"]
 MOST_CELLS, MOST_UPDATES = 50_000_000, 2_000_000_000
@@ -99,3 +179,168 @@ def _knapsack(moment: Moment, admitted: Sequence[str], capacity: int, whole: boo
         if extra[name]:
             left -= (extra[name] + (moment.jobs[name].min_workers if whole else 0)) * gpus
     return extra
+
+
+MOST_STEPS = 100_000
+"""So many workers may be given one at a time."""
+Gain = Callable[[Moment, str, int], tuple[Fraction, ...]]
+"""`gain(moment, job, w)`: what worker w + 1 gives a job; where the first numbers tie, the next ones decide."""
+
+
+@method("heuristic", ANY)
+def fifo(data: ArylElastic) -> Solution:
+    """Baseline (section 7.1): jobs begin in file order on their base demand and never scale."""
+    return allocate(data, lambda moment: moment.admitted("fifo")[0])
+
+
+@method("heuristic", ANY)
+def afs(data: ArylElastic) -> Solution:
+    """AFS (section 7.1): base demands by SJF, then one worker at a time to the largest throughput gain per GPU.
+
+    Throughput is relative to that on the base demand, for jobs of several models share no other unit. The paper names
+    no rule for ties; they go to the job first in the file.
+    """
+    return _afs(data, lambda moment, name, w: (_relative_gain(moment, name, w),))
+
+
+@method("heuristic", ANY)
+def afs_gpus(data: ArylElastic) -> Solution:
+    """AFS with throughput in GPUs that scale without loss, the unit of Appendix C; ties to the job first in the file.
+
+    Without a scaling loss every worker gains one GPU per GPU, so that all jobs tie.
+    """
+
+    def gain(moment: Moment, name: str, w: int) -> tuple[Fraction, ...]:
+        return (moment.speed(name, w + 1) - moment.speed(name, w),)
+
+    return _afs(data, gain)
+
+
+@method("heuristic", ANY)
+def afs_shorter(data: ArylElastic) -> Solution:
+    """AFS on relative throughput with ties to the job that is shorter on its base demand, which the paper's has not."""
+    return _afs(data, lambda moment, name, w: (_relative_gain(moment, name, w), -moment.longest(name)))
+
+
+@method("heuristic", ANY)
+def equal_split(data: ArylElastic) -> Solution:
+    """Base demands by FIFO, then one worker at a time to the job with the fewest GPUs."""
+    return _equal_split(data, "fifo")
+
+
+@method("heuristic", ANY)
+def equal_split_sjf(data: ArylElastic) -> Solution:
+    """Base demands by SJF, then one worker at a time to the job with the fewest GPUs."""
+    return _equal_split(data, "sjf")
+
+
+@method("heuristic", ANY)
+def gandiva(data: ArylElastic) -> Solution:
+    """Opportunistic growth (Gandiva, section 7.1): FIFO as in Baseline; in file order jobs grow while none waits."""
+    return _gandiva(data, "fifo")
+
+
+@method("heuristic", ANY)
+def gandiva_sjf(data: ArylElastic) -> Solution:
+    """Opportunistic growth as in `gandiva`, but jobs begin by SJF."""
+    return _gandiva(data, "sjf")
+
+
+@method("heuristic", ANY)
+def favour(data: ArylElastic, *, order: Sequence[str]) -> Solution:
+    """Base demands by SJF, then all that is left to the jobs in `order`, as in Tables 3 and 4.
+
+    Raises InputError unless `order` names every job once.
+    """
+    if sorted(order) != sorted(job.id for job in data.jobs):
+        raise InputError(f"order: must name every job once, got {', '.join(order)}")
+
+    def rule(moment: Moment) -> dict[str, int]:
+        workers, free = moment.admitted()
+        return _grow(moment, workers, free, [name for name in order if name in moment.left])
+
+    return allocate(data, rule)
+
+
+def too_many_steps(data: ArylElastic) -> str | None:
+    """Why workers cannot be given one at a time, `None` where they can."""
+    fastest = data.fastest_workers()
+    wanted = sum(fastest[job.id] - job.min_workers for job in data.jobs)
+    steps = min(wanted, data.whole_gpus // min(job.gpus_per_worker for job in data.jobs))
+    return f"{steps:,} workers to give one at a time, more than {MOST_STEPS:,}" if steps > MOST_STEPS else None
+
+
+def _relative_gain(moment: Moment, name: str, w: int) -> Fraction:
+    """What worker w + 1 adds to the throughput, of that on the base demand, per GPU."""
+    job = moment.jobs[name]
+    base = moment.speed(name, job.min_workers)
+    return (moment.speed(name, w + 1) - moment.speed(name, w)) / base / job.gpus_per_worker
+
+
+def _afs(data: ArylElastic, gain: Gain) -> Solution:
+    if data.scaling_loss:
+        refuse_jobs(too_many_steps(data))
+    jobs = {job.id: job for job in data.jobs}
+
+    def alike(name: str, w: int) -> int:
+        job = jobs[name]
+        return max(1, (job.midpoint if data.scaling_loss else job.max_workers) - w)
+
+    return allocate(data, lambda moment: _one_at_a_time(moment, gain, alike))
+
+
+def _equal_split(data: ArylElastic, queue: Queue) -> Solution:
+    def gain(moment: Moment, name: str, w: int) -> tuple[Fraction, ...]:
+        faster = moment.speed(name, w + 1) > moment.speed(name, w)
+        return (Fraction(int(faster)), -Fraction(w * moment.jobs[name].gpus_per_worker))
+
+    refuse_jobs(too_many_steps(data))
+    return allocate(data, lambda moment: _one_at_a_time(moment, gain, lambda name, w: 1, queue))
+
+
+def _gandiva(data: ArylElastic, queue: Queue) -> Solution:
+    def rule(moment: Moment) -> dict[str, int]:
+        workers, free = moment.admitted(queue)
+        return workers if len(workers) < len(moment.left) else _grow(moment, workers, free, list(moment.left))
+
+    return allocate(data, rule)
+
+
+def _grow(moment: Moment, workers: dict[str, int], free: int, order: Sequence[str]) -> dict[str, int]:
+    for name in order:
+        if name in workers:
+            job = moment.jobs[name]
+            more = moment.data.fastest(job, min(job.max_workers, workers[name] + free // job.gpus_per_worker))
+            free -= (more - workers[name]) * job.gpus_per_worker
+            workers[name] = more
+    return workers
+
+
+def _one_at_a_time(
+    moment: Moment, gain: Gain, alike: Callable[[str, int], int], queue: Queue = "sjf"
+) -> dict[str, int]:
+    """One worker at a time to the job of the largest gain, ties in file order, as long as the gain is positive.
+
+    `alike(name, w)`: how many workers more than `w` have the same gain one after the other; they are given at once.
+    """
+    workers, free = moment.admitted(queue)
+    offers: list[tuple[tuple[Fraction, ...], int, str]] = []
+
+    def enqueue(place: int, name: str) -> None:
+        if workers[name] < moment.jobs[name].max_workers:
+            value = gain(moment, name, workers[name])
+            if value[0] > 0:
+                heapq.heappush(offers, (tuple(-v for v in value), place, name))
+
+    for place, name in enumerate(moment.left):
+        if name in workers:
+            enqueue(place, name)
+    while offers:
+        _, place, name = heapq.heappop(offers)
+        gpus = moment.jobs[name].gpus_per_worker
+        if gpus <= free:  # A worker that does not fit now never will.
+            more = min(alike(name, workers[name]), free // gpus)
+            workers[name] += more
+            free -= more * gpus
+            enqueue(place, name)
+    return workers

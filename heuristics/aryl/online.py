@@ -11,11 +11,21 @@ import numpy as np
 from heuristics.aryl.online_kernels import admit, grow, knapsack, largest_gain
 from instances.arrays import FloatArray, IntArray
 from instances.aryl import ArylLoaning, ArylReclaim
-from instances.aryl.live import LOANED, TRAINING, Live
-from instances.aryl.online import Allocation, Changes, View, decision, loaned_job, loaned_workers, lost_gpu_hours
+from instances.aryl.online import (
+    LOANED,
+    TRAINING,
+    Allocation,
+    Changes,
+    Live,
+    LoaningView,
+    decision,
+    loaned_job,
+    loaned_workers,
+    lost_gpu_hours,
+)
 from instances.online import Policy
 
-Online = Policy[View, Allocation | Changes]
+Online = Policy[LoaningView, Allocation | Changes]
 Order = Literal["fifo", "sjf"]
 Reclaimer = Callable[[ArylReclaim], Sequence[str]]
 """The servers that go back, of those that host base workers."""
@@ -50,16 +60,17 @@ class Loaning:
 
     `order`: strict FIFO, where the first job that finds no room holds up the others, or SJF on the base demand, where
     it is passed over. Without a `reclaimer` no loaned server is used. Those without base workers go back first; where
-    they are too few, `reclaimer` tells which others do. `allocator`: who gets GPUs beyond the base demands; without one
-    nobody scales. It is asked for each kind of servers; `opportunistic` ones only while no job waits. With `regroup`
-    the reclaimer is asked at once, and flexible workers may take the place of base workers that go.
+    they are too few, `reclaimer` names others. `allocator`: who gets GPUs beyond the base demands, of each kind of
+    servers; `opportunistic` ones only while no job waits. Without one nobody scales, and every job is placed as an
+    inelastic one. With `regroup` the reclaimer is asked at once, and flexible workers may take the place of base
+    workers that go.
     """
 
     def __init__(
         self,
         data: ArylLoaning,
         order: Order,
-        reclaimer: Callable[[View], Sequence[str]] | None = None,
+        reclaimer: Callable[[LoaningView], Sequence[str]] | None = None,
         allocator: Allocator | None = None,
         *,
         opportunistic: bool = False,
@@ -70,7 +81,7 @@ class Loaning:
         self._loss = data.scaling_loss
         self._plain = data.placement == "plain"
 
-    def decide(self, view: View) -> Allocation | Changes:
+    def decide(self, view: LoaningView) -> Allocation | Changes:
         if view.reclaim:
             gone = without_base(view) if self.reclaimer is None else self.reclaimer(view)
             return Allocation(give_back=tuple(gone[: view.reclaim]), regroup=self.regroup)
@@ -82,6 +93,7 @@ class Loaning:
             in_order=self.order == "fifo",
             workers={} if self.allocator is None else self._widths(live, start, kinds),
             loans=self.reclaimer is not None,
+            scales=self.allocator is not None,
         )
 
     def _admitted(self, live: Live) -> tuple[IntArray, IntArray]:
@@ -93,7 +105,7 @@ class Loaning:
             return order[:0], order[:0]
         if self.order == "sjf":
             order = order[np.argsort(live.left(order) / demands.min_workers[order], kind="stable")]
-        prefers = ~(demands.inelastic | demands.heterogeneous | self._plain)
+        prefers = ~(demands.inelastic | demands.heterogeneous | self._plain | (self.allocator is None))
         arrays = demands.min_workers, demands.gpus, demands.any_gpu, demands.heterogeneous, prefers
         found: tuple[IntArray, IntArray] = admit(order, *arrays, room, np.array(live.widest), self.order == "fifo")
         return found
@@ -125,20 +137,22 @@ class Loaning:
         return found
 
 
-def without_base(view: View) -> list[str]:
+def without_base(view: LoaningView) -> list[str]:
     """Servers on loan without base workers, idle ones first (section 5.3), then the others."""
     assert view.live is not None
     hosted = sorted(view.live.hosted(), key=lambda found: (len(found[1]) > 0, len(found[2])))
     return [name for name, _, _ in hosted]
 
 
-def flexible_first(reclaimer: Reclaimer, preemption_seconds: float | None = None) -> Callable[[View], Sequence[str]]:
+def flexible_first(
+    reclaimer: Reclaimer, preemption_seconds: float | None = None
+) -> Callable[[LoaningView], Sequence[str]]:
     """Servers without base workers go back, and where they are too few, those that `reclaimer` names among the rest.
 
     With `preemption_seconds` lost GPU-hours are counted instead of jobs.
     """
 
-    def gone(view: View) -> Sequence[str]:
+    def gone(view: LoaningView) -> Sequence[str]:
         assert view.live is not None
         hosted = list(view.live.hosted())
         free = sorted((found for found in hosted if not found[1]), key=lambda found: len(found[2]))
@@ -162,10 +176,10 @@ def flexible_first(reclaimer: Reclaimer, preemption_seconds: float | None = None
     return gone
 
 
-def any_workers(reclaimer: Reclaimer) -> Callable[[View], Sequence[str]]:
+def any_workers(reclaimer: Reclaimer) -> Callable[[LoaningView], Sequence[str]]:
     """The servers that `reclaimer` names among all on loan, where a job goes on with as many workers as it needs."""
 
-    def gone(view: View) -> Sequence[str]:
+    def gone(view: LoaningView) -> Sequence[str]:
         assert view.live is not None
         hosted = list(view.live.hosted())
         servers = tuple(name for name, _, _ in hosted)
@@ -185,7 +199,7 @@ def at_random(seed: int) -> Reclaimer:
 class Fallback:
     """Base demands alone, the shortest job first; servers without base workers go back first. It has no memory."""
 
-    def decide(self, view: View) -> Allocation:
+    def decide(self, view: LoaningView) -> Allocation:
         if not view.reclaim:
             return decision(view, None)
         loaned = [server for server in view.servers.values() if server.kind == "loaned"]

@@ -28,7 +28,10 @@ def reclaim_greedy(data: ArylReclaim) -> Solution:
 
 @method("heuristic", ANY)
 def reclaim_literal_order(data: ArylReclaim) -> Solution:
-    """Algorithm 1 with ties in the order of the file, the result of a stable sort of the queue."""
+    """Algorithm 1 with ties in the order of the file at every pick.
+
+    Appendix B sorts its queue again after a pick: a stable sort would keep the order of before among ties instead.
+    """
     return _one_by_one(data, server_fraction(data), look_ahead=False)
 
 

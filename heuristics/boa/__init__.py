@@ -5,6 +5,18 @@ Budget-Optimal Allocation"; the fixed width of a job type is that of "How to Ren
 """
 
 from heuristics.boa.fixed_width import equal_share, one_width
-from heuristics.boa.width_calculator import width_calculator, width_calculator_nearest, width_calculator_whole_job
+from heuristics.boa.width_calculator import (
+    width_calculator,
+    width_calculator_artifact,
+    width_calculator_nearest,
+    width_calculator_whole_job,
+)
 
-__all__ = ["equal_share", "one_width", "width_calculator", "width_calculator_nearest", "width_calculator_whole_job"]
+__all__ = [
+    "equal_share",
+    "one_width",
+    "width_calculator",
+    "width_calculator_artifact",
+    "width_calculator_nearest",
+    "width_calculator_whole_job",
+]

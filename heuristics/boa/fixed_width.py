@@ -8,7 +8,7 @@ from heuristics.boa.epoch_arrays import EpochArrays, epoch_arrays, hull_hours
 from instances import Answer
 from instances.arrays import FloatArray, IntArray
 from instances.boa import BoaAllocation, Segments, merged_segments, planned, within_budget
-from instances.boa.budget import HAIR
+from instances.boa.allocation import HAIR
 from instances.method import ANY, method
 
 
@@ -26,14 +26,14 @@ def one_width(data: BoaAllocation) -> Answer:
 
 @method("heuristic", ANY)
 def equal_share(data: BoaAllocation) -> Answer:
-    """The budget in equal parts: every class gets the widest single width that a part pays for.
+    """The budget in equal shares: every class gets the widest single width that a share pays for.
 
-    A class whose least cost is more than an equal part gets that cost, and the others share the rest equally.
+    A class whose least cost is more than an equal share gets that cost, and the others share the rest equally.
     """
     p = epoch_arrays(data)
     time, cost = _class_totals(p)
-    parts = _equal_parts(cost.min(1), planned(data.budget) * (1 - HAIR))
-    affordable = cost <= np.maximum(parts, cost.min(1))[:, None]
+    shares = _equal_shares(cost.min(1), planned(data.budget) * (1 - HAIR))
+    affordable = cost <= np.maximum(shares, cost.min(1))[:, None]
     return _answer(p, np.where(affordable, time, np.inf).argmin(1) + 1)
 
 
@@ -100,17 +100,17 @@ def _take_steps(at: IntArray, steps: Segments, cost: FloatArray, budget: float) 
         order = order[taken:]
 
 
-def _equal_parts(least: FloatArray, budget: float) -> FloatArray:
-    """Parts (classes,) of the budget: equal, but for the classes that need more."""
-    parts, open_ = least.copy(), np.ones(len(least), dtype=bool)
+def _equal_shares(least: FloatArray, budget: float) -> FloatArray:
+    """Shares (classes,) of the budget: equal, but for the classes that need more."""
+    shares, open_ = least.copy(), np.ones(len(least), dtype=bool)
     while open_.any():
-        part = (budget - parts[~open_].sum()) / open_.sum()
-        short = open_ & (least > part)
+        share = (budget - shares[~open_].sum()) / open_.sum()
+        short = open_ & (least > share)
         if not short.any():
-            parts[open_] = part
+            shares[open_] = share
             break
         open_ &= ~short
-    return parts
+    return shares
 
 
 def _answer(p: EpochArrays, width: IntArray) -> Answer:

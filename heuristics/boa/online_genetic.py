@@ -1,4 +1,4 @@
-"""Splits of a cluster by a genetic algorithm, as Pollux finds its own, to tell the search from what it searches for.
+"""Splits of a cluster by a genetic algorithm, as Pollux finds its own, to separate the search from its objective.
 
 The algorithm is pymoo's (`pip install gapwise[genetic]`), with as many individuals and generations as Pollux has.
 """

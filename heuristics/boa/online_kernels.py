@@ -13,8 +13,8 @@ from instances.compiled import compiled
 def splits(gain: Float, most: int) -> Int:
     """The width of each job in the best splits of 0 to `most` GPUs: choices (n, most + 1), to be read with `split`.
 
-    `gain` (n, K + 1): what each job is worth at each width, 0 included. The sum is maximised by dynamic programming
-    over jobs and GPUs. A width that is worth no more than a narrower one is never chosen, of equal splits the narrower.
+    `gain` (n, K + 1): what each job gains at each width, 0 included. The sum is maximised by dynamic programming
+    over jobs and GPUs. A width that gains no more than a narrower one is never chosen, of equal splits the narrower.
     """
     jobs, last = gain.shape
     value = np.zeros(most + 1)
@@ -34,9 +34,9 @@ def splits(gain: Float, most: int) -> Int:
                 k = widths[i]
                 if k > gpus:
                     break
-                worth = value[gpus - k] + gain[j, k]
-                if worth > top:
-                    top, at = worth, k
+                sum_here = value[gpus - k] + gain[j, k]
+                if sum_here > top:
+                    top, at = sum_here, k
             new[gpus] = top
             choice[j, gpus] = at
         value = new

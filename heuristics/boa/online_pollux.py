@@ -2,22 +2,27 @@
 
 Pollux (OSDI'21) searches with a genetic algorithm. Both of its objectives are sums over the jobs, so the best split is
 found exactly, for every size of the cluster at once (section 6.1 of BOA describes what Pollux was given there).
+
+Two rules are of the simulator that section 6.1 follows (petuum/adaptdl, osdi21-artifact, simulator/simulator.py): an
+average over the last minutes changes the size (`Cluster.step`), and a job gets no more than twice the GPUs that it
+has run on (`get_pollux_job_info`). The BOA authors' own Pollux averages over two (Li-Zhouzi/adaptdl, policy/pollux.py).
 """
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
+from statistics import fmean
 from typing import Literal
 
 import numpy as np
 
 from heuristics.boa.online_kernels import efficiencies, split, splits
-from heuristics.boa.online_rigid import nodes_for
-from heuristics.boa.widest import widest
+from heuristics.boa.online_rigid import nodes_for, widest
 from instances.arrays import FloatArray, IntArray
 from instances.boa import BoaAllocation, BoaRenting
-from instances.boa.online import JobState, View, Widths
+from instances.boa.online import RentingJobView, RentingView, Widths
 
 MOST = 10**6  # GPUs
 Split = Callable[[FloatArray, int], IntArray]
@@ -37,6 +42,9 @@ class PolluxParameters:
     - `floor`: with `"mean"` what is added to every speedup, so that a job that waits has one.
     - `widest`: most GPUs of a job.
     - `first`: with autoscaling, sizes further from the aim than this are looked at only where there is none closer.
+    - `window`: with autoscaling, the number of efficiencies, one a quantum, whose mean has to leave the band before the
+      size is changed; they are counted afresh from then on. 0: the efficiency of the best split of the moment decides.
+    - `profiled`: a job gets at most so many times the most GPUs that it has run on, one at first; `None`: no limit.
     """
 
     objective: Literal["sum", "mean"] = "sum"
@@ -48,6 +56,8 @@ class PolluxParameters:
     floor: float = 1e-3
     widest: int = 64
     first: float = 0.02
+    window: int = 0
+    profiled: float | None = None
 
 
 class Pollux:
@@ -62,14 +72,20 @@ class Pollux:
         self._nodes = nodes_for(data) if parameters.efficiency is None else 0
         self._turn = 0  # 1 where the cluster has grown since a job last came, ended or went on to an epoch, -1: shrunk
         self._next = 0.0
+        self._seen: deque[float] = deque(maxlen=parameters.window)  # efficiencies since the size was last changed
+        self._waited = 0  # quanta since then
+        self._run: dict[str, int] = {}  # the most GPUs that each job has run on
         self._widths: dict[str, int] = {}
         self._believed: BoaAllocation | None = None
         self._speed = np.zeros((0, 1))
         self._row: dict[tuple[str, int], int] = {}
 
-    def decide(self, view: View) -> Widths:
+    def decide(self, view: RentingView) -> Widths:
         for name in view.finished:
             self._widths.pop(name, None)
+            self._run.pop(name, None)
+        if self.parameters.profiled is not None:
+            self._profile(view)
         if view.arrived or view.progressed or view.finished:
             self._turn = 0
         if view.now >= self._next:
@@ -78,7 +94,13 @@ class Pollux:
             self._plan(view)
         return Widths(widths=self._widths, nodes=self._nodes, wake_at=self._next)
 
-    def _plan(self, view: View) -> None:
+    def _profile(self, view: RentingView) -> None:
+        """Keep in mind how wide each job has run; a job that is being rescaled does not run yet."""
+        for name, job in view.jobs.items():
+            if job.width > self._run.get(name, 0) and job.paused_until is not None and job.paused_until < view.now:
+                self._run[name] = job.width
+
+    def _plan(self, view: RentingView) -> None:
         if view.believed is not self._believed:
             self._believe(view.believed)
         jobs = list(view.jobs.values())
@@ -90,7 +112,7 @@ class Pollux:
         gains = self._gains(jobs, speed, view.now)
         if self.parameters.efficiency is None:
             gpus = self._nodes * self._per_node
-            width = split(splits(gains, gpus), gpus) if self.search is None else self._searched(jobs, gains, gpus)
+            width = self._split(jobs, gains, gpus)
         else:
             before = self._nodes
             width = self._autoscaled(jobs, gains, speed)
@@ -98,18 +120,24 @@ class Pollux:
                 self._turn = 1 if self._nodes > before else -1
         self._widths = {job.id: int(k) for job, k in zip(jobs, width, strict=True)}
 
-    def _searched(self, jobs: list[JobState], gains: FloatArray, gpus: int) -> IntArray:
-        """The split that the search finds, or the present one where it fits and is worth no less."""
+    def _split(self, jobs: list[RentingJobView], gains: FloatArray, gpus: int) -> IntArray:
+        """The widths of the jobs in the split of so many GPUs."""
+        return split(splits(gains, gpus), gpus) if self.search is None else self._searched(jobs, gains, gpus)
+
+    def _searched(self, jobs: list[RentingJobView], gains: FloatArray, gpus: int) -> IntArray:
+        """The split that the search finds, or the present one where it fits and gains no less."""
         assert self.search is not None
         found, present = self.search(gains, gpus), np.array([job.width for job in jobs])
-        worth = [gains[np.arange(len(jobs)), width].sum() for width in (found, present)]
-        return present if present.sum() <= gpus and worth[1] >= worth[0] else found
+        gained = [gains[np.arange(len(jobs)), width].sum() for width in (found, present)]
+        return present if present.sum() <= gpus and gained[1] >= gained[0] else found
 
-    def _autoscaled(self, jobs: list[JobState], gains: FloatArray, speed: FloatArray) -> IntArray:
+    def _autoscaled(self, jobs: list[RentingJobView], gains: FloatArray, speed: FloatArray) -> IntArray:
         """The split of the cluster of the size that is to be had, of all sizes that could be."""
         assert self.parameters.efficiency is not None
         per_node, aim = self._per_node, self.parameters.efficiency
-        every = -(-sum(self._widest[job.job_class] for job in jobs) // per_node) * per_node
+        if self.parameters.window and self._stays(jobs, speed):
+            return self._split(jobs, gains, self._nodes * per_node)
+        every = -(-int(self._limits(jobs).sum()) // per_node) * per_node
         within = self.parameters.first
         while True:
             most = min(every, -(-beyond(speed, aim - within) // per_node) * per_node)
@@ -129,12 +157,15 @@ class Pollux:
 
         More nodes where it is above, fewer where it is below (section 6.1 of BOA), and the same number where none of
         them is closer. Without that a cluster of which no size is within the band grows and shrinks for ever, and its
-        jobs are rescaled at every decision. Efficiencies depend on the widths that jobs hold, so being closer is not
-        enough: until something happens to a job a cluster does not turn round.
+        jobs are rescaled at every decision. Efficiencies depend on the widths that jobs hold, so being closer does not
+        suffice: until something happens to a job a cluster does not turn round. With a `window` the size is the closest
+        of all: its wait keeps a cluster from that.
         """
         aim, now = self.parameters.efficiency, self._nodes
         assert aim is not None
         distance = np.abs(found - aim)
+        if self.parameters.window:
+            return 1 + int(distance[1:].argmin())
         if self._grows(found):
             least = max(now, 1)
             return least + int(distance[least:].argmin())
@@ -145,17 +176,50 @@ class Pollux:
     def _grows(self, found: FloatArray) -> bool:
         """Whether more nodes are looked for: where there are none, or the efficiency is above the band."""
         aim = self.parameters.efficiency
-        if self._nodes == 0:
+        if self._nodes == 0 or self.parameters.window:
             return True
         return aim is not None and self._turn >= 0 and bool(found[self._nodes] > aim + self._off())
+
+    def _stays(self, jobs: list[RentingJobView], speed: FloatArray) -> bool:
+        """Whether the size is left alone: until there are more efficiencies than the window has, and their mean is off.
+
+        An efficiency is that of the widths that jobs hold, over all GPUs that are rented or ordered.
+        """
+        aim = self.parameters.efficiency
+        assert aim is not None
+        if self._nodes:
+            held = sum(float(speed[i, job.width]) for i, job in enumerate(jobs))
+            self._seen.append(held / (self._nodes * self._per_node))
+            self._waited += 1
+            if self._waited <= self.parameters.window or abs(fmean(self._seen) - aim) <= self._off():
+                return True
+        self._seen.clear()
+        self._waited = 0
+        return False
+
+    def _limits(self, jobs: list[RentingJobView]) -> IntArray:
+        """The most GPUs that each job may have (n,)."""
+        limits = [self._widest[job.job_class] for job in jobs]
+        times = self.parameters.profiled
+        if times is not None:
+            profiled = (max(int(times * self._run.get(job.id, 0)), job.width, 1) for job in jobs)
+            limits = [min(pair) for pair in zip(limits, profiled, strict=True)]
+        return np.array(limits)
 
     def _off(self) -> float:
         """How far from the aim the efficiency may be for the size to be left alone."""
         aim = self.parameters.efficiency or 0.0
         return min(self.parameters.band * (1 - aim), self.parameters.band * aim)
 
-    def _gains(self, jobs: list[JobState], speed: FloatArray, now: float) -> FloatArray:
-        """What each job is worth at each width (n, K + 1); the sum over the jobs is to be large."""
+    def _gains(self, jobs: list[RentingJobView], speed: FloatArray, now: float) -> FloatArray:
+        """What each job gains at each width (n, K + 1); the sum over the jobs is to be large."""
+        gains = self._unlimited(jobs, speed, now)
+        if self.parameters.profiled is not None:
+            gains[np.arange(gains.shape[1]) > self._limits(jobs)[:, None]] = -np.inf
+        return gains
+
+    def _unlimited(self, jobs: list[RentingJobView], speed: FloatArray, now: float) -> FloatArray:
+        """The same, for all widths that the classes have speeds for."""
         p = self.parameters
         width = np.array([job.width for job in jobs])
         place = np.arange(len(jobs))
@@ -169,9 +233,9 @@ class Pollux:
         restarts = np.maximum(0, np.array([job.rescalings for job in jobs]) - 1)
         lasting = np.maximum(age - p.restart_seconds * restarts, 0) / (age + p.restart_seconds)
         scaled = speed / base
-        worth = scaled * lasting[:, None]
-        worth[place, width] = scaled[place, width]
-        gains = -1 / (worth + p.floor)
+        value = scaled * lasting[:, None]
+        value[place, width] = scaled[place, width]
+        gains = -1 / (value + p.floor)
         past = (speed == 0) & (np.arange(speed.shape[1]) > 0)
         return np.where(past, -np.inf, gains)
 

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from heuristics.boa.widest import widest
 from instances.boa import BoaRenting
-from instances.boa.online import View, Widths
+from instances.boa.online import RentingView, Widths
+
+UNLIMITED = 10**6  # GPUs, where neither a table nor the workload limits a class
 
 
 class EqualSplit:
@@ -16,7 +17,7 @@ class EqualSplit:
         self._widest = widest(data)
         self._widths: dict[str, int] = {}
 
-    def decide(self, view: View) -> Widths:
+    def decide(self, view: RentingView) -> Widths:
         if view.arrived or view.finished:
             part, more = divmod(self._gpus, max(1, len(view.jobs)))
             self._widths = {
@@ -36,7 +37,7 @@ class Fifo:
         self._widths: dict[str, int] = {}
         self._ready = -1
 
-    def decide(self, view: View) -> Widths:
+    def decide(self, view: RentingView) -> Widths:
         if view.arrived or view.finished or view.ready_gpus != self._ready:
             self._widths, self._ready = {}, view.ready_gpus
             left = min(self._gpus, view.ready_gpus)
@@ -54,7 +55,7 @@ class Requested:
         self._asked = Asked(data)
         self._widths: dict[str, int] = {}
 
-    def decide(self, view: View) -> Widths:
+    def decide(self, view: RentingView) -> Widths:
         for name in view.finished:
             self._widths.pop(name, None)
         for name in view.arrived:
@@ -68,7 +69,7 @@ class Asked:
     def __init__(self, data: BoaRenting) -> None:
         self._widest = widest(data)
 
-    def width(self, name: str, view: View) -> int:
+    def width(self, name: str, view: RentingView) -> int:
         """The width asked for a job."""
         job = view.jobs[name]
         return min(job.requested_gpus or 1, self._widest[job.job_class])
@@ -77,3 +78,13 @@ class Asked:
 def nodes_for(data: BoaRenting) -> int:
     """The nodes of a cluster that is rented all the time: the budget, rounded to nodes."""
     return max(1, round(data.budget_gpus / data.gpus_per_node))
+
+
+def widest(data: BoaRenting) -> dict[str, int]:
+    """The last width that every epoch of a class can run at, by name."""
+    found = {}
+    for c in data.classes:
+        curves = [curve for e in c.epochs for curve in (e.speedup, e.believed_speedup) if curve is not None]
+        ends = [curve.table.gpus[-1] for curve in curves if curve.table is not None]
+        found[c.name] = min([*ends, data.max_width or UNLIMITED])
+    return found

@@ -1,18 +1,22 @@
-"""The BOA Width Calculator (Algorithm 1 of BOA, section 4.3 and Appendix C), and the same with one glue width more."""
+"""The BOA Width Calculator (Algorithm 1 of BOA, section 4.3 and Appendix C), with one glue width more, and as released.
+
+The authors' code is Li-Zhouzi/adaptdl, sched/adaptdl_sched/_compute_width.py, at commit 21d3805d. It draws and cuts
+otherwise than Algorithm 1, and confirms its readings here: no 1/lambda in the budget, a rescaling in the first epoch,
+rounding to the nearest corner of the hull (`_compute_things_with_rescale`, `closest_key`).
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
 import numpy as np
 
-from heuristics.boa.convex_relaxation import ConvexRelaxation
 from heuristics.boa.epoch_arrays import EpochArrays, epoch_arrays, hull_hours
 from instances import Answer, Options
 from instances.arrays import BoolArray, FloatArray, IntArray
-from instances.boa import BoaAllocation, within_budget
+from instances.boa import BoaAllocation, merged_segments, within_budget
 from instances.method import SEEDED, method
 
 
@@ -25,6 +29,8 @@ class WidthCalculatorParameters:
       hull touches what was measured (`"corner"`), or the nearest of all (`"whole"`). Both are the same where an
       instance reads speedups on their hull.
     - `shrink`: factor that the running budget is cut by (line 20).
+    - `cut`: what it is cut by besides, GPUs.
+    - `halves`: whether a width half-way between two corners goes to the wider or the narrower.
     - `fine`: grid points for each whole width.
     - `fine_up_to`: last width of the fine grid.
     - `coarse`: factor from a grid point to the next beyond that width.
@@ -33,6 +39,8 @@ class WidthCalculatorParameters:
     configurations: int = 50
     rounding: Literal["corner", "whole"] = "corner"
     shrink: float = 0.99
+    cut: float = 0.0
+    halves: Literal["wider", "narrower"] = "wider"
     fine: int = 16
     fine_up_to: int = 64
     coarse: float = 1.002
@@ -40,6 +48,9 @@ class WidthCalculatorParameters:
 
 DEFAULTS = WidthCalculatorParameters()
 TO_WHOLE = WidthCalculatorParameters(rounding="whole")
+RELEASED = WidthCalculatorParameters(configurations=30, shrink=1.0, cut=1.0, halves="narrower")
+LEFT_OUT = "their fitted goodput model and its profiles: speedups are those of the instance"
+"""Of the released code."""
 
 Candidates = Callable[[int], list[int]]
 """`candidates(epochs)`: the glue widths that a class with that many epochs draws from."""
@@ -53,6 +64,11 @@ def powers(epochs: int) -> list[int]:
 def powers_and_whole(epochs: int) -> list[int]:
     """The powers and the whole job, without which a job may change width even where that never pays."""
     return sorted({*powers(epochs), epochs})
+
+
+def up_to_a_tenth(epochs: int) -> list[int]:
+    """Of the released code: every glue width up to a tenth of the epochs."""
+    return list(range(1, -(-epochs // 10) + 1))
 
 
 @method("heuristic", SEEDED)
@@ -82,12 +98,21 @@ def width_calculator_nearest(
     return _run(data, options.seed, powers, parameters)
 
 
+@method("heuristic", SEEDED)
+def width_calculator_artifact(
+    data: BoaAllocation, options: Options, *, parameters: WidthCalculatorParameters = RELEASED
+) -> Answer:
+    """The Width Calculator of the authors' code: 30 draws of glue widths up to l/10, the budget cut by 1 GPU a time."""
+    found = _run(data, options.seed, up_to_a_tenth, parameters)
+    return replace(found, info={**found.info, "left_out": LEFT_OUT})
+
+
 def _run(data: BoaAllocation, seed: int, candidates: Candidates, parameters: WidthCalculatorParameters) -> Answer:
     """Algorithm 1 with the candidates of line 4 as given."""
     p = epoch_arrays(data)
     glued = _Glued(p, parameters)
     drawn = _configurations(p, candidates, parameters.configurations, np.random.default_rng(seed))
-    best, least = _search(p, glued, drawn, parameters.shrink)
+    best, least = _search(p, glued, drawn, parameters)
     info = {"configurations": parameters.configurations}
     if best is None:
         reason = f"Algorithm 1 never stops: its narrowest widths cost {least:.6g}, over the budget {data.budget:.6g}"
@@ -96,17 +121,17 @@ def _run(data: BoaAllocation, seed: int, candidates: Candidates, parameters: Wid
 
 
 def _search(
-    p: EpochArrays, glued: _Glued, drawn: Iterable[tuple[int, ...]], shrink: float
+    p: EpochArrays, glued: _Glued, drawn: Iterable[tuple[int, ...]], parameters: WidthCalculatorParameters
 ) -> tuple[IntArray | None, float]:
     """The widths (n,) of the best configuration, and the least cost at which any loop got stuck.
 
     - `p`, `glued`: the instance, and its super-epochs.
     - `drawn`: glue configurations.
-    - `shrink`: factor that the running budget is cut by.
+    - `parameters`: how the running budget is cut.
     """
     best, best_time, stuck = None, np.inf, np.inf
     for glue in dict.fromkeys(drawn):
-        width, cost = _shrink(p, glued, _starts(p, glue), shrink)
+        width, cost = _shrink(p, glued, _starts(p, glue), parameters)
         if width is None:
             stuck = min(stuck, cost)
             continue
@@ -135,7 +160,9 @@ def _starts(p: EpochArrays, glue: tuple[int, ...]) -> IntArray:
     return np.array(starts)
 
 
-def _shrink(p: EpochArrays, glued: _Glued, starts: IntArray, shrink: float) -> tuple[IntArray | None, float]:
+def _shrink(
+    p: EpochArrays, glued: _Glued, starts: IntArray, parameters: WidthCalculatorParameters
+) -> tuple[IntArray | None, float]:
     """Lines 13 to 27 for a configuration: widths (n,) and cost, or `None` and the cost that no cut gets under.
 
     `starts` are the first epochs of the super-epochs; the other parameters are those of `_search`.
@@ -148,13 +175,50 @@ def _shrink(p: EpochArrays, glued: _Glued, starts: IntArray, shrink: float) -> t
         cost = p.time_and_cost(width)[1]
         if within_budget(cost, p.data.budget):
             return width, cost
-        if running <= relaxation.least_cost:
-            return None, cost
-        running *= shrink
+        below = parameters.shrink * running - parameters.cut
+        if running <= relaxation.least_cost or (parameters.cut and below < relaxation.least_cost):
+            return None, cost  # in the released code a convex problem without a solution
+        running = below
 
 
 Rounding = Callable[[FloatArray], IntArray]
 """Widths (n,) of the convex problem to whole ones."""
+
+
+class ConvexRelaxation:
+    """The relaxation of n runs, each at a width of a grid or at a mix of two neighbouring widths.
+
+    - `hours` (n, grid): run time at each width, infinite where there is no such width.
+    - `grid` (grid,): widths, GPUs, rising.
+    - `value` (n,): hours of mean completion time of an hour of the run.
+    - `price` (n,): cost of an hour of the run, per GPU.
+    """
+
+    def __init__(self, hours: FloatArray, grid: FloatArray, value: FloatArray, price: FloatArray) -> None:
+        self.value_over_price = value / price
+        self.time, self.cost = value[:, None] * hours, price[:, None] * hours * grid
+        self.segments = merged_segments(self.time, self.cost)
+
+    @property
+    def least_cost(self) -> float:
+        """The cost of the cheapest widths."""
+        return float(self.segments.cost[0])
+
+    def solve(self, budget: float) -> FloatArray:
+        """Optimal widths (n,) for `budget`, or the cheapest widths where the budget is less than the least cost."""
+        s = self.segments
+        taken = max(0, int(np.searchsorted(s.cost, budget, side="right")) - 1)
+        position = s.cheapest.copy()
+        np.maximum.at(position, s.curve[:taken], s.end[:taken])
+        n = np.arange(len(position))
+        time, cost = self.time[n, position], self.cost[n, position]
+        if taken < len(s.curve) and budget > s.cost[taken]:
+            run, end = s.curve[taken], s.end[taken]
+            share = (budget - s.cost[taken]) / (s.cost[taken + 1] - s.cost[taken])
+            time[run] += share * (self.time[run, end] - time[run])
+            cost[run] += share * (self.cost[run, end] - cost[run])
+        # Cost over time is the width times price over value.
+        return cost / time * self.value_over_price
 
 
 @dataclass
@@ -192,7 +256,7 @@ class _Glued:
             if self.tables:
                 hours = np.array([hull for hull, _ in found])
             if self.parameters.rounding == "corner":
-                rounded = _to_corners(np.array([touches for _, touches in found]))
+                rounded = _to_corners(np.array([touches for _, touches in found]), self.parameters.halves)
         return ConvexRelaxation(hours, self.grid, self.p.value[starts], self.p.price[starts]), rounded
 
     def _nearest(self, width: FloatArray) -> IntArray:
@@ -206,8 +270,8 @@ class _Glued:
         return self.rows[start, length]
 
 
-def _to_corners(touches: BoolArray) -> Rounding:
-    """The rounding to the nearest of the widths where `touches` (n, K); a width half-way goes to the wider."""
+def _to_corners(touches: BoolArray, halves: Literal["wider", "narrower"]) -> Rounding:
+    """The rounding to the nearest of the widths where `touches` (n, K)."""
     counts = touches.sum(1)
     corners = np.full((len(touches), counts.max()), np.iinfo(np.int64).max // 2)
     for row, touching in enumerate(touches):
@@ -215,7 +279,8 @@ def _to_corners(touches: BoolArray) -> Rounding:
     middles = (corners[:, 1:] + corners[:, :-1]) / 2
 
     def rounded(width: FloatArray) -> IntArray:
-        return corners[np.arange(len(corners)), (middles <= width[:, None]).sum(1)]
+        past = middles <= width[:, None] if halves == "wider" else middles < width[:, None]
+        return corners[np.arange(len(corners)), past.sum(1)]
 
     return rounded
 

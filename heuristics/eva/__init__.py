@@ -4,24 +4,24 @@ Renting one instance a task, Full Reconfiguration (Algorithm 1) with two tie-bre
 Partial Reconfiguration and the criterion that chooses between the two (section 4.5).
 """
 
-from heuristics.eva.criterion import (
-    Delays,
+from heuristics.eva.partial_reconfiguration import (
+    MigrationDelays,
     expected_duration,
     migration_cost,
+    partial_reconfiguration,
     prefers_full,
     provision_saving,
 )
-from heuristics.eva.no_packing import no_packing
-from heuristics.eva.partial_reconfiguration import partial_reconfiguration
 from heuristics.eva.reconfiguration import (
     full_reconfiguration,
     full_reconfiguration_artifact,
     full_reconfiguration_first,
+    no_packing,
     reconfigure,
 )
 
 __all__ = [
-    "Delays",
+    "MigrationDelays",
     "expected_duration",
     "full_reconfiguration",
     "full_reconfiguration_artifact",

@@ -1,23 +1,43 @@
-"""Policies for Eva's cloud by name, the fallback for a policy that fails, and Eva with another planner in it."""
+"""Policies for Eva's cloud by name, the two that plan nothing, and Eva with another planner in it."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from functools import partial
 
-from heuristics.eva.online_no_packing import NoPacking
 from heuristics.eva.online_owl import Owl
+from heuristics.eva.online_plan import Kept
 from heuristics.eva.online_stratus import Stratus
 from heuristics.eva.online_synergy import Synergy
 from instances.eva import EvaCloud
-from instances.eva.online import Configuration, Hosting, View
+from instances.eva.cloud_arrays import cloud_arrays
+from instances.eva.online import CloudView, Configuration, Hosting
 from instances.eva.packing import fits
 from instances.online import Policy
 
-Online = Policy[View, Configuration]
+
+class NoPacking:
+    """Every task that waits gets an instance of its own; an instance that is empty is given up."""
+
+    def __init__(self, data: EvaCloud) -> None:
+        arrays = cloud_arrays(data)
+        self._kept = Kept()
+        self._type = {name: arrays.types[k] for name, k in zip(arrays.classes, arrays.cheapest_type, strict=True)}
+
+    def decide(self, view: CloudView) -> Configuration:
+        if not view.arrived and not view.finished:
+            return Configuration()
+        kept = self._kept.hostings(view)
+        if not view.arrived:
+            return Configuration(instances=tuple(kept))
+        new = [Hosting(self._type[t.task_class], (t.id,)) for t in view.tasks.values() if t.instance is None]
+        return Configuration(instances=(*kept, *new))
 
 
-def eva_with(data: EvaCloud, planner: Callable[[View], Configuration | None]) -> Online:
+Online = Policy[CloudView, Configuration]
+
+
+def eva_with(data: EvaCloud, planner: Callable[[CloudView], Configuration | None]) -> Online:
     """Eva with another planner in the place of Full Reconfiguration; one that answers `None` leaves it to that."""
     from heuristics.eva.online_eva import Eva  # with its compiled loops, only where it is asked for
 
@@ -48,7 +68,7 @@ ONLINE: Mapping[str, Callable[[EvaCloud], Online]] = {
 class WaitingAlone:
     """Each task that waits gets an instance of its own, the others stay: a policy without a memory."""
 
-    def decide(self, view: View) -> Configuration:
+    def decide(self, view: CloudView) -> Configuration:
         kinds = sorted(view.instance_types.values(), key=lambda kind: kind.usd_per_hour)
         kept = [Hosting(i.instance_type, i.tasks, i.id) for i in view.instances.values() if i.tasks]
         new = []

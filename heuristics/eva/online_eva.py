@@ -1,19 +1,259 @@
-"""Eva as time goes by: in every round Full or Partial Reconfiguration, whichever promises more (section 4.5)."""
+"""Eva as time goes by: in every round Full or Partial Reconfiguration, whichever promises more (section 4.5).
+
+What is learned of throughput as compiled code takes it, the plans of a round, as in the authors' artifact, and the
+choice between them.
+"""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from heuristics.eva.online_order import SetOrder
-from heuristics.eva.online_provision import Plan
-from heuristics.eva.online_reconfiguration import Rentable, Round
-from heuristics.eva.online_table import LearnedTable
-from instances.eva import EvaCloud
-from instances.eva.online import Configuration, View
+import numpy as np
 
-Planner = Callable[[View], Configuration | None]
+from heuristics.eva.online_kernels import (
+    NOBODY,
+    PlanArrays,
+    RoundTasks,
+    Table,
+    Types,
+    add,
+    copy_sets,
+    keep,
+    pack,
+    provision,
+    put,
+    saving,
+    store,
+    tnrp_of,
+)
+from heuristics.eva.online_plan import SetOrder
+from instances.arrays import IntArray as Int
+from instances.eva import EvaCloud
+from instances.eva.cloud_arrays import cloud_arrays
+from instances.eva.learned import LearnedThroughput, MeanThroughput
+from instances.eva.online import CloudView, Configuration, Hosting, TaskState
+
+LEAST_SLOTS = 1 << 12
+LARGEST_SET = 4096  # tasks on one instance whose default is worked out beforehand
+SEED = 11  # of the random numbers of the classes, 64 bits each: two sets with one key are not to be expected
+
+
+class LearnedTable:
+    """The `Table` of a `LearnedThroughput`, for classes by their places in `names`, which are in order of name."""
+
+    def __init__(self, names: list[str], default: float, *, interference: bool = True) -> None:
+        self._place = {name: c for c, name in enumerate(names)}
+        self._read = self._sets = 0
+        n = len(names)
+        weight = np.random.default_rng(SEED).integers(1, 2**63, size=n, dtype=np.uint64)
+        self.table = Table(
+            pair=np.full((n, n), default if interference else 1.0),
+            known=np.full(n, not interference),
+            power=np.array([default**k for k in range(LARGEST_SET)]),
+            weight=weight,
+            keys=np.zeros(LEAST_SLOTS, dtype=np.uint64),
+            values=np.zeros(LEAST_SLOTS),
+        )
+
+    def update(self, learned: LearnedThroughput) -> None:
+        """Take in what has been learned since the last call."""
+        for entry in learned.changes[self._read :]:
+            self._set(entry)
+        self._read = len(learned.changes)
+
+    def _set(self, entry: MeanThroughput) -> None:
+        name, beside = entry.key
+        kind = self._place[name]
+        self.table.known[kind] = True
+        if len(beside) == 1:
+            self.table.pair[kind, self._place[beside[0]]] = entry.mean
+        elif beside:
+            self._set_of_many(kind, beside, entry.mean)
+
+    def _set_of_many(self, kind: int, beside: tuple[str, ...], mean: float) -> None:
+        self._sets += store(self.table, kind, np.array([self._place[name] for name in beside]), mean)
+        if 2 * self._sets > len(self.table.keys):
+            old, size = self.table, 2 * len(self.table.keys)
+            self.table = old._replace(keys=np.zeros(size, dtype=np.uint64), values=np.zeros(size))
+            copy_sets(old, self.table)
+
+
+class Rentable:
+    """The types and classes of a workload as compiled code takes them, classes in order of name."""
+
+    def __init__(self, data: EvaCloud) -> None:
+        arrays = cloud_arrays(data)
+        order = sorted(range(len(arrays.classes)), key=arrays.classes.__getitem__)
+        self.names = [arrays.classes[c] for c in order]
+        self.place = {name: c for c, name in enumerate(self.names)}
+        self.cheapest = np.ascontiguousarray(arrays.cheapest_type[order])
+        self.reservation_price = np.ascontiguousarray(arrays.reservation_price[order])
+        self.kinds = arrays.types
+        self.kind = {name: k for k, name in enumerate(arrays.types)}
+        self.price: list[float] = arrays.price.tolist()
+        places = range(len(self.price))
+        self.types = Types(
+            demand=np.ascontiguousarray(arrays.demand[:, order]),
+            capacity=arrays.capacity,
+            price=arrays.price,
+            falling=np.array(sorted(places, key=lambda k: -self.price[k])),
+            rising=np.array(sorted(places, key=lambda k: self.price[k])),
+        )
+
+    def tasks(self, kinds: Sequence[int], size: Sequence[int], on: Sequence[int]) -> RoundTasks:
+        """Tasks of some classes, with the number of tasks of each one's job, and the instance that each is on."""
+        kind = np.array(kinds, dtype=np.int64)
+        return RoundTasks(
+            kind=kind,
+            price=self.reservation_price[kind],
+            size=np.array(size, dtype=np.int64),
+            on=np.array(on, dtype=np.int64),
+            cheapest=self.cheapest[kind],
+        )
+
+    def empty_plan(self, tasks: int, instances: int) -> PlanArrays:
+        """A plan without instances, with room for all that `tasks` tasks and `instances` rented ones can need."""
+        most = tasks + instances
+        return PlanArrays(
+            length=np.zeros(1, dtype=np.int64),
+            type=np.empty(most, dtype=np.int64),
+            rented=np.empty(most, dtype=np.int64),
+            held=np.empty(most, dtype=np.int64),
+            members=np.empty((most, tasks), dtype=np.int64),
+            free=np.empty((most, self.types.capacity.shape[1]), dtype=np.int64),
+            used=np.zeros(instances, dtype=np.bool_),
+        )
+
+    def price_alone(self, job_classes: Sequence[str], table: LearnedTable) -> float:
+        """Price of the instances that Partial Reconfiguration rents for the tasks of one job alone, USD a second."""
+        n = len(job_classes)
+        if n == 1:
+            return self.price[self.cheapest[self.place[job_classes[0]]]] / 3600
+        tasks = self.tasks([self.place[name] for name in job_classes], [n] * n, [NOBODY] * n)
+        plan, none = self.empty_plan(n, 0), np.empty(0, dtype=np.int64)
+        provision(plan, self.types, tasks, table.table, np.arange(n), none, none.astype(np.bool_), none)
+        return sum(self.price[k] / 3600 for k in plan.type[: plan.length[0]].tolist())
+
+
+class Round:
+    """The tasks and instances of a round, in the order of the artifact's sets, and plans for them."""
+
+    def __init__(
+        self, rentable: Rentable, table: LearnedTable, view: CloudView, order: SetOrder, *, whole_jobs: bool = True
+    ) -> None:
+        self.rentable, self.table, self._view, self._order = rentable, table, view, order
+        self.states: list[TaskState] = order.tasks(view)
+        self.instances = list(order.instances)
+        place = {name: i for i, name in enumerate(self.instances)}
+        states = [view.instances[name] for name in self.instances]
+        self.tasks = rentable.tasks(
+            [rentable.place[task.task_class] for task in self.states],
+            [len(view.jobs[task.job].tasks) if whole_jobs else 1 for task in self.states],
+            [NOBODY if task.instance is None else place[task.instance] for task in self.states],
+        )
+        self._number = {task.id: i for i, task in enumerate(self.states)}
+        self._type = np.array([rentable.kind[state.instance_type] for state in states], dtype=np.int64)
+        self._ready = np.array([state.ready for state in states], dtype=np.bool_)
+        self._held = np.array([len(state.tasks) for state in states], dtype=np.int64)
+        self._on: list[list[int]] = [[self._number[name] for name in state.tasks] for state in states]
+        pinned = [task.pinned for task in self.states]
+        self._pinned = np.array([i for i, held in enumerate(pinned) if held], dtype=np.int64)
+        self.movable = [i for i, held in enumerate(pinned) if not held]
+        self._waiting = [i for i in self.movable if self.states[i].instance is None]
+
+    def pinned_plan(self) -> PlanArrays:
+        """The instances with tasks on their way, and those tasks."""
+        plan = self.rentable.empty_plan(len(self.states), len(self.instances))
+        keep(plan, self.rentable.types, self.tasks, self._pinned, self._type)
+        return plan
+
+    def partial(self) -> PlanArrays:
+        """Partial Reconfiguration: tasks that wait, and those of instances that do not pay, are placed anew.
+
+        They go onto instances that are kept wherever they fit, and only then does Algorithm 1 rent others.
+        """
+        plan = self.pinned_plan()
+        moving = list(self._waiting)
+        for i, on in enumerate(self._on):
+            if not plan.used[i] and on and not self._pays(i, on):
+                moving += on
+        gone = set(moving)
+        kept = np.array([i for i in self.movable if i not in gone], dtype=np.int64)
+        keep(plan, self.rentable.types, self.tasks, kept, self._type)
+        self._place(plan, np.array(moving, dtype=np.int64))
+        return plan
+
+    def full(self) -> PlanArrays:
+        """Full Reconfiguration: all tasks that are not on their way are placed anew, first beside those that are."""
+        plan = self.pinned_plan()
+        self._place(plan, np.array(self.movable, dtype=np.int64))
+        return plan
+
+    def plan_of(self, configuration: Configuration) -> PlanArrays:
+        """A configuration as a plan."""
+        place = {name: i for i, name in enumerate(self.instances)}
+        plan = self.rentable.empty_plan(len(self.states), len(self.instances))
+        for hosting in configuration.instances or ():
+            kind = self.rentable.kind[hosting.instance_type]
+            p = add(plan, self.rentable.types, kind, NOBODY if hosting.id is None else place[hosting.id])
+            for name in hosting.tasks:
+                put(plan, self.rentable.types, self.tasks, p, self._number[name])
+        return plan
+
+    def _pays(self, i: int, on: list[int]) -> bool:
+        kind = self._type[i]
+        if len(on) == 1 and self.tasks.cheapest[on[0]] == kind:
+            return True
+        value = tnrp_of(self.tasks, self.table.table, np.array(on, dtype=np.int64), len(on), NOBODY, False)
+        return bool(value >= self.rentable.price[kind])
+
+    def _place(self, plan: PlanArrays, moving: Int) -> None:
+        types, tasks, table = self.rentable.types, self.tasks, self.table.table
+        left = pack(plan, types, tasks, table, moving)
+        provision(plan, types, tasks, table, left, self._type, self._ready, self._held)
+
+    def saving(self, plan: PlanArrays) -> float:
+        """Provision saving S of a plan, USD a second; the price is rounded to cents an hour, as in the artifact."""
+        price = 0.0
+        for kind in plan.type[: plan.length[0]].tolist():
+            price += self.rentable.price[kind]
+        return float(saving(self.tasks, self.table.table, plan)) / 3600 - round(price, 2) / 3600
+
+    def moved(self, plan: PlanArrays) -> tuple[list[str], list[int]]:
+        """The jobs with a task that is not where it was, first placements included, and the types that are rented."""
+        jobs: dict[str, None] = {}
+        length = plan.length[0]
+        new = []
+        on = self.tasks.on.tolist()
+        rows = zip(plan.type[:length].tolist(), plan.rented[:length].tolist(), plan.held[:length].tolist(), strict=True)
+        for p, (kind, rented, count) in enumerate(rows):
+            if rented == NOBODY:
+                new.append(kind)
+            for i in plan.members[p, :count].tolist():
+                if rented == NOBODY or on[i] != rented:
+                    jobs[self.states[i].job] = None
+        return list(jobs), new
+
+    def configuration(self, plan: PlanArrays) -> Configuration:
+        """A plan as a decision."""
+        length = plan.length[0]
+        rows = zip(plan.type[:length].tolist(), plan.rented[:length].tolist(), plan.held[:length].tolist(), strict=True)
+        found = Configuration(
+            instances=tuple(
+                Hosting(
+                    self.rentable.kinds[kind],
+                    tuple(self.states[i].id for i in plan.members[p, :count].tolist()),
+                    None if rented == NOBODY else self.instances[rented],
+                )
+                for p, (kind, rented, count) in enumerate(rows)
+            )
+        )
+        return self._order.launching(self._view, found)
+
+
+Planner = Callable[[CloudView], Configuration | None]
 """What plans all tasks of a moment anew; `None` where it finds nothing."""
 SECONDS = 3600
 
@@ -50,11 +290,11 @@ class Horizon:
         self._movable: set[str] = set()
         self._ends: dict[str, float] = {}
 
-    def note(self, view: View) -> None:
+    def note(self, view: CloudView) -> None:
         """Take in the jobs that have ended."""
         self._ends.update(view.finished)
 
-    def update(self, view: View, movable: set[str]) -> None:
+    def update(self, view: CloudView, movable: set[str]) -> None:
         """Take in a round: a job has arrived if it could not be moved at the last round, and ended if it is gone."""
         ended = {name: end for name, end in self._ends.items() if name in self._movable}
         new = [view.jobs[name].arrival_seconds for name in view.jobs if name not in self._movable]
@@ -95,7 +335,7 @@ class Eva:
         """Rounds with tasks that could move, and how many of them were full reconfigurations."""
         return {"rounds": self.rounds, "full_rounds": self.full_rounds}
 
-    def decide(self, view: View) -> Configuration:
+    def decide(self, view: CloudView) -> Configuration:
         self._order.update(view)
         self.horizon.note(view)
         if self.parameters.interference:
@@ -110,7 +350,7 @@ class Eva:
         plan = self._chosen(round_, view)
         return round_.configuration(plan)
 
-    def _chosen(self, round_: Round, view: View) -> Plan:
+    def _chosen(self, round_: Round, view: CloudView) -> PlanArrays:
         """Full Reconfiguration where it promises more, to the cent (equation 1)."""
         partial = round_.partial() if self.parameters.partial else None
         full = self._full(round_, view) if self.parameters.full else None
@@ -127,7 +367,7 @@ class Eva:
         self.full_rounds += 1
         return full
 
-    def _full(self, round_: Round, view: View) -> Plan:
+    def _full(self, round_: Round, view: CloudView) -> PlanArrays:
         if self.planner is None:
             return round_.full()
         if self._planned[0] != view.version:
@@ -135,7 +375,7 @@ class Eva:
         planned = self._planned[1]
         return round_.full() if planned is None or planned.instances is None else round_.plan_of(planned)
 
-    def _promise(self, round_: Round, plan: Plan, seconds: float, view: View) -> float:
+    def _promise(self, round_: Round, plan: PlanArrays, seconds: float, view: CloudView) -> float:
         """S D - M of a plan, USD, rounded to cents."""
         jobs, new = round_.moved(plan)
         cost = 0.0
@@ -147,7 +387,7 @@ class Eva:
         total = round_.saving(plan) * seconds - (cost + rented)
         return total if math.isnan(total) or math.isinf(total) else round(total, 2)
 
-    def _migration_cost(self, name: str, view: View) -> float:
+    def _migration_cost(self, name: str, view: CloudView) -> float:
         """Delays of a job's move as seen so far, at the price of the job alone, USD."""
         longest = init = 0.0
         for task in view.jobs[name].tasks:

@@ -1,7 +1,7 @@
-"""Compiled loops of Eva's rounds (numba): what is believed of throughput, and the worth of sets of tasks.
+"""Compiled loops of Eva's rounds (numba): what is believed of throughput, values of sets of tasks, plans, Algorithm 1.
 
 Tasks, classes, types and instances go by their places. Sums and products are in the order of the authors' artifact, so
-that ties are decided as there: equal worths differ in their last digits.
+that ties are decided as there: equal values differ in their last digits.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ class Table(NamedTuple):
     values: Float
 
 
-class Tasks(NamedTuple):
+class RoundTasks(NamedTuple):
     """Tasks of a round (n,): class, reservation price, tasks of the job, instance that each is on, cheapest type."""
 
     kind: Int
@@ -121,7 +121,7 @@ def _rate(table: Table, classes: Int, length: int, kind: int, total: np.uint64) 
 
 
 @compiled
-def worth(tasks: Tasks, table: Table, members: Int, count: int, extra: int, whole_jobs: bool) -> float:
+def tnrp_of(tasks: RoundTasks, table: Table, members: Int, count: int, extra: int, whole_jobs: bool) -> float:
     """TNRP of some tasks on one instance, and of `extra` unless NOBODY.
 
     With `whole_jobs` a task that is slowed down counts as often as its job has tasks, and not below 0.
@@ -156,3 +156,242 @@ def worth(tasks: Tasks, table: Table, members: Int, count: int, extra: int, whol
             rate = max(0.0, 1 - (1 - rate) * tasks.size[task])
         value += tasks.price[task] * rate
     return value
+
+
+class PlanArrays(NamedTuple):
+    """A plan in the making. `length` (1,) instances; of each (P,) the type, the rented instance or NOBODY, and the
+    number of tasks; the tasks (P, n) in order, and what is free (P, R). `used` (I,): rented instances in the plan."""
+
+    length: Int
+    type: Int
+    rented: Int
+    held: Int
+    members: Int
+    free: Int
+    used: Bool
+
+
+@compiled
+def saving(tasks: RoundTasks, table: Table, plan: PlanArrays) -> float:
+    """TNRP of all instances of a plan."""
+    value = 0.0
+    for p in range(plan.length[0]):
+        value += tnrp_of(tasks, table, plan.members[p], plan.held[p], NOBODY, False)
+    return value
+
+
+@compiled
+def _fits(need: Int, free: Int) -> bool:
+    fits = True
+    for r in range(len(free)):
+        fits &= need[r] <= free[r]
+    return fits
+
+
+@compiled
+def _alignment(need: Int, free: Int, size: Int) -> float:
+    score = 0.0
+    for r in range(len(size)):
+        if size[r]:
+            score += (need[r] / size[r]) * (free[r] / size[r])
+    return score
+
+
+@compiled
+def add(plan: PlanArrays, types: Types, kind: int, rented: int) -> int:
+    """Add an instance to a plan."""
+    p = plan.length[0]
+    plan.length[0] += 1
+    plan.type[p], plan.rented[p], plan.held[p] = kind, rented, 0
+    plan.free[p] = types.capacity[kind]
+    if rented != NOBODY:
+        plan.used[rented] = True
+    return p
+
+
+@compiled
+def put(plan: PlanArrays, types: Types, tasks: RoundTasks, p: int, task: int) -> None:
+    """Put a task on an instance of a plan."""
+    plan.members[p, plan.held[p]] = task
+    plan.held[p] += 1
+    for r in range(plan.free.shape[1]):
+        plan.free[p, r] -= types.demand[plan.type[p], tasks.kind[task], r]
+
+
+@compiled
+def keep(plan: PlanArrays, types: Types, tasks: RoundTasks, kept: Int, instance_type: Int) -> None:
+    """Put tasks where they are, instances in the order in which they come up."""
+    place = np.full(len(instance_type), NOBODY)
+    for p in range(plan.length[0]):
+        if plan.rented[p] != NOBODY:
+            place[plan.rented[p]] = p
+    for task in kept:
+        instance = tasks.on[task]
+        if place[instance] == NOBODY:
+            place[instance] = add(plan, types, instance_type[instance], instance)
+        put(plan, types, tasks, place[instance], task)
+
+
+@compiled
+def pack(plan: PlanArrays, types: Types, tasks: RoundTasks, table: Table, waiting: Int) -> Int:
+    """Put tasks on the instances of a plan as long as any fits anywhere; those that are left.
+
+    Of all tasks and instances the ones of the greatest TNRP together are next, whether it pays or not.
+    """
+    left = waiting.copy()
+    n, instances = len(left), plan.length[0]
+    value = np.full((n, instances), -1.0)
+    while n:
+        best_value, best_here, best_score = -1.0, False, -1.0
+        best_i = best_p = NOBODY
+        for i in range(n):
+            task = left[i]
+            for p in range(instances):
+                kind = plan.type[p]
+                need = types.demand[kind, tasks.kind[task]]
+                if not _fits(need, plan.free[p]):
+                    continue
+                if value[i, p] < 0:
+                    value[i, p] = tnrp_of(tasks, table, plan.members[p], plan.held[p], task, False)
+                if value[i, p] < best_value:
+                    continue
+                here = plan.rented[p] != NOBODY and tasks.on[task] == plan.rented[p]
+                score = _alignment(need, plan.free[p], types.capacity[kind])
+                if value[i, p] > best_value or here > best_here or (here == best_here and score > best_score):
+                    best_value, best_here, best_score, best_i, best_p = value[i, p], here, score, i, p
+        if best_i == NOBODY:
+            break
+        put(plan, types, tasks, best_p, left[best_i])
+        for i in range(best_i, n - 1):
+            left[i] = left[i + 1]
+            value[i] = value[i + 1]
+        n -= 1
+        value[:, best_p] = -1.0
+    return left[:n].copy()
+
+
+@compiled
+def _fill(
+    types: Types, tasks: RoundTasks, table: Table, left: Int, n: int, kind: int, rented: int, chosen: Int
+) -> tuple[int, float]:
+    """Fill an instance as lines 5 to 13 say; the number of tasks `chosen`, and their TNRP."""
+    free = types.capacity[kind].copy()
+    taken = np.zeros(n, dtype=np.bool_)
+    tried = np.full((types.demand.shape[1], 2), NOBODY)
+    count, value = 0, 0.0
+    while True:
+        best_value, best_here, best_score, best = -1.0, False, -1.0, NOBODY
+        for i in range(n):
+            task = left[i]
+            if taken[i]:
+                continue
+            need = types.demand[kind, tasks.kind[task]]
+            if not _fits(need, free):
+                continue
+            here = rented != NOBODY and tasks.on[task] == rented
+            if tasks.size[task] == 1:
+                if tried[tasks.kind[task], int(here)] == count:
+                    continue  # one like it was tried at this step
+                tried[tasks.kind[task], int(here)] = count
+            then = tnrp_of(tasks, table, chosen, count, task, True)
+            if then < best_value:
+                continue
+            score = _alignment(need, free, types.capacity[kind])
+            if then > best_value or here > best_here or (here == best_here and score > best_score):
+                best_value, best_here, best_score, best = then, here, score, i
+        if best == NOBODY or best_value < value:
+            return count, value
+        chosen[count] = left[best]
+        taken[best] = True
+        count += 1
+        value = best_value
+        for r in range(len(free)):
+            free[r] -= types.demand[kind, tasks.kind[left[best]], r]
+
+
+@compiled
+def _most_tasks(plan: PlanArrays, kind: int, instance_type: Int, ready: Bool, held: Int) -> int:
+    """The rented instance of a type, set up and not in the plan, that has the most tasks; NOBODY if there is none."""
+    best = NOBODY
+    for i in range(len(instance_type)):
+        if ready[i] and not plan.used[i] and instance_type[i] == kind and (best == NOBODY or held[i] > held[best]):
+            best = i
+    return best
+
+
+@compiled
+def _cheapest_holding(types: Types, tasks: RoundTasks, kind: int, chosen: Int, count: int) -> int:
+    """The cheapest type that holds what the tasks need on the type tried, and what they need on itself."""
+    resources = types.capacity.shape[1]
+    for other in types.rising:
+        holds = True
+        for r in range(resources):
+            tried = own = 0
+            for i in range(count):
+                tried += types.demand[kind, tasks.kind[chosen[i]], r]
+                own += types.demand[other, tasks.kind[chosen[i]], r]
+            if max(tried, own) > types.capacity[other, r]:
+                holds = False
+                break
+        if holds:
+            return other
+    return kind
+
+
+@compiled
+def provision(
+    plan: PlanArrays,
+    types: Types,
+    tasks: RoundTasks,
+    table: Table,
+    waiting: Int,
+    instance_type: Int,
+    ready: Bool,
+    held: Int,
+) -> None:
+    """Algorithm 1 as in the artifact, for the tasks `waiting`.
+
+    Instances that are rented and not in the plan are used first. A set that pays goes to the cheapest type that holds
+    it; where none pays, each task whose cheapest type this is gets an instance of its own.
+    """
+    left = waiting.copy()
+    n = len(left)
+    chosen = np.empty(n, dtype=np.int64)
+    for kind in types.falling:
+        while n:
+            rented = _most_tasks(plan, kind, instance_type, ready, held)
+            count, value = _fill(types, tasks, table, left, n, kind, rented, chosen)
+            pays = types.price[kind] <= value or (count == 1 and tasks.cheapest[chosen[0]] == kind)
+            if pays:
+                final = _cheapest_holding(types, tasks, kind, chosen, count)
+                p = add(plan, types, final, rented if final == kind else NOBODY)
+                for i in range(count):
+                    put(plan, types, tasks, p, chosen[i])
+                n = _without(left, n, chosen, count)
+                continue
+            count = 0
+            for i in range(n):
+                if tasks.cheapest[left[i]] == kind:
+                    chosen[count] = left[i]
+                    count += 1
+            for i in range(count):
+                p = add(plan, types, kind, _most_tasks(plan, kind, instance_type, ready, held))
+                put(plan, types, tasks, p, chosen[i])
+            n = _without(left, n, chosen, count)
+            break
+
+
+@compiled
+def _without(left: Int, n: int, chosen: Int, count: int) -> int:
+    """Take some tasks out of the first `n` of `left`; how many are left."""
+    kept = 0
+    for i in range(n):
+        gone = False
+        for j in range(count):
+            if chosen[j] == left[i]:
+                gone = True
+                break
+        if not gone:
+            left[kept] = left[i]
+            kept += 1
+    return kept

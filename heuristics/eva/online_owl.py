@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections import deque
 from itertools import combinations_with_replacement
 
-from heuristics.eva.online_order import SetOrder, pinned_first
-from heuristics.eva.online_plan import Cloud, Plan
+from heuristics.eva.online_plan import Cloud, Plan, SetOrder, pinned_first
 from instances.eva import EvaCloud
-from instances.eva.online import Configuration, TaskState, View
+from instances.eva.online import CloudView, Configuration, TaskState
 
 
 class Owl:
@@ -32,7 +31,7 @@ class Owl:
         self._known: dict[tuple[int, ...], tuple[float, int] | None] = {}
         self._version = -1
 
-    def decide(self, view: View) -> Configuration:
+    def decide(self, view: CloudView) -> Configuration:
         self._order.update(view)
         if view.version == self._version:
             return Configuration()  # what was decided last changed nothing
@@ -49,9 +48,9 @@ class Owl:
         free = {task.id for task in candidates}
         plan.keep(view, (task for task in tasks if task.id not in free))
         self._deal(plan, candidates, view)
-        return plan.configuration()
+        return self._order.launching(view, plan.configuration())
 
-    def _deal(self, plan: Plan, candidates: list[TaskState], view: View) -> None:
+    def _deal(self, plan: Plan, candidates: list[TaskState], view: CloudView) -> None:
         of_class: dict[int, deque[TaskState]] = {}
         for task in candidates:
             of_class.setdefault(self.cloud.of_class[task.task_class], deque()).append(task)

@@ -5,10 +5,9 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 
-from heuristics.eva.online_order import SetOrder, pinned_first
-from heuristics.eva.online_plan import Cloud, Plan, Planned
+from heuristics.eva.online_plan import Cloud, Plan, Planned, SetOrder, pinned_first
 from instances.eva import EvaCloud
-from instances.eva.online import Configuration, TaskState, View
+from instances.eva.online import CloudView, Configuration, TaskState
 
 SHARE = 0.5  # of its capacity, in every resource, is what an instance must use not to be emptied
 
@@ -29,7 +28,7 @@ class Stratus:
         self._version = -1
         self._smallest = self.cloud.capacity[min(range(len(self.cloud.price)), key=self.cloud.price.__getitem__)]
 
-    def decide(self, view: View) -> Configuration:
+    def decide(self, view: CloudView) -> Configuration:
         self._order.update(view)
         if view.version == self._version and not self.true_remaining:
             return Configuration()  # what was decided last changed nothing
@@ -54,9 +53,9 @@ class Stratus:
                 continue
             plan.drop(planned)
             self._place(plan, tasks)
-        return plan.configuration()
+        return self._order.launching(view, plan.configuration())
 
-    def _remaining_of(self, view: View, name: str) -> float:
+    def _remaining_of(self, view: CloudView, name: str) -> float:
         job = view.jobs[name]
         run = 0.0
         if self.true_remaining:

@@ -5,12 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from operator import attrgetter
 
-from heuristics.eva.online_kept import Kept
-from heuristics.eva.online_order import JobOrder
-from heuristics.eva.online_plan import Cloud
+from heuristics.eva.online_plan import Cloud, JobOrder, Kept
 from instances.eva import EvaCloud
 from instances.eva.learned import LearnedThroughput
-from instances.eva.online import Configuration, Hosting, TaskState, View
+from instances.eva.online import CloudView, Configuration, Hosting, TaskState
 
 LATER, NEW = 1, 2  # ranks of instances without a task on its way, and of those that are to be rented
 
@@ -43,7 +41,7 @@ class Synergy:
         self._kept = Kept()
         self._places: dict[str | None, Place] = {}
 
-    def decide(self, view: View) -> Configuration:
+    def decide(self, view: CloudView) -> Configuration:
         if not view.arrived and not view.finished:
             return Configuration()
         self._order.update(view)
@@ -58,7 +56,7 @@ class Synergy:
             self._put(task, self._best(task, places, view, position) or self._new(task, places))
         return Configuration(instances=tuple(place.hosting for place in places))
 
-    def _place(self, hosting: Hosting, view: View) -> Place:
+    def _place(self, hosting: Hosting, view: CloudView) -> Place:
         """A rented instance, from the round before if nothing has changed there."""
         place = self._places.get(hosting.id)
         if place is None or place.hosting is not hosting:
@@ -87,7 +85,9 @@ class Synergy:
         of = place.hosting
         place.hosting = Hosting(of.instance_type, (*of.tasks, task.id), of.id)
 
-    def _best(self, task: TaskState, places: Iterable[Place], view: View, position: Mapping[str, int]) -> Place | None:
+    def _best(
+        self, task: TaskState, places: Iterable[Place], view: CloudView, position: Mapping[str, int]
+    ) -> Place | None:
         demand = [of_type[self.cloud.of_class[task.task_class]] for of_type in self.cloud.demand]
         holds = []
         for place in places:
@@ -109,7 +109,7 @@ class Synergy:
                     best, where = score, place
         return where
 
-    def _look(self, place: Place, view: View, position: Mapping[str, int]) -> None:
+    def _look(self, place: Place, view: CloudView, position: Mapping[str, int]) -> None:
         """Find the rank of an instance, and the order of the tasks there: those that are on their way come first."""
 
         def rank(task: TaskState) -> tuple[int, int, int]:

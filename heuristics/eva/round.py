@@ -106,11 +106,11 @@ def _partial(arrays: ReconfigurationArrays) -> list[Placed]:
 def _pack(arrays: ReconfigurationArrays, kept: list[tuple[int, IntArray]], left: IntArray) -> None:
     """Put tasks of `left` (N,) on kept instances as long as any fits, whether that pays or not.
 
-    Of all tasks and instances the ones of the greatest worth together come next, of equal ones the best aligned.
+    Of all tasks and instances the ones of the greatest TNRP together come next, of equal ones the best aligned.
     """
     packing = arrays.packing
     one = np.eye(packing.classes, dtype=np.int64)
-    worth = [np.full(packing.classes, -np.inf) for _ in kept]
+    value = [np.full(packing.classes, -np.inf) for _ in kept]
     score = [np.zeros(packing.classes) for _ in kept]
 
     def look(i: int) -> None:
@@ -119,14 +119,14 @@ def _pack(arrays: ReconfigurationArrays, kept: list[tuple[int, IntArray]], left:
         demand, size = packing.demand_of_type[kind], packing.capacity[kind]
         free = size - on_it @ demand
         fits = (demand <= free).all(axis=1) & packing.fits[kind]
-        worth[i] = np.where(fits, packing.value(on_it + one), -np.inf)
+        value[i] = np.where(fits, packing.value(on_it + one), -np.inf)
         per_size = np.divide(1.0, size, out=np.zeros(len(size)), where=size > 0) ** 2
         score[i] = (demand * free * per_size).sum(axis=1)
 
     for i in range(len(kept)):
         look(i)
     while kept and left.any():
-        values = np.where(left > 0, np.array(worth), -np.inf)
+        values = np.where(left > 0, np.array(value), -np.inf)
         best = values.max()
         if best == -np.inf:
             return

@@ -1,7 +1,7 @@
 """Schedulers of SIA (Anticipatory Resource Allocation for ML Training, SoCC'23) and the paper's baselines."""
 
 from heuristics.sia.baselines import Fcfs, Hived, MaxMinFair, ShortestFirst, Themis, length, service
-from heuristics.sia.local_methods import (
+from heuristics.sia.local import (
     keep_local_cutoffs,
     local_fcfs,
     local_hived,
@@ -15,7 +15,9 @@ from heuristics.sia.methods import (
     fcfs,
     gssf,
     hived,
+    keep_cutoffs,
     mmfs,
+    replay,
     safe_ssf,
     sia_fine,
     sia_perfect,
@@ -41,8 +43,6 @@ from heuristics.sia.predictors import (
     WillJobsArrive,
     windows_in_slots,
 )
-from heuristics.sia.replay import replay
-from heuristics.sia.reservations import keep_cutoffs
 from heuristics.sia.sia_scheduler import Sia
 
 __all__ = [

@@ -5,7 +5,7 @@ from __future__ import annotations
 from bisect import insort
 from collections.abc import Callable, Mapping
 
-from instances.sia.online import PendingJob, Start, View
+from instances.sia.online import PendingJob, PoolsView, Start
 
 Key = Callable[[PendingJob], float]
 
@@ -23,7 +23,7 @@ def length(job: PendingJob) -> float:
 class Fcfs:
     """First come, first served within each pool, nothing shared; no job overtakes another of the pool."""
 
-    def decide(self, view: View) -> Start:
+    def decide(self, view: PoolsView) -> Start:
         touched = dict.fromkeys(job.pool for job in (*view.arrived, *view.finished))
         starts: list[str] = []
         for pool in touched:
@@ -46,7 +46,7 @@ class ShortestFirst:
         self.key, self.shared, self.overtake = key, shared, overtake
         self._queues: dict[str, list[tuple[float, float, str, int]]] = {}
 
-    def decide(self, view: View) -> Start:
+    def decide(self, view: PoolsView) -> Start:
         for job in view.arrived:
             queue = self._queues.setdefault("" if self.shared else job.pool, [])
             insort(queue, (self.key(job), job.submit, job.id, job.gpus))
@@ -70,7 +70,7 @@ class ShortestFirst:
 class MaxMinFair:
     """MMFS: the pool that uses the least share of the quota starts the next job, on any GPUs, as long as a job fits."""
 
-    def decide(self, view: View) -> Start:
+    def decide(self, view: PoolsView) -> Start:
         used, left = dict(view.used), view.idle
         starts: list[str] = []
         queues = {pool: iter(queue.values()) for pool, queue in view.queues.items() if queue}
@@ -99,7 +99,7 @@ class Hived:
         self._guaranteed: dict[str, int] = {}
         self._own: set[str] = set()
 
-    def decide(self, view: View) -> Start:
+    def decide(self, view: PoolsView) -> Start:
         held = self._guaranteed
         for job in view.finished:
             if job.id in self._own:
@@ -136,7 +136,7 @@ class Themis:
     def __init__(self, alone_start: Mapping[str, float]) -> None:
         self.alone_start = alone_start
 
-    def decide(self, view: View) -> Start:
+    def decide(self, view: PoolsView) -> Start:
         left = view.idle
         starts: list[str] = []
         if left <= 0:

@@ -3,7 +3,8 @@
 Pools own whole servers, and their jobs are as wide as a cell. Each pool has servers of its own on paper, in which its
 jobs in order get cells as if nothing were shared; that is also FCFS with locality, the baseline. A server on paper
 stands for a server of the cluster as long as it is in use. A job in order, within quota, that finds its cell on paper
-finds it in the cluster as well, unless an opportunistic job is in the way (HiveD's guarantee).
+finds it in the cluster as well, unless an opportunistic job is in the way (HiveD's guarantee). The methods of
+`sia-local-oracle` come last.
 """
 
 from __future__ import annotations
@@ -13,14 +14,19 @@ from collections.abc import Sequence
 from heapq import heappop, heappush
 from typing import Protocol
 
-from heuristics.sia.predictors import Predictor
-from instances import InputError
+import numpy as np
+
+from heuristics.sia.baselines import service
+from heuristics.sia.predictors import Perfect, Predictor, SlidingMaximum, windows_in_slots
+from instances import InputError, Solution
+from instances.method import ANY, method
 from instances.online import RuleBroken
 from instances.sia import Job, LocalJob, SiaLocalOracle, SiaOracle
-from instances.sia.cells import SERVER_GPUS, SIZES, Buddies, Cell
-from instances.sia.online import Running, View
+from instances.sia.local_oracle import SERVER_GPUS, SIZES, Buddies, Cell
+from instances.sia.online import PoolsView, RunningJob
+from instances.sia.reservations import Placed, ServerJobs, backfill_servers
 
-Placed = dict[str, tuple[int, Cell]]
+PlacedCells = dict[str, tuple[int, Cell]]
 """Start and cell of each job, by id."""
 Clustered = SiaOracle | SiaLocalOracle
 AnyJob = Job | LocalJob
@@ -127,13 +133,13 @@ class Shared:
 class LocalPolicy(Protocol):
     """Starts jobs of `shared` at a moment, and answers when to be asked again, or `None`."""
 
-    def decide(self, shared: Shared, view: View) -> float | None: ...
+    def decide(self, shared: Shared, view: PoolsView) -> float | None: ...
 
 
 class LocalFcfs:
     """No sharing: each pool in order, in cells of its own servers."""
 
-    def decide(self, shared: Shared, view: View) -> float | None:
+    def decide(self, shared: Shared, view: PoolsView) -> float | None:
         for pool in shared.owned:
             while shared.start_in_order(pool):
                 pass
@@ -146,7 +152,7 @@ class LocalHived:
     As in section 6.1 nothing is interrupted: an owner waits for cells that are lent out.
     """
 
-    def decide(self, shared: Shared, view: View) -> float | None:
+    def decide(self, shared: Shared, view: PoolsView) -> float | None:
         others: list[AnyJob] = []
         for queue in shared.queues.values():
             while (job := next(iter(queue.values()), None)) and shared.start_anywhere(job, within_quota=True):
@@ -169,7 +175,7 @@ class LocalSia:
         self.predictor, self.windows = predictor, tuple(windows)
         self._class: dict[str, int] = {}
 
-    def decide(self, shared: Shared, view: View) -> float | None:
+    def decide(self, shared: Shared, view: PoolsView) -> float | None:
         self.predictor.observe(view)
         for job in view.arrived:
             self._class[job.id] = self.predictor.duration_class(job, self.windows)
@@ -212,7 +218,7 @@ def refuse_unfit(data: Clustered) -> None:
             raise InputError(f"data.jobs[{i}].gpus: must be one of 1, 2, 4, 8, got {job.gpus}")
 
 
-def replay_local(data: Clustered, policy: LocalPolicy) -> Placed:
+def replay_local(data: Clustered, policy: LocalPolicy) -> PlacedCells:
     """Start and cell of each job under a policy.
 
     Raises InputError for what has no cells, and RuleBroken where jobs are left waiting for ever.
@@ -220,12 +226,12 @@ def replay_local(data: Clustered, policy: LocalPolicy) -> Placed:
     refuse_unfit(data)
     shared = Shared(data)
     quota = {pool.name: pool.gpus for pool in data.pools}
-    running: dict[str, Running] = {}
-    view = View(0, data.capacity, quota, dict.fromkeys(quota, 0), shared.queues, running)
+    running: dict[str, RunningJob] = {}
+    view = PoolsView(0, data.capacity, quota, dict.fromkeys(quota, 0), shared.queues, running)
     known: Sequence[AnyJob] = data.jobs
     coming = sorted(known, key=lambda job: job.submit)[::-1]
     ending: list[tuple[int, int, AnyJob]] = []
-    placed: Placed = {}
+    placed: PlacedCells = {}
     wake_at: float | None = None
     while coming or ending or any(shared.queues.values()):
         moments = [jobs[-1].submit for jobs in (coming,) if jobs] + [heap[0][0] for heap in (ending,) if heap]
@@ -249,7 +255,78 @@ def replay_local(data: Clustered, policy: LocalPolicy) -> Placed:
             raise RuleBroken(f"jobs are left waiting at {now}: nothing runs and nothing is to come")
         for job, cell in shared.started:
             placed[job.id] = now, cell
-            running[job.id] = Running(job, now)
+            running[job.id] = RunningJob(job, now)
             heappush(ending, (now + job.duration, len(placed), job))
         shared.started.clear()
     return placed
+
+
+def keep_local_cutoffs(data: SiaLocalOracle, priority: Sequence[float]) -> Placed:
+    """Start and server of each job, in the order of `data.jobs`, by backfilling ahead of reservations at the cut-offs.
+
+    A reservation is at the cut-off, on the server of the job's cell in its own pool. The job of least `priority` is
+    tried first, on any server that has room until it ends. No job is late: Theorem 1 with locality.
+    """
+    first = min(job.submit for job in data.jobs)
+    jobs = ServerJobs(
+        np.array([job.submit - first for job in data.jobs], dtype=np.int64),
+        np.array([job.duration for job in data.jobs], dtype=np.int64),
+        np.array([job.gpus for job in data.jobs], dtype=np.int64),
+        data.servers,
+        SERVER_GPUS,
+    )
+    starts, servers = np.array(data.alone, dtype=np.int64).T
+    placed = backfill_servers(jobs, Placed(starts - first, servers), priority)
+    return Placed(placed.starts + first, placed.servers)
+
+
+@method("heuristic", ANY, "fcfs")
+def local_fcfs(data: SiaLocalOracle) -> Solution:
+    """No sharing: each pool in order, in cells of its own servers, by buddy allocation (section 5.5)."""
+    return _solution(data, *zip(*data.alone, strict=True))
+
+
+@method("heuristic", ANY, "sia-vc")
+def local_sia_vc(data: SiaLocalOracle) -> Solution:
+    """SIA_VC with locality: the earliest cut-off first, ahead of reservations on servers (sections 5.1 and 5.5)."""
+    return _planned(data, [float(cutoff) for cutoff in data.cutoffs])
+
+
+@method("heuristic", ANY, "safe-ssf")
+def local_safe_ssf(data: SiaLocalOracle) -> Solution:
+    """Safe shortest-first with locality: least GPU time first, ahead of reservations on servers."""
+    return _planned(data, [service(job) for job in data.jobs])
+
+
+@method("heuristic", ANY, "hived")
+def local_hived(data: SiaLocalOracle) -> Solution:
+    """HiveD* with cells and without preemption (section 6.4)."""
+    return _replayed(data, LocalHived())
+
+
+@method("heuristic", ANY, "sia-perfect")
+def local_sia_perfect(data: SiaLocalOracle) -> Solution:
+    """SIA with cells and perfect coarse predictions (section 5.5)."""
+    return _replayed(data, LocalSia(Perfect(data.jobs), windows_in_slots(data.slot_minutes)))
+
+
+@method("heuristic", ANY, "sia-sliding")
+def local_sia_sliding(data: SiaLocalOracle) -> Solution:
+    """SIA with cells and the sliding maximum as the estimate of new load (sections 5.4.1 and 5.5)."""
+    return _replayed(data, LocalSia(SlidingMaximum(), windows_in_slots(data.slot_minutes)))
+
+
+def _planned(data: SiaLocalOracle, priority: Sequence[float]) -> Solution:
+    placed = keep_local_cutoffs(data, priority)
+    return _solution(data, placed.starts.tolist(), placed.servers.tolist())
+
+
+def _replayed(data: SiaLocalOracle, policy: LocalPolicy) -> Solution:
+    placed = replay_local(data, policy)
+    found = [placed[job.id] for job in data.jobs]
+    return _solution(data, [start for start, _ in found], [cell.server for _, cell in found])
+
+
+def _solution(data: SiaLocalOracle, starts: Sequence[int], servers: Sequence[int]) -> Solution:
+    names = [job.id for job in data.jobs]
+    return {"starts": dict(zip(names, starts, strict=True)), "servers": dict(zip(names, servers, strict=True))}

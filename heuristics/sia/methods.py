@@ -1,18 +1,186 @@
-"""SIA's heuristics and the paper's baselines as methods: data in, checked result out."""
+"""SIA's heuristics and the paper's baselines as methods: data in, checked result out.
+
+Policies that know every job to come and keep every cut-off (SIA_VC and safe shortest-first), SIA_VC as Figure 6 is
+written, and the event loop of the others, as fast as a heuristic should be. The simulator's world of pools runs the
+same policies in a loop that shares no code with this one; a test holds the two against each other.
+"""
 
 from __future__ import annotations
 
+from collections import OrderedDict
 from collections.abc import Iterable, Mapping, Sequence
+from heapq import heapify, heappop, heappush
+from types import MappingProxyType
+from typing import Any
+
+import numpy as np
 
 from heuristics.sia.baselines import service
 from heuristics.sia.online import ONLINE, sia
 from heuristics.sia.predictors import RECENT, WINDOWS_MINUTES, Perfect, SlidingMaximum
-from heuristics.sia.replay import replay
-from heuristics.sia.reservations import keep_cutoffs
-from heuristics.sia.virtual_clock_literal import LiteralVirtualClock
 from instances import Options, Solution
 from instances.method import ANY, SEEDED, Solve, method
-from instances.sia import SiaOracle
+from instances.online import Policy, RuleBroken
+from instances.sia import Job, SiaOracle
+from instances.sia.arrays import slot_arrays
+from instances.sia.online import PoolsView, RunningJob
+from instances.sia.reservations import backfill
+
+
+def keep_cutoffs(data: SiaOracle, priority: Sequence[float]) -> list[int]:
+    """Start slot of each job, in the order of `data.jobs`, by backfilling ahead of reservations at the cut-offs.
+
+    The job of least `priority` is tried first. The reservations fit together wherever the cut-offs are those of pools
+    that share nothing, and no job is then late (Theorem 1). Where cut-offs from `latest_start` cannot all be kept,
+    jobs start as soon as GPUs are idle.
+    """
+    arrays = slot_arrays(data)
+    starts: list[int] = arrays.in_slots(backfill(arrays, arrays.cutoff, np.array(priority))).tolist()
+    return starts
+
+
+class LiteralVirtualClock:
+    """A run of Figure 6 over the jobs of `data`, all known from the beginning."""
+
+    def __init__(self, data: SiaOracle) -> None:
+        self.jobs, self.capacity = data.jobs, data.capacity
+        self.quota = {pool.name: pool.gpus for pool in data.pools}
+        self.waiting = {name: [] for name in self.quota}  # type: dict[str, list[int]]
+        for i in sorted(range(len(self.jobs)), key=lambda i: self.jobs[i].submit):
+            self.waiting[self.jobs[i].pool].append(i)
+        self.running: dict[int, int] = {}  # job -> end
+        self.starts: dict[int, int] = {}
+
+    def run(self) -> list[int]:
+        """Start slot of each job."""
+        events = sorted({job.submit for job in self.jobs})
+        heapify(events)
+        while events:
+            now = heappop(events)
+            while events and events[0] == now:
+                heappop(events)
+            for i in [i for i, end in self.running.items() if end <= now]:
+                del self.running[i]
+            for i in self._allocate(now):
+                heappush(events, self.running[i])
+        return [self.starts[i] for i in range(len(self.jobs))]
+
+    def _allocate(self, now: int) -> list[int]:
+        """AllocateResources of Figure 6: the jobs that start now."""
+        pending = {i for queue in self.waiting.values() for i in queue if self.jobs[i].submit <= now}
+        if not pending or sum(self.jobs[i].gpus for i in self.running) >= self.capacity:
+            return []
+        span = max(self.jobs[i].duration for i in pending)
+        order = sorted((start, self.jobs[i].submit, i) for q in self.quota for i, start in self._virtual(q, now, span))
+        begun: list[int] = []
+        while (chosen := self._first_schedulable(order, pending, now)) is not None:
+            pending.discard(chosen)
+            order = [entry for entry in order if entry[2] != chosen]
+            self.starts[chosen] = now
+            self.running[chosen] = now + self.jobs[chosen].duration
+            self.waiting[self.jobs[chosen].pool].remove(chosen)
+            begun.append(chosen)
+        return begun
+
+    def _first_schedulable(self, order: list[tuple[int, int, int]], pending: set[int], now: int) -> int | None:
+        """Lines 4 to 11: the first job in order of virtual start that fits; all jobs before make reservations."""
+        ahead = [(max(start, now) - now, i) for start, _, i in order]
+        ends = [end - now for end in self.running.values()]
+        turns = [ends, [t for t, _ in ahead], [t + self.jobs[i].duration for t, i in ahead]]
+        slots = np.unique(np.concatenate([[0], *turns]))  # between two of them the plan does not change
+        plan = np.zeros(len(slots), dtype=np.int64)
+        for i, end in self.running.items():
+            plan[: np.searchsorted(slots, end - now)] += self.jobs[i].gpus
+        left = len(pending)
+        for t, i in ahead:
+            job = self.jobs[i]
+            if i in pending:
+                if plan[: np.searchsorted(slots, job.duration)].max() + job.gpus <= self.capacity:
+                    return i
+                left -= 1
+                if left == 0:
+                    return None
+            plan[slice(*np.searchsorted(slots, [t, t + job.duration]))] += job.gpus
+        return None
+
+    def _virtual(self, pool: str, now: int, span: int) -> list[tuple[int, int]]:
+        """CalculateVSTs: (job, virtual start) of the jobs of `pool` that are pending or could start within `span`."""
+        ends = [(end, self.jobs[i].gpus) for i, end in self.running.items() if self.jobs[i].pool == pool]
+        idle, clock, found = self.quota[pool] - sum(gpus for _, gpus in ends), now, []
+        heapify(ends)
+        for i in self.waiting[pool]:
+            job = self.jobs[i]
+            clock = max(clock, job.submit)
+            if clock >= now + span and job.submit > now:
+                break
+            while ends and (ends[0][0] <= clock or idle < job.gpus):
+                end, gpus = heappop(ends)
+                clock, idle = max(clock, end), idle + gpus
+            idle -= job.gpus
+            heappush(ends, (clock + job.duration, job.gpus))
+            found.append((i, clock))
+        return found
+
+
+def replay(data: SiaOracle, policy: Policy[Any, Any]) -> dict[str, int]:
+    """The start slot of each job under `policy`. Raises RuleBroken where jobs are left waiting for ever."""
+    quota = {pool.name: pool.gpus for pool in data.pools}
+    queues: dict[str, OrderedDict[str, Job]] = {name: OrderedDict() for name in quota}
+    used = dict.fromkeys(quota, 0)
+    running: dict[str, RunningJob] = {}
+    shown = MappingProxyType({name: MappingProxyType(queue) for name, queue in queues.items()})
+    view = PoolsView(
+        0, data.capacity, MappingProxyType(quota), MappingProxyType(used), shown, MappingProxyType(running)
+    )
+    coming = sorted(data.jobs, key=lambda job: job.submit)[::-1]  # next one last; ties in the order given
+    ending: list[tuple[int, int, Job]] = []
+    wake_at: float | None = None
+    starts: dict[str, int] = {}
+    waiting: dict[str, Job] = {}
+    while coming or ending or waiting:
+        moments = [
+            moment
+            for moment in (coming[-1].submit if coming else None, ending[0][0] if ending else None, wake_at)
+            if moment is not None
+        ]
+        if not moments:
+            raise _stuck(policy, next(iter(waiting)), view.now)
+        now = int(min(moments))
+        quiet = not coming and not ending  # the policy was woken, and nothing is to come
+        finished, arrived, wake_at = [], [], None
+        while ending and ending[0][0] <= now:
+            job = heappop(ending)[2]
+            del running[job.id]
+            view.idle += job.gpus
+            used[job.pool] -= job.gpus
+            finished.append(job)
+        while coming and coming[-1].submit <= now:
+            job = coming.pop()
+            queues[job.pool][job.id] = waiting[job.id] = job
+            arrived.append(job)
+        view.now, view.arrived, view.finished = now, arrived, finished
+        decision = policy.decide(view)
+        if decision.interrupted:
+            raise RuleBroken(f"job {decision.interrupted[0]} is interrupted at {now}: here jobs run to their end")
+        for name in tuple(decision.starts):  # it may be the queue itself
+            job = waiting.pop(name)
+            del queues[job.pool][name]
+            view.idle -= job.gpus
+            used[job.pool] += job.gpus
+            starts[name] = now
+            running[name] = RunningJob(job, now)
+            heappush(ending, (now + job.duration, len(starts), job))
+        if quiet and not ending and waiting:
+            job = next(iter(waiting.values()))
+            raise _stuck(policy, job.id, now)
+        if decision.wake_at is not None and waiting:
+            wake_at = max(now + 1, -int(-decision.wake_at // 1))
+    return starts
+
+
+def _stuck(policy: Policy[Any, Any], job: str, now: float) -> RuleBroken:
+    name = type(policy).__name__
+    return RuleBroken(f"job {job} is left waiting by policy {name} at {now}: nothing runs and nothing is to come")
 
 
 @method("heuristic", ANY)

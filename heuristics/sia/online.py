@@ -20,7 +20,7 @@ from heuristics.sia.predictors import (
 from heuristics.sia.sia_scheduler import Sia
 from instances.online import Policy
 from instances.sia import SiaOracle
-from instances.sia.online import Start, View
+from instances.sia.online import PoolsView, Start
 
 
 def sia(
@@ -34,7 +34,7 @@ def _coins(data: SiaOracle, seed: int) -> Coins:
     return Coins(seed, every=windows_in_slots(data.slot_minutes)[0])
 
 
-ONLINE: Mapping[str, Callable[[SiaOracle, int], Policy[View, Start]]] = {
+ONLINE: Mapping[str, Callable[[SiaOracle, int], Policy[PoolsView, Start]]] = {
     "fcfs": lambda data, seed: Fcfs(),
     "ssf": lambda data, seed: ShortestFirst(service),
     "sjf": lambda data, seed: ShortestFirst(length),
@@ -60,7 +60,7 @@ class EarliestCutoff:
     The policy has no memory, and so can take over at any moment.
     """
 
-    def decide(self, view: View) -> Start:
+    def decide(self, view: PoolsView) -> Start:
         left, starts = view.idle, []
         waiting = [job for queue in view.queues.values() for job in queue.values()]
         for job in sorted(waiting, key=_cutoff):

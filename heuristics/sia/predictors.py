@@ -14,7 +14,7 @@ from typing import Protocol
 
 import numpy as np
 
-from instances.sia.online import PendingJob, View
+from instances.sia.online import PendingJob, PoolsView
 
 WINDOWS_MINUTES = (5.0, 60.0, 720.0)
 FINE_WINDOWS_MINUTES = tuple(5.0 * 2**k for k in range(9))
@@ -25,7 +25,7 @@ RECENT = 3
 class Predictor(Protocol):
     """A predictor of new load and of job durations, which sees what the scheduler sees."""
 
-    def observe(self, view: View) -> None:
+    def observe(self, view: PoolsView) -> None:
         """Take note of what has happened by `view.now`: jobs submitted, jobs completed and jobs that run."""
 
     def new_load(self, pool: str, now: float, window: float) -> float:
@@ -38,14 +38,14 @@ class Predictor(Protocol):
 class WillJobsArrive(Protocol):
     """Whether a pool will submit any job in (now, now + window]."""
 
-    def observe(self, view: View) -> None: ...
+    def observe(self, view: PoolsView) -> None: ...
     def will_arrive(self, pool: str, now: float, window: float) -> bool: ...
 
 
 class JobDuration(Protocol):
     """The class of a job's duration, asked for once a job, when it is submitted."""
 
-    def observe(self, view: View) -> None: ...
+    def observe(self, view: PoolsView) -> None: ...
     def duration_class(self, job: PendingJob, windows: Sequence[float]) -> int: ...
 
 
@@ -77,7 +77,7 @@ class Perfect:
         for job in sorted(jobs, key=lambda job: job.submit):
             self._arrivals.setdefault(job.pool, Arrivals()).add(job.submit, job.gpus)
 
-    def observe(self, view: View) -> None:
+    def observe(self, view: PoolsView) -> None:
         """Nothing to learn."""
 
     def new_load(self, pool: str, now: float, window: float) -> float:
@@ -104,7 +104,7 @@ class SlidingMaximum:
         self._since: float | None = None
         self._arrivals: dict[str, Arrivals] = {}
 
-    def observe(self, view: View) -> None:
+    def observe(self, view: PoolsView) -> None:
         if self._since is None:
             self._since = view.now
         for job in view.arrived:
@@ -132,7 +132,7 @@ class Decomposed:
         self.estimate = SlidingMaximum() if estimate is None else estimate
         self._classes: dict[str, int] = {}
 
-    def observe(self, view: View) -> None:
+    def observe(self, view: PoolsView) -> None:
         self.estimate.observe(view)
         self.arrive.observe(view)
         if self.durations is not self.arrive:  # one object may predict both
@@ -155,7 +155,7 @@ class Coins:
         self._rng = np.random.default_rng([seed, 0])
         self._tossed: dict[tuple[str, float], tuple[float, bool]] = {}
 
-    def observe(self, view: View) -> None:
+    def observe(self, view: PoolsView) -> None:
         """Nothing to learn."""
 
     def will_arrive(self, pool: str, now: float, window: float) -> bool:
@@ -171,7 +171,7 @@ class RandomClass:
     def __init__(self, seed: int) -> None:
         self._rng = np.random.default_rng([seed, 1])
 
-    def observe(self, view: View) -> None:
+    def observe(self, view: PoolsView) -> None:
         """Nothing to learn."""
 
     def duration_class(self, job: PendingJob, windows: Sequence[float]) -> int:

@@ -1,13 +1,22 @@
-"""SIA's scheduler (section 5.3, Figures 7 and 8): dedicated starts in order, spare GPUs by coarse predictions."""
+"""SIA's scheduler (section 5.3, Figures 7 and 8): dedicated starts in order, spare GPUs by coarse predictions.
+
+Partial preemption (section 5.5) is defined here, for the paper gives the idea alone: keep fewer GPUs idle where many
+running jobs are preemptible at little cost. SIA decides as if the jobs that may be interrupted, and that run on GPUs it
+would keep idle, were still waiting. When it would start such a job, the job goes on as one that is not interrupted any
+more; when it would start another and GPUs are missing, the youngest of them are interrupted. So reservations shrink by
+what can be taken back, and SIA's own starts are never later for it.
+"""
 
 from __future__ import annotations
 
 import math
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
+from dataclasses import replace
+from zlib import crc32
 
 from heuristics.sia.predictors import Predictor
-from instances.sia.online import PendingJob, Start, View
+from instances.sia.online import PendingJob, PoolsView, Start
 
 
 class Sia:
@@ -28,7 +37,7 @@ class Sia:
         self._queues: dict[str, _Queue] = {}
         self._future: dict[float, dict[str, float]] = {}  # of each window, at the moment of the decision
 
-    def decide(self, view: View) -> Start:
+    def decide(self, view: PoolsView) -> Start:
         self.predictor.observe(view)
         for job in view.finished:
             if job.id in self._own:
@@ -58,7 +67,7 @@ class Sia:
         """Let a job that waits leave its queue without a start."""
         self._queues[job.pool].remove(job)
 
-    def _dedicated_starts(self, view: View, left: int, allocated: dict[str, int], starts: list[str]) -> int:
+    def _dedicated_starts(self, view: PoolsView, left: int, allocated: dict[str, int], starts: list[str]) -> int:
         """Figure 7: GPUs still idle after each pool's next jobs in order start on the pool's quota."""
         heads = {pool: head for pool, queue in self._queues.items() if (head := queue.head()) is not None}
         while True:
@@ -78,7 +87,7 @@ class Sia:
             if following is not None:
                 heads[pool] = following
 
-    def _spare_starts(self, view: View, left: int, allocated: dict[str, int], starts: list[str]) -> int:
+    def _spare_starts(self, view: PoolsView, left: int, allocated: dict[str, int], starts: list[str]) -> int:
         """Figure 8: GPUs still idle after jobs start on spare GPUs."""
         for k, window in enumerate(self.windows):
             if left <= 0 or not any(queue.shortest <= k for queue in self._queues.values()):
@@ -103,7 +112,7 @@ class Sia:
                 kept[pool] = self._reserved(view, pool, future[pool])
         return left
 
-    def _new_load(self, view: View, window: float) -> dict[str, float]:
+    def _new_load(self, view: PoolsView, window: float) -> dict[str, float]:
         """Each pool's new load in the window from now, which is asked for once a decision."""
         known = self._future.get(window)
         if known is None:
@@ -111,7 +120,7 @@ class Sia:
             self._future[window] = known
         return known
 
-    def _reserved(self, view: View, pool: str, future: float, started: int = 0) -> float:
+    def _reserved(self, view: PoolsView, pool: str, future: float, started: int = 0) -> float:
         """ReserveResourcesForFuture: GPUs kept for `pool`, whose new load in the window is `future`.
 
         `started`: GPUs of the pool's pending jobs that are left out.
@@ -120,7 +129,7 @@ class Sia:
         unused = view.quota[pool] - self._dedicated.get(pool, 0)
         return needed if needed < unused else unused
 
-    def _given_back(self, view: View, pool: str, future: float, kept: float) -> Callable[[int], float]:
+    def _given_back(self, view: PoolsView, pool: str, future: float, kept: float) -> Callable[[int], float]:
         """GPUs of `kept` that are no longer needed for `pool` once a job of so many GPUs has started."""
         return lambda gpus: kept - self._reserved(view, pool, future, gpus)
 
@@ -178,3 +187,53 @@ class _Queue:
             if k <= duration_class and width <= gpus + (0 if more is None else more(width))
         )
         return min(heads, key=lambda job: self._place[job.id], default=None)
+
+
+Preemptible = Callable[[PendingJob], bool]
+
+
+def share_of_jobs(share: float) -> Preemptible:
+    """So large a share of the jobs, chosen by a digest of their ids, may be interrupted."""
+    return lambda job: crc32(job.id.encode()) < share * 2**32
+
+
+class PreemptiveSia:
+    """SIA, and on what it keeps idle the jobs that may be interrupted: shortest class first, then in order.
+
+    Each interruption makes room for a job that SIA starts for good, so that there are no more of them than GPUs of all
+    jobs together.
+    """
+
+    def __init__(self, sia: Sia, preemptible: Preemptible) -> None:
+        self.sia, self.preemptible = sia, preemptible
+        self._lent: dict[str, PendingJob] = {}  # jobs that run and may be interrupted, the youngest last
+
+    def decide(self, view: PoolsView) -> Start:
+        for job in view.finished:
+            if self._lent.pop(job.id, None) is not None:
+                self.sia.leave(job)
+        used = dict(view.used)
+        for job in self._lent.values():
+            used[job.pool] -= job.gpus
+        seen = replace(view, idle=view.idle + sum(job.gpus for job in self._lent.values()), used=used)
+        found = self.sia.decide(seen)
+        starts: list[str] = []
+        left = view.idle
+        waiting = {name: job for queue in view.queues.values() for name, job in queue.items()}
+        for name in found.starts:
+            if self._lent.pop(name, None) is None:
+                left -= waiting.pop(name).gpus
+                starts.append(name)
+        interrupted: list[str] = []
+        while left < 0:
+            name, job = self._lent.popitem()
+            left += job.gpus
+            interrupted.append(name)
+        if left > 0:
+            candidates = [job for job in waiting.values() if self.preemptible(job)]
+            for job in sorted(candidates, key=lambda job: (self.sia.duration_class(job), job.submit)):
+                if job.gpus <= left:
+                    left -= job.gpus
+                    self._lent[job.id] = job
+                    starts.append(job.id)
+        return Start(starts, found.wake_at, interrupted)

@@ -4,15 +4,13 @@ The problems `aryl-elastic`, `aryl-reclaim` and `aryl-placement` and the workloa
 generators, checkers.
 """
 
-from instances.aryl.checker import check_elastic, check_reclaim
+from instances.aryl.checker import check_elastic, check_placement, check_reclaim
 from instances.aryl.elastic import ArylElastic, ElasticJob
 from instances.aryl.examples import figure_5, five_servers, table_2, table_4
-from instances.aryl.generators import elastic_jobs, loaned_servers, spread_jobs
+from instances.aryl.generators import elastic_jobs, loaned_servers, placement_moment, spread_jobs
 from instances.aryl.loaning import ArylLoaning, InferenceLoad, LoaningJob
 from instances.aryl.loaning_days import loaning_days
 from instances.aryl.placement import ArylPlacement, HostServer, PlacedJob
-from instances.aryl.placement_checker import check_placement
-from instances.aryl.placement_generators import placement_moment
 from instances.aryl.reclaim import ArylReclaim, LoanedJob
 
 __all__ = [

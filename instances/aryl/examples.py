@@ -52,7 +52,7 @@ def figure_5() -> Instance[ArylReclaim]:
 
 
 def five_servers() -> Instance[ArylPlacement]:
-    """Best-fit decreasing opens four servers where three are enough (an example of our own for section 5.3).
+    """Best-fit decreasing opens four servers where three suffice (an example of our own for section 5.3).
 
     It puts both workers of 4 GPUs on one training server of 10, and then needs two more for the four workers of 3 GPUs;
     one of 4 and two of 3 fill a server each. The elastic job opens a loaned server for its base workers, for the one in

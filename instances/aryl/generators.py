@@ -1,4 +1,4 @@
-"""Seeded random instances: elastic jobs, and loaned servers filled by best fit with a fragmentation knob."""
+"""Random instances of Aryl's problems, each from a seed: elastic jobs, loaned servers, moments of placement."""
 
 from __future__ import annotations
 
@@ -10,6 +10,8 @@ import numpy as np
 
 from instances.aryl.elastic import ArylElastic, ElasticJob
 from instances.aryl.examples import Objective
+from instances.aryl.online import Kind, Part
+from instances.aryl.placement import ArylPlacement, HostServer, PlacedJob
 from instances.aryl.reclaim import ArylReclaim, LoanedJob, Loss
 from instances.envelope import Instance
 
@@ -81,8 +83,8 @@ def loaned_servers(
     """`n` loaned servers filled with jobs of 1 to 16 workers of 1 to 8 GPUs until `utilisation` of the GPUs is in use.
 
     - `n`, `seed`: number of servers with base workers, and the seed that jobs are drawn from.
-    - `fragmentation`: probability that a worker goes to a random server with room instead of the server in use that is
-      the best fit (or an empty one where no server in use has room): 0 is best fit, 1 is random.
+    - `fragmentation`: probability that a worker goes to a random server that it fits on instead of the best fit among
+      those in use (or an empty one where it fits on none of these): 0 is best fit, 1 is random.
     - `reclaim`: servers that go back.
     - `utilisation`: share of the GPUs that is in use at least; 93% is that of loaned servers in section 7.3.
     - `gpus_per_server`: GPUs of each server.
@@ -105,14 +107,14 @@ def loaned_servers(
         held: dict[int, int] = {}
         order: list[int] = []
         for _ in range(_draw(rng, WORKERS_PER_JOB)):
-            room = np.flatnonzero(free >= size)
-            if not room.size:
+            fitting = np.flatnonzero(free >= size)
+            if not fitting.size:
                 break
             if rng.random() < fragmentation:
-                server = int(rng.choice(room))
+                server = int(rng.choice(fitting))
             else:
-                in_use = room[free[room] < gpus_per_server]
-                server = int(in_use[np.argmin(free[in_use])]) if in_use.size else int(room[0])
+                in_use = fitting[free[fitting] < gpus_per_server]
+                server = int(in_use[np.argmin(free[in_use])]) if in_use.size else int(fitting[0])
             free[server] -= size
             held[server] = held.get(server, 0) + size
             order.append(server)
@@ -190,3 +192,68 @@ def spread_jobs(n: int, jobs: int, seed: int, reclaim: int, *, most: int = 8) ->
 def _draw(rng: np.random.Generator, distribution: Sequence[tuple[int, float]]) -> int:
     values, weights = zip(*distribution, strict=True)
     return int(rng.choice(np.asarray(values), p=np.asarray(weights)))
+
+
+GPUS = 8  # of a server
+
+
+def placement_moment(
+    training: int,
+    loaned: int,
+    seed: int,
+    *,
+    load: float = 0.8,
+    in_use: float = 0.5,
+    elastic_share: float = 0.25,
+    any_gpu_share: float = 0.21,
+    heterogeneous_share: float = 0.1,
+    gpus_per_worker: Sequence[int] | None = None,
+) -> Instance[ArylPlacement]:
+    """Servers of 8 GPUs, and jobs of 1 to 16 base workers that fill `load` of what is free.
+
+    - `training`, `loaned`, `seed`: numbers of servers, and the seed of all draws.
+    - `load`: GPUs of all workers as a share of the free ones.
+    - `in_use`: probability that a server is in use, by 1 to 7 of its GPUs.
+    - `elastic_share`: probability that a job is elastic, with as many flexible workers as base workers at most.
+    - `any_gpu_share`: probability that a job may use loaned servers; 21% is the paper's. Elastic jobs may.
+    - `heterogeneous_share`: probability that a job which may use both may do so at once.
+    - `gpus_per_worker`: GPUs of a worker, with equal probability; without it 1, 2, 4 and 8, small ones more often.
+
+    Raises ValueError where there is no server.
+    """
+    if training + loaned < 1:
+        raise ValueError(f"training, loaned: must be >= 1 server, got {training + loaned}")
+    rng = np.random.default_rng(seed)
+    servers = []
+    kinds: list[tuple[Kind, int]] = [("training", training), ("loaned", loaned)]
+    for kind, count in kinds:
+        for i in range(count):
+            held = int(rng.integers(1, GPUS)) if rng.random() < in_use else 0
+            group: Part = "flexible" if rng.random() < 0.3 else "base"
+            shown = group if held and kind == "loaned" else None
+            servers.append(HostServer(id=f"{kind[0]}{i}", kind=kind, gpus=GPUS, free_gpus=GPUS - held, group=shown))
+    free = {kind: sum(server.free_gpus for server in servers if server.kind == kind) for kind, _ in kinds}
+    left, jobs = load * sum(free.values()), list[PlacedJob]()
+    sizes = GPUS_PER_WORKER if gpus_per_worker is None else [(n, 1 / len(gpus_per_worker)) for n in gpus_per_worker]
+    while True:
+        gpus, workers = (int(rng.choice([n for n, _ in d], p=[p for _, p in d])) for d in (sizes, WORKERS_PER_JOB))
+        elastic, any_gpu = rng.random() < elastic_share, rng.random() < any_gpu_share
+        mixed, extra = rng.random() < heterogeneous_share, int(rng.integers(0, workers + 1))
+        both = (elastic or any_gpu) and free["loaned"] > 0
+        left -= gpus * (workers + (extra if elastic else 0))
+        if jobs and left < 0:
+            break
+        jobs.append(
+            PlacedJob(
+                id=f"j{len(jobs)}",
+                gpus_per_worker=gpus,
+                base_workers=workers,
+                flexible_workers=extra if elastic else 0,
+                elastic=elastic,
+                kinds=("training", "loaned") if both else ("training",),
+                heterogeneous=both and mixed,
+            )
+        )
+    data = ArylPlacement(servers=tuple(servers), jobs=tuple(jobs))
+    name = f"aryl-placement-{training}-{loaned}-{seed}"
+    return Instance.of(data, name, f"placement_moment({training}, {loaned}, seed {seed}): load {load:g}")

@@ -132,9 +132,9 @@ class ArylLoaning(Workload):
             if job.gpus_per_worker > self.gpus_per_server:
                 what = f"must be <= {self.gpus_per_server}, the GPUs of a server"
                 refuse(f"jobs[{i}].gpus_per_worker", what, job.gpus_per_worker)
-            room = self.training_servers * (self.gpus_per_server // job.gpus_per_worker)
-            if job.min_workers > room:
-                refuse(f"jobs[{i}].min_workers", f"must be <= {room}, what the training servers hold", job.min_workers)
+            most = self.training_servers * (self.gpus_per_server // job.gpus_per_worker)
+            if job.min_workers > most:
+                refuse(f"jobs[{i}].min_workers", f"must be <= {most}, what the training servers hold", job.min_workers)
         last = max(job.arrival_seconds for job in self.jobs)
         seconds = last + max(job.min_running_time for job in self.jobs) + self.preemption_seconds
         for field in ("orchestrator_period_seconds", "scheduling_period_seconds"):

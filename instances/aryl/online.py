@@ -2,16 +2,80 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
+import numpy as np
+
+from instances.arrays import BoolArray, FloatArray, IntArray
 from instances.aryl.elastic import ArylElastic, ElasticJob
-from instances.aryl.live import Live
+from instances.aryl.loaning import ArylLoaning
 from instances.aryl.reclaim import ArylReclaim, LoanedJob
 from instances.fields import STEPS
 from instances.online import Decision
 from instances.options import Solution
+
+TRAINING, LOANED = 0, 1
+"""Kinds of servers, as places in pairs."""
+
+
+@dataclass(frozen=True)
+class Demands:
+    """What every job of a workload asks for, in order of arrival.
+
+    `gpus` (2, n): GPUs of a worker on training and on loaned servers. `any_gpu`: whether loaned servers will do, which
+    they do not where they are too small for a worker. `inelastic`: a job that no policy can scale.
+    """
+
+    ids: tuple[str, ...]
+    min_workers: IntArray
+    max_workers: IntArray
+    gpus: IntArray
+    any_gpu: BoolArray
+    heterogeneous: BoolArray
+    inelastic: BoolArray
+
+    @classmethod
+    def of(cls, data: ArylLoaning) -> Demands:
+        """The demands of the jobs of a workload."""
+        jobs = sorted(data.jobs, key=lambda job: job.arrival_seconds)
+        own = np.array([job.gpus_per_worker for job in jobs], dtype=np.int64)
+        loaned = np.array([data.loaned_gpus(job) for job in jobs], dtype=np.int64)
+        fits = loaned <= data.gpus_per_server
+        least, most = (np.array([getattr(job, f"{end}_workers") for job in jobs], np.int64) for end in ("min", "max"))
+        return cls(
+            ids=tuple(job.id for job in jobs),
+            min_workers=least,
+            max_workers=most,
+            gpus=np.stack([own, loaned]),
+            any_gpu=np.array([job.any_gpu for job in jobs], dtype=bool) & fits,
+            heterogeneous=np.array([job.heterogeneous for job in jobs], dtype=bool) & fits,
+            inelastic=least == most,
+        )
+
+
+@dataclass(frozen=True)
+class Live:
+    """What changes, as arrays; `waiting` and `elastic` are places of jobs that wait, and of elastic jobs that run.
+
+    Of kinds of servers: `free_gpus`, GPUs that nobody has; `flexible_gpus`, those of flexible workers; `widest`, the
+    most GPUs on one server that base workers could have. `workers` of every job now, `kind` of the servers of its base
+    workers, and `left(places)`, the worker-seconds that policies believe to be left. `hosted()`: of each server on loan
+    its id, and the ids of the jobs with base and with flexible workers there.
+    """
+
+    demands: Demands
+    waiting: IntArray
+    elastic: IntArray
+    free_gpus: Sequence[int]
+    flexible_gpus: Sequence[int]
+    widest: Sequence[int]
+    workers: IntArray
+    kind: IntArray
+    left: Callable[[IntArray], FloatArray]
+    hosted: Callable[[], Iterable[tuple[str, tuple[str, ...], tuple[str, ...]]]]
+
 
 Kind = Literal["training", "loaned"]
 Part = Literal["base", "flexible"]
@@ -29,7 +93,7 @@ class ServerState:
 
 
 @dataclass(frozen=True, slots=True)
-class JobState:
+class LoaningJobView:
     """An unfinished job: it runs where it has base workers, and waits where it has none.
 
     `remaining_work`: worker-seconds, as policies believe; `done_work`: those that are done, and kept so far. `base`,
@@ -67,7 +131,7 @@ class JobState:
 
 
 @dataclass(slots=True)
-class View:
+class LoaningView:
     """A training cluster with loaned servers at one moment, by ids, in read-only mappings. It belongs to the world.
 
     Parameters:
@@ -85,7 +149,7 @@ class View:
 
     now: float
     servers: Mapping[str, ServerState]
-    jobs: Mapping[str, JobState]
+    jobs: Mapping[str, LoaningJobView]
     reclaim: int = 0
     loaned_worth: float = 1.0
     scaling_loss: float = 0.0
@@ -102,35 +166,38 @@ class Allocation(Decision):
     A running job keeps its base workers; of a job that is not named only those are left. `give_back`: the loaned
     servers that go back, where that is asked. With `regroup` a job that loses base workers there, but keeps as many
     workers elsewhere as it needs, goes on: flexible workers become base workers. A job that does not find room on the
-    servers, or not for all of its flexible workers, goes without.
+    servers, or not for all of its flexible workers, goes without. `scales`: as in `Changes`.
     """
 
     workers: Mapping[str, int] = field(default_factory=dict)
     give_back: tuple[str, ...] = ()
     regroup: bool = False
+    scales: bool = True
 
 
 @dataclass(frozen=True)
 class Changes(Decision):
-    """What changes, by places of jobs in `View.live`, for policies that decide often.
+    """What changes, by places of jobs in `LoaningView.live`, for policies that decide often.
 
     `start`: waiting jobs that start on their base workers, in this order; with `in_order` none of them starts after one
     that finds no room. `workers`: new numbers of workers of elastic jobs that run or start, where they are placed in
-    order. Without `loans` no job starts on loaned servers.
+    order. Without `loans` no job starts on loaned servers. A policy that never `scales` a job says so: then no job is
+    elastic, and all are placed as inelastic ones.
     """
 
     start: Sequence[int] = ()
     in_order: bool = False
     workers: Mapping[int, int] = field(default_factory=dict)
     loans: bool = True
+    scales: bool = True
 
 
-def snapshot(view: View) -> ArylReclaim | ArylElastic | None:
+def snapshot(view: LoaningView) -> ArylReclaim | ArylElastic | None:
     """The reclaiming problem where servers have to go back, else that of spare workers; `None` where there is none."""
     return reclaiming(view) if view.reclaim else spare_workers(view)
 
 
-def decision(view: View, solution: Solution | None) -> Allocation:
+def decision(view: LoaningView, solution: Solution | None) -> Allocation:
     """The servers that `solution` gives back, where that is asked; else the workers of all jobs that are to run.
 
     Those are the jobs that run, and the waiting ones that `admitted` lets start; elastic jobs have the workers of the
@@ -142,7 +209,7 @@ def decision(view: View, solution: Solution | None) -> Allocation:
     return Allocation(workers=workers if solution is None else workers | solution["workers"])
 
 
-def reclaiming(view: View) -> ArylReclaim:
+def reclaiming(view: LoaningView) -> ArylReclaim:
     """Which of the loaned servers go back: all of them with the jobs that have workers there."""
     loaned = [server.id for server in view.servers.values() if server.kind == "loaned"]
     known = set(loaned)
@@ -154,7 +221,7 @@ def reclaiming(view: View) -> ArylReclaim:
     )
 
 
-def loaned_job(job: JobState, servers: Collection[str]) -> LoanedJob:
+def loaned_job(job: LoaningJobView, servers: Collection[str]) -> LoanedJob:
     """The workers of a job on loaned `servers`; it is preempted with any of those that have base workers."""
     base = {server: workers for server, workers in job.base.items() if server in servers}
     flexible = tuple(server for server in job.flexible if server in servers and server not in base)
@@ -162,7 +229,7 @@ def loaned_job(job: JobState, servers: Collection[str]) -> LoanedJob:
     return LoanedJob(id=job.id, servers=tuple(base), flexible_servers=flexible, gpus=gpus)
 
 
-def loaned_workers(job: JobState, servers: Collection[str]) -> LoanedJob:
+def loaned_workers(job: LoaningJobView, servers: Collection[str]) -> LoanedJob:
     """The same where any workers will do: a job is preempted where fewer are left than it needs."""
     found = loaned_job(job, servers)
     workers: dict[str, int] = {}
@@ -174,13 +241,13 @@ def loaned_workers(job: JobState, servers: Collection[str]) -> LoanedJob:
     return found.model_copy(update={"workers": here, "min_workers": max(0, job.min_workers - elsewhere)})
 
 
-def lost_gpu_hours(job: JobState, preemption_seconds: float) -> float:
+def lost_gpu_hours(job: LoaningJobView, preemption_seconds: float) -> float:
     """What a preemption costs in GPU-hours: all that was done without a checkpoint, and the time to begin again."""
     lost = 0.0 if job.checkpointed else job.done_work * job.gpus_per_worker
     return round((lost + preemption_seconds * job.base_gpus) / 3600, 6)
 
 
-def spare_workers(view: View) -> ArylElastic | None:
+def spare_workers(view: LoaningView) -> ArylElastic | None:
     """Who gets the GPUs that base demands leave (section 5.2, phase two), among jobs that run or are to start.
 
     The problem has the elastic jobs alone, with the work that is left of them, and counts GPUs, not servers; loaned
@@ -206,11 +273,12 @@ def spare_workers(view: View) -> ArylElastic | None:
     )
 
 
-def admitted(view: View) -> tuple[list[str], int]:
+def admitted(view: LoaningView) -> tuple[list[str], int]:
     """The jobs that run or are to start, and the GPUs that their base demands leave (section 5.2, phase one).
 
     Running jobs come first, then those that wait, the shortest on its base demand first; a job that does not fit is
-    passed over. Jobs that may use any GPU go to loaned servers where there is room. Flexible workers count as free.
+    passed over. Of jobs that may use any GPU elastic ones go to loaned servers where there is room, the others to
+    training servers. Flexible workers count as free.
     """
     free: dict[Kind, float] = {"training": 0.0, "loaned": 0.0}
     for server in view.servers.values():
@@ -221,7 +289,8 @@ def admitted(view: View) -> tuple[list[str], int]:
             free[view.servers[name].kind] -= workers * job.gpus_per_worker
     names = [job.id for job in running]
     for job in sorted((job for job in view.jobs.values() if not job.running), key=lambda job: job.base_seconds):
-        places: tuple[Kind, ...] = ("loaned", "training") if job.any_gpu else ("training",)
+        both: tuple[Kind, ...] = ("loaned", "training") if job.max_workers > job.min_workers else ("training", "loaned")
+        places: tuple[Kind, ...] = both if job.any_gpu else ("training",)
         fits = next((place for place in places if job.base_gpus <= free[place]), None)
         if fits is not None:
             free[fits] -= job.base_gpus

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -24,8 +26,9 @@ class Moments:
     """What the paper says of its jobs (sections 2.2 and 7.1), on the GPUs that they ask for.
 
     `jobs` on `training_gpus` in `days` days; `use`: share of the GPUs that they hold under the baseline (Table 5);
-    `mean_seconds`: the mean of JCT less queueing there. Elastic jobs are `elastic_jobs` of the jobs, hold
-    `elastic_use` of what is held, and run for `elastic_seconds`.
+    `mean_seconds`: the mean of JCT less queueing there; `quantiles`: seconds and the share of jobs that run for at most
+    so long, from the median and the 95th percentile of JCT, less the median and the mean wait. Elastic jobs are
+    `elastic_jobs` of the jobs, hold `elastic_use` of what is held, and run for `elastic_seconds`.
     """
 
     jobs: int = 50_390
@@ -33,6 +36,7 @@ class Moments:
     training_gpus: int = 3544
     use: float = 0.72
     mean_seconds: float = 13_538.0
+    quantiles: tuple[tuple[float, float], ...] = ((736.0, 0.50), (79_861.0, 0.95))
     elastic_jobs: float = 0.05
     elastic_use: float = 0.36
     elastic_seconds: float = 14.2 * HOUR
@@ -56,7 +60,32 @@ class Moments:
 
 
 @dataclass(frozen=True)
-class Pool:
+class Bursts:
+    """How the arrivals of an hour differ from those of the hour on other days: logarithms of a factor.
+
+    `hour_sd` and `memory`: standard deviation of noise from hour to hour, and its correlation over one. `day_sd`: of
+    what a whole day is above or below. Fitted to the covariances of the jobs an hour of Philly's trace from October 1,
+    2017 on, over the means of the hours of the day and less what chance alone gives: their logarithms are 1.53, 0.96,
+    0.69, 0.57 and 0.36 at lags of 0, 1, 2, 3 and 6 hours, and 0.16 to 0.35 at one to seven days.
+    """
+
+    hour_sd: float = 1.15
+    memory: float = 0.62
+    day_sd: float = 0.45
+
+    def factors(self, hours: int, scale: float, rng: np.random.Generator) -> FloatArray:
+        """Factors of so many hours, with `scale` times the standard deviations."""
+        from scipy.signal import lfilter
+
+        shocks = rng.standard_normal(hours) * math.sqrt(1 - self.memory**2)
+        shocks[0] = rng.standard_normal()
+        days = np.repeat(rng.standard_normal(math.ceil(hours / 24)), 24)[:hours]
+        noise: FloatArray = self.hour_sd * lfilter([1.0], [1.0, -self.memory], shocks) + self.day_sd * days
+        return np.exp(scale * noise)
+
+
+@dataclass(frozen=True)
+class JobPopulation:
     """Running times and GPUs of jobs to draw from, and how likely they arrive in each hour of the day."""
 
     seconds: FloatArray
@@ -64,7 +93,7 @@ class Pool:
     hours: FloatArray
 
     @classmethod
-    def of_trace(cls, path: Path) -> Pool:
+    def of_trace(cls, path: Path) -> JobPopulation:
         """The jobs of a trace with the columns of COLUMNS. Raises InputError for a file or a value that will not do."""
         rows = read_numbers(path, COLUMNS, least=0)
         rows = rows[(rows["duration_s"] > 0) & (rows["gpus"] >= 1)]
@@ -75,7 +104,7 @@ class Pool:
         return cls(rows["duration_s"].to_numpy(float).clip(1, LONGEST_S), rows["gpus"].to_numpy(float).round(), shares)
 
     @classmethod
-    def drawn(cls) -> Pool:
+    def drawn(cls) -> JobPopulation:
         """Log-normal running times with the median of Table 5's baseline, and the widths of WIDTHS."""
         from scipy.special import ndtri
 
@@ -86,15 +115,29 @@ class Pool:
         rng = np.random.default_rng(0)
         return cls(seconds, rng.choice(np.array(gpus, dtype=float), POOL, p=np.array(shares)), np.full(24, 1 / 24))
 
-    def up_to(self, gpus: int) -> Pool:
+    def up_to(self, gpus: int) -> JobPopulation:
         """The jobs of at most so many GPUs."""
         kept = self.gpus <= gpus
-        return Pool(self.seconds[kept], self.gpus[kept], self.hours)
+        return JobPopulation(self.seconds[kept], self.gpus[kept], self.hours)
 
-    def weights(self, seconds: float, gpu_seconds: float, *, elastic: bool = False) -> FloatArray:
+    def mix(self, moments: Moments) -> tuple[FloatArray, FloatArray]:
+        """Weights of elastic jobs and of the others, under which all have the moments. Raises InputError if none do."""
+        wide = self.weights(moments.elastic_seconds, moments.elastic_gpu_seconds, elastic=True)
+        share = moments.elastic_jobs
+        at_most = [(s, (of - share * wide[self.seconds <= s].sum()) / (1 - share)) for s, of in moments.quantiles]
+        return wide, self.weights(*moments.others, at_most)
+
+    def weights(
+        self,
+        seconds: float,
+        gpu_seconds: float,
+        at_most: Sequence[tuple[float, float]] = (),
+        *,
+        elastic: bool = False,
+    ) -> FloatArray:
         """Weights as even as can be under which jobs have these means; short or narrow ones are not `elastic`.
 
-        Raises InputError where no weights do.
+        `at_most`: seconds, and the share of jobs that run for at most so long. Raises InputError where no weights do.
         """
         from scipy.optimize import minimize  # slow to import, and only for what is drawn
         from scipy.special import logsumexp
@@ -103,8 +146,8 @@ class Pool:
         here = np.flatnonzero(fit)
         if not len(here):
             raise InputError("no job is long and wide enough to be elastic: 2 GPUs for an hour")
-        features = np.stack([self.seconds[here] / seconds, self.seconds[here] * self.gpus[here] / gpu_seconds], axis=1)
-        features -= 1.0
+        means = [self.seconds[here] / seconds - 1, self.seconds[here] * self.gpus[here] / gpu_seconds - 1]
+        features = np.stack([*means, *((self.seconds[here] <= s) - share for s, share in at_most)], axis=1)
 
         def dual(x: FloatArray) -> tuple[float, FloatArray]:
             exponents = features @ x
@@ -112,7 +155,9 @@ class Pool:
             return float(total), np.exp(exponents - total) @ features
 
         with np.errstate(all="ignore"):  # a search that goes to infinity: no weights will do, as is found below
-            found = minimize(dual, np.zeros(2), jac=True, method="BFGS", options={"gtol": 1e-9, "maxiter": 500})
+            found = minimize(
+                dual, np.zeros(features.shape[1]), jac=True, method="BFGS", options={"gtol": 1e-9, "maxiter": 500}
+            )
         exponents = features @ found.x
         share = np.exp(exponents - logsumexp(exponents))
         if not np.abs(share @ features).max() <= 1e-3:

@@ -3,20 +3,38 @@
 The problem `boa-allocation` and the workload `boa-renting`: data, examples, generators, traces and checker.
 """
 
-from instances.boa.allocation import BoaAllocation, Epoch, GpuType, JobClass, hull_deviation, least_budget, least_cost
-from instances.boa.arrays import WidthArrays, affordable_width, oversize, shares, width_arrays
-from instances.boa.budget import enough, granted, on_grid_from, planned, proven, within_budget
+from instances.boa.allocation import (
+    BoaAllocation,
+    Epoch,
+    GpuType,
+    JobClass,
+    affords,
+    granted,
+    hull_deviation,
+    least_budget,
+    least_cost,
+    on_grid_from,
+    planned,
+    proven,
+    within_budget,
+)
+from instances.boa.arrays import (
+    Segments,
+    WidthArrays,
+    affordable_width,
+    merged_segments,
+    oversize,
+    shares,
+    width_arrays,
+)
 from instances.boa.bursts import TwoRates
 from instances.boa.checker import check_allocation
 from instances.boa.examples import figure_1, newtrace
-from instances.boa.generators import poisson_renting, random_allocation
-from instances.boa.hull import concave_hull
+from instances.boa.generators import random_allocation
 from instances.boa.renting import BoaRenting, RentingClass, RentingEpoch, RentingJob
-from instances.boa.renting_traces import trace_renting
-from instances.boa.segments import Segments, merged_segments
-from instances.boa.speedup import Curve, Points, Speedup
-from instances.boa.tables import table
-from instances.boa.traces import from_trace
+from instances.boa.speedup import Curve, Points, Speedup, concave_hull
+from instances.boa.traces import from_trace, table
+from instances.boa.workloads import poisson_renting, trace_renting
 
 __all__ = [
     "BoaAllocation",
@@ -34,9 +52,9 @@ __all__ = [
     "TwoRates",
     "WidthArrays",
     "affordable_width",
+    "affords",
     "check_allocation",
     "concave_hull",
-    "enough",
     "figure_1",
     "from_trace",
     "granted",

@@ -1,17 +1,24 @@
-"""The data of `boa-allocation`: how many GPUs each class of jobs gets in each epoch (BOA, sections 3 and 4)."""
+"""The data of `boa-allocation`: how many GPUs each class of jobs gets in each epoch (BOA, sections 3 and 4).
+
+What keeps a budget is a rule of its own, for costs are sums of irrational numbers, which no grid can hold. The checker
+grants every policy the budget and `SLACK` of it. Methods plan for a hair less, so that what they add up is never over
+for the checker, and bounds allow for a hair more, so that they hold for all that the checker lets pass.
+"""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
+from fractions import Fraction
 from typing import Annotated, ClassVar, Literal, Self
 
 import numpy as np
 from pydantic import Field, model_validator
 
 from instances.arrays import FloatArray
-from instances.boa.budget import enough
 from instances.boa.speedup import Curve, Points, Speedup
 from instances.fields import (
+    STEPS,
     Frozen,
     Name,
     NonNegative,
@@ -21,6 +28,41 @@ from instances.fields import (
     refuse,
     refuse_duplicates,
 )
+
+# The slack is relative, under 1e-9, and no step of the grid, so that whole figures are never on the edge.
+SLACK = 2.0**-30
+# The hair is relative: more than the rounding of floats amounts to in a cost, whoever adds it up.
+HAIR = 1e-12
+
+
+def granted(budget: float) -> float:
+    """The most that a policy may cost."""
+    return budget * (1 + SLACK)
+
+
+def planned(budget: float) -> float:
+    """The most that a method may let a policy cost by the method's own sums."""
+    return granted(budget) * (1 - HAIR)
+
+
+def proven(budget: float) -> float:
+    """The budget that a bound has to be computed with."""
+    return granted(budget) * (1 + HAIR)
+
+
+def within_budget(cost: float, budget: float) -> bool:
+    """Whether a cost that a method has added up keeps the budget."""
+    return cost <= planned(budget)
+
+
+def affords(budget: float, least: float) -> bool:
+    """Whether `budget` pays for a policy that costs `least`, for every method alike."""
+    return least <= granted(budget) * (1 - 2 * HAIR)
+
+
+def on_grid_from(least: float) -> float:
+    """The least budget of the grid that is not under `least`."""
+    return math.ceil(Fraction(least) * STEPS) / STEPS
 
 
 class GpuType(Frozen):
@@ -124,7 +166,7 @@ class BoaAllocation(ProblemData):
             for j, epoch in enumerate(job_class.epochs):
                 self._validate_types(f"classes[{i}].epochs[{j}].speedup", epoch.speedup, names)
         least = least_budget(self)
-        if not enough(self.budget, least):
+        if not affords(self.budget, least):
             what = "the least that the jobs cost" + (", rescaling included" if self.rescales else "")
             shown = f"{least:.6g}" if least - self.budget > 1e-5 * least else f"{least:.12g}"
             refuse("budget", f"must be >= {shown} ({what}; {least - self.budget:.4g} short)", self.budget)

@@ -8,8 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from instances.arrays import FloatArray, IntArray
-from instances.boa.allocation import BoaAllocation, least_budget, least_cost
-from instances.boa.budget import proven
+from instances.boa.allocation import BoaAllocation, least_budget, least_cost, proven
 from instances.errors import InputError
 
 MOST_CELLS = 10_000_000  # One array has no more entries: 80 MB, and a method holds a dozen of them.
@@ -99,23 +98,64 @@ def affordable_width(data: BoaAllocation) -> float:
     price = min(t.price for t in data.gpu_types)
     last = 1.0
     for c in data.classes:
-        room = spare / c.arrivals_per_hour + least_cost(data, c)
+        budget = spare / c.arrivals_per_hour + least_cost(data, c)
         for epoch in c.epochs:
             for curve in (epoch.speedup.on(t.name) for t in data.gpu_types):
                 if curve.table is not None:
                     last = max(last, len(curve.table.hull(data.max_width).speedup))
                     continue
-                run = _widest(curve.amdahl, curve.power, room / (price * epoch.size_hours))
-                change = room / (price * c.rescale_hours) if c.rescale_hours else math.inf
+                run = _widest(curve.amdahl, curve.power, budget / (price * epoch.size_hours))
+                change = budget / (price * c.rescale_hours) if c.rescale_hours else math.inf
                 last = max(last, min(run, change, data.max_width or math.inf))
     return last if math.isinf(last) else float(math.floor(last * (1 + 1e-9)))
 
 
 def _widest(amdahl: float | None, power: float | None, cost: float) -> float:
-    """The width at which k/s(k) reaches `cost` >= 1, infinite where no width is enough."""
+    """The width at which k/s(k) reaches `cost` >= 1, infinite where no width reaches it."""
     if amdahl is not None:
         return math.inf if amdahl == 1 else (cost - amdahl) / (1 - amdahl)
     assert power is not None
     cost = max(1.0, cost)
     exponent = math.log(cost) / (1 - power) if power < 1 else math.inf
     return math.exp(exponent) if exponent < 700 else math.inf
+
+
+@dataclass(frozen=True)
+class Segments:
+    """Segments of n curves in order of time gained for cost, the best first.
+
+    - `cheapest` (n,): the point of least cost of each curve, where its segments begin.
+    - `curve`, `end` (m,): the curve of each segment, and the point of the curve that the segment leads to.
+    - `cost`, `time` (m + 1,): totals of all curves after none, one, ... of the segments.
+    """
+
+    cheapest: IntArray
+    curve: IntArray
+    end: IntArray
+    cost: FloatArray
+    time: FloatArray
+
+
+def merged_segments(time: FloatArray, cost: FloatArray) -> Segments:
+    """The segments of the curves `time` over `cost`, both (n, points), infinite where a curve has no point.
+
+    Taken in this order, the segments solve the linear multiple-choice knapsack problem for every budget at once (Sinha
+    and Zoltners, "The multiple-choice knapsack problem", 1979).
+    """
+    cheapest = cost.argmin(1)
+    n = np.arange(len(cost))
+    with np.errstate(invalid="ignore", divide="ignore"):
+        gain, rise = time[:, :-1] - time[:, 1:], np.diff(cost, axis=1)
+        loss = np.maximum(rise, 0.0)  # Past the least cost a fall is rounding; a free segment comes first.
+        slope = gain / loss
+    used = (np.arange(cost.shape[1] - 1) >= cheapest[:, None]) & (gain > 0) & np.isfinite(rise)
+    curve, start = np.nonzero(used)
+    order = np.argsort(-slope[curve, start], kind="stable")
+    curve, start = curve[order], start[order]
+    return Segments(
+        cheapest=cheapest,
+        curve=curve,
+        end=start + 1,
+        cost=cost[n, cheapest].sum() + np.concatenate([[0.0], np.cumsum(loss[curve, start])]),
+        time=time[n, cheapest].sum() - np.concatenate([[0.0], np.cumsum(gain[curve, start])]),
+    )

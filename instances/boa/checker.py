@@ -7,13 +7,12 @@ from bisect import bisect_right
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from instances.boa.allocation import BoaAllocation, JobClass
-from instances.boa.budget import granted
+from instances.boa.allocation import BoaAllocation, JobClass, granted
 from instances.boa.speedup import Curve
 from instances.errors import MalformedSolution
+from instances.fields import Verdict
 from instances.options import Solution
 from instances.validation import show
-from instances.verdict import Verdict
 
 # The noise is relative: a width this close to a limit is at the limit, and shares that add up to 1 this closely are
 # scaled to 1.
@@ -33,7 +32,7 @@ def check_allocation(data: BoaAllocation, solution: Solution) -> Verdict:
     for one width for each class and epoch: its objective stands, and the mix is the constraint it breaks.
 
     A job starts by being set up on its first width, which takes the rescaling time as every later change does. The
-    time-average cost must keep the budget, as `instances.boa.budget` says. Raises MalformedSolution.
+    time-average cost must keep the budget, as `instances.boa.allocation` says. Raises MalformedSolution.
     """
     forms: dict[str, Callable[[_Book, JobClass, Any], None]] = {
         "widths": _one_path,

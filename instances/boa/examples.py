@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from instances.boa.allocation import BoaAllocation, Epoch, JobClass
 from instances.boa.speedup import Speedup
-from instances.boa.tables import table
-from instances.boa.traces import HOUR, allocation_of, epochs_of
+from instances.boa.traces import HOUR, allocation_of, epochs_of, table
 from instances.envelope import Instance, Reference
 
 FIGURE_1_LEAST = 0.88  # From this budget on, both widths of Figure 1 are above 1.

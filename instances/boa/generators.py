@@ -1,20 +1,13 @@
-"""Random instances of `boa-allocation` and workloads of `boa-renting`, each from a seed."""
+"""Random instances of `boa-allocation`, each from a seed."""
 
 from __future__ import annotations
 
 import numpy as np
 
-from instances.boa.allocation import BoaAllocation, Epoch, JobClass, least_budget
-from instances.boa.budget import on_grid_from
-from instances.boa.bursts import TwoRates
-from instances.boa.examples import newtrace
-from instances.boa.renting import BoaRenting, RentingClass, RentingEpoch, RentingJob
+from instances.boa.allocation import BoaAllocation, Epoch, JobClass, least_budget, on_grid_from
 from instances.boa.speedup import Points, Speedup
-from instances.boa.tables import table
-from instances.drawing import LONGEST_DAYS, refuse_seed, refuse_too_many, refuse_unless_positive
 from instances.envelope import Instance
 from instances.errors import InputError
-from instances.validation import validated
 
 
 def random_allocation(
@@ -66,75 +59,6 @@ def random_allocation(
     shape = f"{classes}x{low if low == high else f'{low}-{high}'}x{widths}"
     source = f"generated: rescaling {rescale:g} of an epoch, budget {budget_over_least:g} times the least"
     return Instance.of(data, f"random-{shape}-rescale-{rescale:g}-budget-{budget_over_least:g}-seed-{seed}", source)
-
-
-def poisson_renting(
-    hours: float,
-    seed: int,
-    *,
-    rate: float = 1.0,
-    c2: float | None = None,
-    budget: float | None = None,
-    budget_over_load: float = 1.25,
-    gpus_per_node: int = 4,
-    acquisition_seconds: float = 120.0,
-    reclamation_seconds: float = 0.0,
-    estimate_seconds: float = 0.0,
-    window_seconds: float = 0.0,
-) -> Instance[BoaRenting]:
-    """A workload of the five classes of newTrace, whose jobs arrive as Poisson processes at the trace's mean rates.
-
-    - `hours`: hours within which jobs arrive.
-    - `seed`: seed of all draws.
-    - `rate`: what the rates of arrival are multiplied with.
-    - `c2`: squared coefficient of variation of the times between arrivals, with bursts that all classes share; `None`
-      for none.
-    - `budget`: GPUs on average, or `budget_over_load` as a multiple of the load.
-    - the others: fields of the workload.
-
-    Raises InputError for an argument out of range, or where no job arrives.
-    """
-    refuse_seed(seed)
-    refuse_unless_positive("hours", hours, 24 * LONGEST_DAYS)
-    refuse_unless_positive("rate", rate)
-    refuse_too_many("hours", hours * rate * sum(c.arrivals_per_hour for c in newtrace().data.classes))
-    pause = table("applications").set_index("app")["rescale_seconds_sia"].to_dict()
-    classes = tuple(
-        RentingClass(
-            name=c.name,
-            arrivals_per_hour=rate * c.arrivals_per_hour,
-            rescale_seconds=float(pause[c.name]),
-            epochs=tuple(RentingEpoch(size_hours=e.size_hours, speedup=e.speedup) for e in c.epochs),
-        )
-        for c in newtrace().data.classes
-    )
-    load = sum(c.believed.load for c in classes)
-    content = {
-        "budget_gpus": budget_over_load * load if budget is None else budget,
-        "gpus_per_node": gpus_per_node,
-        "acquisition_seconds": acquisition_seconds,
-        "reclamation_seconds": reclamation_seconds,
-        "estimate_seconds": estimate_seconds,
-        "window_seconds": window_seconds,
-        "classes": classes,
-        "jobs": _poisson_jobs(classes, hours, c2, np.random.default_rng(seed)),
-    }
-    arrivals = "Poisson arrivals" if c2 is None else f"arrivals in bursts, C2 {c2:g},"
-    source = f"newTrace's classes, {arrivals} over {hours:g} h, rates times {rate:g}, seed {seed}"
-    return Instance.of(validated(BoaRenting, content), f"boa-renting-{hours:g}h-seed-{seed}", source)
-
-
-def _poisson_jobs(
-    classes: tuple[RentingClass, ...], hours: float, c2: float | None, rng: np.random.Generator
-) -> list[RentingJob]:
-    arrivals = []
-    total = sum(c.arrivals_per_hour for c in classes)
-    bursts = None if c2 is None else TwoRates.of(total, c2).path(hours, rng)
-    for c in classes:
-        number = rng.poisson(c.arrivals_per_hour * (hours if bursts is None else bursts.mass / total))
-        times = np.sort(rng.uniform(0, 3600 * hours, number)) if bursts is None else 3600 * bursts.times(number, rng)
-        arrivals += [(time, f"{c.name}-{k}", c.name) for k, time in enumerate(np.round(times, 3).tolist())]
-    return [RentingJob(id=job, job_class=name, arrival_seconds=time) for time, job, name in sorted(arrivals)]
 
 
 def _random_class(

@@ -54,29 +54,29 @@ class LearnedClasses:
         return believed(classes, self._data.budget_gpus, self._data.max_width)
 
     def _class(self, kind: int, now: float, since: float) -> JobClass:
-        told, arrivals = self._data.classes[kind].believed, self._arrivals[kind]
+        belief, arrivals = self._data.classes[kind].believed, self._arrivals[kind]
         while arrivals and arrivals[0] < since:
             arrivals.popleft()
         prior = self.parameters.prior_hours
-        rate = (told.arrivals_per_hour * prior + len(arrivals)) / (prior + (now - since) / HOUR)
-        epochs = tuple(self._epoch(kind, j, epoch, since) for j, epoch in enumerate(told.epochs))
+        rate = (belief.arrivals_per_hour * prior + len(arrivals)) / (prior + (now - since) / HOUR)
+        epochs = tuple(self._epoch(kind, j, epoch, since) for j, epoch in enumerate(belief.epochs))
         return JobClass(
-            name=told.name,
+            name=belief.name,
             arrivals_per_hour=rate,
-            weight=told.weight,
-            rescale_hours=told.rescale_hours,
+            weight=belief.weight,
+            rescale_hours=belief.rescale_hours,
             epochs=epochs,
         )
 
-    def _epoch(self, kind: int, place: int, told: Epoch, since: float) -> Epoch:
+    def _epoch(self, kind: int, place: int, belief: Epoch, since: float) -> Epoch:
         seen = {k: speed for k, (speed, at) in self._run.get((kind, place), {}).items() if at >= since and k > 1}
         if not seen:
-            return told
-        table = told.speedup.table
+            return belief
+        table = belief.speedup.table
         width = np.arange(1, (table.gpus[-1] if table else self._data.max_width or self.parameters.widest) + 1)
-        before = told.speedup.at(width.astype(float)) if table is None else table.raw()
+        before = belief.speedup.at(width.astype(float)) if table is None else table.raw()
         known = sorted({1: 1.0, **seen}.items())
         at = np.array([k for k, _ in known])
         factor = np.interp(width, at, [speed / before[k - 1] for k, speed in known])
         points = Points(gpus=tuple(width.tolist()), speedup=tuple((before * factor).tolist()))
-        return Epoch(size_hours=told.size_hours, speedup=Speedup(table=points))
+        return Epoch(size_hours=belief.size_hours, speedup=Speedup(table=points))

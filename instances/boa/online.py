@@ -6,15 +6,14 @@ import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from instances.boa.allocation import BoaAllocation, JobClass, least_budget
-from instances.boa.budget import on_grid_from
+from instances.boa.allocation import BoaAllocation, JobClass, least_budget, on_grid_from
 from instances.fields import LARGEST
 from instances.online import Decision
 from instances.options import Solution
 
 
 @dataclass(slots=True)
-class JobState:
+class RentingJobView:
     """An unfinished job, which belongs to the world and is kept up to date by it.
 
     `epoch` counts from 0. `width`: the GPUs that it holds, 0 in the queue. It makes no progress before `paused_until`
@@ -49,7 +48,7 @@ class NodeState:
 
 
 @dataclass(slots=True)
-class View:
+class RentingView:
     """A cloud of rented nodes at one moment, by ids, in read-only mappings. It belongs to the world.
 
     Parameters:
@@ -66,7 +65,7 @@ class View:
 
     now: float
     gpus_per_node: int
-    jobs: Mapping[str, JobState]
+    jobs: Mapping[str, RentingJobView]
     nodes: Mapping[str, NodeState]
     believed: BoaAllocation
     ready_gpus: int = 0
@@ -79,7 +78,7 @@ class View:
 class Widths(Decision):
     """The width of every job from now on, and the nodes to have. A job that is not named stays as it is.
 
-    Jobs that shrink come first. Then GPUs are given in the order of `widths` to whoever they suffice for; the others
+    Jobs that shrink come first. Then GPUs are given in the order of `widths` to the jobs they suffice for; the others
     keep what they hold until there are more nodes.
     """
 
@@ -99,12 +98,12 @@ def believed(classes: Sequence[JobClass], budget: float, max_width: int | None =
     return problem(max(budget, on_grid_from(least_budget(problem(LARGEST)))))
 
 
-def snapshot(view: View) -> BoaAllocation | None:
+def snapshot(view: RentingView) -> BoaAllocation | None:
     """The allocation problem as it is believed to be now, the same object until that changes; `None` without a job."""
     return view.believed if view.jobs else None
 
 
-def decision(view: View, solution: Solution | None) -> Widths:
+def decision(view: RentingView, solution: Solution | None) -> Widths:
     """The widths that `solution` gives to the classes of the jobs in their epochs, and as many nodes as they fill.
 
     Of a solution with several paths for a class each job follows one, drawn by its id for good. Jobs that hold GPUs
@@ -122,11 +121,11 @@ def decision(view: View, solution: Solution | None) -> Widths:
     return _with_nodes(view, holding)
 
 
-def _with_nodes(view: View, widths: Mapping[str, int]) -> Widths:
+def _with_nodes(view: RentingView, widths: Mapping[str, int]) -> Widths:
     return Widths(widths=widths, nodes=-(-sum(widths.values()) // view.gpus_per_node))
 
 
-def _on_path(solution: Solution, job: JobState) -> int:
+def _on_path(solution: Solution, job: RentingJobView) -> int:
     """The width on the path that the job's id draws."""
     paths = solution["paths"][job.job_class]
     left = drawn(job.id)

@@ -7,8 +7,7 @@ from typing import Annotated, ClassVar, Self
 
 from pydantic import Field, model_validator
 
-from instances.boa.allocation import BoaAllocation, Epoch, JobClass, least_budget
-from instances.boa.budget import enough
+from instances.boa.allocation import BoaAllocation, Epoch, JobClass, affords, least_budget
 from instances.boa.speedup import Speedup
 from instances.errors import InputError
 from instances.fields import (
@@ -145,7 +144,7 @@ class BoaRenting(Workload):
             least = least_budget(self._planned(LARGEST))
         except InputError as error:
             refuse("classes", f"there is no plan for them: {error}")
-        if not enough(self.budget_gpus, least):
+        if not affords(self.budget_gpus, least):
             refuse("budget_gpus", f"must be >= {least:.12g}, the least that the jobs cost", self.budget_gpus)
         return self
 

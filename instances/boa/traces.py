@@ -1,4 +1,4 @@
-"""Instances of `boa-allocation` from a job trace and a table of measured speedups, both in public CSV forms."""
+"""Instances of `boa-allocation` and workloads of `boa-renting` from a job trace and a table of measured speedups."""
 
 from __future__ import annotations
 
@@ -10,16 +10,23 @@ import numpy as np
 
 from instances.boa.allocation import BoaAllocation, Epoch, JobClass
 from instances.boa.speedup import Points, Speedup
-from instances.boa.tables import table
 from instances.envelope import Instance
 from instances.errors import InputError
-from instances.tables import one_line, read_numbers
+from instances.tables import one_line, packaged, read_numbers
 from instances.validation import input_errors, validated
 
 if TYPE_CHECKING:
     import pandas as pd
 
+
+def table(name: str) -> pd.DataFrame:
+    """The table `data/<name>.csv`, whose columns `data/README.md` describes."""
+    return packaged("instances.boa", name)
+
+
 HOUR = 3600.0  # seconds
+Seconds = float | Mapping[str, float] | None
+"""A time for all applications, or by name."""
 SPEEDUP_COLUMNS = ("epoch_index", "epoch_size_gpu_seconds", "k", "speedup")
 
 
@@ -29,7 +36,7 @@ def from_trace(
     budget_over_load: float,
     speedups: str | Path | None = None,
     hours: float | None = None,
-    rescale_seconds: float | Mapping[str, float] | None = None,
+    rescale_seconds: Seconds = None,
     max_width: int | None = None,
 ) -> Instance[BoaAllocation]:
     """The instance of a job trace: a class for each application, which arrives at its long-run average (section 3.1).
@@ -39,7 +46,8 @@ def from_trace(
     - `speedups`: CSV file with the columns `app, epoch_index, epoch_size_gpu_seconds, k, speedup`; default: the table
       measured on NVIDIA T4 that comes with the package.
     - `hours`: length of the trace, hours; default: until the last submission.
-    - `rescale_seconds`: time of a rescaling, seconds, for all or by application; default: the measured times.
+    - `rescale_seconds`: time of a rescaling, seconds, for all or by application; default: the measured times, also of
+      the applications that are not named.
     - `max_width`: most GPUs of a job; default: the last width of each table.
 
     Raises InputError for a file that cannot be read, a missing column, a bad value or an unknown application.
@@ -76,7 +84,7 @@ def allocation_of(
     counts: Mapping[str, int],
     hours: float,
     epochs: Mapping[str, tuple[Epoch, ...]],
-    rescale_seconds: float | Mapping[str, float] | None,
+    rescale_seconds: Seconds,
     budget_over_load: float,
     max_width: int | None = None,
 ) -> BoaAllocation:
@@ -85,7 +93,7 @@ def allocation_of(
     - `counts`: number of jobs of each application.
     - `hours`: length of the workload, hours.
     - `epochs`: epochs of each application.
-    - `rescale_seconds`: time of a rescaling, seconds, for all or by application; `None` for the measured times.
+    - `rescale_seconds`: as in `from_trace`.
     - `budget_over_load`: budget as a multiple of the load Σ λ E[X].
     - `max_width`: most GPUs of a job, if limited.
 
@@ -93,21 +101,34 @@ def allocation_of(
     """
     if not np.isfinite(hours) or hours <= 0:
         raise InputError(f"hours: must be > 0, got {hours}")
-    measured = table("applications").set_index("app")["rescale_seconds_sia"].to_dict()
-    given = measured if rescale_seconds is None else rescale_seconds
-    classes = []
-    for name, jobs in counts.items():
-        seconds = given.get(name) if isinstance(given, Mapping) else given
-        if seconds is None:
-            raise InputError(f"rescale_seconds: must be given for application {name}")
-        classes.append(
-            JobClass(
-                name=name, arrivals_per_hour=jobs / hours, rescale_hours=float(seconds) / HOUR, epochs=epochs[name]
-            )
-        )
+    seconds = rescale_times(counts, rescale_seconds)
+    classes = [
+        JobClass(name=name, arrivals_per_hour=jobs / hours, rescale_hours=seconds[name] / HOUR, epochs=epochs[name])
+        for name, jobs in counts.items()
+    ]
     load = sum(c.load for c in classes)
     content = {"budget": budget_over_load * load, "classes": classes, "widths": "integer", "max_width": max_width}
     return validated(BoaAllocation, content)
+
+
+def rescale_times(applications: Collection[str], said: Seconds) -> dict[str, float]:
+    """The time of a rescaling of each application: what is said, or what was measured. Raises InputError."""
+    measured = table("applications").set_index("app")["rescale_seconds_sia"].to_dict()
+    found = by_application("rescale_seconds", applications, said)
+    for name in applications:
+        if found.setdefault(name, measured.get(name)) is None:
+            raise InputError(f"rescale_seconds: must be given for application {name}")
+    return {name: float(found[name] or 0.0) for name in applications}
+
+
+def by_application(what: str, applications: Collection[str], said: Seconds) -> dict[str, float | None]:
+    """What is said for all applications, or by name. Raises InputError for an unknown one."""
+    if said is None or isinstance(said, int | float):
+        return {} if said is None else dict.fromkeys(applications, said)
+    for name in said:
+        if name not in applications:
+            raise InputError(f"{what}: application must be one of {', '.join(applications)}, got {name!r}")
+    return dict(said)
 
 
 def epochs_of(path: str | Path | None = None, column: str = "speedup") -> dict[str, tuple[Epoch, ...]]:
@@ -150,3 +171,6 @@ def _points(at: str, group: pd.DataFrame, column: str) -> Points:
     if k[0] != 1:
         raise InputError(f"{at}, line {lines[0]}: k must begin with 1, got {k[0]:g}")
     return Points(gpus=tuple(int(v) for v in k), speedup=tuple(speedup.tolist()))
+
+
+BUDGET_OVER_LOAD = 1.25

@@ -1,4 +1,4 @@
-"""An `eva-packing` instance as whole numbers in arrays, for every method but the literal model."""
+"""An `eva-packing` instance as whole numbers: in arrays, and for models that a solver with tolerances gets."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from instances.arrays import FloatArray, IntArray
 from instances.eva.constraints import offers, own_resources
-from instances.eva.packing import EvaPacking, Throughput
+from instances.eva.packing import EvaPacking, PackedTasks, PricedType, Throughput
 from instances.fields import STEPS, steps
 from instances.options import Solution
 
@@ -266,3 +266,71 @@ def _pairs(data: EvaPacking, workloads: Sequence[str]) -> tuple[FloatArray, Floa
     short = {value: float(1 - Fraction(repr(value))) for value in {throughput.default, *listed.values()}}
     pair = [[listed.get((w, o), throughput.default) for o in workloads] for w in workloads]
     return np.array(pair, dtype=float), np.array([[short[value] for value in row] for row in pair], dtype=float)
+
+
+LARGEST_AMOUNT = 4 * 10**9  # Beyond so many units HiGHS, at its finest tolerance of 1e-10, misses a whole one.
+BEYOND = -1  # This stands for a demand that no type can meet until the number for such a demand is known.
+
+
+@dataclass(frozen=True)
+class WholeAmounts:
+    """Demands and capacities in whole multiples of the greatest common unit of each resource.
+
+    `demand` by family, task entry and resource, `capacity` by type and resource. A demand beyond what any type of the
+    family has is one unit more than the largest; a capacity beyond what all tasks demand is as good as that.
+    """
+
+    demand: list[list[list[int]]]
+    capacity: list[list[int]]
+
+    @staticmethod
+    def of(data: EvaPacking) -> WholeAmounts:
+        """The whole amounts of `data`."""
+        demand = [[[steps(t.demand_on(f)[r]) for r in data.resources] for t in data.tasks] for f in data.families]
+        capacity = [[steps(k.capacity[r]) for r in data.resources] for k in data.instance_types]
+        capacities = [
+            [held for held, k in zip(capacity, data.instance_types, strict=True) if k.family == f]
+            for f in data.families
+        ]
+        for r in range(len(data.resources)):
+            for needs, held in zip(demand, capacities, strict=True):
+                most = max(q[r] for q in held)
+                together = sum(t.count * d[r] for t, d in zip(data.tasks, needs, strict=True) if d[r] <= most)
+                for q in held:
+                    q[r] = min(q[r], together)
+                for d in needs:
+                    d[r] = d[r] if d[r] <= most else BEYOND
+            unit = gcd(*(q[r] for q in capacity), *(d[r] for needs in demand for d in needs if d[r] != BEYOND)) or 1
+            for needs, held in zip(demand, capacities, strict=True):
+                for q in held:
+                    q[r] //= unit
+                for d in needs:
+                    d[r] = d[r] // unit if d[r] != BEYOND else 1 + max(q[r] for q in held)
+        return WholeAmounts(demand, capacity)
+
+    @property
+    def largest(self) -> int:
+        """The largest demand or capacity."""
+        return max(max(map(max, self.capacity)), *(max(d) for needs in self.demand for d in needs))
+
+
+Content = Mapping[int, int]
+"""Number of tasks of each task entry, by its place in the data."""
+
+
+def contents(data: PackedTasks, kind: PricedType, limit: int) -> list[Content] | None:
+    """All contents of an instance of a type but the empty one, or `None` where there are more than `limit`."""
+    needs = [[steps(task.demand_on(kind.family)[r]) for r in data.resources] for task in data.tasks]
+    found: list[tuple[dict[int, int], list[int]]] = [({}, [steps(kind.capacity[r]) for r in data.resources])]
+    for entry, task in enumerate(data.tasks):
+        longer = []
+        for held, free in found:
+            for k in range(1, task.count + 1):
+                left = [f - k * d for f, d in zip(free, needs[entry], strict=True)]
+                if min(left) < 0:
+                    break
+                longer.append(({**held, entry: k}, left))
+            if len(found) + len(longer) > limit:
+                return None
+        found += longer
+    return [held for held, _ in found if held]

@@ -16,7 +16,17 @@ from instances.eva.packing import (
     refuse_pairs,
     refuse_types,
 )
-from instances.fields import Frozen, Name, NonNegative, Positive, PositiveCount, Share, refuse, refuse_duplicates
+from instances.fields import (
+    Frozen,
+    Name,
+    NonNegative,
+    Positive,
+    PositiveCount,
+    PositiveRatio,
+    Share,
+    refuse,
+    refuse_duplicates,
+)
 from instances.online import Workload, refuse_short_period
 
 MOST_TASKS = 1_000_000  # of all jobs
@@ -46,9 +56,10 @@ class TaskClass(Frozen):
     `workload` is what the tasks run: it decides how they slow each other down, and is the image that they need. A
     launch takes `fetch_seconds`, and `build_seconds` more where the image was never on the instance; once all tasks of
     a job are launched, the job needs the longest of their `init_seconds` before it makes progress. A task that is to
-    move works on for `kill_seconds`, and then takes room on the instance that it leaves for `upload_seconds`.
+    move works on for `kill_seconds`, and then takes resources of the instance that it leaves for `upload_seconds`.
 
-    With `iterations_per_second`, the speed alone on an instance, work is counted in whole iterations.
+    With `iterations_per_second`, the speed alone on an instance, work is counted in whole iterations, and throughput is
+    observed in them; the speed is on no grid, for the last digits of what is observed decide ties.
     """
 
     name: Name
@@ -59,7 +70,7 @@ class TaskClass(Frozen):
     init_seconds: NonNegative = 0.0
     kill_seconds: NonNegative = 0.0
     upload_seconds: NonNegative = 0.0
-    iterations_per_second: Positive | None = None
+    iterations_per_second: PositiveRatio | None = None
 
 
 class CloudJob(Frozen):
@@ -82,7 +93,7 @@ class CloudJob(Frozen):
 class LargerSets(Frozen):
     """Throughput where three to `most_tasks` tasks share an instance, as in the simulations of Eva's authors.
 
-    The products of pairs are taken of `throughput`, and handed to other tasks than those they were taken of: the tasks
+    The products of pairs are taken of `throughput`, and given to other tasks than those they were taken of: the tasks
     in the order of `listed` give them, and the tasks in the order of `named` take them, the first the first. Of tasks
     of one workload all have what the last of them gets. Both orders are of all workloads.
     """

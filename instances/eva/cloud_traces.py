@@ -6,12 +6,12 @@ import random
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
-from instances.drawing import refuse_outside, refuse_seed, refuse_unless_positive
 from instances.envelope import Instance
 from instances.errors import InputError
 from instances.eva.cloud import CloudJob, EvaCloud, LargerSets, TaskClass
 from instances.eva.packing import DEFAULT, Throughput
 from instances.eva.tables import RESOURCES, cloud_types, interference, table
+from instances.fields import refuse_outside, refuse_seed, refuse_unless_positive
 from instances.tables import one_line, read_numbers
 from instances.validation import input_errors
 
@@ -39,9 +39,11 @@ def trace_cloud(
     *,
     durations: Durations = "gavel",
     shuffle: int | None = None,
+    first: int = 0,
     limit: int | None = None,
     cpu: str = "vcpus",
     slowdown: Interference | float = "artifact",
+    believed: float = UNMEASURED,
     hash_order: int | None = None,
     delay_factor: float = 1.0,
     arrival_rate: float = 1.0,
@@ -54,9 +56,11 @@ def trace_cloud(
 
     - `durations`: those drawn as in Gavel, or the pods' own lives; the latter count as a second at least.
     - `shuffle`: seed with which the durations are dealt out anew to the jobs; Table 13 comes out with 2.
+    - `first`: so many jobs are left out, and time begins with the period in which the next one arrives.
     - `limit`: only so many jobs.
     - `cpu`: `vcpus`, or `physical_cores` as the artifact's driver of 200 jobs has it.
     - `slowdown`: throughput as in the artifact's matrix, as its generator turns it, as in Figure 1, or one for all.
+    - `believed`: throughput that a pair is believed to have before it was on an instance together.
     - `hash_order`: seed of the order of workloads in which the artifact's generator lists sets of three and more tasks,
       which the artifact leaves to Python's hashes; `None`: sets run at the product of their pairs.
     - `delay_factor`: what the jobs' delays are multiplied with, as in Figure 5, rounded to seconds.
@@ -80,6 +84,8 @@ def trace_cloud(
         raise InputError(f"multi_gpu: must be in [0, 1], got {multi_gpu}")
     if limit is not None and limit < 1:
         raise InputError(f"limit: must be >= 1, got {limit}")
+    if first < 0:
+        raise InputError(f"first: must be >= 0, got {first}")
     column = DURATIONS[durations]
     numbers = ["arrival_s", column, "gpus", "vcpus", "ram_gb", SPEED, *DELAYS.values()]
     rows = read_numbers(path, numbers, text=("workload", "workload_class"), least=0)
@@ -88,7 +94,11 @@ def trace_cloud(
         place = list(range(len(lengths)))
         random.Random(shuffle).shuffle(place)
         lengths = [lengths[i] for i in place]
-    rows, lengths = _more_gpus(path, rows, limit, multi_gpu, seed), lengths[:limit]
+    if first >= len(rows):
+        raise InputError(f"first: must be < {len(rows)}, the jobs of {path}, got {first}")
+    end = None if limit is None else first + limit
+    rows, lengths = _more_gpus(path, rows, slice(first, end), multi_gpu, seed), lengths[first:end]
+    begin = rows["arrival_s"].iloc[0] // PERIOD_SECONDS * PERIOD_SECONDS if first else 0.0
     classes = _classes(path, rows, delay_factor)
     tasks = _tasks_of_jobs(len(rows), multi_task, seed)
     workloads = sorted({c.workload for c in classes})
@@ -98,7 +108,7 @@ def trace_cloud(
         jobs = tuple(
             CloudJob(
                 id=f"j{i}",
-                arrival_seconds=arrival / arrival_rate,
+                arrival_seconds=(arrival - begin) / arrival_rate,
                 duration_seconds=max(1.0, length),
                 tasks={kind: k},
             )
@@ -113,17 +123,23 @@ def trace_cloud(
             jobs=jobs,
             throughput=_throughput(slowdown, workloads),
             larger_sets=None if hash_order is None else _larger_sets(workloads, hash_order),
+            believed_throughput=believed,
             period_seconds=PERIOD_SECONDS,
         )
-    what = f"{len(jobs)} jobs, {durations} durations" + (
-        f" shuffled with seed {shuffle}" if shuffle is not None else ""
+    what = (
+        f"{len(jobs)} jobs"
+        + (f" after the first {first}" if first else "")
+        + f", {durations} durations"
+        + (f" shuffled with seed {shuffle}" if shuffle is not None else "")
     )
     source = f"Eva trace {Path(path).name}: {what}, {cpu}, interference {slowdown}"
     source += f", delays x{delay_factor:g}, arrivals x{arrival_rate:g}"
+    source += f", believed {believed:g}" if believed != UNMEASURED else ""
     source += "" if hash_order is None else f", sets listed in the order of seed {hash_order}"
     source += f", {multi_task:g} of several tasks, seed {seed}" if multi_task else ""
     source += f", {multi_gpu:g} of several GPUs, seed {seed}" if multi_gpu is not None else ""
-    return Instance.of(data, name or f"eva-cloud-{Path(path).stem}-{durations}-{len(jobs)}", source)
+    after = f"-from-{first}" if first else ""
+    return Instance.of(data, name or f"eva-cloud-{Path(path).stem}-{durations}-{len(jobs)}{after}", source)
 
 
 def _tasks_of_jobs(n: int, multi_task: float, seed: int) -> list[int]:
@@ -135,11 +151,9 @@ def _tasks_of_jobs(n: int, multi_task: float, seed: int) -> list[int]:
     return tasks
 
 
-def _more_gpus(
-    path: str | Path, rows: pd.DataFrame, limit: int | None, multi_gpu: float | None, seed: int
-) -> pd.DataFrame:
-    """The first `limit` rows, of which a share has several GPUs: rows with one GPU get all but their own times."""
-    chosen = rows[:limit].reset_index(drop=True)
+def _more_gpus(path: str | Path, rows: pd.DataFrame, taken: slice, multi_gpu: float | None, seed: int) -> pd.DataFrame:
+    """The rows `taken`, of which a share has several GPUs: rows with one GPU get all but their own times."""
+    chosen = rows[taken].reset_index(drop=True)
     if multi_gpu is None:
         return chosen
     draw = random.Random(seed)

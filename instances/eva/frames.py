@@ -12,6 +12,7 @@ if TYPE_CHECKING:
 
 OF_TYPES = ("name", "family", "usd_per_hour", "max_instances")
 OF_TASKS = ("workload", "job", "count", "tasks_in_job", "max_per_instance", "allowed_types")
+OF_RUNNING = ("type", "count", "usd_per_hour")
 FAMILY = "@"  # between a resource and the family of instance types where the amount is the demand
 
 
@@ -37,6 +38,22 @@ def packing_content(
     if throughput is not None or default != 1.0:
         content["throughput"] = {"default": default, "pairwise": _pairs(throughput)}
     return content
+
+
+def running_content(running: pd.DataFrame) -> list[dict[str, Any]]:
+    """The instances that run already. Raises InputError for a table that does not say so."""
+    table = _named(running, "running", "type")
+    for column in map(str, table):
+        if column not in OF_RUNNING:
+            raise InputError(f"running: {column}: unknown column, must be one of {', '.join(OF_RUNNING)}")
+    found = []
+    for place, row in enumerate(_rows(table)):
+        where = f"running: row {place}"
+        entry = {"type": str(row["type"]), "count": _whole(row.get("count", 1), where, "count")}
+        if not _absent(row.get("usd_per_hour")):
+            entry["usd_per_hour"] = _number(row["usd_per_hour"], where, "usd_per_hour")
+        found.append(entry)
+    return found
 
 
 def _type(row: dict[str, Any], place: int, resources: list[str]) -> dict[str, Any]:

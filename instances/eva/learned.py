@@ -13,7 +13,7 @@ Key = tuple[str, tuple[str, ...]]
 """A class, and the classes beside it in order of name."""
 
 
-class Entry:
+class MeanThroughput:
     """The mean of what was observed of a class beside others: a plain sum over the number of times.
 
     Its last digits differ from those of the numbers themselves, and ties are decided by them: as in the artifact.
@@ -25,7 +25,7 @@ class Entry:
         self.key, self.mean, self.times, self.total = key, math.nan, 0, 0.0
 
 
-_Group = tuple[Sequence["Observation"], list[tuple[Entry, float]], tuple["Observation", ...]]
+_Group = tuple[Sequence["Observation"], list[tuple[MeanThroughput, float]], tuple["Observation", ...]]
 """What was observed on an instance: all of it, entries of one-task jobs and their throughput, and that of others."""
 
 
@@ -53,15 +53,15 @@ class LearnedThroughput:
 
     def __init__(self, default: float) -> None:
         self.default = default
-        self._changes: list[Entry] = []
+        self._changes: list[MeanThroughput] = []
         self._again = 0  # rounds in which the same was observed as in the last, not yet learned from
-        self._entries: dict[Key, Entry] = {}
+        self._entries: dict[Key, MeanThroughput] = {}
         self._known: set[str] = set()  # classes of which anything was observed
-        self._last: tuple[list[tuple[Entry, float]], list[list[Observation]]] = [], []  # of the last round
+        self._last: tuple[list[tuple[MeanThroughput, float]], list[list[Observation]]] = [], []  # of the last round
         self._groups: dict[int, _Group] = {}  # of the last round, by the identity of what was observed
 
     @property
-    def changes(self) -> list[Entry]:
+    def changes(self) -> list[MeanThroughput]:
         """The entries that were new or changed, in order; whoever reads them remembers up to where."""
         self._catch_up()
         return self._changes
@@ -102,7 +102,7 @@ class LearnedThroughput:
         self._catch_up()
         of_job: dict[str, list[Observation]] = {}
         groups: dict[int, _Group] = {}
-        single: list[tuple[Entry, float]] = []
+        single: list[tuple[MeanThroughput, float]] = []
         for group in observed:
             found = self._groups.get(id(group))
             if found is None or found[0] is not group:
@@ -134,7 +134,7 @@ class LearnedThroughput:
         else:
             self._repeat(single, rounds)
 
-    def _entries_of(self, group: Sequence[Observation]) -> list[tuple[Entry, float]]:
+    def _entries_of(self, group: Sequence[Observation]) -> list[tuple[MeanThroughput, float]]:
         """The entries of those tasks of a group whose jobs have one task; from one that is alone nothing is learned."""
         found = []
         for seen in group:
@@ -145,7 +145,7 @@ class LearnedThroughput:
                 key = seen.task_class, seen.beside
                 entry = self._entries.get(key)
                 if entry is None:
-                    entry = self._entries[key] = Entry(key)
+                    entry = self._entries[key] = MeanThroughput(key)
                 found.append((entry, seen.throughput))
         return found
 
@@ -156,11 +156,11 @@ class LearnedThroughput:
 
     def _add(self, key: Key, throughput: float) -> None:
         if key not in self._entries:
-            self._entries[key] = Entry(key)
+            self._entries[key] = MeanThroughput(key)
             self._known.add(key[0])
         self._repeat([(self._entries[key], throughput)], 1)
 
-    def _repeat(self, observed: Iterable[tuple[Entry, float]], times: int) -> None:
+    def _repeat(self, observed: Iterable[tuple[MeanThroughput, float]], times: int) -> None:
         """Learn so many more observations of entries."""
         for entry, throughput in observed:
             total = entry.total

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Self
 from pydantic import BeforeValidator, Field, model_validator
 
 from instances.eva.constraints import Running, Spread, offers, refuse_constraints
-from instances.eva.frames import packing_content
+from instances.eva.frames import packing_content, running_content
 from instances.fields import (
     LARGEST,
     Count,
@@ -125,6 +125,8 @@ class PackedTasks(ProblemData):
         throughput: pd.DataFrame | None = None,
         default_throughput: float = 1.0,
         objective: Objective = "cost",
+        running: pd.DataFrame | None = None,
+        spread: Sequence[Sequence[str]] = (),
     ) -> Self:
         """The packing of two tables. Raises InputError, one line with the table, the row and the value.
 
@@ -137,8 +139,16 @@ class PackedTasks(ProblemData):
           in columns called like the resources of `types`, and `cpu@p3` for the demand of `cpu` on the family `p3`.
           Rows of one workload, job and demand are added up.
         - `throughput`: of the workload of each row beside that of each column, for `objective="net-saving"`.
+        - `running`: instances that run already, one row a type and price: `type`, a column or the index, `count`, and
+          perhaps `usd_per_hour`, what keeping one costs, by default the price of the type.
+        - `spread`: groups of tasks by name, `workload` or `workload@job`, of which an instance holds at most one.
         """
-        return cls.model_validate(packing_content(tasks, types, throughput, default_throughput, objective))
+        content = packing_content(tasks, types, throughput, default_throughput, objective)
+        if running is not None:
+            content["running"] = running_content(running)
+        if spread:
+            content["spread"] = [{"tasks": list(group)} for group in spread]
+        return cls.model_validate(content)
 
     @property
     def families(self) -> tuple[str, ...]:

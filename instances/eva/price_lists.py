@@ -13,10 +13,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from instances.drawing import MOST_DRAWN, refuse_outside, refuse_seed
 from instances.envelope import Instance
 from instances.eva.packing import DEFAULT, EvaPacking, InstanceType, Task
 from instances.eva.tables import table
+from instances.fields import MOST_DRAWN, refuse_outside, refuse_seed
 
 Cloud = Literal["eks", "gke", "aks", "drawn", "karpenter"]
 RESOURCES = ("cpu_milli", "memory_mib", "pods")

@@ -1,4 +1,4 @@
-"""An `eva-reconfiguration` instance in arrays: classes of tasks, existing instances, and what it is worth to stay."""
+"""An `eva-reconfiguration` instance in arrays: classes of tasks, existing instances, and the value of staying."""
 
 from __future__ import annotations
 
@@ -52,9 +52,9 @@ class Group:
     def staying(self, on_it: IntArray) -> FloatArray:
         """What is not paid for moves (P,) where such an instance then holds `on_it` (P, N); without spread jobs."""
         total = np.zeros(len(on_it))
-        for c, worth in enumerate(self.stay):
-            if worth:
-                total += np.concatenate([[0.0], np.cumsum(worth)])[np.minimum(on_it[:, c], len(worth))]
+        for c, value in enumerate(self.stay):
+            if value:
+                total += np.concatenate([[0.0], np.cumsum(value)])[np.minimum(on_it[:, c], len(value))]
         for i, bundle in enumerate(self.together):
             if bundle.spread is None:
                 total += bundle.migration * self.whole(i, on_it)
@@ -64,7 +64,7 @@ class Group:
         """The same instances with money in units of so many USD, where it is in USD."""
         return replace(
             self,
-            stay=tuple(tuple(worth / usd for worth in each) for each in self.stay),
+            stay=tuple(tuple(value / usd for value in each) for each in self.stay),
             together=tuple(replace(bundle, migration=bundle.migration / usd) for bundle in self.together),
         )
 
@@ -82,7 +82,7 @@ class SavingArrays:
 
     - `packing`: tasks and types; tasks of a job of which several are on existing instances are classes of their own.
     - `groups`: the existing instances.
-    - `scale`: what a price unit is worth over the horizon.
+    - `scale`: the cost of a price unit over the horizon.
     - `new` (K,): what a new instance of each type costs over the horizon and to start.
     - `spread` (J,): what it costs to move each job that is on several existing instances.
     """
@@ -115,7 +115,7 @@ class ReconfigurationArrays(SavingArrays):
     unit_usd: float
 
     def worth_usd(self, placed: Iterable[Placed]) -> float:
-        """The worth of a solution by classes, USD."""
+        """The value of a solution by classes, USD."""
         rows = list(placed)
         on_it = np.zeros((len(rows), self.packing.classes), dtype=np.int64)
         for row, (_, _, tasks, _) in enumerate(rows):
@@ -207,7 +207,7 @@ class ReconfigurationArrays(SavingArrays):
 
 
 def reconfiguration_arrays(data: EvaReconfiguration) -> ReconfigurationArrays:
-    """The arrays of `data`; existing instances are of one group where nothing tells them apart."""
+    """The arrays of `data`; existing instances are of one group where they are alike."""
     job_of = {task.key: task.job for task in data.tasks}
     usd_of = {task.key: task.migration_usd for task in data.tasks}
     on: dict[str, dict[str, int]] = {}
@@ -236,16 +236,16 @@ def reconfiguration_arrays(data: EvaReconfiguration) -> ReconfigurationArrays:
                 there[c], usd[job] = there.get(c, 0) + k, usd_of[key]
             else:
                 stay[c] += [usd_of[key]] * k
-        worth = tuple(tuple(sorted(usd, reverse=True)) for usd in stay)
+        value = tuple(tuple(sorted(usd, reverse=True)) for usd in stay)
         together = tuple(
             Together(tuple(tasks.items()), usd[job], spread.index(job) if job in spread else None)
             for job, tasks in jobs.items()
         )
         kind = kinds[instance.type]
         # A job on two instances that are otherwise alike stays only if both keep its tasks.
-        name = (kind, on_it.tobytes(), worth, together, instance.id if together else None)
+        name = (kind, on_it.tobytes(), value, together, instance.id if together else None)
         ids = (*found[name].ids, instance.id) if name in found else (instance.id,)
-        found[name] = Group(ids, kind, on_it, worth, together)
+        found[name] = Group(ids, kind, on_it, value, together)
     job_usd = {task.job: task.migration_usd for task in data.tasks}
     scale = data.horizon_hours * float(packing.price_unit)
     new = scale * packing.price + np.array([kind.start_usd for kind in data.instance_types])

@@ -4,11 +4,9 @@ This package knows programs and derivations; what an instance's own program is, 
 derivations, are in the folder of its paper, `certificate.py`.
 """
 
-from instances.proofs.certificate import Certificate, NoCertificate, Proven
+from instances.proofs.certificate import Certificate, NoCertificate, Proven, digest
 from instances.proofs.derivation import proven_by, proven_of
-from instances.proofs.header import digest
-from instances.proofs.program import Program, Row
-from instances.proofs.vipr import Derived, Reason, Vipr, read_vipr, write_vipr
+from instances.proofs.vipr import Derived, Program, Reason, Row, Vipr, read_vipr, write_vipr
 
 __all__ = [
     "Certificate",

@@ -1,10 +1,17 @@
-"""A certificate as it is written, and what one proves."""
+"""A certificate as it is written, what one proves, and what ties it to its instance."""
 
 from __future__ import annotations
 
+import hashlib
+import json
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Literal
+from typing import Any, Literal
+
+from instances.errors import InputError
+from instances.fields import ProblemData
+from instances.reading import parsed
+from instances.validation import show
 
 
 class NoCertificate(ValueError):
@@ -27,3 +34,36 @@ class Proven:
 
     bound: Fraction
     how: str
+
+
+VERSION = 1
+
+
+def digest(data: ProblemData) -> str:
+    """Digest of all that is in the data of an instance, defaults written out: what one stands for is part of it."""
+    content = {"problem": data.problem, "data": data.model_dump(mode="json")}
+    return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
+
+
+def see_version(version: object) -> None:
+    """Raise InputError where a certificate is of another version of this project's."""
+    if type(version) is not int or version != VERSION:
+        raise InputError(f"gapwise: must be {VERSION}, got {show(version)}")
+
+
+def see_instance(data: ProblemData, problem: object, stated: object) -> None:
+    """Raise InputError where a certificate is of another instance than `data`."""
+    if problem != data.problem:
+        raise InputError(f"problem: must be {data.problem}, as in the instance, got {show(problem)}")
+    if stated != digest(data):
+        raise InputError(f"instance: the certificate is of another instance, of digest {show(stated)[:18]}")
+
+
+def content_of(data: ProblemData, text: str) -> dict[str, Any]:
+    """The fields of a JSON certificate of `data` beside its header. Raises InputError where it is none."""
+    content = parsed(text)
+    if not isinstance(content, dict):
+        raise InputError(f"must be an object, got {show(content)}")
+    see_version(content.pop("gapwise_certificate", None))
+    see_instance(data, content.pop("problem", None), content.pop("instance", None))
+    return content

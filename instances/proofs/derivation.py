@@ -9,10 +9,8 @@ from fractions import Fraction
 
 from instances.errors import CheckFailed
 from instances.fields import ProblemData
-from instances.proofs.certificate import Proven
-from instances.proofs.header import see_instance, see_version
-from instances.proofs.program import Coefficients, Direction, Program
-from instances.proofs.vipr import Derived, Reason, Vipr
+from instances.proofs.certificate import Proven, see_instance, see_version
+from instances.proofs.vipr import Coefficients, Derived, Direction, Program, Reason, Vipr
 from instances.validation import show
 
 SIGN: dict[Direction, int] = {"E": 0, "L": -1, "G": 1}

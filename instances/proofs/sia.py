@@ -28,8 +28,7 @@ from pydantic import Field
 from instances.arrays import BoolArray, IntArray
 from instances.errors import CheckFailed
 from instances.fields import Frozen
-from instances.proofs.certificate import NoCertificate, Proven
-from instances.proofs.header import content_of
+from instances.proofs.certificate import NoCertificate, Proven, content_of
 from instances.sia.oracle import SiaOracle
 from instances.validation import validated
 

@@ -10,11 +10,11 @@ from typing import Literal
 
 import numpy as np
 
-from instances.drawing import LONGEST_DAYS, refuse_seed, refuse_too_many, refuse_unless_positive
 from instances.envelope import Instance
 from instances.errors import InputError
-from instances.sia.oracle import SiaOracle
-from instances.sia.slots import instance_of, whole_slots
+from instances.fields import LONGEST_DAYS, refuse_seed, refuse_too_many, refuse_unless_positive
+from instances.sia.oracle import SiaOracle, instance_of, whole_slots
+from instances.text import meant
 
 SHORTEST = math.sqrt(10.0)
 Spread = Literal["uniform", "log-uniform"]
@@ -22,7 +22,7 @@ Widths = Mapping[int, float]
 
 
 @dataclass(frozen=True)
-class Workload:
+class SyntheticWorkload:
     """How a workload is drawn; the defaults are the base workload of Appendix A.1.
 
     `durations`: (probability, shortest, longest) of each mode, minutes; within a mode uniform, or uniform in the
@@ -60,8 +60,8 @@ class Workload:
         return sum(expected) / self.gpus
 
 
-BASE = Workload()
-VARIANTS: Mapping[str, Workload] = MappingProxyType(
+BASE = SyntheticWorkload()
+VARIANTS: Mapping[str, SyntheticWorkload] = MappingProxyType(
     {
         "base": BASE,
         "higher-load": replace(BASE, load_factor=1.05),
@@ -77,7 +77,7 @@ VARIANTS: Mapping[str, Workload] = MappingProxyType(
 
 
 def synthetic(
-    variant: str | Workload = "base",
+    variant: str | SyntheticWorkload = "base",
     seed: int = 0,
     *,
     days: float = 3.0,
@@ -99,7 +99,7 @@ def synthetic(
     - `fairness_weight`: weight β of fairness in the objective.
     """
     if isinstance(variant, str) and variant not in VARIANTS:
-        raise InputError(f"variant: must be one of {', '.join(VARIANTS)}, got {variant!r}")
+        raise InputError(f"variant: must be one of {', '.join(VARIANTS)}, got {variant!r}{meant(VARIANTS, variant)}")
     refuse_seed(seed)
     refuse_unless_positive("days", days, LONGEST_DAYS)
     refuse_unless_positive("slot_minutes", slot_minutes)
@@ -127,7 +127,9 @@ def synthetic(
     return instance_of(data, f"{name}-{days:g}d-{slot_minutes:g}min-seed-{seed}", source)
 
 
-def _queue(workload: Workload, minutes: float, stream: np.random.SeedSequence) -> list[tuple[float, float, int]]:
+def _queue(
+    workload: SyntheticWorkload, minutes: float, stream: np.random.SeedSequence
+) -> list[tuple[float, float, int]]:
     """(submission, duration, GPUs) of the jobs of one queue."""
     rng = np.random.default_rng(stream)
     load = rng.uniform(*workload.load) * workload.load_factor

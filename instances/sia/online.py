@@ -10,7 +10,7 @@ from instances.online import Decision, RuleBroken
 from instances.options import Solution
 from instances.sia.oracle import SiaOracle
 
-__all__ = ["PendingJob", "QueuedJob", "RuleBroken", "Running", "Start", "View", "decision", "snapshot"]
+__all__ = ["PendingJob", "PoolsView", "QueuedJob", "RuleBroken", "RunningJob", "Start", "decision", "snapshot"]
 
 
 class PendingJob(Protocol):
@@ -41,7 +41,7 @@ class QueuedJob:
 
 
 @dataclass(frozen=True, slots=True)
-class Running:
+class RunningJob:
     """A running job, and the time of the start."""
 
     job: PendingJob
@@ -49,7 +49,7 @@ class Running:
 
 
 @dataclass(slots=True)
-class View:
+class PoolsView:
     """A cluster of pools at one moment, in read-only mappings that change once the policy has answered.
 
     `idle`: GPUs of all pools that no job holds. `quota`: GPUs that each pool owns. `used`: GPUs that the jobs of each
@@ -62,7 +62,7 @@ class View:
     quota: Mapping[str, int]
     used: Mapping[str, int]
     queues: Mapping[str, Mapping[str, PendingJob]]
-    running: Mapping[str, Running]
+    running: Mapping[str, RunningJob]
     arrived: Sequence[PendingJob] = field(default=())
     finished: Sequence[PendingJob] = field(default=())
 
@@ -85,7 +85,7 @@ class Start(Decision):
         object.__setattr__(self, "interrupted", interrupted)
 
 
-def snapshot(view: View) -> SiaOracle | None:
+def snapshot(view: PoolsView) -> SiaOracle | None:
     """The oracle's problem of the jobs that wait or run at this moment, with slot 0 for now; times must be whole.
 
     `None` where no job that waits is as narrow as what is idle, so that there is nothing to decide. A job that runs
@@ -118,7 +118,7 @@ def snapshot(view: View) -> SiaOracle | None:
     )  # fmt: skip
 
 
-def decision(view: View, solution: Solution | None) -> Start:
+def decision(view: PoolsView, solution: Solution | None) -> Start:
     """The decision to start all jobs that `solution` starts at slot 0, and to ask again at the next start.
 
     Without a solution no job starts.

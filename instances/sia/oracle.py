@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Mapping, Sequence
 from functools import cached_property
 from heapq import heappop, heappush
-from typing import Annotated, ClassVar, Literal, Self
+from typing import Annotated, Any, ClassVar, Literal, Self
 
 from pydantic import Field, model_validator
 
+from instances.envelope import Instance
 from instances.fields import (
     Count,
     Frozen,
+    Measure,
     Name,
     NonNegative,
     Positive,
@@ -20,7 +23,7 @@ from instances.fields import (
     refuse,
     refuse_duplicates,
 )
-from instances.measure import Measure
+from instances.validation import input_errors, validated
 
 
 def mean_jct(slot_minutes: float, durations: Sequence[int]) -> Measure:
@@ -52,7 +55,7 @@ class Job(Frozen):
 class SiaOracle(ProblemData):
     """The oracle's problem: when to start each job on the GPUs of all pools, none later than the cut-off.
 
-    Minimises the queueing delay of all jobs in slots, plus `fairness_weight` (β) times Σ_t α_t. `fair_share` tells
+    Minimises the queueing delay of all jobs in slots, plus `fairness_weight` (β) times Σ_t α_t. `fair_share` says
     what α_t charges: with `all-use` it is the largest use of a pool at slot t over what the pool owns, as equation
     (13) is written; with `above-share` only what of that is above 1, so that using one's own GPUs is free.
     """
@@ -148,3 +151,31 @@ def fcfs_starts(pools: Sequence[Pool], jobs: Sequence[Job]) -> tuple[int, ...]:
 def _some(names: dict[str, int]) -> str:
     listed = list(names)
     return ", ".join(listed[:8]) + (", ..." if len(listed) > 8 else "")
+
+
+def pool_loads(data: SiaOracle, *, within: bool = False) -> dict[str, float]:
+    """GPU time of the jobs of each pool over the GPU time that it owns, from the first submission of all to the last.
+
+    All work counts that is submitted, also what would run beyond the last submission; with `within` only what a job
+    would do by then if it started at once.
+    """
+    first = min(job.submit for job in data.jobs)
+    last = max(job.submit for job in data.jobs)
+    work = dict.fromkeys((pool.name for pool in data.pools), 0)
+    for job in data.jobs:
+        work[job.pool] += job.gpus * (min(job.duration, last - job.submit) if within else job.duration)
+    return {pool.name: work[pool.name] / (pool.gpus * max(1, last - first)) for pool in data.pools}
+
+
+BEYOND = 1e18  # More slots than validation takes stand for a division that runs into infinity.
+
+
+def whole_slots(time: float, slot: float) -> int:
+    """The least number of slots of length `slot` that `time`, of the same unit, fits into."""
+    return math.ceil(min(time / slot, BEYOND))
+
+
+def instance_of(data: Mapping[str, Any], name: str, source: str) -> Instance[SiaOracle]:
+    """The instance of `data`, the content of a `sia-oracle` file. Raises InputError as for a file of the user's."""
+    with input_errors():
+        return Instance.of(validated(SiaOracle, data), name, source)

@@ -1,25 +1,29 @@
-"""Workloads from pool traces in public CSV forms, sampled and scaled as in section 6.1."""
+"""Workloads from pool traces in public CSV forms, sampled as in section 6.1, and what is public of Helios' clusters."""
 
 from __future__ import annotations
 
 import math
+from collections import deque
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from instances.arrays import FloatArray
 from instances.envelope import Instance
 from instances.errors import InputError
 from instances.fields import LARGEST
-from instances.sia.oracle import SiaOracle
-from instances.sia.slots import BEYOND, instance_of, whole_slots
+from instances.sia.oracle import BEYOND, SiaOracle, instance_of, whole_slots
 from instances.tables import as_numbers, one_line, read_rows
 
 if TYPE_CHECKING:
     import pandas as pd
 
+
 COLUMNS = ("job_id", "pool", "submit_s", "duration_s", "gpus")
+TAG = "tag"
 DAY_S = 86_400.0
 LOAD = (0.6, 1.1)
 """The range of the loads of pools in section 6.1."""
@@ -28,8 +32,9 @@ LOAD = (0.6, 1.1)
 def philly(path: str | Path) -> pd.DataFrame:
     """The jobs of a Philly pool trace: a table with the columns of COLUMNS, in order of submission.
 
-    Reads `job_id`, `pool`, `submit_s`, `duration_s`, `gpus`. Raises InputError for a file that cannot be read, a
-    missing column or a bad value.
+    Reads `job_id`, `pool`, `submit_s`, `duration_s`, `gpus`, and where there is one `tag`, the experiment that a job
+    belongs to, empty where it has none. Raises InputError for a file that cannot be read, a missing column or a bad
+    value.
     """
     return _jobs(path, "duration_s")
 
@@ -43,40 +48,65 @@ def gavel(path: str | Path) -> pd.DataFrame:
     return _jobs(path, "duration_v100_s")
 
 
-def _jobs(path: str | Path, duration: str) -> pd.DataFrame:
+def helios_log(path: str | Path) -> pd.DataFrame:
+    """The jobs of a job log of Helios, `cluster_log.csv`, in the form that `philly` gives.
+
+    Reads `job_id`, `vc`, `gpu_num`, `submit_time` and `duration`, seconds of running; jobs without a GPU are dropped.
+    Time begins with the day of the first submission. Raises InputError like `philly`.
+    """
     import pandas as pd
 
+    raw = read_rows(path, ["job_id", "vc", "gpu_num", "submit_time", "duration"], text=("job_id", "vc", "submit_time"))
+    times = pd.to_datetime(raw["submit_time"], format="%Y-%m-%d %H:%M:%S", errors="coerce")
+    for row in np.flatnonzero(times.isna()):
+        said = one_line(raw["submit_time"][row])
+        raise InputError(f"{path}: line {row + 2}: submit_time: must be a time such as 2020-06-09 18:41:01, got {said}")
+    names = {"job_id": "job_id", "pool": "vc", "duration_s": "duration", "gpus": "gpu_num"}
+    jobs = pd.DataFrame({own: raw[name] for own, name in names.items()})
+    jobs = jobs[as_numbers(jobs["gpus"]) != 0]
+    if jobs.empty:
+        raise InputError(f"{path}: no jobs")
+    first = times[jobs.index].min().normalize()
+    jobs["submit_s"] = (times[jobs.index] - first).dt.total_seconds()
+    return _sound(path, raw, jobs, names)
+
+
+def _jobs(path: str | Path, duration: str) -> pd.DataFrame:
     wanted = ["job_id", "pool", "submit_s", duration, "gpus"]
-    raw = read_rows(path, wanted, text=("job_id", "pool"))
-    jobs = raw[wanted].rename(columns={duration: "duration_s"})
+    raw = read_rows(path, wanted, text=("job_id", "pool", TAG))
+    tags = [TAG] if TAG in raw else []
+    jobs = raw[[*wanted, *tags]].rename(columns={duration: "duration_s"})
     if duration != "duration_s":
         jobs = jobs[jobs["duration_s"].notna()]
     if jobs.empty:
         raise InputError(f"{path}: no jobs")
+    return _sound(path, raw, jobs, {"duration_s": duration})
+
+
+def _sound(path: str | Path, raw: pd.DataFrame, jobs: pd.DataFrame, names: Mapping[str, str]) -> pd.DataFrame:
+    """The jobs with numbers that make sense, in order of submission; `names`: of their columns in the file `raw`."""
+    import pandas as pd
+
     for name, least in (("submit_s", 0.0), ("duration_s", 0.0), ("gpus", 1.0)):
         numbers = pd.Series(as_numbers(jobs[name]), index=jobs.index)
         bad: pd.Series = ~(pd.Series(np.isfinite(numbers), index=jobs.index) & (numbers >= least))
         if name == "gpus":
             bad |= (numbers % 1 != 0) | (numbers > LARGEST)
         if bad.any():
-            row = int(jobs.index[bad.to_numpy()].tolist()[0])
+            row, column = int(jobs.index[bad.to_numpy()].tolist()[0]), names.get(name, name)
             whole = "a whole number" if name == "gpus" else "a number"
-            value = raw[_raw(name, duration)][row]
             rule = f"must be {whole} >= {least:g}" if not numbers[row] > LARGEST else f"must be <= {LARGEST:g}"
-            raise InputError(f"{path}: line {row + 2}: {name}: {rule}, got {one_line(value)}")
+            raise InputError(f"{path}: line {row + 2}: {column}: {rule}, got {one_line(raw[column][row])}")
         jobs[name] = numbers.astype("int64" if name == "gpus" else "float64")
     for name in ("job_id", "pool"):
         if jobs[name].isna().any():
-            raise InputError(f"{path}: line {int(jobs.index[jobs[name].isna()][0]) + 2}: {name}: missing")
+            row = int(jobs.index[jobs[name].isna()][0])
+            raise InputError(f"{path}: line {row + 2}: {names.get(name, name)}: missing")
     twice = jobs["job_id"].duplicated()
     if twice.any():
         row = int(jobs.index[twice][0])
         raise InputError(f"{path}: line {row + 2}: job_id: must be unique, got {one_line(jobs['job_id'][row])}")
     return jobs.sort_values("submit_s", kind="stable").reset_index(drop=True)
-
-
-def _raw(name: str, duration: str) -> str:
-    return duration if name == "duration_s" else name
 
 
 def trace_instance(
@@ -201,3 +231,89 @@ def _quotas(
         p: max(int(widest[p]) if least is None else least, round(min(work[p] / (rng.uniform(*load) * span), BEYOND)))
         for p in pools
     }
+
+
+JOBS, GPUS = "_jobs", "_demand_gpus"
+
+
+@dataclass(frozen=True)
+class Demand:
+    """Jobs, and GPUs that they hold or wait for, of `pools` (P,) at `times` (T,), in seconds: arrays (T, P)."""
+
+    pools: tuple[str, ...]
+    times: pd.DatetimeIndex
+    jobs: FloatArray
+    gpus: FloatArray
+
+    @property
+    def seconds(self) -> FloatArray:
+        """Seconds from the first instant on."""
+        return np.asarray((self.times - self.times[0]).total_seconds(), dtype=float)
+
+    def owned(self, path: str | Path) -> FloatArray:
+        """GPUs of the pools on the day of each instant (T, P), from the table of GPUs at `path`.
+
+        Raises InputError for a table that lacks a pool or a day.
+        """
+        table = read_rows(path, ["date", *self.pools], text=("date",)).set_index("date")
+        days = self.times.strftime("%Y-%m-%d")
+        for day in dict.fromkeys(days):
+            if day not in table.index:
+                raise InputError(f"{path}: no row of {day}")
+        found: FloatArray = table.loc[days, list(self.pools)].to_numpy(dtype=float)
+        return found
+
+
+def helios_demand(path: str | Path) -> Demand:
+    """The demand of Helios' pools: columns `time`, `POOL_jobs` and `POOL_demand_gpus`, in order of time.
+
+    Raises InputError for a file that cannot be read, has no pool, or has a bad value.
+    """
+    import pandas as pd  # slow to import, and for traces alone
+
+    table = read_rows(path, ["time"], text=("time",))
+    columns = [str(name) for name in table]
+    pools = tuple(name.removesuffix(JOBS) for name in columns if name.endswith(JOBS) and name != JOBS)
+    if not pools:
+        raise InputError(f"{path}: no column POOL{JOBS}")
+    times = pd.to_datetime(table["time"], errors="coerce")
+    for row in np.flatnonzero(times.isna() | (times.diff().dt.total_seconds() <= 0)):
+        raise InputError(f"{path}: line {row + 2}: time: must be a later time, got {one_line(table['time'][row])}")
+    values = {}
+    for kind in (JOBS, GPUS):
+        for pool in pools:
+            name = pool + kind
+            if name not in table:
+                raise InputError(f"{path}: missing column {name}")
+            numbers = as_numbers(table[name])
+            sound = np.isfinite(numbers) & (numbers >= 0) & (numbers % 1 == 0)
+            for row in np.flatnonzero(~sound):
+                value = one_line(table[name][row])
+                raise InputError(f"{path}: line {row + 2}: {name}: must be a whole number >= 0, got {value}")
+            values[name] = numbers
+    jobs, gpus = (np.column_stack([values[pool + kind] for pool in pools]) for kind in (JOBS, GPUS))
+    return Demand(pools, pd.DatetimeIndex(times), jobs, gpus)
+
+
+def seen_jobs(demand: Demand) -> pd.DataFrame:
+    """The jobs inferred from the demand, with `pool`, `submit_s` and `duration_s`, in order of submission.
+
+    The job that has been there for the longest is taken to end first. Jobs of the first instant are left out; one that
+    is there at the last ends with it.
+    """
+    import pandas as pd
+
+    seconds = demand.seconds
+    rows: list[tuple[str, float, float]] = []
+    for p, pool in enumerate(demand.pools):
+        there: deque[float | None] = deque([None] * int(demand.jobs[0, p]))
+        for now, change in zip(seconds[1:].tolist(), np.diff(demand.jobs[:, p]).astype(int).tolist(), strict=True):
+            there.extend([now] * max(change, 0))
+            for _ in range(-change):
+                since = there.popleft()
+                if since is not None:
+                    rows.append((pool, since, now - since))
+        last = float(seconds[-1])
+        rows += [(pool, since, last - since) for since in there if since is not None]
+    table = pd.DataFrame(rows, columns=["pool", "submit_s", "duration_s"])
+    return table.sort_values("submit_s", kind="stable").reset_index(drop=True)

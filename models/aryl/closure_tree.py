@@ -30,13 +30,13 @@ class ClosureTree:
     def __init__(
         self, groups: ServerGroups, need: int, best: set[int], parameters: ClosureParameters = DEFAULTS.reclaim.closures
     ) -> None:
-        from models.aryl.closure_flow import FEWEST, NEED, PRICE, SAVED, UNIT, Network, Search
+        from models.aryl.closure_kernels import FEWEST, NEED, PRICE, SAVED, UNIT, ClosureNetwork, TreeMemory
 
         self.parameters = parameters
         sizes = [len(jobs) for jobs in groups.jobs]
         job = np.array([j for jobs in groups.jobs for j in jobs], dtype=np.int64)
         n_groups, n_jobs, n_pairs = len(sizes), groups.n_jobs, len(job)
-        self.network = Network(
+        self.network = ClosureNetwork(
             first=np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64),
             job=job,
             group=np.repeat(np.arange(n_groups), sizes).astype(np.int64),
@@ -52,7 +52,7 @@ class ClosureTree:
             return np.zeros(size, dtype=np.bool_)
 
         both = n_groups + n_jobs
-        self.memory = Search(
+        self.memory = TreeMemory(
             state=whole(7),
             fixed=np.full(n_jobs, -1, dtype=np.int8),
             best=flags(n_jobs),
@@ -88,7 +88,7 @@ class ClosureTree:
 
     def offer(self, jobs: set[int]) -> None:
         """Take `jobs` that free the servers, if they are fewer than the best."""
-        from models.aryl.closure_flow import FEWEST
+        from models.aryl.closure_kernels import FEWEST
 
         if len(jobs) < self.fewest:
             self.memory.state[FEWEST] = len(jobs)
@@ -98,7 +98,7 @@ class ClosureTree:
     @property
     def fewest(self) -> int:
         """How many jobs `best` are."""
-        from models.aryl.closure_flow import FEWEST
+        from models.aryl.closure_kernels import FEWEST
 
         return int(self.memory.state[FEWEST])
 
@@ -110,14 +110,14 @@ class ClosureTree:
     @property
     def nodes(self) -> int:
         """Nodes so far."""
-        from models.aryl.closure_flow import NODES
+        from models.aryl.closure_kernels import NODES
 
         return int(self.memory.state[NODES])
 
     @property
     def bound(self) -> int:
         """The fewest jobs that the nodes left open allow; those of `best` where none is."""
-        from models.aryl.closure_flow import BOUND, DEPTH, UNIT
+        from models.aryl.closure_kernels import BOUND, DEPTH, UNIT
 
         s = self.memory
         if self.done:
@@ -129,8 +129,8 @@ class ClosureTree:
 
     def run(self, nodes: int) -> None:
         """Go on for `nodes` nodes, or until the tree is done."""
-        from models.aryl.closure_search import Choice, search
+        from models.aryl.closure_kernels import BranchingRule, search
 
         p = self.parameters
-        choice = Choice(p.tries, p.rounds_tried, p.reliable, p.hope)
+        choice = BranchingRule(p.tries, p.rounds_tried, p.reliable, p.hope)
         self.done = self.done or bool(search(self.network, self.memory, nodes, p.rounds, choice))

@@ -8,7 +8,7 @@ from instances.method import method
 from models.aryl.knapsack import solve_knapsack
 from models.aryl.loss import solve_loss
 from models.aryl.mean_jct import solve_mean_jct
-from models.aryl.parameters import DEFAULTS, Parameters
+from models.aryl.parameters import DEFAULTS, ArylParameters
 from models.aryl.placement import solve_placement
 from models.aryl.reclaim import solve_reclaim
 
@@ -20,7 +20,7 @@ def exact(
     report: Report,
     start: Solution | None = None,
     *,
-    parameters: Parameters = DEFAULTS,
+    parameters: ArylParameters = DEFAULTS,
 ) -> Answer:
     """Solve an instance to proven optimality, or as far as the time limit allows.
 

@@ -1,6 +1,6 @@
 """The exact Pareto front of a reclaiming: preempted jobs against lost GPU-hours.
 
-The least loss with at most k jobs is an integer program (`models/aryl/loss_program.py`). From the least loss of all, k
+The least loss with at most k jobs is an integer program (`models/aryl/loss.py`). From the least loss of all, k
 falls to one job less than the last point has, until no fewer jobs are enough; so every point is found once, those that
 no weighting of the two would find too.
 """
@@ -41,7 +41,7 @@ class Front:
 
 
 def pareto_front(
-    data: ArylReclaim, options: Options = Options(), told: Callable[[FrontPoint], None] = lambda point: None
+    data: ArylReclaim, options: Options = Options(), report_point: Callable[[FrontPoint], None] = lambda point: None
 ) -> Front:
     """The front of `data`; a time limit holds for each of its programs, of which there are some more than points.
 
@@ -67,7 +67,7 @@ def pareto_front(
         while points and points[-1].gpu_hours >= hours:  # as few hours with fewer jobs
             points.pop()
         points.append(FrontPoint(jobs, hours, bound, proven, answer.solution))
-        told(points[-1])
+        report_point(points[-1])
         complete = complete and proven
         if jobs == 0:
             break

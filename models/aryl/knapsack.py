@@ -25,7 +25,7 @@ from models.highs import TIGHT, LinearModel, solve_arrays
 
 
 @dataclass(frozen=True)
-class Items:
+class KnapsackItems:
     """The items of all jobs in a row, the items of one job next to each other by increasing number of workers.
 
     `first` (n + 1,): where the items of each job begin. For each item `workers`, `weight` (GPUs beyond the base
@@ -40,7 +40,7 @@ class Items:
     capacity: int
 
 
-def knapsack_items(data: ArylElastic, most: int = DEFAULTS.knapsack.items) -> Items:
+def knapsack_items(data: ArylElastic, most: int = DEFAULTS.knapsack.items) -> KnapsackItems:
     """The items of every job: the base demand and each number of workers that fits and makes progress.
 
     Raises InputError where they are too many to list.
@@ -67,7 +67,7 @@ def knapsack_items(data: ArylElastic, most: int = DEFAULTS.knapsack.items) -> It
     keep = np.isfinite(value)
     counts = np.bincount(job[keep], minlength=len(sizes))
     first = np.concatenate([[0], np.cumsum(counts)])
-    return Items(first, workers[keep], weight[keep], value[keep], job[keep], capacity)
+    return KnapsackItems(first, workers[keep], weight[keep], value[keep], job[keep], capacity)
 
 
 def too_many(data: ArylElastic, most: int = DEFAULTS.knapsack.items) -> str | None:
@@ -78,7 +78,7 @@ def too_many(data: ArylElastic, most: int = DEFAULTS.knapsack.items) -> str | No
     return f"{items:,} numbers of workers to choose from, more than {most:,}" if items > most else None
 
 
-def linear_bound(items: Items) -> tuple[float, float]:
+def linear_bound(items: KnapsackItems) -> tuple[float, float]:
     """The bound of the linear relaxation, seconds, and the dual price of a GPU, seconds per GPU.
 
     The relaxation's dual has one variable: the price p >= 0 that minimises p * capacity + sum over jobs of the best
@@ -154,11 +154,11 @@ def _saved(data: ArylElastic, workers: Mapping[str, int]) -> float:
     return float(total)
 
 
-def _solution(items: Items, data: ArylElastic, chosen: IntArray) -> dict[str, Any]:
+def _solution(items: KnapsackItems, data: ArylElastic, chosen: IntArray) -> dict[str, Any]:
     return {"workers": {job.id: int(w) for job, w in zip(data.jobs, items.workers[chosen], strict=True)}}
 
 
-def _chosen(items: Items, data: ArylElastic, solution: Solution) -> IntArray:
+def _chosen(items: KnapsackItems, data: ArylElastic, solution: Solution) -> IntArray:
     """The items of a feasible `solution`."""
     found = items.first[:-1].copy()
     for j, job in enumerate(data.jobs):
@@ -169,7 +169,7 @@ def _chosen(items: Items, data: ArylElastic, solution: Solution) -> IntArray:
     return found
 
 
-def _fill(items: Items, price: float, clock: Stopwatch) -> IntArray:
+def _fill(items: KnapsackItems, price: float, clock: Stopwatch) -> IntArray:
     """A feasible item of each job: the lightest of the best at `price`, then whatever still fits by value."""
     starts = items.first[:-1]
     profit = items.value - price * items.weight
@@ -189,7 +189,7 @@ def _fill(items: Items, price: float, clock: Stopwatch) -> IntArray:
         chosen[items.job[best_item]] = best_item
 
 
-def _undecided(items: Items, chosen: IntArray, bound: float, price: float) -> tuple[IntArray, IntArray]:
+def _undecided(items: KnapsackItems, chosen: IntArray, bound: float, price: float) -> tuple[IntArray, IntArray]:
     """Items that a better choice than `chosen` may hold, of jobs with several such items, and the jobs of these."""
     profit = items.value - price * items.weight
     loss = np.maximum.reduceat(profit, items.first[:-1])[items.job] - profit
@@ -201,7 +201,7 @@ def _undecided(items: Items, chosen: IntArray, bound: float, price: float) -> tu
 
 
 def _decide(
-    items: Items,
+    items: KnapsackItems,
     chosen: IntArray,
     undecided: tuple[IntArray, IntArray],
     bound: float,
@@ -218,17 +218,17 @@ def _decide(
     fixed = int(items.weight[chosen].sum() - items.weight[chosen[jobs]].sum())
     base = sum(int(items.weight[group[0]]) for group in groups)
     unit = int(np.gcd.reduce(np.concatenate([items.weight[g] - items.weight[g[0]] for g in groups])))
-    room = items.capacity - fixed - base
-    room = min(room, sum(int(items.weight[g[-1]] - items.weight[g[0]]) for g in groups)) // unit
+    capacity = items.capacity - fixed - base
+    capacity = min(capacity, sum(int(items.weight[g[-1]] - items.weight[g[0]]) for g in groups)) // unit
     result = chosen.copy()
     if len(groups) == 1:
-        fitting = found[items.weight[found] - items.weight[found[0]] <= room * unit]
+        fitting = found[items.weight[found] - items.weight[found[0]] <= capacity * unit]
         result[jobs] = fitting[np.argmax(items.value[fitting])]
-    elif (room + 1) * len(jobs) <= parameters.cells and (room + 1) * len(found) <= parameters.steps:
-        result[jobs] = _by_dynamic_programming(items, groups, room, unit)
+    elif (capacity + 1) * len(jobs) <= parameters.cells and (capacity + 1) * len(found) <= parameters.steps:
+        result[jobs] = _by_dynamic_programming(items, groups, capacity, unit)
     else:
         others = float(items.value[chosen].sum() - items.value[chosen[jobs]].sum())
-        picked, least = _by_highs(items, groups, room, unit, options, clock)
+        picked, least = _by_highs(items, groups, capacity, unit, options, clock)
         if picked is not None:
             result[jobs] = picked
             result = max(chosen, result, key=lambda c: float(items.value[c].sum()))
@@ -236,21 +236,21 @@ def _decide(
     return result, float(items.value[result].sum())
 
 
-def _by_dynamic_programming(items: Items, groups: list[IntArray], room: int, unit: int) -> list[int]:
-    best = np.zeros(room + 1)
-    choices = np.zeros((len(groups), room + 1), dtype=np.int32)
+def _by_dynamic_programming(items: KnapsackItems, groups: list[IntArray], capacity: int, unit: int) -> list[int]:
+    best = np.zeros(capacity + 1)
+    choices = np.zeros((len(groups), capacity + 1), dtype=np.int32)
     for choice, group in zip(choices, groups, strict=True):
         before = best
         best = before + items.value[group[0]]
         for k, item in enumerate(group[1:], start=1):
             shift = int(items.weight[item] - items.weight[group[0]]) // unit
-            if shift > room:
+            if shift > capacity:
                 break
-            candidate = before[: room + 1 - shift] + items.value[item]
+            candidate = before[: capacity + 1 - shift] + items.value[item]
             better = candidate > best[shift:]
             np.copyto(best[shift:], candidate, where=better)
             choice[shift:][better] = k
-    picked, left = [0] * len(groups), room
+    picked, left = [0] * len(groups), capacity
     for g in range(len(groups) - 1, -1, -1):
         picked[g] = int(groups[g][choices[g, left]])
         left -= int(items.weight[picked[g]] - items.weight[groups[g][0]]) // unit
@@ -258,7 +258,7 @@ def _by_dynamic_programming(items: Items, groups: list[IntArray], room: int, uni
 
 
 def _by_highs(
-    items: Items, groups: list[IntArray], room: int, unit: int, options: Options, clock: Stopwatch
+    items: KnapsackItems, groups: list[IntArray], capacity: int, unit: int, options: Options, clock: Stopwatch
 ) -> tuple[list[int] | None, float]:
     """An item of each group by HiGHS, and the bound of HiGHS on the value."""
     found = np.concatenate(groups)
@@ -271,7 +271,7 @@ def _by_highs(
         cost=items.value[found] / most,  # In seconds a value may be so small that HiGHS takes it for 0.
         matrix=sparse.vstack([one_each, sparse.csr_array(weight.astype(float)[None, :])]),
         row_lower=np.append(np.ones(len(groups)), 0.0),
-        row_upper=np.append(np.ones(len(groups)), float(room)),
+        row_upper=np.append(np.ones(len(groups)), float(capacity)),
         upper=1.0,
         integer=True,
         sense="maximize",
@@ -282,6 +282,6 @@ def _by_highs(
     if solved.x is None:
         return None, bound
     picked = np.flatnonzero(solved.x > 0.5)
-    if len(picked) != len(groups) or int(weight[picked].sum()) > room:
+    if len(picked) != len(groups) or int(weight[picked].sum()) > capacity:
         return None, bound  # The numbers are whole, and within the capacity, to the tolerances of HiGHS only.
     return [int(item) for item in found[picked]], bound

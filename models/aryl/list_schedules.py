@@ -1,6 +1,7 @@
 """List schedules of elastic jobs, and local search over priority orders (list scheduling: Graham, 1966).
 
-The exact mean JCT starts from the best list schedule found here.
+The exact mean JCT starts from the best list schedule found here. Schedules from the numbers of workers that a program
+or a solution states have exact lengths: what is handed over is exact whatever the tolerances of a solver were.
 """
 
 from __future__ import annotations
@@ -9,7 +10,8 @@ import itertools
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from instances import Stopwatch
+from instances import Solution, Stopwatch
+from instances.aryl import ArylElastic
 from instances.aryl.arrays import ElasticArrays, Workers
 from instances.aryl.schedule import AllocationRule, Schedule, replay
 from models.aryl.parameters import DEFAULTS, ListSearchParameters
@@ -143,3 +145,52 @@ class ListSearch:
 def exactly(jobs: ElasticArrays, rule: AllocationRule[int]) -> Schedule[int]:
     """The schedule that `rule` makes, in rational numbers."""
     return replay(dict(enumerate(jobs.work)), lambda j, w: jobs.speed[j][w], rule)
+
+
+def in_json(schedule: Schedule[int], data: ArylElastic) -> dict[str, Any]:
+    """The schedule in JSON form."""
+    names = [job.id for job in data.jobs]
+    return {
+        "intervals": [
+            {"length": float(length), "workers": {names[j]: w for j, w in sorted(workers.items())}}
+            for length, workers in schedule.intervals
+        ]
+    }
+
+
+def from_program(jobs: ElasticArrays, chosen: Sequence[Workers]) -> Schedule[int]:
+    """The schedule of a program's answer: `chosen[m]` until the next completion once m jobs have completed.
+
+    Where rounding made the program see two completions at once that are not, workers stay as they were; where rounding
+    made the program give more GPUs than there are, they go by the list.
+    """
+    n = len(jobs.work)
+    otherwise = list_rule(jobs, range(n), False)
+
+    def rule(left: Mapping[int, Any], held: Workers) -> Workers:
+        workers = {j: k for j, k in chosen[n - len(left)].items() if j in left}
+        if workers and all(j in workers for j in held) and jobs.fit(workers):
+            return workers
+        return held or otherwise(left, held)
+
+    return exactly(jobs, rule)
+
+
+def from_solution(jobs: ElasticArrays, data: ArylElastic, solution: Solution) -> Schedule[int]:
+    """The schedule with the workers of a feasible `solution` in JSON form, one allocation after the other."""
+    place = {job.id: j for j, job in enumerate(data.jobs)}
+    stated = [{place[name]: w for name, w in i["workers"].items() if w} for i in solution["intervals"]]
+    ahead = [workers for workers, _ in itertools.groupby(stated)][::-1]
+    otherwise = list_rule(jobs, range(len(jobs.work)), False)
+
+    def rule(left: Mapping[int, Any], held: Workers) -> Workers:
+        while ahead:
+            workers = {j: w for j, w in ahead[-1].items() if j in left}
+            if workers and not all(j in workers for j in held):
+                break  # A job completes a little later than the rounded length says.
+            ahead.pop()
+            if workers:
+                return workers
+        return held or otherwise(left, held)
+
+    return exactly(jobs, rule)

@@ -1,23 +1,381 @@
-"""The literal method of Aryl's three problems: the paper's formulation in Pyomo, solved by HiGHS."""
+"""The literal models of Aryl's three problems, the paper's formulations in Pyomo, solved by HiGHS.
+
+`aryl-elastic`: the knapsack of section 5.2 and an event-interval program for section 5.1. `aryl-reclaim` (section 4):
+which N_R servers go back so that the fewest jobs are preempted, or so that the least work is lost, and with jobs that
+are preempted only where too few of their workers remain. `aryl-placement` (sections 5.3 and 6): a variable for each
+job, part and server. Pyomo takes a second to import, and so is imported where a model is built.
+"""
 
 from __future__ import annotations
 
-from instances import Answer, Options, Report
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from instances import Answer, Options, Report, Solution, Stopwatch
 from instances.aryl import ArylElastic, ArylPlacement, ArylReclaim
+from instances.aryl.arrays import ElasticArrays, Workers
+from instances.aryl.placement import PARTS
+from instances.aryl.schedule import Schedule
 from instances.method import method
+from instances.options import ignore
+from models.aryl.list_schedules import from_program, in_json
+from models.bounds import real_bound, whole_bound
+from models.highs import TIGHT, solve_arrays
+from models.scaling import in_units
+
+if TYPE_CHECKING:
+    from pyomo.environ import ConcreteModel
+
+    from models.literal import Values
+
+
+def build_knapsack(data: ArylElastic) -> ConcreteModel:
+    """The multiple-choice knapsack of section 5.2 and Algorithm 2: a group for each job, an item for each allocation.
+
+    Items (j, w): job j gets w extra workers, w = 1, ..., w^max - w^min. Weight: their GPUs. Value: T_j^max w / (w +
+    w_j^min) with linear scaling, the running time saved. Capacity: what the base demand of all jobs leaves.
+    """
+    from pyomo.environ import Binary, ConcreteModel, Constraint, Objective, RangeSet, Set, Var, maximize
+
+    model = ConcreteModel(name="aryl-knapsack")
+    jobs = ElasticArrays.of(data)
+    # An item that saves no time is in no solution, and its large negative value would hide the others from HiGHS.
+    extra = [
+        [w - jobs.least[j] for w in rates if rates[w] > rates[jobs.least[j]]] for j, rates in enumerate(jobs.speed)
+    ]
+    items = [(j, w) for j, more in enumerate(extra) for w in more]
+    model.J = RangeSet(0, len(data.jobs) - 1)
+    model.I = Set(dimen=2, initialize=items)
+    model.x = Var(model.I, domain=Binary)
+
+    def value(j: int, w: int) -> float:
+        work, least = jobs.work[j], jobs.least[j]
+        return float(work / jobs.speed[j][least] - work / jobs.speed[j][least + w])
+
+    def at_most_one_item(m: Any, j: int) -> Any:
+        return sum(m.x[j, w] for w in extra[j]) <= 1 if extra[j] else Constraint.Skip
+
+    spare = data.whole_gpus - sum(job.base_gpus for job in data.jobs)
+    model.reduction = Objective(expr=sum(value(j, w) * model.x[j, w] for j, w in model.I), sense=maximize)
+    model.one_item = Constraint(model.J, rule=at_most_one_item)
+    weights = [jobs.gpus[j] * w * model.x[j, w] for j, w in model.I]
+    model.capacity = Constraint(expr=sum(weights) <= spare) if weights else Constraint(rule=Constraint.Skip)
+    return model
+
+
+def build_mean_jct(data: ArylElastic) -> ConcreteModel:
+    """All jobs present at time 0, re-allocation at each completion (section 5.1): interval m ends at completion m.
+
+    x_jm: job j is the m-th to complete. q_jm: it holds workers in interval m. z_jmk: it holds k workers there. L_m:
+    length of interval m, t_jmk: the same where z_jmk = 1, else 0. Times are in units of the longest minimum running
+    time, speeds in units of the job's fastest; the objective is in seconds. No interval is longer than S / (n + 1 - m),
+    S being the total completion time of one job after the other, and no job needs workers longer than for all its work.
+    """
+    from pyomo.environ import (
+        Binary,
+        ConcreteModel,
+        Constraint,
+        NonNegativeReals,
+        Objective,
+        RangeSet,
+        Set,
+        Var,
+        minimize,
+    )
+
+    jobs = ElasticArrays.of(data)
+    n = len(jobs.work)
+    alone = [jobs.shortest(j) for j in range(n)]
+    longest_job = max(alone)
+    work = [float(seconds / longest_job) for seconds in alone]
+    total = sum((n - i) * p for i, p in enumerate(sorted(work)))
+    fastest = [jobs.speed[j][jobs.most[j]] for j in range(n)]
+    speed = [{k: float(rate / fastest[j]) for k, rate in jobs.speed[j].items()} for j in range(n)]
+    mean_seconds = float(longest_job / n)
+
+    model = ConcreteModel(name="aryl-mean-jct")
+    model.J, model.M = RangeSet(0, n - 1), RangeSet(1, n)
+    model.JMK = Set(dimen=3, initialize=[(j, m, k) for j in range(n) for m in range(1, n + 1) for k in speed[j]])
+    model.x, model.q = Var(model.J, model.M, domain=Binary), Var(model.J, model.M, domain=Binary)
+    longest = {m: total / (n + 1 - m) for m in model.M}
+    most = {
+        (j, m, k): min(longest[m], work[j] / rate) for j in range(n) for m in model.M for k, rate in speed[j].items()
+    }
+    model.z = Var(model.JMK, domain=Binary)
+    model.t = Var(model.JMK, domain=NonNegativeReals, bounds=lambda _, *jmk: (0, most[jmk]))
+    model.L = Var(model.M, domain=NonNegativeReals)
+
+    def completes_once(m: Any, j: int) -> Any:
+        return sum(m.x[j, i] for i in m.M) == 1
+
+    def one_completion(m: Any, i: int) -> Any:
+        return sum(m.x[j, i] for j in m.J) == 1
+
+    def not_after_completion(m: Any, j: int, i: int) -> Any:
+        return m.q[j, i] + sum(m.x[j, e] for e in m.M if e < i) <= 1
+
+    def completes_running(m: Any, j: int, i: int) -> Any:
+        return m.x[j, i] <= m.q[j, i]
+
+    def keeps_running(m: Any, j: int, i: int) -> Any:
+        return Constraint.Skip if i == 1 else m.q[j, i] >= m.q[j, i - 1] - m.x[j, i - 1]
+
+    def one_allocation(m: Any, j: int, i: int) -> Any:
+        return sum(m.z[j, i, k] for k in speed[j]) == m.q[j, i]
+
+    def time_of_allocation(m: Any, j: int, i: int, k: int) -> Any:
+        return m.t[j, i, k] <= most[j, i, k] * m.z[j, i, k]
+
+    def at_most_the_interval(m: Any, j: int, i: int) -> Any:
+        return sum(m.t[j, i, k] for k in speed[j]) <= m.L[i]
+
+    def all_of_the_interval(m: Any, j: int, i: int) -> Any:
+        return sum(m.t[j, i, k] for k in speed[j]) >= m.L[i] - longest[i] * (1 - m.q[j, i])
+
+    def work_done(m: Any, j: int) -> Any:
+        return sum(rate * m.t[j, i, k] for i in m.M for k, rate in speed[j].items()) == work[j]
+
+    def capacity(m: Any, i: int) -> Any:
+        return sum(jobs.gpus[j] * k * m.z[j, i, k] for j in m.J for k in speed[j]) <= jobs.capacity
+
+    seconds = sum(mean_seconds * (n + 1 - i) * model.L[i] for i in model.M)
+    model.mean = Objective(expr=seconds, sense=minimize)
+    model.completes_once = Constraint(model.J, rule=completes_once)
+    model.one_completion = Constraint(model.M, rule=one_completion)
+    model.not_after_completion = Constraint(model.J, model.M, rule=not_after_completion)
+    model.completes_running = Constraint(model.J, model.M, rule=completes_running)
+    model.keeps_running = Constraint(model.J, model.M, rule=keeps_running)
+    model.one_allocation = Constraint(model.J, model.M, rule=one_allocation)
+    model.time_of_allocation = Constraint(model.JMK, rule=time_of_allocation)
+    model.at_most_the_interval = Constraint(model.J, model.M, rule=at_most_the_interval)
+    model.all_of_the_interval = Constraint(model.J, model.M, rule=all_of_the_interval)
+    model.work_done = Constraint(model.J, rule=work_done)
+    model.capacity = Constraint(model.M, rule=capacity)
+    return model
+
+
+def build_elastic(data: ArylElastic) -> ConcreteModel:
+    """The literal model of the objective of `data`."""
+    return build_mean_jct(data) if data.objective == "mean-jct" else build_knapsack(data)
+
+
+def literal_elastic(data: ArylElastic, options: Options, report: Report = ignore) -> Answer:
+    """Solve the literal model with HiGHS; a mean JCT is recomputed from the allocation, exactly.
+
+    HiGHS gets the objective in units of its largest coefficient: seconds may be so few that it takes them for nothing.
+    """
+    from models.literal import compile_model
+
+    clock = Stopwatch(options.time_limit)
+    with Stopwatch() as building:
+        jobs = ElasticArrays.of(data)
+        standard = compile_model(build_elastic(data))
+        cost = np.asarray(standard.model.cost)
+        unit = float(np.max(np.abs(cost), initial=0.0)) or 1.0
+        model = replace(standard.model, cost=cost / unit, offset=standard.model.offset / unit)
+        model, sizes = in_units(model)
+
+    def read(x: Any) -> dict[str, Any]:
+        values = standard.values(x * sizes)
+        if data.objective == "mean-jct":
+            return in_json(_read_schedule(jobs, values), data)
+        return _read_knapsack(data, values)
+
+    def proven(bound: float) -> float:
+        return real_bound(bound * unit, data.sense, trivial=0.0 if data.sense == "minimize" else None)
+
+    def watch(x: Any, bound: float | None) -> None:
+        report(None if x is None else read(x), None if bound is None else proven(bound))
+
+    left = None if options.time_limit is None else max(clock.remaining_s, 1e-3)
+    half = replace(options, time_limit=left, gap=options.gap / 2)  # The bound gives up the other half for tolerances.
+    # HiGHS's presolve cut off the optimum of two jobs, at numbers that are equal but for their last digit.
+    extra = TIGHT | ({"presolve": "off"} if data.objective == "mean-jct" else {})
+    solved = solve_arrays(model, half, watch=None if report is ignore else watch, extra=extra)
+    rows, columns = model.matrix.shape
+    return Answer(
+        solution=None if solved.x is None else read(solved.x),
+        bound=None if solved.bound is None else proven(solved.bound),
+        termination=solved.termination,
+        reason=solved.reason,
+        build_s=building.cpu_s,
+        solve_s=solved.solve_s,
+        trace=[(t, v and v * unit, b and b * unit) for t, v, b in solved.trace],
+        info={**solved.info, "rows": rows, "columns": columns},
+    )
+
+
+def _read_knapsack(data: ArylElastic, values: Values) -> dict[str, Any]:
+    workers = {job.id: job.min_workers for job in data.jobs}
+    for (name, index), value in values.items():
+        if name == "x" and value > 0.5:
+            workers[data.jobs[index[0]].id] += index[1]
+    return {"workers": workers}
+
+
+def _read_schedule(jobs: ElasticArrays, values: Values) -> Schedule[int]:
+    """The schedule of the program's allocations, with exact lengths."""
+    n = len(jobs.work)
+    chosen: list[Workers] = [
+        {j: k for j in range(n) for k in jobs.speed[j] if values["z", (j, m, k)] > 0.5} for m in range(1, n + 1)
+    ]
+    return from_program(jobs, chosen)
+
+
+def build_reclaim(data: ArylReclaim) -> ConcreteModel:
+    """x_s: server s goes back. z_j: job j is preempted.
+
+    It is when a server with its base workers goes back, or, of a job with a least number of workers, when more of them
+    go than may.
+    """
+    from pyomo.environ import Binary, ConcreteModel, Constraint, Objective, RangeSet, Set, Var, minimize
+
+    model = ConcreteModel(name="aryl-reclaim")
+    place = {server: s for s, server in enumerate(data.servers)}
+    strict = [j for j, job in enumerate(data.jobs) if job.min_workers is None]
+    hosted = [(j, place[server]) for j in strict for server in data.jobs[j].servers]
+    model.S, model.J = RangeSet(0, len(data.servers) - 1), Set(initialize=range(len(data.jobs)))
+    model.hosted = Set(dimen=2, initialize=hosted)
+    model.T = Set(initialize=[j for j, job in enumerate(data.jobs) if job.min_workers])
+    model.x, model.z = Var(model.S, domain=Binary), Var(model.J, domain=Binary)
+
+    def preempted(m: Any, j: int, s: int) -> Any:
+        return m.z[j] >= m.x[s]
+
+    def too_few_remain(m: Any, j: int) -> Any:
+        workers, spare = data.jobs[j].needs()
+        gone = sum(n * m.x[place[server]] for server, n in workers.items())
+        return gone <= spare + (sum(workers.values()) - spare) * m.z[j]
+
+    lost = zip(data.losses(), model.J, strict=True)
+    model.preemptions = Objective(expr=sum(float(loss) * model.z[j] for loss, j in lost), sense=minimize)
+    model.reclaim = Constraint(expr=sum(model.x[s] for s in model.S) == data.reclaim)
+    model.preempted = Constraint(model.hosted, rule=preempted)
+    model.too_few_remain = Constraint(model.T, rule=too_few_remain)
+    return model
+
+
+def literal_reclaim(data: ArylReclaim, options: Options, report: Report = ignore) -> Answer:
+    """Solve the literal model with HiGHS."""
+    from models.literal import solve_literal
+
+    whole = data.objective == "preempted-jobs"
+
+    def proven(bound: float) -> float:
+        return max(0.0, float(whole_bound(bound)) if whole else real_bound(bound))
+
+    return solve_literal(data, build_reclaim, _read_reclaim, options, report, proven)
+
+
+def _read_reclaim(data: ArylReclaim, values: Values) -> dict[str, Any]:
+    return {"servers": [server for s, server in enumerate(data.servers) if values["x", s] > 0.5]}
+
+
+def build_placement(data: ArylPlacement) -> ConcreteModel:
+    """n_j_p_s: workers of part p of job j on server s. y_j: job j is placed, all of its base workers.
+
+    k_j_0, k_j_1: a job that is not heterogeneous is on training servers, on loaned ones. u_s: server s is in use.
+    f_s: loaned server s hosts flexible workers, and no base workers.
+    """
+    from pyomo.environ import Binary, ConcreteModel, Constraint, NonNegativeIntegers, Objective, Set, Var, minimize
+
+    model = ConcreteModel(name="aryl-placement")
+    jobs, servers = list(enumerate(data.jobs)), list(enumerate(data.servers))
+    fits = [
+        (j, p, s)
+        for j, job in jobs
+        for p, part in enumerate(PARTS)
+        for s, server in servers
+        if job.workers(part) and server.kind in job.kinds and job.gpus_on(server.kind) <= server.free_gpus
+    ]
+    here = dict[tuple[int, int], list[int]]()
+    for j, p, s in fits:
+        here.setdefault((j, p), []).append(s)
+    model.fits = Set(dimen=3, initialize=fits)
+    model.J, model.S = Set(initialize=range(len(jobs))), Set(initialize=range(len(servers)))
+    model.n = Var(model.fits, domain=NonNegativeIntegers)
+    model.y, model.k = Var(model.J, domain=Binary), Var(model.J, [0, 1], domain=Binary)
+    model.u, model.f = Var(model.S, domain=Binary), Var(model.S, domain=Binary)
+
+    def placed(m: Any, j: int, p: int) -> Any:
+        return sum(m.n[j, p, s] for s in here.get((j, p), []))
+
+    def cost(m: Any) -> Any:
+        total = sum(m.u[s] for s, server in servers if not server.in_use)
+        for j, job in jobs:
+            for p, part in enumerate(PARTS):
+                gpus, wanted = job.gpus_per_worker, job.preferred(part)
+                total += data.unplaced_cost * gpus * (job.workers(part) - placed(m, j, p))
+                elsewhere = [s for s in here.get((j, p), []) if data.servers[s].kind != wanted]
+                total += data.misplaced_cost * gpus * sum(m.n[j, p, s] for s in elsewhere)
+        return total
+
+    def gpus_of(m: Any, s: int) -> Any:
+        server = data.servers[s]
+        held = [m.n[j, p, t] * data.jobs[j].gpus_on(server.kind) for j, p, t in fits if t == s]
+        return sum(held) <= server.free_gpus * m.u[s] if held else Constraint.Skip
+
+    def all_base_workers(m: Any, j: int) -> Any:
+        workers = data.jobs[j].base_workers
+        return placed(m, j, 0) == workers * m.y[j] if workers else Constraint.Skip
+
+    def flexible_after_base(m: Any, j: int) -> Any:
+        workers = data.jobs[j].flexible_workers
+        return placed(m, j, 1) <= workers * m.y[j] if workers else Constraint.Skip
+
+    def one_kind(m: Any, j: int) -> Any:
+        return m.k[j, 0] + m.k[j, 1] <= 1 if not data.jobs[j].heterogeneous else Constraint.Skip
+
+    def on_that_kind(m: Any, j: int, p: int, s: int) -> Any:
+        if data.jobs[j].heterogeneous:
+            return Constraint.Skip
+        kind = 0 if data.servers[s].kind == "training" else 1
+        return m.n[j, p, s] <= data.jobs[j].workers(PARTS[p]) * m.k[j, kind]
+
+    def group(m: Any, j: int, p: int, s: int) -> Any:
+        server = data.servers[s]
+        if server.kind == "training" or not data.grouped:
+            return Constraint.Skip
+        flexible = m.f[s] if server.hosts is None else int(server.hosts == "flexible")
+        return m.n[j, p, s] <= data.jobs[j].workers(PARTS[p]) * (flexible if p else 1 - flexible)
+
+    model.cost = Objective(rule=cost, sense=minimize)
+    model.gpus = Constraint(model.S, rule=gpus_of)
+    model.all_base_workers = Constraint(model.J, rule=all_base_workers)
+    model.flexible_after_base = Constraint(model.J, rule=flexible_after_base)
+    model.one_kind = Constraint(model.J, rule=one_kind)
+    model.on_that_kind = Constraint(model.fits, rule=on_that_kind)
+    model.group = Constraint(model.fits, rule=group)
+    return model
+
+
+def literal_placement(data: ArylPlacement, options: Options, report: Report = ignore) -> Answer:
+    """Solve the model with HiGHS."""
+    from models.literal import solve_literal
+
+    return solve_literal(
+        data, build_placement, _read_placement, options, report, lambda bound: float(max(0, whole_bound(bound)))
+    )
+
+
+def _read_placement(data: ArylPlacement, values: Values) -> Solution:
+    placed: dict[str, dict[str, dict[str, int]]] = {"base": {}, "flexible": {}}
+    for j, job in enumerate(data.jobs):
+        for p, part in enumerate(PARTS):
+            for s, server in enumerate(data.servers):
+                workers = round(values.get(("n", (j, p, s)), 0.0))
+                if workers:
+                    placed[part].setdefault(job.id, {})[server.id] = workers
+    return placed
 
 
 @method("exact")
 def literal(data: ArylElastic | ArylReclaim | ArylPlacement, options: Options, report: Report) -> Answer:
     """Solve the paper's formulation, constraint by constraint, with HiGHS."""
-    if isinstance(data, ArylReclaim):  # Pyomo is imported only where a model is built: that takes a second.
-        from models.aryl.literal_reclaim import literal_reclaim
-
+    if isinstance(data, ArylReclaim):
         return literal_reclaim(data, options, report)
     if isinstance(data, ArylPlacement):
-        from models.aryl.literal_placement import literal_placement
-
         return literal_placement(data, options, report)
-    from models.aryl.literal_elastic import literal_elastic
-
     return literal_elastic(data, options, report)

@@ -17,8 +17,67 @@ from scipy.optimize import minimize
 
 from instances.arrays import BoolArray, FloatArray
 from instances.aryl import ArylLoaning
-from models.aryl.loaning_bound_kernels import priced
+from instances.compiled import compiled
 from models.bounds import real_bound
+
+
+@compiled
+def priced(
+    release: FloatArray, size: FloatArray, seconds: FloatArray, grid: FloatArray, price: FloatArray
+) -> tuple[FloatArray, FloatArray]:
+    """The least of mean time since release plus half the running time plus what is paid, of each job; and work by step.
+
+    A job does its work at its highest speed during `seconds` of its choice after `release`. A second at time t after
+    release costs t + size * price, over `seconds`; those below a threshold are chosen. Whatever the threshold is, the
+    figure is a lower bound, and with the one that chooses `seconds` in all it is the least.
+    """
+    n, m = len(release), len(price)
+    cost = np.empty(n)
+    used = np.zeros(m)
+    begin, length = np.empty(m + 1), np.empty(m + 1)
+    for j in range(n):
+        first = np.searchsorted(grid, release[j], side="right") - 1
+        # The threshold of the seconds right after release is the most that it can be.
+        most, t, i = 0.0, 0.0, first
+        while t < seconds[j] and i < m:
+            step = grid[i + 1] - max(grid[i], release[j])
+            t += step
+            most = max(most, min(t, seconds[j]) + size[j] * price[i])
+            i += 1
+        if t < seconds[j]:
+            most = max(most, seconds[j])
+        count = 0
+        for i in range(first, m + 1):
+            start = grid[i] - release[j] if i > first else 0.0
+            if i == m:
+                start = max(start, 0.0)
+            if start >= most:
+                break
+            begin[count] = start + (size[j] * price[i] if i < m else 0.0)
+            length[count] = (grid[i + 1] - release[j] - start) if i < m else 1e18
+            count += 1
+        low, high = 0.0, most
+        for _ in range(60):
+            middle = 0.5 * (low + high)
+            chosen = 0.0
+            for k in range(count):
+                chosen += min(length[k], max(0.0, middle - begin[k]))
+            if chosen < seconds[j]:
+                low = middle
+            else:
+                high = middle
+            if high - low <= 1e-13 * most:
+                break
+        below = 0.0
+        for k in range(count):
+            h = high - begin[k]
+            if h > 0.0:
+                below += 0.5 * h * h if h <= length[k] else (h - 0.5 * length[k]) * length[k]
+                if first + k < m:
+                    used[first + k] += size[j] / seconds[j] * min(length[k], h)
+        cost[j] = 0.5 * seconds[j] + high - below / seconds[j]
+    return cost, used
+
 
 ROUNDING = 1e-9  # relative: what a sum of floats may be off by, and a time that is meant to be a multiple
 
@@ -39,7 +98,7 @@ DEFAULTS = LoaningBoundParameters()
 
 
 @dataclass(frozen=True)
-class Relaxed:
+class RelaxedCluster:
     """Jobs and capacity of the relaxation, in training-GPU-seconds of work.
 
     `release` (n,): when a job can first be started; `waited` (n,): how long it was there by then. `size`: work.
@@ -57,7 +116,7 @@ class Relaxed:
     loaned: FloatArray
 
     @classmethod
-    def of(cls, data: ArylLoaning, parameters: LoaningBoundParameters) -> Relaxed:
+    def of(cls, data: ArylLoaning, parameters: LoaningBoundParameters) -> RelaxedCluster:
         """The relaxation of a workload."""
         jobs = data.jobs
         arrival = np.array([job.arrival_seconds for job in jobs])
@@ -81,14 +140,14 @@ class Relaxed:
 
 def mean_jct_bound(data: ArylLoaning, parameters: LoaningBoundParameters = DEFAULTS) -> float:
     """Seconds that the mean JCT of no policy is below."""
-    relaxed = Relaxed.of(data, parameters)
+    relaxed = RelaxedCluster.of(data, parameters)
     least = math.fsum(relaxed.waited) + math.fsum(relaxed.seconds)
     prices = best_prices(relaxed, parameters)
     found = math.fsum(relaxed.waited) + priced_total(relaxed, prices)
     return real_bound(max(found, least * (1 - ROUNDING))) / len(data.jobs)
 
 
-def priced_total(relaxed: Relaxed, prices: FloatArray) -> float:
+def priced_total(relaxed: RelaxedCluster, prices: FloatArray) -> float:
     """What the sum of completion times, each less its release, is at least; `prices` may be any (2, m) that are >= 0.
 
     The first row is the price of work on either machine in each step, the second what training servers cost beside.
@@ -97,7 +156,7 @@ def priced_total(relaxed: Relaxed, prices: FloatArray) -> float:
     return value - paid - ROUNDING * (abs(value) + abs(paid))
 
 
-def best_prices(relaxed: Relaxed, parameters: LoaningBoundParameters) -> FloatArray:
+def best_prices(relaxed: RelaxedCluster, parameters: LoaningBoundParameters) -> FloatArray:
     """Prices that make the bound large."""
     shape = (2, len(relaxed.training))
     unit = float(relaxed.seconds.sum() / relaxed.size.sum())  # of a price: seconds a training-GPU-second
@@ -113,7 +172,7 @@ def best_prices(relaxed: Relaxed, parameters: LoaningBoundParameters) -> FloatAr
     return np.maximum(0.0, found.x.reshape(shape)) * unit
 
 
-def _evaluated(relaxed: Relaxed, prices: FloatArray) -> tuple[float, float, FloatArray]:
+def _evaluated(relaxed: RelaxedCluster, prices: FloatArray) -> tuple[float, float, FloatArray]:
     """What jobs cost at least, what the machines earn, and the slope of the difference in the prices."""
     r = relaxed
     value, slope = 0.0, np.zeros_like(prices)

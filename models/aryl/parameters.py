@@ -109,7 +109,7 @@ class ReclaimParameters:
 
 
 @dataclass(frozen=True)
-class Parameters:
+class ArylParameters:
     """The constants of `exact`, by what is solved."""
 
     knapsack: KnapsackParameters = field(default_factory=KnapsackParameters)
@@ -117,4 +117,4 @@ class Parameters:
     reclaim: ReclaimParameters = field(default_factory=ReclaimParameters)
 
 
-DEFAULTS = Parameters()
+DEFAULTS = ArylParameters()

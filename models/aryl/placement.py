@@ -79,8 +79,8 @@ class Filling:
 
 
 @dataclass
-class Columns:
-    """Columns of a program as they are added, and its rows by name with their entries."""
+class NamedRows:
+    """NamedRows of a program as they are added, and its rows by name with their entries."""
 
     cost: list[float] = field(default_factory=list)
     upper: list[float] = field(default_factory=list)
@@ -108,7 +108,7 @@ class PlacementProgram:
                     if job.workers(part):
                         self.demand[self.slot(kind, part, job)] += job.workers(part)
         self.fillings = list(self._fillings())
-        self.columns = Columns()
+        self.columns = NamedRows()
         self.placed: dict[tuple[str, Part, Kind], tuple[int, int]] = {}  # the column, and workers for each unit of it
         for job in data.jobs:
             self._add(job)

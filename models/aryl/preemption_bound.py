@@ -55,10 +55,10 @@ def stay_of(data: ArylLoaning, job: LoaningJob, start: float, *, scales: bool = 
 
 def forced_preemptions(stays: Sequence[Stay], data: ArylLoaning, options: Options = Options()) -> Forced:
     """How many of the stays are cut short at least, whoever decides which servers go back."""
-    steps, room = _steps(stays, data)
+    steps, left_gpus = _steps(stays, data)
     rows = _open(stays, steps)
     gpus = np.array([stay.gpus for stay in stays], dtype=np.int64)
-    excess = np.array([int(gpus[row].sum()) for row in rows]) - room
+    excess = np.array([int(gpus[row].sum()) for row in rows]) - left_gpus
     binding = [k for k in range(len(rows)) if excess[k] > 0]
     if not binding:
         return Forced(0, proven=True)

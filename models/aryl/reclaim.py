@@ -12,18 +12,55 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
+import numpy as np
+from scipy import sparse
+
 from instances import Answer, Options, Report, Stopwatch
 from instances.aryl import ArylReclaim
 from instances.result import Termination
 from models.aryl.annealing import anneal_jobs, anneal_union, greedy_union
 from models.aryl.closure_tree import ClosureTree
 from models.aryl.parameters import DEFAULTS, AnnealingParameters, ReclaimParameters
-from models.aryl.reclaim_program import ReclaimProgram
-from models.aryl.server_groups import ServerGroups, combine, is_small, small_trade_off
+from models.aryl.server_groups import ServerGroups, TradeOff, combine, is_small, small_trade_off
 from models.aryl.spectral import FINE, FINE_STEPS, SMOOTHING, SpectralBound
 from models.bounds import whole_bound
-from models.highs import solve_arrays
+from models.highs import LinearModel, solve_arrays
 from models.incumbent import Incumbent
+
+
+class ReclaimProgram:
+    """The program as arrays, in the order z, x, u."""
+
+    def __init__(self, groups: ServerGroups, large: Sequence[int], small: TradeOff, need: int) -> None:
+        self.groups, self.small, self.need = groups, small, need
+        self.jobs = sorted(groups.preempted(large))
+        self.shared = [g for g in large if len(groups.jobs[g]) > 1]
+        self.n_z, self.n_x, self.n_u = len(self.jobs), len(self.shared), len(small.least)
+        self._column = {j: i for i, j in enumerate(self.jobs)}
+        self._alone = np.zeros(self.n_z)  # servers of each job that host no other one
+        for g in large:
+            if len(groups.jobs[g]) == 1:
+                self._alone[self._column[groups.jobs[g][0]]] += len(groups.members[g])
+
+    def model(self) -> LinearModel:
+        """Minimise the number of preempted jobs."""
+        pairs = [(i, self._column[j]) for i, g in enumerate(self.shared) for j in self.groups.jobs[g]]
+        kinds, hit = (np.array(part) for part in zip(*pairs, strict=True))
+        rows = np.arange(len(pairs))
+        freed_only_if_hit = sparse.coo_array(
+            (np.repeat([1.0, -1.0], len(pairs)), (np.tile(rows, 2), np.concatenate([hit, self.n_z + kinds]))),
+            shape=(len(pairs), self.n_z + self.n_x + self.n_u),
+        )
+        freed = np.concatenate([self._alone, self.groups.count[self.shared], np.arange(self.n_u)])
+        one_u = np.concatenate([np.zeros(self.n_z + self.n_x), np.ones(self.n_u)])
+        far = math.inf
+        return LinearModel(
+            cost=np.concatenate([np.ones(self.n_z), np.zeros(self.n_x), self.small.least]),
+            matrix=sparse.vstack([freed_only_if_hit, sparse.coo_array(np.stack([freed, one_u]))]),
+            row_lower=np.concatenate([np.zeros(len(pairs)), [self.need, 1.0]]),
+            row_upper=np.concatenate([np.full(len(pairs), far), [far, 1.0]]),
+            upper=1.0,
+        )
 
 
 def solve_reclaim(
@@ -38,7 +75,7 @@ def solve_reclaim(
     - `start`: servers to begin from, `data.reclaim` of them.
     """
     with Stopwatch() as building:
-        search = _Search(data, options, report, start, parameters)
+        search = _ReclaimSearch(data, options, report, start, parameters)
     with Stopwatch() as solving:
         termination = search.run()
     return Answer(
@@ -67,7 +104,7 @@ class _Phase:
     share: float = 1.0
 
 
-class _Search:
+class _ReclaimSearch:
     """One solve: the groups of servers, the trade-off of small components, the best set of jobs and the best bound."""
 
     def __init__(
@@ -91,10 +128,10 @@ class _Search:
         self.tree: ClosureTree | None = None
         self.termination: Termination = "finished"
 
-        def told(jobs: set[int] | None, bound: int | None) -> None:
+        def reported(jobs: set[int] | None, bound: int | None) -> None:
             report(None if jobs is None else {"servers": self._servers(jobs)}, float(bound or 0))
 
-        self.incumbent: Incumbent[set[int], int] = Incumbent("minimize", self.clock, told, bound=0)
+        self.incumbent: Incumbent[set[int], int] = Incumbent("minimize", self.clock, reported, bound=0)
         best = self._hit(greedy_union(self.sets, self.groups.n_jobs, self.need))
         self.info: dict[str, object] = {"components": len(components), "large_components": len(components) - len(small)}
         if start is not None:

@@ -13,13 +13,11 @@ from instances.boa import BoaAllocation, planned, proven
 from instances.proofs import Certificate, NoCertificate, digest
 from instances.proofs.boa.certificate import lagrangian
 from instances.proofs.boa.run_proof import RunProof
-from instances.proofs.boa.unit_network import UnitNetwork, Units, unit_network
-from instances.proofs.boa.unit_optimum import fastest, shortest
-from instances.proofs.header import VERSION
-from models.boa.convex.convex_dual import ConvexDual
+from instances.proofs.boa.unit_network import UnitNetwork, Units, fastest, shortest, unit_network
+from instances.proofs.certificate import VERSION
+from models.boa.convex.convex_dual import ConvexDual, solve_convex
 from models.boa.convex.curves import curves
-from models.boa.convex.multiplier_search import solve_convex
-from models.boa.real_widths.proof import RunTree
+from models.boa.real_widths.branching import RunTree
 from models.boa.rescaling.micp import prepare
 
 BITS = 46  # the objective and the budget have about so many bits in units
@@ -43,7 +41,7 @@ def _written(data: BoaAllocation, content: dict[str, Any], bound: Fraction, how:
 def _convex(data: BoaAllocation) -> Certificate:
     """The Lagrangian at the better price of the two that the search ends between."""
     mix = solve_convex(ConvexDual(curves(data)), data.budget)
-    best = max((lagrangian(data, price), price) for price in map(_rounded, {mix.dear.mu, mix.cheap.mu}))
+    best = max((lagrangian(data, price), price) for price in map(_rounded, {mix.over.mu, mix.within.mu}))
     content = {"kind": "lagrangian", "price": str(best[1]), "bound": str(best[0])}
     return _written(data, content, best[0], "Lagrangian at a rational price of the budget")
 

@@ -11,15 +11,13 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from instances import Answer, InputError, Options, Result, conclude
-from instances.boa import BoaAllocation, enough, least_budget, on_grid_from
+from instances.boa import BoaAllocation, affords, least_budget, on_grid_from
 from instances.fields import on_grid
-from models.boa.convex.convex_dual import ConvexDual
+from models.boa.convex.convex_dual import ConvexDual, convex_answer
 from models.boa.convex.curves import curves
-from models.boa.convex.multiplier_search import convex_answer
 from models.boa.real_widths.branching import solve_real
 from models.boa.real_widths.run_dual import RunDual
 from models.boa.rescaling.micp import prepare, solve_micp
-from models.boa.rescaling.parameters import MANY_BUDGETS
 
 WANTED = 1e-6  # The least budget for a wanted time is found to this share of the budget.
 MOST_BUDGET = 1e9  # No budget is greater.
@@ -94,7 +92,7 @@ def frontier(data: BoaAllocation) -> Frontier:
     prepared = prepare(data)
 
     def solve(budget: float, options: Options) -> Answer:
-        return solve_micp(prepared, budget, options, parameters=MANY_BUDGETS)
+        return solve_micp(prepared, budget, options)
 
     return Frontier(data, solve, prepared.dual.fastest.cost)
 
@@ -105,10 +103,10 @@ def with_budget(data: BoaAllocation, budget: float, least: float | None = None) 
     `least`: the least budget, where that is known.
     """
     least = least_budget(data) if least is None else least
-    if not (enough(budget, least) and budget <= MOST_BUDGET):
+    if not (affords(budget, least) and budget <= MOST_BUDGET):
         raise InputError(f"budget: must be in [{least:.6g}, {MOST_BUDGET:g}], got {budget:g}")
     nearest = on_grid(float(budget))
-    return data.model_copy(update={"budget": nearest if enough(nearest, least) else on_grid_from(least)})
+    return data.model_copy(update={"budget": nearest if affords(nearest, least) else on_grid_from(least)})
 
 
 def fastest_budget(data: BoaAllocation) -> float:

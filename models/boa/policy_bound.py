@@ -21,17 +21,16 @@ from instances.boa import (
     JobClass,
     RentingClass,
     Speedup,
-    enough,
+    affords,
     least_budget,
     planned,
 )
 from instances.fields import LARGEST, STEPS
 from instances.validation import validated
-from models.boa.convex.convex_dual import ConvexDual
+from models.boa.convex.convex_dual import ConvexDual, solve_convex
 from models.boa.convex.curves import curves
-from models.boa.convex.multiplier_search import solve_convex
 from models.boa.real_widths.run_dual import RunDual
-from models.boa.rescaling.width_limit import prepare_mixed
+from models.boa.rescaling.micp import prepare_mixed
 
 SECONDS = 3600.0
 LONGEST = 4096  # GPUs to which the table of an epoch is continued
@@ -60,7 +59,7 @@ class PolicyBound:
 
         Raises InputError where the jobs cannot be done for so little.
         """
-        if not enough(billed_gpu_hours, self.least):
+        if not affords(billed_gpu_hours, self.least):
             raise InputError(f"GPU-hours billed: must be >= {self.least:.6g}, got {billed_gpu_hours:.6g}")
         return self._bound(billed_gpu_hours)
 

@@ -13,10 +13,9 @@ from instances import Answer, InputError
 from instances.boa import BoaAllocation, planned
 from instances.method import ANY, method
 from instances.options import Options
-from models.boa.convex.multiplier_search import exact_convex
-from models.boa.rescaling.micp import Prepared
+from models.boa.convex.convex_dual import exact_convex
+from models.boa.rescaling.micp import Prepared, prepare_mixed
 from models.boa.rescaling.path_dual import affordable, unaffordable
-from models.boa.rescaling.width_limit import prepare_mixed
 
 
 @method("heuristic", ANY)
@@ -41,11 +40,11 @@ def mix(p: Prepared, budget: float) -> tuple[dict[str, object], float]:
     """The randomised policy for `budget` in JSON form, and the Lagrangian bound, hours."""
     most = planned(budget)
     over, inside = p.dual.maximise(most)
-    cheap = affordable(p.net, inside.mu, most)
-    spent = fsum(q.cost for q in cheap)
-    dear = unaffordable(p.net, over.mu, most) if over is not inside else cheap
+    slow_paths = affordable(p.net, inside.mu, most)
+    spent = fsum(q.cost for q in slow_paths)
+    fast_paths = unaffordable(p.net, over.mu, most) if over is not inside else slow_paths
     paths = {}
-    for job_class, slow, fast in zip(p.data.classes, cheap, dear, strict=True):
+    for job_class, slow, fast in zip(p.data.classes, slow_paths, fast_paths, strict=True):
         extra = fast.cost - slow.cost
         share = min(1.0, (most - spent) / extra) if extra > 0 and spent < most else 0.0
         spent += share * extra

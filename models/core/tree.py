@@ -47,7 +47,7 @@ class Node(Generic[B, D, P, S]):
         return Node(self.bound, (*self.decisions, decision), self.proof, state=state, guess=guess)
 
 
-class Problem(Protocol[B, D, P, S]):
+class BranchingProblem(Protocol[B, D, P, S]):
     """What a tree asks of the problem that it solves, a minimisation."""
 
     @property
@@ -72,14 +72,15 @@ class Tree(Generic[B, D, P, S]):
     - `problem`: bounds nodes and branches on them.
     - `root`: what the tree begins with.
     - `eager`: whether children are bounded when they are made, which puts them in the right order; or else each when
-      it is its turn, right before it is branched on, where a linear program stands at it then.
+      it is its turn, right before it is branched on, where a linear program stands at it then; of equals the latest
+      comes first then.
     - `deep`: whether the latest node comes first, and not that of the least bound.
     """
 
     def __init__(
-        self, problem: Problem[B, D, P, S], root: Node[B, D, P, S], *, eager: bool = True, deep: bool = False
+        self, problem: BranchingProblem[B, D, P, S], root: Node[B, D, P, S], *, eager: bool = True, deep: bool = False
     ) -> None:
-        self.problem: Problem[B, D, P, S] = problem
+        self.problem: BranchingProblem[B, D, P, S] = problem
         self.nodes: list[Node[B, D, P, S]] = []
         self._eager, self._deep = eager, deep
         self._open: list[tuple[Any, ...]] = []
@@ -161,4 +162,5 @@ class Tree(Generic[B, D, P, S]):
 
     def _push(self, place: int) -> None:
         node = self.nodes[place]
-        heappush(self._open, (-place, place) if self._deep else (node.bound, node.guess, place))
+        latest = place if self._eager else -place
+        heappush(self._open, (-place, place) if self._deep else (node.bound, node.guess, latest, place))

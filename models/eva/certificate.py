@@ -25,16 +25,18 @@ from instances.eva import EvaPacking, packing_arrays
 from instances.eva.arrays import PackingArrays
 from instances.fields import STEPS
 from instances.proofs import Certificate, NoCertificate, digest
-from instances.proofs.eva.certificate import Branch, Decision, Leaf, Node, Packing, how_proven
+from instances.proofs.certificate import VERSION
+from instances.proofs.eva.certificate import Branch, Leaf, Packing, PackingDecision, WrittenNode, how_proven
 from instances.proofs.eva.saving_program import LimitedSavingProgram, saving_program
-from instances.proofs.header import VERSION
+from models.core.column_generation import cheap_first
 from models.derivation import certified
 from models.eva.branch_and_price import BranchAndPriceParameters, list_patterns
 from models.eva.branch_and_price import pricer as solved
-from models.eva.branch_and_price.node_program import spent_on
+from models.eva.branch_and_price.node_program import NodeProgram, spent_on
 from models.eva.branch_and_price.pricer import Pricer
 from models.eva.branch_and_price.pricers import BITS, MANY_STEPS, SearchPricer
-from models.eva.branch_and_price.tree import Tree
+from models.eva.branch_and_price.relaxation import Goal, NodeRelaxation
+from models.eva.branch_and_price.tree import BranchAndPrice
 from models.eva.column_generation.greedy import start_duals
 from models.eva.columns import LARGEST as LARGEST_AMOUNT
 from models.eva.configuration import Column, Configuration, configuration
@@ -70,7 +72,7 @@ def certificate(data: EvaPacking, solution: Solution | None, bound: float, optio
     return _certificate(data, totals.bound, Packing(data).unit, [{"totals": totals.model_dump()}])
 
 
-def certificate_of(data: EvaPacking, arrays: PackingArrays, leaves: Sequence[solved.Leaf]) -> Certificate:
+def certificate_of(data: EvaPacking, arrays: PackingArrays, leaves: Sequence[solved.ProvenLeaf]) -> Certificate:
     """What the leaves of a tree over the classes of `arrays` prove, whichever pricer it had."""
     tree = PricedTree(Packing(data), Stopwatch())
     tree.take(Grown(arrays, None, leaves))
@@ -90,7 +92,7 @@ def _certificate(data: EvaPacking, bound: int, unit: int, nodes: list[dict[str, 
         "bound": bound,
         "nodes": nodes,
     }
-    how = how_proven([Node.model_validate(node) for node in nodes])
+    how = how_proven([WrittenNode.model_validate(node) for node in nodes])
     return Certificate("json", json.dumps(content) + "\n", Fraction(bound * unit, STEPS), how)
 
 
@@ -121,7 +123,7 @@ class Grown:
 
     arrays: PackingArrays
     root: solved.Duals | None
-    leaves: Sequence[solved.Leaf]
+    leaves: Sequence[solved.ProvenLeaf]
 
 
 def grown_by_method(arrays: PackingArrays, known: Configuration, goal: int, options: Options) -> Grown | None:
@@ -143,7 +145,7 @@ def _of_tree(
 ) -> Grown | None:
     incumbent: Incumbent[Configuration, int] = Incumbent("minimize", clock, bound=0)
     incumbent.offer(goal, {})  # what is to be proved is as good as a packing that is to be beaten
-    tree = Tree(arrays, pricer, replace(options, gap=0.0), incumbent, clock, PROVING)
+    tree = BranchAndPrice(arrays, pricer, replace(options, gap=0.0), incumbent, clock, PROVING)
     tree.program.add(columns)
     with suppress(SolveFailed):  # the leaves prove what they prove
         tree.run()
@@ -151,7 +153,7 @@ def _of_tree(
 
 
 def _of_items(arrays: PackingArrays, known: Configuration, target: int, options: Options) -> Grown | None:
-    from models.eva.item_packing.relaxation import Node, Relaxation
+    from models.eva.item_packing.pricing import ItemPricer
     from models.eva.item_packing.single_tasks import (
         SingleTasks,
         best_fit,  # compiled at first use, which takes seconds
@@ -160,16 +162,19 @@ def _of_items(arrays: PackingArrays, known: Configuration, target: int, options:
     if max(int(arrays.capacity.max()), int(arrays.demand.max())) > LARGEST_AMOUNT:
         return None
     clock, tasks = Stopwatch(options.time_limit), SingleTasks(arrays)
-    relaxation = Relaxation(tasks.arrays, options, ITEMS)
-    for cover in [tasks.split(known), *best_fit(tasks.arrays)]:
-        relaxation.master.add(cover)
+    items, pricer = tasks.arrays, ItemPricer(tasks.arrays, ITEMS)
+    program = NodeProgram(items, options, int(items.price.max()), clock)
+    for cover in [tasks.split(known), *best_fit(items)]:
+        program.add(cover)
+    relaxation = NodeRelaxation(program, pricer, options, *(ITEMS.columns_each_round,) * 2)
     try:
-        bounded = relaxation.run(Node(), target - 1, clock, start_duals(tasks.arrays, options))
+        tries, start = cheap_first(ITEMS.smoothing), start_duals(items, options)
+        found = relaxation.run((), Goal(target, reach=True), clock, tries, start)
     except SolveFailed:
         return None
-    if bounded.leaf is not None and bounded.bound >= target:
-        return Grown(tasks.arrays, bounded.leaf.duals, (bounded.leaf,))
-    return _of_tree(tasks.arrays, relaxation.pricer, relaxation.master.columns, target, options, clock)
+    if found.leaf is not None and found.bound >= target:
+        return Grown(items, found.leaf.duals, (found.leaf,))
+    return _of_tree(items, pricer, program.columns, target, options, clock)
 
 
 @dataclass
@@ -185,7 +190,7 @@ class _Duals:
 class _Node:
     """A node with the best duals known, its own or those of its parent, and what they prove."""
 
-    decisions: tuple[Decision, ...]
+    decisions: tuple[PackingDecision, ...]
     duals: _Duals
     bound: int
     branch: Branch | None = None
@@ -211,7 +216,7 @@ class PricedTree:
         """Price what was grown; below a branch that no certificate can hold its node is a leaf."""
         arrays, depth = found.arrays, len(self.packing.limits)
         if found.root is not None:
-            limits = [solved.Decision("instances", ())] * depth
+            limits = [solved.BranchDecision("instances", ())] * depth
             self._price(self.nodes[0], arrays, found.root, limits)
         left = [(self.nodes[0], list(found.leaves), depth)]
         while left:
@@ -219,7 +224,7 @@ class PricedTree:
             if len(under) == 1 and len(under[0].decisions) == depth:
                 self._price(node, arrays, under[0].duals, under[0].decisions)
                 continue
-            sides: dict[solved.Decision, list[solved.Leaf]] = {}
+            sides: dict[solved.BranchDecision, list[solved.ProvenLeaf]] = {}
             for leaf in under:
                 sides.setdefault(leaf.decisions[depth], []).append(leaf)
             # Of tasks placed, both sides are "at least": one that is on a type or a family names the branch.
@@ -252,7 +257,7 @@ class PricedTree:
     def _tasks(self, arrays: PackingArrays, entries: Sequence[int]) -> int:
         return sum(map(self.packing.count.__getitem__, entries))
 
-    def _branch(self, arrays: PackingArrays, side: solved.Decision) -> Branch | None:
+    def _branch(self, arrays: PackingArrays, side: solved.BranchDecision) -> Branch | None:
         """The branch that a decision is a side of; `None` for what none counts."""
         if side.kind == "placed":
             c, *kinds = side.of
@@ -268,7 +273,7 @@ class PricedTree:
         return Branch(kind="spent" if spent else "instances", of=tuple(kinds), amount=(side.amount - step) // unit)
 
     def _price(
-        self, node: _Node, arrays: PackingArrays, duals: solved.Duals, decisions: Sequence[solved.Decision]
+        self, node: _Node, arrays: PackingArrays, duals: solved.Duals, decisions: Sequence[solved.BranchDecision]
     ) -> None:
         """Make duals whole and feasible for the exact search, and keep them where they prove more."""
         packing, unit = self.packing, self._unit(arrays)
@@ -299,17 +304,19 @@ class PricedTree:
                 i = next(i for i, (limit, _) in enumerate(weighed) if limit.of == (k,))
                 weighed[i] = weighed[i][0], weighed[i][1] + best.worth + mu[k]
         raised = math.ceil(share * scale)
-        if raised > scale and scale <= FINE:
-            raised, tasks = scale, [math.floor(y / share / unit) * unit for y in tasks]
-            weighed = [(d, _less(d, y / share, unit)) for d, y in weighed]
-        value = packing.value(tasks, weighed)
-        if value > raised * node.bound:  # or else no sum of prices above the bound is proven
-            node.bound = packing.bound(raised, value)
-            node.duals = _Duals(raised, tuple(tasks), tuple(y for _, y in weighed))
+        ways = [(raised, tasks, weighed)]
+        if raised > scale and scale <= FINE:  # a coarse scale that is raised by one may prove far less
+            lowered = [math.floor(y / share / unit) * unit for y in tasks]
+            ways.append((scale, lowered, [(d, _less(d, y / share, unit)) for d, y in weighed]))
+        for scale, tasks, weighed in ways:
+            value = packing.value(tasks, weighed)
+            if value > scale * node.bound:  # or else no sum of prices above the bound is proven
+                node.bound = packing.bound(scale, value)
+                node.duals = _Duals(scale, tuple(tasks), tuple(y for _, y in weighed))
 
     def _whole(
         self, node: _Node, scale: int, duals: Sequence[Fraction], decided: Sequence[Fraction]
-    ) -> tuple[int, int, list[int], list[tuple[Decision, int]], list[list[int]], list[int]]:
+    ) -> tuple[int, int, list[int], list[tuple[PackingDecision, int]], list[list[int]], list[int]]:
         """Duals as whole numbers: scale and unit, of the tasks and of the decisions, and what follows for each type.
 
         What a task is worth is rounded down to a multiple of a unit that is as coarse as the exact search needs.
@@ -380,7 +387,7 @@ class PricedTree:
         )
 
 
-def _less(decision: Decision, dual: Fraction, unit: int) -> int:
+def _less(decision: PackingDecision, dual: Fraction, unit: int) -> int:
     """A whole dual of a decision that makes no pattern worth more than this one does."""
     if decision.kind == "placed":
         return math.floor(dual / unit) * unit

@@ -9,18 +9,20 @@ numbers of instances of each type are whole, little is left: an integer program 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from heapq import heappop, heappush
 
 import numpy as np
 from scipy import sparse
 
 from instances import Options, Stopwatch
 from instances.arrays import FloatArray, IntArray
+from instances.result import Termination
 from models.bounds import real_bound
 from models.core.linear_program import LinearProgram
+from models.core.tree import Node, Tree
 from models.fine_units import FineUnits, coarse_unit
 from models.highs import LinearModel, SolveFailed, solve_arrays
 
@@ -69,7 +71,7 @@ class Listed:
 
 
 @dataclass(frozen=True)
-class Best:
+class BestListed:
     """What is known of the solutions over a list of columns.
 
     - `x` (P,): the best that was found, `None` where none is better than what was known; `value`: its worth.
@@ -82,7 +84,20 @@ class Best:
     finished: bool
 
 
-class CountTree:
+@dataclass(frozen=True)
+class CountedSolution:
+    """A linear solution `x` (P,) with numbers of instances, and `reduced` (P,): reduced nets, none too small."""
+
+    x: FloatArray
+    reduced: FloatArray
+
+
+Ends = tuple[FloatArray, FloatArray]
+CountNode = Node[float, Ends, None, CountedSolution]
+"""A node: nothing is worth more than minus its bound; the last of its decisions holds, fewest and most of each type."""
+
+
+class CountBranching:
     """The search over a list of columns, beginning from the worth `value` of the best solution known."""
 
     def __init__(
@@ -99,6 +114,7 @@ class CountTree:
         )
         self.matrix = sparse.csc_array(listed.model.matrix)
         self.unit = coarse_unit(listed.model)
+        self.nodes = 0
         self.lp = self._program()
 
     def _program(self) -> LinearProgram:
@@ -121,44 +137,52 @@ class CountTree:
     def _upper(self) -> FloatArray:
         return np.array(np.broadcast_to(np.asarray(self.listed.model.upper, dtype=float), (self.matrix.shape[1],)))
 
-    def search(self) -> Best:
+    def search(self) -> BestListed:
         """Raise the value and lower the bound until both meet, or the nodes are used up."""
         types = len(self.types)
-        open_: list[tuple[float, int, FloatArray, FloatArray]] = [
-            (-math.inf, 0, np.zeros(types), np.full(types, np.inf))
-        ]
-        closed, nodes = -math.inf, 0
+        root: CountNode = Node(-math.inf, ((np.zeros(types), np.full(types, np.inf)),))
+        tree = Tree(self, root, eager=False)
         most = min(self.parameters.nodes, self.options.effort or self.parameters.nodes)
-        while open_ and nodes < most and not self.clock.expired:
-            above, _, low, high = heappop(open_)
-            if -above <= self._cutoff():
-                closed = max(closed, -above)
-                continue
-            nodes += 1
-            try:
-                x, duals, by_kind = self._relaxed(low, high)
-            except SolveFailed:  # or out of time
-                heappush(open_, (above, 2 * nodes, low, high))
-                break
-            reduced = self.listed.reduced(duals) - self.counting.T @ by_kind
-            noise = self.listed.noise(duals) + ROUNDING * float(np.abs(by_kind).max(initial=0.0))
-            bound = self.listed.bound(duals, float(reduced.max(initial=0.0)) + noise)
-            bound = min(math.nextafter(bound + _added(by_kind, low, high), math.inf), -above)
-            counts = self.counting @ x
-            apart = np.abs(counts - np.rint(counts))
-            apart[(counts < low) | (counts > high)] = 0.0  # A row that is broken is no number to branch on.
-            if bound <= self._cutoff():
-                closed = max(closed, bound)
-            elif apart.max() > WHOLE:
-                t = int(apart.argmax())
-                lower, higher = high.copy(), low.copy()
-                lower[t], higher[t] = math.floor(counts[t]), math.ceil(counts[t])
-                heappush(open_, (-bound, 2 * nodes, low, lower))
-                heappush(open_, (-bound, 2 * nodes + 1, higher, high))
-            else:
-                closed = max(closed, self._leaf(x, reduced + noise, bound, low, high))
-        left = max((-node[0] for node in open_), default=-math.inf)
-        return Best(self.x, self.value, max(closed, left, self.value), left <= self._cutoff())
+
+        def limit() -> Termination | None:
+            return "effort_limit" if self.nodes >= most else "time_limit" if self.clock.expired else None
+
+        with suppress(SolveFailed):
+            tree.run(limit)
+        bound = self.value if tree.bound is None else max(-tree.bound, self.value)
+        return BestListed(self.x, self.value, bound, tree.done)
+
+    @property
+    def enough(self) -> float:
+        """Nothing is looked for at such a bound."""
+        return -self._cutoff()
+
+    def bound(self, node: CountNode) -> None:
+        """See `Problem`."""
+        self.nodes += 1
+        low, high = node.decisions[-1]
+        x, duals, by_kind = self._relaxed(low, high)
+        reduced = self.listed.reduced(duals) - self.counting.T @ by_kind
+        noise = self.listed.noise(duals) + ROUNDING * float(np.abs(by_kind).max(initial=0.0))
+        bound = self.listed.bound(duals, float(reduced.max(initial=0.0)) + noise)
+        node.bound = max(-math.nextafter(bound + _added(by_kind, low, high), math.inf), node.bound)
+        node.state = CountedSolution(x, reduced + noise) if node.bound < self.enough else None
+
+    def branch(self, node: CountNode) -> Sequence[CountNode]:
+        """See `Problem`: on the number furthest from whole; without one the node is solved."""
+        found, node.state = node.state, None
+        assert found is not None
+        low, high = node.decisions[-1]
+        counts = self.counting @ found.x
+        apart = np.abs(counts - np.rint(counts))
+        apart[(counts < low) | (counts > high)] = 0.0  # A row that is broken is no number to branch on.
+        if apart.max() <= WHOLE:
+            node.bound = -self._leaf(found.x, found.reduced, -node.bound, low, high)
+            return []
+        t = int(apart.argmax())
+        lower, higher = high.copy(), low.copy()
+        lower[t], higher[t] = math.floor(counts[t]), math.ceil(counts[t])
+        return [node.child((low, lower)), node.child((higher, high))]
 
     def _cutoff(self) -> float:
         """Nothing of a worth up to this is looked for."""

@@ -16,13 +16,13 @@ from instances.options import ignore
 from models.eva.branch_and_price import BranchAndPriceParameters, branch_and_price, list_patterns
 from models.eva.branch_and_price.pricer import Pricer
 from models.eva.branch_and_price.pricers import SearchPricer
-from models.eva.column_generation.search import Spread
+from models.eva.column_generation.search import ClassSpread
 from models.eva.columns import solve_columns
 from models.eva.configuration import Configuration, configuration, groups
 from models.eva.covering import Patterns, covering_patterns, in_usd, solve_covering
 from models.eva.item_packing import suits
 from models.eva.net_saving import solve_limited_saving, solve_net_saving
-from models.eva.parameters import DEFAULTS, ExactParameters
+from models.eva.parameters import DEFAULTS, EvaExactParameters
 from models.eva.saving.nets import pack_greedily
 from models.eva.totals import solve_totals
 
@@ -38,7 +38,7 @@ def exact(
     report: Report,
     start: Solution | None = None,
     *,
-    parameters: ExactParameters = DEFAULTS,
+    parameters: EvaExactParameters = DEFAULTS,
 ) -> Answer:
     """Solve an `eva-packing` instance over patterns (Gilmore and Gomory, 1961), as far as the limits allow.
 
@@ -62,7 +62,7 @@ def exact(
 
 
 def _solved(
-    arrays: PackingArrays, options: Options, report: Report, start: Solution | None, parameters: ExactParameters
+    arrays: PackingArrays, options: Options, report: Report, start: Solution | None, parameters: EvaExactParameters
 ) -> Answer:
     groups = None if start is None else arrays.groups(start)
     if arrays.data.objective == "net-saving":
@@ -90,7 +90,7 @@ def _solve_cost(
     options: Options,
     report: Report,
     start: Sequence[Group] | None = None,
-    parameters: ExactParameters = DEFAULTS,
+    parameters: EvaExactParameters = DEFAULTS,
 ) -> Answer:
     """The least cost, by one method after the other until one of them has solved it.
 
@@ -175,10 +175,10 @@ class _Turns:
         return answer
 
 
-def _generate(turns: _Turns, report: Report, parameters: ExactParameters) -> None:
+def _generate(turns: _Turns, report: Report, parameters: EvaExactParameters) -> None:
     """Patterns that cannot be listed: column generation, then a tree where classes are spread but not too many."""
     arrays, columns = turns.arrays, parameters.column_generation
-    spread = Spread.of(arrays, columns).many and arrays.classes <= parameters.tree_classes
+    spread = ClassSpread.of(arrays, columns).many and arrays.classes <= parameters.tree_classes
     left, share = turns.left, parameters.first_share if spread else 1.0
     limit = None if left.time_limit is None else share * left.time_limit
     turns.take(solve_columns(arrays, replace(left, time_limit=limit), report, turns.known, columns))
@@ -187,7 +187,7 @@ def _generate(turns: _Turns, report: Report, parameters: ExactParameters) -> Non
         turns.take(solve_unlisted(arrays, limits, report, turns.known, parameters))
 
 
-def every_maximal_pattern(arrays: PackingArrays, parameters: ExactParameters) -> Patterns | None:
+def every_maximal_pattern(arrays: PackingArrays, parameters: EvaExactParameters) -> Patterns | None:
     """The maximal patterns of every type, `None` where they are too many for an integer program."""
     pricer = list_patterns(arrays, parameters.branch_and_price)
     if pricer is None or len(pricer) > parameters.covering_patterns:
@@ -195,7 +195,7 @@ def every_maximal_pattern(arrays: PackingArrays, parameters: ExactParameters) ->
     return Patterns(pricer.kind, pricer.on_it.astype(np.int64))
 
 
-def _proved(arrays: PackingArrays, answer: Answer, options: Options, parameters: ExactParameters) -> Answer:
+def _proved(arrays: PackingArrays, answer: Answer, options: Options, parameters: EvaExactParameters) -> Answer:
     """The answer of HiGHS, with its bound proved anew by a tree that begins from its packing, where a small one does.
 
     A tree is slower than HiGHS to find a packing among few patterns, and quick to prove it.
@@ -240,7 +240,7 @@ def solve_tree(
     options: Options,
     report: Report = ignore,
     start: Sequence[Group] | None = None,
-    parameters: ExactParameters = DEFAULTS,
+    parameters: EvaExactParameters = DEFAULTS,
     nodes: int | None = None,
 ) -> Answer | None:
     """Solve by branch-and-price over listed patterns; `None` where the patterns are too many to list.
@@ -265,7 +265,7 @@ def solve_unlisted(
     options: Options,
     report: Report = ignore,
     start: Sequence[Group] | None = None,
-    parameters: ExactParameters = DEFAULTS,
+    parameters: EvaExactParameters = DEFAULTS,
 ) -> Answer:
     """Solve by branch-and-price where patterns are too many to list, which an exact search prices; see `solve_tree`.
 
@@ -306,7 +306,9 @@ def _branched(
     )
 
 
-def _least_cost(data: EvaPacking, options: Options, parameters: ExactParameters, seconds: float | None) -> float | None:
+def _least_cost(
+    data: EvaPacking, options: Options, parameters: EvaExactParameters, seconds: float | None
+) -> float | None:
     """A lower bound in USD/h on the cost of a packing of the same tasks, from so many seconds of work."""
     arrays = packing_arrays(data.model_copy(update={"objective": "cost"}))
     return _solve_cost(arrays, replace(options, time_limit=seconds), ignore, None, parameters).bound

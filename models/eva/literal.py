@@ -26,8 +26,8 @@ from instances import (
 )
 from instances.arrays import FloatArray
 from instances.eva import EvaPacking, Task
+from instances.eva.arrays import LARGEST_AMOUNT, WholeAmounts
 from instances.eva.constraints import constraints_of, offers, spread_groups
-from instances.eva.whole_amounts import LARGEST_AMOUNT, WholeAmounts
 from instances.fields import STEPS, steps
 from instances.method import method
 from instances.options import ignore

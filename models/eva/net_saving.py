@@ -32,7 +32,7 @@ from instances.options import ignore
 from models.bounds import real_bound
 from models.core.linear_program import LinearProgram
 from models.eva.covering import CELLS, Patterns, feasible_patterns, in_usd
-from models.eva.parameters import DEFAULTS, ExactParameters
+from models.eva.parameters import DEFAULTS, EvaExactParameters
 from models.eva.saving.nets import COUNTED_TASKS, NOISE, exact_signs, pack_greedily
 from models.eva.saving.parameters import suits
 from models.fine_units import FineUnits, coarse_unit
@@ -42,7 +42,7 @@ ROUNDING = 1e-9  # A column whose reduced net is below this share of the largest
 
 
 @dataclass(frozen=True)
-class Partition:
+class NetPartition:
     """The set partitioning problem over P columns and N classes.
 
     `net` (P,), `columns` (P, N) tasks of each class, `count` (N,) tasks to hold, `alone` (N,) the columns of a single
@@ -72,11 +72,11 @@ class Partition:
 
 
 def solve_partition(
-    partition: Partition,
+    partition: NetPartition,
     start: FloatArray,
     options: Options,
     watch: Watch | None = None,
-    parameters: ExactParameters = DEFAULTS,
+    parameters: EvaExactParameters = DEFAULTS,
 ) -> Solved:
     """Solve the set partitioning to proven optimality, or as far as the limits allow.
 
@@ -94,12 +94,12 @@ def solve_partition(
 
 
 def _solve(
-    partition: Partition,
+    partition: NetPartition,
     start: FloatArray,
     options: Options,
     clock: Stopwatch,
     watch: Watch | None,
-    parameters: ExactParameters,
+    parameters: EvaExactParameters,
 ) -> Solved:
     incumbent = Solved("time_limit", start, partition.value(start), reason="time limit")
     relaxed = _sift(partition, options, clock, parameters.entering_columns)
@@ -126,7 +126,7 @@ def _solve(
 
 
 def _sift(
-    partition: Partition, options: Options, clock: Stopwatch, most_entering: int
+    partition: NetPartition, options: Options, clock: Stopwatch, most_entering: int
 ) -> tuple[float, FloatArray, IntArray] | None:
     """Sifting (Bixby et al., 1992): a bound, reduced nets (P,) and the columns used; `None` where time runs out.
 
@@ -168,7 +168,7 @@ def _sift(
 
 
 def _integer(
-    partition: Partition, chosen: IntArray, options: Options, clock: Stopwatch, watch: Watch | None, start: Solved
+    partition: NetPartition, chosen: IntArray, options: Options, clock: Stopwatch, watch: Watch | None, start: Solved
 ) -> Solved:
     """Solve the integer program over `chosen`; the incumbent `start` stays if nothing better is found."""
 
@@ -215,7 +215,7 @@ def solve_net_saving(
     options: Options,
     report: Report = ignore,
     start: Sequence[Group] | None = None,
-    parameters: ExactParameters = DEFAULTS,
+    parameters: EvaExactParameters = DEFAULTS,
 ) -> Answer:
     """Solve the set partitioning over patterns; the start, or Algorithm 1's, is returned unless a better one is found.
 
@@ -249,7 +249,7 @@ def solve_net_saving(
         alone = alone[np.argsort(patterns.on_it[alone].argmax(axis=1))]
         patterns, net, x, known = _with_start(arrays, patterns, net, alone, start)
         noise = NOISE * arrays.price_alone if len(net) > len(alone) else 0.0  # The net of a task alone is exactly 0.
-        partition = Partition(net, patterns.on_it, arrays.count, alone, noise)
+        partition = NetPartition(net, patterns.on_it, arrays.count, alone, noise)
     unit = float(arrays.price_unit)
     seconds = None if options.time_limit is None else max(building.remaining_s / 2, LEAST_S)
     ceiling = None if complete else _ceiling(arrays, least_cost(seconds))
@@ -320,7 +320,7 @@ def _generated(
     report: Report,
     start: Sequence[Group] | None,
     building: Stopwatch,
-    parameters: ExactParameters,
+    parameters: EvaExactParameters,
 ) -> Answer:
     """Solve by column generation, for `solve_net_saving`; `building` has run since the time limit does."""
     from models.eva.saving.columns import PackingMaster  # slow to load, for numba
@@ -445,7 +445,7 @@ def saving_patterns(arrays: PackingArrays, limit: int) -> Patterns | None:
 
 
 def solve_limited_saving(
-    arrays: PackingArrays, options: Options, report: Report, start: Solution | None, parameters: ExactParameters
+    arrays: PackingArrays, options: Options, report: Report, start: Solution | None, parameters: EvaExactParameters
 ) -> Answer:
     """Solve for the net saving: a set partitioning over all patterns, with the number of instances of each offer.
 

@@ -12,7 +12,7 @@ from models.eva.totals import TotalsParameters
 
 
 @dataclass(frozen=True)
-class ExactParameters:
+class EvaExactParameters:
     """The constants of the exact method, which change how fast a proof is found, never whether a bound is valid.
 
     - `covering_patterns`: feasible patterns of one type up to which an integer program over all patterns is tried.
@@ -49,4 +49,4 @@ class ExactParameters:
     totals: TotalsParameters = field(default_factory=TotalsParameters)
 
 
-DEFAULTS = ExactParameters()
+DEFAULTS = EvaExactParameters()

@@ -21,8 +21,8 @@ from scipy import sparse
 from instances import Options
 from instances.arrays import FloatArray, IntArray
 from instances.eva import EvaCloud
-from instances.eva.cloud_arrays import CloudArrays, cloud_arrays
-from instances.eva.cloud_work import pairs_of_classes, work_of_classes
+from instances.eva.cloud_arrays import CloudArrays, cloud_arrays, pairs_of_classes, work_of_classes
+from models.core.column_generation import ColumnGeneration, Relaxed
 from models.core.linear_program import LinearProgram
 from models.eva.saving.kernels import Tasks, search
 from models.eva.saving.pricing import MOST_DECAY, ROUNDING
@@ -79,51 +79,68 @@ def work_bound(data: EvaCloud, parameters: WorkBoundParameters = WorkBoundParame
     hours, tasks = work_of_classes(data)
     prices = max(_resource_prices(arrays), key=lambda y: float(y @ hours))
     best = WorkBound(_proven(prices, hours, Fraction(1)), prices, None, 0)
-    pricing = _Pricing(arrays, tasks, pairs_of_classes(data), parameters)
+    pricing = WorkPricing(arrays, tasks, pairs_of_classes(data), parameters)
     if pricing.most_tasks > parameters.most_tasks or not hours.any():
         return best
-    return _generated(pricing, arrays, hours, best)
+    return WorkGeneration(pricing, arrays, hours, best).run()
 
 
-def _generated(pricing: _Pricing, arrays: CloudArrays, hours: FloatArray, best: WorkBound) -> WorkBound:
+class WorkGeneration:
     """Column generation from every task alone on, until the bound is near the linear program's value."""
-    p = pricing.parameters
-    alone = LinearModel(arrays.reservation_price, np.eye(len(hours)), hours, np.inf)
-    program = LinearProgram(alone, Options(), {"presolve": "choose"})
-    known: set[tuple[int, bytes]] = set()
-    excess, nodes, relaxed, rounds = p.excess, p.nodes, math.inf, 0
-    for rounds in range(1, p.rounds + 1):
-        optimum = program.solve()
-        relaxed, prices = optimum.value, np.maximum(optimum.duals, 0.0)
-        columns: list[FloatArray] = []
-        cost: list[float] = []
-        scale = Fraction(1)
-        for kind, patterns, most in pricing.searched(prices, excess, nodes):
-            price = Fraction(float(arrays.price[kind]))
+
+    def __init__(self, pricing: WorkPricing, arrays: CloudArrays, hours: FloatArray, best: WorkBound) -> None:
+        self.pricing, self.arrays, self.hours, self.best = pricing, arrays, hours, best
+        alone = LinearModel(arrays.reservation_price, np.eye(len(hours)), hours, np.inf)
+        self.program = LinearProgram(alone, Options(), {"presolve": "choose"})
+        self.known: set[tuple[int, bytes]] = set()
+        self.excess, self.nodes, self.rounds = pricing.parameters.excess, pricing.parameters.nodes, 0
+
+    def run(self) -> WorkBound:
+        """The best bound that was found."""
+        loop = ColumnGeneration(self)
+        loop.run()
+        relaxed = math.inf if loop.relaxed is None else loop.relaxed.value
+        return WorkBound(self.best.usd, self.best.prices, relaxed, self.rounds)
+
+    def solve(self) -> Relaxed:
+        """See `Master`."""
+        found = self.program.solve()
+        return Relaxed(found.value, np.maximum(found.duals, 0.0), found.x)
+
+    def enough(self, relaxed: Relaxed, priced: bool) -> bool:
+        """See `Master`."""
+        p = self.pricing.parameters
+        near = self.best.usd >= relaxed.value * (1 - p.gap)
+        return priced and (near or self.pricing.looked_at > p.all_nodes or self.rounds >= p.rounds)
+
+    def price(self, relaxed: Relaxed, duals: FloatArray, exact: bool) -> tuple[float, int]:
+        """See `Master`."""
+        p, columns, cost, scale = self.pricing.parameters, list[FloatArray](), list[float](), Fraction(1)
+        self.rounds += 1
+        for kind, patterns, most in self.pricing.searched(duals, self.excess, self.nodes):
+            price = Fraction(float(self.arrays.price[kind]))
             scale = min(scale, price / (price + Fraction(most)))
             for pattern in patterns:
-                if (key := (kind, pattern.tobytes())) not in known:
-                    known.add(key)
-                    columns.append(pattern * pricing.rates(pattern))
-                    cost.append(float(arrays.price[kind]))
-        usd = _proven(prices, hours, scale)
-        if usd > best.usd:
-            best = WorkBound(usd, prices * float(scale), relaxed, rounds)
-        if best.usd >= relaxed * (1 - p.gap) or pricing.looked_at > p.all_nodes:
-            break
+                if (key := (kind, pattern.tobytes())) not in self.known:
+                    self.known.add(key)
+                    columns.append(pattern * self.pricing.rates(pattern))
+                    cost.append(float(self.arrays.price[kind]))
+        usd = _proven(duals, self.hours, scale)
+        if usd > self.best.usd:
+            self.best = WorkBound(usd, duals * float(scale), relaxed.value, self.rounds)
         if columns:
             matrix = sparse.csr_array(np.array(columns))
-            program.add(cost, matrix.indptr[:-1], matrix.indices, matrix.data)
-        elif excess > p.gap / 2:
-            excess = max(excess / p.narrowing, p.gap / 2)
-        elif nodes < p.most_nodes:
-            nodes = min(p.growth * nodes, p.most_nodes)
+            self.program.add(cost, matrix.indptr[:-1], matrix.indices, matrix.data)
+        elif self.excess > p.gap / 2:
+            self.excess = max(self.excess / p.narrowing, p.gap / 2)
+        elif self.nodes < p.most_nodes:
+            self.nodes = min(p.growth * self.nodes, p.most_nodes)
         else:
-            break
-    return WorkBound(best.usd, best.prices, relaxed, rounds)
+            return usd, 0
+        return usd, max(1, len(columns))
 
 
-class _Pricing:
+class WorkPricing:
     """Searches for patterns whose work is worth more than their type costs."""
 
     def __init__(self, arrays: CloudArrays, tasks: IntArray, pair: FloatArray, parameters: WorkBoundParameters) -> None:

@@ -1,9 +1,8 @@
 """Exact models of SIA's anticipatory oracle (SIA, Appendix A, Figure 19): the literal model and a fast method."""
 
 from models.sia.exact import exact
-from models.sia.literal import build_literal, literal, literal_windows
+from models.sia.literal import build_literal, build_local_literal, literal, literal_windows, local_literal
 from models.sia.local_exact import local_exact
-from models.sia.local_literal import build_local_literal, local_literal
 from models.sia.time_indexed import time_indexed
 
 __all__ = [

@@ -12,14 +12,13 @@ import numpy as np
 from instances import Options, Solution, Stopwatch
 from instances.arrays import BoolArray, IntArray
 from instances.proofs import Certificate, NoCertificate, digest
-from instances.proofs.header import VERSION
+from instances.proofs.certificate import VERSION
 from instances.proofs.sia import Charges, Delays, Shape, proof_of
 from instances.sia import SiaOracle
 from instances.sia.arrays import OracleArrays, oracle_arrays
-from models.sia.columns import SCALE, Columns, ceiling
-from models.sia.parameters import DEFAULTS, ExactParameters
-from models.sia.relaxation import Relaxation
-from models.sia.rows import NOBODY, Row
+from models.sia.parameters import DEFAULTS, OracleParameters
+from models.sia.relaxation import StartRelaxation
+from models.sia.rows import NOBODY, SCALE, IntervalRow, StartColumns, ceiling
 from models.sia.start_tree import StartTree
 
 
@@ -28,7 +27,7 @@ def certificate(
     solution: Solution | None,
     bound: float,
     options: Options,
-    parameters: ExactParameters = DEFAULTS,
+    parameters: OracleParameters = DEFAULTS,
 ) -> Certificate:
     """A proof of `bound`, or of the best bound within the limits. Raises NoCertificate where there is none."""
     delays, arrays = Delays(data), oracle_arrays(data)
@@ -36,7 +35,7 @@ def certificate(
         raise NoCertificate("without a schedule no start is excluded")
     if len(arrays.idle[0]) or arrays.capacity > parameters.most_units:
         raise NoCertificate("times or GPUs are too far apart to be listed")
-    writer = _Writer(delays, arrays, arrays.starts_of(data, solution), options, parameters)
+    writer = _OracleWriter(delays, arrays, arrays.starts_of(data, solution), options, parameters)
     target = min(writer.reach, math.ceil(bound / arrays.slot - 1e-9))
     tree = writer.tree(target)
     nodes, proven = writer.written(tree, writer.opened)
@@ -53,20 +52,20 @@ def certificate(
     return Certificate("json", text, Fraction(proven * delays.slots), proof_of(len(nodes)))
 
 
-class _Writer:
+class _OracleWriter:
     """What is written: `rows`, and `stages` of prices, behind which the starts `opened` are left.
 
     `reach` is the delay of the schedule at hand, in steps.
     """
 
     def __init__(
-        self, delays: Delays, arrays: OracleArrays, starts: IntArray, options: Options, parameters: ExactParameters
+        self, delays: Delays, arrays: OracleArrays, starts: IntArray, options: Options, parameters: OracleParameters
     ) -> None:
         self.delays, self.options, self.parameters = delays, options, parameters
         self.charges = Charges(delays)
         self.clock, self.reach = Stopwatch(options.time_limit), arrays.delay(starts)
-        self.columns = Columns(arrays)
-        self.relaxation = Relaxation(self.columns, starts, parameters)
+        self.columns = StartColumns(arrays)
+        self.relaxation = StartRelaxation(self.columns, starts, parameters)
         self.rows: list[dict[str, Any]] = []
         self.stages: list[dict[str, Any]] = []
         self.opened = self.columns.open.copy()
@@ -129,14 +128,14 @@ class _Writer:
                 content["children"] = [places[child] for child in content["children"]]
         return kept, least
 
-    def _priced(self, priced: list[tuple[Row, int]], open_: BoolArray) -> tuple[dict[str, Any], int, BoolArray]:
+    def _priced(self, priced: list[tuple[IntervalRow, int]], open_: BoolArray) -> tuple[dict[str, Any], int, BoolArray]:
         """Prices as they are written, the bound that they prove, SCALE times, and the starts that they leave open."""
         prices = [(self._place(row), price) for row, price in priced]
         least, spent, excess = self.charges.of(open_, prices)
         below: BoolArray = open_ & (excess <= (self.reach - 1) * SCALE - (least - spent))
         return {"prices": prices, "least": least, "spent": spent}, least - spent, below
 
-    def _place(self, row: Row) -> int:
+    def _place(self, row: IntervalRow) -> int:
         """The place of a row in the list, where it is entered at first."""
         place = self._places.setdefault(row.key, len(self.rows))
         if place == len(self.rows):

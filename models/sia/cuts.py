@@ -11,26 +11,27 @@ from __future__ import annotations
 import numpy as np
 
 from instances.arrays import FloatArray, IntArray
-from models.sia.columns import Columns
-from models.sia.parameters import DEFAULTS, ExactParameters
-from models.sia.rows import NOBODY, Row
+from models.sia.parameters import DEFAULTS, OracleParameters
+from models.sia.rows import NOBODY, IntervalRow, StartColumns
 
 POSITIVE = 1e-9  # Shares of a job up to this one are a solver's noise.
 
 
-def separate(columns: Columns, chosen: IntArray, x: FloatArray, parameters: ExactParameters = DEFAULTS) -> list[Row]:
+def separate(
+    columns: StartColumns, chosen: IntArray, x: FloatArray, parameters: OracleParameters = DEFAULTS
+) -> list[IntervalRow]:
     """Cuts that the fractional schedule `x` of the columns `chosen`, (N,) each, violates, the most violated first."""
     positive = x > POSITIVE
     chosen, x = chosen[positive], x[positive]
     order = np.argsort(chosen)
     chosen, x = chosen[order], x[order]
     intervals = np.vstack([_pieces(columns, chosen, x), _between(columns, chosen, parameters.later_pieces)])
-    found: list[tuple[float, Row]] = []
+    found: list[tuple[float, IntervalRow]] = []
     for begin in range(0, len(intervals), parameters.intervals_at_once):
         part = intervals[begin : begin + parameters.intervals_at_once]
         found += _round(columns, part, _shares(columns, chosen, x, part), parameters)
     found.sort(key=lambda cut: -cut[0])
-    taken: list[Row] = []
+    taken: list[IntervalRow] = []
     count: dict[int, int] = {}
     for _, row in found:
         if row.touching != NOBODY:
@@ -43,13 +44,13 @@ def separate(columns: Columns, chosen: IntArray, x: FloatArray, parameters: Exac
     return taken
 
 
-def _pieces(columns: Columns, chosen: IntArray, x: FloatArray) -> IntArray:
+def _pieces(columns: StartColumns, chosen: IntArray, x: FloatArray) -> IntArray:
     """(first, last, NOBODY) of one slot of each stretch in which the fractional schedule does not change."""
     slots = np.unique(np.concatenate([columns.start[chosen], columns.end[chosen]]))
     return np.column_stack([slots, slots, np.full(len(slots), NOBODY)])
 
 
-def _between(columns: Columns, chosen: IntArray, most: int) -> IntArray:
+def _between(columns: StartColumns, chosen: IntArray, most: int) -> IntArray:
     """(first, last, job): from the last slot of a piece of a job to the first slot of one of `most` later pieces."""
     found = []
     job, start, end = columns.job[chosen], columns.start[chosen], columns.end[chosen]
@@ -61,8 +62,8 @@ def _between(columns: Columns, chosen: IntArray, most: int) -> IntArray:
     return np.array(found, dtype=np.int64).reshape(-1, 3)
 
 
-def _shares(columns: Columns, chosen: IntArray, x: FloatArray, intervals: IntArray) -> FloatArray:
-    """The share z of each job that counts in each interval, (I, J); see `Row`."""
+def _shares(columns: StartColumns, chosen: IntArray, x: FloatArray, intervals: IntArray) -> FloatArray:
+    """The share z of each job that counts in each interval, (I, J); see `IntervalRow`."""
     job, start, end = columns.job[chosen], columns.start[chosen], columns.end[chosen]
     first, last, touching = intervals[:, :1], intervals[:, 1:2], intervals[:, 2:]
     counts = np.where(job == touching, (start <= last) & (end > first), (start <= first) & (end > last))
@@ -73,8 +74,8 @@ def _shares(columns: Columns, chosen: IntArray, x: FloatArray, intervals: IntArr
 
 
 def _round(
-    columns: Columns, intervals: IntArray, shares: FloatArray, parameters: ExactParameters
-) -> list[tuple[float, Row]]:
+    columns: StartColumns, intervals: IntArray, shares: FloatArray, parameters: OracleParameters
+) -> list[tuple[float, IntervalRow]]:
     """The most violated cut of each interval (I, 3) for the `shares` (I, J), with the violation.
 
     For every divisor and remainder the jobs of a set S are complemented: those of the largest shares, every prefix of
@@ -110,7 +111,7 @@ def _round(
     for i in np.flatnonzero(divisor):
         first, last, touching = (int(v) for v in intervals[i])
         if divisor[i] == 1:  # as it stands, for the jobs that count in an interval
-            row = Row(first, last, gpus, capacity, touching)
+            row = IntervalRow(first, last, gpus, capacity, touching)
         else:
             members = order[i, : size[i]]
             members = members[gpus[members] % divisor[i] > 0]
@@ -132,7 +133,7 @@ def _coefficients(gpus: IntArray, c: int, r: int) -> tuple[IntArray, IntArray]:
     return complemented, plain
 
 
-def rounded(gpus: IntArray, capacity: int, members: IntArray, c: int, where: tuple[int, int, int]) -> Row:
+def rounded(gpus: IntArray, capacity: int, members: IntArray, c: int, where: tuple[int, int, int]) -> IntervalRow:
     """The mixed-integer rounding cut of a capacity row.
 
     Parameters:
@@ -150,4 +151,4 @@ def rounded(gpus: IntArray, capacity: int, members: IntArray, c: int, where: tup
     weight[members] = complemented[members]
     limit = r * ((capacity - total) // c) + int(complemented[members].sum())
     first, last, touching = where
-    return Row(first, last, weight, limit, touching, c, tuple(members.tolist()))
+    return IntervalRow(first, last, weight, limit, touching, c, tuple(members.tolist()))

@@ -1,8 +1,8 @@
 """The fast exact method: a relaxation with cuts, fixing by reduced costs, and branch and bound on the starts of jobs.
 
-1. A good schedule (`neighbourhood_search`) and the bound of the linear relaxation with cuts (`relaxation`, `cuts`).
+1. A good schedule (`search`) and the bound of the linear relaxation with cuts (`relaxation`, `cuts`).
 2. Starts whose reduced cost exceeds the distance between the two are excluded, and better schedules sought in the
-   order of starts drawn from the relaxation (`turns`), and on heavy workloads near the best ones (`elite_search`).
+   order of starts drawn from the relaxation (`turns`), and on heavy workloads near the best ones (`EliteSearch`).
 3. A tree over the starts of jobs, with rows, columns and cuts generated at every node (`start_tree`, `branching`).
    Where rows are coarser than the problem, a schedule that keeps them and is too wide gets rows of its own.
 """
@@ -17,11 +17,10 @@ from instances.sia import SiaOracle
 from instances.sia.arrays import OracleArrays, narrowed, oracle_arrays, solution_of
 from models.sia.bounds import initial_solution, trivial_bound
 from models.sia.branching import branch
-from models.sia.neighbourhood_search import construct
-from models.sia.parameters import DEFAULTS, ExactParameters
-from models.sia.proof import Proof
+from models.sia.parameters import DEFAULTS, OracleParameters
+from models.sia.search import construct
 from models.sia.time_indexed import solve_time_indexed
-from models.sia.turns import CuttingTurns
+from models.sia.turns import CuttingTurns, OracleProof
 
 
 @method("exact")
@@ -31,7 +30,7 @@ def exact(
     report: Report,
     start: Solution | None = None,
     *,
-    parameters: ExactParameters = DEFAULTS,
+    parameters: OracleParameters = DEFAULTS,
 ) -> Answer:
     """The schedule of least delay that keeps every cut-off, or the best one found, with a valid bound.
 
@@ -45,7 +44,7 @@ def exact(
 
     - `data`: the problem.
     - `options`: limits, gap, threads and seed.
-    - `report`: told each better solution and bound.
+    - `report`: given each better solution and bound.
     - `start`: a feasible solution to improve on.
     - `parameters`: constants of the method.
     """
@@ -63,7 +62,7 @@ def exact(
         report(solution_of(data, arrays, best), 0.0)
     if arrays.starts > parameters.most_starts:
         return solve_time_indexed(data, options, report, solution_of(data, arrays, best), parameters)
-    proof = Proof(data, arrays, options, report, clock, best, best if reserved is None else reserved, parameters)
+    proof = OracleProof(data, arrays, options, report, clock, best, best if reserved is None else reserved, parameters)
     build_s = clock.cpu_s
     termination = _prove(proof)
     return Answer(
@@ -77,7 +76,7 @@ def exact(
     )
 
 
-def _prove(proof: Proof) -> Termination:
+def _prove(proof: OracleProof) -> Termination:
     """Turns of cuts and search, and the tree, until the gap is closed or at a limit."""
     turns = CuttingTurns(proof)
     if (limit := turns.run()) is not None or proof.closed:

@@ -1,7 +1,10 @@
-"""Compiled loops of the neighbourhood search (numba): 100,000 tries take a second or two.
+"""Compiled loops (numba): neighbourhood search, annealing with penalties, with fairness and without, and prices.
 
 All arrays are int64 unless said otherwise: `start` and `best` of shape (J,), `use` of shape (horizon,). `pace` is a
 typical duration in steps: distances in time are drawn in proportion to the pace.
+
+With penalties a schedule may be too wide for a while, at a penalty for each GPU and slot too many, and jobs move one by
+one. So wide jobs find places between others that no exchange of jobs in a feasible schedule comes to.
 """
 
 from __future__ import annotations
@@ -12,6 +15,7 @@ import numpy as np
 
 from instances.arrays import FloatArray, IntArray
 from instances.compiled import compiled
+from instances.sia.arrays import OracleArrays
 
 Random = np.random.Generator
 
@@ -26,8 +30,13 @@ class Jobs(NamedTuple):
     capacity: int
 
 
+def jobs_of(arrays: OracleArrays) -> Jobs:
+    """The jobs as compiled code takes them."""
+    return Jobs(arrays.submit, arrays.duration, arrays.gpus, arrays.cutoff, arrays.capacity)
+
+
 class Moves(NamedTuple):
-    """How a try chooses jobs; see `ExactParameters`."""
+    """How a try chooses jobs; see `OracleParameters`."""
 
     sizes: tuple[int, ...]
     elsewhere: float
@@ -258,3 +267,221 @@ def anneal(
             lead = 0
             best[:] = start
     return lead
+
+
+BLOCK = 64  # Steps between two looks at the costs so far.
+MANY = 1 << 60  # More GPUs than can be too many.
+LEAST_GAIN = 1e-7  # Gains below this one, in steps, are rounding errors.
+
+
+class Shares(NamedTuple):
+    """Fairness; an empty `inverse` where it is not in the objective.
+
+    `pool` of each job (J,), `inverse` of what each pool owns (P,), the share that is `free`, β of each step (T,).
+    """
+
+    pool: IntArray
+    inverse: FloatArray
+    free: float
+    weight: FloatArray
+
+
+class Timeline(NamedTuple):
+    """GPUs in use at each step, of each pool with fairness (P, T), and of all pools (T,)."""
+
+    use: IntArray
+    total: IntArray
+
+
+@compiled
+def _fairness(line: Timeline, begin: int, end: int, shares: Shares) -> float:
+    """What fairness costs in the steps begin..end-1."""
+    fair = 0.0
+    for t in range(begin, end):
+        most = shares.free
+        for i in range(len(shares.inverse)):
+            most = max(most, line.use[i, t] * shares.inverse[i])
+        fair += shares.weight[t] * (most - shares.free)
+    return fair
+
+
+@compiled
+def _hold_in_pool(line: Timeline, pool: int, begin: int, end: int, gpus: int) -> None:
+    for t in range(begin, end):
+        line.total[t] += gpus
+    for t in range(begin, end if len(line.use) else begin):
+        line.use[pool, t] += gpus
+
+
+@compiled
+def target(rng: Random, jobs: Jobs, start: IntArray, job: int, pace: float) -> int:
+    """Another start of a job: anywhere in its window, near by, or flush with a start or an end of another job."""
+    begin, length = jobs.submit[job], jobs.duration[job]
+    way = rng.random()
+    if way < 0.15:
+        return begin + rng.integers(0, jobs.cutoff[job] - begin + 1)
+    if way < 0.3:
+        return start[job] + int(rng.standard_normal() * pace)
+    if way < 0.5:
+        return start[job] + rng.integers(-3, 4)
+    if way < 0.55:
+        return begin
+    other = rng.integers(0, len(start))
+    if way < 0.73:
+        return start[other] + jobs.duration[other]
+    if way < 0.86:
+        return start[other] - length
+    if way < 0.93:
+        return start[other]
+    return start[other] + jobs.duration[other] - length
+
+
+@compiled
+def exchanged(old: int, new: int, length: int) -> tuple[int, int, int, int]:
+    """Begin and end of the steps that a job enters when it moves from one start to another, and of those it leaves."""
+    if new < old:
+        return new, min(old, new + length), max(old, new + length), old + length
+    return max(new, old + length), new + length, old, min(new, old + length)
+
+
+@compiled
+def _added(use: IntArray, begin: int, end: int, gpus: int, capacity: int, most: int) -> int:
+    """GPUs too many that a job of `gpus` adds in the steps begin..end-1; or some figure past `most`."""
+    found = 0
+    while begin < end and found <= most:
+        stop = min(end, begin + BLOCK)
+        for t in range(begin, stop):
+            over = use[t] - capacity
+            found += max(over + gpus, 0) - max(over, 0)
+        begin = stop
+    return found
+
+
+@compiled
+def _taken(use: IntArray, begin: int, end: int, gpus: int, capacity: int) -> int:
+    """GPUs too many that go with a job of `gpus` when it leaves the steps begin..end-1."""
+    found = 0
+    for t in range(begin, end):
+        over = use[t] - capacity
+        found += max(over, 0) - max(over - gpus, 0)
+    return found
+
+
+@compiled
+def anneal_with_penalties(
+    rng: Random,
+    jobs: Jobs,
+    shares: Shares,
+    line: Timeline,
+    movable: IntArray,
+    start: IntArray,
+    best: IntArray,
+    lead: float,
+    over: int,
+    tries: int,
+    pace: float,
+    heat: float,
+    penalty: float,
+) -> tuple[float, int]:
+    """Annealing at one temperature and one penalty; `lead` and `over` in the end.
+
+    Some ten million tries a second, a few million with fairness. Most are refused. So what a try may cost at most is
+    drawn first, and where only widths count a job is refused as soon as the steps looked at so far cost more than that.
+
+    Parameters:
+
+    - `rng`: source of all that is random.
+    - `jobs`, `shares`: the problem.
+    - `line`: use of `start`; changed.
+    - `movable`: jobs with more than one start.
+    - `start`: schedule that keeps all cut-offs, (J,); changed.
+    - `best`: best schedule met that is nowhere too wide, (J,); changed.
+    - `lead`: objective of `start`, without penalties, less that of `best`; -infinite where `best` is too wide.
+    - `over`: GPUs too many of `start`, over all steps.
+    - `tries`: number of tries.
+    - `pace`: a typical duration in steps.
+    - `heat`: temperature: a schedule worse by Δ is accepted with probability exp(-Δ/heat).
+    - `penalty`: what a GPU too many costs a step, in steps of delay.
+    """
+    capacity, fair = jobs.capacity, len(shares.inverse) > 0
+    for _ in range(tries):
+        j = movable[rng.integers(0, len(movable))]
+        old, new, length, gpus = start[j], target(rng, jobs, start, j, pace), jobs.duration[j], jobs.gpus[j]
+        if new < jobs.submit[j] or new > jobs.cutoff[j] or new == old:
+            continue
+        most = (old - new - heat * np.log(1.0 - rng.random())) / penalty  # that is accepted, in GPUs too many
+        if most < -over and not fair:
+            continue
+        gain_begin, gain_end, loss_begin, loss_end = exchanged(old, new, length)
+        allowed = MANY if fair else int(np.floor(most)) + min(over, gpus * (loss_end - loss_begin))
+        excess = _added(line.total, gain_begin, gain_end, gpus, capacity, allowed)
+        if excess > allowed:
+            continue
+        if over > 0:
+            excess -= _taken(line.total, loss_begin, loss_end, gpus, capacity)
+        if excess > most and not fair:
+            continue
+        pool, change = shares.pool[j], 0.0
+        if fair:
+            change -= _fairness(line, gain_begin, gain_end, shares) + _fairness(line, loss_begin, loss_end, shares)
+        _hold_in_pool(line, pool, gain_begin, gain_end, gpus)
+        _hold_in_pool(line, pool, loss_begin, loss_end, -gpus)
+        if fair:
+            change += _fairness(line, gain_begin, gain_end, shares) + _fairness(line, loss_begin, loss_end, shares)
+            if change + penalty * excess > penalty * most:
+                _hold_in_pool(line, pool, gain_begin, gain_end, -gpus)
+                _hold_in_pool(line, pool, loss_begin, loss_end, gpus)
+                continue
+        start[j] = new
+        over += excess
+        lead += new - old + change
+        if over == 0 and lead < -LEAST_GAIN:
+            lead = 0.0
+            best[:] = start
+    return lead, over
+
+
+@compiled
+def least_charges(jobs: Jobs, pool: IntArray, prices: FloatArray, use: FloatArray) -> float:
+    """Σ_j min_t (delay of j at t + price of the GPUs that it holds from t on); `use` (P, T) is that of these starts."""
+    pools, horizon = prices.shape
+    total = np.zeros((pools, horizon + 1))
+    for i in range(pools):
+        for t in range(horizon):
+            total[i, t + 1] = total[i, t] + prices[i, t]
+            use[i, t] = 0.0
+    found = 0.0
+    for j in range(len(pool)):
+        until, length, gpus = total[pool[j]], jobs.duration[j], jobs.gpus[j]
+        least, start = np.inf, jobs.submit[j]
+        for t in range(jobs.submit[j], jobs.cutoff[j] + 1):
+            charge = t - jobs.submit[j] + gpus * (until[t + length] - until[t])
+            if charge < least - 1e-12:
+                least, start = charge, t
+        found += least
+        for t in range(start, start + length):
+            use[pool[j], t] += gpus
+    return found
+
+
+@compiled
+def project(prices: FloatArray, most: FloatArray) -> None:
+    """Put each column of `prices` (P, T) to the nearest point with prices >= 0 that add up to `most` (T,) or less."""
+    pools = len(prices)
+    ordered = np.empty(pools)
+    for t in range(prices.shape[1]):
+        total = 0.0
+        for i in range(pools):
+            prices[i, t] = max(prices[i, t], 0.0)
+            total += prices[i, t]
+            ordered[i] = -prices[i, t]
+        if total <= most[t]:
+            continue
+        ordered.sort()
+        total, cut = 0.0, 0.0
+        for k in range(pools):
+            total -= ordered[k]
+            if -ordered[k] > (total - most[t]) / (k + 1):
+                cut = (total - most[t]) / (k + 1)
+        for i in range(pools):
+            prices[i, t] = max(prices[i, t] - cut, 0.0)

@@ -1,6 +1,9 @@
 """The anticipatory oracle of Figure 19, constraint by constraint, to be read beside the paper.
 
 X and Y exist only where job j can start or be running: constraint (10) needs no rows. All slots are the data's own.
+
+With locality a job starts once, at one slot and on one server: X and Y get the server as a third index, and (12)
+becomes a row a server. Cut-offs are those of cells.
 """
 
 from __future__ import annotations
@@ -10,13 +13,16 @@ from typing import TYPE_CHECKING, Any
 from instances import Answer, Options, Report
 from instances.method import method
 from instances.options import OPTION_NAMES, ignore
-from instances.sia import SiaOracle
+from instances.sia import SiaLocalOracle, SiaOracle
+from instances.sia.local_oracle import SERVER_GPUS
+from models.bounds import whole_bound
 from models.sia.bounds import proven_bound, solver_options, trivial_bound
 
-if TYPE_CHECKING:  # Pyomo takes its time to import, and so is imported where a model is built.
+if TYPE_CHECKING:
     from pyomo.environ import ConcreteModel
 
     from models.literal import Values
+
 
 Windows = dict[int, tuple[int, ...]]
 
@@ -158,4 +164,57 @@ def literal_windows(data: SiaOracle, options: Options, report: Report, *, window
         solve_s=solved.solve_s,
         trace=[(when, found, None) for when, found, _ in solved.trace],
         info={**solved.info, "restricted_bound": solved.bound},
+    )
+
+
+def build_local_literal(data: SiaLocalOracle) -> ConcreteModel:
+    """The model of Figure 19 with servers: X_jkt, Y_jkt for job j, server k and slot t."""
+    from pyomo.environ import Binary, ConcreteModel, Constraint, Objective, Set, Var, minimize
+
+    jobs, cutoffs = data.jobs, data.cutoffs
+    starts = {j: range(job.submit, cutoffs[j] + 1) for j, job in enumerate(jobs)}
+    running = {j: range(job.submit, cutoffs[j] + job.duration) for j, job in enumerate(jobs)}
+    model = ConcreteModel(name="sia-local-oracle")
+    model.J = Set(initialize=range(len(jobs)))
+    model.K = Set(initialize=range(data.servers))
+    model.T = Set(initialize=sorted({t for slots in running.values() for t in slots}))
+    model.X_index = Set(initialize=[(j, k, t) for j in model.J for k in model.K for t in starts[j]], dimen=3)
+    model.Y_index = Set(initialize=[(j, k, t) for j in model.J for k in model.K for t in running[j]], dimen=3)
+    model.X = Var(model.X_index, domain=Binary)
+    model.Y = Var(model.Y_index, domain=Binary)
+
+    def start_once(m: Any, j: int) -> Any:
+        return sum(m.X[j, k, t] for k in m.K for t in starts[j]) == 1
+
+    def is_running(m: Any, j: int, k: int, t: int) -> Any:
+        begun = (u for u in starts[j] if t - jobs[j].duration + 1 <= u <= t)
+        return m.Y[j, k, t] == sum(m.X[j, k, u] for u in begun)
+
+    def capacity(m: Any, k: int, t: int) -> Any:
+        return sum(jobs[j].gpus * m.Y[j, k, t] for j in m.J if t in running[j]) <= SERVER_GPUS
+
+    model.delay = Objective(
+        expr=sum((t - jobs[j].submit) * model.X[j, k, t] for j, k, t in model.X_index), sense=minimize
+    )  # (8)
+    model.start_once = Constraint(model.J, rule=start_once)  # (9), (10)
+    model.is_running = Constraint(model.Y_index, rule=is_running)  # (11)
+    model.capacity = Constraint(model.K, model.T, rule=capacity)  # (12), of each server
+    return model
+
+
+def _read_local(data: SiaLocalOracle, values: Values) -> dict[str, Any]:
+    chosen = sorted(index for (name, index), value in values.items() if name == "X" and value > 0.5)
+    return {
+        "starts": {data.jobs[j].id: t for j, _, t in chosen},
+        "servers": {data.jobs[j].id: k for j, k, _ in chosen},
+    }
+
+
+@method("exact", name="literal")
+def local_literal(data: SiaLocalOracle, options: Options, report: Report) -> Answer:
+    """Solve the model of Figure 19 with servers, with HiGHS."""
+    from models.literal import solve_literal
+
+    return solve_literal(
+        data, build_local_literal, _read_local, options, report, lambda bound: float(max(0, whole_bound(bound)))
     )

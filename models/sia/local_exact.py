@@ -1,7 +1,7 @@
 """The exact method with locality: the oracle's bound without it, servers for its schedule, and what is left in HiGHS.
 
 1. Without locality the oracle's optimum is a bound, and its schedule has the least delay there can be. If servers are
-   found for its jobs (`packing`), it is optimal.
+   found for its jobs (`pack`), it is optimal.
 2. Or else schedules are sought by backfilling on servers, in the order of that schedule and of others near it.
 3. Starts that no better schedule contains are excluded by reduced costs (`relaxation`), and the model with servers
    (`placement_model`) of the others is solved as a whole.
@@ -9,27 +9,183 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 import numpy as np
+from scipy import sparse
 
 from instances import Answer, Options, Report, Solution, Stopwatch
-from instances.arrays import FloatArray
+from instances.arrays import FloatArray, IntArray
 from instances.method import method
 from instances.result import Termination
 from instances.sia import SiaLocalOracle
 from instances.sia.arrays import OracleArrays, oracle_arrays
-from instances.sia.cells import SERVER_GPUS
-from instances.sia.local_reservations import Placed, ServerJobs, backfill_servers
+from instances.sia.local_oracle import SERVER_GPUS
+from instances.sia.reservations import Placed, ServerJobs, backfill_servers
 from models.bounds import whole_bound
-from models.highs import solve_arrays
+from models.highs import LinearModel, solve_arrays
 from models.incumbent import Incumbent
-from models.sia.columns import Columns
 from models.sia.exact import exact
-from models.sia.packing import pack
 from models.sia.parameters import DEFAULTS
-from models.sia.placement_model import candidates, placement_model
-from models.sia.relaxation import Relaxation
+from models.sia.relaxation import StartRelaxation
+from models.sia.rows import StartColumns
+
+Busy = tuple[tuple[int, int], ...]
+"""(end, GPUs) of each job on a server, in order."""
+
+
+def pack(jobs: ServerJobs, starts: IntArray, most_steps: int) -> IntArray | None:
+    """A server for each job (J,), so that no server is overfull; `None` where none is found in `most_steps` placings.
+
+    Jobs are placed in order of start, the widest first, on the server with the fewest idle GPUs first; of servers with
+    the same jobs only one is tried. `None` proves nothing.
+    """
+    order = np.lexsort((-jobs.gpus, starts)).tolist()
+    begin, width, end = starts.tolist(), jobs.gpus.tolist(), (starts + jobs.duration).tolist()
+    steps = [_Step(tuple(() for _ in range(jobs.servers)), iter(()))]
+    steps[0].open(begin[order[0]], width[order[0]], jobs.capacity)
+    for _ in range(most_steps):
+        step = steps[-1]
+        i = order[len(steps) - 1]
+        server = next(step.choices, None)
+        if server is None:
+            steps.pop()
+            if not steps:
+                return None
+            continue
+        step.chosen = server
+        if len(steps) == len(order):
+            found = np.empty(len(order), dtype=np.int64)
+            found[order] = [placed.chosen for placed in steps]
+            return found
+        busy = list(step.busy)
+        busy[server] = tuple(sorted((*busy[server], (end[i], width[i]))))
+        following = order[len(steps)]
+        steps.append(_Step(tuple(busy), iter(())))
+        steps[-1].open(begin[following], width[following], jobs.capacity)
+    return None
+
+
+@dataclass
+class _Step:
+    """The servers when a job is to be placed, the choices that are left, and the one that was made last."""
+
+    busy: tuple[Busy, ...]
+    choices: Iterator[int]
+    chosen: int = -1
+
+    def open(self, now: int, width: int, capacity: int) -> None:
+        """Drop what has ended by now, and find the servers with room for a width."""
+        self.busy = tuple(tuple(job for job in server if job[0] > now) for server in self.busy)
+        idle = [capacity - sum(gpus for _, gpus in server) for server in self.busy]
+        first: dict[Busy, int] = {}
+        for k, server in enumerate(self.busy):
+            if idle[k] >= width:
+                first.setdefault(server, k)
+        self.choices = iter(sorted(first.values(), key=lambda k: idle[k]))
+
+
+@dataclass(frozen=True)
+class PlacementModel:
+    """The linear model, and the job, the start and the server of each of its variables, (N,)."""
+
+    linear: LinearModel
+    job: IntArray
+    start: IntArray
+    server: IntArray
+
+    def read(self, x: FloatArray) -> Placed | None:
+        """The schedule of a solution; `None` where it is not whole."""
+        chosen = np.flatnonzero(x > 0.5)
+        count = int(self.job.max()) + 1
+        if len(chosen) != count or len(np.unique(self.job[chosen])) != count:
+            return None
+        order = chosen[np.argsort(self.job[chosen])]
+        return Placed(self.start[order], self.server[order])
+
+
+@dataclass(frozen=True)
+class Candidates:
+    """The columns that count (C,), moments at which a server may be overfull (M,), and the moments of each column.
+
+    A column covers moments `first` to `behind` - 1, (C,) both; `servers` (C,) is on how many servers it may be.
+    """
+
+    column: IntArray
+    moments: IntArray
+    first: IntArray
+    behind: IntArray
+    servers: IntArray
+
+    @property
+    def entries(self) -> int:
+        """The number of entries of the model's matrix, about."""
+        return int((self.servers * (self.behind - self.first + 2)).sum())
+
+
+def candidates(columns: StartColumns, servers: int) -> Candidates:
+    """The open columns without those that are never better: of a job's starts that cover the same moments the first.
+
+    Only the starts before an end of some job can be overfull without the next start being so too. With fewer columns
+    there are fewer moments, and so on. Servers are alike, so that the first job in order of submission is on server 0,
+    the second on 0 or 1, and so on: each solution can be numbered so.
+    """
+    chosen = np.flatnonzero(columns.open)
+    while True:
+        moments = _moments(columns, chosen)
+        first = np.searchsorted(moments, columns.start[chosen])
+        behind = np.searchsorted(moments, columns.end[chosen])
+        job = columns.job[chosen]  # in order of job, then start
+        new = (np.diff(job, prepend=-1) != 0) | (np.diff(first, prepend=-1) != 0) | (np.diff(behind, prepend=-1) != 0)
+        if new.all():
+            return Candidates(chosen, moments, first, behind, np.minimum(_turns(columns)[job] + 1, servers))
+        chosen = chosen[new]
+
+
+def placement_model(columns: StartColumns, chosen: Candidates, jobs: ServerJobs, least: int) -> PlacementModel:
+    """X = 1 where a job begins at a start on a server: once a job, and no server is overfull at any moment.
+
+    `least` is a proven bound on the delay.
+    """
+    column = np.repeat(chosen.column, chosen.servers)
+    server = np.arange(len(column)) - np.repeat(np.cumsum(chosen.servers) - chosen.servers, chosen.servers)
+    job, start = columns.job[column], columns.start[column]
+    first = np.repeat(chosen.first, chosen.servers)
+    spans = np.repeat(chosen.behind - chosen.first, chosen.servers)
+    variable = np.repeat(np.arange(len(column)), spans)
+    moment = np.arange(len(variable)) - np.repeat(np.cumsum(spans) - spans, spans) + first[variable]
+    count, full = len(jobs.submit), len(chosen.moments) * jobs.servers
+    every = np.arange(len(column))
+    rows = np.concatenate([job, count + moment * jobs.servers + server[variable], np.full(len(column), count + full)])
+    cols = np.concatenate([every, variable, every])
+    values = np.concatenate([np.ones(len(column)), jobs.gpus[job[variable]], columns.delay[column]]).astype(float)
+    linear = LinearModel(
+        cost=columns.delay[column].astype(float),
+        matrix=sparse.csc_array((values, (rows, cols)), shape=(count + full + 1, len(column))),
+        row_lower=np.concatenate([np.ones(count), np.full(full, -np.inf), [float(least)]]),
+        row_upper=np.concatenate([np.ones(count), np.full(full, float(jobs.capacity)), [np.inf]]),
+        upper=1.0,
+        integer=True,
+    )
+    return PlacementModel(linear, job, start, server)
+
+
+def _turns(columns: StartColumns) -> IntArray:
+    """The place of each job in order of submission, (J,)."""
+    submit = columns.arrays.submit
+    turns = np.empty(len(submit), dtype=np.int64)
+    turns[np.argsort(submit, kind="stable")] = np.arange(len(submit))
+    return turns
+
+
+def _moments(columns: StartColumns, chosen: IntArray) -> IntArray:
+    """Starts of columns behind which a column ends before or at the next start, and the last start."""
+    starts = np.unique(columns.start[chosen])
+    ends = np.unique(columns.end[chosen])
+    until = np.append(starts[1:], np.iinfo(np.int64).max)
+    found: IntArray = starts[np.searchsorted(ends, starts, side="right") < np.searchsorted(ends, until, side="right")]
+    return found
 
 
 @dataclass(frozen=True)
@@ -83,7 +239,7 @@ def local_exact(
 
     - `data`: the problem.
     - `options`: limits, gap, threads and seed.
-    - `report`: told each better solution and bound.
+    - `report`: given each better solution and bound.
     - `start`: a feasible solution to improve on.
     - `parameters`: constants of the method.
     """
@@ -102,10 +258,10 @@ class _LocalProof:
         self.alone = Placed(arrays.cutoff, np.array([server for _, server in data.alone], dtype=np.int64))
         self.info: dict[str, float] = {}
 
-        def tell(placed: Placed | None, bound: int | None) -> None:
+        def reported(placed: Placed | None, bound: int | None) -> None:
             report(None if placed is None else self._solution(placed), float((bound or 0) * arrays.slot))
 
-        self.incumbent: Incumbent[Placed, int] = Incumbent("minimize", self.clock, tell, gap=options.gap, bound=0)
+        self.incumbent: Incumbent[Placed, int] = Incumbent("minimize", self.clock, reported, gap=options.gap, bound=0)
 
     def run(self, start: Solution | None) -> Answer:
         """The answer, no worse than `start` nor than no sharing."""
@@ -192,11 +348,11 @@ class _LocalProof:
             self._offer(backfill_servers(self.jobs, found, found.starts.tolist(), self.clock))
             failed = failed + 1 if self._best()[1] == before else 0
 
-    def _open_columns(self) -> Columns | None:
+    def _open_columns(self) -> StartColumns | None:
         """The starts that a better schedule may contain; `None` where the time was over before."""
         best, delay = self._best()
-        columns = Columns(self.arrays)
-        relaxation = Relaxation(columns, best.starts, DEFAULTS)
+        columns = StartColumns(self.arrays)
+        relaxation = StartRelaxation(columns, best.starts, DEFAULTS)
         for _ in range(self.parameters.most_rounds):
             if not relaxation.converge(delay, self.clock):
                 return None
@@ -208,7 +364,7 @@ class _LocalProof:
         self.info |= {"open_starts": int(columns.open.sum())}
         return columns
 
-    def _placed(self, columns: Columns) -> tuple[Termination, str | None]:
+    def _placed(self, columns: StartColumns) -> tuple[Termination, str | None]:
         """Solve the model with servers of the open columns."""
         chosen = candidates(columns, self.jobs.servers)
         if chosen.entries > self.parameters.most_entries:

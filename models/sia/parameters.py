@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 
 @dataclass(frozen=True)
-class ExactParameters:
+class OracleParameters:
     """The constants of the exact method; none changes what is proven, only how fast.
 
     Sizes:
@@ -58,7 +58,7 @@ class ExactParameters:
     Neighbourhood search:
 
     - `first_tries`, `tries`: tries for each job in a batch, in the first search and in later ones.
-    - `batches`, `stale_batches`: batches of a search, and batches in a row without a gain that end the search.
+    - `batches`: batches of a search.
     - `warm`, `cold`: temperatures at the start and the end of a batch, in mean durations.
     - `slice_tries`, `slice_steps`: tries between two looks at the clock; fewer where they take more than so many steps.
     - `moved_jobs`: jobs that a try moves, about.
@@ -142,7 +142,6 @@ class ExactParameters:
     first_tries: int = 200
     tries: int = 500
     batches: int = 2
-    stale_batches: int = 2
     warm: float = 0.4
     cold: float = 0.007
     slice_tries: int = 10_000
@@ -188,4 +187,4 @@ class ExactParameters:
     price_weight: float = 0.1
 
 
-DEFAULTS = ExactParameters()
+DEFAULTS = OracleParameters()

@@ -15,15 +15,14 @@ from instances import Options, Stopwatch
 from instances.arrays import FloatArray, IntArray
 from models.core.linear_program import LinearProgram, Optimum
 from models.highs import LinearModel, SolveFailed
-from models.sia.columns import SCALE, Columns, ceiling, whole
 from models.sia.cuts import separate
-from models.sia.parameters import DEFAULTS, ExactParameters
-from models.sia.rows import Row, Rows, capacity_row, cover_row
+from models.sia.parameters import DEFAULTS, OracleParameters
+from models.sia.rows import SCALE, IntervalRow, Rows, StartColumns, capacity_row, ceiling, cover_row, whole
 
 MOST_SECONDS = 1e7  # HiGHS is given no time limit beyond this one.
 
 
-class Relaxation:
+class StartRelaxation:
     """The restricted master program: a row for each job, then `rows`; columns `chosen`, numbers into `columns`.
 
     `bound`: the best proven so far, in whole steps, on the schedules that are better than the one columns were closed
@@ -31,7 +30,7 @@ class Relaxation:
     last, with their prices, SCALE times.
     """
 
-    def __init__(self, columns: Columns, starts: IntArray, parameters: ExactParameters = DEFAULTS) -> None:
+    def __init__(self, columns: StartColumns, starts: IntArray, parameters: OracleParameters = DEFAULTS) -> None:
         self.parameters = parameters
         self.columns, self.rows, self.jobs = columns, Rows(columns), len(columns.arrays.submit)
         one_start = LinearModel(np.zeros(0), np.zeros((self.jobs, 0)), 1.0, 1.0)
@@ -40,7 +39,7 @@ class Relaxation:
         self.inside = np.zeros(len(columns.job), dtype=bool)
         self.keys: set[object] = set()
         self.bound, self.value = 0, 0.0
-        self.priced: list[tuple[Row, int]] = []
+        self.priced: list[tuple[IntervalRow, int]] = []
         self._proof: tuple[int, IntArray] = (0, np.zeros(len(columns.job), dtype=np.int64))
         self._x: FloatArray = np.zeros(0)
         self._duals, self._activity = np.zeros(0), np.zeros(0)
@@ -74,7 +73,7 @@ class Relaxation:
             if complete:
                 return True
 
-    def take(self, rows: list[Row], columns: IntArray) -> None:
+    def take(self, rows: list[IntervalRow], columns: IntArray) -> None:
         """Add rows and columns that are known to matter, where they are not there."""
         self._add_rows([row for row in rows if row.key not in self.keys])
         self._add_columns(columns)
@@ -90,17 +89,17 @@ class Relaxation:
         return self.chosen[: len(self._x)][self._x > self.parameters.tolerance]
 
     @property
-    def kept(self) -> tuple[tuple[int, IntArray], list[tuple[Row, int]]]:
+    def kept(self) -> tuple[tuple[int, IntArray], list[tuple[IntervalRow, int]]]:
         """What the last prices prove, to be restored after a tree."""
         return self._proof, self.priced
 
-    def restore(self, kept: tuple[tuple[int, IntArray], list[tuple[Row, int]]]) -> None:
+    def restore(self, kept: tuple[tuple[int, IntArray], list[tuple[IntervalRow, int]]]) -> None:
         """Go back to what prices proved at the root of a tree: those of a node hold below that node only."""
         self._proof, self.priced = kept
         self.charge_closed(0)
 
     @property
-    def tight(self) -> list[Row]:
+    def tight(self) -> list[IntervalRow]:
         """The rows of a positive price when nothing was missing last."""
         return [row for row, _ in self.priced]
 
@@ -202,7 +201,7 @@ class Relaxation:
                 new.append(k)
         return np.array(new, dtype=np.int64)
 
-    def _broken_rows(self) -> list[Row]:
+    def _broken_rows(self) -> list[IntervalRow]:
         """Capacity rows that the fractional schedule breaks, at slots of overfull stretches where the use changes."""
         arrays, columns = self.columns.arrays, self.columns
         changes = np.zeros(arrays.horizon + 1)
@@ -232,7 +231,7 @@ class Relaxation:
         self.chosen = np.concatenate([self.chosen, new])
         self.inside[new] = True
 
-    def _add_rows(self, new: list[Row]) -> None:
+    def _add_rows(self, new: list[IntervalRow]) -> None:
         begin = len(self.rows)
         self.rows.add(new)
         self.keys |= {row.key for row in new}

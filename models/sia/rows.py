@@ -1,20 +1,69 @@
-"""Rows Σ_j w_j (share of job j that holds an interval of slots) <= limit: capacity rows, and cuts."""
+"""Columns and rows of the time-indexed model without Y: a column for each job and each start in the job's window.
+
+Rows Σ_j w_j (share of job j that holds an interval of slots) <= limit are capacity rows, and cuts.
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from instances.arrays import BoolArray, IntArray
 from instances.sia.arrays import OracleArrays
-from models.sia.columns import FIXED, SCALE, Columns
+
+SCALE = 1 << 20  # Prices are rounded to multiples of 1/SCALE, so that bounds are evaluated in integers.
+FIXED = np.iinfo(np.int64).max // 8  # The charge of a closed column, which is above that of any other.
+
+
+class StartColumns:
+    """The columns k = (job, start) in order of job, then start; arrays of shape (K,).
+
+    `open` tells which columns are not yet excluded. Without Y of Figure 19 no value changes, because Y is a sum of X.
+    `fine`: the problem, where `arrays` are coarser.
+    """
+
+    def __init__(self, arrays: OracleArrays, fine: OracleArrays | None = None) -> None:
+        self.arrays, self.fine = arrays, arrays if fine is None else fine
+        counts = arrays.cutoff - arrays.submit + 1
+        self.offset: IntArray = np.concatenate([[0], np.cumsum(counts)])
+        self.job: IntArray = np.repeat(np.arange(len(counts)), counts)
+        self.delay: IntArray = np.arange(self.offset[-1]) - self.offset[self.job]
+        self.start: IntArray = self.delay + arrays.submit[self.job]
+        self.end: IntArray = self.start + arrays.duration[self.job]
+        self.gpus: IntArray = arrays.gpus[self.job]
+        self.open: BoolArray = np.ones(len(self.job), dtype=bool)
+
+    def of(self, starts: IntArray) -> IntArray:
+        """The column of each job in a schedule (J,)."""
+        return self.offset[:-1] + starts - self.arrays.submit
+
+    def first_open(self) -> IntArray:
+        """The column of each job's first open start, (J,); the job's last column if none is open."""
+        delay = np.where(self.open, self.delay, FIXED)
+        return self.offset[:-1] + np.minimum(np.minimum.reduceat(delay, self.offset[:-1]), np.diff(self.offset) - 1)
+
+    def every_job_open(self) -> bool:
+        """Whether each job has a start left."""
+        return bool(np.logical_or.reduceat(self.open, self.offset[:-1]).all())
+
+
+def whole(prices: NDArray[np.float64]) -> IntArray:
+    """Prices rounded to multiples of 1/SCALE, times SCALE, none negative."""
+    return np.rint(np.maximum(prices, 0.0) * SCALE).astype(np.int64)
+
+
+def ceiling(bound: int) -> int:
+    """The least whole number of slots not below `bound` / SCALE."""
+    return -(-bound // SCALE)
+
 
 NOBODY = -1  # The touching job of a row that has none.
 
 
 @dataclass(frozen=True, eq=False)
-class Row:
+class IntervalRow:
     """Σ_j weight_j z_j <= limit, where z_j sums X_jt over the starts with which j runs at all slots first..last.
 
     For job `touching` (NOBODY: for none) z_j sums the starts with which it runs at one of these slots at least. A row
@@ -44,12 +93,12 @@ class Row:
         return np.maximum(low, arrays.submit), np.minimum(high, arrays.cutoff)
 
 
-def capacity_row(arrays: OracleArrays, slot: int) -> Row:
+def capacity_row(arrays: OracleArrays, slot: int) -> IntervalRow:
     """Constraint (12) at `slot`."""
-    return Row(slot, slot, arrays.gpus, arrays.capacity)
+    return IntervalRow(slot, slot, arrays.gpus, arrays.capacity)
 
 
-def cover_row(arrays: OracleArrays, starts: IntArray, slot: int) -> Row:
+def cover_row(arrays: OracleArrays, starts: IntArray, slot: int) -> IntervalRow:
     """The extended cover inequality of jobs that `starts` run at `slot` and that are too wide together.
 
     One of these jobs has to stay away, and so has one of as many jobs that are all as wide as the widest of these.
@@ -59,7 +108,7 @@ def cover_row(arrays: OracleArrays, starts: IntArray, slot: int) -> Row:
     size = int(np.searchsorted(np.cumsum(arrays.gpus[running]), arrays.capacity, side="right")) + 1
     weight = (arrays.gpus >= arrays.gpus[running[0]]).astype(np.int64)
     weight[running[:size]] = 1
-    return Row(slot, slot, weight, size - 1)
+    return IntervalRow(slot, slot, weight, size - 1)
 
 
 class Rows:
@@ -68,9 +117,9 @@ class Rows:
     Arrays of shape (R, J): first and last start of a job that counts, and the job's `weight`, 0 where no start counts.
     """
 
-    def __init__(self, columns: Columns, rows: list[Row] | None = None) -> None:
+    def __init__(self, columns: StartColumns, rows: list[IntervalRow] | None = None) -> None:
         self.columns = columns
-        self.rows: list[Row] = []
+        self.rows: list[IntervalRow] = []
         self.low: IntArray = np.zeros((0, len(columns.arrays.submit)), dtype=np.int64)
         self.high, self.weight = self.low.copy(), self.low.copy()
         self.add(rows or [])
@@ -83,7 +132,7 @@ class Rows:
         """Limits of the rows, (R,)."""
         return np.array([row.limit for row in self.rows], dtype=np.int64)
 
-    def add(self, new: list[Row]) -> None:
+    def add(self, new: list[IntervalRow]) -> None:
         """Append rows at the end of the table."""
         if not new:
             return

@@ -16,13 +16,12 @@ from instances import Stopwatch
 from instances.arrays import BoolArray, IntArray
 from models.core.tree import Node, Tree
 from models.highs import OutOfTime
-from models.sia.columns import SCALE, ceiling
-from models.sia.parameters import DEFAULTS, ExactParameters
-from models.sia.relaxation import Relaxation
-from models.sia.rows import Row
+from models.sia.parameters import DEFAULTS, OracleParameters
+from models.sia.relaxation import StartRelaxation
+from models.sia.rows import SCALE, IntervalRow, ceiling
 
 
-class Decision(NamedTuple):
+class StartDecision(NamedTuple):
     """Whether a job waits `until` slots at most (`early`), or longer."""
 
     job: int
@@ -31,7 +30,7 @@ class Decision(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Relaxed:
+class OpenStarts:
     """What is left at a node: the starts that are `open` below it, as bits, and the columns of the solution, `support`.
 
     `undecided`: a job to branch on, and the delay at which.
@@ -42,22 +41,22 @@ class Relaxed:
     undecided: tuple[int, int] | None
 
 
-StartNode = Node[int, Decision, list[tuple[Row, int]], Relaxed]
+StartNode = Node[int, StartDecision, list[tuple[IntervalRow, int]], OpenStarts]
 """A node: the rows of a positive price with their prices prove its bound, all SCALE times."""
 
 
 class StartTree:
     """The tree of a relaxation that has converged; at its root the columns are open that are now.
 
-    `delay`: that of the best schedule, in steps; `target`: the bound in steps that is worth no more work.
+    `delay`: that of the best schedule, in steps; `target`: the bound in steps from which on no work is left.
     """
 
-    def __init__(self, relaxation: Relaxation, delay: int, parameters: ExactParameters = DEFAULTS) -> None:
+    def __init__(self, relaxation: StartRelaxation, delay: int, parameters: OracleParameters = DEFAULTS) -> None:
         self.relaxation, self.columns, self.parameters = relaxation, relaxation.columns, parameters
         self.delay = self.target = delay
         self.clock = Stopwatch()
         self.seen: Callable[[], None] = lambda: None
-        self.tree: Tree[int, Decision, list[tuple[Row, int]], Relaxed] = Tree(self, Node(0))
+        self.tree: Tree[int, StartDecision, list[tuple[IntervalRow, int]], OpenStarts] = Tree(self, Node(0))
         self.nodes = self.tree.nodes
 
     @property
@@ -73,7 +72,7 @@ class StartTree:
 
     @property
     def enough(self) -> int:
-        """The bound that is worth no more work, SCALE times."""
+        """The bound from which on no work is left, SCALE times."""
         return (self.target - 1) * SCALE + 1
 
     def open_below(self, delay: int) -> BoolArray:
@@ -87,7 +86,7 @@ class StartTree:
     def expand(self, delay: int, target: int, clock: Stopwatch, seen: Callable[[], None] = lambda: None) -> bool:
         """Branch on the leaf of the least bound; whether more can be done before the time is over.
 
-        `delay`: the delay of the best schedule, in steps; `target`: the bound in steps that is worth no more work;
+        `delay`: the delay of the best schedule, in steps; `target`: the bound in steps from which on no work is left;
         `seen`: called after each linear program.
         """
         self.delay, self.target, self.clock, self.seen = delay, target, clock, seen
@@ -98,7 +97,7 @@ class StartTree:
         assert node.state is not None
         if node.state.undecided is None:
             return []
-        return [node.child(Decision(*node.state.undecided, early), node.state) for early in (True, False)]
+        return [node.child(StartDecision(*node.state.undecided, early), node.state) for early in (True, False)]
 
     def bound(self, node: StartNode) -> None:
         """Solve the relaxation with the rows and columns of the parent's, and cut; the root is solved already."""
@@ -141,11 +140,11 @@ class StartTree:
             else:
                 cuts += 1
 
-    def _enter(self, node: StartNode) -> Relaxed:
+    def _enter(self, node: StartNode) -> OpenStarts:
         """Take what the relaxation proves and has found."""
         r = self.relaxation
         node.bound, node.proof = max(node.bound, r.proven), r.priced
-        node.state = Relaxed(_packed(self.columns.open), r.support, r.undecided())
+        node.state = OpenStarts(_packed(self.columns.open), r.support, r.undecided())
         return node.state
 
 

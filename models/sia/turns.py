@@ -1,26 +1,219 @@
-"""Turns of cuts, which raise the bound, and of searches, which find better schedules in the order of the relaxation."""
+"""The state of a proof, and turns of cuts, which raise the bound, and of searches, which find better schedules.
+
+On heavy workloads the search is among the schedules of the relaxation and the best ones found. It begins with a
+schedule drawn from the relaxation, or with one of the best ones. Of such a one the jobs in some stretch of time are
+scheduled anew: from the starts that they have, from those of another of the best, or from some drawn from the
+relaxation. Starts may be too wide together. They are annealed with penalties, from a lower temperature than a search
+from nothing begins with, made feasible, and improved for a moment. Many short searches find better schedules than a few
+long ones: what comes out depends on where a search begins far more than on how long it lasts.
+"""
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
-from instances import Stopwatch
-from instances.arrays import IntArray
-from instances.result import Termination
-from models.sia.elite_search import EliteSearch
-from models.sia.neighbourhood_search import construct, improve
-from models.sia.proof import Proof
-from models.sia.relaxation import Relaxation
-from models.sia.rows import Rows
+from instances import Options, Report, Stopwatch
+from instances.arrays import BoolArray, FloatArray, IntArray
+from instances.result import Termination, TracePoint
+from instances.sia import SiaOracle
+from instances.sia.arrays import OracleArrays, coarse, solution_of
+from models.incumbent import Incumbent
+from models.sia.parameters import OracleParameters
+from models.sia.relaxation import StartRelaxation
+from models.sia.rows import Rows, StartColumns
+from models.sia.search import construct, improve, in_order, settle
+
+
+class OracleProof:
+    """The incumbent, in steps, with `columns`, `info` of the answer, and the effort: `turns` and `nodes`.
+
+    Rows are those of `columns.arrays`, which may be coarser than `arrays`.
+
+    Parameters:
+
+    - `data`: the problem.
+    - `arrays`: the problem in steps.
+    - `options`: limits, gap, threads and seed.
+    - `report`: given each better solution and bound.
+    - `clock`: the solve's clock.
+    - `best`: a feasible schedule, (J,).
+    - `reserved`: feasible reservations, (J,), that leave jobs as much time as possible.
+    - `parameters`: constants of the method.
+    """
+
+    def __init__(
+        self,
+        data: SiaOracle,
+        arrays: OracleArrays,
+        options: Options,
+        report: Report,
+        clock: Stopwatch,
+        best: IntArray,
+        reserved: IntArray,
+        parameters: OracleParameters,
+    ) -> None:
+        self.arrays, self.options, self.clock, self.reserved = arrays, options, clock, reserved
+        self.parameters = parameters
+        self.columns = StartColumns(coarse(arrays, parameters.most_units), arrays)
+
+        def reported(starts: IntArray | None, bound: int | None) -> None:
+            report(None if starts is None else solution_of(data, arrays, starts), float((bound or 0) * arrays.slot))
+
+        self.incumbent: Incumbent[IntArray, int] = Incumbent("minimize", clock, reported, gap=options.gap, bound=0)
+        self.offer(best)
+        self.info: dict[str, float] = {}
+        self.rng = np.random.default_rng(options.seed)
+        self.turns = self.nodes = 0
+
+    @property
+    def best(self) -> IntArray:
+        """The best schedule (J,)."""
+        assert self.incumbent.solution is not None
+        return self.incumbent.solution
+
+    @property
+    def delay(self) -> int:
+        """Delay of the best schedule, in steps."""
+        assert self.incumbent.objective is not None
+        return self.incumbent.objective
+
+    @property
+    def bound(self) -> int:
+        """The best bound, in steps."""
+        return self.incumbent.bound or 0
+
+    @property
+    def distance(self) -> int:
+        """Distance from bound to schedule, in steps."""
+        return self.delay - self.bound
+
+    @property
+    def closed(self) -> bool:
+        """Whether the gap asked for is closed."""
+        return self.incumbent.closed
+
+    @property
+    def trace(self) -> list[TracePoint]:
+        """The incumbent's trace, in slots."""
+        slot = self.arrays.slot
+        return [(t, float((v or 0) * slot), float((b or 0) * slot)) for t, v, b in self.incumbent.trace]
+
+    def offer(self, starts: IntArray) -> None:
+        """Take a feasible schedule (J,) if no other was as good."""
+        self.incumbent.offer(self.arrays.delay(starts), starts.copy())
+
+    def raise_bound(self, bound: int) -> None:
+        """Take a proven bound, in steps, if no other was as good."""
+        self.incumbent.raise_bound(bound)
+
+    def limit(self) -> Termination | None:
+        """The limit that is reached, of time or of effort: turns of cuts and search, or nodes."""
+        if self.clock.expired:
+            return "time_limit"
+        effort = self.options.effort
+        return "effort_limit" if effort is not None and max(self.turns, self.nodes) >= effort else None
+
+
+class EliteSearch:
+    """The search of a proof with its `elite`: the best schedules found, no two of them alike, the best first."""
+
+    def __init__(self, proof: OracleProof, relaxation: StartRelaxation) -> None:
+        self.proof, self.relaxation, self.parameters = proof, relaxation, proof.parameters
+        self.elite: list[IntArray] = []
+        self._draws = 0
+
+    def run(self, clock: Stopwatch, most_failures: int, draws: int = 0) -> None:
+        """Search until so many searches in a row find no better schedule, or until the time of `clock` is over.
+
+        The first ones begin with `draws` from the relaxation, as is of use when it is new.
+        """
+        proof, failures, self._draws = self.proof, 0, draws
+        self._keep(proof.best)
+        while failures < most_failures and not clock.expired and not proof.closed:
+            before = proof.delay
+            if (found := self._settled(*self._begin(clock), clock)) is not None:
+                proof.offer(found)
+                self._keep(found)
+            failures = failures + 1 if proof.delay == before else 0
+
+    def draw(
+        self, clock: Stopwatch, starts: IntArray | None = None, chosen: BoolArray | None = None
+    ) -> tuple[FloatArray, IntArray | None]:
+        """Starts (J,) drawn from the relaxation, of some those in whose order the best schedule is made, and that one.
+
+        Draws differ a lot, and what annealing makes of them differs likewise. Given `starts` (J,), only those of the
+        `chosen` jobs (J,) are drawn anew.
+        """
+        proof, found = self.proof, list[tuple[int, FloatArray, IntArray | None]]()
+        while not found or (len(found) < self.parameters.draws and not clock.expired):
+            order = self.relaxation.sample(proof.rng)
+            if starts is not None and chosen is not None:
+                order = np.where(chosen, order, starts)
+            made = in_order(proof.arrays, order, self.parameters)
+            found.append((proof.arrays.most + 1 if made is None else proof.arrays.delay(made), order, made))
+        _, order, made = min(found, key=lambda draw: draw[0])
+        return order, made
+
+    def _begin(self, clock: Stopwatch) -> tuple[IntArray, float, IntArray]:
+        """Starts (J,) to begin with, the share of the temperatures that is left out, and the jobs that move."""
+        rng, p, arrays = self.proof.rng, self.parameters, self.proof.arrays
+        everybody = np.arange(len(arrays.submit))
+        if self._draws > 0 or rng.random() < p.drawn:
+            self._draws -= 1
+            return self.draw(clock)[0].astype(np.int64), p.settled_begin[0], everybody
+        half = 0.5 * float(arrays.duration.mean()) * np.exp(rng.uniform(*np.log(p.stretch)))
+        one = self.elite[rng.integers(len(self.elite), size=2).min()]
+        chosen, way = self._stretch(one, half), rng.integers(3)
+        if way == 0:
+            one = self.draw(clock, one, chosen)[0].astype(np.int64)
+        elif way == 1:
+            one = np.where(chosen, self.elite[rng.integers(len(self.elite))], one)
+        return one, rng.uniform(*p.settled_begin), np.flatnonzero(chosen)
+
+    def _stretch(self, starts: IntArray, half: float) -> BoolArray:
+        """The jobs (J,) that start no more than `half` from the start of a job that waits, one that is drawn."""
+        waiting = np.flatnonzero(starts > self.proof.arrays.submit)
+        if not len(waiting):
+            return np.ones(len(starts), dtype=bool)
+        job = self.proof.rng.choice(waiting)
+        chosen: BoolArray = np.abs(starts - starts[job] + half * self.proof.rng.uniform(-1.0, 1.0)) <= half
+        chosen[job] = True
+        return chosen
+
+    def _settled(self, starts: IntArray, begin: float, among: IntArray, clock: Stopwatch) -> IntArray | None:
+        """A schedule that annealing with penalties, order and improvement make of `starts`, if there is one.
+
+        What the annealing ends with is mostly a GPU too wide somewhere, and better for that than all feasible schedules
+        on its way: jobs put in this order make a feasible one.
+        """
+        proof, p = self.proof, self.parameters
+        seed = int(proof.rng.integers(2**31))
+        arrays, tries = proof.arrays, p.penalty_tries
+        _, last = settle(arrays, starts, clock, seed=seed, tries=tries, begin=begin, among=among, parameters=p)
+        found = in_order(arrays, last.astype(float), p)
+        if found is None:
+            return None
+        seed, brief, tries = int(proof.rng.integers(2**31)), replace(p, warm=p.settled_warm, batches=1), p.settled_tries
+        return improve(arrays, found, clock, seed=seed, tries=tries, stop=proof.bound, among=among, parameters=brief)
+
+    def _keep(self, found: IntArray) -> None:
+        """Take a schedule into the elite, where it is good enough and the better one of those that are much like it."""
+        delay, p = self.proof.arrays.delay, self.parameters
+        like = [kept for kept in self.elite if np.abs(kept - found).sum() < p.alike * delay(found)]
+        if all(delay(found) < delay(kept) for kept in like):
+            others = [kept for kept in self.elite if not any(kept is other for other in like)]
+            self.elite = sorted([*others, found], key=delay)[: p.elite]
 
 
 class CuttingTurns:
     """The turns of cuts and search of a proof, and the relaxation with all cuts."""
 
-    def __init__(self, proof: Proof) -> None:
+    def __init__(self, proof: OracleProof) -> None:
         self.proof, self.parameters = proof, proof.parameters
         proof.offer(construct(proof.arrays, proof.reserved, proof.clock))
-        self.relaxation = Relaxation(proof.columns, proof.best, proof.parameters)
+        self.relaxation = StartRelaxation(proof.columns, proof.best, proof.parameters)
         self.search = EliteSearch(proof, self.relaxation)
 
     def run(self) -> Termination | None:
@@ -88,7 +281,7 @@ class CuttingTurns:
     def _search(self) -> None:
         """Improve schedules in the order of starts drawn from the relaxation, until searches fail in a row.
 
-        With many candidate starts left, the search is that of `elite_search`.
+        With many candidate starts left, the search is that of `EliteSearch`.
         """
         proof, clock, failures, p = self.proof, self._searching(), 0, self.parameters
         if self._heavy():
@@ -101,7 +294,7 @@ class CuttingTurns:
             failures = failures + 1 if proof.delay == before else 0
 
     def _last_search(self) -> None:
-        """Search where cuts gain no more, and there are too many candidate starts for a tree to be worth its time."""
+        """Search where cuts gain no more, and there are too many candidate starts for a tree to pay."""
         proof, p = self.proof, self.parameters
         if not proof.closed and proof.distance >= p.worth_searching and self._heavy():
             self.search.run(Stopwatch(p.last_share * proof.clock.remaining_s), p.failures_last)

@@ -15,7 +15,7 @@ from heuristics.eva import round as rounds
 from instances import InputError
 from instances.eva import EvaPacking, EvaReconfiguration
 from models.eva import exact, literal
-from models.eva.parameters import ExactParameters
+from models.eva.parameters import EvaExactParameters
 from models.eva.reconfiguration import exact_reconfiguration, literal_reconfiguration, short_list
 from tests.attacks.families import Family
 
@@ -373,9 +373,9 @@ def _valid(kind: type[Any], data: dict[str, Any]) -> Any:
         return None
 
 
-GENERATED = ExactParameters(saving_patterns=0)
-PRICED = ExactParameters(
-    covering_patterns=0, branch_and_price=replace(ExactParameters().branch_and_price, listed_patterns=0)
+GENERATED = EvaExactParameters(saving_patterns=0)
+PRICED = EvaExactParameters(
+    covering_patterns=0, branch_and_price=replace(EvaExactParameters().branch_and_price, listed_patterns=0)
 )
 PACKERS = {
     "no-packing": no_packing,

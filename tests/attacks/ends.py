@@ -15,9 +15,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from experiments.harness.report_file import ReportFile
-from experiments.simulator.bounding import Bounding
-from experiments.simulator.simulation import ONLINE, Simulation
+from experiments.harness.task import ReportFile
+from experiments.simulator.simulation import ONLINE, Bounding, Simulation
 from instances import InputError, Instance, dump, parse
 from instances.online import RuleBroken
 from instances.sia import five_jobs

@@ -15,7 +15,7 @@ from functools import partial
 from typing import Any
 
 from instances import InputError, Options, Result
-from instances.deadline import within
+from instances.clock import within
 from instances.fields import ProblemData
 from instances.gaps import FLOOR, NOISE
 

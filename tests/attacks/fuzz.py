@@ -18,8 +18,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from experiments.harness.apply import load_method
-from experiments.harness.run import Run
+from experiments.harness.run import Run, load_method
 from experiments.harness.runner import run_all
 from experiments.plan import methods_for
 from instances import InputError, Instance, Options, Result, better, check, dump, load, parse

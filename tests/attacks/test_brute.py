@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from models.eva import exact
 from tests.attacks.brute import FAMILIES
 from tests.attacks.families import PLAIN, attack, faults
 from tests.sampling import sample
@@ -42,3 +43,10 @@ def test_literal_models_whose_optimum_highs_had_cut_off(name, instance):
     family = FAMILIES[name]
     data, optimum = family.instance(instance), family.optimum(family.instance(instance))
     assert list(faults(family.slow["literal"](data), optimum, PLAIN, [])) == []
+
+
+@pytest.mark.parametrize("instance", ["500-1", "600-1"])
+def test_a_limit_of_instances_pays_for_a_pattern_only_where_that_proves_more(instance):
+    """The duals of a limit and a raised scale, both at once, left a node open that its linear program closes."""
+    data = FAMILIES["eva-packing cost, many tasks"].instance(instance)
+    assert exact(data).status == "optimal"

@@ -9,7 +9,7 @@ from typing import Any
 import highspy
 import pytest
 
-from experiments.harness.apply import apply, load_method
+from experiments.harness.run import apply, load_method
 from experiments.harness.user_functions import resolve
 from experiments.papers import BUILDERS, METHODS
 from instances import InputError, Instance, Options, dump, load, parse, save
@@ -161,6 +161,11 @@ def solved(instance: Instance, name: str) -> float | None:
     if method.unfit(instance.data) is not None:
         return None
     result = apply(method, instance, Options())
+    if name == "width-calculator-artifact" and result.status == "no_solution":
+        assert "never stops" in str(
+            result.reason
+        )  # as released, where its narrowest widths cost more than it may spend
+        return None
     assert result.status in ("optimal", "feasible", "violates"), (name, result.reason)
     assert load_method(method).kind != "exact" or result.solved
     return result.objective

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from experiments.harness.apply import apply
+from experiments.harness.run import apply
 from experiments.harness.user_functions import resolve
 from experiments.papers import BUILDERS, METHODS
 from instances import InputError, Instance, Options

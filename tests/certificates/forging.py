@@ -20,8 +20,7 @@ from instances import CheckFailed, InputError
 from instances.proofs import NoCertificate, digest
 from instances.proofs.boa.certificate import lagrangian
 from instances.proofs.boa.run_proof import RunBounds
-from instances.proofs.boa.unit_network import Units, unit_network
-from instances.proofs.boa.unit_optimum import fastest, shortest
+from instances.proofs.boa.unit_network import Units, fastest, shortest, unit_network
 from instances.proofs.eva.certificate import Branch, Packing
 from instances.proofs.sia import EXCLUDED, SCALE, Charges, Delays, PriceProof, Shape
 from tests.certificates.readings import Case, cases

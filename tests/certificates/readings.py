@@ -15,9 +15,9 @@ from experiments.harness.user_functions import resolve
 from experiments.papers import CERTIFIERS
 from instances import CheckFailed, InputError, Instance, Options, ProblemData, conclude
 from instances.aryl import ArylPlacement
-from instances.json_text import parsed
 from instances.proofs import NoCertificate
 from instances.proofs.verify import read_result, see_bound, see_result
+from instances.reading import parsed
 from instances.registry import PROBLEMS
 from instances.result import Answer
 from models import aryl, boa, eva, sia

@@ -16,7 +16,7 @@ from pathlib import Path
 from experiments.boa.reference import NEWTRACE_BUDGETS
 from experiments.harness.certification import Certification, Certified
 from experiments.harness.instance_set import InstanceSet
-from experiments.harness.report_file import ReportFile
+from experiments.harness.task import ReportFile
 from experiments.output.folder import result_file, write_certified
 from experiments.papers import CERTIFIERS, reference_sets
 from experiments.plan import plan

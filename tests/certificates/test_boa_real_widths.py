@@ -13,8 +13,7 @@ from instances import CheckFailed, InputError, Options
 from instances.boa import BoaAllocation, newtrace
 from instances.proofs import NoCertificate
 from instances.proofs.boa import prove_allocation
-from instances.proofs.boa.run_lengths import LENGTH, RunLengths
-from instances.proofs.boa.run_proof import Decision, RunBounds
+from instances.proofs.boa.run_proof import LENGTH, RunBounds, RunDecision, RunLengths
 from models.boa import exact
 from models.boa.certificate import certificate
 from tests.boa_cases import real_widths
@@ -71,7 +70,7 @@ def test_every_partition_obeys_a_decision_or_its_opposite():
     for at, kind in product(range(4), (None, 0, 1)):
         if kind is None and at == 0:
             continue
-        so, not_so = (Decision(0, at, kind, holds) for holds in (True, False))
+        so, not_so = (RunDecision(0, at, kind, holds) for holds in (True, False))
         for changes in product((False, True), repeat=3):
             starts = [0, *(j for j, change in enumerate(changes, start=1) if change)]
             for kinds in product((0, 1), repeat=len(starts)):
@@ -109,6 +108,32 @@ def test_a_tampered_proof_is_refused(proof):
     for seed, (of, text) in enumerate(proofs):
         with pytest.raises((CheckFailed, InputError)):
             prove_allocation(of, tampered_json(text, seed))
+
+
+def at_least(width: Fraction, tenths: int) -> Fraction:
+    """No less than the hours that a size of one hour takes at a width, under the speedup width^(tenths/10)."""
+    speed = Fraction(int(float(width) ** (tenths / 10) * 10**12) - 1, 10**12)
+    assert speed**10 <= width**tenths
+    return 1 / speed
+
+
+def test_two_plans_of_one_class_beat_every_single_plan_over_real_widths_with_rescaling():
+    """Lemma 4.3 says that they do not, section 4.3 that this holds with rescaling too. All in rationals."""
+    r, budget = Fraction("0.1"), Fraction("6.21992")
+    epochs = [{"size_hours": 1.0, "speedup": {"power": a / 10}} for a in (9, 1)]
+    kind = {"name": "a", "arrivals_per_hour": 1.0, "rescale_hours": float(r), "epochs": epochs}
+    data = BoaAllocation.model_validate({"budget": float(budget), "widths": "continuous", "classes": [kind]})
+    single = prove_allocation(data, made(data)[1].text).bound
+    one, first, second = Fraction("6.517"), Fraction("15.718"), Fraction("2.240")
+    plans = [
+        [(one, r + at_least(one, 9) + at_least(one, 1))],  # one width, set up once
+        [(first, r + at_least(first, 9)), (second, r + at_least(second, 1))],
+    ]
+    shares = Fraction(4998, 10_000), Fraction(5002, 10_000)
+    time = sum(share * sum(hours for _, hours in plan) for share, plan in zip(shares, plans, strict=True))
+    cost = sum(share * sum(k * hours for k, hours in plan) for share, plan in zip(shares, plans, strict=True))
+    assert cost <= budget
+    assert time < single * (1 - Fraction(56, 10_000))
 
 
 LEAF = {"price": "1", "bound": "0"}
@@ -159,7 +184,7 @@ def test_what_is_no_node_is_refused_in_one_line(proof, node: object, said: str):
 def test_a_leaf_without_policies_has_no_price():
     """Three epochs of which the second starts and ends no run, and is on neither type."""
     data = next(d for d in (real_widths(s, types=2) for s in range(99)) if len(d.classes[0].epochs) == 3)
-    both = [Decision(0, 1, kind, False) for kind in (0, 1)]
+    both = [RunDecision(0, 1, kind, False) for kind in (0, 1)]
     assert RunBounds(data).at(Fraction(1), both) is None
     assert RunBounds(data).at(Fraction(1), both[:1]) is not None
 

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from instances import CheckFailed, InputError
-from instances.json_text import parsed
 from instances.proofs.verify import read_result, see_result
+from instances.reading import parsed
 from tests.certificates.readings import HUGE, READINGS, Case, telling
 
 

@@ -15,9 +15,8 @@ from typing import Any, get_args
 
 import pytest
 
-from experiments.harness.apply import apply, load_method
 from experiments.harness.entry import Entry
-from experiments.harness.run import Run
+from experiments.harness.run import Run, apply, load_method
 from experiments.harness.user_functions import resolve
 from experiments.papers import METHODS, reference_sets
 from instances import Instance, Options, Result, better, check, gap, parse

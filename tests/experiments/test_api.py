@@ -13,11 +13,13 @@ import pytest
 
 from experiments import api
 from experiments.papers import PLOTS
+from heuristics.eva import no_packing
 from instances import PROBLEMS, Answer, InputError, Instance, Options, conclude, save
 from instances.aryl import figure_5, five_servers, table_2
 from instances.boa import figure_1
 from instances.eva import EvaPacking, table_3, table_3_round
 from instances.sia import five_jobs, six_jobs, synthetic
+from instances.sia.online import Start
 from models import aryl, boa, eva, sia
 from models.eva.reconfiguration import exact_reconfiguration
 from tests.commands import ROOT, interruptible, python, workers_copied
@@ -110,9 +112,81 @@ def test_simulations_are_rows():
     assert rows["mean_jct_h"].notna().all()
 
 
+class Take:
+    """A heuristic with a parameter: an object that is called, or a class of which one is made."""
+
+    def __init__(self, workload: str = "") -> None:
+        self.workload = workload
+
+    def __call__(self, data: EvaPacking):
+        return no_packing(data).solution
+
+
+class Narrowest:
+    """A policy with a state, which no run may leave to the next."""
+
+    def __init__(self, data=None) -> None:
+        self.asked = 0
+
+    def decide(self, view):
+        self.asked += 1
+        left, starts = view.idle, []
+        for job in sorted((job for queue in view.queues.values() for job in queue.values()), key=lambda j: j.gpus):
+            if job.gpus <= left:
+                left -= job.gpus
+                starts.append(job.id)
+        return Start(starts)
+
+    def totals(self):
+        return {"asked": self.asked}
+
+
+def test_variants_of_ones_own_have_names_of_ones_own():
+    with workers_copied():
+        rows = api.study(table_3(), {"a": Take("a"), "b": Take("b"), "class": Take, "no-packing": "no-packing"})
+    assert rows["method"].tolist() == ["exact", "no-packing", "a", "b", "class"]
+    assert rows["objective"].nunique() == 2
+    with pytest.raises(InputError, match=r"^methods: 2 are called 'Take': name them, "):
+        api.study(table_3(), [Take("a"), Take("b")])
+
+
+def test_policies_are_functions_classes_and_objects_too():
+    workload = synthetic("base", 0, days=0.05)
+    with workers_copied():
+        alone = api.simulate(workload, Narrowest, bound=False)
+        rows = api.simulate(workload, {"c": Narrowest, "o": Narrowest(), "f": lambda _: Narrowest()})
+        again = api.simulate([workload, workload.with_(name="other")], {"o": Narrowest()}, bound=False)
+    assert alone["policy"].tolist() == ["fcfs", "Narrowest"]
+    assert rows["policy"].tolist() == ["fcfs", "c", "o", "f"]
+    own = [alone.iloc[1], *(rows.iloc[k] for k in (1, 2, 3)), again.iloc[1], again.iloc[3]]
+    assert {(row["finished"], row["mean_jct_h"], row["decisions"]) for row in own} == {
+        (alone["jobs"][0], alone["mean_jct_h"][1], alone["decisions"][1])
+    }
+    assert again["policy"].tolist() == ["fcfs", "o"] * 2
+
+
+def test_an_interrupted_study_keeps_its_rows(monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]):
+    example = table_3()
+    kept = conclude(example.data, "exact", Answer(None, 12.0, "interrupted"), Options(), kind="exact")
+
+    def interrupted(tasks, jobs, store, cluster):
+        yield 0, kept
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(api, "finished", interrupted)
+    assert api.study(example, "no-packing")["bound"].tolist() == [12.0]
+    assert "interrupted: 1 of 2 runs are finished" in capfd.readouterr().err
+
+
 @pytest.mark.parametrize(
     ("call", "line"),
     [
+        (lambda: api.study(table_3(), {"n": Narrowest()}), "method: n must be a function, or have __call__(data), got"),
+        (lambda: api.study(table_3(), {"exact": Take()}), "methods: 'exact' is a method of this project, name yours"),
+        (lambda: api.study(table_3(), {"mine": "exact"}), "methods: 'mine' stands for 'exact', which has a name"),
+        (lambda: api.study(table_3(), {"a:b": Take()}), "methods: a name must be text without a colon, got 'a:b'"),
+        (lambda: api.simulate(synthetic("base", 0), [3]), "policies: must be names or functions, got int"),
+        (lambda: api.simulate(synthetic("base", 0), {"fcfs": Take}), "policies: 'fcfs' is a policy of this project"),
         (lambda: api.study(3), "instances: must be an instance, its data or a file, got int"),
         (lambda: api.study("nowhere.json"), "nowhere.json: No such file or directory"),
         (lambda: api.study(table_3(), "no"), "method: must be all, "),

@@ -6,17 +6,20 @@ import json
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
-from experiments.aryl import forced
+from experiments.aryl import arrivals, reclaims
 from experiments.aryl.draw import loaning
+from experiments.aryl.reclaims import Watched
 from experiments.aryl.reproduce import TABLE_5, cannot_be
-from experiments.aryl.snapshots import Watched
+from experiments.aryl.scenarios import Setting, side_by_side
+from experiments.harness.experiment import Claim, Verdict
 from experiments.simulator.aryl import LoaningWorld
 from experiments.simulator.kernel import simulate
 from heuristics.aryl.online import Loaning, flexible_first
-from instances import InputError, load, save
-from instances.aryl.populations import Moments, Pool
+from instances import InputError, Options, load, save
+from instances.aryl.populations import Bursts, JobPopulation, Moments
 from tests.commands import call
 
 HEADER = "job_id,pool,submit_s,duration_s,gpus\n"
@@ -31,7 +34,7 @@ def test_jobs_of_a_trace_are_drawn_with_the_moments_of_the_paper(tmp_path: Path)
     assert done.returncode == 0, done.stderr
     jobs = load(drawn).data.jobs
     held = sum(job.work * job.gpus_per_worker for job in jobs)
-    assert held / (100 * 8 * 4 * 86_400) == pytest.approx(0.72, rel=0.25)
+    assert held / (100 * 8 * 4 * 86_400) == pytest.approx(0.78, rel=0.25)
     elastic = [job for job in jobs if job.elastic]
     assert len(elastic) / len(jobs) == pytest.approx(0.05, abs=0.02)
     assert sum(job.work * job.gpus_per_worker for job in elastic) / held == pytest.approx(0.36, abs=0.12)
@@ -39,15 +42,36 @@ def test_jobs_of_a_trace_are_drawn_with_the_moments_of_the_paper(tmp_path: Path)
 
 
 def test_the_weights_of_a_pool_give_the_means_that_the_paper_says():
-    moments, pool = Moments(), Pool.drawn()
+    moments, pool = Moments(), JobPopulation.drawn()
     assert round(moments.gpu_seconds) == 65_628
-    for (seconds, gpu_seconds), elastic in (
-        (moments.others, False),
-        ((moments.elastic_seconds, moments.elastic_gpu_seconds), True),
-    ):
-        weights = pool.weights(seconds, gpu_seconds, elastic=elastic)
-        assert weights @ pool.seconds == pytest.approx(seconds, rel=1e-3)
-        assert weights @ (pool.seconds * pool.gpus) == pytest.approx(gpu_seconds, rel=1e-3)
+    elastic, others = pool.mix(moments)
+    assert elastic @ pool.seconds == pytest.approx(moments.elastic_seconds, rel=1e-3)
+    assert elastic @ (pool.seconds * pool.gpus) == pytest.approx(moments.elastic_gpu_seconds, rel=1e-3)
+    weights = moments.elastic_jobs * elastic + (1 - moments.elastic_jobs) * others
+    assert weights @ pool.seconds == pytest.approx(moments.mean_seconds, rel=1e-3)
+    assert weights @ (pool.seconds * pool.gpus) == pytest.approx(moments.gpu_seconds, rel=1e-3)
+    for seconds, share in moments.quantiles:
+        assert weights[pool.seconds <= seconds].sum() == pytest.approx(share, abs=1e-3)
+
+
+def test_arrivals_come_in_bursts_and_without_them_by_the_hours_of_the_day():
+    """The logarithm of what an hour has over others of the day: its variance, and its covariance over one hour."""
+    bursts = Bursts()
+    logs = np.log(bursts.factors(200_000, 1.0, np.random.default_rng(0)))
+    assert logs.var() == pytest.approx(1.53, abs=0.03)
+    assert (logs[:-1] * logs[1:]).mean() == pytest.approx(1.0, abs=0.05)
+    assert (logs[:-6] * logs[6:]).mean() == pytest.approx(0.23, abs=0.05)
+    assert (bursts.factors(48, 0.0, np.random.default_rng(0)) == 1).all()
+
+
+def test_hours_of_a_workload_differ_more_with_bursts():
+    spread = []
+    for scale in (0.0, 0.5, 1.0):
+        data = loaning(days=8, training_servers=60, bursts=scale).data
+        counts = np.bincount([int(job.arrival_seconds // 3600) for job in data.jobs], minlength=192)
+        spread.append(counts.std() / counts.mean())
+    assert spread == sorted(spread)
+    assert spread[2] > 2 * spread[0]
 
 
 def test_a_small_workload_runs_under_several_policies_and_none_beats_the_bound(tmp_path: Path):
@@ -105,9 +129,8 @@ def test_a_workload_that_cannot_be_is_refused_in_one_line(path: tuple, value: ob
     assert len(done.stderr.splitlines()) == 1
 
 
-def test_rows_of_table_5_contradict_themselves_where_loans_alone_or_few_jobs_would_make_all_faster():
-    impossible = {row for row in TABLE_5 if cannot_be(row)}
-    assert impossible == {
+def test_rows_of_table_5_whose_means_cannot_both_be_over_all_jobs():
+    assert {row for row in TABLE_5 if cannot_be(row)} == {
         "2 Basic",
         "3 Advanced",
         "5 Loans, Random",
@@ -115,6 +138,44 @@ def test_rows_of_table_5_contradict_themselves_where_loans_alone_or_few_jobs_wou
         "7 Loans, Algorithm 1",
         "11 Scaling, Aryl",
     }
+
+
+def test_covariances_of_arrivals_are_over_the_hours_of_the_day(tmp_path: Path):
+    """Every other day has twice the jobs, a third above and a third below the mean; nights have fewer than days."""
+    hours = [(day, hour) for day in range(arrivals.FIRST_DAY, arrivals.FIRST_DAY + 40) for hour in range(24)]
+    rows = [
+        f"0,p,{day * 86_400 + hour * 3600 + i},60,1"
+        for day, hour in hours
+        for i in range((8 if hour < 8 else 24) * (1 + day % 2))
+    ]
+    trace = tmp_path / "jobs.csv"
+    trace.write_text(HEADER + "\n".join(rows) + "\n")
+    logs = dict(zip(arrivals.LAGS, arrivals.covariances(trace, Options())["logs"], strict=True))
+    assert logs[0] == pytest.approx(np.log(1 + 1 / 9 - 40 * 24 / len(rows)))
+    assert logs[24] == pytest.approx(np.log(1 - 1 / 9))
+    assert logs[48] == pytest.approx(np.log(1 + 1 / 9))
+
+
+def claimed(ours: float, verdict: Verdict) -> Claim:
+    return Claim("Table 5", "JCT", 1.0, ours, verdict)
+
+
+def test_readings_stand_side_by_side_and_one_that_gives_the_figure_takes_back_what_the_other_says():
+    found = side_by_side({"wide": [claimed(1.0, "reproduced")], "slow": [claimed(2.0, "differs")]})
+    assert [claim.what for claim in found] == ["JCT; wide workers", "JCT; slow workers"]
+    assert [claim.verdict for claim in found] == ["reproduced", "not comparable"]
+    assert [claim.readings for claim in found] == [("slow workers: 2.0",), ("wide workers: 1.0",)]
+    both = side_by_side({"wide": [claimed(3.0, "differs")], "slow": [claimed(2.0, "differs")]})
+    assert [claim.verdict for claim in both] == ["differs", "differs"]
+    same = side_by_side({"wide": [claimed(3.0, "differs")], "slow": [claimed(3.0, "differs")]})
+    assert same == [claimed(3.0, "differs")]
+
+
+def test_only_rows_that_borrow_slower_gpus_have_two_readings():
+    read = {name: Setting.of(name, load=0.5).read("wide") for name in ("fifo", "sjf-two-phase", "sjf-loans", "aryl")}
+    assert [("loaned_workers", "wide") in row.more for row in read.values()] == [False, False, True, True]
+    equal = Setting.of("aryl", loaned_speed=1.0)
+    assert equal.read("wide") == equal
 
 
 def test_a_table_is_reproduced():
@@ -145,7 +206,7 @@ def test_the_tables_of_reclaims_and_of_what_is_unavoidable_have_a_row_for_each_k
     done = call("study", "aryl-forced", *flags, "--quiet")
     assert done.returncode == 0, done.stderr
     rows = [row.strip("| ").split(" | ") for row in done.stdout.splitlines()[2:]]
-    assert [row[:2] for row in rows] == [[str(p), name] for p in forced.PERIODS for name in forced.RUNS]
+    assert [row[:2] for row in rows] == [[f"{p:g}", name] for p in reclaims.PERIODS for name in reclaims.RUNS]
     assert all(0 <= int(row[3]) <= int(row[2]) for row in rows)
     assert any(int(row[3]) for row in rows)
     assert call("study", "aryl-snapshots", "--workers", "wide").returncode == 2

@@ -7,14 +7,14 @@ import json
 import numpy as np
 import pytest
 
-from experiments.boa.bound_curve import LABEL
 from experiments.boa.draw import renting
-from experiments.boa.pictures import jct_against_bill
+from experiments.boa.pictures import LABEL, jct_against_bill
 from experiments.simulator.simulation import Simulation
 from instances import InputError, Instance, load
 from instances.boa import newtrace, poisson_renting, trace_renting
 from instances.boa.bursts import TwoRates
 from instances.boa.traces import epochs_of
+from tests.boa_renting_cases import HOUR
 from tests.commands import call
 
 ROWS = [
@@ -62,6 +62,28 @@ def test_a_trace_becomes_a_workload_at_one_and_a_quarter_of_its_load(trace):
     assert [e.speedup for e in data.classes[0].epochs] == [e.speedup for e in epochs_of()["cifar10"]]
 
 
+def test_rescaling_by_application_cold_starts_a_period_and_a_widest_job_come_from_the_command_line(trace, tmp_path):
+    file = tmp_path / "w.json"
+    flags = "--rescale", "bert=300", "--rescale", "cifar10=40.5", "--cold-rescale", 400, "--period", 60
+    done = call("draw", "boa-renting", "--trace", trace, *flags, "--max-width", 16, "--budget", 30, "--out", file)
+    assert done.returncode == 0, done.stderr
+    data = load(file).data
+    times = {c.name: (c.rescale_seconds, c.cold_rescale_seconds) for c in data.classes}
+    assert times == {"cifar10": (40.5, 400), "bert": (300, 400), "deepspeech2": (25, 400)}
+    assert (data.period_seconds, data.max_width) == (60, 16)
+    done = call("draw", "boa-renting", "--hours", 1, "--rescale", 20, "--max-width", 8, "--out", file)
+    assert done.returncode == 0, done.stderr
+    assert {(c.rescale_seconds, c.cold_rescale_seconds) for c in load(file).data.classes} == {(20, None)}
+    assert load(file).data.max_width == 8
+
+
+def test_the_jobs_of_some_applications_are_taken_as_the_paper_filters_its_traces(trace):
+    data = trace_renting(trace, applications=("bert", "cifar10")).data
+    assert [job.id for job in data.jobs] == ["a-0", "c-2", "b-1"]
+    assert data.classes[0].arrivals_per_hour == pytest.approx(2 * HOUR / 100)
+    assert trace_renting(trace, applications=("cifar10",), limit=1).data.jobs == data.jobs[:1]
+
+
 def test_a_column_of_the_table_is_what_policies_are_told(trace, table):
     epoch = trace_renting(trace, speedups=table, believed="told").data.classes[0].epochs[0]
     assert epoch.speedup.table.speedup == (1.0, 1.7411, 5.278)
@@ -103,6 +125,8 @@ def test_a_drawn_file_is_the_readers_and_runs_with_tables_and_pictures(trace, ta
         (None, {"believed": "told"}, "believed: needs a table of speedups with that column, got told"),
         (None, {"hours": 3.0}, "--hours: --trace says it itself, got 3.0"),
         (None, {"c2": 0.5}, "c2: must be a number >= 1, got 0.5"),
+        (None, {"application": ["ncf"]}, "applications: there must be jobs of each in .*some.csv, got 'ncf'"),
+        (None, {"rescale": ["ncf=3"]}, "rescale_seconds: application must be one of cifar10, .*, got 'ncf'"),
     ],
 )
 def test_bad_traces_and_flags_are_refused_in_one_line(trace, edit, flags, message: str):

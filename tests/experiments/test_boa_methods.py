@@ -28,7 +28,8 @@ def fitting(instance: Instance) -> set[str]:
 
 def test_continuous_widths_with_rescaling_are_solved_by_exact_and_refused_by_what_else_claims_an_optimum():
     instance = case(1.45, {"amdahl": 0.9}, 1e-9, widths="continuous")
-    whole = {"width-calculator", "width-calculator-whole-job", "width-calculator-nearest", "one-width", "equal-share"}
+    calculators = {"width-calculator" + kind for kind in ("", "-artifact", "-nearest", "-whole-job")}
+    whole = {*calculators, "one-width", "equal-share"}
     assert fitting(instance) == {"exact", *whole}
     for name in ("literal", "randomised"):
         with pytest.raises(InputError, match=f"{name} cannot take case: continuous widths with rescaling"):

@@ -202,6 +202,10 @@ BAD = [
     ("gap_study {file} --problem sia-oracle --out {folder}/o", "--problem: no instance is of sia-oracle"),
     ("solve", "Missing argument"),
     ("solve {file} --method magic", "method: must be all, exact"),
+    ("solve {file} --method no-paking", "got 'no-paking', did you mean 'no-packing'?"),
+    ("list methods --problem eva-paking", "got 'eva-paking', did you mean 'eva-packing'?"),
+    ("list methods --problem x", "--problem: must be one of eva-packing"),
+    ("list methods --format xml", "--format: must be table or json, got 'xml'"),
     ("solve {file} --methods exact", "No such option"),
     ("solve {file} --format xml", "--format"),
     ("solve {file} --time-limit -1", "time limit: must be > 0"),
@@ -246,6 +250,10 @@ def test_the_console_script_has_the_same_commands(
         cli.main()
     assert end.value.code == 0
     assert "gap_study" in capsys.readouterr().out
+    monkeypatch.setattr("sys.argv", ["gapwise", "gap-study", "--help"])
+    with pytest.raises(SystemExit) as end:
+        cli.main()
+    assert end.value.code == 0
 
 
 def test_the_study_of_a_folder(tmp_path: Path):

@@ -11,6 +11,7 @@ import pytest
 from experiments.eva.draw import cloud
 from experiments.papers import DRAWINGS
 from instances import InputError, load
+from instances.boa import poisson_renting
 from instances.eva import EvaCloud, synthetic_cloud, trace_cloud
 from instances.sia import synthetic
 from tests.commands import call, run
@@ -30,6 +31,14 @@ def test_a_trace_is_written_as_its_reader_has_it(tmp_path):
     assert wanted.data.throughput.default == 0.9
     drawn = ["aryl-loaning", "boa-renting", "eva-cloud", "eva-reconfiguration", "sia-local-oracle", "sia-oracle"]
     assert sorted(DRAWINGS) == drawn
+
+
+def test_without_a_flag_what_is_drawn_is_what_help_says(tmp_path):
+    cloud, renting = tmp_path / "cloud.json", tmp_path / "renting.json"
+    assert draw("eva-cloud", "--out", cloud).returncode == 0
+    assert load(cloud) == synthetic_cloud(32, 0)
+    assert draw("boa-renting", "--out", renting).returncode == 0
+    assert load(renting) == poisson_renting(8.0, seed=0)
 
 
 def test_jobs_of_table_7_in_the_simulator_with_a_method_in_the_place_of_full(tmp_path):

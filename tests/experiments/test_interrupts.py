@@ -143,7 +143,7 @@ def test_an_interrupted_solve_prints_what_it_has(table_3_file: Path, monkeypatch
 
 
 def as_finished_here(runs: list[Run]) -> list[tuple[Run, Result]]:
-    from experiments.harness.apply import apply
+    from experiments.harness.run import apply
 
     return [(run, apply(run.entry, run.instance, run.options)) for run in runs]
 

@@ -10,7 +10,7 @@ import pytest
 from experiments.harness.entry import Entry
 from experiments.harness.run import Run
 from experiments.harness.runner import run_all
-from experiments.harness.starts import Start
+from experiments.harness.starts import GivenStart
 from instances import Options, save
 from instances.eva import table_3
 from models.eva import exact
@@ -51,7 +51,7 @@ def test_methods_start_from_the_best_result_of_a_folder_and_say_so(cluster: Path
 
 
 def test_a_method_that_finds_nothing_returns_the_start():
-    start = Start("a file", alone(), 16.2)
+    start = GivenStart("a file", alone(), 16.2)
     run = Run(INSTANCE, Entry("exact", "tests.exact_methods:gives_up"), Options(), start=start)
     with workers_copied():
         ((_, result),) = run_all([run])

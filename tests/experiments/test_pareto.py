@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from experiments.boa.frontier_plot import write_plots
+from experiments.boa.plot import write_plots
 from instances import save
 from instances.aryl import loaned_servers
 from instances.boa import figure_1, random_allocation

@@ -15,7 +15,6 @@ import pytest
 
 from experiments import library
 from experiments.harness import records
-from experiments.harness.apply import apply
 from experiments.harness.gaps import Scored
 from experiments.harness.instance_set import InstanceSet
 from experiments.harness.records import (
@@ -29,7 +28,7 @@ from experiments.harness.records import (
     with_records,
     write_records,
 )
-from experiments.harness.run import Run
+from experiments.harness.run import Run, apply
 from experiments.harness.task import Digests
 from experiments.output.scorecard import scorecards
 from experiments.papers import METHODS, reference_sets
@@ -39,7 +38,7 @@ from instances.aryl import table_2
 from instances.boa import BoaAllocation, newtrace
 from instances.eva import table_3, table_7
 from instances.gaps import TOLERANCE
-from instances.proofs.header import digest
+from instances.proofs.certificate import digest
 from instances.result import versions
 from instances.sia import five_jobs
 from tests.commands import call

@@ -11,11 +11,10 @@ from typing import Any
 
 import pytest
 
-from experiments.harness.apply import apply
 from experiments.harness.gaps import Scored, score, summarise
-from experiments.output.answer import answers
-from experiments.output.report import write_report
-from experiments.output.report_figures import figures_of
+from experiments.harness.run import apply
+from experiments.output.report import figures_of, write_report
+from experiments.output.summary import answers
 from experiments.plan import plan
 from instances import Options
 from instances.eva import table_7

@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 from experiments import reproduce as command
-from experiments.harness.experiment import Claim, Context, Experiment, Shared, compared
+from experiments.harness.experiment import Claim, Context, Experiment, SharedTasks, compared
 from experiments.papers import PAPERS, experiments_of
 from experiments.simulator.simulation import Simulation
 from instances import InputError, Instance, Options
@@ -105,7 +105,7 @@ def test_bad_input_is_one_line_and_status_2(papers, arguments, line):
 
 
 def test_equal_tasks_share_a_place_unless_their_options_differ():
-    shared = Shared()
+    shared = SharedTasks()
     one, other = Simulation(five_jobs(), "fcfs"), Simulation(five_jobs(), "fcfs", Options(seed=1))
     assert shared.add([one, other, one]) == [0, 1, 0]
     assert shared.add([Simulation(five_jobs(), "fcfs")]) == [0]

@@ -14,12 +14,11 @@ import pytest
 
 from experiments.entry import exit_status
 from experiments.harness import host, runner
-from experiments.harness.apply import Unchecked, apply
 from experiments.harness.entry import Entry
-from experiments.harness.report_file import Reported, ReportFile
+from experiments.harness.run import Unchecked, apply
 from experiments.harness.runner import as_finished, run_all
 from experiments.harness.store import Store, read_outcomes
-from experiments.harness.task import Digests
+from experiments.harness.task import Digests, Reported, ReportFile
 from experiments.papers import METHODS
 from experiments.plan import methods_for, plan
 from instances import Answer, InputError, Options, Result, load

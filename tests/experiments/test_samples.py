@@ -40,6 +40,13 @@ def test_a_bootstrap_over_groups_knows_that_copies_tell_nothing():
     assert (once.low, once.high) == (often.low, often.high) == (1.5, 3.5)
 
 
+@pytest.mark.filterwarnings("error")
+def test_a_ratio_to_nothing_has_no_end_and_no_warning():
+    sample = Sample.resampled([1.0, math.inf, math.inf], "abc", lambda found: sum(found) / len(found))
+    assert sample.mean == math.inf
+    assert not math.isfinite(sample.high)
+
+
 @pytest.mark.parametrize(
     ("values", "verdict"),
     [

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from experiments.harness.apply import apply
 from experiments.harness.entry import named
-from experiments.sia.figure_5 import POLICIES, compare
+from experiments.harness.run import apply
+from experiments.sia.benchmark import POLICIES, compare
 from experiments.sia.methods import METHODS
 from instances import Instance, Options
 from instances.sia import five_jobs, synthetic

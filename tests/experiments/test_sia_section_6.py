@@ -10,14 +10,14 @@ import pandas as pd
 import pytest
 
 from experiments.harness.experiment import Context
-from experiments.harness.report_file import ReportFile
+from experiments.harness.task import ReportFile
 from experiments.sia import claims
 from experiments.sia.accuracy import Accuracy, scores
-from experiments.sia.comparison import POOL_NODES, Compared, Comparison, philly_pools
-from experiments.sia.policies import PREEMPTIVE
-from experiments.sia.prediction_claims import DEMAND, OWNED, TABLE_10, predictions
+from experiments.sia.claims import DEMAND, OWNED, TABLE_10, predictions
+from experiments.sia.comparison import BESIDE, POOL_GPUS, POOL_NODES, Compared, Comparison, all_pools
+from experiments.sia.policies import HELIOS_LOG, PREEMPTIVE
 from experiments.sia.reproduce import EXPERIMENTS, PHILLY
-from experiments.sia.statistics import gain_shares, no_less, ratios
+from experiments.sia.statistics import between, gain_share, middles_over, no_less, ratios
 from instances import InputError, Options
 from tests.commands import call
 from tests.sia_traces import write_philly
@@ -71,11 +71,11 @@ def test_claims_of_simulations(simulated, tmp_path):
 def test_pools_have_the_nodes_of_the_table_beside_the_trace(trace):
     path = trace.with_name(POOL_NODES)
     path.write_text("pool,nodes\np0,2\np1,1\nelsewhere,5\n")
-    data = philly_pools(trace, 1000, 0).data
+    data = all_pools(trace, 1000, 0).data
     assert {pool.name: pool.gpus for pool in data.pools} == {"p0": 16, "p1": 8}
     path.write_text("pool,nodes\np0,many\n")
     with pytest.raises(InputError, match=f"{POOL_NODES}: line 2: nodes: must be a number >= 0, got many"):
-        philly_pools(trace, 1000, 0)
+        all_pools(trace, 1000, 0)
 
 
 def test_predictions_are_scored_beside_persistence_and_always_one(trace):
@@ -110,10 +110,13 @@ def test_table_12_and_figure_11_from_the_command_line():
 
 def test_shares_of_the_oracle_s_gain(tmp_path):
     outcome = Comparison("base", ("base", 3), claims.ORACLE).work(ReportFile(tmp_path / "d"))
-    shares = gain_shares([outcome], ("oracle", "sia-vc", "sia-fine", "sia-perfect"))
+    shares = {name: gain_share(name)([outcome]) for name in ("oracle", "sia-vc", "sia-fine", "sia-perfect")}
     assert shares["oracle"] == 1
     assert 0 <= shares["sia-perfect"] <= shares["sia-fine"] <= shares["sia-vc"] <= 1
-    assert any(claim.what == "of the oracle's gain, base" for claim in claims.figure_15b(Context(), [outcome]))
+    assert {claim.what for claim in claims.figure_15b(Context(), [outcome])} >= {
+        "of the oracle's gain over FCFS in delay, base: sia-vc",
+        "delay over the oracle's, base: sia-vc",
+    }
 
 
 def made_up(*ratios):
@@ -134,6 +137,43 @@ def test_an_interval_of_paired_ratios():
     assert no_less(made_up(2.0, 0.5), "a", "b") == "1 of 2"
 
 
+def test_draws_of_the_same_weeks_and_pools_are_no_independent_draws():
+    """Ten draws of two weeks are worth two."""
+    alike = [
+        outcome.model_copy(update={"week": i // 5, "busiest": "ab"[i // 5]})
+        for i, outcome in enumerate(made_up(*[1.0] * 5, *[2.0] * 5))
+    ]
+    sample = ratios(alike, "a", "b")
+    assert (sample.seeds, sample.least, sample.greatest) == (10, 1.0, 2.0)
+    assert (sample.low, sample.high) == (1.0, 2.0)
+    independent = ratios(made_up(*[1.0] * 5, *[2.0] * 5), "a", "b")
+    assert 1.0 < independent.low < independent.mean == pytest.approx(sample.mean)
+
+
+def test_verdicts_have_two_sides():
+    outcomes = made_up(*[2.0] * 10)
+    measure = middles_over("a", "b")
+    kinds = [between("", "", "", outcomes, measure, *ends).verdict for ends in ((1.5, 2.5), (2.5, 3.0), (1.0, 1.5))]
+    assert kinds == ["reproduced", "differs", "differs"]
+    assert between("", "", "", outcomes, measure, 2.5, near=(1.5, 3.0)).verdict == "near"
+    assert between("", "", "", outcomes[:9], measure, 2.5).verdict == "few runs"
+
+
+def test_pools_of_helios_have_the_gpus_of_the_day(tmp_path):
+    log = tmp_path / HELIOS_LOG
+    times = [f"2020-04-{1 + i:02d} 00:00:00" for i in range(28)] + [f"2020-05-2{i % 5} 01:00:00" for i in range(10)]
+    rows = [f"{i},u,vc{'ab'[i % 2]},4,1,1,FAILED,{time},,,600,0" for i, time in enumerate(times)]
+    head = "job_id,user,vc,gpu_num,cpu_num,node_num,state,submit_time,start_time,end_time,duration,queue"
+    log.write_text("\n".join([head, *rows]) + "\n")
+    days = [f"2020-{4 + d // 30:02d}-{1 + d % 30:02d},16,{8 if d < 49 else 24},0,40" for d in range(60)]
+    (tmp_path / POOL_GPUS).write_text("\n".join(["date,vca,vcb,vcc,total", *days]) + "\n")
+    data = all_pools(log, 500, 0).data
+    assert {pool.name: pool.gpus for pool in data.pools} == {"vca": 8, "vcb": 12}
+    assert len(data.jobs) == 10
+    with pytest.raises(InputError, match="no row of day 60, there are 60"):
+        all_pools(log, 500, 11)
+
+
 def test_a_kept_comparison_is_recalled_with_its_own_options_alone(simulated):
     text = simulated[0].model_dump_json()
     task = Comparison("philly", (2, 0), ("mmfs",), 2.0)
@@ -145,14 +185,22 @@ def test_claims_of_preemption(tmp_path):
     names = ["sia-perfect", "sia-sliding", *PREEMPTIVE]
     outcomes = [Comparison("base", ("base", seed), tuple(names)).work(ReportFile(tmp_path / "d")) for seed in (0, 3)]
     made = claims.preemption(Context(), outcomes)
-    assert len(made) == len(PREEMPTIVE) + 3
+    assert len(made) == 2 * len(PREEMPTIVE) + 3
     assert (made[-1].ours, made[-1].verdict) == (0, "reproduced")
 
 
 def test_claims_of_locality(trace, tmp_path):
-    one = Comparison("philly-local", (2, 0), claims.LOCAL, 2.0, trace).work(ReportFile(tmp_path / "d"))
+    one = Comparison("philly-local", (2, 0), claims.WITH_LOCALITY, 2.0, trace).work(ReportFile(tmp_path / "d"))
     made = claims.figure_16(Context(), [one])
     assert (made[-1].what, made[-1].ours) == ("jobs slowed by SIA_VC with locality", 0)
+    beside, less = (claim for claim in made if claim.sentence)
+    assert (beside.verdict, less.what[-4:]) == ("reproduced", "kind")
+    local, plain = (one.figures[name]["geometric_speedup"] for name in ("local-sia-perfect", "sia-perfect"))
+    assert less.ours == pytest.approx(local / plain, abs=1e-4)
+    assert less.verdict == ("reproduced" if local <= plain else "few runs")
+    assert one.figures["local-sia-perfect" + BESIDE]["geometric_speedup"] <= local
+    assert one.busiest in {"p0", "p1", "p2"}
+    assert 7 <= one.week < 14
     NAMED["figure-16"].draw(tmp_path / "figure.svg", Context(), [one])
     assert (tmp_path / "figure.svg").stat().st_size > 1000
 

@@ -76,7 +76,7 @@ def test_a_trace(tmp_path):
     [
         (("any.json", "--workload", "base"), "give instance files, or --workload, or --trace"),
         (("--days", "1"), "go with --workload or --trace"),
-        (("--workload", "worse"), "variant: must be one of base"),
+        (("--workload", "worse"), "--workload: must be one of base"),
         (("--workload", "base", "--policy", "magic"), "policy: must be all, fcfs"),
         (("--trace", "nowhere.csv"), "nowhere.csv: No such file or directory"),
         (("nowhere.json",), "nowhere.json: No such file or directory"),

@@ -6,12 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from experiments.harness.apply import apply, load_method
 from experiments.harness.entry import Entry, named
-from experiments.harness.report_file import Reported, ReportFile
-from experiments.harness.run import Run
+from experiments.harness.run import Run, apply, load_method
 from experiments.harness.runner import run_all
 from experiments.harness.starts import best_start
+from experiments.harness.task import Reported, ReportFile
 from experiments.papers import METHODS
 from heuristics.eva import full_reconfiguration, no_packing
 from instances import Answer, CheckFailed, Options, conclude

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from experiments.harness.experiment import Study
-from experiments.harness.measurement import Measurement
+from experiments.harness.task import Measurement
 from experiments.harness.user_functions import resolve
 from experiments.papers import STUDIES
 from instances import Options

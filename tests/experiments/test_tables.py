@@ -8,11 +8,12 @@ import pandas as pd
 import pytest
 from matplotlib.colors import to_hex
 
-from experiments.harness.apply import apply
 from experiments.harness.gaps import Scored, score, summarise
-from experiments.output import simulation, table, terminal
-from experiments.output.answer import answers
-from experiments.output.table import print_table, print_tables
+from experiments.harness.run import apply
+from experiments.output import results as on_terminal
+from experiments.output import simulation, terminal
+from experiments.output.results import print_table, print_tables
+from experiments.output.summary import answers
 from experiments.papers import METHODS, ONLINE
 from experiments.plan import plan
 from experiments.simulator.plots import speedup_cdf
@@ -25,7 +26,7 @@ from tests.commands import call
 @pytest.fixture
 def narrow(monkeypatch: pytest.MonkeyPatch) -> None:
     console = terminal.Console(highlight=False, markup=False, emoji=False, soft_wrap=True, width=80)
-    for module in (terminal, table, simulation):
+    for module in (terminal, on_terminal, simulation):
         monkeypatch.setattr(module, "out", console)
 
 

@@ -67,7 +67,7 @@ def test_it_is_not_said_when_quiet(fresh, capsys: pytest.CaptureFixture[str]):
 def test_it_is_looked_for_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     begun: list[Compilation] = []
 
-    def finished(tasks):
+    def finished(tasks, jobs):
         begun.extend(tasks)
         yield 0, SimpleNamespace(status="finished")
 

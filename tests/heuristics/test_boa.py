@@ -4,18 +4,30 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from scipy.optimize import linprog
 
-from heuristics.boa import equal_share, one_width, width_calculator, width_calculator_whole_job
-from heuristics.boa.convex_relaxation import ConvexRelaxation
+from heuristics.boa import (
+    equal_share,
+    one_width,
+    width_calculator,
+    width_calculator_artifact,
+    width_calculator_whole_job,
+)
 from heuristics.boa.epoch_arrays import epoch_arrays
-from heuristics.boa.fixed_width import _equal_parts
-from heuristics.boa.width_calculator import _starts, powers, powers_and_whole
+from heuristics.boa.fixed_width import _equal_shares
+from heuristics.boa.width_calculator import (
+    ConvexRelaxation,
+    _starts,
+    _to_corners,
+    powers,
+    powers_and_whole,
+    up_to_a_tenth,
+)
 from instances import Options, check
 from instances.boa import figure_1, least_budget, newtrace, random_allocation
 from models.boa import exact
-from models.boa.convex.convex_dual import ConvexDual
+from models.boa.convex.convex_dual import ConvexDual, solve_convex
 from models.boa.convex.curves import curves
-from models.boa.convex.multiplier_search import solve_convex
 
 
 @pytest.mark.parametrize(
@@ -65,8 +77,8 @@ def test_segments_solve_the_convex_problem(share: float):
     budget = least_budget(data) * share
     width = ConvexRelaxation(p.hours, grid, p.value, p.price).solve(budget)
     mix = solve_convex(ConvexDual(curves(data.model_copy(update={"widths": "continuous"}))), budget)
-    chosen = mix.share * mix.dear.width + (1 - mix.share) * mix.cheap.width
-    settled = mix.dear.width == mix.cheap.width
+    chosen = mix.share * mix.over.width + (1 - mix.share) * mix.within.width
+    settled = mix.over.width == mix.within.width
     assert width[settled] == pytest.approx(chosen[settled])
     assert (~settled).sum() <= 1
     spent = float((p.price * width * _hours_at(p.hours, width)).sum())
@@ -99,9 +111,9 @@ def test_one_width_keeps_one_width():
     assert result.objective < equal_share(data).objective
 
 
-def test_equal_parts_give_what_is_needed_first():
-    assert _equal_parts(np.array([1.0, 1.0]), 10.0).tolist() == [5, 5]
-    assert _equal_parts(np.array([7.0, 1.0, 1.0]), 12.0).tolist() == [7, 2.5, 2.5]
+def test_equal_shares_give_what_is_needed_first():
+    assert _equal_shares(np.array([1.0, 1.0]), 10.0).tolist() == [5, 5]
+    assert _equal_shares(np.array([7.0, 1.0, 1.0]), 12.0).tolist() == [7, 2.5, 2.5]
 
 
 @pytest.mark.parametrize("rescale", [0.1, 3.0])
@@ -113,3 +125,48 @@ def test_the_whole_job_helps_where_rescaling_is_dear(rescale: float):
         totals += [f(data).objective / optimum for f in (width_calculator, width_calculator_whole_job)]
     paper, added = totals / 3 - 1
     assert (paper > 2 * added) if rescale > 1 else (paper < 0.1)
+
+
+def corners(speed: np.ndarray) -> list[int]:
+    """The widths of the hull: from one GPU on the steepest step up, the shortest of equal ones."""
+    at = [1]
+    while True:
+        steps = [((speed[k - 1] - speed[at[-1] - 1]) / (k - at[-1]), -k) for k in range(at[-1] + 1, len(speed) + 1)]
+        if not steps or max(steps)[0] <= 0:
+            return at
+        at.append(-max(steps)[1])
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_the_released_width_calculator_is_a_linear_program_whose_budget_is_cut_by_one_gpu(seed: int):
+    """Ten epochs a class leave no glue: one linear program over the corners for each budget."""
+    data = random_allocation(3, 10, 32, rescale=0.3, seed=seed, budget_over_least=3).data
+    kinds = [(c, e, e.speedup.table.raw()) for c in data.classes for e in c.epochs]
+    places = [(i, k) for i, (_, _, speed) in enumerate(kinds) for k in corners(speed)]
+    time = np.array([kinds[i][0].arrivals_per_hour * kinds[i][1].size_hours / kinds[i][2][k - 1] for i, k in places])
+    cost = time * [k for _, k in places]
+    own = np.array([[i == j for i, _ in places] for j in range(len(kinds))])
+    budget, found = data.budget, None
+    while found is None:
+        solved = linprog(time, A_ub=cost[None], b_ub=budget, A_eq=own, b_eq=np.ones(len(kinds)))
+        wanted = (own @ (cost * solved.x)) / (own @ (time * solved.x))
+        widths = [min(corners(speed), key=lambda k: abs(k - wanted[i])) for i, (_, _, speed) in enumerate(kinds)]
+        solution = {"widths": {c.name: widths[10 * i : 10 * i + 10] for i, c in enumerate(data.classes)}}
+        found = None if check(data, solution).violations else solution
+        budget -= 1
+    assert budget < data.budget - 1
+    result = width_calculator_artifact(data)
+    assert result.solution == found
+    assert "goodput" in result.info["left_out"]
+
+
+def test_the_released_width_calculator_draws_up_to_a_tenth_and_rounds_halves_down():
+    assert [up_to_a_tenth(epochs) for epochs in (1, 10, 11, 80)] == [[1], [1], [1, 2], list(range(1, 9))]
+    touches = np.array([[True, False, True]])
+    assert [_to_corners(touches, way)(np.array([2.0])).tolist() for way in ("wider", "narrower")] == [[3], [1]]
+    data = random_allocation(2, 40, 64, rescale=0.1, seed=1).data
+    found = width_calculator_artifact(data).solution["widths"]
+    assert any(len(set(widths)) > 1 for widths in found.values())
+    for widths in found.values():
+        changes = np.flatnonzero(np.diff(widths)) + 1
+        assert any(not (changes % g).any() for g in (2, 3, 4))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from itertools import product
+from types import MappingProxyType
 
 import numpy as np
 import pytest
@@ -14,7 +15,7 @@ from heuristics.boa.online_kernels import efficiencies, split, splits
 from heuristics.boa.online_pollux import Pollux, PolluxParameters, beyond
 from instances import Instance, Options
 from instances.boa import Points, Speedup, poisson_renting
-from instances.boa.online import JobState, Widths, decision
+from instances.boa.online import RentingJobView, RentingView, Widths, decision
 from models.boa import exact
 from tests.boa_renting_cases import HOUR, job_class, ran, workload
 
@@ -87,7 +88,7 @@ def test_the_size_is_the_closest_of_all_sizes_though_not_all_are_looked_at(seed:
     aim, names = rng.choice([0.5, 0.7, 0.9]), [c.name for c in DRAWN.data.classes]
     pollux = Pollux(DRAWN.data, PolluxParameters(efficiency=aim))
     pollux._believe(DRAWN.data.believed)
-    jobs = [JobState(f"j{i}", str(rng.choice(names)), 0.0, 0, 1.0) for i in range(int(rng.integers(1, 9)))]
+    jobs = [RentingJobView(f"j{i}", str(rng.choice(names)), 0.0, 0, 1.0) for i in range(int(rng.integers(1, 9)))]
     speed = pollux._speed[[pollux._row[job.job_class, 0] for job in jobs]]
     every = 64 * len(jobs)
     for nodes in (0, 1, 3, 20):
@@ -108,6 +109,79 @@ def test_a_size_inside_the_band_is_left_alone_and_outside_it_is_the_closest():
     for nodes, wanted in ((0, 5), (1, 5), (3, 5), (4, 4), (5, 5), (6, 6), (7, 5)):
         pollux._nodes = nodes
         assert pollux._size(falling) == wanted
+
+
+def minutes(pollux, data, arrivals, last):
+    """The decisions of a policy a minute apart, in a cloud that does what it says at once; and what jobs hold before.
+
+    `arrivals`: the number of jobs of the first class that are there from each minute on.
+    """
+    name, jobs, found = data.classes[0].name, {}, []
+    for minute in range(last):
+        new = [f"j{i}" for i in range(len(jobs), arrivals(minute))]
+        jobs |= {job: RentingJobView(job, name, 60.0 * minute, 0, 1.0) for job in new}
+        held = [job.width for job in jobs.values()]
+        view = RentingView(60.0 * minute, 4, MappingProxyType(jobs), {}, data.believed, arrived=tuple(new))
+        said = pollux.decide(view)
+        for job, width in said.widths.items():
+            if jobs[job].width != width:
+                jobs[job].width, jobs[job].paused_until = width, view.now + 90
+        found.append((held, said))
+    return found
+
+
+@pytest.mark.parametrize("window", [2, 15])
+def test_with_a_window_the_size_changes_when_the_mean_of_so_many_efficiencies_is_off_and_not_before(window: int):
+    data = workload({"a1": 0.0}, job_class(speedup=Speedup(amdahl=0.9)))
+    aim, off = 0.7, 0.09
+    pollux = Pollux(data, PolluxParameters(efficiency=aim, window=window))
+    nodes, seen, changes, speed = 0, [], [], lambda k: k / (0.1 * k + 0.9)
+    for minute, (held, said) in enumerate(minutes(pollux, data, lambda minute: 3 + minute // 9, 120)):
+        if nodes:
+            seen.append(sum(map(speed, held)) / (4 * nodes))
+        if nodes and (len(seen) <= window or abs(np.mean(seen[-window:]) - aim) <= off):
+            assert said.nodes == nodes
+            continue
+        seen = []
+        changes += [minute] if said.nodes != nodes else []
+        widths = list(said.widths.values())
+        nodes = said.nodes
+        assert sum(widths) <= 4 * nodes
+    assert len(changes) > 3
+    assert min(np.diff(changes)) > window
+
+
+def test_averaging_follows_a_burst_later_than_the_efficiency_of_the_moment():
+    data = workload({"a1": 0.0}, job_class(speedup=Speedup(amdahl=0.9)))
+    reached = {}
+    for window in (0, 2, 15):
+        pollux = Pollux(data, PolluxParameters(efficiency=0.7, window=window))
+        made = minutes(pollux, data, lambda minute: 2 if minute < 20 else 12, 60)
+        before = made[19][1].nodes
+        reached[window] = next(minute for minute in range(20, 60) if made[minute][1].nodes > before)
+    assert reached[0] == 20
+    assert reached[0] < reached[2] < reached[15] <= 20 + 16
+
+
+def test_a_job_gets_at_most_twice_the_gpus_that_it_has_run_on_and_one_at_first():
+    """A minute is too short for the pause of 90 s, so that a width counts two minutes after it is given."""
+    data = workload({"a1": 0.0}, job_class(), budget_gpus=64.0)
+    made = minutes(Pollux(data, PolluxParameters(profiled=2.0)), data, lambda minute: 1, 16)
+    assert [said.widths["j0"] for _, said in made] == [1, 1, 2, 2, 4, 4, 8, 8, 16, 16, 32, 32, 64, 64, 64, 64]
+    assert minutes(Pollux(data), data, lambda minute: 1, 1)[0][1].widths == {"j0": 64}
+
+
+@pytest.mark.parametrize("policy", ["pollux-sum-profiled", "pollux-as-mean-0.5-window-15-profiled"])
+def test_in_a_run_no_job_is_wider_than_twice_what_it_has_run_on(policy: str):
+    table = ran(DRAWN.data, ONLINE[policy](DRAWN.data)).records.stretches_table().sort_values("since")
+    wider = 0
+    for _, mine in table.groupby("job"):
+        widest = 0.5
+        for width, until, active in zip(mine["width"], mine["until"], mine["active_from"], strict=True):
+            assert width <= 2 * widest
+            wider += width > widest
+            widest = max(widest, width) if until > active else widest
+    assert wider > len(DRAWN.data.jobs)
 
 
 @pytest.mark.parametrize(("told", "widths"), [((1.0, 1.01, 1.02, 1.03), (1, 3)), ((1.0, 1.9, 2.7, 3.4), (2, 2))])

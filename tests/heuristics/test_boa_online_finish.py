@@ -12,7 +12,7 @@ from heuristics.boa.online import ONLINE, OneGpuEach
 from heuristics.boa.online_pollux import Pollux, PolluxParameters
 from instances.arrays import FloatArray, IntArray
 from instances.boa import BoaRenting, poisson_renting
-from instances.boa.online import View, Widths, decision
+from instances.boa.online import RentingView, Widths, decision
 from models.boa import exact
 from tests.boa_renting_cases import ran
 
@@ -59,7 +59,7 @@ class Turns:
         self._policy = policy
         self._nodes = self._turn = self.count = 0
 
-    def decide(self, view: View) -> Widths:
+    def decide(self, view: RentingView) -> Widths:
         if view.arrived or view.progressed or view.finished:
             self._turn = 0
         said: Widths = self._policy.decide(view)

@@ -8,7 +8,7 @@ import pickle
 import pytest
 
 from heuristics.eva import (
-    Delays,
+    MigrationDelays,
     expected_duration,
     full_reconfiguration,
     full_reconfiguration_first,
@@ -162,7 +162,7 @@ def test_partial_reconfiguration_refuses_what_is_not_there(current: list[RentedI
         partial_reconfiguration(table_3().data, current)
 
 
-DELAYS = Delays(
+DELAYS = MigrationDelays(
     ready_s=209.0,
     checkpoint_s={"t1": 2, "t2": 3, "t3": 7, "t4": 30},
     launch_s={"t1": 80, "t2": 143, "t3": 2, "t4": 15},
@@ -207,7 +207,7 @@ def test_a_copy_of_a_cluster_migrates_like_the_cluster_itself():
 def test_a_task_that_moves_must_have_a_delay():
     before, after = [RentedInstance("it1", {"t1": 1}, "a")], [RentedInstance("it1", {}, "a")]
     with pytest.raises(InputError, match="delays: none for task 't1'"):
-        migration_cost(table_3().data, before, after, Delays(209.0, {}, {}))
+        migration_cost(table_3().data, before, after, MigrationDelays(209.0, {}, {}))
 
 
 def test_partial_reconfiguration_keeps_the_ids_of_what_stays():

@@ -8,13 +8,11 @@ from itertools import product
 import numpy as np
 import pytest
 
-from heuristics.eva.online_eva import Horizon
-from heuristics.eva.online_kernels import NOBODY, worth
-from heuristics.eva.online_order import SetOrder
-from heuristics.eva.online_reconfiguration import Rentable
-from heuristics.eva.online_table import LEAST_SLOTS, LearnedTable
+from heuristics.eva.online_eva import LEAST_SLOTS, Horizon, LearnedTable, Rentable
+from heuristics.eva.online_kernels import NOBODY, tnrp_of
+from heuristics.eva.online_plan import SetOrder
 from instances.eva.learned import LearnedThroughput, Observation
-from instances.eva.online import JobState, View
+from instances.eva.online import CloudJobView, CloudView
 from tests.eva_cloud_cases import random_cloud
 
 
@@ -92,16 +90,16 @@ def test_compiled_code_believes_what_the_table_believes():
             for i, kind in enumerate(kinds)
         ]
         price = [rentable.reservation_price[kind] for kind in kinds]
-        alone = worth(tasks, table.table, np.arange(len(kinds)), len(kinds), NOBODY, False)
+        alone = tnrp_of(tasks, table.table, np.arange(len(kinds)), len(kinds), NOBODY, False)
         assert alone == pytest.approx(sum(p * rate for p, rate in zip(price, rates, strict=True)), rel=1e-12)
-        whole = worth(tasks, table.table, np.arange(len(kinds) - 1), len(kinds) - 1, len(kinds) - 1, True)
+        whole = tnrp_of(tasks, table.table, np.arange(len(kinds) - 1), len(kinds) - 1, len(kinds) - 1, True)
         charged = [p * max(0, 1 - n * (1 - rate)) for p, n, rate in zip(price, sizes, rates, strict=True)]
         assert whole == pytest.approx(sum(charged), rel=1e-12)
 
 
-def view(now: float, jobs: dict[str, float], finished: dict[str, float]) -> View:
-    found = View(now, (), {}, {}, {}, {}, {}, LearnedThroughput(0.95), arrived=(), finished=finished)
-    found.jobs = {name: JobState(name, arrival, 1.0, ()) for name, arrival in jobs.items()}
+def view(now: float, jobs: dict[str, float], finished: dict[str, float]) -> CloudView:
+    found = CloudView(now, (), {}, {}, {}, {}, {}, LearnedThroughput(0.95), arrived=(), finished=finished)
+    found.jobs = {name: CloudJobView(name, arrival, 1.0, ()) for name, arrival in jobs.items()}
     return found
 
 

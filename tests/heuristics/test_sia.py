@@ -12,7 +12,7 @@ from heuristics.sia import ONLINE, Fcfs, Perfect, ShortestFirst, Sia, SlidingMax
 from heuristics.sia.predictors import Coins
 from instances import Options
 from instances.sia import Job, Pool, SiaOracle, five_jobs, synthetic
-from instances.sia.online import Start, View
+from instances.sia.online import PoolsView, Start
 
 
 def starts(result):
@@ -119,8 +119,8 @@ def test_perfect_counts_what_comes_within_the_window():
 def test_sliding_maximum_is_the_most_of_the_recent_windows():
     data = one_pool((0, 1, 1), (1, 1, 2), (7, 1, 1))
     predictor = SlidingMaximum()
-    predictor.observe(View(0, 2, {"p": 2}, {"p": 0}, {}, {}))
-    predictor.observe(View(8, 2, {"p": 2}, {"p": 0}, {}, {}, arrived=data.jobs))
+    predictor.observe(PoolsView(0, 2, {"p": 2}, {"p": 0}, {}, {}))
+    predictor.observe(PoolsView(8, 2, {"p": 2}, {"p": 0}, {}, {}, arrived=data.jobs))
     assert predictor.new_load("p", 8, 4) == 2
     assert predictor.new_load("p", 8, 8) == 3
     assert predictor.new_load("elsewhere", 8, 8) == 0
@@ -129,7 +129,7 @@ def test_sliding_maximum_is_the_most_of_the_recent_windows():
 
 def test_a_pool_of_which_no_whole_window_was_seen_is_taken_to_need_all_it_owns():
     predictor = SlidingMaximum()
-    predictor.observe(View(3, 2, {"p": 2}, {"p": 0}, {}, {}))
+    predictor.observe(PoolsView(3, 2, {"p": 2}, {"p": 0}, {}, {}))
     assert predictor.new_load("p", 6, 4) == math.inf
     assert predictor.new_load("p", 7, 4) == 0
 
@@ -139,8 +139,8 @@ def test_fewer_recent_windows_forget_sooner():
     found = {}
     for recent in (1, 5):
         predictor = SlidingMaximum(recent=recent)
-        predictor.observe(View(0, 2, {"p": 2}, {"p": 0}, {}, {}, arrived=data.jobs[:1]))
-        predictor.observe(View(24, 2, {"p": 2}, {"p": 0}, {}, {}, arrived=data.jobs[1:]))
+        predictor.observe(PoolsView(0, 2, {"p": 2}, {"p": 0}, {}, {}, arrived=data.jobs[:1]))
+        predictor.observe(PoolsView(24, 2, {"p": 2}, {"p": 0}, {}, {}, arrived=data.jobs[1:]))
         found[recent] = predictor.new_load("p", 24, 5)
     assert found == {1: 1, 5: 2}
 

@@ -9,11 +9,15 @@ import pandas as pd
 import pytest
 
 from heuristics.sia import ONLINE, Decomposed, SlidingMaximum, replay, sia
-from heuristics.sia.arrival_features import PERIODS_MINUTES, Examples, PoolHistory, class_end, examples
 from heuristics.sia.learned import (
+    PERIODS_MINUTES,
+    Examples,
     FinishedAlike,
     LearnsFirst,
     Persistence,
+    PoolHistory,
+    class_end,
+    examples,
     fit,
     sia_learned,
     sia_learns_first,
@@ -21,7 +25,7 @@ from heuristics.sia.learned import (
 )
 from heuristics.sia.predictors import WINDOWS_MINUTES
 from instances.sia import Job, philly, synthetic, trace_instance
-from instances.sia.online import View
+from instances.sia.online import PoolsView
 from tests.sia_traces import write_philly
 
 DAYS = (28.0, 36.0)
@@ -133,7 +137,9 @@ def test_a_width_that_few_jobs_had_is_predicted_from_the_pool():
 
 def test_persistence_predicts_what_the_last_window_had():
     predictor = Persistence()
-    predictor.observe(View(10, 1, {"p": 1}, {"p": 0}, {}, {}, (Job(id="x", pool="p", submit=10, duration=1, gpus=1),)))
+    predictor.observe(
+        PoolsView(10, 1, {"p": 1}, {"p": 0}, {}, {}, (Job(id="x", pool="p", submit=10, duration=1, gpus=1),))
+    )
     assert [predictor.will_arrive("p", now, 5) for now in (10, 14, 15, 16)] == [True, True, False, False]
     assert not predictor.will_arrive("q", 10, 5)
 

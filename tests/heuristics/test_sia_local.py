@@ -11,7 +11,7 @@ from heuristics.sia.local import LocalFcfs, LocalHived, LocalSia, replay_local
 from instances import InputError
 from instances.online import RuleBroken
 from instances.sia import Job, Pool, SiaOracle
-from instances.sia.cells import SIZES, Buddies, Cell
+from instances.sia.local_oracle import SIZES, Buddies, Cell
 
 POLICIES = {
     "fcfs": lambda data: LocalFcfs(),

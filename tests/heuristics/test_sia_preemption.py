@@ -9,8 +9,7 @@ from hypothesis import strategies as st
 from experiments.simulator import simulate
 from experiments.simulator.sia import PoolsWorld
 from heuristics.sia import Perfect, SlidingMaximum, replay
-from heuristics.sia.preemption import PreemptiveSia, share_of_jobs
-from heuristics.sia.sia_scheduler import Sia
+from heuristics.sia.sia_scheduler import PreemptiveSia, Sia, share_of_jobs
 from instances.online import RuleBroken
 from instances.sia import SiaOracle
 from instances.sia.online import Start

@@ -5,23 +5,23 @@ from __future__ import annotations
 from typing import Any
 
 from instances.aryl import loaning_days
-from instances.aryl.online import Allocation, JobState, ServerState, View, admitted, decision, snapshot
+from instances.aryl.online import Allocation, LoaningJobView, LoaningView, ServerState, admitted, decision, snapshot
 from models.aryl import exact
 
 TRAINING = [ServerState(f"t{i}", "training", 8, 8) for i in range(2)]
 LOANED = [ServerState(f"l{i}", "loaned", 8, 8) for i in range(3)]
 
 
-def job(name: str, least: int, most: int, work: float, **more: Any) -> JobState:
-    return JobState(name, 0.0, least, most, more.pop("gpus", 2), work, **more)
+def job(name: str, least: int, most: int, work: float, **more: Any) -> LoaningJobView:
+    return LoaningJobView(name, 0.0, least, most, more.pop("gpus", 2), work, **more)
 
 
-def view(*jobs: JobState, loans: int = 0, **more: Any) -> View:
+def view(*jobs: LoaningJobView, loans: int = 0, **more: Any) -> LoaningView:
     servers = [*TRAINING, *LOANED[:loans]]
-    return View(now=0, servers={s.id: s for s in servers}, jobs={j.id: j for j in jobs}, **more)
+    return LoaningView(now=0, servers={s.id: s for s in servers}, jobs={j.id: j for j in jobs}, **more)
 
 
-def decided(seen: View) -> Allocation:
+def decided(seen: LoaningView) -> Allocation:
     problem = snapshot(seen)
     assert problem is not None
     result = exact(problem)

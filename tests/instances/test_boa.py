@@ -12,7 +12,7 @@ import pytest
 from instances import InputError, MalformedSolution, check, load, parse, save
 from instances.boa import (
     BoaAllocation,
-    enough,
+    affords,
     figure_1,
     from_trace,
     granted,
@@ -382,8 +382,8 @@ def test_the_budget_is_kept_by_one_rule():
     """What the checker grants is the same for validation, and a hair more and less than what bounds and plans use."""
     for budget in (1e-9, 0.3, 1.0, 1e9):
         assert budget < planned(budget) < granted(budget) < proven(budget) < budget * (1 + 1e-9)
-        assert enough(budget, budget)
-        assert not enough(budget, budget * (1 + 1e-9))
+        assert affords(budget, budget)
+        assert not affords(budget, budget * (1 + 1e-9))
         assert budget <= on_grid_from(budget) <= budget + 1e-9
     data = parse(content(budget=2.0, classes=[SINGLE], widths="continuous")).data
     width = 10 * (2.0 - 0.9)  # costs the budget to the last digit

@@ -6,7 +6,7 @@ import pytest
 
 from instances import Options
 from instances.boa import Epoch, JobClass, Speedup, least_budget, poisson_renting
-from instances.boa.online import JobState, NodeState, View, Widths, believed, decision, drawn, snapshot
+from instances.boa.online import NodeState, RentingJobView, RentingView, Widths, believed, decision, drawn, snapshot
 from models.boa import exact, randomised
 
 CLASSES = [
@@ -21,14 +21,14 @@ CLASSES = [
 PLAN = believed(CLASSES, 9.0, 16)
 
 
-def view(*jobs: JobState, plan=PLAN) -> View:
+def view(*jobs: RentingJobView, plan=PLAN) -> RentingView:
     nodes = {"n0": NodeState("n0", 0), "n1": NodeState("n1", 500)}
-    return View(now=400, gpus_per_node=4, jobs={job.id: job for job in jobs}, nodes=nodes, believed=plan)
+    return RentingView(now=400, gpus_per_node=4, jobs={job.id: job for job in jobs}, nodes=nodes, believed=plan)
 
 
-WAITING = JobState("w", "a", 0, 0, 1.0)
-RUNNING = JobState("r", "a", 60, 1, 0.7, width=3)
-SHORT = JobState("s", "b", 70, 0, 0.5)
+WAITING = RentingJobView("w", "a", 0, 0, 1.0)
+RUNNING = RentingJobView("r", "a", 60, 1, 0.7, width=3)
+SHORT = RentingJobView("s", "b", 70, 0, 0.5)
 
 
 def test_every_job_has_the_width_of_its_class_and_epoch_and_there_are_nodes_for_them():
@@ -56,9 +56,9 @@ def test_without_a_solution_every_job_keeps_its_width():
 
 def test_a_job_follows_one_path_of_a_randomised_policy_and_all_together_the_shares():
     solution = {"paths": {"a": [{"probability": 0.25, "widths": [1, 2]}, {"probability": 0.75, "widths": [3, 4]}]}}
-    jobs = [JobState(f"j{k}", "a", 0, 0, 1.0) for k in range(400)]
+    jobs = [RentingJobView(f"j{k}", "a", 0, 0, 1.0) for k in range(400)]
     first = decision(view(*jobs), solution).widths
-    later = decision(view(*(JobState(j.id, "a", 0, 1, 1.0) for j in jobs)), solution).widths
+    later = decision(view(*(RentingJobView(j.id, "a", 0, 1, 1.0) for j in jobs)), solution).widths
     assert {(first[j.id], later[j.id]) for j in jobs} == {(1, 2), (3, 4)}
     assert 0.2 < sum(w == 1 for w in first.values()) / 400 < 0.3
     assert all(0 <= drawn(job.id) < 1 for job in jobs)

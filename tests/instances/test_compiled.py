@@ -16,8 +16,8 @@ import pytest
 from numba.core import caching
 
 import instances
-from instances import Stopwatch, deadline
-from instances.deadline import ended_after, resume_end, suspend_end
+from instances import Stopwatch, clock
+from instances.clock import ended_after, resume_end, suspend_end
 
 FILES = {
     "__init__": "",
@@ -202,7 +202,7 @@ def test_a_process_is_ended_after_its_cpu_seconds_and_compilation_is_none(compil
         with ended_after(0.0):
             suspend_end()
             resume_end(compiling_s)
-            left = deadline.resource.getrlimit(deadline.resource.RLIMIT_CPU)[0] - time.process_time()
+            left = clock.resource.getrlimit(clock.resource.RLIMIT_CPU)[0] - time.process_time()
             while compiling_s == 0:
                 pass
         os._exit(0 if left > 3500 else 1)

@@ -11,7 +11,16 @@ import pytest
 from instances import InputError, check
 from instances.eva import CloudType, RentedInstance, TaskClass, most_kept
 from instances.eva.learned import LearnedThroughput
-from instances.eva.online import Configuration, Hosting, InstanceState, JobState, TaskState, View, decision, snapshot
+from instances.eva.online import (
+    CloudJobView,
+    CloudView,
+    Configuration,
+    Hosting,
+    InstanceState,
+    TaskState,
+    decision,
+    snapshot,
+)
 from models.eva import exact
 
 TYPES = {
@@ -32,7 +41,7 @@ CLASSES = {
 }
 
 
-def view(jobs: dict[str, list[str]], on: dict[str, tuple[str, list[str]]], pinned: tuple[str, ...] = ()) -> View:
+def view(jobs: dict[str, list[str]], on: dict[str, tuple[str, list[str]]], pinned: tuple[str, ...] = ()) -> CloudView:
     """Jobs by the classes of their tasks, which are called `job/0`, ...; instances by their type and tasks."""
     host = {task: name for name, (_, tasks) in on.items() for task in tasks}
     tasks = {
@@ -43,13 +52,14 @@ def view(jobs: dict[str, list[str]], on: dict[str, tuple[str, list[str]]], pinne
     learned = LearnedThroughput(1.0)
     for beside in ("one", "two"):
         learned.add((beside, ("three",)), 0.9)
-    return View(
+    return CloudView(
         now=300,
         resources=("gpu",),
         instance_types=TYPES,
         classes=CLASSES,
         jobs={
-            job: JobState(job, 0, 3600, tuple(f"{job}/{k}" for k in range(len(names)))) for job, names in jobs.items()
+            job: CloudJobView(job, 0, 3600, tuple(f"{job}/{k}" for k in range(len(names))))
+            for job, names in jobs.items()
         },
         tasks=tasks,
         instances={name: InstanceState(name, kind, tasks=tuple(held)) for name, (kind, held) in on.items()},
@@ -57,7 +67,7 @@ def view(jobs: dict[str, list[str]], on: dict[str, tuple[str, list[str]]], pinne
     )
 
 
-def decided(seen: View) -> Configuration:
+def decided(seen: CloudView) -> Configuration:
     problem = snapshot(seen)
     assert problem is not None
     result = exact(problem)

@@ -98,6 +98,24 @@ def test_whoever_makes_a_record_is_told_in_one_line_what_is_wrong():
         Result.model_validate_json("{}".replace("{}", '{"problem": "p", "method": "m"}'))
 
 
+def test_what_runs_and_what_is_kept_apart_are_tables_too():
+    running = pd.DataFrame({"type": ["a", "b"], "count": [2, 1], "usd_per_hour": [0.5, None]})
+    types = pd.DataFrame({"name": ["a", "b"], "cpu": [4, 8], "usd_per_hour": [1.0, 1.9]})
+    tasks = pd.DataFrame({"workload": ["t", "u"], "cpu": [2, 3], "count": [3, 2]})
+    data = EvaPacking.from_frames(tasks, types, running=running, spread=[("t", "u")])
+    plain = EvaPacking.from_frames(tasks, types)
+    assert data == plain.with_(
+        running=[{"type": "a", "count": 2, "usd_per_hour": 0.5}, {"type": "b", "count": 1}],
+        spread=[{"tasks": ["t", "u"]}],
+    )
+    with pytest.raises(InputError, match=r"^running: price: unknown column, must be one of type, count, usd_per_hour"):
+        EvaPacking.from_frames(tasks, types, running=running.rename(columns={"usd_per_hour": "price"}))
+    with pytest.raises(InputError, match=r"^running\[0\]\.type: unknown type"):
+        plain.with_(running=[{"type": "c", "count": 1}])
+    with pytest.raises(InputError, match=r"^colour: "):
+        plain.with_(colour=1)
+
+
 SOLUTIONS = [
     ({"instances": [{"type": "a", "count": 2, "tasks": {"t": 1, "u": 3}}]}, [[0, "a", 2, "t", 1], [0, "a", 2, "u", 3]]),
     (

@@ -5,8 +5,10 @@ from __future__ import annotations
 import pandas as pd
 import pytest
 
+from experiments.sia.accuracy import class_accuracy
 from instances import InputError
-from instances.sia.helios import helios_demand, seen_jobs
+from instances.sia import helios_log, philly, trace_instance
+from instances.sia.traces import COLUMNS, helios_demand, seen_jobs
 
 ROWS = """time,a_jobs,a_demand_gpus,b_jobs,b_demand_gpus
 2020-05-01 00:00:00,1,8,0,0
@@ -56,3 +58,50 @@ def test_bad_demand_is_refused_with_line_and_value(tmp_path, before, after, line
     (tmp_path / "demand.csv").write_text(ROWS.replace(before, after))
     with pytest.raises(InputError, match=line):
         helios_demand(tmp_path / "demand.csv")
+
+
+LOG = """job_id,user,vc,gpu_num,cpu_num,node_num,state,submit_time,start_time,end_time,duration,queue
+2,uA,vcB,4,16,1,FAILED,2020-06-09 18:41:27,2020-06-09 18:41:27,2020-06-09 18:45:36,249,0
+1,uB,vcA,1,1,1,COMPLETED,2020-06-09 18:41:01,2020-06-09 18:41:01,2020-06-10 04:55:09,36848,0
+3,uB,vcA,0,8,1,COMPLETED,2020-06-08 00:00:00,2020-06-08 00:00:00,2020-06-08 00:00:01,1,0
+"""
+
+
+def test_a_job_log_of_helios_has_its_jobs_with_gpus_in_order_of_submission(tmp_path):
+    (tmp_path / "cluster_log.csv").write_text(LOG)
+    jobs = helios_log(tmp_path / "cluster_log.csv")
+    evening = 18 * 3600 + 41 * 60
+    assert jobs[list(COLUMNS)].to_numpy().tolist() == [
+        ["1", "vcA", evening + 1, 36848, 1],
+        ["2", "vcB", evening + 27, 249, 4],
+    ]
+    data = trace_instance(jobs, {"vcA": 8, "vcB": 8}).data
+    assert [job.duration for job in data.jobs] == [615, 5]
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "said"),
+    [
+        ("18:41:27,2020", "25:41:27,2020", "line 2: submit_time: must be a time such as .*, got 2020-06-09 25:41:27"),
+        ("vcB,4", "vcB,four", "line 2: gpu_num: must be a whole number >= 1, got four"),
+        ("36848", "-1", "line 3: duration: must be a number >= 0, got -1"),
+        ("1,uB,vcA", "1,uB,", "line 3: vc: missing"),
+        ("1,uB", "2,uB", "line 3: job_id: must be unique, got 2"),
+    ],
+)
+def test_a_job_log_that_makes_no_sense_is_refused(tmp_path, old, new, said):
+    (tmp_path / "log.csv").write_text(LOG.replace(old, new, 1))
+    with pytest.raises(InputError, match=said):
+        helios_log(tmp_path / "log.csv")
+
+
+def test_jobs_of_one_experiment_are_alike(tmp_path):
+    """Half of the jobs of a pool are long and half short, by their tags alone."""
+    rows = [f"{i},p,{3600 * i},{(60, 30000)[i % 2]},1,{('a', 'b')[i % 2]}" for i in range(40)] + ["40,p,144000,60,1,"]
+    (tmp_path / "tags.csv").write_text("\n".join(["job_id,pool,submit_s,duration_s,gpus,tag", *rows]) + "\n")
+    jobs = philly(tmp_path / "tags.csv")
+    assert jobs["tag"].isna().tolist() == [False] * 40 + [True]
+    found = class_accuracy(jobs, (1.0, 2.0))
+    assert found["quantile 0.5 of the tag"]["right"] > 0.9
+    assert found["quantile 0.5"]["right"] < 0.7
+    assert "quantile 0.5 of the tag" not in class_accuracy(jobs.drop(columns="tag"), (1.0, 2.0))

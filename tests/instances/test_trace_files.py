@@ -15,7 +15,7 @@ from instances.aryl import loaning_days
 from instances.boa import from_trace, trace_renting
 from instances.eva import alibaba, alive, trace_cloud
 from instances.sia import gavel, philly
-from instances.sia.helios import helios_demand
+from instances.sia.traces import helios_demand
 from instances.tables import read_rows
 from tests.commands import ROOT
 

@@ -12,7 +12,7 @@ import networkx as nx
 import numpy as np
 import pytest
 
-from experiments.harness.apply import apply
+from experiments.harness.run import apply
 from experiments.papers import METHODS
 from heuristics.aryl import afs, equal_split, gandiva, reclaim_greedy, two_phase
 from instances import InputError, Instance, Options, Stopwatch, check
@@ -32,11 +32,10 @@ from instances.aryl.arrays import ElasticArrays
 from instances.aryl.schedule import replay
 from models.aryl import build_elastic, build_reclaim, exact, literal
 from models.aryl.annealing import anneal_jobs, anneal_union, greedy_union
-from models.aryl.event_intervals import EventIntervals
 from models.aryl.knapsack import knapsack_items, linear_bound
 from models.aryl.list_schedules import ListSearch
-from models.aryl.mean_jct import total_at_least
-from models.aryl.parameters import AnnealingParameters, KnapsackParameters, MeanJctParameters, Parameters
+from models.aryl.mean_jct import EventIntervals, total_at_least
+from models.aryl.parameters import AnnealingParameters, ArylParameters, KnapsackParameters, MeanJctParameters
 from models.aryl.server_groups import ServerGroups, combine, is_small, small_trade_off
 from models.aryl.spectral import SpectralBound
 from models.literal import write_model
@@ -345,7 +344,7 @@ def test_ranges_of_a_billion_workers_are_cut_to_the_gpus_or_refused_in_one_line(
 def test_the_knapsack_by_highs_is_that_by_dynamic_programming(gpus):
     data = elastic_jobs(40, 2, gpus_per_worker=gpus, load=0.6).data
     table = exact(data)
-    highs = exact(data, parameters=Parameters(knapsack=KnapsackParameters(cells=0)))
+    highs = exact(data, parameters=ArylParameters(knapsack=KnapsackParameters(cells=0)))
     assert highs.status == "optimal"
     assert highs.objective == pytest.approx(table.objective, rel=1e-6)
     assert highs.bound >= table.objective
@@ -415,7 +414,7 @@ def test_past_the_limit_the_answer_on_thousands_of_jobs_is_the_start_or_the_jobs
     known = exact(data, Options(time_limit=1e-6), start=start)
     assert known.solution == start
     assert 0 < known.bound < known.objective
-    impatient = Parameters(mean_jct=MeanJctParameters(late_s=0.0))
+    impatient = ArylParameters(mean_jct=MeanJctParameters(late_s=0.0))
     alone = exact(data, Options(time_limit=1e-6), parameters=impatient)
     assert alone.solved
     assert all(len(interval["workers"]) == 1 for interval in alone.solution["intervals"])

@@ -15,7 +15,7 @@ from instances import Options
 from instances.aryl import ArylReclaim, LoanedJob, loaned_servers, spread_jobs
 from models.aryl import exact, literal
 from models.aryl.closure_tree import ClosureTree
-from models.aryl.parameters import ClosureParameters, Parameters, ReclaimParameters
+from models.aryl.parameters import ArylParameters, ClosureParameters, ReclaimParameters
 from models.aryl.server_groups import ServerGroups
 
 
@@ -58,8 +58,7 @@ def test_the_tree_finds_what_enumeration_finds_and_no_bound_on_the_way_is_beaten
 
 @pytest.mark.parametrize("seed", range(6))
 def test_the_bound_of_the_root_is_that_of_the_linear_relaxation(seed: int):
-    from models.aryl.closure_flow import PRICE, UNIT
-    from models.aryl.closure_kernels import evaluate
+    from models.aryl.closure_kernels import PRICE, UNIT, evaluate
 
     data = spread_jobs(40, 40, seed, 0, most=6).data
     groups, need = ServerGroups.of(data), 12
@@ -80,7 +79,7 @@ def test_the_bound_of_the_root_is_that_of_the_linear_relaxation(seed: int):
 
 @pytest.mark.parametrize("seed", range(6))
 def test_a_flow_that_goes_on_from_another_price_is_the_maximum_flow_and_its_cut_a_minimum_cut(seed: int):
-    from models.aryl.closure_flow import UNIT, maximum_flow, restrict
+    from models.aryl.closure_kernels import UNIT, maximum_flow, restrict
 
     groups = ServerGroups.of(spread_jobs(40, 40, seed, 0, most=6).data)
     tree, rng = ClosureTree(groups, 12, set(range(groups.n_jobs))), random.Random(seed)
@@ -124,7 +123,7 @@ def test_hard_pools_have_the_optimum_of_the_literal_model(seed: int):
 
 def test_the_same_seed_and_effort_have_the_same_answer_and_nodes():
     data = spread_jobs(150, 150, 1, 40).data
-    constants = Parameters(reclaim=ReclaimParameters(spectral_jobs=0))
+    constants = ArylParameters(reclaim=ReclaimParameters(spectral_jobs=0))
     one, other = (exact(data, Options(effort=5), parameters=constants) for _ in range(2))
     assert (one.solution, one.bound, one.info) == (other.solution, other.bound, other.info)
     assert (one.termination, one.info["nodes"]) == ("effort_limit", 5)

@@ -18,7 +18,7 @@ from instances.aryl import ArylLoaning, InferenceLoad, LoaningJob, loaning_days
 from models.aryl.loaning_bound import (
     DEFAULTS,
     LoaningBoundParameters,
-    Relaxed,
+    RelaxedCluster,
     best_prices,
     mean_jct_bound,
     priced_total,
@@ -119,7 +119,7 @@ def test_the_best_of_all_schedules_of_whole_slots_is_not_below_the_bound():
 
 def test_any_prices_bound_and_good_prices_bound_more_than_running_times_alone():
     data = loaning_days(0.4, 5, training_servers=6, load=8.0).data
-    relaxed = Relaxed.of(data, DEFAULTS)
+    relaxed = RelaxedCluster.of(data, DEFAULTS)
     best = min(mean_jct(data, name) for name in SEVERAL) * len(data.jobs) - relaxed.waited.sum()
     rng = np.random.default_rng(0)
     good = best_prices(relaxed, DEFAULTS)

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from experiments.aryl.forced import forced_of, stays_of
+from experiments.aryl.reclaims import forced_of, stays_of
 from experiments.aryl.simulation import POLICIES, RECLAIMERS
 from experiments.simulator import simulate
 from experiments.simulator.aryl import LoaningWorld

@@ -1,4 +1,4 @@
-"""Two label-settings for BOA, one in arrays and one compiled, that share no loop."""
+"""BOA's compiled label-setting beside a plain one, path by path, that shares no loop with it."""
 
 from __future__ import annotations
 
@@ -9,12 +9,9 @@ from instances import Options, Stopwatch
 from instances.boa import least_budget, random_allocation
 from models.boa import exact
 from models.boa.frontier import frontier, with_budget
-from models.boa.rescaling.compiled_labels import class_paths_compiled
-from models.boa.rescaling.labels import ClassPaths, class_paths
-from models.boa.rescaling.limits import Limits, OutOfMemory
+from models.boa.rescaling.labels import ClassPaths, Limits, OutOfMemory, class_paths
 from models.boa.rescaling.micp import prepare
-from models.boa.rescaling.path_dual import affordable
-from models.boa.rescaling.reduced_costs import ReducedCosts, reduced_costs
+from models.boa.rescaling.path_dual import ReducedCosts, affordable, reduced_costs
 
 FREE = Limits(Stopwatch(), 10**9)
 
@@ -44,35 +41,73 @@ def adds_up(r: ReducedCosts, i: int, found: ClassPaths) -> None:
         assert r.time[j, i, k].sum() + new.sum() * r.change_time[i, 0] == found.paths.time[position]
 
 
+def plain(r: ReducedCosts, i: int, limit: float, latest: int) -> dict[int, int]:
+    """The least time for each cost of the nondominated paths of a class, by a loop over single paths."""
+    last = int(r.epochs[i]) - 1
+    after = {
+        k: [(float(r.enter[0, i, k]), _cost(r, 0, i, k, True), _time(r, 0, i, k, True))]
+        for k in range(len(r.cost[0, i]))
+    }
+    for j in range(last + 1):
+        if j:
+            ahead: dict[int, list[tuple[float, int, int]]] = {k: [] for k in after}
+            for k, paths in after.items():
+                for reduced_cost, cost, time in paths:
+                    for to in after:
+                        more = r.stay[j, i, k] if to == k else r.leave[j, i, k] + r.enter[j, i, to]
+                        found = float(reduced_cost + more), cost + _cost(r, j, i, to, to != k)
+                        ahead[to].append((*found, time + _time(r, j, i, to, to != k)))
+            after = ahead
+        after = {
+            k: _best([p for p in paths if p[0] <= limit and p[1] <= r.budget and p[2] <= latest])
+            for k, paths in after.items()
+        }
+    return {cost: time for _, cost, time in _best([p for paths in after.values() for p in paths])}
+
+
+def _cost(r: ReducedCosts, j: int, i: int, k: int, changes: bool) -> int:
+    return int(r.cost[j, i, k]) + int(r.change_cost[i, k]) * changes
+
+
+def _time(r: ReducedCosts, j: int, i: int, k: int, changes: bool) -> int:
+    return int(r.time[j, i, k]) + int(r.change_time[i, 0]) * changes
+
+
+def _best(paths: list[tuple[float, int, int]]) -> list[tuple[float, int, int]]:
+    """The nondominated of some paths (reduced cost, cost, time)."""
+    found: list[tuple[float, int, int]] = []
+    for path in sorted(paths, key=lambda p: p[1:]):
+        if not found or path[2] < found[-1][2]:
+            found.append(path)
+    return found
+
+
 @pytest.mark.parametrize("share", [0.0, 1e-3, 0.02, 0.1])
-def test_compiled_and_array_labels_find_the_same_nondominated_paths(share: float):
+def test_labels_are_the_nondominated_paths(share: float):
     for seed in range(8):
         r, latest = reduced(seed)
         for i in range(len(r.epochs)):
-            one, other = (f(r, i, share * r.least, latest, None, FREE) for f in (class_paths, class_paths_compiled))
-            assert one.complete
-            assert other.complete
-            assert corners(one) == corners(other)
-            adds_up(r, i, one)
-            adds_up(r, i, other)
+            found = class_paths(r, i, share * r.least, latest, None, FREE)
+            assert found.complete
+            assert corners(found) == plain(r, i, share * r.least, latest)
+            adds_up(r, i, found)
 
 
 def test_truncated_labels_are_paths_and_said_to_be_truncated():
     r, latest = reduced(1)
     for i in range(len(r.epochs)):
         whole = class_paths(r, i, 0.3 * r.least, latest, None, FREE)
-        for set_labels in (class_paths, class_paths_compiled):
-            found = set_labels(r, i, 0.3 * r.least, latest, 10, FREE)
-            assert not found.complete
-            assert len(found.paths) <= 10
-            assert found.labels < whole.labels
-            adds_up(r, i, found)
+        found = class_paths(r, i, 0.3 * r.least, latest, 10, FREE)
+        assert not found.complete
+        assert len(found.paths) <= 10
+        assert found.labels < whole.labels
+        adds_up(r, i, found)
 
 
-def test_compiled_labels_keep_the_limit_of_memory():
+def test_labels_keep_the_limit_of_memory():
     r, latest = reduced(1)
     with pytest.raises(OutOfMemory):
-        class_paths_compiled(r, 0, 0.3 * r.least, latest, None, Limits(Stopwatch(), 100))
+        class_paths(r, 0, 0.3 * r.least, latest, None, Limits(Stopwatch(), 100))
 
 
 def test_every_point_of_a_frontier_is_the_optimum_of_its_budget():

@@ -106,7 +106,9 @@ def test_shares_of_jobs_are_on_widths_that_were_measured():
 
 
 def test_line_17_goes_to_where_the_hull_touches_or_to_any_whole_width():
-    rounded = _to_corners(np.array([[True, False, True, False, False, True], [True, True, True, True, True, True]]))
+    rounded = _to_corners(
+        np.array([[True, False, True, False, False, True], [True, True, True, True, True, True]]), "wider"
+    )
     assert rounded(np.array([1.9, 1.5])).tolist() == [1, 2]
     assert rounded(np.array([2.0, 2.4])).tolist() == [3, 2]
     assert rounded(np.array([4.5, 6.0])).tolist() == [6, 6]

@@ -15,7 +15,7 @@ from models.eva import build_literal, exact, literal
 from models.eva.branch_and_price import BranchAndPriceParameters
 from models.eva.columns import solve_columns
 from models.eva.covering import covering_patterns, feasible_patterns, maximal, solve_covering
-from models.eva.parameters import ExactParameters
+from models.eva.parameters import EvaExactParameters
 from models.eva.pattern_kernels import more_patterns_than
 
 
@@ -88,7 +88,7 @@ def test_column_generation_reports_and_keeps_to_a_time_limit():
 
 
 def test_what_highs_solves_is_proven_in_whole_numbers():
-    data, none = table_7(200, 1).data, ExactParameters(proof_nodes=0)
+    data, none = table_7(200, 1).data, EvaExactParameters(proof_nodes=0)
     proven, solved = exact(data, Options(gap=0.0)), exact(data, Options(gap=0.0), parameters=none)
     assert (proven.info["bound_by"], solved.info["bound_by"]) == ("branch-and-price", "highs")
     assert (proven.objective, proven.bound) == (solved.objective, solved.bound)
@@ -200,8 +200,8 @@ def test_the_parameters_of_the_exact_method_decide_how_patterns_are_found():
     data = table_7(40, 0).data
     few_steps = BranchAndPriceParameters(listed_patterns=10)
     listed = exact(data)
-    branched = exact(data, parameters=ExactParameters(covering_patterns=10))
-    generated = exact(data, parameters=ExactParameters(covering_patterns=10, branch_and_price=few_steps))
+    branched = exact(data, parameters=EvaExactParameters(covering_patterns=10))
+    generated = exact(data, parameters=EvaExactParameters(covering_patterns=10, branch_and_price=few_steps))
     methods = [result.info["method"] for result in (listed, branched, generated)]
     assert methods == ["patterns", "branch-and-price", "column generation"]
     assert listed.objective == branched.objective == generated.objective

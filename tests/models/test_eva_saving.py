@@ -15,16 +15,16 @@ from models.core import linear_program
 from models.eva import exact
 from models.eva.covering import feasible_patterns
 from models.eva.net_saving import few_patterns
-from models.eva.parameters import ExactParameters
+from models.eva.parameters import EvaExactParameters
 from models.eva.saving import search
-from models.eva.saving.columns import Columns, Duals, PackingMaster
+from models.eva.saving.columns import PackingMaster, SavingColumns, SavingDuals
 from models.eva.saving.parameters import SavingParameters
-from models.eva.saving.pricing import Pricer
-from models.eva.saving.search import generate
+from models.eva.saving.pricing import SavingPricer
+from models.eva.saving.search import Generation
 from models.highs import SolveFailed, reoptimize
 
-GENERATED = ExactParameters(saving_patterns=0)
-LISTED = ExactParameters(first_saving_patterns=10**7, saving_patterns=10**7)
+GENERATED = EvaExactParameters(saving_patterns=0)
+LISTED = EvaExactParameters(first_saving_patterns=10**7, saving_patterns=10**7)
 TIGHT = Options(gap=1e-6)
 
 
@@ -50,15 +50,15 @@ def every_pattern(arrays: PackingArrays) -> tuple[IntArray, FloatArray]:
     return np.array([r for r, _ in rows.values()]), np.array([v for _, v in rows.values()])
 
 
-def prepared(data: EvaPacking) -> tuple[PackingMaster, Pricer]:
+def prepared(data: EvaPacking) -> tuple[PackingMaster, SavingPricer]:
     """The program over columns of a packing, and its pricer."""
     master = PackingMaster(packing_arrays(data))
-    return master, Pricer(master, SavingParameters(), Stopwatch())
+    return master, SavingPricer(master, SavingParameters(), Stopwatch())
 
 
-def of_tasks(duals: FloatArray) -> Duals:
+def of_tasks(duals: FloatArray) -> SavingDuals:
     """Duals where no instance exists."""
-    return Duals(duals, np.zeros(0), np.zeros(0))
+    return SavingDuals(duals, np.zeros(0), np.zeros(0))
 
 
 @pytest.mark.parametrize("seed", range(12))
@@ -107,8 +107,8 @@ def test_any_duals_give_a_bound_that_no_configuration_beats(seed: int):
 def test_the_bound_of_an_unfinished_linear_program_holds(rounds: int):
     data = small(1)
     master, pricer = prepared(data)
-    alone = Columns.of(-1, np.eye(master.arrays.packing.classes, dtype=np.int64))
-    made = generate(master, pricer, alone, Options(effort=rounds), Stopwatch(), pricer.parameters)
+    alone = SavingColumns.of(-1, np.eye(master.arrays.packing.classes, dtype=np.int64))
+    made = Generation(master, pricer, alone, Options(effort=rounds), Stopwatch(), pricer.parameters).run()
     unit = float(master.arrays.packing.price_unit)
     assert made.bound * unit >= exact(data, TIGHT, parameters=LISTED).objective - 1e-9
 
@@ -116,7 +116,7 @@ def test_the_bound_of_an_unfinished_linear_program_holds(rounds: int):
 def test_few_tasks_on_an_instance_still_give_a_valid_bound():
     data = small(3)
     proven = exact(data, TIGHT, parameters=LISTED)
-    neither = ExactParameters(saving_patterns=60, saving=SavingParameters(most_tasks=0))
+    neither = EvaExactParameters(saving_patterns=60, saving=SavingParameters(most_tasks=0))
     assert few_patterns(packing_arrays(data), limit=60)[0].on_it.sum(axis=1).max() < 5
     result = exact(data, parameters=neither)
     assert result.info["method"] == "set partitioning"
@@ -127,7 +127,7 @@ def test_few_tasks_on_an_instance_still_give_a_valid_bound():
 def test_a_search_cut_short_is_bounded_by_the_least_cost():
     data = small(2)
     proven = exact(data, TIGHT, parameters=LISTED)
-    cut = ExactParameters(saving_patterns=0, saving=SavingParameters(nodes=1, listing_nodes=1))
+    cut = EvaExactParameters(saving_patterns=0, saving=SavingParameters(nodes=1, listing_nodes=1))
     result = exact(data, parameters=cut)
     assert result.objective <= proven.objective + 1e-9
     assert result.bound >= proven.objective - 1e-9
@@ -151,9 +151,9 @@ def cut_short(monkeypatch: pytest.MonkeyPatch, times: int) -> None:
     def generated(master, pricer, columns, options, clock, parameters):
         left[0] -= 1
         clock.limit_s = clock.limit_s if left[0] < 0 else 0.0
-        return generate(master, pricer, columns, options, clock, parameters)
+        return Generation(master, pricer, columns, options, clock, parameters)
 
-    monkeypatch.setattr(search, "generate", generated)
+    monkeypatch.setattr(search, "Generation", generated)
 
 
 def test_column_generation_goes_on_while_time_is_left(monkeypatch: pytest.MonkeyPatch):

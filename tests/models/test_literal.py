@@ -9,7 +9,7 @@ from contextlib import suppress
 import pytest
 
 from instances import Options
-from instances.deadline import within
+from instances.clock import within
 from instances.eva import table_3
 from models.literal import solve_literal
 

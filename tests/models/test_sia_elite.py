@@ -13,14 +13,12 @@ from instances.options import ignore
 from instances.sia import synthetic
 from instances.sia.arrays import oracle_arrays
 from models.sia import exact
-from models.sia.elite_search import EliteSearch
-from models.sia.kernels import Jobs
-from models.sia.neighbourhood_search import construct
+from models.sia.fairness import fairness_of
+from models.sia.kernels import Shares, Timeline, anneal_with_penalties, jobs_of
 from models.sia.parameters import DEFAULTS
-from models.sia.penalty_kernels import anneal_widths
-from models.sia.penalty_search import settle
-from models.sia.proof import Proof
-from models.sia.relaxation import Relaxation
+from models.sia.relaxation import StartRelaxation
+from models.sia.search import construct, settle
+from models.sia.turns import EliteSearch, OracleProof
 
 ALWAYS = replace(DEFAULTS, moderate_candidates=0, worth_searching=1)
 """Constants with which the search runs on small workloads too."""
@@ -33,8 +31,8 @@ def _search(seed: int) -> EliteSearch:
     data = synthetic("base", 11, days=1).data
     arrays, clock = oracle_arrays(data), Stopwatch()
     first = construct(arrays, arrays.cutoff, clock)
-    proof = Proof(data, arrays, Options(seed=seed), ignore, clock, first, arrays.cutoff, BRIEF)
-    relaxation = Relaxation(proof.columns, proof.best)
+    proof = OracleProof(data, arrays, Options(seed=seed), ignore, clock, first, arrays.cutoff, BRIEF)
+    relaxation = StartRelaxation(proof.columns, proof.best)
     relaxation.converge(proof.delay, clock)
     return EliteSearch(proof, relaxation)
 
@@ -75,22 +73,38 @@ def test_the_optimum_is_the_same_with_the_search(seed):
     assert one.objective == other.objective
 
 
+@pytest.mark.parametrize("weight", [0.0, 3.0])
 @pytest.mark.parametrize(("heat", "penalty"), [(30.0, 8.0), (1.0, 200.0), (1e-6, 1e6)])
-def test_annealing_of_widths_keeps_account_of_use_delay_and_excess(heat, penalty):
-    arrays = oracle_arrays(synthetic("base", 5, days=1, slot_minutes=5.0).data)
-    jobs = Jobs(arrays.submit, arrays.duration, arrays.gpus, arrays.cutoff, arrays.capacity)
+def test_annealing_keeps_account_of_use_objective_and_excess(heat, penalty, weight):
+    data = synthetic("base", 5, days=1, slot_minutes=5.0).data
+    arrays = oracle_arrays(data)
+    fairness = fairness_of(data.model_copy(update={"fairness_weight": weight}), arrays)
+    inverse = arrays.unit / fairness.owned if weight else np.zeros(0)
+    shares = Shares(fairness.pool, inverse, fairness.free, np.append(fairness.weight, 0.0))
+
+    def objective(starts):
+        return arrays.delay(starts) + float(fairness.weight @ fairness.stretch(arrays, starts))
+
+    def of_pools(starts):
+        use = np.zeros((len(inverse), arrays.horizon + 1), dtype=np.int64)
+        for j, start in enumerate(starts if weight else ()):
+            use[fairness.pool[j], start : start + arrays.duration[j]] += arrays.gpus[j]
+        return use
+
     movable = np.flatnonzero(arrays.cutoff > arrays.submit)
     start, use = arrays.submit.copy(), arrays.use(arrays.submit)
+    line = Timeline(of_pools(start), use)
     best, over = arrays.cutoff.copy(), int(np.maximum(use - arrays.capacity, 0).sum())
-    lead = float(arrays.delay(start) - arrays.delay(best))
-    rng = np.random.default_rng(7)
+    lead, rng = objective(start) - objective(best), np.random.default_rng(7)
     for _ in range(5):
-        lead, over = anneal_widths(rng, jobs, use, movable, start, best, lead, over, 2_000, 10.0, heat, penalty)
+        how = lead, over, 2_000, 10.0, heat, penalty
+        lead, over = anneal_with_penalties(rng, jobs_of(arrays), shares, line, movable, start, best, *how)
     assert (start != arrays.submit).any()
     assert ((arrays.submit <= start) & (start <= arrays.cutoff)).all()
     assert (use == arrays.use(start)).all()
+    assert (line.use == of_pools(start)).all()
     assert over == np.maximum(use - arrays.capacity, 0).sum()
-    assert lead == arrays.delay(start) - arrays.delay(best)
+    assert lead == pytest.approx(objective(start) - objective(best), abs=1e-6)
     assert arrays.feasible(best)
 
 

@@ -12,11 +12,10 @@ from instances import Stopwatch, check
 from instances.sia import Job, Pool, SiaOracle, synthetic
 from instances.sia.arrays import oracle_arrays, solution_of
 from models.sia import exact, literal, time_indexed
-from models.sia.columns import Columns
-from models.sia.fairness import fairness_of
+from models.sia.fairness import close_columns, fairness_of, lagrangian_prices
 from models.sia.parameters import DEFAULTS
-from models.sia.penalty_search import settle
-from models.sia.prices import close_columns, lagrangian_prices
+from models.sia.rows import StartColumns
+from models.sia.search import settle
 from tests.attacks.families import PLAIN, faults
 from tests.sampling import sample
 from tests.sia_cases import schedules
@@ -53,7 +52,7 @@ def test_prices_bound_every_schedule_and_exclude_none_of_at_most_the_objective()
     closed = 0
     for data in CASES:
         arrays = oracle_arrays(data)
-        fairness, columns, best = fairness_of(data, arrays), Columns(arrays), float(best_oracle(data))
+        fairness, columns, best = fairness_of(data, arrays), StartColumns(arrays), float(best_oracle(data))
         target = best / arrays.slot
         prices = lagrangian_prices(arrays, fairness, target, Stopwatch(), ALWAYS)
         bound = close_columns(data, columns, fairness, prices, target)
@@ -77,7 +76,7 @@ def test_any_prices_prove_a_valid_bound(scale):
         prices = lagrangian_prices(arrays, fairness, best / arrays.slot, Stopwatch(), replace(ALWAYS, price_rounds=0))
         noise = rng.random(prices.shares.shape)
         wild = replace(prices, capacity=scale * rng.random(arrays.horizon), shares=prices.shares * (1 + noise))
-        bound = close_columns(data, Columns(arrays), fairness, wild, best / arrays.slot)
+        bound = close_columns(data, StartColumns(arrays), fairness, wild, best / arrays.slot)
         assert bound is None or bound * arrays.slot <= Fraction(best) * (1 + Fraction(1, 10**12))
 
 

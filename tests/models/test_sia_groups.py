@@ -13,12 +13,11 @@ from instances import Options, Stopwatch
 from instances.sia import SiaOracle, synthetic
 from instances.sia.arrays import oracle_arrays
 from models.sia import exact
-from models.sia.columns import Columns
-from models.sia.groups import groups, parted
-from models.sia.neighbourhood_search import improve
+from models.sia.branching import groups, parted
 from models.sia.parameters import DEFAULTS
-from models.sia.relaxation import Relaxation
-from models.sia.rows import Rows, capacity_row
+from models.sia.relaxation import StartRelaxation
+from models.sia.rows import Rows, StartColumns, capacity_row
+from models.sia.search import improve
 from tests.sia_cases import made, oracles, schedules
 from tests.sia_optima import best_oracle
 
@@ -36,7 +35,7 @@ def _rush(start: int) -> list[tuple[str, int, int, int]]:
 def _apart(data: SiaOracle):
     """The groups by the capacity rows at all slots at which jobs compete."""
     arrays = oracle_arrays(data)
-    columns = Columns(arrays)
+    columns = StartColumns(arrays)
     rows = [capacity_row(arrays, int(t)) for t in np.flatnonzero(arrays.use(arrays.submit) > arrays.capacity)]
     return columns, groups(columns, parted(columns, rows, arrays.cutoff), arrays.cutoff)
 
@@ -96,8 +95,8 @@ def test_no_better_schedule_breaks_a_row_of_a_group():
     arrays = oracle_arrays(synthetic("base", 1, days=2, slot_minutes=5.0).data)
     begin = improve(arrays, arrays.cutoff, Stopwatch(), tries=20)
     found = [improve(arrays, begin, Stopwatch(), seed=k, tries=2, parameters=LAZY) for k in range(8)]
-    columns, far = Columns(arrays), max(arrays.delay(starts) for starts in found) + 1
-    relaxation = Relaxation(columns, begin)
+    columns, far = StartColumns(arrays), max(arrays.delay(starts) for starts in found) + 1
+    relaxation = StartRelaxation(columns, begin)
     for _ in range(4):
         assert relaxation.converge(far, Stopwatch())
         relaxation.cut()

@@ -12,10 +12,9 @@ from heuristics.sia.local import LocalFcfs, replay_local
 from instances import InputError, Options, check
 from instances.errors import MalformedSolution
 from instances.sia import LocalJob, Pool, SiaLocalOracle, SiaOracle, six_jobs, synthetic
-from instances.sia.local_reservations import ServerJobs
+from instances.sia.reservations import ServerJobs
 from models.sia import exact, local_exact, local_literal
-from models.sia.local_exact import LocalParameters
-from models.sia.packing import pack
+from models.sia.local_exact import LocalParameters, pack
 from tests.sia_local_cases import crowded
 from tests.sia_optima import best_local
 

@@ -14,17 +14,16 @@ from instances.sia import synthetic
 from instances.sia.arrays import coarse, oracle_arrays
 from instances.sia.reservations import backfill
 from models.sia import build_literal, exact
-from models.sia.columns import SCALE, Columns
 from models.sia.cuts import rounded
 from models.sia.parameters import DEFAULTS
-from models.sia.relaxation import Relaxation
-from models.sia.rows import NOBODY, Rows, capacity_row, cover_row
+from models.sia.relaxation import StartRelaxation
+from models.sia.rows import NOBODY, SCALE, Rows, StartColumns, capacity_row, cover_row
 from tests.sia_cases import made
 
 
 def test_the_lagrangian_bound_is_valid_for_any_prices():
     data = synthetic("base", 3, days=0.5).data
-    columns, optimum = Columns(oracle_arrays(data)), exact(data).objective
+    columns, optimum = StartColumns(oracle_arrays(data)), exact(data).objective
     rows = Rows(columns, [capacity_row(columns.arrays, t) for t in range(0, columns.arrays.horizon, 3)])
     rng = np.random.default_rng(0)
     for share in (0.01, 0.1, 1.0):
@@ -62,8 +61,8 @@ def _schedules(arrays, count):
 def test_no_schedule_breaks_a_cut_and_cuts_raise_the_bound(variant, seed, days):
     data = synthetic(variant, seed, days=days).data
     arrays = oracle_arrays(data)
-    columns, best = Columns(arrays), exact(data)
-    relaxation = Relaxation(columns, arrays.cutoff)
+    columns, best = StartColumns(arrays), exact(data)
+    relaxation = StartRelaxation(columns, arrays.cutoff)
     far = arrays.most + 1  # so that no column is closed
     assert relaxation.converge(far, Stopwatch())
     before, touching = relaxation.value, 0
@@ -96,7 +95,7 @@ def test_relaxation_equals_the_literal_models_own():
     TransformationFactory("core.relax_integer_vars").apply_to(model)
     whole = solve_arrays(compile_model(model).model, Options()).objective
     arrays = oracle_arrays(data)
-    relaxed = Relaxation(Columns(arrays), arrays.cutoff)
+    relaxed = StartRelaxation(StartColumns(arrays), arrays.cutoff)
     assert relaxed.converge(arrays.most, Stopwatch())
     assert relaxed.value == pytest.approx(whole, abs=1e-6)
     assert relaxed.bound <= whole + 1
@@ -104,7 +103,7 @@ def test_relaxation_equals_the_literal_models_own():
 
 def test_starts_drawn_from_the_relaxation_are_starts_of_the_job():
     arrays = oracle_arrays(synthetic("base", 3, days=1).data)
-    relaxation = Relaxation(Columns(arrays), arrays.cutoff)
+    relaxation = StartRelaxation(StartColumns(arrays), arrays.cutoff)
     relaxation.converge(arrays.most, Stopwatch())
     rng = np.random.default_rng(0)
     drawn = np.array([relaxation.sample(rng) for _ in range(50)])
@@ -117,8 +116,8 @@ def test_the_solution_stays_at_hand_when_cuts_drop_columns():
     """A limit may end the next linear program, and the tree and the search go on from the last solution."""
     data = synthetic("base", 0, days=1, slot_minutes=5.0).data
     arrays, best = oracle_arrays(data), exact(data)
-    columns, dropped = Columns(arrays), 0
-    relaxation = Relaxation(columns, _starts(best, data, arrays))
+    columns, dropped = StartColumns(arrays), 0
+    relaxation = StartRelaxation(columns, _starts(best, data, arrays))
     while relaxation.converge(arrays.delay(_starts(best, data, arrays)), Stopwatch()):
         before = len(relaxation.chosen), relaxation.undecided(), relaxation.sample(np.random.default_rng(0)).tolist()
         if not relaxation.cut():

@@ -10,8 +10,8 @@ from instances import Stopwatch
 from instances.sia import five_jobs, synthetic
 from instances.sia.arrays import oracle_arrays
 from instances.sia.reservations import backfill
-from models.sia.neighbourhood_search import advance, improve, in_order
 from models.sia.parameters import DEFAULTS
+from models.sia.search import advance, improve, in_order
 from tests.sia_cases import crowd
 
 

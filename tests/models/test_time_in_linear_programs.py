@@ -22,7 +22,7 @@ from models.eva.column_generation import column_generation
 from models.eva.configuration import price
 from models.eva.item_packing import ItemParameters
 from models.eva.item_packing.search import pack_items
-from models.eva.parameters import ExactParameters
+from models.eva.parameters import EvaExactParameters
 from tests.models.eva_item_packing.test_packing import TREE_ONLY, odd_cycles
 
 LIMIT = Options(time_limit=1e6)
@@ -75,10 +75,10 @@ CYCLES = odd_cycles([5, 5], 1)
 @pytest.mark.parametrize("last", [1, 2, 4, 9])
 @pytest.mark.parametrize(
     "parameters",
-    [ExactParameters(first_saving_patterns=0), ExactParameters(first_saving_patterns=10**6)],
+    [EvaExactParameters(first_saving_patterns=0), EvaExactParameters(first_saving_patterns=10**6)],
     ids=["generated", "listed"],
 )
-def test_net_saving_keeps_its_bound(ending, parameters: ExactParameters, last: int):
+def test_net_saving_keeps_its_bound(ending, parameters: EvaExactParameters, last: int):
     best = exact(WORKLOADS, parameters=parameters)
     clock = ending(last)
     result = exact(WORKLOADS, LIMIT, parameters=parameters)
@@ -103,7 +103,7 @@ def test_a_tree_over_listed_patterns_keeps_its_bound_and_all_its_leaves(ending, 
     assert outcome.proof.leaves
 
 
-@pytest.mark.parametrize("last", [1, 2, 3, 5, 8])
+@pytest.mark.parametrize("last", [1, 2, 3, 4, 5])
 @pytest.mark.parametrize(
     ("arrays", "parameters"),
     [(CYCLES, TREE_ONLY), (packing_arrays(caprara_toth(9, 24, 0).data), ItemParameters())],

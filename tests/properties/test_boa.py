@@ -17,11 +17,10 @@ from instances.boa.checker import _hull, _read
 from instances.files import dump
 from models import boa as models
 from models.boa.convex.cone_program import literal_cone
+from models.boa.convex.convex_dual import exact_convex
 from models.boa.convex.linear_program import literal_lp
-from models.boa.convex.multiplier_search import exact_convex
 from models.boa.rescaling.micp import prepare, solve_micp
-from models.boa.rescaling.network import network
-from models.boa.rescaling.reduced_costs import reduced_costs
+from models.boa.rescaling.path_dual import network, reduced_costs
 from tests.boa_cases import allocations, exact_mean_jct, policies
 from tests.boa_optima import best_paths
 

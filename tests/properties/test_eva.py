@@ -12,7 +12,7 @@ from instances.eva import EvaPacking, InstanceType, packing_arrays
 from instances.files import dump
 from models import eva as models
 from models.eva.exact import solve_columns
-from models.eva.parameters import ExactParameters
+from models.eva.parameters import EvaExactParameters
 from tests.eva_cases import best_packing, packings
 
 CLOSE = {"rel": 1e-6, "abs": 1e-7}
@@ -39,7 +39,7 @@ def test_exact_net_saving_is_the_optimum_by_enumeration(data: EvaPacking) -> Non
 @relaxed
 @given(packings("net-saving"))
 def test_generated_net_saving_is_the_optimum_by_enumeration(data: EvaPacking) -> None:
-    result = models.exact(data, parameters=ExactParameters(saving_patterns=0))
+    result = models.exact(data, parameters=EvaExactParameters(saving_patterns=0))
     assert result.status == "optimal"
     assert result.objective == pytest.approx(best_packing(data), **CLOSE)
 

@@ -11,10 +11,9 @@ import numpy as np
 import pandas as pd
 
 from experiments.simulator.aryl.servers import Servers
-from experiments.simulator.kernel import Activity, Calendar
-from experiments.simulator.records import HOUR, TOLERANCE, Integrals, Records, refuse_unequal
+from experiments.simulator.kernel import HOUR, TOLERANCE, Activity, Calendar, Integrals, Records, refuse_unequal
 from instances.aryl import ArylLoaning
-from instances.aryl.live import Demands
+from instances.aryl.online import Demands
 from instances.online import RuleBroken
 
 
@@ -22,14 +21,15 @@ from instances.online import RuleBroken
 class Reclaim:
     """Loaned servers that went back at once.
 
-    `loaned`: servers on loan before. `servers`: those that went back, `without_base` of them had no base workers.
-    `collateral_gpus`: GPUs that became free on other loaned servers.
+    `loaned`: servers on loan before. `servers`: those that went back; `without_base` of them had no base workers, and
+    `idle` of those no flexible ones either. `collateral_gpus`: GPUs that became free on other loaned servers.
     """
 
     time: float
     loaned: int
     servers: int
     without_base: int
+    idle: int
     preempted: int
     collateral_gpus: int
 
@@ -160,7 +160,9 @@ class LoaningRecords(Records):
         seconds = max(self._last_arrival, 1e-9)
         training = servers.training * servers.gpus
         own = training + servers.inference * servers.gpus
-        back = sum(r.servers for r in self.reclaims)
+        back, free, idle = (
+            sum(getattr(r, name) for r in self.reclaims) for name in ("servers", "without_base", "idle")
+        )
         waits = np.where(np.isnan(self._first), np.nan, self._waited)
         jct = self._end - self._submit
         preemptions = int(self._preemptions.sum())
@@ -182,7 +184,9 @@ class LoaningRecords(Records):
             "mean_on_loan": float(window[2] / servers.gpus / seconds),
             "reclaims": len(self.reclaims),
             "reclaimed_servers": back,
-            "met_without_preemption": sum(r.without_base for r in self.reclaims) / back if back else None,
+            "reclaimed_idle": idle,
+            "met_without_preemption": free / back if back else None,
+            "met_by_flexible": (free - idle) / (back - idle) if back > idle else None,
             "collateral_gpus": sum(r.collateral_gpus for r in self.reclaims),
         }
 

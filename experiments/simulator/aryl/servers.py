@@ -6,7 +6,7 @@ import numpy as np
 
 from instances.arrays import BoolArray, IntArray
 from instances.aryl import ArylLoaning
-from instances.aryl.live import LOANED, TRAINING, Demands
+from instances.aryl.online import LOANED, TRAINING, Demands
 from instances.compiled import compiled
 from instances.online import RuleBroken
 
@@ -55,10 +55,13 @@ class Servers:
         prefers_training = demands.inelastic | demands.heterogeneous | (data.placement == "plain")
         self._prefers_training = prefers_training.tolist()
 
-    def start(self, job: int, *, loans: bool = True) -> bool:
-        """Place the base workers of a job that has none; whether there is room, also that of flexible workers."""
+    def start(self, job: int, *, loans: bool = True, scales: bool = True) -> bool:
+        """Place the base workers of a job that has none; whether there is room, also that of flexible workers.
+
+        Loaned servers come first for elastic jobs, if the policy `scales`: they could scale in there (section 5.3).
+        """
         kinds = (TRAINING,) if not (loans and self._any[job]) else (TRAINING, LOANED)
-        if not self._prefers_training[job]:
+        if scales and not self._prefers_training[job]:
             kinds = kinds[::-1]
         for shed in (False, True):
             if shed and not any(self.used_flexible):
@@ -115,7 +118,7 @@ class Servers:
         self.on_loan -= 1
 
     def regroup(self, job: int, gone: set[int]) -> bool:
-        """Make flexible workers base workers, in the place of those on servers that go; whether there are enough."""
+        """Make flexible workers base workers, in the place of those on servers that go; whether they suffice."""
         kept = sum(k for held in (self.base_of[job], self.flexible_of[job]) for s, k in held.items() if s not in gone)
         if kept < self._least[job]:
             return False
@@ -154,9 +157,9 @@ class Servers:
             used[s] = sum(k * self._gpus[kind][job] for held in (base, flexible) for job, k in held.items())
         if (used > self.gpus).any() or (used + self.free != self.gpus).any() or (used[~self.there] > 0).any():
             raise RuleBroken(f"a server hosts more than it has, or is not there, at {now}")
-        parts = int(used[: self.training].sum()), int(used[self.training :].sum())
-        if list(parts) != self.used:
-            raise RuleBroken(f"{parts} GPUs of training and loaned servers are held at {now}, {self.used} are counted")
+        held = int(used[: self.training].sum()), int(used[self.training :].sum())
+        if list(held) != self.used:
+            raise RuleBroken(f"{held} GPUs of training and loaned servers are held at {now}, {self.used} are counted")
         for job in np.flatnonzero(self.workers).tolist():
             if sum(self.base_of[job].values()) != self._least[job]:
                 raise RuleBroken(f"job {self.demands.ids[job]} runs at {now} without its base workers")

@@ -21,8 +21,7 @@ from experiments.simulator.aryl.servers import BASE, FLEXIBLE, Servers
 from experiments.simulator.kernel import Activity, Time, World
 from instances.arrays import FloatArray, IntArray
 from instances.aryl import ArylLoaning
-from instances.aryl.live import Demands, Live
-from instances.aryl.online import Allocation, Changes, JobState, ServerState, View
+from instances.aryl.online import Allocation, Changes, Demands, Live, LoaningJobView, LoaningView, ServerState
 from instances.online import RuleBroken
 
 COMPLETION, ARRIVAL, ORCHESTRATOR = range(3)  # the order in which things happen at one moment
@@ -90,12 +89,12 @@ class LoaningWorld(World[LoaningRecords]):
         self._calendar_arrival()
         self.calendar.at(0.0, self._orchestrate, rank=ORCHESTRATOR)
         self._moment: Time | None = self._next_moment()
-        self._view = View(0.0, {}, {}, loaned_worth=data.loaned_worth, scaling_loss=data.scaling_loss)
+        self._view = LoaningView(0.0, {}, {}, loaned_worth=data.loaned_worth, scaling_loss=data.scaling_loss)
 
     def next_decision(self) -> Time | None:
         return self._moment
 
-    def view(self) -> View:
+    def view(self) -> LoaningView:
         self.records.integrate()
         view, ids = self._view, self.demands.ids
         view.now, view.reclaim = self.calendar.now, self._wanted
@@ -219,7 +218,8 @@ class LoaningWorld(World[LoaningRecords]):
         """Return loaned servers, and preempt the jobs that cannot go on without them."""
         servers, places = self.servers, set(gone)
         hit = sorted({job for s in places for job in servers.base_on[s]})
-        loaned, idle = servers.on_loan, sum(not servers.base_on[s] for s in places)
+        loaned, free = servers.on_loan, [s for s in places if not servers.base_on[s]]
+        idle = sum(not servers.flexible_on[s] for s in free)
         held = sum(servers.used), sum(servers.gpus - int(servers.free[s]) for s in places)
         lost = [job for job in hit if not (regroup and servers.regroup(job, places))]
         for job in lost:
@@ -228,7 +228,8 @@ class LoaningWorld(World[LoaningRecords]):
             servers.clear_flexible(s)
             servers.give_back(s)
         collateral = held[0] - sum(servers.used) - held[1]
-        self.records.reclaims.append(Reclaim(self.calendar.now, loaned, len(places), idle, len(lost), collateral))
+        counts = len(places), len(free), idle, len(lost)
+        self.records.reclaims.append(Reclaim(self.calendar.now, loaned, *counts, collateral))
         self._wanted = 0
         self._go_on()
 
@@ -247,7 +248,7 @@ class LoaningWorld(World[LoaningRecords]):
                 start.append(place)
             workers[place] = k
         dropped = {j: int(least[j]) for j in self._elastic if j not in workers}
-        return Changes(start=start, workers=dropped | workers)
+        return Changes(start=start, workers=dropped | workers, scales=decision.scales)
 
     def _change(self, changes: Changes) -> None:
         """Flexible workers go, then jobs start, then flexible workers come."""
@@ -255,29 +256,32 @@ class LoaningWorld(World[LoaningRecords]):
         least = self.demands.min_workers
         for job, k in changes.workers.items():
             if servers.workers[job] > k:
-                self._refuse(job, k)
+                self._refuse(job, k, scales=changes.scales)
                 servers.shrink(job, int(servers.workers[job]) - k)
         waiting = set(self._waiting) if changes.start else ()
         for job in changes.start:
             if job not in waiting:
                 raise RuleBroken(f"job {self.demands.ids[job]} starts at {self.calendar.now}, but does not wait")
-            if not self._start(job, loans=changes.loans) and changes.in_order:
+            if not self._start(job, loans=changes.loans, scales=changes.scales) and changes.in_order:
                 break
         for job, k in changes.workers.items():
             have = int(servers.workers[job])
             if have and k > have:
-                self._refuse(job, k)
+                self._refuse(job, k, scales=changes.scales)
                 servers.grow(job, k - max(have, int(least[job])), loans=changes.loans)
         self._go_on()
 
-    def _refuse(self, job: int, workers: int) -> None:
-        demands = self.demands
-        if not demands.min_workers[job] <= workers <= demands.max_workers[job]:
-            raise RuleBroken(f"job {demands.ids[job]} gets {workers} workers at {self.calendar.now}, out of its range")
+    def _refuse(self, job: int, workers: int, *, scales: bool) -> None:
+        name, now = self.demands.ids[job], self.calendar.now
+        least, most = int(self.demands.min_workers[job]), int(self.demands.max_workers[job])
+        if not least <= workers <= most:
+            raise RuleBroken(f"job {name} gets {workers} workers at {now}, out of its range")
+        if workers > least and not scales:
+            raise RuleBroken(f"job {name} gets {workers} workers at {now}, of a policy that does not scale")
 
-    def _start(self, job: int, *, loans: bool = True) -> bool:
+    def _start(self, job: int, *, loans: bool = True, scales: bool = True) -> bool:
         """Start a job that waits on its base workers; whether there is room."""
-        if not self.servers.start(job, loans=loans):
+        if not self.servers.start(job, loans=loans, scales=scales):
             return False
         del self._waiting[bisect_left(self._waiting, job)]
         self._running.add(job)
@@ -323,9 +327,9 @@ class LoaningWorld(World[LoaningRecords]):
             group,  # type: ignore[arg-type]
         )
 
-    def _job(self, place: int) -> JobState:
+    def _job(self, place: int) -> LoaningJobView:
         job = self.jobs[place]
-        return JobState(
+        return LoaningJobView(
             job.id,
             job.arrival_seconds,
             job.min_workers,

@@ -9,10 +9,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from experiments.simulator.boa.jobs import RentingJobState
-from experiments.simulator.boa.nodes import Nodes, RentedNode
-from experiments.simulator.kernel import Calendar
-from experiments.simulator.records import HOUR, TOLERANCE, Records, refuse_unequal
+from experiments.simulator.boa.nodes import Nodes, RentedNode, RentingJobState
+from experiments.simulator.kernel import HOUR, TOLERANCE, Calendar, Records, refuse_unequal
 from instances.arrays import FloatArray
 from instances.boa import BoaRenting
 from instances.online import RuleBroken

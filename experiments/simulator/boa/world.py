@@ -9,14 +9,12 @@ from __future__ import annotations
 from functools import partial
 from types import MappingProxyType
 
-from experiments.simulator.boa.jobs import RentingJobState, jobs_of
-from experiments.simulator.boa.nodes import Nodes
+from experiments.simulator.boa.nodes import Nodes, RentingJobState, jobs_of
 from experiments.simulator.boa.records import RentingRecords
-from experiments.simulator.kernel import Activity, World
-from experiments.simulator.records import HOUR
+from experiments.simulator.kernel import HOUR, Activity, World
 from instances.boa import BoaRenting
 from instances.boa.learned import LearnedClasses
-from instances.boa.online import JobState, View, Widths
+from instances.boa.online import RentingJobView, RentingView, Widths
 from instances.online import RuleBroken
 
 NODE, EPOCH_END, ARRIVAL, TICK = range(4)  # the order in which things happen at one moment
@@ -35,7 +33,7 @@ class RentingWorld(World[RentingRecords]):
         self.records = RentingRecords(data, self.calendar, all_jobs, self.nodes)
         self._gpus = data.gpus_per_node
         self._jobs: dict[str, RentingJobState] = {}  # unfinished
-        self._shown: dict[str, JobState] = {}
+        self._shown: dict[str, RentingJobView] = {}
         self._arrived: list[str] = []
         self._progressed: list[str] = []
         self._finished: list[str] = []
@@ -48,13 +46,13 @@ class RentingWorld(World[RentingRecords]):
         self._tick_at = -1.0
         self._estimate_at = data.estimate_seconds or float("inf")
         self._learned = LearnedClasses(data) if data.estimate_seconds else None
-        self._view = View(
+        self._view = RentingView(
             0.0, self._gpus, MappingProxyType(self._shown), MappingProxyType(self.nodes.states), data.believed
         )
         for job in all_jobs:
             self.calendar.at(job.arrival, partial(self._arrive, job), rank=ARRIVAL)
 
-    def view(self) -> View:
+    def view(self) -> RentingView:
         view = self._view
         now = view.now = self.calendar.now
         view.ready_gpus = self.nodes.ready * self._gpus
@@ -159,7 +157,7 @@ class RentingWorld(World[RentingRecords]):
         self._go_on(job)
 
     def _let(self, decision: Widths) -> None:
-        """Shrink, order nodes, grow in order whoever the GPUs suffice for, and give up the nodes that are left over."""
+        """Shrink, order nodes, grow the jobs that the GPUs suffice for in order, and give up nodes left over."""
         growing = []
         for name, width in decision.widths.items():
             job = self._jobs.get(name)

@@ -8,10 +8,8 @@ from typing import Any
 
 import pandas as pd
 
-from experiments.simulator.eva.parts import CloudInstance, CloudJobState
-from experiments.simulator.fleet import Fleet
-from experiments.simulator.kernel import Calendar
-from experiments.simulator.records import HOUR, TOLERANCE, Integrals, Records, refuse_unequal
+from experiments.simulator.eva.state import CloudInstance, CloudJobState
+from experiments.simulator.kernel import HOUR, TOLERANCE, Calendar, Fleet, Integrals, Records, refuse_unequal
 from instances.eva import EvaCloud
 from instances.online import RuleBroken
 

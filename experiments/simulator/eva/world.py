@@ -13,7 +13,8 @@ from functools import partial
 from types import MappingProxyType
 from typing import TypeVar
 
-from experiments.simulator.eva.parts import (
+from experiments.simulator.eva.records import CloudRecords
+from experiments.simulator.eva.state import (
     CloudInstance,
     CloudJobState,
     CloudTask,
@@ -22,18 +23,15 @@ from experiments.simulator.eva.parts import (
     jobs_of,
     whole,
 )
-from experiments.simulator.eva.records import CloudRecords
-from experiments.simulator.fleet import Fleet
-from experiments.simulator.kernel import Activity, Event, Time, World
-from experiments.simulator.records import HOUR
+from experiments.simulator.kernel import HOUR, Activity, Event, Fleet, Time, World
 from instances.eva import EvaCloud
 from instances.eva.cloud_arrays import cloud_arrays
 from instances.eva.learned import LearnedThroughput, Observation
-from instances.eva.online import Configuration, Hosting, InstanceState, JobState, TaskState, View
+from instances.eva.online import CloudJobView, CloudView, Configuration, Hosting, InstanceState, TaskState
 from instances.online import RuleBroken
 
 DELAY, ARRIVAL, COMPLETION = range(3)  # the order in which things happen at one second
-ROUNDING = 1e-9  # share of a job's work: a second that is so little too short for what is left is long enough
+ROUNDING = 1e-9  # share of a job's work: a second that is so little too short for what is left will do
 SLOWEST = 0.01  # share of its full speed up to which a job makes no progress that anyone would wait for
 PATIENCE = 2_000  # rounds that may pass, with jobs there, in which none of them makes progress
 
@@ -84,11 +82,11 @@ class CloudWorld(World[CloudRecords]):
         self._changed_instances: dict[str, CloudInstance] = {}
         self._stale: dict[str, CloudInstance] = {}  # where something else would be observed now
         self._observed: dict[str, tuple[Observation, ...]] = {}
-        self._shown_jobs: dict[str, JobState] = {}
+        self._shown_jobs: dict[str, CloudJobView] = {}
         self._shown_tasks: dict[str, TaskState] = {}
         self._shown_instances: dict[str, InstanceState] = {}
         self._learned = LearnedThroughput(data.believed_throughput)
-        self._view = View(
+        self._view = CloudView(
             now=0,
             resources=data.resources,
             instance_types=MappingProxyType({kind.name: kind for kind in data.instance_types}),
@@ -126,7 +124,7 @@ class CloudWorld(World[CloudRecords]):
         if self._slowed:
             self._change_speeds()
 
-    def view(self) -> View:
+    def view(self) -> CloudView:
         view = self._view
         view.now = self.calendar.now
         if self._changed_tasks or self._changed_instances:
@@ -149,7 +147,7 @@ class CloudWorld(World[CloudRecords]):
         self._finished.clear()
         over = not self._to_come and not self._jobs
         if over or decision.instances is not None:
-            self._let(self._change(() if over else decision.instances or ()))
+            self._let(self._change(() if over else decision.instances or (), decision.launches))
         self.settle()
         self.records.round(self._jobs.values())
         self._refuse_standstill()
@@ -168,8 +166,8 @@ class CloudWorld(World[CloudRecords]):
             raise RuleBroken(f"instance {name} is still there at {self.calendar.now}")
         super().close()
 
-    def _change(self, hostings: Sequence[Hosting]) -> Change:
-        """What a configuration changes.
+    def _change(self, hostings: Sequence[Hosting], launches: Sequence[str]) -> Change:
+        """What a configuration changes, jobs in the order in which they are launched.
 
         Raises RuleBroken for an instance that is not rented, is there twice or of another type, a task that does not
         exist or is there twice, an instance that does not hold its tasks, a pinned job that moves, and a job placed in
@@ -199,7 +197,8 @@ class CloudWorld(World[CloudRecords]):
                     raise RuleBroken(f"task {name} is twice in the configuration of {now}")
                 target[name] = instance
                 touched[task.job.id] = task.job
-        for job in sorted(touched.values(), key=lambda job: job.index):
+        turn = {name: i for i, name in enumerate(launches)}
+        for job in sorted(touched.values(), key=lambda job: (turn.get(job.id, len(turn)), job.index)):
             targets = [
                 task.target
                 if task.target is not None and task.target.id in stays and task.target.id not in changed
@@ -496,7 +495,7 @@ class CloudWorld(World[CloudRecords]):
                 task.seen_launch,
                 task.seen_upload,
             )
-            self._shown_jobs[job.id] = JobState(
+            self._shown_jobs[job.id] = CloudJobView(
                 job.id, job.arrival, job.duration, tuple(t.id for t in job.tasks), job.launched_for, job.launched_since
             )
         self._changed_tasks.clear()

@@ -19,8 +19,7 @@ from instances.proofs.aryl.event_intervals import EventProgram
 from instances.proofs.aryl.filling_program import FillingProgram
 from instances.proofs.certificate import NoCertificate, Proven
 from instances.proofs.derivation import proven_of
-from instances.proofs.program import Program, Row, box
-from instances.proofs.vipr import read_vipr
+from instances.proofs.vipr import Program, Row, box, read_vipr
 
 MOST = 200_000  # variables of a program that is written down
 ONE = Fraction(1)

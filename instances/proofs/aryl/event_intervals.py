@@ -14,7 +14,7 @@ from instances.aryl.arrays import ElasticArrays
 from instances.aryl.elastic import ArylElastic
 from instances.options import Solution
 from instances.proofs.certificate import NoCertificate
-from instances.proofs.program import Direction, Program, Row, box
+from instances.proofs.vipr import Direction, Program, Row, box
 
 MOST = 20_000  # variables of a program that is written down
 ONE = Fraction(1)
@@ -150,11 +150,11 @@ class EventProgram:
     def _interval(self, m: int) -> None:
         jobs, n = self.jobs, self.n
         gpus = {(j, k): jobs.gpus[j] // jobs.unit * k for j in range(n) for k in self.speed[j]}
-        room = jobs.usable // jobs.unit
+        capacity = jobs.usable // jobs.unit
         until: dict[Name, Fraction | int] = {("L", i): 1 for i in range(m + 1)}
         self._add(f"completion_{m}", "E", 1, {("x", j, m): 1 for j in range(n)})
-        self._add(f"gpus_{m}", "L", room, {("z", j, m, k): g for (j, k), g in gpus.items()})
-        self._add(f"area_{m}", "L", 0, {("L", m): -room, **{("t", j, m, k): g for (j, k), g in gpus.items()}})
+        self._add(f"gpus_{m}", "L", capacity, {("z", j, m, k): g for (j, k), g in gpus.items()})
+        self._add(f"area_{m}", "L", 0, {("L", m): -capacity, **{("t", j, m, k): g for (j, k), g in gpus.items()}})
         self._add(f"earliest_{m}", "G", self._earliest(m), until)
         alone: dict[Name, Fraction | int] = {("x", j, m): -self.shortest[j] for j in range(n)}
         self._add(f"alone_{m}", "G", 0, {**until, **alone})

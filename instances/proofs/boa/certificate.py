@@ -16,10 +16,8 @@ from instances.errors import CheckFailed
 from instances.fields import Frozen
 from instances.proofs.boa.rational import budget, exact, least_length, price_of, share
 from instances.proofs.boa.run_proof import RunProof, prove_runs
-from instances.proofs.boa.unit_network import Units, unit_network
-from instances.proofs.boa.unit_optimum import fastest, shortest
-from instances.proofs.certificate import Proven
-from instances.proofs.header import content_of
+from instances.proofs.boa.unit_network import Units, fastest, shortest, unit_network
+from instances.proofs.certificate import Proven, content_of
 from instances.validation import show, validated
 
 

@@ -13,8 +13,7 @@ from fractions import Fraction
 from itertools import pairwise
 from math import isqrt, lcm
 
-from instances.boa.allocation import BoaAllocation, JobClass
-from instances.boa.budget import proven
+from instances.boa.allocation import BoaAllocation, JobClass, proven
 from instances.boa.speedup import Curve
 from instances.errors import InputError
 from instances.validation import show

@@ -35,12 +35,11 @@ from instances.errors import CheckFailed
 from instances.eva.constraints import offers, own_resources
 from instances.eva.packing import EvaPacking
 from instances.fields import STEPS, Frozen, steps
-from instances.proofs.certificate import NoCertificate, Proven
+from instances.proofs.certificate import NoCertificate, Proven, content_of
 from instances.proofs.derivation import proven_of
 from instances.proofs.eva.price_sums import least_sum
 from instances.proofs.eva.saving_program import saving_program
 from instances.proofs.eva.totals import Totals, least_prices
-from instances.proofs.header import content_of
 from instances.proofs.vipr import read_vipr
 from instances.validation import validated
 
@@ -85,7 +84,7 @@ class TotalsLeaf(Frozen):
     bound: Whole
 
 
-class Node(Frozen):
+class WrittenNode(Frozen):
     """A node has a `branch` and the places of its two `children`, or it is a leaf, of duals or of totals."""
 
     branch: Branch | None = None
@@ -99,11 +98,11 @@ class PackingProof(Frozen):
 
     unit: Annotated[int, Field(strict=True, ge=1, lt=1 << 62)]
     bound: Whole
-    nodes: Annotated[tuple[Node, ...], Field(min_length=1)]
+    nodes: Annotated[tuple[WrittenNode, ...], Field(min_length=1)]
 
 
 @dataclass(frozen=True)
-class Decision:
+class PackingDecision:
     """One side of a branch."""
 
     kind: Kind
@@ -126,7 +125,7 @@ class Packing:
         self.unit = gcd(*(offer.price for offer in offered)) or 1
         self.price = [offer.price // self.unit for offer in offered]
         self.limits = tuple(
-            Decision("instances", (k,), (), False, offer.most)
+            PackingDecision("instances", (k,), (), False, offer.most)
             for k, offer in enumerate(offered)
             if offer.most is not None
         )
@@ -152,7 +151,7 @@ class Packing:
         return Totals(self.demand, self.capacity, self.family, self.count)
 
     def bound_by_totals(
-        self, weights: Sequence[Sequence[int]], divisor: int, decisions: Sequence[Decision] | None = None
+        self, weights: Sequence[Sequence[int]], divisor: int, decisions: Sequence[PackingDecision] | None = None
     ) -> int:
         """The least price of instances whose rooms cover the totals; by default under the limits alone."""
         cover = self.totals.cover(weights, divisor)
@@ -177,7 +176,7 @@ class Packing:
         first: dict[tuple[int, ...], int] = {}
         return [[first.setdefault((f, *d), t) for t, d in enumerate(needs)] for f, needs in enumerate(self.demand)]
 
-    def sides(self, branch: Branch) -> tuple[Decision, Decision]:
+    def sides(self, branch: Branch) -> tuple[PackingDecision, PackingDecision]:
         """The two decisions of a branch, which together leave no packing out. Raises CheckFailed where it is none."""
         for what, places, end in (("types", branch.of, len(self.price)), ("tasks", branch.tasks, len(self.count))):
             if len(set(places)) != len(places) or max(places, default=0) >= end:
@@ -188,19 +187,19 @@ class Packing:
         if kind == "placed":  # at most so many here: the others elsewhere
             others = tuple(k for k in range(len(self.price)) if k not in branch.of)
             tasks = sum(self.count[t] for t in branch.tasks)
-            few = Decision(kind, others, branch.tasks, True, tasks - branch.amount)
+            few = PackingDecision(kind, others, branch.tasks, True, tasks - branch.amount)
         else:
             step = (gcd(*(self.price[k] for k in branch.of)) or 1) if kind == "spent" else 1
-            few = Decision(kind, branch.of, (), False, branch.amount)
+            few = PackingDecision(kind, branch.of, (), False, branch.amount)
         if branch.amount % step:
             raise CheckFailed(f"a branch on an amount of {branch.amount}, no multiple of {step}")
         whole = [k for k, f in enumerate(self.family) if f == self.family[branch.of[0]]]
         if kind == "placed" and len(branch.of) > 1 and sorted(branch.of) != whole:
             raise CheckFailed(f"a branch on tasks placed on {branch.of[:5]}, neither a type nor a family")
-        return few, Decision(kind, branch.of, branch.tasks, True, branch.amount + step)
+        return few, PackingDecision(kind, branch.of, branch.tasks, True, branch.amount + step)
 
     def worths(
-        self, tasks: Sequence[int], decisions: Sequence[tuple[Decision, int]]
+        self, tasks: Sequence[int], decisions: Sequence[tuple[PackingDecision, int]]
     ) -> tuple[list[list[int]], list[int]]:
         """What a task of each entry is worth on each type, and mu of each type."""
         value = [list(tasks) for _ in self.price]
@@ -215,7 +214,7 @@ class Packing:
                     value[k][t] += dual
         return value, mu
 
-    def value(self, tasks: Sequence[int], decisions: Sequence[tuple[Decision, int]]) -> int:
+    def value(self, tasks: Sequence[int], decisions: Sequence[tuple[PackingDecision, int]]) -> int:
         """D, the value of duals."""
         total = sum(n * y for n, y in zip(self.count, tasks, strict=True))
         return total + sum((dual if d.least else -dual) * d.amount for d, dual in decisions)
@@ -270,7 +269,7 @@ def prove_packing(data: EvaPacking, text: str) -> Proven:
     return Proven(Fraction(proof.bound * packing.unit, STEPS), how_proven(proof.nodes))
 
 
-def how_proven(nodes: Sequence[Node]) -> str:
+def how_proven(nodes: Sequence[WrittenNode]) -> str:
     """In a few words, what the leaves are."""
     duals, totals = sum(node.leaf is not None for node in nodes), sum(node.totals is not None for node in nodes)
     if duals == 0 and len(nodes) == 1:
@@ -279,10 +278,10 @@ def how_proven(nodes: Sequence[Node]) -> str:
     return f"tree with whole-number duals, {leaves}" + (f", {totals} of totals" if totals else "")
 
 
-def _leaves(packing: Packing, nodes: Sequence[Node]) -> list[int]:
+def _leaves(packing: Packing, nodes: Sequence[WrittenNode]) -> list[int]:
     """The bounds of the leaves, each node being reached once, from the root down."""
     bounds: list[int] = []
-    left: list[tuple[int, tuple[Decision, ...]]] = [(0, packing.limits)]
+    left: list[tuple[int, tuple[PackingDecision, ...]]] = [(0, packing.limits)]
     seen: set[int] = set()
     while left:
         place, decisions = left.pop()
@@ -305,7 +304,7 @@ def _leaves(packing: Packing, nodes: Sequence[Node]) -> list[int]:
     return bounds
 
 
-def _bound_by_totals(packing: Packing, place: int, leaf: TotalsLeaf, decisions: Sequence[Decision]) -> int:
+def _bound_by_totals(packing: Packing, place: int, leaf: TotalsLeaf, decisions: Sequence[PackingDecision]) -> int:
     resources = len(packing.capacity[0])
     if len(leaf.weights) != len(packing.price) or any(len(w) != resources for w in leaf.weights):
         raise CheckFailed(f"nodes[{place}]: must have a weight for each type and resource")
@@ -315,7 +314,7 @@ def _bound_by_totals(packing: Packing, place: int, leaf: TotalsLeaf, decisions: 
     return bound
 
 
-def _bound(packing: Packing, place: int, leaf: Leaf, decisions: Sequence[Decision]) -> int:
+def _bound(packing: Packing, place: int, leaf: Leaf, decisions: Sequence[PackingDecision]) -> int:
     if len(leaf.tasks) != len(packing.count) or len(leaf.decisions) != len(decisions):
         raise CheckFailed(f"nodes[{place}]: must have a dual for each entry, each limit and each decision")
     weighed = list(zip(decisions, leaf.decisions, strict=True))

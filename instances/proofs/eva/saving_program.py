@@ -19,7 +19,7 @@ from instances.eva.packing import EvaPacking, InstanceType
 from instances.fields import STEPS, steps
 from instances.options import Solution
 from instances.proofs.certificate import NoCertificate
-from instances.proofs.program import Program, Row, box
+from instances.proofs.vipr import Program, Row, box
 
 MOST = 20_000  # patterns that are written down
 LOOKS = 400_000  # patterns that are looked at

@@ -20,9 +20,8 @@ from instances.boa import BoaAllocation, planned, proven
 from instances.clock import patience_s
 from instances.options import ignore
 from instances.result import Termination
-from models.boa.convex.convex_dual import LARGE, ConvexDual
+from models.boa.convex.convex_dual import LARGE, SMALLEST_SHARE, ConvexDual, policy, repaired
 from models.boa.convex.curves import AMDAHL, POWER, TABLE, Curves, curves
-from models.boa.convex.policy import SMALLEST, policy, repaired
 
 ACCURACY = 1e-10  # Clarabel stops at this accuracy in gap and feasibility.
 
@@ -109,7 +108,7 @@ def literal_cone(data: BoaAllocation, options: Options, report: Report = ignore)
         return Answer(None, None, why, f"Clarabel: {problem.status}", building.cpu_s, clock.cpu_s)
     bound = dual.bound(max(0.0, float(problem.constraints[0].dual_value) * scale / unit), proven(data.budget))
     share = np.maximum(p.value, 0).reshape(-1, c.types)
-    share = np.where(share < SMALLEST, 0, share)
+    share = np.where(share < SMALLEST_SHARE, 0, share)
     share = (share / share.sum(1, keepdims=True)).ravel()
     z = np.divide(x.value, p.value, out=np.ones(len(share)), where=share > 0)
     solution = policy(data, c, *repaired(data, c, share, z, dual.at(LARGE)))

@@ -13,9 +13,8 @@ from instances.arrays import FloatArray
 from instances.boa import BoaAllocation, planned, proven
 from instances.options import ignore
 from instances.result import Termination
-from models.boa.convex.convex_dual import LARGE, ConvexDual
+from models.boa.convex.convex_dual import LARGE, SMALLEST_SHARE, ConvexDual, policy, repaired
 from models.boa.convex.curves import Curves, curves
-from models.boa.convex.policy import SMALLEST, policy, repaired
 from models.highs import LinearModel, Solved, solve_arrays
 
 FIRST = 64  # The program begins with so many whole widths of a formula.
@@ -86,7 +85,7 @@ def _failed(solved: Solved) -> tuple[Termination, str]:
 class _Program:
     """Problem (7) over whole widths up to `last`; the objective is in units of `scale` hours, the budget is 1.
 
-    Widths far too dear or slow for floats are left out, which the bound does not know of.
+    widths far too costly or slow for floats are left out, which the bound does not know of.
     """
 
     c: Curves
@@ -120,7 +119,7 @@ def _program(data: BoaAllocation, last: int) -> _Program:
 
 def _solution(data: BoaAllocation, program: _Program, x: FloatArray, dual: ConvexDual) -> Solution:
     c, cheapest = program.c, dual.at(LARGE)
-    share = np.where(x < SMALLEST, 0, x).reshape(c.epochs, c.types, -1)
+    share = np.where(x < SMALLEST_SHARE, 0, x).reshape(c.epochs, c.types, -1)
     share /= share.sum((1, 2), keepdims=True)
     z = (1 / c.speed[c.rows()]).reshape(share.shape)
     if not data.heterogeneous:

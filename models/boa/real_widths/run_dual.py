@@ -23,7 +23,7 @@ SMALLEST, GREATEST = 1e-250, 1e250  # No multiplier is beyond, but 0.
 
 
 @dataclass(frozen=True)
-class Partition:
+class RunPartition:
     """Shortest paths of all classes at a multiplier.
 
     - `mu`: the multiplier.
@@ -81,7 +81,7 @@ class RunDual:
             self._found[mu] = lengths(self.runs, mu, low, high)
         return self._found[mu]
 
-    def at(self, mu: float, budget: float, allowed: BoolArray | None = None) -> Partition:
+    def at(self, mu: float, budget: float, allowed: BoolArray | None = None) -> RunPartition:
         """The shortest paths at `mu` of runs that are `allowed` (R,)."""
         found, runs = self.lengths(mu), self.runs
         least = found.least if allowed is None else np.where(allowed, found.least, np.inf)
@@ -103,7 +103,7 @@ class RunDual:
         cost = float((runs.price * found.width * found.hours)[at].sum())
         loss = (len(at) + 10) * 2.0**-50
         bound = total * (1 - loss) - mu * proven(budget) * (1 + loss)
-        return Partition(mu, at, time, cost, bound)
+        return RunPartition(mu, at, time, cost, bound)
 
     def maximise(
         self,
@@ -111,15 +111,15 @@ class RunDual:
         clock: Stopwatch,
         allowed: BoolArray | None = None,
         near: float | None = None,
-        enough: float = np.inf,
-    ) -> tuple[Partition, Partition, float]:
+        target: float = np.inf,
+    ) -> tuple[RunPartition, RunPartition, float]:
         """The partitions on either side of the best multiplier, the first dearer than the budget, and the best bound.
 
         - `budget`: GPUs or currency an hour.
         - `clock`: ends the search early.
         - `allowed` (R,): runs that may be used.
         - `near`: a multiplier to begin from.
-        - `enough`: the search ends at a bound as great.
+        - `target`: the search ends at a bound as great.
 
         Both partitions are the same where the fastest keeps the budget.
         """
@@ -129,29 +129,29 @@ class RunDual:
             if fastest.cost <= keeps:
                 return fastest, fastest, fastest.bound
         start = near or float(self.runs.value.max() / self.runs.price.min())
-        dear = cheap = self.at(start, budget, allowed)
-        best = dear.bound
-        top = dear.time + dear.mu * (dear.cost - keeps)
-        while dear.cost <= keeps and dear.mu > SMALLEST:
-            cheap, dear = dear, self.at(dear.mu / FACTOR, budget, allowed)
-            best = max(best, dear.bound)
-        while cheap.cost > keeps and cheap.mu < GREATEST and best < enough:
-            dear, cheap = cheap, self.at(cheap.mu * FACTOR, budget, allowed)
-            best = max(best, cheap.bound)
+        over = within = self.at(start, budget, allowed)
+        best = over.bound
+        top = over.time + over.mu * (over.cost - keeps)
+        while over.cost <= keeps and over.mu > SMALLEST:
+            within, over = over, self.at(over.mu / FACTOR, budget, allowed)
+            best = max(best, over.bound)
+        while within.cost > keeps and within.mu < GREATEST and best < target:
+            over, within = within, self.at(within.mu * FACTOR, budget, allowed)
+            best = max(best, within.bound)
         for step in range(ROUNDS):
-            if cheap.cost > keeps or dear.cost <= keeps or best >= enough or clock.expired:
+            if within.cost > keeps or over.cost <= keeps or best >= target or clock.expired:
                 break
-            mu = (cheap.time - dear.time) / (dear.cost - cheap.cost)
-            if dear.time + mu * (dear.cost - keeps) - top <= TOLERANCE * abs(top):
+            mu = (within.time - over.time) / (over.cost - within.cost)
+            if over.time + mu * (over.cost - keeps) - top <= TOLERANCE * abs(top):
                 break
-            if step % 3 == 2 or not dear.mu < mu < cheap.mu:
-                mu = float(np.sqrt(dear.mu * cheap.mu))
-            if not dear.mu < mu < cheap.mu:
+            if step % 3 == 2 or not over.mu < mu < within.mu:
+                mu = float(np.sqrt(over.mu * within.mu))
+            if not over.mu < mu < within.mu:
                 break
             here = self.at(mu, budget, allowed)
             best, top = max(best, here.bound), max(top, here.time + mu * (here.cost - keeps))
-            dear, cheap = (here, cheap) if here.cost > keeps else (dear, here)
-        return dear, cheap, best
+            over, within = (here, within) if here.cost > keeps else (over, here)
+        return over, within, best
 
 
 def best_widths(runs: Runs, budget: float, near: float) -> FloatArray | None:
@@ -170,37 +170,37 @@ def best_widths(runs: Runs, budget: float, near: float) -> FloatArray | None:
         _, fastest, cost = at(0.0)
         if cost <= keeps:
             return fastest.width
-    dear = cheap = at(near)
-    while dear[2] <= keeps and dear[0] > SMALLEST:
-        cheap, dear = dear, at(dear[0] / FACTOR, low=dear[1].width)
-    while cheap[2] > keeps and cheap[0] < GREATEST:
-        dear, cheap = cheap, at(cheap[0] * FACTOR, high=cheap[1].width)
-    if cheap[2] > keeps:
+    over = within = at(near)
+    while over[2] <= keeps and over[0] > SMALLEST:
+        within, over = over, at(over[0] / FACTOR, low=over[1].width)
+    while within[2] > keeps and within[0] < GREATEST:
+        over, within = within, at(within[0] * FACTOR, high=within[1].width)
+    if within[2] > keeps:
         return None
     top = 0.0
     for step in range(ROUNDS):
-        if dear[2] <= keeps:
+        if over[2] <= keeps:
             break
-        slow, fast = (float((runs.value * side[1].hours).sum()) for side in (cheap, dear))
-        mu = (slow - fast) / (dear[2] - cheap[2])
-        top = max(top, slow + cheap[0] * (cheap[2] - keeps), fast + dear[0] * (dear[2] - keeps))
-        if slow + mu * (cheap[2] - keeps) - top <= TOLERANCE * top:
+        slow, fast = (float((runs.value * side[1].hours).sum()) for side in (within, over))
+        mu = (slow - fast) / (over[2] - within[2])
+        top = max(top, slow + within[0] * (within[2] - keeps), fast + over[0] * (over[2] - keeps))
+        if slow + mu * (within[2] - keeps) - top <= TOLERANCE * top:
             break
-        if step % 2 or not dear[0] < mu < cheap[0]:
-            mu = float(np.sqrt(dear[0] * cheap[0]))
-        if not dear[0] < mu < cheap[0]:
+        if step % 2 or not over[0] < mu < within[0]:
+            mu = float(np.sqrt(over[0] * within[0]))
+        if not over[0] < mu < within[0]:
             break
-        here = at(mu, cheap[1].width, dear[1].width)
-        dear, cheap = (here, cheap) if here[2] > keeps else (dear, here)
-    return _between(runs, dear, cheap, keeps)
+        here = at(mu, within[1].width, over[1].width)
+        over, within = (here, within) if here[2] > keeps else (over, here)
+    return _between(runs, over, within, keeps)
 
 
 def _between(
-    runs: Runs, dear: tuple[float, Lengths, float], cheap: tuple[float, Lengths, float], keeps: float
+    runs: Runs, over: tuple[float, Lengths, float], within: tuple[float, Lengths, float], keeps: float
 ) -> FloatArray:
     """Widths (n,) whose times lie between those of two sides such that the budget `keeps` is used up."""
-    slow, fast = cheap[1], dear[1]
-    share = 1.0 if dear[2] <= keeps else max(0.0, (keeps - cheap[2]) / (dear[2] - cheap[2]))
+    slow, fast = within[1], over[1]
+    share = 1.0 if over[2] <= keeps else max(0.0, (keeps - within[2]) / (over[2] - within[2]))
     for _ in range(60):
         wanted = share * fast.hours + (1 - share) * slow.hours
         low, high = slow.width.copy(), np.maximum(fast.width, slow.width)
@@ -215,6 +215,6 @@ def _between(
         cost = float((runs.price * width * runs.hours(width)).sum())
         if cost <= keeps:
             return width
-        share *= 1 - 2 * (cost - keeps) / max(cost - cheap[2], cost - keeps)
+        share *= 1 - 2 * (cost - keeps) / max(cost - within[2], cost - keeps)
         share = max(0.0, share)
     return slow.width

@@ -14,11 +14,30 @@ from dataclasses import dataclass
 import numpy as np
 
 from instances.arrays import IntArray
-from models.boa.rescaling.labels import ClassPaths, class_paths
-from models.boa.rescaling.limits import Limits
-from models.boa.rescaling.nondominated import EMPTY, ParetoSet, Window, merge, truncate
-from models.boa.rescaling.parameters import DEFAULTS, GapClosingParameters
-from models.boa.rescaling.reduced_costs import ReducedCosts
+from models.boa.rescaling.labels import EMPTY, ClassPaths, Limits, ParetoSet, Window, class_paths, merge
+from models.boa.rescaling.path_dual import ReducedCosts
+
+
+@dataclass(frozen=True)
+class GapClosingParameters:
+    """The constants of gap closing; none changes what is proven, only how fast and within how much memory.
+
+    - `first`: the first δ, as a share of the bound.
+    - `growth`: factor by which δ grows.
+    - `probe_labels`: most labels after an epoch in a probe.
+    - `target_share`: share of the gap asked for at which the enumeration stops.
+    - `most_labels`: most labels of a class; 40 million take about 700 MB.
+    """
+
+    first: float = 1e-5
+    growth: float = 4.0
+    probe_labels: int = 150
+    target_share: float = 0.9
+    most_labels: int = 40_000_000
+
+
+DEFAULTS = GapClosingParameters()
+
 
 Improved = Callable[[list[IntArray] | None, float | None], None]
 """`improved(choices, bound)` is called with a better policy's choices, (epochs,) for each class, or a better bound."""
@@ -78,31 +97,22 @@ class _Closing:
     def run(self) -> int:
         """Enumerate at growing δ until the gap is closed; a probe with few labels goes ahead of every enumeration.
 
-        A probe looks for an incumbent at a greater δ before all of a smaller δ is enumerated. An enumeration that stops
-        short of the incumbent proves nothing final, so that one waits until two probes have failed.
+        A probe looks for an incumbent at a δ before all of that δ is enumerated.
         """
         constants = self.parameters
-        delta = max(self.gap * constants.first_of_gap, abs(self.r.least) * constants.first_of_bound)
-        waiting: float | None = None  # The δ of the last probe, where that has failed.
+        delta = abs(self.r.least) * constants.first
         while not self.closed:
             delta = min(delta, self.gap)
             self._enumerate(delta, probe=True)
-            if self.proven >= delta or self.closed:
-                waiting = None
-            elif self.gap <= delta:
-                self._enumerate(self.gap)
-            elif waiting is not None:
-                self._enumerate(waiting)
-                waiting = delta
-            else:
-                waiting = delta
+            if self.proven < delta and not self.closed:
+                self._enumerate(min(delta, self.gap))
             delta *= constants.growth
         return self.labels
 
     def _enumerate(self, delta: float, probe: bool = False) -> None:
         """Enumerate at δ, all or with the labels of a probe; keep a better incumbent, and a bound that is proven."""
-        most = (self.parameters.probe_labels, self.parameters.probe_policies) if probe else (None, None)
-        found = enumerate_policies(self.r, delta, self.incumbent, most, self.limits, self.parameters.compiled)
+        most = self.parameters.probe_labels if probe else None
+        found = enumerate_policies(self.r, delta, self.incumbent, most, self.limits)
         self.labels += found.labels
         if found.time is not None and found.time < self.incumbent:
             self.incumbent = found.time
@@ -132,28 +142,21 @@ def enumerate_policies(
     r: ReducedCosts,
     delta: float,
     latest: int,
-    most: tuple[int | None, int | None],
+    most: int | None,
     limits: Limits,
-    compiled: bool = False,
 ) -> Enumeration:
     """The best of all policies with reduced costs and price of unused budget up to `delta`.
 
     - `r`: the network in whole units.
     - `delta`: most reduced cost and price of unused budget together, units.
     - `latest`: most time of a path, units.
-    - `most`: numbers of labels after an epoch, and of policies in a merged set, to truncate to; `None` keeps all.
+    - `most`: number of labels of a class to truncate to after every epoch; `None` keeps all.
     - `limits`: of time and memory.
-    - `compiled`: whether the labels are set by the compiled loop.
     """
     limit = delta + r.margin
-    set_labels = class_paths
-    if compiled:
-        from models.boa.rescaling.compiled_labels import class_paths_compiled as set_labels  # slow to load, for numba
-    classes = [set_labels(r, i, limit, latest, most[0], limits) for i in range(len(r.epochs))]
-    halves, merged_all = _halves(r, classes, limit, most[1])
-    time, choices = _match(r, classes, halves)
-    complete = merged_all and all(c.complete for c in classes)
-    return Enumeration(time, choices, complete, sum(c.labels for c in classes))
+    classes = [class_paths(r, i, limit, latest, most, limits) for i in range(len(r.epochs))]
+    time, choices = _match(r, classes, _halves(r, classes, limit))
+    return Enumeration(time, choices, all(c.complete for c in classes), sum(c.labels for c in classes))
 
 
 @dataclass(frozen=True)
@@ -164,14 +167,14 @@ class _Half:
     sets: list[ParetoSet]
 
 
-def _halves(r: ReducedCosts, classes: Sequence[ClassPaths], limit: float, most: int | None) -> tuple[list[_Half], bool]:
-    """Two halves of the classes, each merged to a single set, and whether nothing was truncated."""
+def _halves(r: ReducedCosts, classes: Sequence[ClassPaths], limit: float) -> list[_Half]:
+    """Two halves of the classes, each merged to a single set; none where some class has no path."""
     sets = [c.paths for c in classes]
     if not all(len(f) for f in sets):
-        return [], True
+        return []
     least = sum(int(f.cost[0]) for f in sets)
     greatest = sum(int(f.cost[-1]) for f in sets)
-    halves, complete = [_Half([], [EMPTY]), _Half([], [EMPTY])], True
+    halves = [_Half([], [EMPTY]), _Half([], [EMPTY])]
     spans = [[0, 0], [0, 0]]
     for i in sorted(range(len(sets)), key=lambda i: -len(sets[i])):
         h = 0 if len(halves[0].sets[-1]) <= len(halves[1].sets[-1]) else 1
@@ -181,12 +184,10 @@ def _halves(r: ReducedCosts, classes: Sequence[ClassPaths], limit: float, most: 
         window = Window(limit, r.budget - (greatest - span[1]), r.budget - (least - span[0]), r.mu)
         merged = merge(half.sets[-1], sets[i], window, r.bits)
         if not len(merged):
-            return [], complete
-        if most is not None and len(merged) > most:
-            merged, complete = merged.take(truncate(merged.reduced_cost, most)), False
+            return []
         half.classes.append(i)
         half.sets.append(merged)
-    return halves, complete
+    return halves
 
 
 def _match(

@@ -1,6 +1,7 @@
 """Label-setting for one class (Hansen, "Bicriterion path problems", 1980): paths within a limit of reduced cost.
 
 A label is a partial path from the first epoch. Labels go from epoch to epoch; dominated labels are dropped on the way.
+What is left is a nondominated set (Pareto set): no partial policy is both faster and cheaper than another.
 """
 
 from __future__ import annotations
@@ -10,10 +11,94 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from instances import Stopwatch
 from instances.arrays import FloatArray, IntArray
-from models.boa.rescaling.limits import Limits
-from models.boa.rescaling.nondominated import ParetoSet, nondominated, truncate
-from models.boa.rescaling.reduced_costs import ReducedCosts
+from models.boa.rescaling.path_dual import ReducedCosts
+from models.highs import OutOfTime
+
+
+class OutOfMemory(Exception):
+    """The partial paths of a class are more than memory holds."""
+
+
+@dataclass(frozen=True)
+class Limits:
+    """The clock with the time limit, and the most labels of a class."""
+
+    clock: Stopwatch
+    most_labels: int
+
+    def check(self, labels: int) -> None:
+        """Raise OutOfTime or OutOfMemory where a class has so many labels by now."""
+        if self.clock.expired:
+            raise OutOfTime("the time is over while paths are enumerated")
+        if labels > self.most_labels:
+            raise OutOfMemory
+
+
+@dataclass(frozen=True)
+class ParetoSet:
+    """A set of n nondominated partial policies by rising cost.
+
+    - `reduced_cost` (n,): length over the shortest, in units of time.
+    - `cost`, `time` (n,): whole units.
+    - `left`, `right` (n,): positions of the two partial policies that a policy is put together from.
+    """
+
+    reduced_cost: FloatArray
+    cost: IntArray
+    time: IntArray
+    left: IntArray
+    right: IntArray
+
+    def __len__(self) -> int:
+        return len(self.cost)
+
+
+EMPTY = ParetoSet(np.zeros(1), *(np.zeros(1, dtype=np.int64) for _ in range(4)))
+"""The set of the empty policy alone, for no class: a neutral element of `merge`."""
+
+
+def nondominated(group: IntArray, cost: IntArray, time: IntArray, bits: int) -> IntArray:
+    """Positions whose cost and time no other of the same group matches, sorted by group, then cost.
+
+    Costs and times are below 2^(bits + 1); group, cost and time fit into 63 bits together.
+    """
+    order = np.argsort((group << (bits + 1)) | cost, kind="stable")
+    # Each group lies below the group before, so that a running minimum serves all groups at once.
+    height = time[order] - (group[order] << (bits + 2))
+    keep = np.ones(len(order), dtype=bool)
+    keep[1:] = height[1:] < np.minimum.accumulate(height)[:-1]
+    return order[keep]
+
+
+@dataclass(frozen=True)
+class Window:
+    """The limits of a merged set.
+
+    - `reduced_cost`: most reduced cost.
+    - `lowest`, `highest`: least and most cost, units. A cost may fall short of the least, and every unit left over is
+      then priced at `mu` in the reduced cost.
+    - `mu`: the multiplier.
+    """
+
+    reduced_cost: float
+    lowest: int
+    highest: int
+    mu: float
+
+
+def merge(a: ParetoSet, b: ParetoSet, window: Window, bits: int) -> ParetoSet:
+    """Every pair of a policy of `a` and a policy of `b` inside the window, without the dominated."""
+    cost = (a.cost[:, None] + b.cost).ravel()
+    reduced_cost = (a.reduced_cost[:, None] + b.reduced_cost).ravel()
+    short = np.maximum(window.lowest - cost, 0) * window.mu
+    inside = np.flatnonzero((cost <= window.highest) & (reduced_cost + short <= window.reduced_cost))
+    left, right = inside // len(b), inside % len(b)
+    cost, time = cost[inside], a.time[left] + b.time[right]
+    kept = nondominated(np.zeros(len(inside), dtype=np.int64), cost, time, bits)
+    return ParetoSet(reduced_cost[inside][kept], cost[kept], time[kept], left[kept], right[kept])
+
 
 Trail = list[tuple[IntArray, IntArray, Sequence[int]]]
 """For some epochs in a row, and then the next: the predecessors of all labels, counted from the first label of the
@@ -47,32 +132,7 @@ class ClassPaths:
         return np.array(path[::-1], dtype=np.int64)
 
 
-@dataclass(frozen=True)
-class _Labels:
-    """The m labels after an epoch.
-
-    - `choice` (m,): choice of the epoch.
-    - `before` (m,): position of the predecessor among the labels of the epoch before.
-    - `reduced_cost` (m,): length over the shortest path through the label, up to here.
-    - `cost`, `time` (m,): whole units.
-    """
-
-    choice: IntArray
-    before: IntArray
-    reduced_cost: FloatArray
-    cost: IntArray
-    time: IntArray
-
-    def __len__(self) -> int:
-        return len(self.choice)
-
-    def take(self, kept: IntArray) -> _Labels:
-        """The labels at the positions `kept`."""
-        return _Labels(self.choice[kept], self.before[kept], self.reduced_cost[kept], self.cost[kept], self.time[kept])
-
-    def step(self) -> tuple[IntArray, IntArray, Sequence[int]]:
-        """The labels as a step of the trail."""
-        return self.before, self.choice, (len(self),)
+NONE = np.iinfo(np.int64).max  # So many labels are never truncated.
 
 
 def class_paths(r: ReducedCosts, i: int, limit: float, latest: int, most: int | None, limits: Limits) -> ClassPaths:
@@ -83,66 +143,30 @@ def class_paths(r: ReducedCosts, i: int, limit: float, latest: int, most: int | 
     - `limit`: most reduced cost, units of time.
     - `latest`: most time, units.
     - `most`: number of labels to truncate to after every epoch; `None` keeps all.
-    - `limits`: checked after every epoch.
+    - `limits`: checked every now and then.
     """
-    labels, complete = _first(r, i, limit), True
-    trail, number = [labels.step()], len(labels)
-    for j in range(1, int(r.epochs[i])):
-        grown, changed = _extended(r, i, j, limit, labels)
-        fits = (grown.cost <= r.budget) & (grown.time <= latest)
-        if not fits.all():
-            grown = grown.take(np.flatnonzero(fits))
-        if changed:  # Labels that have all stayed are nondominated still.
-            kept = nondominated(grown.choice, grown.cost, grown.time, r.bits)
-        else:
-            kept = np.arange(len(grown))
-        if most is not None and len(kept) > most:
-            kept, complete = kept[truncate(grown.reduced_cost[kept], most)], False
-        labels = grown.take(kept)
-        trail.append(labels.step())
-        number += len(labels)
-        limits.check(number)
-    last = nondominated(np.zeros(len(labels), dtype=np.int64), labels.cost, labels.time, r.bits)
-    ends = labels.take(last)
-    paths = ParetoSet(ends.reduced_cost, ends.cost, ends.time, last, np.zeros(len(last), dtype=np.int64))
-    return ClassPaths(paths, trail, number, complete)
+    from models.boa.rescaling.label_kernels import extended  # compiled at first use
 
-
-def _first(r: ReducedCosts, i: int, limit: float) -> _Labels:
-    """The labels of class `i` after the first epoch."""
+    epochs, kept = int(r.epochs[i]), NONE if most is None else most
     choice = np.flatnonzero(r.enter[0, i] <= limit)
-    return _Labels(
-        choice=choice,
-        before=np.zeros(len(choice), dtype=np.int64),
-        reduced_cost=r.enter[0, i, choice],
-        cost=r.change_cost[i, choice] + r.cost[0, i, choice],
-        time=r.change_time[i, 0] + r.time[0, i, choice],
+    live = (
+        choice,
+        r.enter[0, i, choice],
+        r.change_cost[i, choice] + r.cost[0, i, choice],
+        r.change_time[i, 0] + r.time[0, i, choice],
     )
-
-
-def _extended(r: ReducedCosts, i: int, j: int, limit: float, labels: _Labels) -> tuple[_Labels, bool]:
-    """The successors in epoch `j` of the labels of class `i`, and whether any has changed the choice.
-
-    A label stays at its choice, or leaves for another. Of the labels that leave, whatever the choices before and
-    after, only the nondominated go on: all of them go on alike.
-    """
-    staying = labels.reduced_cost + r.stay[j, i, labels.choice]
-    before = np.flatnonzero(staying <= limit)
-    choice, reduced_cost = labels.choice[before], staying[before]
-    cost, time = labels.cost[before], labels.time[before]
-    left = labels.reduced_cost + r.leave[j, i, labels.choice]
-    leaving = np.flatnonzero(left <= limit)
-    entering = np.flatnonzero(r.enter[j, i] <= limit) if len(leaving) else leaving
-    if len(entering):
-        if len(leaving) > 1:
-            one_group = np.zeros(len(leaving), dtype=np.int64)
-            leaving = leaving[nondominated(one_group, labels.cost[leaving], labels.time[leaving], r.bits)]
-        pairs = (r.enter[j, i, entering][:, None] + left[leaving]).ravel()
-        found = np.flatnonzero(pairs <= limit)
-        source, target = leaving[found % len(leaving)], entering[found // len(leaving)]
-        before, choice = np.concatenate([before, source]), np.concatenate([choice, target])
-        reduced_cost = np.concatenate([reduced_cost, pairs[found]])
-        cost = np.concatenate([cost, labels.cost[source] + r.change_cost[i, target]])
-        time = np.concatenate([time, labels.time[source] + r.change_time[i, 0]])
-    grown = _Labels(choice, before, reduced_cost, cost + r.cost[j, i, choice], time + r.time[j, i, choice])
-    return grown, len(entering) > 0
+    trail: Trail = [(np.zeros(len(choice), dtype=np.int32), choice.astype(np.int32), (len(choice),))]
+    number, complete, j = len(choice), True, 1
+    arcs = (r.stay[:, i], r.leave[:, i], r.enter[:, i], r.cost[:, i], r.time[:, i], r.change_cost[i])
+    change_time = int(r.change_time[i, 0])
+    while j < epochs:
+        j_next, live, before, taken, counts, whole = extended(
+            *arcs, change_time, j, epochs, live, limit, r.budget, latest, kept
+        )
+        trail.append((before, taken, counts.tolist()))
+        number, complete, j = number + len(before), complete and whole, j_next
+        limits.check(number)
+    _, reduced_cost, cost, time = live
+    last = nondominated(np.zeros(len(cost), dtype=np.int64), cost, time, r.bits)
+    ends = ParetoSet(reduced_cost[last], cost[last], time[last], last, np.zeros(len(last), dtype=np.int64))
+    return ClassPaths(ends, trail, number, complete)

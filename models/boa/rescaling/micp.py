@@ -1,23 +1,30 @@
-"""The fast exact method for whole widths and rescaling times: Lagrangian bound, then the duality gap closed."""
+"""The fast exact method for whole widths and rescaling times: Lagrangian bound, then the duality gap closed.
+
+Widths that suffice where jobs may be mixed: no budget limits the width of a small share of the jobs.
+
+Let a stretch of epochs run at one width k, and let k be beyond the best width, at multiplier μ, of every epoch that the
+class has. Then the length of the stretch falls as k does: each run's does, and so does the price of the change that
+begins it. So no shortest path at μ needs a width beyond the greatest of those best widths, which only falls as μ rises.
+Once the shortest paths at μ cost more than the budget, the best multiplier is no smaller than μ.
+"""
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from math import fsum
 
 import numpy as np
 
-from instances import Answer, Options, Report, Solution, Stopwatch
+from instances import Answer, InputError, Options, Report, Solution, Stopwatch
 from instances.arrays import IntArray
-from instances.boa import BoaAllocation, WidthArrays, planned, proven, width_arrays
+from instances.boa import BoaAllocation, WidthArrays, oversize, planned, proven, shares, width_arrays
 from instances.options import ignore
 from instances.result import Termination
-from models.boa.rescaling.gap_closing import close_gap
-from models.boa.rescaling.limits import Limits, OutOfMemory, OutOfTime
-from models.boa.rescaling.network import Network, Path, network, path
-from models.boa.rescaling.parameters import DEFAULTS, GapClosingParameters
-from models.boa.rescaling.path_dual import Line, PathDual, affordable
-from models.boa.rescaling.reduced_costs import reduced_costs
+from models.boa.rescaling.gap_closing import DEFAULTS, GapClosingParameters, close_gap
+from models.boa.rescaling.labels import Limits, OutOfMemory
+from models.boa.rescaling.path_dual import Line, Network, Path, PathDual, affordable, network, path, reduced_costs
+from models.highs import OutOfTime
 from models.incumbent import Incumbent
 
 
@@ -60,7 +67,7 @@ def solve_micp(
     """
     with Stopwatch(options.time_limit) as clock:
         inside = p.dual.maximise(planned(budget))[1]
-        search = _Search(p, budget, inside, options, report, clock, start, parameters)
+        search = _GapSearch(p, budget, inside, options, report, clock, start, parameters)
         search.run()
     return Answer(
         solution=policy(p, [q.choices for q in search.paths]),
@@ -73,7 +80,7 @@ def solve_micp(
     )
 
 
-class _Search:
+class _GapSearch:
     """The search for the optimum: incumbent and bound close in on each other."""
 
     def __init__(
@@ -89,11 +96,13 @@ class _Search:
     ) -> None:
         self.p, self.budget, self.options, self.clock, self.parameters = p, budget, options, clock, parameters
 
-        def told(paths: list[Path] | None, bound: float | None) -> None:
+        def reported(paths: list[Path] | None, bound: float | None) -> None:
             if report is not ignore:
                 report(policy(p, [q.choices for q in paths or self.paths]), bound)
 
-        self.incumbent: Incumbent[list[Path], float] = Incumbent("minimize", clock, told, gap=options.gap, bound=0.0)
+        self.incumbent: Incumbent[list[Path], float] = Incumbent(
+            "minimize", clock, reported, gap=options.gap, bound=0.0
+        )
         self.line = p.dual.best(budget)[0]
         self._offer(affordable(p.net, inside.mu, planned(budget)))
         if start is not None:
@@ -199,3 +208,54 @@ def choices_of(p: Prepared, solution: Solution) -> list[IntArray] | None:
             return None
         found.append(np.array([h * last + round(width) - 1 for h, width in pairs]))
     return found
+
+
+FIRST = 64  # Widths up to this one are tried first.
+GROWTH = 4  # Then the last width grows by this factor.
+
+
+def prepare_mixed(data: BoaAllocation) -> Prepared:
+    """Build the arrays of `data`, of a single GPU type, as wide as any optimal mix of paths within the budget.
+
+    Raises InputError where these are too large, or where nothing ends a linear speedup.
+    """
+    speedups = [epoch.speedup.on(data.gpu_types[0].name) for c in data.classes for epoch in c.epochs]
+    tables = max((len(s.table.hull(data.max_width).speedup) for s in speedups if s.table is not None), default=1)
+    formulas = any(s.table is None for s in speedups)
+    end = max(tables, data.max_width or math.inf) if formulas else tables
+    last = int(min(end, max(tables, FIRST)))
+    while True:
+        prepared = prepare(data, last)
+        if last >= end:
+            return prepared
+        mu = sufficient(data, last)
+        if math.isinf(mu):
+            raise InputError("max_width: must be given where a speedup is linear (amdahl 1 or power 1)")
+        if mu == 0 or prepared.dual.at(mu).cost > proven(data.budget):
+            return prepared
+        last = int(min(end, last * GROWTH))
+        too_many = oversize(data, last)
+        if too_many is not None:
+            raise InputError(too_many)
+
+
+def sufficient(data: BoaAllocation, last: int) -> float:
+    """A multiplier from which on no shortest path needs a width over `last`.
+
+    Infinite where no multiplier is large enough, 0 where nothing gains from width.
+    """
+    price, most = data.gpu_types[0].price, 0.0
+    for c, share in zip(data.classes, shares(data), strict=True):
+        value_for_cost = share / (c.arrivals_per_hour * price)
+        linear = 0.0
+        for epoch in c.epochs:
+            curve = epoch.speedup.on(data.gpu_types[0].name)
+            if 1.0 in (curve.amdahl, curve.power):
+                linear += epoch.size_hours
+            elif curve.amdahl is not None:
+                most = max(most, value_for_cost * curve.amdahl / (1 - curve.amdahl) / last**2)
+            elif curve.power is not None:
+                most = max(most, value_for_cost * curve.power / (1 - curve.power) / last)
+        if linear:  # Only the change that begins the stretch is dearer at more GPUs.
+            most = max(most, value_for_cost * linear / c.rescale_hours / last**2) if c.rescale_hours else math.inf
+    return most * (1 + 1e-12)

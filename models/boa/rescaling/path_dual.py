@@ -1,7 +1,17 @@
-"""The Lagrangian dual: price the budget at a multiplier μ, and every class has a shortest path of its own.
+"""The problem with rescaling as shortest paths, their Lagrangian dual, and reduced costs in whole units.
 
+A path pays time and cost where it runs an epoch, and where it changes to a choice; both kinds of change, the start-up
+among them, depend on the new choice only (Lemma 4.8). Time is in hours of the mean completion time, cost in the unit
+of the budget, so the classes' paths simply add up.
+
+Priced at a multiplier μ of the budget, every class has a shortest path of its own:
 L(μ) = Σ_i min over paths of (time + μ cost) - μ b. The greatest value is a lower bound on every policy, and is what
 the randomised policy attains.
+
+For the gap, times and costs are rounded down to whole units, so that every policy within the budget stays within it and
+none looks slower than it is: the optimum in units is a rigorous lower bound, and sums of units are exact. One unit is
+2^-50 of the budget and of the first incumbent (less with more than 500 choices). Only the potentials are floating
+point, and their rounding is bounded by `margin`.
 """
 
 from __future__ import annotations
@@ -12,9 +22,61 @@ from math import fsum
 
 import numpy as np
 
-from instances.arrays import FloatArray
-from instances.boa import proven
-from models.boa.rescaling.network import Network, Path, path
+from instances.arrays import FloatArray, IntArray
+from instances.boa import BoaAllocation, WidthArrays, proven, width_arrays
+
+
+@dataclass(frozen=True)
+class Network:
+    """Costs of the arcs; L epochs at most, M classes, S choices.
+
+    - `time`, `cost` (L, M, S): of running an epoch; a time is infinite where a table has no such width, and 0 past a
+      class's last epoch.
+    - `change_time` (M, 1), `change_cost` (M, S): of changing to a choice.
+    - `epochs` (M,): number of epochs of each class.
+    """
+
+    time: FloatArray
+    cost: FloatArray
+    change_time: FloatArray
+    change_cost: FloatArray
+    epochs: IntArray
+
+    @property
+    def longest(self) -> int:
+        """Arcs of all paths together at most, which bounds how often a sum is rounded."""
+        return 2 * int(self.epochs.sum())
+
+
+@dataclass(frozen=True)
+class Path:
+    """A path of a class: choices (epochs,), positions in S, and the mean completion time and cost of the path."""
+
+    choices: IntArray
+    time: float
+    cost: float
+
+
+def network(data: BoaAllocation, arrays: WidthArrays | None = None) -> Network:
+    """The network of `data` over whole widths."""
+    a = arrays if arrays is not None else width_arrays(data)
+    return Network(
+        time=a.hours * a.share[:, None],
+        cost=np.where(np.isfinite(a.hours), a.hours, 0.0) * a.arrivals[:, None] * a.rate,
+        change_time=(a.share * a.rescale)[:, None],
+        change_cost=(a.arrivals * a.rescale)[:, None] * a.rate,
+        epochs=a.epochs,
+    )
+
+
+def path(net: Network, i: int, choices: IntArray) -> Path:
+    """The path of class `i` through `choices` (epochs,), with time and cost added up."""
+    j = np.arange(len(choices))
+    new = np.concatenate([[True], choices[1:] != choices[:-1]])
+    time = net.time[j, i, choices].sum() + new.sum() * net.change_time[i, 0]
+    cost = net.cost[j, i, choices].sum() + net.change_cost[i, choices[new]].sum()
+    return Path(choices, float(time), float(cost))
+
 
 CELLS_AT_ONCE = 16_384  # So many multipliers go at once that their arrays of (class, choice) have this many entries.
 TOLERANCE = 1e-13  # The search ends where the two lines round the maximum meet this close to it, as a share.
@@ -212,3 +274,84 @@ class PathDual:
             self._at(np.concatenate([mu - (mu - over.mu) * near, [mu], mu + (inside.mu - mu) * near]))
         assert over is not None
         return over, inside
+
+
+BITS = 50  # The budget has at most 2^50 units.
+
+
+@dataclass(frozen=True)
+class ReducedCosts:
+    """Arcs in whole units, and reduced costs at a multiplier; L epochs at most, M classes, S choices.
+
+    The reduced costs of a path's arcs are >= 0 and add up to the path's length over the shortest.
+
+    - `time`, `cost` (L, M, S): units of running an epoch at a choice.
+    - `change_time` (M, 1), `change_cost` (M, S): units of changing to a choice.
+    - `epochs` (M,): number of epochs of each class.
+    - `bits`: the budget in units is this power of two.
+    - `unit`: hours of a unit of time.
+    - `mu`: the multiplier, units of time for a unit of cost.
+    - `enter` (L, M, S): reduced cost of changing to a choice before an epoch.
+    - `stay` (L, M, S): reduced cost of keeping a choice from the epoch before.
+    - `leave` (L, M, S): reduced cost of leaving a choice after the epoch before.
+    - `least`: L(μ) in units.
+    - `margin`: more than all rounding of floats can amount to, units.
+    """
+
+    time: IntArray
+    cost: IntArray
+    change_time: IntArray
+    change_cost: IntArray
+    epochs: IntArray
+    bits: int
+    unit: float
+    mu: float
+    enter: FloatArray
+    stay: FloatArray
+    leave: FloatArray
+    least: float
+    margin: float
+
+    @property
+    def budget(self) -> int:
+        """The budget, units."""
+        return 1 << self.bits
+
+
+def reduced_costs(net: Network, line: Line, budget: float, incumbent: float) -> ReducedCosts:
+    """The reduced costs at the multiplier of `line`; `incumbent`: time of a policy within `budget`, hours."""
+    bits = min(BITS, 60 - net.time.shape[2].bit_length())
+    unit, unit_cost = incumbent / 2**bits, budget / 2**bits
+    whole = Network(
+        _down(net.time, unit, bits),
+        _down(net.cost, unit_cost, bits),
+        _down(net.change_time, unit, bits),
+        _down(net.change_cost, unit_cost, bits),
+        net.epochs,
+    )
+    mu = line.mu * unit_cost / unit
+    p = potentials(whole, mu)
+    ahead = p.run + p.onward
+    stay, leave = np.full_like(ahead, np.inf), np.full_like(ahead, np.inf)
+    stay[1:] = ahead[1:] - p.onward[:-1]
+    leave[1:] = p.switch[1:, :, None] - p.onward[:-1]
+    return ReducedCosts(
+        time=whole.time.astype(np.int64),
+        cost=whole.cost.astype(np.int64),
+        change_time=whole.change_time.astype(np.int64),
+        change_cost=whole.change_cost.astype(np.int64),
+        epochs=net.epochs,
+        bits=bits,
+        unit=unit,
+        mu=mu,
+        enter=p.change + ahead - p.switch[:, :, None],
+        stay=stay,
+        leave=leave,
+        least=float(p.switch[0].sum() - mu * 2.0**bits),
+        margin=rounding(net) * (1 + mu) * 2.0**bits,
+    )
+
+
+def _down(values: FloatArray, unit: float, bits: int) -> FloatArray:
+    """Whole units below `values`, a few roundings of the division included; cut where more than the budget."""
+    return np.minimum(np.floor(values * ((1 - 2.0**-49) / unit)), 2.0 ** (bits + 1))

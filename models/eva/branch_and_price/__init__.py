@@ -5,8 +5,8 @@ what it asks of pricing, and what is left of it all as a proof; `pricers` are tw
 what to branch on, and dives for packings.
 """
 
-from models.eva.branch_and_price.pricer import BranchAndPriceParameters, Proof
+from models.eva.branch_and_price.pricer import BranchAndPriceParameters, TreeProof
 from models.eva.branch_and_price.pricers import ListedPricer, list_patterns
 from models.eva.branch_and_price.tree import branch_and_price
 
-__all__ = ["BranchAndPriceParameters", "ListedPricer", "Proof", "branch_and_price", "list_patterns"]
+__all__ = ["BranchAndPriceParameters", "ListedPricer", "TreeProof", "branch_and_price", "list_patterns"]

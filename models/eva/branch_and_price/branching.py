@@ -10,18 +10,19 @@ until enough is known of an aggregate for its pseudo-cost to be trusted (Achterb
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from math import ceil, floor
 
 import numpy as np
 
 from instances.eva.arrays import FloatArray, IntArray, PackingArrays
-from models.eva.branch_and_price.node_program import Aggregate, NodeProgram, Relaxed
-from models.eva.branch_and_price.pricer import BranchAndPriceParameters, Decision, Kind
-from models.eva.configuration import Configuration, missing
+from models.core.column_generation import Relaxed
+from models.eva.branch_and_price.node_program import PAIRS, Aggregate, NodeProgram, shifted
+from models.eva.branch_and_price.pricer import BranchAndPriceParameters, BranchDecision, Kind
+from models.eva.configuration import Configuration, missing, price
 from models.highs import SolveFailed
 
-PAIRS = ("together", "apart")
 WHOLE = 1e-6  # an amount this near to a whole number counts as one
 
 
@@ -31,7 +32,7 @@ class Candidate:
 
     aggregate: Aggregate
     amount: float
-    children: tuple[Decision, Decision]
+    children: tuple[BranchDecision, BranchDecision]
 
     @property
     def parts(self) -> tuple[float, float]:
@@ -39,7 +40,7 @@ class Candidate:
         return self.amount - floor(self.amount), ceil(self.amount) - self.amount
 
 
-class Columns:
+class UsedColumns:
     """The columns of a linear solution that are in use: `x` (m,), `kind` (m,), `on_it` (m, N)."""
 
     def __init__(self, program: NodeProgram, x: FloatArray) -> None:
@@ -53,7 +54,7 @@ class Columns:
         return bool((np.abs(self.x - np.round(self.x)) <= WHOLE).all())
 
 
-def aggregates(arrays: PackingArrays, program: NodeProgram, columns: Columns) -> list[Candidate]:
+def aggregates(arrays: PackingArrays, program: NodeProgram, columns: UsedColumns) -> list[Candidate]:
     """The fractional aggregates of the first three kinds."""
     found: list[Candidate] = []
     price, family = arrays.price, arrays.family
@@ -67,7 +68,7 @@ def aggregates(arrays: PackingArrays, program: NodeProgram, columns: Columns) ->
     return found if len(arrays.demand) == 1 else found + placed(arrays, columns, family)
 
 
-def placed(arrays: PackingArrays, columns: Columns, group: IntArray) -> list[Candidate]:
+def placed(arrays: PackingArrays, columns: UsedColumns, group: IntArray) -> list[Candidate]:
     """Fractional numbers of tasks of a class on the types of a group; `group` (K,) names that of each type."""
     found = []
     of_group = [np.flatnonzero(group == g).tolist() for g in range(int(group.max()) + 1)]
@@ -77,13 +78,13 @@ def placed(arrays: PackingArrays, columns: Columns, group: IntArray) -> list[Can
     for g, c in zip(*(places.tolist() for places in np.nonzero(part)), strict=True):
         amount, n = float(on[g, c]), int(arrays.count[c])
         elsewhere = np.flatnonzero(group != g).tolist()
-        few = Decision("placed", (c, *elsewhere), "at least", n - floor(amount))
-        many = Decision("placed", (c, *of_group[g]), "at least", ceil(amount))
+        few = BranchDecision("placed", (c, *elsewhere), "at least", n - floor(amount))
+        many = BranchDecision("placed", (c, *of_group[g]), "at least", ceil(amount))
         found.append(Candidate((many.kind, many.of), amount, (few, many)))
     return found
 
 
-def holdings(arrays: PackingArrays, columns: Columns) -> list[Candidate]:
+def holdings(arrays: PackingArrays, columns: UsedColumns) -> list[Candidate]:
     """Fractional numbers of instances of a type by what they hold: tasks of a class, of two, or a whole pattern."""
     found: dict[tuple[int, ...], Candidate] = {}
     part = np.flatnonzero(np.abs(columns.x - np.round(columns.x)) > WHOLE)
@@ -113,21 +114,21 @@ def _hold(found: dict[tuple[int, ...], Candidate], k: int, condition: tuple[int,
         found[k, *condition] = _range("holding", (k, *condition), amount, 1)
 
 
-def pairs(arrays: PackingArrays, columns: Columns) -> list[Candidate]:
+def pairs(arrays: PackingArrays, columns: UsedColumns) -> list[Candidate]:
     """Pairs of tasks that share an instance in part (Ryan and Foster, 1981), where each is alone in its class."""
     single = np.flatnonzero(arrays.count == 1)
     shared = (columns.on_it[:, single] * columns.x[:, None]).T @ columns.on_it[:, single]
     found = []
     for i, j in zip(*np.nonzero(np.triu(np.abs(shared - np.round(shared)) > WHOLE, 1)), strict=True):
         one, other = int(single[i]), int(single[j])
-        children = (Decision("apart", (one, other)), Decision("together", (one, other)))
+        children = (BranchDecision("apart", (one, other)), BranchDecision("together", (one, other)))
         found.append(Candidate(("together", (one, other)), float(shared[i, j]), children))
     return found
 
 
 def _range(kind: Kind, of: tuple[int, ...], amount: float, unit: int) -> Candidate:
-    low = Decision(kind, of, "at most", floor(amount) * unit)
-    return Candidate((kind, of), amount, (low, Decision(kind, of, "at least", ceil(amount) * unit)))
+    low = BranchDecision(kind, of, "at most", floor(amount) * unit)
+    return Candidate((kind, of), amount, (low, BranchDecision(kind, of, "at least", ceil(amount) * unit)))
 
 
 def _fractional(amount: float) -> bool:
@@ -159,7 +160,7 @@ class PseudoCosts:
 
 
 @dataclass(frozen=True)
-class Choice:
+class BranchChoice:
     """The candidate to branch on, and the values of its children's linear programs."""
 
     candidate: Candidate
@@ -168,13 +169,13 @@ class Choice:
 
 def strong_branching(
     program: NodeProgram,
-    decisions: Sequence[Decision],
+    decisions: Sequence[BranchDecision],
     candidates: Sequence[Candidate],
     costs: PseudoCosts,
     value: float,
     gap: float,
     parameters: BranchAndPriceParameters,
-) -> Choice:
+) -> BranchChoice:
     """The candidate with the largest product of gains; `gap` is the gain at which a child is closed.
 
     The linear programs of children hold the columns at hand only, so their values are guesses.
@@ -196,7 +197,7 @@ def strong_branching(
         if child.kind not in PAIRS:
             program.row((child.kind, child.of))
     basis = program.basis()
-    best: tuple[float, Choice] | None = None
+    best: tuple[float, BranchChoice] | None = None
     for candidate in tried:
         # The children of pairs have columns of their own, so that those at hand say little.
         if candidate.aggregate[0] in PAIRS or costs.known(candidate) >= parameters.reliable:
@@ -213,7 +214,7 @@ def strong_branching(
                     break  # Whatever the other child gains, a candidate before this one is as good.
         score = product([v - value for v in values])
         if best is None or score > best[0]:
-            best = score, Choice(candidate, (values[0], values[1]))
+            best = score, BranchChoice(candidate, (values[0], values[1]))
         if score >= gap * gap:
             break
     if best is None:
@@ -222,47 +223,45 @@ def strong_branching(
 
 
 def dive(
-    arrays: PackingArrays,
     program: NodeProgram,
+    decisions: Sequence[BranchDecision],
     generate: Callable[[Relaxed], int],
     relaxed: Relaxed,
     ceiling: int,
     discrepancy: int,
 ) -> Configuration | None:
-    """A cover below the ceiling, or `None`. Column `discrepancy`, in the order of fractions, is fixed first.
+    """A cover below the ceiling that keeps the decisions, or `None`.
 
-    `generate` adds columns to the program at the duals of a linear solution, and gives their number: once a fixing.
-
-    The program is left as it was, but for its basis.
+    Column `discrepancy`, in the order of fractions, is fixed first. `generate` adds columns to the program at the duals
+    of a linear solution, and gives their number: once a fixing.
     """
-    fixed: dict[int, int] = {}
-    first, many = discrepancy, 0
-    try:
+    arrays = program.arrays
+    fixed: Configuration = {}
+    first = discrepancy
+    with suppress(SolveFailed):  # the columns fixed are more than a decision allows
         while True:
-            whole = np.floor(relaxed.x + 1e-6)
+            whole = np.floor(relaxed.x + WHOLE).astype(np.int64)
             part = relaxed.x - whole
-            fixed = {int(i): int(whole[i]) for i in np.flatnonzero(whole > 0)}
             order = np.argsort(-part, kind="stable")
-            if part[order[0]] <= 1e-6:
-                break
-            choice = int(order[min(first, int((part > 1e-6).sum()) - 1)])
-            first = 0
-            fixed[choice] = fixed.get(choice, 0) + 1
-            covered = {program.columns[i]: n for i, n in fixed.items()}
-            if (missing(arrays, covered) <= 0).all():
-                break
-            if sum(fixed.values()) <= many:  # the solver has not kept to what was fixed
+            for i in np.flatnonzero(whole).tolist():
+                column = program.columns[i]
+                fixed[column] = fixed.get(column, 0) + int(whole[i])
+            if part[order[0]] > WHOLE:
+                choice = program.columns[int(order[min(first, int((part > WHOLE).sum()) - 1)])]
+                fixed[choice] = fixed.get(choice, 0) + 1
+            elif not whole.any():  # nothing is left to fix
                 return None
-            many = sum(fixed.values())
-            program.fix(fixed)
+            first = 0
+            left = missing(arrays, fixed)
+            if (left <= 0).all():
+                return fixed
+            rest = shifted(program, decisions, fixed)
+            if any(d.amount < 0 for d in rest if d.sense == "at most" and d.kind not in PAIRS):
+                return None
+            program.set(rest, np.maximum(left, 0))
             relaxed = program.solve()
             if generate(relaxed):
                 relaxed = program.solve()
-            if relaxed.short > 1e-6 or floor(relaxed.value + 0.5) >= ceiling:
+            if relaxed.short > WHOLE or floor(price(arrays, fixed) + relaxed.value + 0.5) >= ceiling:
                 return None
-    except SolveFailed:  # the columns fixed are more than a decision allows
-        return None
-    finally:
-        program.fix({})
-    cover = {program.columns[i]: n for i, n in fixed.items()}
-    return cover if (missing(arrays, cover) <= 0).all() else None
+    return None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
@@ -14,34 +14,22 @@ import numpy as np
 from instances import Options, Stopwatch
 from instances.arrays import BoolArray
 from instances.eva.arrays import FloatArray, IntArray, PackingArrays
+from models.core.column_generation import Relaxed
 from models.core.linear_program import Basis, LinearProgram
-from models.eva.branch_and_price.pricer import Decision, Duals, Holding, Kind, Priced, Pricer, Prices
-from models.eva.configuration import Column
+from models.eva.branch_and_price.pricer import BranchDecision, Duals, Holding, Kind, PatternPrices, Priced, Pricer
+from models.eva.configuration import Column, Configuration
 from models.highs import LinearModel
 
 BITS = 30  # costs are counted in a unit in which the ceiling has so few bits
 LONG, SHORT = 30, 28  # bits of a price in a row of spending: from the first on it is given the second, for HiGHS fails
 ROOM = 20  # bits by which a type whose price is out of all proportion to the ceiling is dearer than that
+SHARE = 10**6  # an aim is missed by one part in so many at most
 WHOLE = 1e-6  # an amount this far past a decision still meets it
 DEAR = 10.0  # A task, or a unit of a decision, that is left out costs so many times the ceiling at first.
 DEARER = 1e3  # and so many times that where a linear program leaves something out all the same
+PAIRS = ("together", "apart")
 Aggregate = tuple[Kind, tuple[int, ...]]
 """What a decision is about: its kind and what it is of."""
-
-
-@dataclass(frozen=True)
-class Relaxed:
-    """Optimum of a node's linear program over its columns.
-
-    `value` (price units), `cover` (N,) duals of the classes, `duals` of the aggregates, positive for "at least",
-    negative for "at most"; `x` of the columns, `short`: how much of all rows is left out.
-    """
-
-    value: float
-    cover: FloatArray
-    duals: Mapping[Aggregate, float]
-    x: FloatArray
-    short: float
 
 
 class NodeProgram:
@@ -62,15 +50,15 @@ class NodeProgram:
         self.rows: dict[Aggregate, int] = {}
         self._units: dict[tuple[int, ...], int] = {}
         self.kind, self.on_it = np.zeros(0, dtype=np.int64), np.zeros((0, arrays.classes))  # of `columns`
-        self._forbidden: set[int] = set()  # for good
-        self._broken: set[int] = set()  # by the decisions that are set
+        self._forbidden = np.zeros(0, dtype=bool)  # which columns may not be used, for good
+        self._broken = np.zeros(0, dtype=bool)  # and which by what is set
         self._unit = 2.0 ** max(0, ceiling.bit_length() - BITS)  # of costs: floats tell dearer ones hardly apart
         dearest = min(max(1, ceiling) << ROOM, 2**62)  # floats would not tell the prices of the others apart
         self._cost = np.minimum(arrays.price, dearest) / self._unit
         self._dear, self._raised = DEAR * max(1, ceiling) / self._unit, False
         self._sure = sure  # The first one has columns of single classes alone and is solved whatever the time.
         self._bounds: dict[Aggregate, tuple[float, float]] = {}
-        self._fixed: dict[int, int] = {}
+        self._left = arrays.count
         # Primal simplex where the last basis is still primal feasible, as it is when columns were added.
         extra = {"simplex_strategy": 0, "simplex_scale_strategy": 0}
         n = arrays.classes
@@ -80,9 +68,10 @@ class NodeProgram:
     def add(self, columns: Iterable[Column]) -> int:
         """Add the columns that are new, allow those that were forbidden, and give the number of both."""
         columns = list(dict.fromkeys(columns))
-        allowed = [self.known[c] for c in columns if self.known.get(c) in self._forbidden]
-        self._forbidden.difference_update(allowed)
-        self._lp.bound(allowed, [self._fixed.get(i, 0) for i in allowed], inf)
+        old = [self.known[c] for c in columns if c in self.known]
+        allowed = [i for i in old if self._forbidden[i]]
+        self._forbidden[allowed] = False
+        self._lp.bound(allowed, 0.0, inf)
         fresh = [c for c in columns if c not in self.known]
         if not fresh:
             return len(allowed)
@@ -100,6 +89,8 @@ class NodeProgram:
         self.kind, self.on_it = np.append(self.kind, kind), np.vstack([self.on_it, on_it])
         self.known.update((c, len(self.columns) + i) for i, c in enumerate(fresh))
         self.columns += fresh
+        usable = np.zeros(len(fresh), dtype=bool)
+        self._forbidden, self._broken = np.append(self._forbidden, usable), np.append(self._broken, usable)
         return len(fresh) + len(allowed)
 
     def entries(self, aggregate: Aggregate, kind: IntArray, on_it: FloatArray) -> FloatArray:
@@ -117,9 +108,8 @@ class NodeProgram:
 
     def forbid(self, stays: Callable[[Column], bool]) -> None:
         """Let only columns that stay be used from now on."""
-        gone = [i for i, column in enumerate(self.columns) if i not in self._forbidden and not stays(column)]
-        self._forbidden.update(gone)
-        self._lp.bound(gone, 0.0, 0.0)
+        self._forbidden |= [not stays(column) for column in self.columns]
+        self._lp.bound(np.flatnonzero(self._forbidden), 0.0, 0.0)
 
     @cached_property
     def spends(self) -> list[tuple[tuple[int, int], IntArray, int]]:
@@ -149,12 +139,22 @@ class NodeProgram:
         bits = int(most).bit_length()
         return 1.0 if bits <= LONG else 2.0 ** (SHORT - bits)
 
-    def set(self, decisions: Sequence[Decision]) -> None:
-        """Set the bounds of the rows, and the columns that may be used, to these decisions, and to these alone."""
-        self._keep_pairs(decisions)
+    def set(
+        self, decisions: Sequence[BranchDecision], left: IntArray | None = None, barred: BoolArray | None = None
+    ) -> None:
+        """Set the bounds of the rows, and the columns that may be used, to these decisions, and to these alone.
+
+        - `left` (N,): how many tasks of each class are to be held, all where none are named.
+        - `barred`: columns that may not be used besides.
+        """
+        left = self.arrays.count if left is None else left
+        for c in np.flatnonzero(left != self._left).tolist():
+            self._lp.bound_row(c, float(left[c]), inf)
+        self._left = left
+        self._bar(decisions, barred)
         wanted: dict[Aggregate, tuple[float, float]] = {}
         for d in decisions:
-            if d.kind in ("together", "apart"):
+            if d.kind in PAIRS:
                 continue
             aggregate: Aggregate = (d.kind, d.of)
             low, high = wanted.get(aggregate, (-inf, inf))
@@ -174,19 +174,15 @@ class NodeProgram:
         low, high = self._bounds.get(aggregate, (-inf, inf))
         return low - WHOLE <= amount <= high + WHOLE
 
-    def _keep_pairs(self, decisions: Sequence[Decision]) -> None:
-        """Let no column be used that holds one of a pair kept together, or both of a pair kept apart."""
-        pairs = [d for d in decisions if d.kind in ("together", "apart")]
-        if not pairs and not self._broken:
-            return
-        broken = np.zeros(len(self.columns), dtype=bool)
-        for d in pairs:
+    def _bar(self, decisions: Sequence[BranchDecision], barred: BoolArray | None) -> None:
+        """Let no column be used that is barred, holds one of a pair kept together, or both of a pair kept apart."""
+        broken = np.zeros(len(self.columns), dtype=bool) if barred is None else barred.copy()
+        for d in (d for d in decisions if d.kind in PAIRS):
             one, other = (self.on_it[:, c] > 0 for c in d.of)
             broken |= one != other if d.kind == "together" else one & other
-        wanted = set(np.flatnonzero(broken).tolist())
-        changed = sorted(wanted ^ self._broken)
-        self._lp.bound(changed, 0.0, [0.0 if i in wanted or i in self._forbidden else inf for i in changed])
-        self._broken = wanted
+        changed = np.flatnonzero(broken != self._broken)
+        self._lp.bound(changed, 0.0, np.where((broken | self._forbidden)[changed], 0.0, inf))
+        self._broken = broken
 
     def row(self, aggregate: Aggregate) -> int:
         """The row of an aggregate, made when it is first asked for."""
@@ -195,15 +191,6 @@ class NodeProgram:
             filled = np.flatnonzero(entries)
             self.rows[aggregate] = self._lp.add_row(filled, entries[filled], {1.0: self._dear})
         return self.rows[aggregate]
-
-    def fix(self, copies: Mapping[int, int]) -> None:
-        """At least so many instances of the columns at these places; of all others at least 0."""
-        freed = [i for i in self._fixed if i not in copies]
-        closed = self._forbidden | self._broken if freed else set[int]()
-        self._lp.bound(freed, 0.0, [0.0 if i in closed else inf for i in freed])
-        fresh = [i for i, n in copies.items() if self._fixed.get(i) != n]
-        self._lp.bound(fresh, [copies[i] for i in fresh], inf)
-        self._fixed = dict(copies)
 
     def basis(self) -> Basis:
         """The present basis."""
@@ -224,9 +211,9 @@ class NodeProgram:
         duals = self._unit * found.duals
         return Relaxed(
             self._unit * found.value,
-            np.maximum(duals[: self.arrays.classes], 0.0),
-            {a: float(duals[self.rows[a]]) * self._fine(a) for a in self._bounds},
+            np.where(self._left > 0, np.maximum(duals[: self.arrays.classes], 0.0), 0.0),
             found.x,
+            {a: float(duals[self.rows[a]]) * self._fine(a) for a in self._bounds},
             float(found.short.sum()),
         )
 
@@ -249,20 +236,41 @@ def holding(of: Sequence[int]) -> Holding:
     return Holding(of[0], tuple(zip(of[1::2], of[2::2], strict=True)))
 
 
+def shifted(
+    program: NodeProgram, decisions: Sequence[BranchDecision], taken: Configuration
+) -> tuple[BranchDecision, ...]:
+    """Decisions on what comes beside the instances that are taken."""
+    kind = np.array([column.type for column in taken], dtype=np.int64)
+    on_it, copies = np.zeros((len(taken), program.arrays.classes)), list(taken.values())
+    for i, column in enumerate(taken):
+        for c, q in column.pattern:
+            on_it[i, c] = q
+    found = []
+    for d in decisions:
+        if d.kind not in PAIRS:
+            entries = program.entries((d.kind, d.of), kind, on_it).astype(np.int64).tolist()
+            given = sum(map(mul, entries, copies)) * program.per_unit((d.kind, d.of))
+            d = replace(d, amount=d.amount - given)
+        found.append(d)
+    return tuple(found)
+
+
 FINE = 2**20  # a scale up to this is not raised, which would cost too much: the duals are lowered
 
 
 @dataclass(frozen=True)
-class Proven:
+class ProvenDuals:
     """What the duals of a node prove. `prices`: what patterns were priced at, `unit` the scale of these prices.
 
-    `duals.scale` is the unit, raised where a pattern was worth more than its target.
+    `duals.scale` is the unit, raised where a pattern was worth more than its target. `lifted`: whether patterns that
+    leave the aim were not looked for.
     """
 
     duals: Duals
-    prices: Prices
+    prices: PatternPrices
     unit: int
     priced: Priced
+    lifted: bool = False
 
     @property
     def bound(self) -> int:
@@ -274,12 +282,18 @@ def prove(
     arrays: PackingArrays,
     program: NodeProgram,
     pricer: Pricer,
-    decisions: Sequence[Decision],
+    decisions: Sequence[BranchDecision],
     relaxed: Relaxed,
     columns_each: int,
     exact: bool = True,
-) -> Proven:
-    """Price the duals of a linear program, as whole numbers, and give what they prove; see `proof`."""
+    aim: float = 0.0,
+    left: IntArray | None = None,
+) -> ProvenDuals:
+    """Price the duals of a linear program, as whole numbers, and give what they prove; see `proof`.
+
+    - `aim`: a bound above it is enough: an exact search looks for no pattern that leaves one.
+    - `left` (N,): how many tasks of each class are to be held, all where none are named.
+    """
     types = len(arrays.price)
     floats = _duals(program, relaxed, decisions)
     rough_value, rough_price = np.zeros((types, arrays.classes)), arrays.price.astype(float)
@@ -298,7 +312,8 @@ def prove(
     mu = [0] * types
     bonuses: list[tuple[Holding, int]] = []
     whole = cover.tolist()
-    proven = sum(map(mul, whole, arrays.count.tolist()))
+    count = (arrays.count if left is None else left).tolist()
+    proven = sum(map(mul, whole, count))
     for d, y in zip(decisions, duals, strict=True):
         if not y:
             continue
@@ -313,34 +328,67 @@ def prove(
             value[list(d.of[1:]), d.of[0]] += y
         else:
             bonuses.append((holding(d.of), sign * y))
-    asked = Prices(
+    suffices = unit
+    if exact and aim * SHARE >= 1:  # one in so many for those who round the duals
+        suffices = max(unit, (proven * SHARE - 1) // (int(aim * SHARE) + ceil(aim)))
+    asked = PatternPrices(
         value,
-        tuple(unit * c - m for c, m in zip(prices, mu, strict=True)),
+        tuple(suffices * c - m for c, m in zip(prices, mu, strict=True)),
         tuple((d.of[0], d.of[1]) for d in decisions if d.kind == "together"),
         tuple((d.of[0], d.of[1]) for d in decisions if d.kind == "apart"),
         bonuses=tuple(bonuses),
     )
     priced = pricer.price(asked, columns_each, exact)
-    scale = unit
+    start = Duals(unit, proven, tuple(whole), tuple(duals))
+    ways = (_feasible(arrays, count, decisions, start, priced.bound, mu, paying) for paying in (False, True))
+    return ProvenDuals(max(ways, key=_proves), asked, unit, priced, suffices > unit)
+
+
+def _feasible(
+    arrays: PackingArrays,
+    count: Sequence[int],
+    decisions: Sequence[BranchDecision],
+    duals: Duals,
+    worth: Sequence[int],
+    mu: Sequence[int],
+    paying: bool,
+) -> Duals:
+    """Duals at which no pattern is worth more than it costs: the scale is raised, or a limit on its type pays for it.
+
+    `paying`: whether limits pay wherever that takes less than raising the scale for the type alone.
+    """
+    unit, scale, proven, decided = duals.scale, duals.scale, duals.value, list(duals.decisions)
     limit = {d.of[0]: i for i, d in enumerate(decisions) if d.kind == "instances" and d.sense == "at most"}
-    limit = {k: i for k, i in limit.items() if arrays.most[k] is not None}
-    for k, worth in enumerate(priced.bound):
-        if worth > asked.target[k]:
-            few = decisions[limit[k]].amount if k in limit else None
-            if few is not None and (not prices[k] or few * unit * prices[k] <= proven):
-                # No more than so many patterns are worth too much.
-                duals[limit[k]] += worth - asked.target[k]
-                proven -= (worth - asked.target[k]) * few
-            else:
-                scale = max(scale, -(-(worth + mu[k]) // prices[k]))
-    found = Duals(scale, proven, tuple(whole), tuple(duals))
+    for k, (price, most, m) in enumerate(zip(arrays.price.tolist(), worth, mu, strict=True)):
+        over = most - (unit * price - m)
+        if over <= 0:
+            continue
+        few = decisions[limit[k]].amount if k in limit else None
+        if few is not None and (not price or (paying and few * unit * price <= proven)):
+            # No more than so many patterns are worth too much.
+            decided[limit[k]] += over
+            proven -= over * few
+        else:
+            scale = max(scale, -(-(most + m) // price))
+    found = Duals(scale, proven, duals.cover, tuple(decided))
     if unit < scale and unit <= FINE:
-        found = _lowered(arrays, decisions, replace(found, scale=unit), priced.bound, mu)
-    return Proven(found, asked, unit, priced)
+        lowered = _lowered(arrays, count, decisions, replace(found, scale=unit), worth, mu)
+        return max(found, lowered, key=_proves)
+    return found
+
+
+def _proves(duals: Duals) -> Fraction:
+    """The bound that duals are worth."""
+    return Fraction(duals.value, duals.scale)
 
 
 def _lowered(
-    arrays: PackingArrays, decisions: Sequence[Decision], duals: Duals, worth: Sequence[int], mu: Sequence[int]
+    arrays: PackingArrays,
+    count: Sequence[int],
+    decisions: Sequence[BranchDecision],
+    duals: Duals,
+    worth: Sequence[int],
+    mu: Sequence[int],
 ) -> Duals:
     """Duals that are feasible at their own scale: one that is coarse and raised by one would prove far less."""
     paid = zip(worth, mu, arrays.price.tolist(), strict=True)
@@ -348,14 +396,14 @@ def _lowered(
     cover = tuple(floor(y / share) for y in duals.cover)
     weighed = zip(decisions, duals.decisions, strict=True)
     lowered = tuple(floor(y / share) if d.sense == "at least" else ceil(y / share) for d, y in weighed)
-    value = sum(map(mul, cover, arrays.count.tolist()))
+    value = sum(map(mul, cover, count))
     value += sum((y if d.sense == "at least" else -y) * d.amount for d, y in zip(decisions, lowered, strict=True))
     return Duals(duals.scale, value, cover, lowered)
 
 
-def _duals(program: NodeProgram, relaxed: Relaxed, decisions: Sequence[Decision]) -> list[float]:
+def _duals(program: NodeProgram, relaxed: Relaxed, decisions: Sequence[BranchDecision]) -> list[float]:
     """The duals of decisions, for a unit of their amounts; 0 where another decision or side of the row binds."""
-    tightest: dict[tuple[object, ...], Decision] = {}
+    tightest: dict[tuple[object, ...], BranchDecision] = {}
     for d in decisions:
         key = (d.kind, d.of, d.sense)
         sign = 1 if d.sense == "at least" else -1
@@ -364,7 +412,7 @@ def _duals(program: NodeProgram, relaxed: Relaxed, decisions: Sequence[Decision]
     found = []
     for d in decisions:
         y = 0.0
-        if d.kind not in ("together", "apart") and tightest[d.kind, d.of, d.sense] is d:
+        if d.kind not in PAIRS and tightest[d.kind, d.of, d.sense] is d:
             y = relaxed.duals.get((d.kind, d.of), 0.0) / program.per_unit((d.kind, d.of))
         found.append(max(0.0, y if d.sense == "at least" else -y))
     return found

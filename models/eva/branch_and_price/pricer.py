@@ -1,8 +1,8 @@
 """Pricing in branch-and-price: what the tree asks, and what whoever prices patterns must answer.
 
-The tree holds one linear program over patterns. Its dual prices, rounded to whole numbers, make a `Prices`: a value for
-each class on each type (a task of a class may be worth more where a branch wants it), a target for each type (the
-price of an instance, changed by the duals of branches on numbers of instances and on spending), and the pairs of
+The tree holds one linear program over patterns. Its dual prices, rounded to whole numbers, make `PatternPrices`: a
+value for each class on each type (a task of a class may be worth more where a branch wants it), a target for each type
+(the price of an instance, changed by the duals of branches on numbers of instances and on spending), and the pairs of
 classes that a branch keeps together or apart. The worth of a pattern `a` of type k is
 
     sum_c value[k, c] a_c + sum of the bonuses of holdings that the pattern meets
@@ -41,7 +41,7 @@ class Holding:
 
 
 @dataclass(frozen=True)
-class Prices:
+class PatternPrices:
     """The prices of one call of pricing, all whole numbers on one scale.
 
     - `value` (K, N): worth of a task of each class on each type, never negative.
@@ -75,7 +75,7 @@ class Priced:
 class Pricer(Protocol):
     """Pricing of the patterns of an instance.
 
-    `pairs`, `holdings`: whether `Prices` may hold pairs, bonuses; a tree has none where it may not.
+    `pairs`, `holdings`: whether `PatternPrices` may hold pairs, bonuses; a tree has none where it may not.
     `dominated`: whether patterns are left out that other types can stand in for (see `models.eva.covering`). The tree
     is right either way; a proof says which it was.
     """
@@ -89,7 +89,7 @@ class Pricer(Protocol):
         """The finest unit, a power of two: duals `value` (K, N) and `target` (K,) times it can be priced."""
         ...
 
-    def price(self, prices: Prices, columns_each: int, exact: bool = True) -> Priced:
+    def price(self, prices: PatternPrices, columns_each: int, exact: bool = True) -> Priced:
         """Price all types. At most about `columns_each` columns of a type.
 
         With `exact` false a cheap search for columns suffices and `bound` may be loose, or even no use (but valid).
@@ -101,7 +101,7 @@ Kind = Literal["instances", "spend", "placed", "holding", "together", "apart"]
 
 
 @dataclass(frozen=True)
-class Decision:
+class BranchDecision:
     """A decision of a branch.
 
     - `kind` "instances": the number of instances of type `of[0]` is at least, or at most, `amount`.
@@ -130,19 +130,19 @@ class Duals:
 
 
 @dataclass(frozen=True)
-class Leaf:
+class ProvenLeaf:
     """A leaf: the duals prove `bound` for the packings that obey the decisions.
 
     A leaf that a limit left open has the duals and the bound of its parent.
     """
 
-    decisions: tuple[Decision, ...]
+    decisions: tuple[BranchDecision, ...]
     bound: int
     duals: Duals
 
 
 @dataclass(frozen=True)
-class Proof:
+class TreeProof:
     """The leaves of a tree, which together leave no packing out: `bound` is what they prove, in price units.
 
     What they say is about covers by maximal patterns that are cheaper than `ceiling`, the cost of the best packing.
@@ -153,7 +153,7 @@ class Proof:
     ceiling: int
     dominated: bool
     fixings: tuple[Duals, ...]
-    leaves: tuple[Leaf, ...]
+    leaves: tuple[ProvenLeaf, ...]
 
     @property
     def bound(self) -> int:

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from instances import Stopwatch
 from instances.eva.arrays import FloatArray, IntArray, PackingArrays
 from instances.proofs import NoCertificate
-from models.eva.branch_and_price.pricer import BranchAndPriceParameters, Priced, Prices
+from models.eva.branch_and_price.pricer import BranchAndPriceParameters, PatternPrices, Priced
 from models.eva.configuration import Column
 from models.highs import SolveFailed
 
@@ -72,7 +72,7 @@ class ListedPricer:
             raise SolveFailed("the duals are too large for exact arithmetic")
         return 2 ** max(0, floor(log2(WORTH_LIMIT / largest)) - 1)
 
-    def worth(self, prices: Prices) -> FloatArray:
+    def worth(self, prices: PatternPrices) -> FloatArray:
         """The worth (P,) of each pattern, exact."""
         worth = self._worth(prices.value.astype(float))
         for holding, bonus in prices.bonuses:
@@ -82,7 +82,7 @@ class ListedPricer:
             worth[met] += bonus
         return worth
 
-    def price(self, prices: Prices, columns_each: int, exact: bool = True) -> Priced:
+    def price(self, prices: PatternPrices, columns_each: int, exact: bool = True) -> Priced:
         """Price all types; see `Pricer`."""
         worth = self.worth(prices)
         bound = [0] * len(self.arrays.price)
@@ -244,7 +244,7 @@ class SearchPricer:
         every = max(1.0, float((value @ self.arrays.count).max()), float(abs(target).max()))
         return int(2 ** max(0, min(BITS - floor(log2(each)), floor(log2(MOST_WORTH / every)))))
 
-    def price(self, prices: Prices, columns_each: int, exact: bool = True) -> Priced:
+    def price(self, prices: PatternPrices, columns_each: int, exact: bool = True) -> Priced:
         """Price all types, one column of each at most: by short searches, by long ones where these find nothing."""
         bound, columns = [0] * len(prices.target), []
         left = list(self._room)
@@ -261,7 +261,7 @@ class SearchPricer:
                 break
         return Priced(tuple(bound), columns)
 
-    def _best(self, prices: Prices, k: int, steps: int) -> tuple[int, Column | None, bool]:
+    def _best(self, prices: PatternPrices, k: int, steps: int) -> tuple[int, Column | None, bool]:
         """What no pattern of a type is worth more than, one worth more than its target, and whether all were seen."""
         from instances.proofs.eva.best_pattern import most_worth
 
@@ -276,7 +276,7 @@ class SearchPricer:
         column = Column.of(k, enumerate(found.pattern)) if pays else None
         return (found.worth * unit if found.complete else self._at_most(k, value)), column, found.complete
 
-    def finishing(self, prices: Prices, left: list[int]) -> list[Column]:
+    def finishing(self, prices: PatternPrices, left: list[int]) -> list[Column]:
         """Columns that hold the tasks `left` (N,), and others like them: a linear program may use only larger ones.
 
         The tasks are put on the type for whose target they are worth most, again and again.

@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
-import heapq
-from collections.abc import Callable
-from dataclasses import dataclass, replace
-from itertools import count
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from math import inf
 
 import numpy as np
 
 from instances import Options, Stopwatch
 from instances.eva.arrays import PackingArrays
+from instances.result import Termination
+from models.core.column_generation import Relaxed
 from models.core.outcome import Outcome, ending
+from models.core.tree import Node, Tree
 from models.eva.branch_and_price.branching import (
-    Columns,
     PseudoCosts,
+    UsedColumns,
     aggregates,
     dive,
     holdings,
@@ -23,18 +24,19 @@ from models.eva.branch_and_price.branching import (
     placed,
     strong_branching,
 )
-from models.eva.branch_and_price.node_program import NodeProgram, Proven, Relaxed, prove
+from models.eva.branch_and_price.node_program import NodeProgram, ProvenDuals, prove
 from models.eva.branch_and_price.pricer import (
     DEFAULTS,
     BranchAndPriceParameters,
-    Decision,
+    BranchDecision,
     Duals,
-    Leaf,
     Pricer,
-    Proof,
+    ProvenLeaf,
     SumsOfPrices,
+    TreeProof,
 )
 from models.eva.branch_and_price.pricers import ListedPricer, SearchPricer
+from models.eva.branch_and_price.relaxation import TOO_DEAR, Bounded, Goal, NodeRelaxation
 from models.eva.configuration import (
     Configuration,
     alone,
@@ -51,29 +53,22 @@ from models.eva.covering import Patterns, solve_covering
 from models.highs import OutOfTime, SolveFailed
 from models.incumbent import Incumbent
 
-TOO_DEAR = 1e-6  # what is left out, in a linear program below the ceiling, before its price is raised
-
 RESTART_GROWTH = 3  # each tree after a restart may have so many times the nodes
 
 
-@dataclass(frozen=True)
-class Node:
-    """An open node: its decisions, the bound that it inherits and the duals that prove it, and a guess of its value."""
-
-    decisions: tuple[Decision, ...]
-    bound: int = 0
-    guess: float = 0.0
-    duals: Duals | None = None
-
-    def leaf(self, classes: int) -> Leaf:
-        """The node as a leaf, by what its parent proves."""
-        duals = self.duals or Duals(1, 0, (0,) * classes)
-        rest = (0,) * (len(self.decisions) - len(duals.decisions))
-        return Leaf(self.decisions, self.bound, replace(duals, decisions=(*duals.decisions, *rest)))
+PatternNode = Node[int, BranchDecision, Duals, Bounded]
+"""A node: `bound` is what the duals `proof` prove, its own or those of its parent."""
 
 
-class Tree:
-    """The state of a solve: incumbent, linear program, open nodes, leaves."""
+def leaf(node: PatternNode, classes: int) -> ProvenLeaf:
+    """A node as a leaf, by what it or its parent proves."""
+    duals = node.proof or Duals(1, 0, (0,) * classes)
+    rest = (0,) * (len(node.decisions) - len(duals.decisions))
+    return ProvenLeaf(node.decisions, node.bound, replace(duals, decisions=(*duals.decisions, *rest)))
+
+
+class BranchAndPrice:
+    """The state of a solve: incumbent, linear program, and the tree from the root, which may begin anew."""
 
     def __init__(
         self,
@@ -89,23 +84,27 @@ class Tree:
         self._dearest = dearest(arrays)
         self.sums = SumsOfPrices(arrays.price.tolist(), self.ceiling)
         self.program = NodeProgram(arrays, options, self.ceiling, clock, sure=not parameters.proving)
+        self.relaxation = NodeRelaxation(
+            self.program,
+            pricer,
+            Options(),
+            parameters.columns_each_type,
+            round_up=self.sums.at_least,
+            lifts=not parameters.proving,
+        )
         self.standing = tuple(
-            Decision("instances", (k,), "at most", most) for k, most in enumerate(arrays.most) if most is not None
+            BranchDecision("instances", (k,), "at most", most) for k, most in enumerate(arrays.most) if most is not None
         )
         self.costs = PseudoCosts()
-        self.leaves: list[Leaf] = []
         self.fixings: list[Duals] = []
-        self.open: list[tuple[int, float, int, Node]] = []
-        self.nodes = self.pricings = 0
+        self.nodes = 0
         self.lp_value: float | None = None
         self._branching = parameters
-        self._ticket = count()
-        self._root: Proven | None = None
-        self._earlier: Proof | None = None  # what the trees before the present one prove, the best of them
+        self._root: ProvenDuals | None = None
+        self._earlier: TreeProof | None = None  # what the trees before the present one prove, the best of them
         self._restarts, self._limit = parameters.restarts, parameters.restart_nodes
-        self._first: Node
-        self._present: Node
-        self._least_leaf, self._counted = self.ceiling, 0
+        self._first: PatternNode = Node(0, self.standing)
+        self._tree: Tree[int, BranchDecision, Duals, Bounded] = Tree(self, self._first, eager=False)
 
     @property
     def ceiling(self) -> int:
@@ -129,7 +128,7 @@ class Tree:
 
     def limit(self, clock: Stopwatch) -> None:
         """Go by another clock from now on."""
-        self.clock = self.program.clock = clock
+        self.clock = clock
 
     @property
     def root(self) -> Duals | None:
@@ -143,46 +142,48 @@ class Tree:
             return False
         return self.incumbent.offer(price(self.arrays, packing), packing)
 
+    @property
+    def ended(self) -> bool:
+        """Whether nothing is left to branch on."""
+        return self._tree.done
+
     def run(self, nodes: float = inf) -> None:
         """Solve the root and branch until the gap is closed, a limit reached, or there are so many nodes."""
         if self._root is None:
             self._solve_root()
-        while self.open and not self.over and self.nodes < nodes:
-            if self._restarts and self.nodes >= self._limit:
-                self._restarts, self._limit = self._restarts - 1, self.nodes + RESTART_GROWTH * self._limit
-                self._begin_anew()
-            self._present = heapq.heappop(self.open)[3]
+
+        def limit() -> Termination | None:
+            most = min(nodes, self._limit if self._restarts else inf)
+            return "time_limit" if self.over else "effort_limit" if self.nodes >= most else None
+
+        while True:
             try:
-                self._expand(self._present)
-            except SolveFailed:
-                self._push(self._present)
-                raise
+                self._tree.run(limit, self._raise_bound)
             finally:
                 self._raise_bound()
+            if self._tree.done or self.over or self.nodes >= nodes or not self._restarts or self.nodes < self._limit:
+                return
+            self._restarts, self._limit = self._restarts - 1, self.nodes + RESTART_GROWTH * self._limit
+            self._begin_anew()
 
     def _solve_root(self) -> None:
         self.program.add(single_class_columns(self.arrays))
         proven, relaxed = self._relax(self.standing)
-        self._first = Node(self.standing, self.sums.at_least(proven.bound), relaxed.value, proven.duals)
+        first, self._root = self._first, proven
+        first.bound, first.proof, first.guess = self.sums.at_least(proven.bound), proven.duals, relaxed.value
         self.lp_value = relaxed.value
-        self._root = proven
-        self._push(self._first)
         self._raise_bound()
         for discrepancy in range(0 if self.parameters.proving else self.parameters.dives):
             if self.over:
                 return
-            self._dive(relaxed, discrepancy)
+            self._dive(self.standing, relaxed, discrepancy)
         self._shrink()
-
-    def _push(self, node: Node) -> None:
-        heapq.heappush(self.open, (node.bound, node.guess, next(self._ticket), node))
 
     def _begin_anew(self) -> None:
         """Begin the tree again: search trees have heavy tails, and most are small (Gomes, Selman and Kautz, 1998)."""
         self._earlier = self.proof()
-        self.open = []
-        self._push(self._first)
-        self.leaves, self._least_leaf, self._counted = [], self.ceiling, 0
+        self._first = replace(self._first, state=None, children=())
+        self._tree = Tree(self, self._first, eager=False)
         self.costs = PseudoCosts()
         self._branching = replace(
             self._branching,
@@ -190,26 +191,33 @@ class Tree:
             reliable=2 * self._branching.reliable,
         )
 
-    def _expand(self, node: Node) -> None:
-        """Solve a node, and branch where it stays open."""
+    def bound(self, node: PatternNode) -> None:
+        """See `Problem`."""
         self.nodes += 1
-        proven, relaxed = self._relax(node.decisions)
-        bound = self.sums.at_least(proven.bound)
-        if bound > node.bound or node.duals is None:
-            node = self._present = replace(node, bound=bound, duals=proven.duals)
-        if self._close(node):
-            return
-        columns = Columns(self.program, relaxed.x)
+        node.state = self.relaxation.run(node.decisions, Goal(self.enough), self.clock)
+        bound, proven = self.sums.at_least(node.state.bound), node.state.proven
+        if proven is not None and (bound > node.bound or node.proof is None):
+            node.bound, node.proof = max(bound, node.bound), proven.duals
+        if node.bound >= self.enough:
+            node.state = None
+
+    def branch(self, node: PatternNode) -> Sequence[PatternNode]:
+        """See `Problem`: a dive now and then, then the candidates of the first level that has some."""
+        assert node.state is not None
+        proven, relaxed, node.state = node.state.proven, node.state.relaxed, None
+        assert proven is not None
+        assert relaxed is not None
+        columns = UsedColumns(self.program, relaxed.x)
         if relaxed.short <= TOO_DEAR:
             whole = {self.program.columns[i]: round(float(x)) for i, x in zip(columns.used, columns.x, strict=True)}
             if columns.whole and self._covers(whole) and self.offer(whole):
                 self._improved()
             elif not self.parameters.proving and self.nodes % self.parameters.dive_every == 0:
-                self._dive(relaxed, 0)
+                self._dive(node.decisions, relaxed, 0)
                 self.program.set(node.decisions)
                 self.program.value()
-        if self._close(node):
-            return
+        if node.bound >= self.enough:
+            return []
         candidates = [
             c for c in aggregates(self.arrays, self.program, columns) if self.program.meets(c.aggregate, c.amount)
         ]
@@ -224,57 +232,26 @@ class Tree:
                 kept = np.floor(columns.x + TOO_DEAR).astype(np.int64)
                 left = np.maximum(self.arrays.count - kept @ columns.on_it.astype(np.int64), 0)
                 self.program.add(self.pricer.finishing(proven.prices, left.tolist()))
-            self._close(node, whatever=True)
-            return
+            return []
         gap = max(1.0, self.ceiling - relaxed.value)
         choice = strong_branching(
             self.program, node.decisions, candidates, self.costs, relaxed.value, gap, self._branching
         )
-        for child, value in zip(choice.candidate.children, choice.values, strict=True):
-            open_node = Node((*node.decisions, child), node.bound, value, node.duals)
-            heapq.heappush(self.open, (node.bound, value, -next(self._ticket), open_node))
+        sides = zip(choice.candidate.children, choice.values, strict=True)
+        return [node.child(decision, guess=value) for decision, value in sides]
 
-    def _close(self, node: Node, whatever: bool = False) -> bool:
-        """Close a node whose bound is enough; whether it was."""
-        if node.bound < self.enough and not whatever:
-            return False
-        self.leaves.append(node.leaf(self.arrays.classes))
-        return True
-
-    def _relax(self, decisions: tuple[Decision, ...]) -> tuple[Proven, Relaxed]:
+    def _relax(self, decisions: tuple[BranchDecision, ...]) -> tuple[ProvenDuals, Relaxed]:
         """Solve the linear program under these decisions by column generation, until it is solved or proves enough."""
-        self.program.set(decisions)
-        best: Proven | None = None
-        while True:
-            try:
-                relaxed = self.program.solve()
-            except OutOfTime:
-                if best is None:
-                    raise
-                return best, relaxed
-            self.pricings += 1
-            proven = prove(
-                self.arrays,
-                self.program,
-                self.pricer,
-                decisions,
-                relaxed,
-                self.parameters.columns_each_type,
-            )
-            if best is None or proven.bound >= best.bound:
-                best = proven
-            if self.sums.at_least(best.bound) >= self.enough or self.clock.expired:
-                return best, relaxed
-            if not self.program.add(proven.priced.columns):
-                if relaxed.short > TOO_DEAR and relaxed.value < self.ceiling and self.program.dearer():
-                    continue
-                return best, relaxed
+        found = self.relaxation.run(decisions, Goal(self.enough), self.clock)
+        assert found.proven is not None
+        assert found.relaxed is not None
+        return found.proven, found.relaxed
 
     def _covers(self, cover: Configuration) -> bool:
         return bool((missing(self.arrays, cover) <= 0).all())
 
-    def _dive(self, relaxed: Relaxed, discrepancy: int) -> None:
-        found = dive(self.arrays, self.program, self._price_roughly, relaxed, self.ceiling, discrepancy)
+    def _dive(self, decisions: Sequence[BranchDecision], relaxed: Relaxed, discrepancy: int) -> None:
+        found = dive(self.program, decisions, self._price_roughly, relaxed, self.ceiling, discrepancy)
         if found is not None and self.offer(found):
             self._improved()
 
@@ -311,18 +288,16 @@ class Tree:
         staying = self.pricer.staying()
         self.program.forbid(lambda column: column in staying)
 
-    def proof(self) -> Proof:
+    def proof(self) -> TreeProof:
         """What proves the bound so far: the leaves of the present tree, or of an earlier one that proves more."""
-        unsolved = [entry[3].leaf(self.arrays.classes) for entry in self.open]
-        present = Proof(self.ceiling, self.pricer.dominated, tuple(self.fixings), (*self.leaves, *unsolved))
+        leaves = tuple(leaf(node, self.arrays.classes) for node in self._tree.leaves)
+        present = TreeProof(self.ceiling, self.pricer.dominated, tuple(self.fixings), leaves)
         earlier = self._earlier
         return present if earlier is None or earlier.bound <= present.bound else earlier
 
     def _raise_bound(self) -> None:
-        for leaf in self.leaves[self._counted :]:
-            self._least_leaf = min(self._least_leaf, leaf.bound)
-        self._counted = len(self.leaves)
-        self.incumbent.raise_bound(min([self.ceiling, self._least_leaf, *(entry[0] for entry in self.open[:1])]))
+        bound = self._tree.bound
+        self.incumbent.raise_bound(self.ceiling if bound is None else min(self.ceiling, bound))
 
 
 PART = 0.6  # of the time left has a tree before an integer program over its columns, and that, where it is needed
@@ -341,7 +316,7 @@ def branch_and_price(
     start: Configuration | None = None,
     bound: int = 0,
     parameters: BranchAndPriceParameters = DEFAULTS,
-) -> Outcome[Configuration, Proof]:
+) -> Outcome[Configuration, TreeProof]:
     """Branch-and-price (Barnhart et al., 1998) for the least price of instances that hold all tasks.
 
     - `arrays`: the instance.
@@ -360,7 +335,7 @@ def branch_and_price(
     for packing in (None if arrays.limited else alone(arrays), start):
         if packing is not None:
             incumbent.offer(price(arrays, packing), packing)
-    tree = Tree(arrays, pricer, options, incumbent, clock, parameters)
+    tree = BranchAndPrice(arrays, pricer, options, incumbent, clock, parameters)
     failure, nodes = None, float(parameters.program_nodes or inf)
     while failure is None:
         if parameters.program_nodes:
@@ -371,7 +346,7 @@ def branch_and_price(
             pass
         except SolveFailed as error:
             failure = str(error)
-        last = not tree.open or tree.counted_out or failure is not None
+        last = tree.ended or tree.counted_out or failure is not None
         if not parameters.program_nodes or incumbent.closed or clock.expired:
             break
         _solve_over_columns(tree, options, clock, last)
@@ -385,7 +360,7 @@ def branch_and_price(
         termination, reason = "infeasible", "the limits of instances leave tasks without a place"
     info = {
         "nodes": tree.nodes,
-        "pricings": tree.pricings,
+        "pricings": tree.relaxation.pricings,
         "columns": len(tree.program.columns),
         "lp_value": tree.lp_value,
     }
@@ -401,7 +376,7 @@ def branch_and_price(
     )
 
 
-def _solve_over_columns(tree: Tree, options: Options, clock: Stopwatch, last: bool) -> None:
+def _solve_over_columns(tree: BranchAndPrice, options: Options, clock: Stopwatch, last: bool) -> None:
     """Offer the best packing of an integer program over the columns of a tree: a short one, unless it is the last."""
     known, program = tree.incumbent.solution, tree.program
     share = PART if last or known is None else PROBE_SHARE

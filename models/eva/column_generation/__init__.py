@@ -1,7 +1,7 @@
 """Column generation for Eva's packing where patterns are too many to list: an exact bound, a configuration, a proof.
 
-`search` is the method as a list of phases. `generator` and `pricing` solve the linear relaxation, `bounds` raises the
-bound beyond it; `greedy` and `ruin` give configurations.
+`search` is the method as a list of phases. `generator` and `pricing` solve the linear relaxation, the bound beyond it
+is `models.eva.aggregate_bound`; `greedy` and `ruin` give configurations.
 """
 
 from models.eva.column_generation.parameters import ColumnGenerationParameters

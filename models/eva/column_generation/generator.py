@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 from scipy import sparse
@@ -12,26 +12,14 @@ from scipy import sparse
 from instances import Options, Stopwatch
 from instances.arrays import FloatArray
 from instances.eva.arrays import PackingArrays
+from models.core.column_generation import EXACT, ColumnGeneration, Relaxed, Try
 from models.core.linear_program import LinearProgram
-from models.eva.column_generation.bounds import PriceGroups, TypeCut
+from models.eva.aggregate_bound import PriceGroups, TypeCut
 from models.eva.column_generation.greedy import ResourcePrices, resource_prices
 from models.eva.column_generation.parameters import LARGEST_COEFFICIENT
-from models.eva.column_generation.pricing import Priced, Pricer
+from models.eva.column_generation.pricing import PricedCut, TablePricer
 from models.eva.configuration import Column, Configuration, missing, single_class_columns
 from models.highs import LinearModel, solve_arrays
-
-
-@dataclass(frozen=True)
-class Relaxed:
-    """Optimum of the restricted master.
-
-    `value` (price units), `duals` (N,) of the classes, `prices` (K,) of the types, `amounts` of the columns.
-    """
-
-    value: float
-    duals: FloatArray
-    prices: FloatArray
-    amounts: FloatArray
 
 
 class RestrictedMaster:
@@ -86,15 +74,13 @@ class RestrictedMaster:
         found = self._lp.solve(seconds)
         duals = np.maximum(found.duals, 0.0)
         scaled = zip(duals[self._classes :], self._scale, self.groups.unit, strict=True)
-        unit_price = [float(y) * scale / u for y, scale, u in scaled]
-        return Relaxed(
-            found.value,
-            duals[: self._classes],
-            np.array(
-                [unit_price[g] * p if g >= 0 else 0.0 for g, p in zip(self.groups.group_of, self._price, strict=True)]
-            ),
-            found.x[2 * len(self.groups.unit) :],
-        )
+        unit_price = {g: float(y) * scale / u for g, (y, scale, u) in enumerate(scaled)}
+        return Relaxed(found.value, duals[: self._classes], found.x[2 * len(self.groups.unit) :], unit_price)
+
+    def prices(self, relaxed: Relaxed) -> list[float]:
+        """What an instance of each type costs at the duals of the groups."""
+        groups = zip(self.groups.group_of, self._price, strict=True)
+        return [relaxed.duals[g] * p if g >= 0 else 0.0 for g, p in groups]
 
 
 def covering_rows(arrays: PackingArrays, groups: PriceGroups) -> LinearModel:
@@ -131,6 +117,7 @@ def covering_columns(
     return sparse.csc_array((entries, rows, begin), shape=(classes + len(groups.unit), len(columns)))
 
 
+FREE = 1e-6  # a spend beyond a free budget that counts as none
 PLAIN = {"presolve": "off"}  # the presolve of HiGHS does not end where an integer variable has bounds of 1e15
 
 
@@ -187,7 +174,7 @@ def solve_integer_master(
 
 
 class ColumnGenerator:
-    """Restricted master and pricing in turn (Gilmore and Gomory, 1961).
+    """Restricted master and pricing in turn.
 
     `cuts` are all cuts that pricing has proved, `iterations` the calls of pricing.
 
@@ -203,7 +190,7 @@ class ColumnGenerator:
         self,
         arrays: PackingArrays,
         groups: PriceGroups,
-        pricer: Pricer,
+        pricer: TablePricer,
         cuts: list[TypeCut],
         options: Options,
         clock: Stopwatch,
@@ -212,6 +199,8 @@ class ColumnGenerator:
         self.clock = clock
         self.master = RestrictedMaster(arrays, groups, options)
         self.iterations = 0
+        self._ended: Callable[[Relaxed, TypeCut | None], bool]
+        self._last = np.inf
 
     def start(self) -> ResourcePrices:
         """Add columns of a single class; give the prices of resources."""
@@ -225,51 +214,59 @@ class ColumnGenerator:
     def can_spend(self, spend: Sequence[int], enough: Callable[[TypeCut], bool]) -> bool:
         """Whether the linear master is feasible at a spend on the groups; `enough(cut)` may end the search early."""
         self.master.set_free_budget(spend)
-        last = self._last_iteration()
-        while True:
-            relaxed = self.master.solve(self.clock.remaining_s)
-            if relaxed.value <= 1e-6:
-                return True
-            self.iterations += 1
-            priced, new = self._price(relaxed.duals, relaxed.prices, relaxed.duals)
-            if not new or enough(priced.cut) or self.iterations >= last:
-                return False
+
+        def ended(relaxed: Relaxed, cut: TypeCut | None) -> bool:
+            return relaxed.value <= FREE if cut is None else enough(cut)
+
+        return self._generate(ended).value <= FREE
 
     def run(self, center: FloatArray, enough: Callable[[Relaxed, TypeCut], bool]) -> Relaxed:
-        """Generate columns until none has a negative reduced cost, or until `enough(relaxed, cut)` (Wentges, 1997).
+        """Generate columns until none has a negative reduced cost, or until `enough(relaxed, cut)`.
 
-        Duals are smoothed towards `center`, the duals of the best cut so far: the columns of the smoothed duals are
-        kept where their reduced cost is negative at the master's; if there is none, the master's duals are priced
-        themselves.
+        `center`: the duals of the best cut so far.
         """
-        best = -np.inf
-        last = self._last_iteration()
-        while True:
-            relaxed = self.master.solve(self.clock.remaining_s)
-            for share in (self.pricer.parameters.smoothing, 0.0):
-                self.iterations += 1
-                duals = share * center + (1 - share) * relaxed.duals
-                priced, new = self._price(duals, relaxed.prices, relaxed.duals)
-                value = self.master.cut_bound(priced.cut)
-                if value > best:
-                    best, center = value, duals
-                if enough(relaxed, priced.cut) or self.iterations >= last:
-                    return relaxed
-                if new:
-                    break
-            else:
-                return relaxed
+
+        def ended(relaxed: Relaxed, cut: TypeCut | None) -> bool:
+            return cut is not None and enough(relaxed, cut)
+
+        return self._generate(ended, ((self.pricer.parameters.smoothing, True), (0.0, True)), center)
+
+    def _generate(
+        self,
+        ended: Callable[[Relaxed, TypeCut | None], bool],
+        tries: Sequence[Try] = EXACT,
+        center: FloatArray | None = None,
+    ) -> Relaxed:
+        self._ended, self._last = (
+            ended,
+            np.inf if self.options.effort is None else self.iterations + self.options.effort,
+        )
+        loop = ColumnGeneration(self, tries, center)
+        loop.run()
+        assert loop.relaxed is not None
+        return loop.relaxed
+
+    def solve(self) -> Relaxed:
+        """See `Master`."""
+        return self.master.solve(self.clock.remaining_s)
+
+    def enough(self, relaxed: Relaxed, priced: bool) -> bool:
+        """See `Master`."""
+        return self._ended(relaxed, self.cuts[-1] if priced else None) or (priced and self.iterations >= self._last)
+
+    def price(self, relaxed: Relaxed, duals: FloatArray, exact: bool) -> tuple[float, int]:
+        """See `Master`; exact in any case."""
+        self.iterations += 1
+        priced, new = self._price(duals, self.master.prices(relaxed), relaxed.cover)
+        return self.master.cut_bound(priced.cut), new
 
     def reduced_cost(self, column: Column, duals: FloatArray, prices: Sequence[float] | FloatArray) -> float:
         """Reduced cost of a column of type k at class duals (N,) and type prices (K,)."""
         return float(prices[column.type]) - sum(q * float(duals[c]) for c, q in column.pattern)
 
-    def _last_iteration(self) -> float:
-        return np.inf if self.options.effort is None else self.iterations + self.options.effort
-
     def _price(
         self, duals: FloatArray, prices: Sequence[float] | FloatArray, judge: FloatArray | None = None
-    ) -> tuple[Priced, int]:
+    ) -> tuple[PricedCut, int]:
         """Price, keep the cut, add the columns with negative reduced cost at the duals `judge`."""
         parameters = self.pricer.parameters
         priced = self.pricer.price(duals, list(prices), parameters.columns_each_type)

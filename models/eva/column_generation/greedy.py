@@ -12,9 +12,9 @@ from scipy import sparse
 from instances import Options
 from instances.arrays import FloatArray, IntArray
 from instances.eva.arrays import PackingArrays
-from models.eva.column_generation.bounds import TypeCut
+from models.eva.aggregate_bound import TypeCut
 from models.eva.column_generation.parameters import LARGEST_COEFFICIENT
-from models.eva.column_generation.pricing import Pricer
+from models.eva.column_generation.pricing import TablePricer
 from models.eva.configuration import Configuration
 from models.highs import LinearModel, solve_arrays
 
@@ -105,7 +105,7 @@ def resource_cut(arrays: PackingArrays, prices: ResourcePrices) -> TypeCut:
     return TypeCut(value, rhs)
 
 
-def pack_greedily(arrays: PackingArrays, pricer: Pricer, duals: FloatArray, counts: IntArray) -> Configuration:
+def pack_greedily(arrays: PackingArrays, pricer: TablePricer, duals: FloatArray, counts: IntArray) -> Configuration:
     """A configuration that holds `counts` (N,) tasks, each pattern of high value per price.
 
     The task of the highest dual that is left goes first, into the type and with the companions that the tables find
@@ -158,7 +158,7 @@ def task_sizes(arrays: PackingArrays) -> FloatArray:
     return np.asarray(np.minimum(share.max(axis=(0, 2)), 1.0))
 
 
-def _best_type(arrays: PackingArrays, pricer: Pricer, first: int) -> tuple[int, int]:
+def _best_type(arrays: PackingArrays, pricer: TablePricer, first: int) -> tuple[int, int]:
     """The best table and type for a pattern with a task of class `first`, by the bound on value per price.
 
     Among near equals the dearest type is the best.

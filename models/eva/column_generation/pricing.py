@@ -12,7 +12,7 @@ import numpy as np
 
 from instances.arrays import FloatArray, IntArray
 from instances.eva.arrays import PackingArrays
-from models.eva.column_generation.bounds import TypeCut
+from models.eva.aggregate_bound import TypeCut
 from models.eva.column_generation.parameters import DEFAULTS, ColumnGenerationParameters
 from models.eva.configuration import Column, holds
 
@@ -21,7 +21,7 @@ THIN = 100  # states of a slab, below which a call for each slab takes longer th
 
 
 @dataclass(frozen=True)
-class Found:
+class FoundPackings:
     """Packings above a target, best last, as (value, {item: copies}); `complete`: no better packing was left out."""
 
     packings: list[tuple[int, dict[int, int]]]
@@ -141,7 +141,7 @@ class KnapsackTable:
         limit: IntArray,
         target: int,
         node_limit: int,
-    ) -> Found:
+    ) -> FoundPackings:
         """Packings of value above `target` by a depth-first branch and bound, with the bounds of the table.
 
         The axes of the table are some of the R resources. The table was filled with `values - size @ charge`, so that
@@ -163,7 +163,7 @@ class KnapsackTable:
         stack: list[tuple[int, int, IntArray, int, int, dict[int, int]]] = [(bound, len(size), room, state, 0, {})]
         for _ in range(node_limit):
             if not stack:
-                return Found(packings, True)
+                return FoundPackings(packings, True)
             bound, top, room, state, value, packing = stack.pop()
             if bound <= target:
                 continue
@@ -189,7 +189,7 @@ class KnapsackTable:
                         {**packing, j: packing.get(j, 0) + 1},
                     )
                 )
-        return Found(packings, not stack)
+        return FoundPackings(packings, not stack)
 
 
 SPARE = 2**9  # A table entry may be so many times the largest value of a pattern within 64-bit integers.
@@ -292,7 +292,7 @@ class TypeTable:
 
     def search(
         self, kind: int, target: int, node_limit: int, limit: IntArray | None = None, first: int | None = None
-    ) -> Found:
+    ) -> FoundPackings:
         """Patterns of value above a target, by branch and bound.
 
         - `kind`: the instance type.
@@ -312,7 +312,7 @@ class TypeTable:
         if first is None:
             return found
         packings = [(value + given, {**packed, first: packed.get(first, 0) + 1}) for value, packed in found.packings]
-        return Found(packings, found.complete)
+        return FoundPackings(packings, found.complete)
 
     def column(self, kind: int, packing: dict[int, int]) -> Column:
         """The column of a packing by positions."""
@@ -360,14 +360,14 @@ class TypeTable:
 
 
 @dataclass(frozen=True)
-class Priced:
+class PricedCut:
     """The cut that the duals prove, and columns of negative reduced cost, the best (per unit of price) first."""
 
     cut: TypeCut
     columns: list[Column]
 
 
-class Pricer:
+class TablePricer:
     """Exact pricing for all types, table by table; types of equal demands share a table where sharing is cheaper."""
 
     def __init__(self, arrays: PackingArrays, parameters: ColumnGenerationParameters = DEFAULTS) -> None:
@@ -398,7 +398,7 @@ class Pricer:
         largest = max(1.0, *(t.value_limit(duals) for t in self.tables), float(self.arrays.price.max()))
         return float(2.0 ** floor(log2(VALUE_LIMIT / largest)))
 
-    def price(self, duals: FloatArray, prices: Sequence[float], columns_each: int) -> Priced:
+    def price(self, duals: FloatArray, prices: Sequence[float], columns_each: int) -> PricedCut:
         """The cut of the duals (N,), and columns of value above `prices[k]`, at most about `columns_each` of a type.
 
         The duals are rounded to integers in the finest unit that the tables hold; the cut is exact for those integers.
@@ -418,7 +418,7 @@ class Pricer:
                         columns.append((value / max(1, targets[k]), table.column(k, packing)))
         columns.sort(key=lambda c: (-c[0], c[1].type, c[1].pattern))
         rhs = sum(v * n for v, n in zip(values.tolist(), self.arrays.count.tolist(), strict=True))
-        return Priced(TypeCut(tuple(best), rhs), list(dict.fromkeys(column for _, column in columns)))
+        return PricedCut(TypeCut(tuple(best), rhs), list(dict.fromkeys(column for _, column in columns)))
 
     def _price_type(self, table: TypeTable, k: int, target: int, limit: int) -> tuple[int, list[dict[int, int]]]:
         """A bound on the value of a type's patterns; the best pattern and, for many classes, the best with the class.

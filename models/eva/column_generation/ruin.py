@@ -47,7 +47,7 @@ class Guide(NamedTuple):
     tries: int
 
 
-class Packing(NamedTuple):
+class LinkedPacking(NamedTuple):
     """A packing, changed in place: `kind` (I,), -1 where there is no instance, and the tasks as linked lists.
 
     `head` (I,) is the first task of an instance, `after` (T,) the next task on the instance of a task, -1 at the end.
@@ -209,7 +209,7 @@ def recreate(guide: Guide, state: State, task: Int, kinds: Int, ceiling: int, pi
 
 
 @compiled
-def draw(guide: Guide, state: State, packing: Packing, first: int) -> int:
+def draw(guide: Guide, state: State, packing: LinkedPacking, first: int) -> int:
     """An instance: one of much waste, or any; mostly of the same family as `first`, if that is an instance."""
     best, n = -1, packing.used[0]
     rounds = 1 if uniform(state) < 0.5 and first >= 0 else 4
@@ -227,7 +227,7 @@ def draw(guide: Guide, state: State, packing: Packing, first: int) -> int:
 
 
 @compiled
-def ruin_and_recreate(guide: Guide, packing: Packing, iterations: int, state: State, tolerance: float) -> int:
+def ruin_and_recreate(guide: Guide, packing: LinkedPacking, iterations: int, state: State, tolerance: float) -> int:
     """Empty a few instances and pack their tasks anew, so many times; what is saved.
 
     Accepted is what costs less, or as much with the waste in fewer instances: a larger sum of its squares, or one
@@ -349,13 +349,13 @@ class Ruin:
             parameters.recreate_tries,
         )
         self.cost = 0
-        self._packing: Packing
+        self._packing: LinkedPacking
 
     def set(self, configuration: Configuration) -> None:
         """Begin from a configuration that holds each task once."""
         guide, tasks = self._guide, len(self._class_of)
         begin = np.concatenate([[0], np.cumsum(self.arrays.count)[:-1]]).tolist()
-        packing = Packing(
+        packing = LinkedPacking(
             np.full(tasks + 1, -1, dtype=np.int64),
             np.full(tasks + 1, -1, dtype=np.int64),
             np.full(tasks, -1, dtype=np.int64),

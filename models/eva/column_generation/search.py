@@ -13,14 +13,15 @@ import numpy as np
 
 from instances import Options, Stopwatch
 from instances.eva.arrays import PackingArrays
+from models.core.column_generation import Relaxed
 from models.core.outcome import Outcome, ending
+from models.eva.aggregate_bound import AggregateBound, PriceGroups, Spend, TypeCut, pooled
 from models.eva.branch_and_price import branch_and_price, list_patterns
 from models.eva.branch_and_price.pricer import BranchAndPriceParameters
-from models.eva.column_generation.bounds import AggregateBound, PriceGroups, Spend, TypeCut, pooled
-from models.eva.column_generation.generator import ColumnGenerator, Relaxed, solve_integer_master
+from models.eva.column_generation.generator import ColumnGenerator, solve_integer_master
 from models.eva.column_generation.greedy import ResourcePrices, pack_greedily, resource_cut, resource_prices, task_sizes
 from models.eva.column_generation.parameters import DEFAULTS, ColumnGenerationParameters
-from models.eva.column_generation.pricing import Pricer
+from models.eva.column_generation.pricing import TablePricer
 from models.eva.configuration import Column, Configuration, alone, holds, missing, price, trim
 from models.highs import OutOfTime, SolveFailed
 from models.incumbent import Incumbent
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Spread:
+class ClassSpread:
     """Whether classes are `many` and of few tasks each, so that ruin and recreate finds more than pricing does.
 
     `few`: whether the tasks are then so few that it begins from every task alone, instead of from a greedy packing.
@@ -40,19 +41,19 @@ class Spread:
     few: bool
 
     @staticmethod
-    def of(arrays: PackingArrays, parameters: ColumnGenerationParameters) -> Spread:
+    def of(arrays: PackingArrays, parameters: ColumnGenerationParameters) -> ClassSpread:
         """What the tasks of an instance are like."""
         tasks = sum(arrays.count.tolist())
         few_each = tasks <= min(parameters.ruin_tasks, parameters.spread_copies * arrays.classes)
         many = few_each and arrays.classes >= parameters.spread_classes
-        return Spread(many, many and tasks <= parameters.ruin_alone)
+        return ClassSpread(many, many and tasks <= parameters.ruin_alone)
 
 
 MORE_COLUMNS = "no more columns were tried"
 Report = Callable[[Configuration | None, int | None], None]
 
 
-class Search:
+class ColumnSearch:
     """The state of a solve: incumbent, columns and cuts so far, and linear solutions that guide integer programs.
 
     A phase gets the clock of its share of the time. Where effort is limited and time is not, no clock has a limit.
@@ -67,8 +68,10 @@ class Search:
             "minimize", self.clock, report, gap=options.gap, bound=0
         )
         self.families = PriceGroups.by_family(arrays)
-        self.generator = ColumnGenerator(arrays, self.families, Pricer(arrays, parameters), [], options, self.clock)
-        self.spread = Spread.of(arrays, parameters)
+        self.generator = ColumnGenerator(
+            arrays, self.families, TablePricer(arrays, parameters), [], options, self.clock
+        )
+        self.spread = ClassSpread.of(arrays, parameters)
         self.lp_value: float | None = None
         self.aggregate_rounds = self.integer_programs = 0
         self.prices: ResourcePrices
@@ -160,15 +163,16 @@ class Search:
     def dive(self, clock: Stopwatch) -> None:
         """The integer master around the linear solution, most of which is kept, over columns of small reduced cost."""
         guide, share = self._relaxed, self.parameters.fixed_share
-        amounts = zip(self.generator.master.columns, guide.amounts, strict=False)
+        amounts = zip(self.generator.master.columns, guide.x, strict=False)
         kept = {column: floor(share * x + 1e-6) for column, x in amounts if share * x >= 1 - 1e-6}
         columns = self.generator.master.columns
         if len(columns) > self.parameters.few_columns:
             prices, close = self.arrays.price.tolist(), self.parameters.close_columns
+            paid = self.generator.master.prices(guide)
             columns = [
                 c
                 for c in columns
-                if c in kept or self.generator.reduced_cost(c, guide.duals, guide.prices) <= close * prices[c.type]
+                if c in kept or self.generator.reduced_cost(c, guide.cover, paid) <= close * prices[c.type]
             ]
         seconds = self.parameters.integer_seconds if self.options.time_limit is None else None
         self.integer_programs += 1
@@ -248,7 +252,7 @@ class Search:
         self.incumbent.raise_bound(proven)
 
 
-def bound_by_pooling(search: Search, clock: Stopwatch) -> None:
+def bound_by_pooling(search: ColumnSearch, clock: Stopwatch) -> None:
     """Raise the bound of a search by pooling each family in turn."""
     p, options = search.parameters, search.options
     for f in range(len(search.arrays.demand)):
@@ -265,7 +269,7 @@ def bound_by_pooling(search: Search, clock: Stopwatch) -> None:
             search.incumbent.raise_bound(branch_and_price(pool, pricer, limits, parameters=patterns).bound)
 
 
-def ruin_alone(search: Search, clock: Stopwatch) -> None:
+def ruin_alone(search: ColumnSearch, clock: Stopwatch) -> None:
     """Ruin and recreate from every task alone, some times; whatever the time, the first packing is no bad one.
 
     What a greedy packing of a few hundred tasks has put together is hard to take apart again.
@@ -282,7 +286,7 @@ def ruin_alone(search: Search, clock: Stopwatch) -> None:
             break
 
 
-def ruin_at_length(search: Search, clock: Stopwatch) -> None:
+def ruin_at_length(search: ColumnSearch, clock: Stopwatch) -> None:
     """Ruin and recreate from the incumbent for long, where classes are many."""
     parameters = search.parameters
     if search.spread.many and not clock.expired:
@@ -290,7 +294,7 @@ def ruin_at_length(search: Search, clock: Stopwatch) -> None:
         _ruin_from(search, best, clock, parameters.long_ruin_rounds, parameters.long_ruin_patience)
 
 
-def ruin(search: Search, clock: Stopwatch) -> None:
+def ruin(search: ColumnSearch, clock: Stopwatch) -> None:
     """Ruin and recreate from the incumbent."""
     parameters = search.parameters
     if not clock.expired:
@@ -298,7 +302,7 @@ def ruin(search: Search, clock: Stopwatch) -> None:
 
 
 def _ruin_from(
-    search: Search, first: Configuration | None, clock: Stopwatch, rounds: int, patience: int, least: int = 1
+    search: ColumnSearch, first: Configuration | None, clock: Stopwatch, rounds: int, patience: int, least: int = 1
 ) -> None:
     """Rounds of ruin and recreate, at most so many and at least the least; so many in a row may save nothing."""
     arrays, parameters = search.arrays, search.parameters
@@ -331,12 +335,12 @@ class Phase:
     - `always`: whether the phase is taken even where the search is over.
     """
 
-    take: Callable[[Search, Stopwatch], None]
+    take: Callable[[ColumnSearch, Stopwatch], None]
     until: float = 1.0
     share: float = 1.0
     always: bool = False
 
-    def clock(self, search: Search) -> Stopwatch:
+    def clock(self, search: ColumnSearch) -> Stopwatch:
         """The clock of a phase that begins now."""
         limit = search.options.time_limit
         if limit is None:
@@ -344,7 +348,7 @@ class Phase:
         return Stopwatch(max(0.0, min(self.until * limit - search.clock.spent_s, self.share * limit)))
 
 
-def repack(search: Search, clock: Stopwatch) -> None:
+def repack(search: ColumnSearch, clock: Stopwatch) -> None:
     """Repack many classes: keep the instances of the family that costs most, and pack the other tasks anew."""
     arrays, configuration = search.arrays, search.incumbent.solution
     if arrays.classes <= search.parameters.repacked_classes or configuration is None or clock.expired:
@@ -368,19 +372,19 @@ def repack(search: Search, clock: Stopwatch) -> None:
 
 
 PHASES = (
-    Phase(Search.start, always=True),
-    Phase(Search.pack, until=0.2, always=True),
+    Phase(ColumnSearch.start, always=True),
+    Phase(ColumnSearch.pack, until=0.2, always=True),
     Phase(ruin_alone, until=0.2, always=True),
-    Phase(Search.bound_by_resources, until=0.3),
+    Phase(ColumnSearch.bound_by_resources, until=0.3),
     Phase(bound_by_pooling, until=0.4, share=0.15),
     Phase(ruin_at_length, until=0.6),
     Phase(ruin, until=0.5, share=0.25),
     Phase(repack, until=0.65),
-    Phase(Search.relax, until=0.6),
-    Phase(Search.bound_by_family),
-    Phase(Search.dive, share=0.25),
-    Phase(Search.bound_by_type),
-    Phase(Search.dive, share=0.25),
+    Phase(ColumnSearch.relax, until=0.6),
+    Phase(ColumnSearch.bound_by_family),
+    Phase(ColumnSearch.dive, share=0.25),
+    Phase(ColumnSearch.bound_by_type),
+    Phase(ColumnSearch.dive, share=0.25),
     Phase(ruin, share=0.25),
 )
 
@@ -402,7 +406,7 @@ def column_generation(
 
     Raises ValueError where the start does not hold all tasks, or holds more on an instance than fits.
     """
-    search = Search(arrays, options, report, parameters)
+    search = ColumnSearch(arrays, options, report, parameters)
     if start is not None:
         search.offer(start)
     failure = None

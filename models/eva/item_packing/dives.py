@@ -2,19 +2,37 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from collections.abc import Sequence
+from contextlib import suppress
 from fractions import Fraction
-from math import floor, inf
+from math import floor
 
 import numpy as np
 
 from instances import Options, Stopwatch
+from instances.arrays import BoolArray
 from instances.eva.arrays import FloatArray, IntArray, PackingArrays
-from models.eva.branch_and_price.pricer import Leaf, Pair, Prices
-from models.eva.configuration import Column, Configuration
+from instances.result import Termination
+from models.core.column_generation import cheap_first
+from models.core.tree import Node, Tree
+from models.eva.branch_and_price.node_program import NodeProgram, shifted
+from models.eva.branch_and_price.pricer import BranchDecision, Duals, Pair, PatternPrices, ProvenLeaf
+from models.eva.branch_and_price.relaxation import SLACK, Bounded, Goal, NodeRelaxation
+from models.eva.configuration import Column, Configuration, price
 from models.eva.item_packing.pricing import ItemPricer
-from models.eva.item_packing.relaxation import SLACK, ItemMaster, Mask, Node, Relaxation
 from models.highs import OutOfTime
+
+PairNode = Node[int, BranchDecision, Duals, Bounded]
+
+
+def at_most(counts: Sequence[int]) -> tuple[BranchDecision, ...]:
+    """Decisions: of each type at most so many instances."""
+    return tuple(BranchDecision("instances", (k,), "at most", n) for k, n in enumerate(counts))
+
+
+def exceeded(decisions: Sequence[BranchDecision]) -> bool:
+    """Whether there are more instances than decisions allow, of those that are taken."""
+    return any(d.amount < 0 for d in decisions if d.sense == "at most")
 
 
 class Dive:
@@ -25,46 +43,50 @@ class Dive:
 
     - `relaxation`: columns, and column generation.
     - `goal`: cost to reach, in price units.
+    - `start`: what limits the instances of each type.
     - `clock`: limit of the dive.
     """
 
-    def __init__(self, relaxation: Relaxation, goal: int, clock: Stopwatch) -> None:
+    def __init__(
+        self, relaxation: NodeRelaxation, goal: int, start: tuple[BranchDecision, ...], clock: Stopwatch
+    ) -> None:
         self.relaxation, self.goal, self.clock = relaxation, goal, clock
-        self.arrays = relaxation.arrays
-        self.nodes = 0
-        self._most, self._start = 0, Node()
-        self._price = self.arrays.price.tolist()
+        self.program, self.arrays = relaxation.program, relaxation.arrays
+        self.nodes = self._most = 0
+        self._start = start
 
-    def run(self, discrepancies: int, depth: int, most: int, start: Node) -> Configuration | None:
+    def run(self, discrepancies: int, depth: int, most: int) -> Configuration | None:
         """A packing that costs no more than the goal, if one is found.
 
         - `discrepancies`: how often a path may take another column than the largest.
         - `depth`: steps from the top in which it may.
         - `most`: most steps in all.
-        - `start`: the node to begin at, which may limit the instances of each type.
         """
-        self._most, self._start = most, start
-        return self._from(start, {}, (), depth, discrepancies)
+        self._most = most
+        with suppress(OutOfTime):
+            return self._from({}, np.zeros(self.arrays.classes, dtype=bool), (), depth, discrepancies)
+        return None
 
     def _from(
-        self, node: Node, chosen: Configuration, tabu: tuple[int, ...], depth: int, discrepancies: int
+        self, chosen: Configuration, covered: BoolArray, tabu: tuple[int, ...], depth: int, discrepancies: int
     ) -> Configuration | None:
-        if self.clock.expired or self.nodes >= self._most:
+        over = exceeded(shifted(self.program, self._start, chosen)) or price(self.arrays, chosen) > self.goal
+        if over or self.clock.expired or self.nodes >= self._most:
             return None
         self.nodes += 1
-        bounded = self.relaxation.run(node, self.goal, self.clock)
+        bounded = self.relaxation.run(
+            self._start, Goal(self.goal + 1, reach=True), self.clock, cheap_first(0.0), taken=chosen
+        )
         if not bounded.reached or bounded.relaxed is None:
             return None
-        amounts = bounded.relaxed.amounts
-        covered = np.zeros(self.arrays.classes, dtype=bool) if node.covered is None else node.covered.copy()
-        chosen = dict(chosen)
-        member = self.relaxation.master.member
+        amounts = bounded.relaxed.x
+        chosen, covered = dict(chosen), covered.copy()
         used = np.flatnonzero(amounts > SLACK)
         for i in used[amounts[used] > 1 - SLACK].tolist():
             self._take(i, chosen, covered)
         if covered.all():
             return chosen
-        fresh = member[used] & ~covered
+        fresh = (self.program.on_it[used] > 0) & ~covered
         order = np.lexsort((used, -fresh.sum(axis=1), -np.round(amounts[used], 6)))
         options = [
             int(used[i]) for i in order if fresh[i].any() and amounts[used[i]] <= 1 - SLACK and int(used[i]) not in tabu
@@ -73,34 +95,15 @@ class Dive:
         for discrepancy, i in enumerate(options[:tries]):
             after, taken = covered.copy(), dict(chosen)
             self._take(i, taken, after)
-            if after.all():
-                return taken
-            child = self._after(self._start, taken, after)
-            if child is not None:
-                found = self._from(child, taken, tabu, depth - 1, discrepancies - discrepancy)
-                if found is not None:
-                    return found
+            found = taken if after.all() else self._from(taken, after, tabu, depth - 1, discrepancies - discrepancy)
+            if found is not None:
+                return found
             tabu = (*tabu, i)
         return None
 
-    def _after(self, start: Node, taken: Configuration, covered: Mask) -> Node | None:
-        """The node of the tasks that are left, `None` where what is taken is too much."""
-        spent = sum(self._price[column.type] for column in taken)
-        if spent > self.goal:
-            return None
-        most = start.most
-        if most is not None:
-            used = [0] * len(most)
-            for column in taken:
-                used[column.type] += 1
-            if any(u > n for u, n in zip(used, most, strict=True)):
-                return None
-            most = tuple(n - u for u, n in zip(used, most, strict=True))
-        return Node(start.together, start.apart, covered, spent, most)
-
-    def _take(self, i: int, chosen: Configuration, covered: Mask) -> None:
+    def _take(self, i: int, chosen: Configuration, covered: BoolArray) -> None:
         """Fix the tasks of column i that no other holds."""
-        column = self.relaxation.master.columns[i]
+        column = self.program.columns[i]
         left = [(c, 1) for c, _ in column.pattern if not covered[c]]
         if left:
             covered[[c for c, _ in left]] = True
@@ -138,12 +141,12 @@ def enumerated(
     - `most`: most instances of each type, `None` for any number.
     - `limit`: most patterns.
     """
-    price = arrays.price.tolist()
-    best: tuple[Fraction, Prices, int] | None = None
+    cost = arrays.price.tolist()
+    best: tuple[Fraction, PatternPrices, int] | None = None
     for trial in [even_duals(arrays), *duals]:
         scale = pricer.scale(trial[None, :], arrays.price.astype(float))
         values = np.rint(np.maximum(trial, 0.0) * scale).astype(np.int64)
-        target = tuple(p * scale for p in price)
+        target = tuple(p * scale for p in cost)
         worth = pricer.price(_prices(arrays, values, target), 0).bound
         shrink = min([Fraction(1)] + [Fraction(t, w) for t, w in zip(target, worth, strict=True) if w])
         values = np.array([floor(v * shrink) for v in values.tolist()], dtype=np.int64)
@@ -168,7 +171,7 @@ class PoolDive:
     - `arrays`: the instance, of classes of one task each.
     - `columns`: the patterns.
     - `goal`: the cost to reach, in price units.
-    - `most`: most instances of each type, `None` for any number.
+    - `start`: what limits the instances of each type.
     - `options`: threads of the linear program, and the seed of the noise.
     """
 
@@ -177,17 +180,16 @@ class PoolDive:
         arrays: PackingArrays,
         columns: list[Column],
         goal: int,
-        most: tuple[int, ...] | None,
+        start: tuple[BranchDecision, ...],
         options: Options = Options(),
     ) -> None:
         self.arrays, self.goal, self.nodes = arrays, goal, 0
-        self._price = arrays.price.tolist()
-        self._most = [inf] * len(self._price) if most is None else [float(n) for n in most]
-        self._master = ItemMaster(arrays, options)
-        self._master.add(columns)
+        self._start, self._clock = start, Stopwatch()
+        self._program = NodeProgram(arrays, options, int(arrays.price.max()), self._clock, sure=False)
+        self._program.add(columns)
+        self._member = self._program.on_it > 0
         self._random = np.random.default_rng(options.seed)
         self._tries, self._noise, self._last = 1, 0.0, 0
-        self._clock = Stopwatch()
 
     def run(self, tries: int, nodes: int, noise: float, clock: Stopwatch) -> Configuration | None:
         """A packing of the goal's cost at most, if one is found.
@@ -197,37 +199,34 @@ class PoolDive:
         - `noise`: standard deviation of what is added to the values of the linear program before they are compared.
         - `clock`: limit of the search.
         """
-        self._tries, self._noise, self._clock, self._last = tries, noise, clock, self.nodes + nodes
-        return self._from({}, np.zeros(self.arrays.classes, dtype=bool))
+        self._tries, self._noise, self._last = tries, noise, self.nodes + nodes
+        self._clock = self._program.clock = clock
+        with suppress(OutOfTime):
+            return self._from({}, np.zeros(self.arrays.classes, dtype=bool))
+        return None
 
-    def _from(self, chosen: Configuration, covered: Mask) -> Configuration | None:
+    def _from(self, chosen: Configuration, covered: BoolArray) -> Configuration | None:
         if self._clock.expired or self.nodes >= self._last:
             return None
         self.nodes += 1
-        master = self._master
-        left = [n - sum(column.type == k for column in chosen) for k, n in enumerate(self._most)]
-        spent = sum(self._price[column.type] for column in chosen)
-        if min(left) < 0 or spent > self.goal:
+        decisions, spent = shifted(self._program, self._start, chosen), price(self.arrays, chosen)
+        if exceeded(decisions) or spent > self.goal:
             return None
-        master.cover(covered)
-        master.limit(left)
-        master.forbid(np.asarray((master.member & covered).any(axis=1)))
-        try:
-            relaxed = master.solve(self._clock.remaining_s)
-        except OutOfTime:
-            return None
+        member = self._member
+        self._program.set(decisions, np.where(covered, 0, 1), np.asarray((member & covered).any(axis=1)))
+        relaxed = self._program.solve()
         if spent + relaxed.value > self.goal + SLACK or relaxed.short > SLACK:
             return None
         chosen, covered = dict(chosen), covered.copy()
-        for i in np.flatnonzero(relaxed.amounts > 1 - SLACK).tolist():
+        for i in np.flatnonzero(relaxed.x > 1 - SLACK).tolist():
             self._take(i, chosen, covered)
         if covered.all():
             return chosen
-        alive = ~(master.member & covered).any(axis=1)
-        patterns = np.where(covered, np.iinfo(np.int64).max, master.member[alive].sum(axis=0))
+        alive = ~(member & covered).any(axis=1)
+        patterns = np.where(covered, np.iinfo(np.int64).max, member[alive].sum(axis=0))
         scarce = int(patterns.argmin())
-        options = np.flatnonzero(alive & master.member[:, scarce])
-        amounts = np.round(relaxed.amounts[options], 6) + self._noise * self._random.standard_normal(len(options))
+        options = np.flatnonzero(alive & member[:, scarce])
+        amounts = np.round(relaxed.x[options], 6) + self._noise * self._random.standard_normal(len(options))
         for i in options[np.argsort(-amounts, kind="stable")][: self._tries].tolist():
             after, taken = covered.copy(), dict(chosen)
             self._take(i, taken, after)
@@ -236,68 +235,88 @@ class PoolDive:
                 return found
         return None
 
-    def _take(self, i: int, chosen: Configuration, covered: Mask) -> None:
-        column = self._master.columns[i]
+    def _take(self, i: int, chosen: Configuration, covered: BoolArray) -> None:
+        column = self._program.columns[i]
         classes = [c for c, _ in column.pattern]
         if not covered[classes].any():
             covered[classes] = True
             chosen[column] = 1
 
 
-def _prices(arrays: PackingArrays, values: IntArray, target: tuple[int, ...]) -> Prices:
-    return Prices(np.broadcast_to(values, (len(arrays.price), len(values))), target)
+def _prices(arrays: PackingArrays, values: IntArray, target: tuple[int, ...]) -> PatternPrices:
+    return PatternPrices(np.broadcast_to(values, (len(arrays.price), len(values))), target)
 
 
-class PairTree:
-    """A depth-first search for a packing of cost `goal` at most, or for the proof that there is none.
+class PairBranching:
+    """A depth-first search by pairs of tasks for a packing of cost `goal` at most, or for the proof that there is none.
 
-    `leaves` are those closed so far; `packing` is what was found; `exhausted` says that the leaves leave no packing
-    out, `stuck` that the search can do no more.
+    `packing` is what was found; `exhausted` says that the leaves leave no packing out, `stuck` that the search can do
+    no more.
 
     - `relaxation`: columns, and column generation.
     - `goal`: cost to reach, in price units.
     - `clock`: limit of the search.
-    - `start`: the root, which may limit the instances of each type.
+    - `start`: the decisions of the root, which may limit the instances of each type.
     """
 
-    def __init__(self, relaxation: Relaxation, goal: int, clock: Stopwatch, start: Node) -> None:
-        self.relaxation, self.goal, self.clock = relaxation, goal, clock
-        self.leaves: list[Leaf] = []
+    def __init__(
+        self, relaxation: NodeRelaxation, goal: int, clock: Stopwatch, start: tuple[BranchDecision, ...]
+    ) -> None:
+        self.relaxation, self.goal, self.enough, self.clock = relaxation, goal, goal + 1, clock
         self.packing: Configuration | None = None
-        self.exhausted = self.stuck = False
+        self.stuck = False
         self.nodes = 0
-        self._open: list[Node] = [start]
+        self.tree: Tree[int, BranchDecision, Duals, Bounded] = Tree(self, Node(0, start), eager=False, deep=True)
+
+    @property
+    def exhausted(self) -> bool:
+        """Whether nothing is left to search."""
+        return self.tree.done and not self.stuck and self.packing is None
+
+    @property
+    def leaves(self) -> tuple[ProvenLeaf, ...]:
+        """What proves that there is no packing, where that is so."""
+        return tuple(ProvenLeaf(n.decisions, n.bound, n.proof) for n in self.tree.leaves if n.proof is not None)
 
     def run(self, nodes: int) -> None:
         """Search on for at most so many nodes."""
         last = self.nodes + nodes
-        while self._open and self.nodes < last and not self.clock.expired:
-            node = self._open[-1]
-            self.nodes += 1
-            bounded = self.relaxation.run(node, self.goal, self.clock)
-            if bounded.relaxed is None or (self.clock.expired and not bounded.settled):
-                return
-            if bounded.bound > self.goal:
-                self._open.pop()
-                assert bounded.leaf is not None
-                self.leaves.append(bounded.leaf)
-                continue
-            pair = self._pair(bounded.relaxed.amounts)
-            if pair is None and not bounded.reached:
-                self.stuck = True
-                return
-            self._open.pop()
-            if pair is None:
-                self.packing = self._packing(bounded.relaxed.amounts)
-                return
-            self._open.append(replace(node, apart=(*node.apart, pair)))
-            self._open.append(replace(node, together=(*node.together, pair)))
-        self.exhausted = not self._open
+
+        def limit() -> Termination | None:
+            if self.packing is not None or self.stuck:
+                return "finished"
+            return "effort_limit" if self.nodes >= last else "time_limit" if self.clock.expired else None
+
+        self.tree.run(limit)
+
+    def bound(self, node: PairNode) -> None:
+        """See `Problem`."""
+        self.nodes += 1
+        found = self.relaxation.run(node.decisions, Goal(self.enough, reach=True), self.clock, cheap_first(0.0))
+        if found.proven is not None and found.bound >= node.bound:
+            node.bound, node.proof = found.bound, found.proven.duals
+        if self.clock.expired and not found.settled:
+            raise OutOfTime("the time is over before the node is solved")
+        node.state = found if node.bound < self.enough else None
+
+    def branch(self, node: PairNode) -> Sequence[PairNode]:
+        """See `Problem`: the pair apart and, which is searched first, together."""
+        found, node.state = node.state, None
+        assert found is not None
+        assert found.relaxed is not None
+        pair = self._pair(found.relaxed.x)
+        if pair is not None:
+            return [node.child(BranchDecision(kind, pair)) for kind in ("apart", "together")]
+        if found.reached:
+            self.packing = self._packing(found.relaxed.x)
+        else:
+            self.stuck = True
+        return []
 
     def _pair(self, amounts: FloatArray) -> Pair | None:
         """The pair whose share of common instances is fractional and largest."""
         used = np.flatnonzero(amounts > SLACK)
-        member = self.relaxation.master.member[used].astype(float)
+        member = self.relaxation.program.on_it[used]
         share = np.triu((member * amounts[used, None]).T @ member, 1)
         share[(share < 1e-5) | (share > 1 - 1e-5)] = 0.0
         best = int(np.round(share, 6).argmax())
@@ -306,14 +325,13 @@ class PairTree:
 
     def _packing(self, amounts: FloatArray) -> Configuration:
         """The packing of a linear solution in which every two tasks share an instance wholly or not at all."""
-        columns, member = self.relaxation.master.columns, self.relaxation.master.member
-        price = self.relaxation.arrays.price.tolist()
-        used = sorted(np.flatnonzero(amounts > SLACK).tolist(), key=lambda i: (price[columns[i].type], i))
-        left = np.ones(member.shape[1], dtype=bool)
+        program, cost = self.relaxation.program, self.relaxation.arrays.price.tolist()
+        used = sorted(np.flatnonzero(amounts > SLACK).tolist(), key=lambda i: (cost[program.columns[i].type], i))
+        left = np.ones(program.arrays.classes, dtype=bool)
         found: Configuration = {}
         for i in used:
-            held = np.flatnonzero(member[i] & left)
+            held = np.flatnonzero((program.on_it[i] > 0) & left)
             if len(held):
-                found[Column.of(columns[i].type, ((int(c), 1) for c in held))] = 1
+                found[Column.of(program.columns[i].type, ((int(c), 1) for c in held))] = 1
                 left[held] = False
         return found

@@ -7,7 +7,7 @@ from math import floor, log2
 import numpy as np
 
 from instances.eva.arrays import FloatArray, IntArray, PackingArrays
-from models.eva.branch_and_price.pricer import Priced, Prices
+from models.eva.branch_and_price.pricer import PatternPrices, Priced
 from models.eva.column_generation.pricing import VALUE_LIMIT
 from models.eva.configuration import Column
 from models.eva.item_packing.knapsack import Items, complete, multipliers, search, search_each
@@ -37,8 +37,8 @@ class ItemPricer:
         largest = max(1.0, float(np.maximum(value, 0.0).sum(axis=1).max()), float(np.abs(target).max()))
         return int(2 ** max(0, floor(log2(VALUE_LIMIT / largest))))
 
-    def price(self, prices: Prices, columns_each: int, exact: bool = True) -> Priced:
-        """Price all types. At most about `columns_each` columns of a type; see `Prices` and `Priced`."""
+    def price(self, prices: PatternPrices, columns_each: int, exact: bool = True) -> Priced:
+        """Price all types. At most about `columns_each` columns of a type; see `PatternPrices` and `Priced`."""
         bound = [0] * len(prices.target)
         columns: list[tuple[float, Column]] = []
         for k, target in enumerate(prices.target):
@@ -49,7 +49,7 @@ class ItemPricer:
         columns.sort(key=lambda c: (-c[0], c[1].type, c[1].pattern))
         return Priced(tuple(bound), list(dict.fromkeys(column for _, column in columns)))
 
-    def every(self, prices: Prices, least: tuple[int, ...], limit: int) -> list[Column] | None:
+    def every(self, prices: PatternPrices, least: tuple[int, ...], limit: int) -> list[Column] | None:
         """All patterns of each type k worth at least `least[k]`; `None` where they are more than `limit`."""
         columns: list[Column] = []
         for k, worth in enumerate(least):
@@ -68,7 +68,7 @@ class ItemPricer:
         return columns
 
     def _price_type(
-        self, prices: Prices, k: int, target: int, columns_each: int, exact: bool
+        self, prices: PatternPrices, k: int, target: int, columns_each: int, exact: bool
     ) -> tuple[int, list[tuple[int, Column]]]:
         items, members = self._items(prices, k)
         m = len(members)
@@ -93,7 +93,7 @@ class ItemPricer:
             bound = max([best, 0] + [value for value, _ in found])
         return bound, found
 
-    def _items(self, prices: Prices, k: int, every: bool = False) -> tuple[Items, list[tuple[int, ...]]]:
+    def _items(self, prices: PatternPrices, k: int, every: bool = False) -> tuple[Items, list[tuple[int, ...]]]:
         """The items of a search on type k, with the classes that each stands for: what is together is one item."""
         arrays, family = self.arrays, int(self.arrays.family[k])
         value, demand = prices.value[k], arrays.demand[family]

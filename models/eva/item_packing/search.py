@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
@@ -10,17 +11,20 @@ import numpy as np
 
 from instances import Options, Stopwatch
 from instances.eva.arrays import FloatArray, PackingArrays
+from models.core.column_generation import cheap_first
 from models.core.outcome import Outcome, ending
-from models.eva.branch_and_price.pricer import Leaf, Proof, SumsOfPrices
-from models.eva.column_generation.bounds import AggregateBound, PriceGroups, TypeCut
+from models.eva.aggregate_bound import AggregateBound, PriceGroups, TypeCut
+from models.eva.branch_and_price.node_program import NodeProgram
+from models.eva.branch_and_price.pricer import BranchDecision, ProvenLeaf, SumsOfPrices, TreeProof
+from models.eva.branch_and_price.relaxation import Bounded, Goal, NodeRelaxation
 from models.eva.column_generation.greedy import start_duals
 from models.eva.column_generation.search import MORE_COLUMNS, Report
 from models.eva.configuration import Configuration, holds, missing, price, trim
-from models.eva.item_packing.dives import Dive, PairTree, PoolDive, enumerated
+from models.eva.item_packing.dives import Dive, PairBranching, PoolDive, at_most, enumerated
 from models.eva.item_packing.parameters import DEFAULTS, ItemParameters
-from models.eva.item_packing.relaxation import Node, Relaxation
+from models.eva.item_packing.pricing import ItemPricer
 from models.eva.item_packing.single_tasks import SingleTasks, best_fit
-from models.highs import SolveFailed
+from models.highs import OutOfTime, SolveFailed
 from models.incumbent import Incumbent
 
 Counts = tuple[int, ...]
@@ -102,14 +106,17 @@ class ItemSearch:
         self.clock = Stopwatch(options.time_limit)
         self.tasks = SingleTasks(arrays)
         self.items = self.tasks.arrays
-        self.relaxation = Relaxation(self.items, options, parameters)
+        program = NodeProgram(self.items, options, int(self.items.price.max()), self.clock)
+        pricer = ItemPricer(self.items, parameters)
+        self.relaxation = NodeRelaxation(program, pricer, options, *(parameters.columns_each_round,) * 2)
+        self.pricer = pricer
         self.incumbent: Incumbent[Configuration, int] = Incumbent(
             "minimize", self.clock, self._told(report), gap=options.gap, bound=0
         )
-        self.proof: tuple[Leaf, ...] | None = ()
+        self.proof: tuple[ProvenLeaf, ...] | None = ()
         self.info: dict[str, Any] = {"dives": 0, "nodes": 0, "lp_value": None, "lp_converged": False}
         self._center: FloatArray = np.zeros(self.items.classes)
-        self._tried: set[tuple[Node, int, int]] = set()
+        self._tried: set[tuple[tuple[BranchDecision, ...], int, int]] = set()
         self._spends: Spends | None = None
         self._dived: set[Counts] = set()
         self._cuts = 0
@@ -131,7 +138,7 @@ class ItemSearch:
             self.offer(self.tasks.split(start))
         for packing in best_fit(self.items):
             self.offer(packing)
-            self.relaxation.master.add(packing)
+            self.relaxation.program.add(packing)
 
     def offer(self, cover: Configuration) -> None:
         """Offer a cover of the tasks, trimmed; its columns go to the linear program.
@@ -146,17 +153,15 @@ class ItemSearch:
                 raise ValueError(f"tasks {column.pattern} do not fit an instance of type {column.type}")
         packing = trim(self.items, cover)
         if self.incumbent.offer(price(self.items, packing), packing):
-            self.relaxation.master.add(packing)
+            self.relaxation.program.add(packing)
 
     def relax(self) -> None:
         """The linear program, and the bounds of the duals on the way."""
         if self.incumbent.closed:
             return
-        bounded = self.relaxation.run(Node(), None, self.clock, start_duals(self.items, self.options))
-        self._center = bounded.center
+        bounded = self._bounded(Goal(), self.clock, start_duals(self.items, self.options))
         self.info["lp_value"] = None if bounded.relaxed is None else bounded.relaxed.value
         self.info["lp_converged"] = bounded.settled
-        self._raise(bounded.bound, (bounded.leaf,) if bounded.leaf else ())
         if len(self.items.price) > 1 and not self.over:
             bound = AggregateBound(self.items, PriceGroups.by_type(self.items), self.options)
             for cut in self.relaxation.cuts:
@@ -164,6 +169,14 @@ class ItemSearch:
             nodes = self.parameters.aggregate_nodes
             proven = bound.solve(self.cost, nodes, self._within(0.1).time_limit, self.clock)
             self._raise(proven, None)
+
+    def _bounded(self, goal: Goal, clock: Stopwatch, start: FloatArray) -> Bounded:
+        """What column generation proves without decisions, from duals to start from."""
+        found = self.relaxation.run((), goal, clock, cheap_first(self.parameters.smoothing), start)
+        assert found.center is not None
+        self._center = found.center
+        self._raise(found.bound, (found.leaf,) if found.leaf else ())
+        return found
 
     def step(self) -> bool:
         """One round at the least cost that is not ruled out; whether another may do more."""
@@ -176,14 +189,14 @@ class ItemSearch:
         if self.cost <= goal:
             self._raise(self.cost, self.proof)
             return False
-        if self._dive(Node(), goal, self.parameters.discrepancies):
+        if self._dive((), goal, self.parameters.discrepancies):
             return True
         low = goal
         while not self.over and self.cost > low + 1:
             middle = (low + self.cost) // 2
-            if not self._dive(Node(), middle, 1):
+            if not self._dive((), middle, 1):
                 low = middle
-        return self._search(Node(), goal) is not None
+        return self._search((), goal) is not None
 
     def _step_by_spend(self, spends: Spends) -> bool:
         """One round over the numbers of instances of each type, cheapest first."""
@@ -202,8 +215,8 @@ class ItemSearch:
                 first = left[0]
                 break
             counts, goal = fresh[0], spends.cost(fresh[0])
-            node = Node(most=counts)
-            bounded = self.relaxation.run(node, goal, self.clock)
+            node = at_most(counts)
+            bounded = self.relaxation.run(node, Goal(goal + 1, reach=True), self.clock, cheap_first(0.0))
             if bounded.reached:
                 self._dived.add(counts)
                 self._dive(node, goal, self.parameters.discrepancies)
@@ -211,15 +224,15 @@ class ItemSearch:
                 self._dived.add(counts)
         if self.over or first is None:
             return False
-        goal, node = spends.cost(first), Node(most=first)
+        goal, node = spends.cost(first), at_most(first)
         found = self._search(node, goal)
         if found is False:
             spends.exclude(first)
         return found is not None
 
-    def _search(self, start: Node, goal: int) -> bool | None:
+    def _search(self, start: tuple[BranchDecision, ...], goal: int) -> bool | None:
         """Whether there is a packing at the goal, by listed patterns and the tree in turn; `None` if time runs out."""
-        tree = PairTree(self.relaxation, goal, self.clock, start)
+        tree = PairBranching(self.relaxation, goal, self.clock, start)
         pool = self._pool(start, goal)
         random = 0.0
         while not self.over and tree.nodes < self._at_most(self.parameters.tree_nodes):
@@ -235,8 +248,8 @@ class ItemSearch:
                 self.offer(found)
                 return True
             if tree.exhausted:
-                if start.most is None:
-                    self._raise(goal + 1, tuple(tree.leaves) if len(self.items.price) == 1 else None)
+                if not start:
+                    self._raise(goal + 1, tree.leaves if len(self.items.price) == 1 else None)
                 return False
             if tree.stuck:
                 return None
@@ -247,7 +260,7 @@ class ItemSearch:
         """The least cost from the bound on that prices add up to."""
         return SumsOfPrices(self.items.price.tolist(), self.cost).at_least(self.incumbent.bound or 0)
 
-    def outcome(self, failure: str | None) -> Outcome[Configuration, Proof]:
+    def outcome(self, failure: str | None) -> Outcome[Configuration, TreeProof]:
         """The outcome of the search so far.
 
         The classes of its proof are the tasks, one by one, class after class, its patterns all patterns, maximal or
@@ -258,47 +271,46 @@ class ItemSearch:
         assert best.solution is not None
         assert best.objective is not None
         info = {
-            "columns": len(self.relaxation.master.columns),
-            "iterations": self.relaxation.calls,
+            "columns": len(self.relaxation.program.columns),
+            "iterations": self.relaxation.pricings,
             **self.info,
         }
-        proof = None if self.proof is None else Proof(best.objective, False, (), self.proof)
+        proof = None if self.proof is None else TreeProof(best.objective, False, (), self.proof)
         packing, ended = (
             self.tasks.joined(best.solution),
             ending(best.closed, failure, self.clock.expired, self.options, MORE_COLUMNS),
         )
         return Outcome(packing, best.objective, best.bound or 0, tuple(best.trace), *ended, info, proof)
 
-    def _dive(self, start: Node, goal: int, discrepancies: int) -> bool:
+    def _dive(self, start: tuple[BranchDecision, ...], goal: int, discrepancies: int) -> bool:
         """Whether a dive finds a packing of the goal's cost at most."""
         if self.over or (start, goal, discrepancies) in self._tried:
             return False
         self._tried.add((start, goal, discrepancies))
-        dive = Dive(self.relaxation, goal, self._clock(self.parameters.dive_share))
-        nodes = self._at_most(self.parameters.dive_nodes)
-        found = dive.run(discrepancies, self.parameters.dive_depth, nodes, start)
+        dive = Dive(self.relaxation, goal, start, self._clock(self.parameters.dive_share))
+        found = dive.run(discrepancies, self.parameters.dive_depth, self._at_most(self.parameters.dive_nodes))
         self.info["dives"] += 1
         if found is not None:
             self.offer(found)
         return found is not None
 
-    def _pool(self, start: Node, goal: int) -> PoolDive | None:
+    def _pool(self, start: tuple[BranchDecision, ...], goal: int) -> PoolDive | None:
         """A dive over all the patterns that a packing of the goal's cost can have, if these are few."""
         if self.over:
             return None
-        duals, pricer = [self._center], self.relaxation.pricer
-        if start.most is None:
-            clock = self._clock(self.parameters.polish_share)
-            polished = self.relaxation.run(start, None, clock, self._center, polish=True)
-            self._raise(polished.bound, (polished.leaf,) if polished.leaf else ())
-            duals.append(polished.center)
-        columns = enumerated(self.items, pricer, duals, goal, start.most, self.parameters.enumerated)
+        duals = [self._center]
+        if not start:
+            with suppress(OutOfTime):
+                self._bounded(Goal(polish=True), self._clock(self.parameters.polish_share), self._center)
+                duals.append(self._center)
+        most = tuple(d.amount for d in start) or None
+        columns = enumerated(self.items, self.pricer, duals, goal, most, self.parameters.enumerated)
         if not columns:
             return None
         self.info["enumerated"] = len(columns)
-        return PoolDive(self.items, columns, goal, start.most, self.options)
+        return PoolDive(self.items, columns, goal, start, self.options)
 
-    def _raise(self, bound: int, proof: tuple[Leaf, ...] | None) -> None:
+    def _raise(self, bound: int, proof: tuple[ProvenLeaf, ...] | None) -> None:
         if self.incumbent.raise_bound(bound):
             self.proof = proof
 
@@ -329,7 +341,7 @@ def pack_items(
     report: Report | None = None,
     start: Configuration | None = None,
     parameters: ItemParameters = DEFAULTS,
-) -> Outcome[Configuration, Proof]:
+) -> Outcome[Configuration, TreeProof]:
     """The least price of instances that hold all tasks, by branch-and-price over single tasks.
 
     - `arrays`: the instance.
@@ -347,6 +359,8 @@ def pack_items(
         search.relax()
         while not search.over and search.step():
             pass
+    except OutOfTime:
+        pass
     except SolveFailed as error:
         if search.incumbent.solution is None:
             raise

@@ -41,7 +41,7 @@ def exact_reconfiguration(
 def _solved(
     data: EvaReconfiguration, options: Options, report: Report, start: Solution | None, parameters: SavingParameters
 ) -> Answer:
-    from models.eva.saving.columns import Master  # slow to load, for numba
+    from models.eva.saving.columns import SavingMaster  # slow to load, for numba
     from models.eva.saving.search import SavingSearch
 
     with Stopwatch(options.time_limit) as clock:
@@ -54,7 +54,7 @@ def _solved(
             )
 
         first = [] if start is None else arrays.placed(start)
-        search = SavingSearch(Master(arrays), first, options, clock, told, parameters)
+        search = SavingSearch(SavingMaster(arrays), first, options, clock, told, parameters)
         search.run()
     return Answer(
         solution=arrays.solution(search.placed),

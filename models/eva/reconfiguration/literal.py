@@ -20,8 +20,8 @@ from typing import TYPE_CHECKING
 
 from instances import Answer, InputError, Options, Report, Solution
 from instances.eva import EvaReconfiguration
+from instances.eva.arrays import Content, contents
 from instances.eva.checker import Book
-from instances.eva.contents import Content, contents
 from instances.method import method
 from models.bounds import real_bound
 

@@ -22,19 +22,19 @@ BoolArray = NDArray[np.bool_]
 
 
 @dataclass(frozen=True)
-class Columns:
+class SavingColumns:
     """P columns: `group` (P,) of existing instances, or NEW; `on_it` (P, N) tasks of each class."""
 
     group: IntArray
     on_it: IntArray
 
     @staticmethod
-    def of(group: int, on_it: IntArray) -> Columns:
+    def of(group: int, on_it: IntArray) -> SavingColumns:
         """Columns of one group."""
-        return Columns(np.full(len(on_it), group, dtype=np.int64), on_it)
+        return SavingColumns(np.full(len(on_it), group, dtype=np.int64), on_it)
 
     @staticmethod
-    def joined(parts: Iterable[Columns]) -> Columns:
+    def joined(parts: Iterable[SavingColumns]) -> SavingColumns:
         """All columns of some parts, each once."""
         some = list(parts)
         group, on_it = np.concatenate([c.group for c in some]), np.concatenate([c.on_it for c in some])
@@ -42,13 +42,13 @@ class Columns:
         for p, name in enumerate(names(group, on_it)):
             known.setdefault(name, p)
         chosen = np.fromiter(known.values(), dtype=np.int64)
-        return Columns(group[chosen], on_it[chosen])
+        return SavingColumns(group[chosen], on_it[chosen])
 
-    def chosen(self, which: IntArray) -> Columns:
+    def chosen(self, which: IntArray) -> SavingColumns:
         """Some of the columns."""
-        return Columns(self.group[which], self.on_it[which])
+        return SavingColumns(self.group[which], self.on_it[which])
 
-    def copies_of(self, some: Columns, copies: IntArray) -> IntArray:
+    def copies_of(self, some: SavingColumns, copies: IntArray) -> IntArray:
         """How many (P,) of each column `copies` of `some` of them are."""
         place = {name: p for p, name in enumerate(self.names)}
         found = np.zeros(len(self.group), dtype=np.int64)
@@ -67,7 +67,7 @@ def names(group: IntArray, on_it: IntArray) -> list[bytes]:
 
 
 @dataclass(frozen=True)
-class Duals:
+class SavingDuals:
     """Duals: `task` (N,) of each class, `group` (G,) of existing instances, `spread` (S,) of rows of spread jobs."""
 
     task: FloatArray
@@ -75,7 +75,7 @@ class Duals:
     spread: FloatArray
 
 
-class Master:
+class SavingMaster:
     """The program over columns: maximise net'x - migration'z.
 
     Each task once; no more of a group than there are; and for each spread job and instance that has tasks of it,
@@ -105,7 +105,7 @@ class Master:
         terms = float(packing.count @ (packing.reservation_price + packing.job_price).astype(float)) * a.scale
         return NOISE * (terms + a.moving_all + float(a.new.max()) * a.tasks + float(a.spread.sum()))
 
-    def kind_of(self, columns: Columns) -> IntArray:
+    def kind_of(self, columns: SavingColumns) -> IntArray:
         """The type (P,) of each column: of a new instance the cheapest that holds the tasks."""
         a = self.arrays.packing
         kind = np.append([group.kind for group in self.arrays.groups], -1)[columns.group].astype(np.int64)
@@ -119,11 +119,11 @@ class Master:
             new = new[~holds]
         return kind
 
-    def net(self, columns: Columns) -> FloatArray:
+    def net(self, columns: SavingColumns) -> FloatArray:
         """The nets (P,) of columns."""
         return self.kinds_and_nets(columns)[1]
 
-    def kinds_and_nets(self, columns: Columns) -> tuple[IntArray, FloatArray]:
+    def kinds_and_nets(self, columns: SavingColumns) -> tuple[IntArray, FloatArray]:
         """The types (P,) of columns, and their nets (P,): what is not paid for moves is included."""
         a, kind = self.arrays, self.kind_of(columns)
         new = columns.group == NEW
@@ -134,19 +134,19 @@ class Master:
             net[own] += a.groups[g].staying(columns.on_it[own])
         return kind, np.asarray(net)
 
-    def pays(self, columns: Columns) -> BoolArray:
+    def pays(self, columns: SavingColumns) -> BoolArray:
         """Whether (P,) a column is of use: not a new instance of several tasks that are no worse off each alone."""
-        alone = self.net(Columns.of(NEW, np.eye(columns.on_it.shape[1], dtype=np.int64)))
+        alone = self.net(SavingColumns.of(NEW, np.eye(columns.on_it.shape[1], dtype=np.int64)))
         worth = self.net(columns) > columns.on_it @ alone
         return np.asarray(worth | (columns.group != NEW) | (columns.on_it.sum(axis=1) == 1))
 
-    def entries(self, columns: Columns) -> FloatArray:
+    def entries(self, columns: SavingColumns) -> FloatArray:
         """The entries (rows, P) of columns."""
         groups = len(self.arrays.groups)
         own = (columns.group[None, :] == np.arange(groups)[:, None]).astype(float)
         return np.vstack([columns.on_it.T.astype(float), own, self.kept(columns)])
 
-    def kept(self, columns: Columns) -> FloatArray:
+    def kept(self, columns: SavingColumns) -> FloatArray:
         """Whether (S, P) a column keeps the tasks of each row of a spread job."""
         found = np.zeros((len(self.rows), len(columns.group)))
         for s, (g, i, _) in enumerate(self.rows):
@@ -154,7 +154,7 @@ class Master:
             found[s, own] = self.arrays.groups[g].whole(i, columns.on_it[own])
         return found
 
-    def model(self, columns: Columns, net: FloatArray, *, integer: bool) -> LinearModel:
+    def model(self, columns: SavingColumns, net: FloatArray, *, integer: bool) -> LinearModel:
         """The program over the columns; the last variables are z."""
         a = self.arrays
         jobs = len(a.spread)
@@ -173,20 +173,20 @@ class Master:
             sense="maximize",
         )
 
-    def duals(self, row_dual: FloatArray) -> Duals:
+    def duals(self, row_dual: FloatArray) -> SavingDuals:
         """The duals of a solved linear program, those of inequalities with the sign that they must have."""
         classes, groups = len(self.arrays.packing.count), len(self.arrays.groups)
-        return Duals(
+        return SavingDuals(
             row_dual[:classes],
             np.maximum(row_dual[classes : classes + groups], 0.0),
             np.maximum(-row_dual[classes + groups :], 0.0),
         )
 
-    def priced(self, row_dual: FloatArray) -> Duals:
+    def priced(self, row_dual: FloatArray) -> SavingDuals:
         """The duals of a solved linear program over all columns, at which columns are priced."""
         return self.duals(row_dual)
 
-    def listed(self, columns: Columns, noise: Callable[[Duals], float]) -> Listed:
+    def listed(self, columns: SavingColumns, noise: Callable[[SavingDuals], float]) -> Listed:
         """The program over a list of columns; `noise(duals)` is more than all rounding in a reduced net."""
         arrays = self.arrays
         kind, net = self.kinds_and_nets(columns)
@@ -215,7 +215,7 @@ class Master:
             worth=worth,
         )
 
-    def bound(self, duals: Duals, reduced: float, instances: int) -> float:
+    def bound(self, duals: SavingDuals, reduced: float, instances: int) -> float:
         """The bound of duals on what is saved, where `instances` have a reduced net above 0, none above `reduced`.
 
         Duals of groups and of rows of spread jobs are at least 0, those of tasks any numbers.
@@ -234,18 +234,18 @@ class Master:
         bound -= sum(rows, Fraction(0))
         return math.nextafter(float(bound + instances * Fraction(max(0.0, reduced))), math.inf)
 
-    def moved(self, columns: Columns, x: IntArray) -> BoolArray:
+    def moved(self, columns: SavingColumns, x: IntArray) -> BoolArray:
         """The spread jobs (J,) that a solution `x` (P,) over columns moves."""
         stays = (self.kept(columns) @ x) > 0
         moved = np.zeros(len(self.arrays.spread), dtype=bool)
         moved[self.job_of_row[~stays]] = True
         return moved
 
-    def moves(self, columns: Columns, x: IntArray) -> float:
+    def moves(self, columns: SavingColumns, x: IntArray) -> float:
         """What the moves of spread jobs cost in a solution `x` (P,) over columns."""
         return float(self.arrays.spread @ self.moved(columns, x))
 
-    def columns_of(self, placed: Iterable[Placed]) -> tuple[Columns, IntArray]:
+    def columns_of(self, placed: Iterable[Placed]) -> tuple[SavingColumns, IntArray]:
         """The columns of a solution by classes, and how many (P,) of each."""
         counted: dict[tuple[int, tuple[tuple[int, int], ...]], int] = {}
         for group, _, on_it, copies in placed:
@@ -256,10 +256,10 @@ class Master:
             for c, k in tasks:
                 on[row, c] = k
         groups = np.array([g for g, _ in counted], dtype=np.int64)
-        return Columns(groups, on), np.array(list(counted.values()), dtype=np.int64)
+        return SavingColumns(groups, on), np.array(list(counted.values()), dtype=np.int64)
 
 
-class PackingMaster(Master):
+class PackingMaster(SavingMaster):
     """The program for a packing, all in price units; the sign of a net is beyond doubt, so that an optimum of 0 is."""
 
     exact_signs = True
@@ -272,12 +272,12 @@ class PackingMaster(Master):
         """Half the tasks: a task alone has no reduced net above 0 where no dual is below 0."""
         return self.arrays.tasks // 2
 
-    def kinds_and_nets(self, columns: Columns) -> tuple[IntArray, FloatArray]:
+    def kinds_and_nets(self, columns: SavingColumns) -> tuple[IntArray, FloatArray]:
         """The types (P,) of columns, and their nets (P,), in rational numbers where floats leave the sign in doubt."""
         kind, net = super().kinds_and_nets(columns)
         net[columns.on_it.sum(axis=1) == 1] = 0.0
         return kind, exact_signs(self.arrays.packing, kind, columns.on_it, net)
 
-    def priced(self, row_dual: FloatArray) -> Duals:
+    def priced(self, row_dual: FloatArray) -> SavingDuals:
         """The duals at which columns are priced, none below 0."""
         return super().duals(np.maximum(row_dual, 0.0))

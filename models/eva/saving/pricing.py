@@ -16,19 +16,19 @@ import numpy as np
 from instances import Stopwatch
 from instances.arrays import FloatArray, IntArray
 from instances.eva.reconfiguration_arrays import NEW
-from models.eva.saving.columns import Columns, Duals, Master
+from models.eva.saving.columns import SavingColumns, SavingDuals, SavingMaster
 from models.eva.saving.kernels import search_in_order
 from models.eva.saving.parameters import SavingParameters
 
 MOST_DECAY = 40.0  # A greater -ln of a throughput counts as this: a bound may take a loss to be smaller.
-ROUNDING = 2.0**-40  # A net in floating point is off by less than this share of its terms; see `Pricer.noise`.
+ROUNDING = 2.0**-40  # A net in floating point is off by less than this share of its terms; see `SavingPricer.noise`.
 
 
 @dataclass(frozen=True)
-class Found:
+class FoundColumns:
     """Columns, and a bound on the reduced net of every column that is not among them."""
 
-    columns: Columns
+    columns: SavingColumns
     bound: float
     complete: bool
 
@@ -54,10 +54,10 @@ class Searched:
     every: tuple[IntArray, IntArray, IntArray, FloatArray, FloatArray, FloatArray, IntArray]
 
 
-class Pricer:
+class SavingPricer:
     """Searches for columns whose instances hold `most_tasks` tasks at most, while the clock runs."""
 
-    def __init__(self, master: Master, parameters: SavingParameters, clock: Stopwatch) -> None:
+    def __init__(self, master: SavingMaster, parameters: SavingParameters, clock: Stopwatch) -> None:
         self.master, self.parameters, self.clock = master, parameters, clock
         self.arrays = master.arrays
         packing = self.arrays.packing
@@ -67,7 +67,7 @@ class Pricer:
         self.searched = [self._of_type(k) for k in master.kinds]
         self.searched += [self._of_group(g) for g in range(len(self.arrays.groups))]
 
-    def noise(self, duals: Duals) -> float:
+    def noise(self, duals: SavingDuals) -> float:
         """More than all rounding of floats can amount to in the reduced net of a column, or in its bound.
 
         A column has 256 tasks at most. A throughput is a product of as many rounded numbers, and net and bound are
@@ -79,27 +79,27 @@ class Pricer:
         most = min(self.arrays.tasks, self.parameters.most_tasks)
         return ROUNDING * (once + most * (float(term.max()) + extra))
 
-    def improving(self, duals: Duals, least: float, nodes: int) -> Found:
+    def improving(self, duals: SavingDuals, least: float, nodes: int) -> FoundColumns:
         """Columns of reduced net above `least` at these duals, some of the best of each search."""
         return self._all(duals, least, self.parameters.share, self.parameters.found, nodes)
 
-    def within(self, duals: Duals, delta: float, most: int) -> Columns | None:
+    def within(self, duals: SavingDuals, delta: float, most: int) -> SavingColumns | None:
         """All columns with a reduced net of -`delta` and more; `None` where they are more than `most`, or too many."""
         found = self._all(duals, -delta - self.noise(duals), 0.0, most, self.parameters.listing_nodes)
         return found.columns if found.complete and len(found.columns.group) <= most else None
 
-    def reduced(self, columns: Columns, net: FloatArray, duals: Duals) -> FloatArray:
+    def reduced(self, columns: SavingColumns, net: FloatArray, duals: SavingDuals) -> FloatArray:
         """The reduced nets (P,) of columns."""
         own = np.append(duals.group, 0.0)[columns.group]  # NEW is the last place
         return np.asarray(net - columns.on_it @ duals.task - own + duals.spread @ self.master.kept(columns))
 
-    def _all(self, duals: Duals, threshold: float, share: float, most: int, most_nodes: int) -> Found:
+    def _all(self, duals: SavingDuals, threshold: float, share: float, most: int, most_nodes: int) -> FoundColumns:
         classes = self.arrays.packing.classes
-        parts = [Columns.of(NEW, np.zeros((0, classes), dtype=np.int64))]
+        parts = [SavingColumns.of(NEW, np.zeros((0, classes), dtype=np.int64))]
         bound, complete, listed = threshold, True, 0
         for searched in self.searched:
             if self.clock.expired:
-                return Found(parts[0], math.inf, False)
+                return FoundColumns(parts[0], math.inf, False)
             order, fixed, price = self._order(searched, duals, threshold)
             every = share == 0.0 or searched.loose
             limits = (0.0, self.parameters.listed if share else most + 1) if every else (share, most)
@@ -108,21 +108,21 @@ class Pricer:
             )
             cut = nodes >= most_nodes or (every and number >= limits[1])
             complete = complete and not cut
-            found = Columns.of(searched.group, self._classes(searched.item[order], items.astype(np.int64)))
+            found = SavingColumns.of(searched.group, self._classes(searched.item[order], items.astype(np.int64)))
             if share == 0.0 and searched.group == NEW:  # A list counts contents that several types hold once.
                 found = found.chosen(np.flatnonzero(self.master.kind_of(found) == searched.kind))
             listed += len(found.group)
             if share == 0.0 and (cut or listed > most):
-                return Found(parts[0], math.inf, False)
+                return FoundColumns(parts[0], math.inf, False)
             if len(found.group):
                 if searched.loose:
                     nets = self.reduced(found, self.master.net(found), duals)
                     found = found.chosen(np.argsort(-nets, kind="stable")[:most])
                 parts.append(found)
             bound = max(bound, limit, float(nets.max(initial=threshold)))
-        return Found(Columns.joined(parts), bound, complete)
+        return FoundColumns(SavingColumns.joined(parts), bound, complete)
 
-    def _order(self, searched: Searched, duals: Duals, threshold: float) -> tuple[IntArray, FloatArray, float]:
+    def _order(self, searched: Searched, duals: SavingDuals, threshold: float) -> tuple[IntArray, FloatArray, float]:
         """The items that a search may take, those worth most alone first, their worth less that, and the price."""
         extra = searched.extra
         if len(duals.spread):

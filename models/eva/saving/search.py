@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -22,11 +23,12 @@ from instances.eva.arrays import PackingArrays
 from instances.eva.reconfiguration_arrays import NEW, Placed
 from instances.result import Termination
 from models.bounds import real_bound
+from models.core.column_generation import ColumnGeneration, Relaxed
 from models.core.linear_program import LinearProgram
-from models.eva.counts import Best, CountTree
-from models.eva.saving.columns import Columns, Duals, Master, PackingMaster
+from models.eva.counts import BestListed, CountBranching
+from models.eva.saving.columns import PackingMaster, SavingColumns, SavingDuals, SavingMaster
 from models.eva.saving.parameters import SavingParameters, suits
-from models.eva.saving.pricing import Pricer
+from models.eva.saving.pricing import SavingPricer
 from models.fine_units import FineUnits, coarse_unit
 from models.highs import Solved, SolveFailed, solve_arrays
 
@@ -57,7 +59,7 @@ class SavingSearch:
 
     def __init__(
         self,
-        master: Master,
+        master: SavingMaster,
         start: Iterable[Placed],
         options: Options,
         clock: Stopwatch,
@@ -70,13 +72,13 @@ class SavingSearch:
         arrays = master.arrays
         classes = arrays.packing.classes
         self.moving_all, self.noise = arrays.moving_all, master.noise()
-        self.alone = Columns.of(NEW, np.eye(classes, dtype=np.int64))
-        self.stay = Columns(
+        self.alone = SavingColumns.of(NEW, np.eye(classes, dtype=np.int64))
+        self.stay = SavingColumns(
             np.arange(len(arrays.groups), dtype=np.int64),
             np.array([group.on_it for group in arrays.groups], dtype=np.int64).reshape(-1, classes),
         )
         self.many = np.array([len(group.ids) for group in arrays.groups], dtype=np.int64)
-        self.columns = Columns.joined([self.stay, self.alone])
+        self.columns = SavingColumns.joined([self.stay, self.alone])
         self.copies = np.concatenate([self.many, arrays.packing.count - self.many @ self.stay.on_it])
         self.value = self._value(self.columns, self.copies)
         self._begin(start)
@@ -108,8 +110,8 @@ class SavingSearch:
         if not suits(self.master.arrays.packing, self.parameters):
             self._stop(f"an instance can hold more than {self.parameters.most_tasks} tasks")
             return
-        first = Columns.joined([self.alone, self.stay, self.columns])
-        pricer = Pricer(self.master, self.parameters, self.clock)
+        first = SavingColumns.joined([self.alone, self.stay, self.columns])
+        pricer = SavingPricer(self.master, self.parameters, self.clock)
         made = self._generated(first, pricer, GENERATING)
         if not made.converged:
             self._lower_otherwise()
@@ -123,10 +125,10 @@ class SavingSearch:
         if not self.closed and self.reason is None:
             self._stop("time limit" if self._timed_out else "the linear program was not solved to the end")
 
-    def _generated(self, columns: Columns, pricer: Pricer, share: float) -> Generated:
+    def _generated(self, columns: SavingColumns, pricer: SavingPricer, share: float) -> Generated:
         """Column generation from some columns on, in a share of the time left."""
         pricer.clock = self._share_of_time(share)
-        made = generate(self.master, pricer, columns, self.options, pricer.clock, self.parameters)
+        made = Generation(self.master, pricer, columns, self.options, pricer.clock, self.parameters).run()
         self._timed_out = pricer.clock.expired and not made.converged
         pricer.clock = self.clock
         self.rounds, self.converged = self.rounds + made.rounds, made.converged
@@ -135,7 +137,7 @@ class SavingSearch:
         self._lower(self.lp_bound)
         return made
 
-    def offer(self, columns: Columns, copies: IntArray, told: bool = True) -> None:
+    def offer(self, columns: SavingColumns, copies: IntArray, told: bool = True) -> None:
         """Make a solution the incumbent where that is better."""
         used = np.array([int(copies[columns.group == g].sum()) for g in range(len(self.many))])
         whole = (copies @ columns.on_it == self.master.arrays.packing.count).all()
@@ -163,15 +165,15 @@ class SavingSearch:
         columns, copies = self.master.columns_of(start)
         pays = self.master.pays(columns)
         kept, left = columns.chosen(np.flatnonzero(pays)), copies[~pays] @ columns.on_it[~pays]
-        both = Columns.joined([self.alone, kept])
+        both = SavingColumns.joined([self.alone, kept])
         self.offer(both, both.copies_of(self.alone, left) + both.copies_of(kept, copies[pays]), told=False)
 
-    def _value(self, columns: Columns, copies: IntArray) -> float:
+    def _value(self, columns: SavingColumns, copies: IntArray) -> float:
         used = columns.chosen(np.flatnonzero(copies))
         times = copies[copies > 0]
         return float(self.master.net(used) @ times) - self.master.moves(used, times) - self.moving_all
 
-    def _close(self, made: Generated, pricer: Pricer) -> None:
+    def _close(self, made: Generated, pricer: SavingPricer) -> None:
         """Find the best solution over all columns that may still matter."""
         x = np.rint(made.x)
         if np.abs(made.x - x).max(initial=0.0) < WHOLE:
@@ -187,7 +189,7 @@ class SavingSearch:
         """How far below the bound of the duals a column matters."""
         return self.dual_bound - self.value + self.noise
 
-    def _count(self, made: Generated, pricer: Pricer) -> None:
+    def _count(self, made: Generated, pricer: SavingPricer) -> None:
         """Branch on how many instances of each type are in use, over lists of columns as long as they are short."""
         p = self.parameters
         delta = min(self._needed(), p.count_share * abs(made.bound))
@@ -210,20 +212,20 @@ class SavingSearch:
         if not p.programs and not self.closed and not self.clock.expired:
             self._stop(reason)
 
-    def _over(self, listed: Columns, pricer: Pricer) -> Best:
+    def _over(self, listed: SavingColumns, pricer: SavingPricer) -> BestListed:
         """The best solution over a list and the columns of the incumbent, and a bound beyond rounding."""
         columns = self._with_known(listed)
         self.listed = len(columns.group)
         value = self.value + self.moving_all
         if self._none_pays(columns):
-            return Best(None, value, 0.0, True)
+            return BestListed(None, value, 0.0, True)
         program = self.master.listed(columns, pricer.noise)
-        found = CountTree(program, value, self.options, self.clock, self.parameters.counts).search()
+        found = CountBranching(program, value, self.options, self.clock, self.parameters.counts).search()
         if found.x is not None:
             self.offer(columns, found.x)
         return replace(found, bound=found.bound + self.noise)
 
-    def _list(self, made: Generated, pricer: Pricer) -> None:
+    def _list(self, made: Generated, pricer: SavingPricer) -> None:
         """List the columns that may still matter at growing δ, and find the best solution over them."""
         p = self.parameters
         delta, growth = max(p.first_share * abs(made.bound), self.noise), p.growth
@@ -259,7 +261,7 @@ class SavingSearch:
                 return
             delta *= growth
 
-    def _integer(self, listed: Columns, final: bool, gap: float | None = None) -> Solved:
+    def _integer(self, listed: SavingColumns, final: bool, gap: float | None = None) -> Solved:
         """The integer program over a list and the columns of the incumbent, with a bound beyond rounding.
 
         Where the list does not settle the matter, the best over it counts, whatever gap is asked for.
@@ -288,12 +290,12 @@ class SavingSearch:
         least = max(solved.bound, self.value + self.moving_all)
         return replace(solved, bound=real_bound(least + self.noise, "maximize"))
 
-    def _with_known(self, listed: Columns) -> Columns:
+    def _with_known(self, listed: SavingColumns) -> SavingColumns:
         """The columns of a list that are needed, tasks alone, instances as they are, and the incumbent."""
         kept = listed.chosen(np.flatnonzero(self.master.pays(listed)))
-        return Columns.joined([self.alone, self.stay, self.columns, kept])
+        return SavingColumns.joined([self.alone, self.stay, self.columns, kept])
 
-    def _none_pays(self, columns: Columns) -> bool:
+    def _none_pays(self, columns: SavingColumns) -> bool:
         """Whether it is beyond doubt that no column saves anything."""
         return self.master.exact_signs and not (self.master.net(columns) > 0).any()
 
@@ -334,66 +336,89 @@ class Generated:
     - `converged`: whether no column of reduced net is left, up to rounding.
     """
 
-    columns: Columns
+    columns: SavingColumns
     x: FloatArray
-    duals: Duals
+    duals: SavingDuals
     at_duals: float
     bound: float
     rounds: int
     converged: bool
 
 
-def generate(
-    master: Master, pricer: Pricer, columns: Columns, options: Options, clock: Stopwatch, parameters: SavingParameters
-) -> Generated:
-    """Solve the linear program over all columns, or as far as the limits allow.
+class Generation:
+    """Column generation over all columns, beginning from some, among them a solution; `best` is what it has come to."""
 
-    - `columns`: columns to begin with, among them a solution.
-    - `options`, `clock`: limits.
-    """
-    net = master.net(columns)
-    model = master.model(columns, net, integer=False)
-    unit = coarse_unit(model)
-    coarse = replace(model, cost=np.asarray(model.cost) / unit)
-    moves = len(master.arrays.spread)  # their z are the last variables
-    program = LinearProgram(coarse, Options(threads=options.threads), {"presolve": "choose"}, short=moves)
-    known, parts = set(columns.names), [columns]
-    least = CONVERGED * float(master.arrays.new.max())
-    nothing = Duals(np.zeros(0), np.zeros(0), np.zeros(0))
-    best = Generated(columns, np.zeros(0), nothing, math.inf, math.inf, 0, False)
-    most = parameters.rounds if options.effort is None else min(parameters.rounds, options.effort)
-    rounds, nodes = 0, parameters.nodes
-    for rounds in range(1, most + 1):
-        if clock.expired:
-            break
-        try:
-            optimum = program.solve(clock.remaining_s)
-        except SolveFailed:  # or out of time
-            break
-        duals = master.priced(optimum.duals * unit)
-        found = pricer.improving(duals, least, nodes)
+    def __init__(
+        self,
+        master: SavingMaster,
+        pricer: SavingPricer,
+        columns: SavingColumns,
+        options: Options,
+        clock: Stopwatch,
+        parameters: SavingParameters,
+    ) -> None:
+        self.saving, self.pricer, self.clock, self.parameters = master, pricer, clock, parameters
+        model = master.model(columns, master.net(columns), integer=False)
+        self.unit = coarse_unit(model)
+        coarse = replace(model, cost=np.asarray(model.cost) / self.unit)
+        moves = len(master.arrays.spread)  # their z are the last variables
+        self.program = LinearProgram(coarse, Options(threads=options.threads), {"presolve": "choose"}, short=moves)
+        self.known, self.parts = set(columns.names), [columns]
+        self.least = CONVERGED * float(master.arrays.new.max())
+        self.most = parameters.rounds if options.effort is None else min(parameters.rounds, options.effort)
+        self.rounds, self.nodes = 0, parameters.nodes
+        nothing = SavingDuals(np.zeros(0), np.zeros(0), np.zeros(0))
+        self.best = Generated(columns, np.zeros(0), nothing, math.inf, math.inf, 0, False)
+
+    def run(self) -> Generated:
+        """Solve the linear program, or as far as the limits allow."""
+        with suppress(SolveFailed):  # or out of time
+            ColumnGeneration(self).run()
+        return replace(self.best, columns=SavingColumns.joined(self.parts), rounds=self.rounds)
+
+    def solve(self) -> Relaxed:
+        """See `models.core.column_generation.Master`."""
+        found = self.program.solve(self.clock.remaining_s)
+        return Relaxed(found.value, found.duals * self.unit, found.x)
+
+    def enough(self, relaxed: Relaxed, priced: bool) -> bool:
+        """See `models.core.column_generation.Master`."""
+        return self.clock.expired or self.rounds >= self.most
+
+    def price(self, relaxed: Relaxed, duals: FloatArray, exact: bool) -> tuple[float, int]:
+        """See `models.core.column_generation.Master`."""
+        master, at = self.saving, self.saving.priced(duals)
+        self.rounds += 1
+        found = self.pricer.improving(at, self.least, self.nodes)
         if math.isinf(found.bound):
-            break
+            return -math.inf, 0
         fresh = found.columns.chosen(
-            np.array([p for p, name in enumerate(found.columns.names) if name not in known], dtype=np.int64)
+            np.array([p for p, name in enumerate(found.columns.names) if name not in self.known], dtype=np.int64)
         )
-        fresh_net = master.net(fresh)
-        gains = pricer.reduced(fresh, fresh_net, duals) > least
-        bound = master.bound(duals, found.bound + pricer.noise(duals), master.priced_instances)
-        converged = found.complete and not gains.any()
-        if bound < best.bound or converged:
-            best = Generated(columns, optimum.x, duals, bound, min(bound, best.bound), rounds, converged)
-        if not gains.any():
-            if found.complete or nodes >= parameters.listing_nodes:
-                break
-            nodes = min(parameters.more_nodes * nodes, parameters.listing_nodes)
-            continue
-        fresh, fresh_net = fresh.chosen(np.flatnonzero(gains)), fresh_net[gains]
-        known.update(fresh.names)
-        parts.append(fresh)
+        net = master.net(fresh)
+        gains = np.flatnonzero(self.pricer.reduced(fresh, net, at) > self.least)
+        bound = master.bound(at, found.bound + self.pricer.noise(at), master.priced_instances)
+        converged = found.complete and not len(gains)
+        if bound < self.best.bound or converged:
+            self.best = replace(
+                self.best,
+                x=relaxed.x,
+                duals=at,
+                at_duals=bound,
+                bound=min(bound, self.best.bound),
+                converged=converged,
+            )
+        if not len(gains):
+            if found.complete or self.nodes >= self.parameters.listing_nodes:
+                return -bound, 0
+            self.nodes = min(self.parameters.more_nodes * self.nodes, self.parameters.listing_nodes)
+            return -bound, 1
+        fresh, net = fresh.chosen(gains), net[gains]
+        self.known.update(fresh.names)
+        self.parts.append(fresh)
         entries = sparse.csc_array(master.entries(fresh))
-        program.add(fresh_net / unit, entries.indptr[:-1], entries.indices, entries.data)
-    return replace(best, columns=Columns.joined(parts), rounds=rounds)
+        self.program.add(net / self.unit, entries.indptr[:-1], entries.indices, entries.data)
+        return -bound, len(gains)
 
 
 def repack(search: SavingSearch, clock: Stopwatch, patience: int) -> None:
@@ -444,6 +469,6 @@ def _repack_some(search: SavingSearch, held: IntArray, kinds: IntArray, chosen: 
     fresh[:, classes] = part.columns.on_it
     kept = np.delete(held, chosen, axis=0)
     rows = np.vstack([kept, np.repeat(fresh, part.copies, axis=0)])
-    columns = Columns.joined([Columns.of(NEW, rows)])
-    search.offer(columns, columns.copies_of(Columns.of(NEW, rows), np.ones(len(rows), dtype=np.int64)))
+    columns = SavingColumns.joined([SavingColumns.of(NEW, rows)])
+    search.offer(columns, columns.copies_of(SavingColumns.of(NEW, rows), np.ones(len(rows), dtype=np.int64)))
     return part.closed

@@ -11,7 +11,7 @@ from experiments.simulator import simulate
 from experiments.simulator.aryl import LoaningWorld
 from instances import Options
 from instances.aryl import ArylLoaning, InferenceLoad, LoaningJob, loaning_days
-from instances.aryl.online import Allocation, View
+from instances.aryl.online import Allocation, LoaningView
 from instances.online import RuleBroken
 
 SEVERAL = (
@@ -47,7 +47,7 @@ class Watched:
         self.least: dict[str, dict[str, int]] = {}
         self.reclaims = self.flexible = 0
 
-    def decide(self, view: View) -> Any:
+    def decide(self, view: LoaningView) -> Any:
         held = dict.fromkeys(view.servers, 0)
         groups: dict[str, set[str]] = {name: set() for name in view.servers}
         loaned = {name for name, server in view.servers.items() if server.kind == "loaned"}
@@ -172,6 +172,31 @@ def test_a_job_that_needs_a_wide_worker_does_not_run_where_servers_are_too_small
     assert ends == [[1_000, 200], [1_000, 1_100]]
 
 
+@pytest.mark.parametrize(
+    ("policy", "loaned"),
+    [("fifo-loans", False), ("sjf-loans", False), ("sjf-loans-exact", False), ("aryl", True), ("fifo-loans-afs", True)],
+)
+def test_a_job_is_elastic_only_where_the_policy_scales(policy: str, loaned: bool):
+    """Section 5.3 prefers loaned servers for jobs that scale in there; without an allocator none does."""
+    elastic = job("e", 0, 2, 1_000.0, max_workers=4, any_gpu=True)
+    assert run(small([elastic], (0.0, 0.0)), policy).jobs_table()["loaned"].tolist() == [loaned]
+
+
+def test_a_policy_that_does_not_scale_gives_no_flexible_workers():
+    elastic = job("a", 0, 2, 1_000.0, max_workers=4)
+    with pytest.raises(RuleBroken, match=r"job a gets 3 workers at 0.0, of a policy that does not scale"):
+        run(small([elastic], (1.0,)), Says({"a": 3}, scales=False))
+
+
+@pytest.mark.parametrize(("flexible", "met"), [(True, 1.0), (False, None)])
+def test_servers_that_were_idle_are_no_reclaim_that_flexible_workers_met(flexible: bool, met: float | None):
+    """The loaned server goes back after an hour, with flexible workers or idle."""
+    elastic = job("e", 0, 2, 10_000.0, max_workers=4 if flexible else 2, any_gpu=True, heterogeneous=True)
+    totals = run(small([elastic, job("b", 0, 2, 20_000.0)], (0.0, 1.0)), "aryl").totals()
+    assert (totals["met_without_preemption"], totals["met_by_flexible"]) == (1.0, met)
+    assert totals["reclaimed_idle"] == (0 if flexible else 1)
+
+
 def test_decisions_wait_for_the_scheduling_period():
     data = small([job("a", 10, 4, 100.0), job("b", 20, 4, 100.0)], (1.0,), scheduling_period_seconds=60.0)
     assert run(data, "fifo").jobs_table()["end"].tolist() == [160, 280]
@@ -181,7 +206,7 @@ class GivesBack:
     def __init__(self, *servers: str) -> None:
         self.servers = servers
 
-    def decide(self, view: View) -> Allocation:
+    def decide(self, view: LoaningView) -> Allocation:
         return Allocation(give_back=self.servers) if view.reclaim else Allocation(workers={"a": 4})
 
 
@@ -199,11 +224,11 @@ def test_a_policy_that_gives_back_other_servers_breaks_a_rule(policy: GivesBack,
 
 
 class Says:
-    def __init__(self, workers: dict[str, int]) -> None:
-        self.workers = workers
+    def __init__(self, workers: dict[str, int], *, scales: bool = True) -> None:
+        self.decision = Allocation(workers=workers, scales=scales)
 
-    def decide(self, view: View) -> Allocation:
-        return Allocation(workers=self.workers)
+    def decide(self, view: LoaningView) -> Allocation:
+        return self.decision
 
 
 @pytest.mark.parametrize(
@@ -225,7 +250,7 @@ def test_the_calendar_does_not_grow_with_completions_that_are_called_off():
     policy = POLICIES["aryl"](data, Options())
 
     class Counted:
-        def decide(self, view: View) -> Any:
+        def decide(self, view: LoaningView) -> Any:
             nonlocal most
             most = max(most, len(world.calendar._heap))
             return policy.decide(view)
@@ -256,7 +281,7 @@ def test_flexible_workers_may_take_the_place_of_base_workers():
         def __init__(self, regroup: bool) -> None:
             self.regroup, self.inner = regroup, POLICIES["aryl"](base, Options())
 
-        def decide(self, view: View) -> Any:
+        def decide(self, view: LoaningView) -> Any:
             servers = list(view.jobs["a"].base) if view.reclaim else []
             gone = Allocation(give_back=tuple(servers[: view.reclaim]), regroup=self.regroup)
             return gone if view.reclaim and view.now < 5_000 else self.inner.decide(view)

@@ -7,10 +7,8 @@ from dataclasses import replace
 import pytest
 
 from experiments.papers import ONLINE
-from experiments.simulator import bounding
-from experiments.simulator.bounding import Bounds, boundings, by_run
-from experiments.simulator.rows import rows_of
-from experiments.simulator.simulation import Simulation
+from experiments.simulator import simulation
+from experiments.simulator.simulation import Bounds, Simulation, boundings, by_run, rows_of
 from instances.sia import five_jobs
 
 
@@ -23,7 +21,7 @@ def run():
 
 def with_bound(monkeypatch, bound):
     online = replace(ONLINE["sia-oracle"], bound=bound)
-    monkeypatch.setattr(bounding, "online_of", lambda workload: online)
+    monkeypatch.setattr(simulation, "online_of", lambda workload: online)
 
 
 def test_a_bound_and_its_gap_stand_in_the_row(run, monkeypatch):

@@ -9,11 +9,11 @@ import pytest
 
 from experiments.simulator import simulate
 from experiments.simulator.eva import CloudWorld
-from experiments.simulator.replan import Nothing, Replan
+from experiments.simulator.online import Nothing, Replan
 from heuristics.eva import full_reconfiguration_artifact
 from heuristics.eva.online import ONLINE, WaitingAlone, eva_with
 from instances.eva import EvaCloud
-from instances.eva.online import Configuration, Hosting, View, decision, snapshot
+from instances.eva.online import CloudView, Configuration, Hosting, decision, snapshot
 from instances.online import RuleBroken
 from tests.eva_cloud_cases import random_cloud
 from tests.second_by_second import SecondBySecond
@@ -49,7 +49,7 @@ class Watched:
         self.policy, self.data, self.pinned, self.moves = policy, data, 0, 0
         self.before: dict[str, tuple[str | None, bool]] = {}
 
-    def decide(self, view: View) -> Configuration:
+    def decide(self, view: CloudView) -> Configuration:
         for name, task in view.tasks.items():
             where, held = self.before.get(name, (None, False))
             assert not (held and task.pinned and where != task.instance)
@@ -135,7 +135,7 @@ def test_eva_takes_the_plan_of_another_method_in_the_place_of_full(delay_factor:
 
 def test_a_policy_that_does_nothing_is_told_who_waits():
     class Idle:
-        def decide(self, view: View) -> Configuration:
+        def decide(self, view: CloudView) -> Configuration:
             return Configuration()
 
     with pytest.raises(RuleBroken, match=r"^job j\d is left waiting at \d+ with nothing to come$"):
@@ -149,7 +149,7 @@ def test_a_policy_that_lets_a_job_wait_for_a_while_loses_that_while():
         def __init__(self) -> None:
             self.rounds = 0
 
-        def decide(self, view: View) -> Configuration:
+        def decide(self, view: CloudView) -> Configuration:
             self.rounds += 1
             if self.rounds % 6 == 0 and not any(task.pinned for task in view.tasks.values()):
                 return Configuration(instances=())
@@ -178,7 +178,7 @@ def test_a_policy_that_lets_a_job_wait_for_a_while_loses_that_while():
 )
 def test_a_configuration_that_breaks_a_rule_is_refused(change, message: str):
     class Breaking:
-        def decide(self, view: View) -> Configuration:
+        def decide(self, view: CloudView) -> Configuration:
             found = WaitingAlone().decide(view)
             if any(task.pinned for task in view.tasks.values()):
                 return Configuration(instances=change(found.instances[0]))
@@ -192,7 +192,7 @@ def test_a_configuration_that_breaks_a_rule_is_refused(change, message: str):
 
 def test_a_job_is_placed_whole_or_not_at_all():
     class InPart:
-        def decide(self, view: View) -> Configuration:
+        def decide(self, view: CloudView) -> Configuration:
             found = WaitingAlone().decide(view)
             return replace(found, instances=found.instances[:1])
 

@@ -11,13 +11,13 @@ from experiments.eva import choices
 from experiments.eva.rounds import Rounds, rounds_of_eva
 from experiments.simulator import simulate
 from experiments.simulator.eva import CloudWorld
-from experiments.simulator.replan import Replan
+from experiments.simulator.online import Replan
 from experiments.simulator.simulation import policy_names
 from heuristics.eva.online import WaitingAlone
 from heuristics.eva.round import eva_choice, stay
 from instances import Instance, Options, Result, check, load, save
 from instances.eva import EvaCloud, EvaReconfiguration
-from instances.eva.online import Configuration, View
+from instances.eva.online import CloudView, Configuration
 from models.eva.reconfiguration import exact_reconfiguration, short_list
 from tests.commands import call
 from tests.eva_cloud_cases import random_cloud
@@ -34,7 +34,7 @@ class Seen:
         self.rounds, self.asked = Rounds(data), []
         self.policy = Replan(solve, self._snapshot, self.rounds.decision, WaitingAlone())
 
-    def _snapshot(self, view: View) -> EvaReconfiguration | None:
+    def _snapshot(self, view: CloudView) -> EvaReconfiguration | None:
         made = self.rounds.snapshot(view)
         if made is not None:
             self.asked.append((view.now, made))
@@ -45,7 +45,7 @@ class Seen:
             assert sum(there.values()) == sum(view.tasks[n].instance not in pinned for n in held)
         return made
 
-    def decide(self, view: View) -> Configuration:
+    def decide(self, view: CloudView) -> Configuration:
         return self.policy.decide(view)
 
 

@@ -6,8 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from experiments.simulator.fleet import Fleet
-from experiments.simulator.kernel import Calendar
+from experiments.simulator.kernel import Calendar, Fleet
 from instances.online import RuleBroken
 
 STAYS = st.lists(st.tuples(st.integers(0, 30), st.integers(0, 30), st.integers(0, 9)), max_size=8)

@@ -15,7 +15,7 @@ from instances import Answer, Instance, Options
 from instances.aryl import ArylElastic, ArylReclaim, figure_5, loaning_days, table_4
 from instances.method import method
 from instances.sia import Job, Pool, SiaOracle, five_jobs, synthetic
-from instances.sia.online import View, decision, snapshot
+from instances.sia.online import PoolsView, decision, snapshot
 from models.sia import exact
 
 
@@ -90,7 +90,7 @@ def test_a_problem_that_is_still_the_same_is_not_solved_again():
         solve, lambda view: data if view.now < 3 else five_jobs().data, lambda view, solution: view.now, None
     )
     for now in range(5):
-        assert policy.decide(View(now, 0, {}, {}, {}, {})) == now
+        assert policy.decide(PoolsView(now, 0, {}, {}, {}, {})) == now
     assert (len(solved), [entry.time for entry in policy.log]) == (3, [0, 3, 4])
 
 
@@ -121,7 +121,7 @@ def test_a_failure_is_logged_at_every_decision_that_a_fallback_makes():
 
     policy = Replan(gives_up, lambda view: data, decision, EarliestCutoff())
     for now in range(3):
-        policy.decide(View(now, 0, {}, {}, {}, {}))
+        policy.decide(PoolsView(now, 0, {}, {}, {}, {}))
     assert ([entry.fallback for entry in policy.log], len(calls)) == (["no luck"] * 3, 1)
 
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from models.eva.branch_and_price import BranchAndPriceParameters, list_patterns
-from models.eva.branch_and_price.pricer import Holding, Prices, SumsOfPrices
+from models.eva.branch_and_price.pricer import Holding, PatternPrices, SumsOfPrices
 from models.eva.covering import maximal
 from models.eva.pattern_kernels import best_places
 from tests.branch_and_price_cases import every_pattern, linear_prices, stood_in_for, sums
@@ -21,7 +21,7 @@ def maximal_by_enumeration(arrays, k):
 def prices(arrays, seed, **more):
     draw = np.random.default_rng(seed)
     value = draw.integers(0, 1_000, (len(arrays.price), arrays.classes))
-    return Prices(value, tuple(draw.integers(0, 3_000, len(arrays.price)).tolist()), **more)
+    return PatternPrices(value, tuple(draw.integers(0, 3_000, len(arrays.price)).tolist()), **more)
 
 
 @pytest.mark.parametrize("seed", range(20))

@@ -5,10 +5,10 @@ from itertools import product
 import numpy as np
 import pytest
 
+from models.eva.aggregate_bound import AggregateBound, PriceGroups, TypeCut
 from models.eva.column_generation import ColumnGenerationParameters
-from models.eva.column_generation.bounds import AggregateBound, PriceGroups, TypeCut
 from models.eva.column_generation.greedy import resource_cut, resource_prices
-from models.eva.column_generation.pricing import Pricer
+from models.eva.column_generation.pricing import TablePricer
 from tests.eva_cases import literal_optimum_of_seed, packing_by_numbers, random_packing
 
 
@@ -73,7 +73,7 @@ def test_cuts_of_any_duals_are_bounds(seed, table_limit):
         pytest.skip("the literal program would be slow")
     random = np.random.default_rng(seed)
     optimum = literal_optimum_of_seed(seed)
-    pricer = Pricer(packing, ColumnGenerationParameters(table_entries=table_limit))
+    pricer = TablePricer(packing, ColumnGenerationParameters(table_entries=table_limit))
     for groups in (PriceGroups.by_family(packing), PriceGroups.by_type(packing)):
         bound = AggregateBound(packing, groups)
         for _ in range(5):

@@ -5,7 +5,7 @@ import pytest
 
 from models.eva.column_generation import ColumnGenerationParameters
 from models.eva.column_generation.greedy import pack_greedily, start_duals
-from models.eva.column_generation.pricing import Pricer
+from models.eva.column_generation.pricing import TablePricer
 from models.eva.configuration import Column, holds, missing, on_cheapest_type, price, single_class_columns, trim
 from tests.eva_cases import packing_by_numbers, random_packing
 
@@ -16,7 +16,7 @@ def test_greedy_packing_holds_exactly_the_tasks_that_are_left(seed, table_limit)
     packing = random_packing(seed)
     left = np.maximum(packing.count - seed % 3, 0)
     configuration = pack_greedily(
-        packing, Pricer(packing, ColumnGenerationParameters(table_entries=table_limit)), start_duals(packing), left
+        packing, TablePricer(packing, ColumnGenerationParameters(table_entries=table_limit)), start_duals(packing), left
     )
     assert (packing.count - missing(packing, configuration) == left).all()
     assert all(holds(packing, column) for column in configuration)
@@ -43,7 +43,7 @@ def test_a_pattern_moves_to_the_cheapest_type_that_holds_it():
 def test_start_duals_price_no_pattern_above_its_type(seed):
     packing = random_packing(seed)
     duals = start_duals(packing)
-    pricer = Pricer(packing)
+    pricer = TablePricer(packing)
     scale = pricer.scale(duals)
     cut = pricer.price(duals, [float(p) for p in packing.price], 1).cut
     for kind, (value, cost) in enumerate(zip(cut.value, packing.price, strict=True)):

@@ -10,10 +10,10 @@ import pytest
 from instances import Options
 from instances.eva import packing_arrays, pod_requests
 from instances.eva.arrays import PackingArrays
+from models.eva.aggregate_bound import pooled
 from models.eva.branch_and_price import branch_and_price, list_patterns
 from models.eva.branch_and_price.pricer import DEFAULTS
 from models.eva.column_generation import column_generation
-from models.eva.column_generation.bounds import pooled
 from tests.eva_cases import packing_by_numbers
 
 

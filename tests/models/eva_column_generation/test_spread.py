@@ -12,9 +12,9 @@ from instances.eva import packing_arrays, pod_requests, table_7
 from models.eva import exact
 from models.eva.branch_and_price import BranchAndPriceParameters
 from models.eva.branch_and_price.pricers import SearchPricer
-from models.eva.branch_and_price.tree import Tree
+from models.eva.branch_and_price.tree import BranchAndPrice
 from models.eva.column_generation import ColumnGenerationParameters
-from models.eva.column_generation.search import Search, Spread, ruin_alone
+from models.eva.column_generation.search import ClassSpread, ColumnSearch, ruin_alone
 from models.eva.parameters import DEFAULTS
 from models.incumbent import Incumbent
 
@@ -29,11 +29,11 @@ UNLISTED = replace(
 
 def test_distinct_pods_are_spread_and_many_equal_tasks_are_not():
     parameters = ColumnGenerationParameters()
-    assert Spread.of(packing_arrays(pod_requests(70, 0).data), parameters) == Spread(many=True, few=True)
-    assert Spread.of(packing_arrays(pod_requests(59, 0).data), parameters) == Spread(many=False, few=False)
-    assert Spread.of(packing_arrays(table_7(200, 0).data), parameters) == Spread(many=False, few=False)
+    assert ClassSpread.of(packing_arrays(pod_requests(70, 0).data), parameters) == ClassSpread(many=True, few=True)
+    assert ClassSpread.of(packing_arrays(pod_requests(59, 0).data), parameters) == ClassSpread(many=False, few=False)
+    assert ClassSpread.of(packing_arrays(table_7(200, 0).data), parameters) == ClassSpread(many=False, few=False)
     fewer = ColumnGenerationParameters(ruin_alone=69)
-    assert Spread.of(packing_arrays(pod_requests(70, 0).data), fewer) == Spread(many=True, few=False)
+    assert ClassSpread.of(packing_arrays(pod_requests(70, 0).data), fewer) == ClassSpread(many=True, few=False)
 
 
 def test_a_little_ruin_and_recreate_packs_distinct_pods_better_than_the_heuristic():
@@ -41,8 +41,8 @@ def test_a_little_ruin_and_recreate_packs_distinct_pods_better_than_the_heuristi
     packing = packing_arrays(data)
     found = []
     for _ in range(2):
-        search = Search(packing, Options(effort=3, gap=0.0), None, ColumnGenerationParameters())
-        for phase in (Search.start, Search.pack, ruin_alone):
+        search = ColumnSearch(packing, Options(effort=3, gap=0.0), None, ColumnGenerationParameters())
+        for phase in (ColumnSearch.start, ColumnSearch.pack, ruin_alone):
             phase(search, Stopwatch())
         found.append((search.incumbent.objective, search.incumbent.solution))
     assert search.generator.iterations == 0
@@ -71,7 +71,9 @@ def test_a_tree_that_a_limit_ended_grows_on_from_where_it_was():
     arrays = packing_arrays(pod_requests(10, 0).data)
     clock = Stopwatch()
     incumbent = Incumbent("minimize", clock, bound=0)
-    tree = Tree(arrays, SearchPricer(arrays, clock), Options(gap=0.0), incumbent, clock, BranchAndPriceParameters())
+    tree = BranchAndPrice(
+        arrays, SearchPricer(arrays, clock), Options(gap=0.0), incumbent, clock, BranchAndPriceParameters()
+    )
     tree.limit(Stopwatch(1e-9))
     tree.run()
     assert not incumbent.closed

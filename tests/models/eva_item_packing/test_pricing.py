@@ -7,7 +7,7 @@ from itertools import combinations
 import numpy as np
 import pytest
 
-from models.eva.branch_and_price.pricer import Prices
+from models.eva.branch_and_price.pricer import PatternPrices
 from models.eva.configuration import Column
 from models.eva.item_packing.parameters import ItemParameters
 from models.eva.item_packing.pricing import ItemPricer
@@ -25,7 +25,7 @@ def drawn(seed):
     assert arrays.classes == n
     a, b, c, d = draw.permutation(n)[:4].tolist()
     value = draw.integers(0, 1000, (2, n))[arrays.family]
-    prices = Prices(
+    prices = PatternPrices(
         value,
         tuple(int(t) for t in draw.integers(500, 3000, 3)),
         together=((min(a, b), max(a, b)),) if seed % 2 else (),

@@ -1,0 +1,106 @@
+"""Figures of the site come from records: a role for a value, a directive for a table, marks for what is no measurement.
+
+``{measured}`RECORD; VALUE; FORM` `` shows `FORM` with the figures of a value, as in `{mean:.1%} on average`;
+`{measured-table} RECORD; PLACE` a table, of the claims where the record has none. `{paper}` is a figure of a paper's,
+`{given}` a parameter that somebody has set.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from fnmatch import fnmatchcase
+from typing import Any
+
+from docutils import nodes
+from docutils.parsers.rst import Directive, directives
+
+from experiments.harness.evidence import GIVEN, PAPERS_OWN, Value, path_of, read, shown
+from experiments.harness.experiment import TextTable
+from instances import InputError
+
+Made = tuple[list[nodes.Node], list[nodes.system_message]]
+
+
+def value(name: str, raw: str, text: str, line: int, inliner: Any, options: Any = None, content: Any = None) -> Made:
+    """The role of a value of a record."""
+    try:
+        return [nodes.Text(shown(text))], []
+    except InputError as error:
+        told = inliner.reporter.error(str(error), line=line)
+        return [inliner.problematic(raw, raw, told)], [told]
+
+
+def said(name: str, raw: str, text: str, line: int, inliner: Any, options: Any = None, content: Any = None) -> Made:
+    """The role of a figure that is no measurement of ours: it is shown as it is."""
+    return [nodes.Text(text)], []
+
+
+class MeasuredTable(Directive):
+    """A table of a record; `rows`: those whose first cell is like one of these, `columns`: the heads of those shown."""
+
+    required_arguments = 1
+    final_argument_whitespace = True
+    option_spec = {"rows": directives.unchanged, "columns": directives.unchanged}  # noqa: RUF012
+
+    def run(self) -> list[nodes.Node]:
+        """The table. Raises an error of the page where there is none."""
+        record, _, place = self.arguments[0].partition(";")
+        try:
+            table = _table(record.strip(), int(place or 0))
+            return [_drawn(_chosen(table, self.options.get("rows", "*"), self.options.get("columns")))]
+        except (InputError, ValueError, IndexError) as error:
+            raise self.error(f"{self.arguments[0]}: {error}") from None
+
+
+def _table(record: str, place: int) -> TextTable:
+    """A table of a record, or of its claims."""
+    found = read(record)
+    if found is None:
+        raise InputError(f"{path_of(record)}: no such record")
+    if found.tables:
+        return found.tables[place]
+    rows = [_claim(one) for one in found.values.values() if one.claim is not None]
+    return TextTable(["where", "what", "paper", "ours", "verdict"], rows)
+
+
+def _claim(one: Value) -> list[str]:
+    claim = one.claim or {}
+    paper, ours = claim.get("paper", "-"), one.text if one.text is not None else "-"
+    if one.mean is not None:
+        ours = f"{one.mean:.4g}"
+    if one.low is not None and one.high is not None:
+        ours += f" ({one.n} seeds, 95% {one.low:.4g} to {one.high:.4g}, {one.least:.4g} to {one.greatest:.4g})"
+    paper = paper if isinstance(paper, str) else f"{paper:.4g}"
+    return [claim["where"], claim["what"], paper, ours, claim["verdict"]]
+
+
+def _chosen(table: TextTable, rows: str, columns: str | None) -> TextTable:
+    """The rows and columns of a table that are asked for. Raises ValueError for a head that it has not."""
+    places = range(len(table.head)) if columns is None else [list(table.head).index(c) for c in _listed(columns)]
+    like = _listed(rows)
+    kept = [row for row in table.rows if any(fnmatchcase(row[0], one) for one in like)]
+    return TextTable([table.head[k] for k in places], [[row[k] for k in places] for row in kept])
+
+
+def _listed(text: str) -> list[str]:
+    return [part.strip() for part in text.split(";")]
+
+
+def _drawn(table: TextTable) -> nodes.table:
+    group = nodes.tgroup(cols=len(table.head))
+    group += [nodes.colspec(colwidth=max(map(len, column))) for column in zip(table.head, *table.rows, strict=True)]
+    group += nodes.thead("", _row(table.head))
+    group += nodes.tbody("", *(_row(row) for row in table.rows))
+    return nodes.table("", group)
+
+
+def _row(cells: Sequence[str]) -> nodes.row:
+    return nodes.row("", *(nodes.entry("", nodes.paragraph("", cell)) for cell in cells))
+
+
+def setup(app: Any) -> None:
+    """Make the roles and the directive known: `docs/conf.py` calls it."""
+    app.add_role("measured", value)
+    for name in (PAPERS_OWN, GIVEN):
+        app.add_role(name, said)
+    app.add_directive("measured-table", MeasuredTable)

@@ -1,0 +1,165 @@
+"""Results on the terminal: tables of them, of the rows of a study, the plan that a solution is, and its picture."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+
+from rich.table import Table
+
+from experiments.harness.gaps import MethodSummary, Scored
+from experiments.harness.user_functions import resolve
+from experiments.output.folder import result_file
+from experiments.output.summary import NAMED, answers, measured
+from experiments.output.terminal import out, percent, print_rich
+from instances import Instance, Result
+from instances.gaps import TOLERANCE, ahead, of_nothing
+from instances.text import shown
+
+NARROW = 120  # columns of a terminal under which a table of a study has its sets as headings
+
+
+def print_table(results: Iterable[Result]) -> None:
+    """One row a result, on standard output; on a narrow terminal one table an instance, so that nothing is cut."""
+    results = list(results)
+    if out.width >= NARROW:
+        _print_results(results, named=True)
+        return
+    for key in dict.fromkeys((r.problem, r.instance) for r in results):
+        here = [r for r in results if (r.problem, r.instance) == key]
+        out.print(shown(here[0].instance), style="bold")
+        _print_results(here, named=False)
+
+
+def _print_results(results: list[Result], named: bool) -> None:
+    digits = 10 if named else 8
+    notes: list[str] = []
+    table = Table(box=None, pad_edge=False, header_style="bold", padding=(0, 2 if named else 1, 0, 0))
+    if named:
+        table.add_column("instance", overflow="ellipsis", no_wrap=True)
+    for name in ("method", "status"):
+        table.add_column(name, overflow="fold", no_wrap=not named)
+    for name in ("objective", "bound", "gap", "CPU s"):
+        table.add_column(name, justify="right", no_wrap=True)
+    table.add_column("unit" if named else "")
+    if named:
+        table.add_column("", overflow="fold")
+    for r in results:
+        numbers = [f"{v:.{digits}g}" if v is not None else "-" for v in (r.objective, r.bound)]
+        seconds = "-" if r.cpu_s is None else f"{r.cpu_s:.3f}"
+        row = [shown(r.method), r.status, *numbers, percent(own_gap(r), 4 if named else 2), seconds, r.unit]
+        table.add_row(*([shown(r.instance)] if named else []), *row, *([note(r)] if named else []))
+        if not named and note(r):
+            notes.append(f"  {shown(r.method)}: {note(r)}")
+    print_rich(table)
+    for said in notes:
+        out.print(said)
+
+
+def own_gap(result: Result) -> float | None:
+    """The gap of a result as a reader is shown it: none where it would be a share of nothing."""
+    return None if of_nothing(result.objective, result.bound) else result.gap
+
+
+def note(result: Result) -> str:
+    """What there is to say of a result beside its numbers."""
+    said = result.reason or (result.violations[0] if result.violations else "")
+    if of_nothing(result.objective, result.bound):
+        said = "; ".join(part for part in ("no gap: of an objective of 0 there is no share", said) if part)
+    if result.status == "optimal" and result.gap is not None and result.gap > TOLERANCE:
+        said = "; ".join(part for part in ("within the gap asked for, not proven further", said) if part)
+    return shown(said)
+
+
+def print_tables(rows: Sequence[MethodSummary], scored: Sequence[Scored]) -> None:
+    """The answer, then one table a problem; on a narrow terminal one a set, so that no name and number is cut."""
+    narrow = out.width < NARROW
+    for answer in answers(scored):
+        print_rich(answer.headline, "bold")
+        for findings in answer.lists:
+            print_rich(f"  {findings.heading}")
+            for finding in findings.methods:
+                print_rich(f"    {finding}")
+    out.print()
+    for problem in dict.fromkeys(row.problem for row in rows):
+        here = [row for row in rows if row.problem == problem]
+        out.print(problem, style="bold")
+        if narrow:
+            for name in dict.fromkeys(row.instance_set for row in here):
+                out.print(shown(name), style="italic")
+                _print_table([row for row in here if row.instance_set == name], narrow)
+        else:
+            _print_table(here, narrow)
+        out.print()
+    print_rich(
+        "gap to optimum: |objective - optimum| / |optimum|; to bound: where no optimum is proven; "
+        "proven: solutions that meet the best bound, to 1e-6; CPU s: mean a run"
+    )
+
+
+def _print_table(rows: Sequence[MethodSummary], narrow: bool) -> None:
+    named = NAMED[1:] if narrow else NAMED
+    figures = [column for column in measured(rows) if not (narrow and column.name == "notes")]
+    padding = (0, 1, 0, 0) if narrow else (0, 1)
+    table = Table(box=None, header_style="bold", pad_edge=False, collapse_padding=True, padding=padding)
+    for column in named:
+        table.add_column(column.heading, overflow="fold", no_wrap=narrow)
+    for column in figures:
+        heading = column.heading.rpartition(": ")[2] if narrow else column.heading
+        table.add_column(heading, justify="right", overflow="fold", no_wrap=column.name != "notes")
+    before = None
+    for row in rows:
+        names = [shown(column.show(row)) for column in named]
+        if row.instance_set == before and not narrow:
+            names[0] = ""
+        table.add_row(*names, *(column.show(row) for column in figures))
+        before = row.instance_set
+    print_rich(table)
+    for row in rows if narrow else ():
+        if row.notes:
+            out.print(f"  {shown(row.method)}: {row.notes}")
+
+
+def draw_solutions(
+    folder: Path, instances: Sequence[Instance], results: Iterable[Result], plots: Mapping[str, str]
+) -> None:
+    """Write `<instance>.<method>.svg` of each result that has a solution. Raises OutputError where one cannot be.
+
+    `plots`: the `module:function` that draws a solution, by problem.
+    """
+    from experiments.simulator.plots import save_figure  # with matplotlib, which few runs need
+
+    named = {(instance.problem, instance.name): instance.data for instance in instances}
+    for result in results:
+        if result.solution is not None and result.status != "error":
+            figure = resolve(plots[result.problem])(named[result.problem, result.instance], result.solution)
+            save_figure(figure, folder / result_file(result.instance, result.method, "svg"))
+
+
+MOST = 30  # lines of a plan
+
+
+def print_plan(instances: Sequence[Instance], results: Sequence[Result], plans: Mapping[str, str]) -> None:
+    """The best solution of the one instance; of several there are too many to show.
+
+    `plans`: the `module:function` that puts a solution in words, by problem; others are tables.
+    """
+    best = None
+    for result in results:
+        if result.solved and result.objective is not None:
+            better = best is None or best.objective is None or ahead(result.objective, best.objective, result.sense)
+            best = result if better else best
+    if len(instances) != 1 or best is None or best.solution is None:
+        return
+    lines = _lines(instances[0], best, plans.get(best.problem))
+    # the last line of a plan in words is the sum of the others
+    cut = [*lines[: MOST - 1], f"... {len(lines) - MOST} more lines; --out writes them all", lines[-1]]
+    out.print(f"\nthe plan of {shown(best.method)}:")
+    for line in lines if len(lines) <= MOST else cut:
+        out.print(f"  {line}")
+
+
+def _lines(instance: Instance, result: Result, plan: str | None) -> list[str]:
+    if plan is not None:
+        return list(resolve(plan)(instance.data, result.solution))
+    return [shown(line) for line in result.to_frame().to_string(index=False).splitlines()]

@@ -1,0 +1,356 @@
+"""The public files behind the papers' traces: where they are, what a conversion does, and checksums of the outcome.
+
+Facts of other people's repositories, each at a commit; nothing is downloaded. A conversion reads a checkout of the
+repository, and makes the very bytes that the figures of the documentation were made from.
+"""
+
+from __future__ import annotations
+
+import csv
+import hashlib
+import io
+import json
+import math
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any
+
+from instances import InputError
+from instances.reading import read_bytes
+
+Rows = Iterable[Sequence[object]]
+MONDAY = datetime(2017, 9, 4)
+"""What Philly's times count from."""
+FILTERED = ("cifar10", "bert", "deepspeech2")
+"""The applications of BOA's Figure 4 and filterTrace (section 6)."""
+WORKLOADS = MappingProxyType(
+    {
+        "resnet18": "ResNet18",
+        "sage": "GraphSAGE",
+        "cyclegan": "CycleGAN",
+        "gpt2": "GPT2",
+        "gcn": "GCN",
+        "openfoam": "OpenFOAM",
+        "seq": "Diamond",
+        "a3c": "A3C",
+        "vit": "ViT",
+    }
+)
+"""Eva's Table 7 by the names of its artifact."""
+DELAYS = ("init_delay", "fetch_delay", "build_image_delay", "kill_delay", "upload_delay")
+
+
+@dataclass(frozen=True)
+class Source:
+    """A public repository at a commit. `folder`: what a clone of it is called. `licence`: what it says of itself."""
+
+    repository: str
+    commit: str
+    licence: str
+
+    @property
+    def folder(self) -> str:
+        return self.repository.partition("/")[2]
+
+
+ADAPTDL = Source("petuum/adaptdl", "c793c7089bd307462686339d29707925c461f9a9", "`Apache-2.0`, of its master branch")
+SIA_ARTIFACT = Source("siasosp23/artifacts", "aaf7a0de7b6cb5eab06ea020467ede5d2fd18e70", "none stated")
+EVA_ARTIFACT = Source("uw-mad-dash/Eva", "0d735cecb0d0d2e1fb84b787d2cab99ac8b3920c", "none stated; MIT in its setup.py")
+ALIBABA = Source(
+    "alibaba/clusterdata", "7a6c496e4f4b6ce6150be8f881cb051bf2abff42", "none stated; cite Weng et al., ATC'23"
+)
+HELIOS = Source("S-Lab-System-Group/HeliosArtifact", "bdaae10", "MIT; cite Hu et al., SC'21")
+GAVEL = Source("stanford-futuredata/gavel", "e1bc49c", "MIT; cite Narayanan et al., OSDI'20")
+
+
+@dataclass(frozen=True)
+class Trace:
+    """A file of `--traces`.
+
+    `name`: where it lies there. `sha256`: of its bytes. `source`, `paths`: the repository and the files in it.
+    `changes`: what the conversion does. `convert`: the text, from a checkout of the repository and the folder of
+    checkouts.
+    """
+
+    name: str
+    sha256: str
+    source: Source
+    paths: tuple[str, ...]
+    changes: str
+    convert: Callable[[Path], str]
+
+    def made(self, checkouts: Path) -> str:
+        """The text of the file. Raises InputError where a file of the repository is not there or is of another form."""
+        try:
+            return self.convert(checkouts)
+        except InputError:
+            raise
+        except (KeyError, ValueError, IndexError, TypeError, AttributeError) as error:
+            where = checkouts / self.source.folder / self.paths[0]
+            raise InputError(f"{where}: not of the form at {self.source.commit[:7]}: {error}") from error
+
+    def state(self, folder: Path) -> str:
+        """Whether the file is in a folder of traces: `as here`, `another` or `missing`."""
+        path = folder / self.name
+        if not path.is_file():
+            return "missing"
+        return "as here" if digest(read_bytes(path)) == self.sha256 else "another"
+
+
+def digest(content: bytes) -> str:
+    """SHA-256 of a file's content."""
+    return hashlib.sha256(content).hexdigest()
+
+
+def _read(checkouts: Path, source: Source, path: str) -> str:
+    return read_bytes(checkouts / source.folder / path).decode()
+
+
+def _table(text: str) -> list[dict[str, str]]:
+    return list(csv.DictReader(io.StringIO(text)))
+
+
+def _csv(head: Sequence[str], rows: Rows) -> str:
+    file = io.StringIO()
+    writer = csv.writer(file, lineterminator="\n")
+    writer.writerow(head)
+    writer.writerows(rows)
+    return file.getvalue()
+
+
+def _copied(source: Source, path: str) -> Callable[[Path], str]:
+    return lambda checkouts: _read(checkouts, source, path)
+
+
+def _applications(source: Source, path: str) -> Callable[[Path], str]:
+    """The rows of the applications of BOA's section 6 alone."""
+
+    def convert(checkouts: Path) -> str:
+        rows = _table(_read(checkouts, source, path))
+        return _csv(list(rows[0]), (list(row.values()) for row in rows if row["application"] in FILTERED))
+
+    return convert
+
+
+PHILLY = "simulator/traces/philly.csv"
+
+
+def _philly(checkouts: Path) -> str:
+    """Jobs in order of submission, in seconds from Monday, 4 September 2017."""
+    jobs = [
+        (int((datetime.fromisoformat(row["timestamp"]) - MONDAY).total_seconds()), row)
+        for row in _table(_read(checkouts, ADAPTDL, PHILLY))
+    ]
+    jobs.sort(key=lambda job: job[0])
+    return _csv(
+        ("job_id", "pool", "submit_s", "duration_s", "gpus"),
+        (
+            (k, row["cluster"], when, round(float(row["duration"])), int(row["num_gpus"]))
+            for k, (when, row) in enumerate(jobs)
+        ),
+    )
+
+
+POOLS = "framework/QSSF Service/data/philly_vc.csv"
+
+
+def _pool_nodes(checkouts: Path) -> str:
+    return _csv(("pool", "nodes"), ((row["vc"], row["node num"]) for row in _table(_read(checkouts, HELIOS, POOLS))))
+
+
+EARTH = "analysis/2_cluster characterization/Earth_vcs"
+EARTH_POOLS = "vc3sl vc6YE vc8Sj vcJLV vcJkd vcLJZ vcMod vcSoL vcTJs vccaA vcdI0 vcgkz vchbv vcira vcpDC vcvlY"
+MINUTES = 10
+
+
+def _earth_demand(checkouts: Path) -> str:
+    """Jobs and GPUs that each pool asks for, every tenth minute."""
+    pools = EARTH_POOLS.split()
+    tables = [_table(_read(checkouts, HELIOS, f"{EARTH}/{pool}/cluster_sequence_vc.csv")) for pool in pools]
+    head = ["time"]
+    for pool in pools:
+        head += [f"{pool}_jobs", f"{pool}_demand_gpus"]
+    lines: list[list[object]] = []
+    for moment in zip(*(table[::MINUTES] for table in tables), strict=True):
+        line: list[object] = [moment[0]["time"]]
+        for row in moment:
+            line += [int(row["total_gpujob_num"]), int(row["running_gpu_num"]) + int(row["pending_gpu_num"])]
+        lines.append(line)
+    return _csv(head, lines)
+
+
+MSR = "scheduler/traces/msr/seed=0"
+THROUGHPUTS = "scheduler/simulation_throughputs.json"
+V100 = "v100"
+
+
+def _throughputs(checkouts: Path) -> dict[tuple[str, str, int], float]:
+    """Steps a second of a job alone, in five decimals, by type of GPU, type of job and number of GPUs."""
+    found = {}
+    for kind, jobs in json.loads(_read(checkouts, GAVEL, THROUGHPUTS)).items():
+        for job, beside in jobs.items():
+            name, _, gpus = job.strip("()").rpartition(", ")
+            found[kind, name.strip("'"), int(gpus)] = round(float(beside["null"]), 5)
+    return found
+
+
+GAVEL_POOLS = "0e4a51 103959 11cb48 23dbec 2869ce 51b7ef 6214e9 6c71a0 795a4c 7f04ca 925e2b b436b2 e13805 ed69ec ee9e8c"
+
+
+def _gavel_jobs(checkouts: Path) -> str:
+    """Jobs pool by pool; how long each lasts alone on V100s, where that was measured."""
+    speeds, lines = _throughputs(checkouts), []
+    for pool in GAVEL_POOLS.split():
+        for k, line in enumerate(_read(checkouts, GAVEL, f"{MSR}/{pool}.trace").splitlines()):
+            kind, _, _, _, steps, submit, gpus = line.split("\t")[:7]
+            speed = speeds.get((V100, kind, int(gpus)))
+            lasts = round(int(steps) / speed) if speed else ""
+            lines.append((f"{pool}-{k}", pool, round(float(submit)), lasts, int(gpus), kind, int(steps)))
+    return _csv(("job_id", "pool", "submit_s", "duration_v100_s", "gpus", "job_type", "total_steps"), lines)
+
+
+OPENB = "src/pai_trace/openb_pod_list_default.csv"
+PAI = "src/pai_trace/traces/pai_{}.json"
+COLUMNS = (
+    "job_id arrival_s duration_s workload_class workload gpus vcpus ram_gb init_delay_s fetch_delay_s "
+    "build_image_delay_s kill_delay_s upload_delay_s full_throughput_iters_per_s total_iters duration_alibaba_s "
+    "alibaba_pod"
+)
+
+
+def _eva_jobs(path: str) -> Callable[[Path], str]:
+    """One row a job, beside the pod that it stands for and its life: the jobs' demands follow the pods' in order."""
+
+    def convert(checkouts: Path) -> str:
+        jobs: Mapping[str, Mapping[str, Any]] = json.loads(_read(checkouts, EVA_ARTIFACT, path))
+        pods = iter(row for row in _table(_read(checkouts, EVA_ARTIFACT, OPENB)) if row["pod_phase"] != "Failed")
+        lines = []
+        for name, job in jobs.items():
+            (task,) = job["tasks"].values()
+            demand = tuple(task["demand"]["any"])
+            pod = next((pod for pod in pods if _asks(pod) == demand), None)
+            if pod is None:
+                raise ValueError(f"job {name}: no pod that is left asks for {demand}")
+            delays = [{**task, **job}[delay] for delay in DELAYS]
+            workload = WORKLOADS[job["name"].partition("[")[0]]
+            life = int(pod["deletion_time"]) - int(pod["creation_time"])
+            known = (name, job["arrival_time"], job["duration"], job["name"], workload)
+            lines.append((*known, *demand, *delays, job["full_throughput"], job["total_iters"], life, pod["name"]))
+        return _csv(COLUMNS.split(), lines)
+
+    return convert
+
+
+def _asks(pod: Mapping[str, str]) -> tuple[int, int, int]:
+    """GPUs, CPUs and GiB in whole units."""
+    cpus, memory = math.ceil(int(pod["cpu_milli"]) / 1000), math.ceil(int(pod["memory_mib"]) / 1024)
+    return int(pod["num_gpu"]), cpus, memory
+
+
+def _boa(source: Source, path: str, name: str, sha256: str, *, filtered: bool = False) -> Trace:
+    if filtered:
+        said = f"rows of {', '.join(FILTERED)}"
+        return Trace(f"boa/{name}.csv", sha256, source, (path,), said, _applications(source, path))
+    return Trace(f"boa/{name}.csv", sha256, source, (path,), "none", _copied(source, path))
+
+
+def _openb(kind: str, sha256: str) -> Trace:
+    path = f"cluster-trace-gpu-v2023/csv/openb_pod_list_{kind}.csv"
+    return Trace(f"alibaba/{Path(path).name}", sha256, ALIBABA, (path,), "none", _copied(ALIBABA, path))
+
+
+def _pai(jobs: str, sha256: str) -> Trace:
+    path = PAI.format(jobs)
+    said = "a row a job, in columns, beside the pod that it stands for and its life"
+    return Trace(f"eva/trace_pai_{jobs}.csv", sha256, EVA_ARTIFACT, (path, OPENB), said, _eva_jobs(path))
+
+
+NEWTRACE = "sia-simulator/workloads/newtrace/workload-{}.csv"
+POLLUX = "simulator/workloads/workload-{}.csv"
+TRACES = (
+    *(
+        _boa(ADAPTDL, POLLUX.format(k), f"workload_{k}", sha256)
+        for k, sha256 in enumerate(
+            (
+                "0bff9c3a36b52c7025484b666d788001b1478cc4d84be409ca04b28f58f9d162",
+                "83bec266667ec209a202c10975ab321e52eb4989e5ba420d18003ed03cf15c4e",
+                "d76d5d1e3f9143b5453083de5c7a4c6576e884b41e86434a624b08f2c4277dc0",
+                "22c400f59637ba0fc2c9be3b491f67e0765d1bf33d0a57d76101d770e4443f21",
+                "4761ea418f2cb618f79e1dcfc003d24de2810ec8d0af2ecf8895690d088c3930",
+                "d6517c4d57c72e4f362f9e99f285e4f7fee0348913287033f11f02f5cb88f074",
+            ),
+            1,
+        )
+    ),
+    _boa(
+        SIA_ARTIFACT,
+        NEWTRACE.format(1),
+        "filtertrace",
+        "785eecaa84ea4e7a29069923e68a4e83747bca924256d4a66e5f9bdaa518c2ed",
+        filtered=True,
+    ),
+    *(
+        _boa(SIA_ARTIFACT, NEWTRACE.format(k), "newtrace" if k == 1 else f"newtrace_{k}", sha256)
+        for k, sha256 in enumerate(
+            (
+                "140a0f65aa29f379dd9e3848a3961345dcabe66c7333a07605d51ba000eab935",
+                "636425e448e13e302b47c3a131c2cb558be226179c7d2eb0f237e0587da1a220",
+                "902b2f161e87f34be25698560196d19a8146dc573a1caee44d54ad8600dd70b9",
+                "5086d9b679077267cfd978a4da7b65bbbae7fd3b782b20704df700db1976676f",
+                "329b421eedefed764d0868db1dbfaead6c38f2d274f603f2c0ebfe476fbcb496",
+                "600a7bd378eccd9d548484451924d85c7825943062813fc7f5c0b5ef7eab702d",
+                "0c3ed662c3ff54483e8ff1cc39bf4f1e63b8b33ad2b7f8424d418dec6acef33a",
+            ),
+            1,
+        )
+    ),
+    _pai("200", "a6ceec4edba7e23b3f82b0d4a37165d0891f1da463647c057106229ae46323d5"),
+    _pai("full", "0623696bffe1758014b655b461a873e46133005399cfa1646be3202ab86b89ca"),
+    _openb("default", "1ee7ed79c27a3b0861cda8ddba86a004c6aba904caafa329a76ae93ca63834a8"),
+    _openb("cpu100", "bec1c33fbdde61fd463877534ec79b393aec73e1cbb22d55fab9f166ac480982"),
+    _openb("multigpu20", "d9ec6f6c74fb980cc0b81239470c6353fceea077ea9abd610003b604c7cc2b01"),
+    Trace(
+        "traces/philly.csv",
+        "6e5647aa60efb5f4b8902154f55eaaa5e205d0d96544af1a4166f51380886879",
+        ADAPTDL,
+        (PHILLY,),
+        "in order of submission, in seconds from the Monday `2017-09-04`; jobs numbered",
+        _philly,
+    ),
+    Trace(
+        "traces/philly_pool_nodes.csv",
+        "b748bffe74f156421934c84d2bff375293c496800bf071853b0997acd2a959b8",
+        HELIOS,
+        (POOLS,),
+        "columns renamed",
+        _pool_nodes,
+    ),
+    Trace(
+        "traces/gavel_msr_seed0.csv",
+        "9bd61f67c63ff69b4fe77ca912ff30a57cbd32a65c3bd4f879d02382b2e5837b",
+        GAVEL,
+        (f"{MSR}/*.trace", THROUGHPUTS),
+        "pools in one table; a job lasts its steps over the steps a second of its type alone on V100s",
+        _gavel_jobs,
+    ),
+    Trace(
+        "traces/helios_earth_vc_demand_10min.csv",
+        "e58c77f63d7d2d49733558467a0bf4977a2c922d1f6707c96d2ee3bc2dd2dea0",
+        HELIOS,
+        (f"{EARTH}/*/cluster_sequence_vc.csv",),
+        "pools in one table, every tenth minute: jobs, and GPUs that run or are waited for",
+        _earth_demand,
+    ),
+    Trace(
+        "traces/helios_earth_vc_gpus.csv",
+        "cd85b21f9b2651a64ed7ecb86f2c5dea771a3bd55d41537eea976b61aa00642f",
+        HELIOS,
+        (f"{EARTH}/Earth_gpu_number.csv",),
+        "none",
+        _copied(HELIOS, f"{EARTH}/Earth_gpu_number.csv"),
+    ),
+)
+"""All that `--traces` can hold, but for BOA's measured speedups."""

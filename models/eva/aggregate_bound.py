@@ -1,0 +1,315 @@
+"""Bounds beyond the linear relaxation, by the least whole-number spend that meets all cuts, and by pooling.
+
+Pooling takes the instances of one family for a single large one, and packs the other families. Where the types of a
+family are multiples of the smallest in capacity and in price, a packing spends a whole number m of units on the family,
+and what it puts there fits an instance of m times the smallest capacity at m times its price. So no packing costs less
+than the best one with such instances in place of the family's. There the tasks that fit on no other family are one
+task, and what is left is a small problem: how many units, and how the other tasks are packed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from math import floor, gcd, inf
+
+import numpy as np
+
+from instances import Options, Stopwatch
+from instances.arrays import FloatArray, IntArray
+from instances.eva.arrays import PackingArrays
+from instances.result import Termination
+from models.core.linear_program import LinearProgram
+from models.core.tree import Node, Tree
+from models.highs import LinearModel, SolveFailed, solve_arrays
+
+
+@dataclass(frozen=True)
+class PriceGroups:
+    """Price groups, a partition of the types: type k is in group `group_of[k]`, or in none (-1) where no task fits.
+
+    What is spent on a group is a whole multiple of `unit[g]`, a common divisor of its prices. An optimal configuration
+    spends no more than `upper[g]` units on it; `None` where no such number is known.
+    """
+
+    group_of: tuple[int, ...]
+    unit: tuple[int, ...]
+    upper: tuple[int | None, ...]
+
+    @staticmethod
+    def by_family(arrays: PackingArrays) -> PriceGroups:
+        """A group for each family, with the greatest common divisor of the prices of the useful types as unit."""
+        useful, prices, families = _useful(arrays), arrays.price.tolist(), len(arrays.demand)
+        group_of = tuple(f if u else -1 for f, u in zip(arrays.family.tolist(), useful, strict=True))
+        of_group = [[p for p, g in zip(prices, group_of, strict=True) if g == f] for f in range(families)]
+        return PriceGroups(group_of, tuple(gcd(*p) or 1 for p in of_group), (None,) * families)
+
+    @staticmethod
+    def by_type(arrays: PackingArrays) -> PriceGroups:
+        """A group for each type, so that the spend is a number of instances.
+
+        Where j instances of a type can be replaced by one of another type that costs no more than they do, an optimal
+        configuration needs at most j - 1.
+        """
+        price, capacity, family = arrays.price.tolist(), arrays.capacity, arrays.family.tolist()
+        useful = [k for k, u in enumerate(_useful(arrays)) if u]
+        group_of = tuple(useful.index(k) if k in useful else -1 for k in range(len(price)))
+        upper: list[int | None] = []
+        for k in useful:
+            ratios = [
+                -(-price[m] // price[k])
+                for m in useful
+                if family[m] == family[k]
+                and price[m] > price[k]
+                and (capacity[m] >= capacity[k] * -(-price[m] // price[k])).all()
+            ]
+            upper.append(min(ratios) - 1 if ratios else None)
+        return PriceGroups(group_of, tuple(price[k] for k in useful), tuple(upper))
+
+    def of_group(self, g: int) -> list[int]:
+        """The types of a group."""
+        return [k for k, other in enumerate(self.group_of) if other == g]
+
+
+def _useful(arrays: PackingArrays) -> list[bool]:
+    return np.any(arrays.fits, axis=1).tolist()
+
+
+@dataclass(frozen=True)
+class TypeCut:
+    """`sum_k value[k] X_k >= rhs` for the numbers X_k of instances of each type.
+
+    For any duals pi >= 0, if no pattern of type k has a value of more than `value[k]`, then a configuration that holds
+    all tasks has `rhs = sum_c n_c pi_c <= sum_k value[k] X_k`. With one type that is Farley's bound.
+    """
+
+    value: tuple[int, ...]
+    rhs: int
+
+
+Box = tuple[tuple[int, int], ...]
+Spend = tuple[int, ...]
+"""What is spent on each price group, in its units."""
+PRECISION = 2**20  # Coefficients of a cut are rounded up to multiples of the reciprocal.
+SCALE = 1e4  # Rows are multiplied by this for HiGHS, as their coefficients are small.
+
+
+class AggregateBound:
+    """The least `sum_g u_g z_g` over integers z >= 0 that meet all cuts: an exact lower bound on the price.
+
+    `z_g` is the spend on group g in its unit u_g; a cut over types becomes `sum_g M_g z_g >= rhs` with `M_g = max_k
+    value[k] u_g / C_k` over the types of g. Branch and bound; a node's bound is Lagrangian: for any y >= 0, `sum_i y_i
+    rhs_i + sum_g min over the box of (u_g - sum_i y_i M_ig) z_g`. The y come from a floating-point linear program and
+    are then taken as the rationals that they are, so the bound does not rest on the solver's tolerances.
+    """
+
+    def __init__(self, arrays: PackingArrays, groups: PriceGroups, options: Options = Options()) -> None:
+        self.groups, self.options = groups, options
+        self._price = arrays.price.tolist()
+        self._rows: dict[tuple[Spend, int], None] = {}
+
+    def add(self, cut: TypeCut) -> None:
+        """Add a cut."""
+        if cut.rhs > 0:
+            self._rows[self._row(cut)] = None
+
+    def violates(self, spend: Sequence[int], cut: TypeCut) -> bool:
+        """Whether a spend is cut off."""
+        return not _meets(spend, *self._row(cut))
+
+    def of_one_cut(self, cut: TypeCut) -> int:
+        """The bound of a single cut, `rhs min_g u_g / M_g` rounded up (after Farley, 1990)."""
+        weights, rhs = self._row(cut)
+        return min((-(-rhs * u // w) for u, w in zip(self.groups.unit, weights, strict=True) if w), default=0)
+
+    def cost(self, spend: Sequence[int]) -> int:
+        """The price of a spend."""
+        return sum(u * z for u, z in zip(self.groups.unit, spend, strict=True))
+
+    def solve(self, ceiling: int, node_limit: int, seconds: float | None, clock: Stopwatch | None = None) -> int:
+        """The least cost of a spend, or `ceiling` (the price of a known configuration) if the ceiling is less.
+
+        HiGHS proposes a spend, in so many seconds, and the search proves it; past `node_limit` nodes, or where the
+        clock is over, the least bound of the open nodes is returned. The first node is solved whatever the time.
+        """
+        clock = clock or Stopwatch()
+        root = self._box(ceiling)
+        proposal = self.propose(ceiling, seconds)
+        if proposal is not None:
+            ceiling = min(ceiling, self.cost(proposal))
+        problem = SpendBranching(self.groups.unit, list(self._rows), root, ceiling, self.options, clock)
+        tree = Tree(problem, Node(0, (root,)))
+
+        def limit() -> Termination | None:
+            return "effort_limit" if problem.branched >= node_limit else "time_limit" if clock.expired else None
+
+        tree.run(limit)
+        return min(problem.enough, problem.enough if tree.bound is None else tree.bound)
+
+    def propose(self, ceiling: int, seconds: float | None) -> Spend | None:
+        """A cheapest spend by HiGHS that meets all cuts exactly, `None` if HiGHS found none."""
+        if not self._rows:
+            return None
+        lower, upper = zip(*self._box(ceiling), strict=True)
+        rows = np.minimum(_scaled(self._rows), 1.0)  # One unit of a weight of 1 meets the cut, as whole numbers go.
+        solved = solve_arrays(
+            LinearModel(
+                cost=np.array(self.groups.unit, dtype=float),
+                matrix=rows * SCALE,
+                row_lower=SCALE,
+                row_upper=inf,
+                lower=lower,
+                upper=upper,
+                integer=True,
+            ),
+            replace(self.options, gap=0.0, time_limit=None if seconds is None else max(seconds, 1e-3)),
+        )
+        if solved.x is None:
+            return None
+        proposal = tuple(int(v) for v in np.round(solved.x))
+        return proposal if all(_meets(proposal, *row) for row in self._rows) else None
+
+    def _row(self, cut: TypeCut) -> tuple[Spend, int]:
+        """A cut over groups: integer weights, rounded up so that the cut stays valid, and the right-hand side."""
+        weights = [0] * len(self.groups.unit)
+        for k, g in enumerate(self.groups.group_of):
+            if g >= 0:
+                weights[g] = max(weights[g], -(-cut.value[k] * self.groups.unit[g] * PRECISION // self._price[k]))
+        return tuple(weights), cut.rhs * PRECISION
+
+    def _box(self, ceiling: int) -> Box:
+        return tuple(
+            (0, ceiling // u if most is None else min(most, ceiling // u))
+            for u, most in zip(self.groups.unit, self.groups.upper, strict=True)
+        )
+
+
+SpendNode = Node[int, Box, None, list[float]]
+"""A node: its decisions are boxes of spends, each within the one before; its state is a point of the last one."""
+
+
+class SpendBranching:
+    """Branching on spends for the least cost that meets all cuts; a spend of the cost `enough` is known.
+
+    The linear program is kept in a single HiGHS and solved from the basis of the node before. A surplus that is dearer
+    than anything in the root's box meets all rows at once, so that it is always feasible.
+    """
+
+    def __init__(
+        self,
+        unit: Spend,
+        rows: Sequence[tuple[Spend, int]],
+        root: Box,
+        enough: int,
+        options: Options,
+        clock: Stopwatch,
+    ) -> None:
+        self.unit, self.rows, self.enough, self.clock, self.branched = unit, rows, enough, clock, 0
+        if not rows:
+            return
+        surplus = 10.0 * sum(u * (high + 1) for u, (_, high) in zip(unit, root, strict=True))
+        model = LinearModel(
+            cost=[*map(float, unit), surplus],
+            matrix=np.c_[_scaled(rows), np.ones(len(rows))],
+            row_lower=1.0,
+            row_upper=inf,
+        )
+        self._lp = LinearProgram(model, Options(threads=options.threads), short=1)
+
+    def bound(self, node: SpendNode) -> None:
+        """See `Problem`: an exact bound, rounded up to an integer, and the point of the linear program.
+
+        Without an optimum in time, of which the root has any, the bound is that of the box alone.
+        """
+        box, seconds = node.decisions[-1], self.clock.remaining_s if len(node.decisions) > 1 else inf
+        weights = [Fraction(0)] * len(self.rows)
+        point = [float(low) for low, _ in box]
+        if self.rows:
+            low, high = (np.array(side, dtype=float) for side in zip(*box, strict=True))
+            self._lp.bound(range(len(box)), low, high)
+            with suppress(SolveFailed):
+                found = self._lp.solve(seconds)
+                point = found.x.tolist()
+                duals = np.maximum(0.0, found.duals)
+                weights = [Fraction(float(y)) / rhs for y, (_, rhs) in zip(duals, self.rows, strict=True)]
+        used = [(y, row, rhs) for y, (row, rhs) in zip(weights, self.rows, strict=True) if y]
+        bound = sum((y * rhs for y, _, rhs in used), Fraction(0))
+        for g, (lower, upper) in enumerate(box):
+            slope = self.unit[g] - sum((y * row[g] for y, row, _ in used), Fraction(0))
+            bound += slope * (lower if slope >= 0 else upper)
+        node.bound, node.state = max(node.bound, -(-bound.numerator // bound.denominator)), point
+
+    def branch(self, node: SpendNode) -> Sequence[SpendNode]:
+        """See `Problem`: on the group of the largest unit whose spend is fractional in the linear program."""
+        self.branched += 1
+        box, point = node.decisions[-1], node.state
+        assert point is not None
+        free = [g for g, (low, high) in enumerate(box) if low < high]
+        if not free:  # a spend by itself, which HiGHS did not propose, for its time was up
+            self.enough = node.bound
+            return []
+        g = max(free, key=lambda i: (abs(point[i] - round(point[i])) > 1e-7, self.unit[i], -i))
+        low, high = box[g]
+        middle = min(max(floor(point[g] + 1e-7), low), high - 1)
+        return [node.child((*box[:g], part, *box[g + 1 :])) for part in ((low, middle), (middle + 1, high))]
+
+
+def _meets(spend: Sequence[int], weights: Spend, rhs: int) -> bool:
+    return sum(w * z for w, z in zip(weights, spend, strict=True)) >= rhs
+
+
+def _scaled(rows: Sequence[tuple[Spend, int]] | dict[tuple[Spend, int], None]) -> FloatArray:
+    """Weights (cuts, groups), scaled so that every cut asks for 1."""
+    return np.array([[w / rhs for w in weights] for weights, rhs in rows])
+
+
+def pooled(arrays: PackingArrays, family: int, ceiling: int, classes: int, units: int) -> PackingArrays | None:
+    """The problem with a family pooled; no packing that costs less than `ceiling` costs less than its best one.
+
+    `None` where the family's types are no multiples of one, where no task needs the family, and where there are more
+    than `classes` classes, or than `units` numbers of units.
+    """
+    own = np.flatnonzero(arrays.family == family)
+    needs = arrays.fits[own].any(axis=0) & ~arrays.fits[arrays.family != family].any(axis=0)
+    others = np.flatnonzero(~needs)
+    if arrays.limited or not needs.any() or not 0 < len(others) < classes:
+        return None
+    small = own[np.lexsort((own, arrays.price[own]))[0]]
+    base, price = arrays.capacity[small], int(arrays.price[small])
+    multiple = [_multiple(arrays.capacity[k], base) for k in own]
+    if not price or any(m is None or m * price > arrays.price[k] for m, k in zip(multiple, own, strict=True)):
+        return None
+    room = np.array(base, dtype=object)
+    load = arrays.demand[family][needs].T.astype(object) @ arrays.count[needs].astype(object)
+    fewest, most = _multiple(load, room), (ceiling - 1) // price
+    if fewest is None or not fewest <= most < fewest + units or most * int(room.max()) >= 2**62:
+        return None
+    number = np.arange(fewest, most + 1)
+    kept = np.flatnonzero(arrays.family != family)
+    capacity = np.vstack([arrays.capacity[kept], number[:, None] * base])
+    demand = np.concatenate([arrays.demand[:, others], np.zeros_like(arrays.demand[:, :1])], axis=1)
+    for f in range(len(demand)):
+        demand[f, -1] = load if f == family else capacity.max(axis=0) + 1
+    nowhere = ~arrays.fits[own][:, others].any(axis=0)
+    demand[family, :-1][nowhere] = capacity.max(axis=0) + 1
+    prices = np.append(arrays.price[kept], number * price)
+    alone = np.append(arrays.reservation_price[others], fewest * price)
+    return replace(
+        arrays.only(np.append(others, others[:1])),
+        demand=demand,
+        capacity=capacity,
+        family=np.append(arrays.family[kept], np.full(len(number), family)),
+        price=prices,
+        most=(None,) * len(prices),
+        type_of=tuple(range(len(prices))),
+        count=np.append(arrays.count[others], 1),
+        reservation_price=alone,
+    )
+
+
+def _multiple(amounts: IntArray, base: IntArray) -> int | None:
+    """The least number of times that `base` holds `amounts`, `None` where no number does."""
+    needed = [(int(a), int(b)) for a, b in zip(amounts, base, strict=True) if a]
+    return None if any(b == 0 for _, b in needed) else max((-(-a // b) for a, b in needed), default=1)

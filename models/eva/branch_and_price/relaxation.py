@@ -1,0 +1,214 @@
+"""Column generation at the nodes of a search: their linear program, and what its duals prove."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from math import ceil, inf
+from operator import mul
+
+import numpy as np
+
+from instances import Options, Stopwatch
+from instances.eva.arrays import FloatArray
+from models.core.column_generation import EXACT, ColumnGeneration, Relaxed, Try
+from models.eva.aggregate_bound import TypeCut
+from models.eva.branch_and_price.node_program import NodeProgram, ProvenDuals, prove, shifted
+from models.eva.branch_and_price.pricer import BranchDecision, Pricer, ProvenLeaf
+from models.eva.configuration import Column, Configuration, missing, price
+from models.highs import OutOfTime
+
+TOO_DEAR = 1e-6  # what is left out, in a linear program below the ceiling, before its price is raised
+FINE = 1e-5  # Duals are optimal where they prove as much as the linear program is worth, less this share.
+SLACK = 1e-6  # A value of the linear program is compared with a whole number with so much room.
+PAYS = 1e-7  # of its price is what a column of other duals must save at those of the linear program
+
+
+@dataclass(frozen=True)
+class Goal:
+    """When column generation at a node ends.
+
+    - `bound`: at a bound that is so high; without one, at the value of the linear program rounded up.
+    - `reach`: where the linear program is worth less than that bound.
+    - `polish`: not before the duals prove what the linear program is worth, whatever the bound.
+    """
+
+    bound: int | None = None
+    reach: bool = False
+    polish: bool = False
+
+
+class NodeRelaxation:
+    """Column generation for the nodes of a search, with all columns in one linear program.
+
+    `pricings` so far, at a node `most`; `cuts`: what duals without pairs prove of any numbers of instances.
+
+    - `program`, `pricer`: the linear program, and exact pricing.
+    - `options`: the effort, of which there are 100 pricings each at a node.
+    - `each_type`, `each_round`: most columns that one pricing adds.
+    - `round_up`: the least cost that a packing can have from a bound on.
+    - `lifts`: whether exact pricing looks only for patterns that leave the bound below the goal. That is less work, and
+      what is proven is above the goal by a hair, which a certificate may lose when it rounds the duals.
+    """
+
+    def __init__(
+        self,
+        program: NodeProgram,
+        pricer: Pricer,
+        options: Options,
+        each_type: int,
+        each_round: int | None = None,
+        round_up: Callable[[int], int] = lambda bound: bound,
+        lifts: bool = True,
+    ) -> None:
+        self.program, self.pricer, self.arrays = program, pricer, program.arrays
+        self.pricings, self.cuts, self.lifts = 0, list[TypeCut](), lifts
+        self.each_type, self.each_round, self.round_up = each_type, each_round, round_up
+        self.most = inf if options.effort is None else 100 * options.effort
+
+    def run(
+        self,
+        decisions: Sequence[BranchDecision],
+        goal: Goal,
+        clock: Stopwatch,
+        tries: Sequence[Try] = EXACT,
+        start: FloatArray | None = None,
+        taken: Configuration | None = None,
+    ) -> Bounded:
+        """Generate columns at a node until the goal is met, none is left, or a limit ends it after one pricing.
+
+        - `decisions`: of the node.
+        - `tries`, `start`: see `ColumnGeneration`.
+        - `taken`: instances that are in use already.
+
+        Raises OutOfTime where there is no time for a linear program and a pricing.
+        """
+        self.program.clock = clock
+        node = Bounded(self, decisions, goal, clock, taken or {})
+        # Duals to start from are priced first: what they prove is what others have to beat.
+        loop = ColumnGeneration(node, tries, start, () if start is None else ((1.0, False), tries[-1]))
+        try:
+            loop.run()
+        except OutOfTime:
+            if node.proven is None:
+                raise
+        node.relaxed, node.center = loop.relaxed, loop.center
+        return node
+
+
+class Bounded:
+    """A node and what column generation finds there.
+
+    - `relaxed`: the last optimum of the linear program over the columns at hand.
+    - `bound`: a lower bound on the cost of every packing at the node, in price units, by the duals `proven`.
+    - `center`: the duals that proved most.
+    - `reached`: whether the linear program reaches the goal.
+    """
+
+    def __init__(
+        self,
+        relaxation: NodeRelaxation,
+        decisions: Sequence[BranchDecision],
+        goal: Goal,
+        clock: Stopwatch,
+        taken: Configuration,
+    ) -> None:
+        self.relaxed: Relaxed | None = None
+        self.center: FloatArray | None = None
+        self.proven: ProvenDuals | None = None
+        self.bound, self.reached = 0, False
+        self._relaxation, self._goal, self._clock = relaxation, goal, clock
+        self._first, self._best = relaxation.pricings, -inf
+        self._own, self._decisions, self._left = tuple(decisions), tuple(decisions), relaxation.arrays.count
+        self._spent = 0
+        if taken:
+            self._left = np.maximum(missing(relaxation.arrays, taken), 0)
+            self._decisions = shifted(relaxation.program, decisions, taken)
+            self._spent = price(relaxation.arrays, taken)
+        relaxation.program.set(self._decisions, self._left)
+
+    @property
+    def leaf(self) -> ProvenLeaf | None:
+        """What was proven as a leaf, at a node where nothing is taken."""
+        return None if self.proven is None else ProvenLeaf(self._own, self.bound, self.proven.duals)
+
+    @property
+    def settled(self) -> bool:
+        """Whether no more columns are needed: the goal is reached, or proven out of reach."""
+        return self.reached or (self.relaxed is not None and self.bound >= self._needed(self.relaxed))
+
+    def solve(self) -> Relaxed:
+        """See `Master`."""
+        return self._relaxation.program.solve()
+
+    def enough(self, relaxed: Relaxed, priced: bool) -> bool:
+        """See `Master`."""
+        goal, done = self._goal, self._relaxation.pricings - self._first
+        if goal.reach and goal.bound is not None:
+            self.reached = self._spent + relaxed.value <= goal.bound - 1 + SLACK and relaxed.short <= SLACK
+        if goal.polish:
+            met = self._best >= (1 - FINE) * relaxed.value
+        else:
+            met = self.reached or self.bound >= self._needed(relaxed)
+        return met or (done > 0 and (self._clock.expired or done >= self._relaxation.most))
+
+    def price(self, relaxed: Relaxed, duals: FloatArray, exact: bool) -> tuple[float, int]:
+        """See `Master`."""
+        to, goal = self._relaxation, self._goal
+        aim = (1 - FINE) * relaxed.value if goal.polish else self._needed(relaxed) - 1 - self._spent
+        proven, new = self._priced(relaxed, duals, exact, aim if self._relaxation.lifts else 0.0)
+        if proven.lifted and not new and not self.enough(relaxed, priced=True):
+            # Rounded duals fall short of the aim by a hair: now the patterns are looked for that leave it.
+            again, new = self._priced(relaxed, duals, exact, 0.0)
+            proven = max(proven, again, key=_value)
+        dear = exact and not new and relaxed.short > TOO_DEAR
+        if dear and (goal.bound is None or relaxed.value < goal.bound) and to.program.dearer():
+            new = 1
+        return _value(proven), new
+
+    def _priced(self, relaxed: Relaxed, duals: FloatArray, exact: bool, aim: float) -> tuple[ProvenDuals, int]:
+        """One pricing, as in `price`."""
+        to = self._relaxation
+        to.pricings += 1
+        proven = prove(
+            to.arrays,
+            to.program,
+            to.pricer,
+            self._decisions,
+            replace(relaxed, cover=duals),
+            to.each_type,
+            exact,
+            aim,
+            self._left,
+        )
+        self._best = max(self._best, _value(proven))
+        bound = to.round_up(self._spent + proven.bound)
+        if self.proven is None or bound >= self.bound:
+            self.bound, self.proven = bound, proven
+        if all(d.kind == "instances" for d in self._decisions) and not self._spent:
+            worth = sum(map(mul, proven.prices.value[0].tolist(), to.arrays.count.tolist()))
+            to.cuts.append(TypeCut(proven.priced.bound, worth))
+        columns = proven.priced.columns
+        if duals is not relaxed.cover:
+            columns = self._paying(relaxed, columns)
+        return proven, to.program.add(columns[: to.each_round])
+
+    def _needed(self, relaxed: Relaxed) -> int:
+        """The bound at which no more columns are needed."""
+        if self._goal.bound is not None:
+            return self._goal.bound
+        return ceil(self._spent + relaxed.value - SLACK)
+
+    def _paying(self, relaxed: Relaxed, columns: Sequence[Column]) -> list[Column]:
+        """The columns that save something at the duals of the linear program, without pairs or where these are met."""
+        prices = self._relaxation.arrays.price.astype(float)
+        for (kind, of), y in relaxed.duals.items():
+            if kind == "instances":
+                prices[of[0]] -= y
+        worth = (sum(q * relaxed.cover[c] for c, q in column.pattern) for column in columns)
+        return [c for c, w in zip(columns, worth, strict=True) if prices[c.type] - w < -PAYS * prices[c.type]]
+
+
+def _value(proven: ProvenDuals) -> float:
+    """The bound that the duals are worth, as a number of floats."""
+    return proven.duals.value / proven.duals.scale
