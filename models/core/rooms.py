@@ -22,6 +22,7 @@ from models.highs import LinearModel, solve_arrays
 MOST_VARIABLES = 60_000  # of an integer program
 STRESSES = (0.0, 1.0, 3.0)  # powers of how scarce a resource is, by which its shares are weighted
 SLACK = 1e-9
+ROUNDING = 1e-6  # a share this near to the next whole number counts as it
 
 
 @dataclass(frozen=True)
@@ -67,6 +68,21 @@ class Rooms:
                 break
         assert best is not None
         return best
+
+    def by_share(self, group: IntArray, share: FloatArray) -> Packed:
+        """The packing by direction of the whole tasks of a `share` (G, N) in the rooms of a `group` (M,), then of all.
+
+        Which rooms form a group is the caller's: a linear program has shared the tasks out among groups.
+        """
+        placed = np.zeros((len(self.free), len(self.count)), dtype=np.int64)
+        whole = np.floor(share + ROUNDING).astype(np.int64)
+        for g in np.unique(group):
+            of_it = np.flatnonzero(group == g)
+            count = np.minimum(whole[g], self.count - placed.sum(axis=0))
+            placed[of_it] += Rooms(self.free[of_it], self.kind[of_it], self.need, count).by_direction().placed
+        left = self.count - placed.sum(axis=0)
+        rest = replace(self, free=self.free - _used(placed, self.kind, self.need), count=left).by_direction()
+        return replace(rest, placed=placed + rest.placed)
 
     def by_ejection(self, packed: Packed, steps: int, seed: int) -> Packed:
         """The packing after so many steps, each of which places a task and ejects those in its way."""

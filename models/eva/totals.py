@@ -28,6 +28,7 @@ from models.core.outcome import APART
 from models.core.rooms import Packed, Rooms
 from models.eva.covering import in_usd
 from models.eva.multisets import Covers, Multisets
+from models.eva.saving.nets import pack_greedily
 from models.highs import LinearModel, solve_arrays
 from models.incumbent import Incumbent
 
@@ -75,6 +76,15 @@ class TotalsParameters:
 
 
 DEFAULTS = TotalsParameters()
+
+
+@dataclass(frozen=True)
+class SharedOut:
+    """Tasks shared out among types: the `objective`, `weight` (K, R) by the duals, and the `share` (K, N) of tasks."""
+
+    objective: float
+    weight: FloatArray
+    share: FloatArray
 
 
 class TypeTotals:
@@ -147,21 +157,24 @@ class TypeTotals:
     def _shared(self, most: Sequence[int | None]) -> FloatArray:
         """Weights (K, R): duals of the linear program in which the tasks are shared out among types."""
         upper = np.array([np.inf if m is None else m for m in most])
-        return self._of_program(np.arange(len(self.price)), None, upper)[1]
+        return self._of_program(np.arange(len(self.price)), None, upper).weight
 
-    def refuted(self, number: IntArray) -> list[list[int]] | None:
-        """Weights whose cover a multiset is short of, where tasks cannot even be shared out among its types."""
+    def shared(self, number: IntArray) -> SharedOut:
+        """The program in which tasks are shared out among the types of a multiset, so that least is left over."""
         used = np.flatnonzero(number)
-        short, weight = self._of_program(used, number[used].astype(float), np.zeros(0))
-        if short <= SHORT:
+        return self._of_program(used, number[used].astype(float), np.zeros(0))
+
+    def refuted(self, number: IntArray, shared: SharedOut) -> list[list[int]] | None:
+        """Weights whose cover a multiset is short of, where tasks cannot even be shared out among its types."""
+        if shared.objective <= SHORT:
             return None
-        weights = self.whole(weight)
+        weights = self.whole(shared.weight)
         cover = self.totals.cover(weights)
         held = sum(int(n) * room for n, room in zip(number, cover.rooms, strict=True))
         return weights if held < cover.amount < LARGEST else None
 
-    def _of_program(self, kinds: IntArray, number: FloatArray | None, upper: FloatArray) -> tuple[float, FloatArray]:
-        """Objective and weights (K, R) of the program in which tasks are shared out among `kinds` (k,) of types.
+    def _of_program(self, kinds: IntArray, number: FloatArray | None, upper: FloatArray) -> SharedOut:
+        """The program in which tasks are shared out among `kinds` (k,) of types.
 
         With a `number` of each the least share of all tasks that is left over; without one the least price.
         """
@@ -194,13 +207,14 @@ class TypeTotals:
         solved = solve_arrays(LinearModel(cost, matrix, lower, np.inf, upper=most), Options())
         if number is None and solved.x is not None:
             self.instances = float(solved.x[len(place) :].sum())
-        weight = np.zeros_like(self.room, dtype=float)
-        if solved.duals is None or solved.objective is None:
-            return 0.0, weight
+        weight, share = np.zeros_like(self.room, dtype=float), np.zeros((len(self.price), n))
+        if solved.duals is None or solved.objective is None or solved.x is None:
+            return SharedOut(0.0, weight, share)
         weight[kinds] = np.maximum(0.0, solved.duals[n:]).reshape(r, k).T / scale
         others = np.setdiff1d(np.arange(len(weight)), kinds)
         weight[others] = weight[kinds].max(axis=0)  # no task is worth less there
-        return float(solved.objective), weight
+        share[kinds[place], task] = solved.x[: len(place)]
+        return SharedOut(float(solved.objective), weight, share)
 
     @cached_property
     def content(self) -> IntArray:
@@ -265,12 +279,12 @@ def solve_totals(
     limit = None if options.time_limit is None else parameters.share * options.time_limit
     with Stopwatch(limit) as clock:
         try:
-            search = _Search(arrays, options, report, start, parameters, clock, COARSE)
+            search = _MultisetSearch(arrays, options, report, start, parameters, clock, COARSE)
             if not search.small:
                 if not search.look():
                     return None
                 start = search.incumbent.solution
-            search = _Search(arrays, options, report, start, parameters, clock, FINE)
+            search = _MultisetSearch(arrays, options, report, start, parameters, clock, FINE)
         except NoCertificate:
             return None
         search.run()
@@ -301,7 +315,7 @@ def proof_by_totals(data: EvaPacking, target: int, options: Options) -> TotalsLe
     if len(arrays.price) == 1:  # one linear program over tasks proves as much or more
         return None
     with suppress(NoCertificate):
-        search = _Search(arrays, replace(options, gap=0.0), ignore, None, DEFAULTS, clock, FINE)
+        search = _MultisetSearch(arrays, replace(options, gap=0.0), ignore, None, DEFAULTS, clock, FINE)
         for _ in range(2):
             for weights in search.weights:
                 divisor = -(-packing.totals.cover(weights).amount // FINE)
@@ -314,7 +328,7 @@ def proof_by_totals(data: EvaPacking, target: int, options: Options) -> TotalsLe
     return best
 
 
-class _Search:
+class _MultisetSearch:
     """The search over multisets: those that are open, by price, and what is proven of the others."""
 
     def __init__(
@@ -348,8 +362,8 @@ class _Search:
         self.incumbent.raise_bound(self.bound)
         self.programs = self.tried = 0
         self.packed = False  # whether any multiset was
-        self.open: dict[bytes, _Open] = {}
-        self.left: dict[bytes, _Open] = {}  # those that are packed by direction and no more
+        self.open: dict[bytes, _OpenMultiset] = {}
+        self.left: dict[bytes, _OpenMultiset] = {}  # those that are packed by direction and no more
         self.seen: set[bytes] = set()
 
     @property
@@ -426,8 +440,8 @@ class _Search:
                 break
             if number.tobytes() not in self.left:
                 one = self._directed(price, number)
+                self._offer(number, one.packed)
                 if one.packed.complete:
-                    self._offer(number, one.packed)
                     break
                 self.left[number.tobytes()] = one
         for price, number in new:
@@ -435,13 +449,17 @@ class _Search:
                 break
             key = number.tobytes()
             self.seen.add(key)
-            if (weights := self.kinds.refuted(number)) is not None:
+            shared = self.kinds.shared(number)
+            if (weights := self.kinds.refuted(number, shared)) is not None:
                 return weights
             self.tried += 1
             one = self.left.get(key) or self._directed(price, number)
-            packed = one.rooms.by_ejection(one.packed, self.parameters.ejections, self.options.seed)
+            packed = one.rooms.by_share(one.kinds, shared.share)
+            if not packed.complete:
+                packed = min(packed, one.packed, key=lambda packed: packed.size)
+                packed = one.rooms.by_ejection(packed, self.parameters.ejections, self.options.seed)
+            self._offer(number, packed)
             if packed.complete:
-                self._offer(number, packed)
                 break
             self.open[key] = replace(one, packed=packed)
         return None
@@ -450,14 +468,15 @@ class _Search:
         """Whether there is a packing that costs no more."""
         return self.incumbent.objective is not None and price >= self.incumbent.objective
 
-    def _close(self, one: _Open) -> None:
+    def _close(self, one: _OpenMultiset) -> None:
         """Pack a multiset by more steps, or by an integer program, or hear that it cannot be packed."""
         if self._dear(one.price):
             return
         packed = one.rooms.by_ejection(one.packed, self.parameters.more_ejections, self.options.seed + 1)
+        self._offer(one.number, packed)
         if packed.complete:
-            self._offer(one.number, packed)
-        elif self.programs < self.parameters.programs:
+            return
+        if self.programs < self.parameters.programs:
             self.programs += 1
             answer = one.rooms.by_program(self.options, self.clock.remaining_s, self.parameters.nodes)
             if isinstance(answer, Packed):
@@ -465,25 +484,44 @@ class _Search:
             elif answer == "cannot":
                 del self.open[one.number.tobytes()]
 
-    def _directed(self, price: int, number: IntArray) -> _Open:
+    def _directed(self, price: int, number: IntArray) -> _OpenMultiset:
         """A multiset packed by direction."""
         kinds = np.repeat(np.arange(len(number)), number)
         rooms = Rooms(self.kinds.room[kinds], self.arrays.family[kinds], self.arrays.demand, self.arrays.count)
-        return _Open(price, number, rooms, rooms.by_direction())
+        return _OpenMultiset(price, number, kinds, rooms, rooms.by_direction())
 
     def _offer(self, number: IntArray, packed: Packed) -> None:
+        """Offer a packing; what it has left over goes to further instances, where there may be any number of them."""
         kinds = np.repeat(np.arange(len(number)), number).tolist()
         rows = [{c: int(n) for c, n in enumerate(row) if n} for row in packed.placed]
         groups: list[Group] = [(k, on_it, 1) for k, on_it in zip(kinds, rows, strict=True) if on_it]
-        self.packed = True
+        self.packed |= packed.complete
+        if not packed.complete:
+            if self.arrays.limited or self._dear(self.arrays.cost(groups)):
+                return
+            groups += self._further(packed.left)
         self.incumbent.offer(self.arrays.cost(groups), groups)
+
+    def _further(self, left: IntArray) -> list[Group]:
+        """The cheaper of one instance for all tasks `left` (N,) and instances that are filled one after another."""
+        arrays, some = self.arrays, np.flatnonzero(left)
+        alone = replace(arrays.only(some, left[some]), pair=np.ones((len(some), len(some))))
+        found = [(k, {int(some[c]): n for c, n in on_it.items()}, copies) for k, on_it, copies in pack_greedily(alone)]
+        takes = np.einsum("n,knr->kr", left[some], arrays.demand_of_type[:, some])
+        holding = np.flatnonzero((takes <= arrays.capacity).all(axis=1))
+        if not len(holding):
+            return found
+        k = int(holding[arrays.price[holding].argmin()])
+        one: list[Group] = [(k, {int(c): int(left[c]) for c in some}, 1)]
+        return min(found, one, key=arrays.cost)
 
 
 @dataclass(frozen=True)
-class _Open:
+class _OpenMultiset:
     """A multiset that nothing has packed yet, and how far it was packed."""
 
     price: int
     number: IntArray
+    kinds: IntArray  # the type of each room
     rooms: Rooms
     packed: Packed
