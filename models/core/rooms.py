@@ -9,19 +9,21 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Literal
 
 import numpy as np
 from scipy import sparse
 
-from instances import Options
-from instances.arrays import FloatArray, IntArray
+from instances import Options, Stopwatch
+from instances.arrays import BoolArray, FloatArray, IntArray
 from instances.compiled import compiled
-from models.highs import LinearModel, solve_arrays
+from models.highs import LinearModel, Solved, solve_arrays
 
 MOST_VARIABLES = 60_000  # of an integer program
 STRESSES = (0.0, 1.0, 3.0)  # powers of how scarce a resource is, by which its shares are weighted
 SLACK = 1e-9
+PART, PART_S, PART_NODES = 4, 1.0, 60  # rooms, seconds and nodes of a program over a few rooms
 ROUNDING = 1e-6  # a share this near to the next whole number counts as it
 
 
@@ -61,8 +63,8 @@ class Rooms:
             size = (self.need.min(axis=0) * weight).sum(axis=1)
             order = np.lexsort((np.arange(len(size)), -size))
             placed, left = _by_direction(self.free.copy(), self.kind, self.need, self.count.copy(), order, weight)
-            found = Packed(placed, left, float(size @ left))
-            if best is None or (left.sum() == 0, -found.size) > (best.complete, -best.size):
+            found = self._packed(placed, left)
+            if best is None or found.size < best.size:
                 best = found
             if found.complete:
                 break
@@ -82,7 +84,7 @@ class Rooms:
             placed[of_it] += Rooms(self.free[of_it], self.kind[of_it], self.need, count).by_direction().placed
         left = self.count - placed.sum(axis=0)
         rest = replace(self, free=self.free - _used(placed, self.kind, self.need), count=left).by_direction()
-        return replace(rest, placed=placed + rest.placed)
+        return self._packed(placed + rest.placed, rest.left)
 
     def by_ejection(self, packed: Packed, steps: int, seed: int) -> Packed:
         """The packing after so many steps, each of which places a task and ejects those in its way."""
@@ -101,52 +103,102 @@ class Rooms:
             steps,
             draw,
         )
-        return Packed(placed, left, float(size @ left))
+        return self._packed(placed, left)
+
+    def _packed(self, placed: IntArray, left: IntArray) -> Packed:
+        return Packed(placed, left, float((self.need.min(axis=0) * self.shares).sum(axis=1) @ left))
+
+    def by_parts(self, packed: Packed, options: Options, clock: Stopwatch, tries: int) -> Packed:
+        """The packing after tries in which a few rooms are packed anew, with what is left over, by a small program."""
+        draw = np.random.default_rng(options.seed)
+        rooms = min(PART, len(self.free))
+        for _ in range(tries):
+            if packed.complete or clock.expired:
+                break
+            part = np.sort(draw.choice(len(self.free), rooms, replace=False))
+            count = packed.placed[part].sum(axis=0) + packed.left
+            some = Rooms(self.free[part], self.kind[part], self.need, count)
+            solved = some._solved(options, min(PART_S, clock.remaining_s), PART_NODES, some.shares)
+            if solved.x is None:
+                continue
+            found = some._of(solved.x)
+            left = count - found.sum(axis=0)
+            placed = packed.placed.copy()
+            placed[part] = found
+            then = self._packed(placed, left)
+            if some.fits(found) and not (left < 0).any() and then.size <= packed.size:
+                packed = then
+            if rooms == len(self.free):
+                break
+        return packed
 
     def by_program(self, options: Options, seconds: float, nodes: int) -> Packed | Literal["cannot"] | None:
         """The packing of an integer program over classes and rooms; `None` where it does not end.
 
         That it cannot be is the word of HiGHS, in floating-point arithmetic.
         """
-        (m, _), n = self.free.shape, len(self.count)
-        needs = self.need[self.kind]  # (M, N, R)
-        usable = np.all(needs <= self.free[:, None, :], axis=2) & (self.count > 0)
-        room, task = np.nonzero(usable)
+        usable = self._usable
         if not usable.any(axis=0)[self.count > 0].all():
             return "cannot"
-        if len(room) > MOST_VARIABLES or seconds <= 0:
+        if usable.sum() > MOST_VARIABLES or seconds <= 0:
             return None
+        solved = self._solved(options, seconds, nodes)
+        if solved.x is not None:
+            placed = self._of(solved.x)
+            return Packed(placed, np.zeros_like(self.count), 0.0) if self.holds(placed) else None
+        return "cannot" if solved.termination == "infeasible" else None
+
+    @cached_property
+    def _usable(self) -> BoolArray:
+        """Which rooms (M, N) a task of each class fits into, of those that there are."""
+        return np.all(self.need[self.kind] <= self.free[:, None, :], axis=2) & (self.count > 0)
+
+    def _of(self, x: FloatArray) -> IntArray:
+        placed = np.zeros((len(self.free), len(self.count)), dtype=np.int64)
+        room, task = np.nonzero(self._usable)
+        placed[room, task] = np.round(x[: len(room)]).astype(np.int64)
+        return placed
+
+    def _solved(self, options: Options, seconds: float, nodes: int, worth: FloatArray | None = None) -> Solved:
+        """The integer program over classes and rooms; with the `worth` (R,) of amounts it may leave tasks over."""
+        (m, resources), n = self.free.shape, len(self.count)
+        room, task = np.nonzero(self._usable)
+        needs = self.need[self.kind[room], task]
         scale = np.maximum(1, self.free.max(axis=0))
         rows, columns, values = [task], [np.arange(len(room))], [np.ones(len(room))]
-        for r in range(self.free.shape[1]):
+        for r in range(resources):
             rows.append(n + r * m + room)
             columns.append(np.arange(len(room)))
-            values.append(needs[room, task, r] / scale[r])
-        height = n + self.free.shape[1] * m
+            values.append(needs[:, r] / scale[r])
+        cost, most = np.zeros(len(room)), self.count[task]
+        if worth is not None:
+            rows.append(np.arange(n))
+            columns.append(len(room) + np.arange(n))
+            values.append(np.ones(n))
+            cost = np.append(cost, (self.need.min(axis=0) * worth).sum(axis=1))
+            most = np.append(most, self.count)
+        height = n + resources * m
         matrix = sparse.csc_array(
-            (np.concatenate(values), (np.concatenate(rows), np.concatenate(columns))), shape=(height, len(room))
+            (np.concatenate(values), (np.concatenate(rows), np.concatenate(columns))), shape=(height, len(cost))
         )
-        upper = np.concatenate([self.count, (self.free / scale).T.ravel() + SLACK])
         model = LinearModel(
-            cost=np.zeros(len(room)),
+            cost=cost,
             matrix=matrix,
             row_lower=np.concatenate([self.count, np.full(height - n, -math.inf)]),
-            row_upper=upper,
-            upper=self.count[task].astype(float),
+            row_upper=np.concatenate([self.count, (self.free / scale).T.ravel() + SLACK]),
+            upper=most.astype(float),
             integer=True,
         )
         limit = None if math.isinf(seconds) else seconds
-        solved = solve_arrays(model, replace(options, time_limit=limit, gap=0.0), extra={"mip_max_nodes": nodes})
-        if solved.x is not None:
-            placed = np.zeros((m, n), dtype=np.int64)
-            placed[room, task] = np.round(solved.x).astype(np.int64)
-            return Packed(placed, np.zeros(n, dtype=np.int64), 0.0) if self.holds(placed) else None
-        return "cannot" if solved.termination == "infeasible" else None
+        return solve_arrays(model, replace(options, time_limit=limit, gap=0.0), extra={"mip_max_nodes": nodes})
 
     def holds(self, placed: IntArray) -> bool:
         """Whether `placed` (M, N) has all tasks and fits, in whole numbers."""
-        fits = (_used(placed, self.kind, self.need) <= self.free).all()
-        return bool(fits and (placed.sum(axis=0) == self.count).all())
+        return self.fits(placed) and bool((placed.sum(axis=0) == self.count).all())
+
+    def fits(self, placed: IntArray) -> bool:
+        """Whether `placed` (M, N) fits, in whole numbers."""
+        return bool((_used(placed, self.kind, self.need) <= self.free).all())
 
 
 @dataclass(frozen=True)

@@ -38,6 +38,8 @@ WEIGHT = 1 << 40  # the sum of the weights of a mix, by totals
 TILTS = (0.5, 2.0)  # what one total is multiplied with, for further mixes
 MOST_SHARED = 40_000  # shares of tasks among types in one linear program
 LOOK = 20_000  # steps that a linear program and a table are worth
+EFFORT = 4  # times as much in each turn
+SLICE = 0.25  # the share of what is left of the time that one integer program may take
 SHORT = 1e-7  # the share of all tasks that may seem to be left over
 CLOSE = 1e-3  # duals nearer to one another than this make one mix
 LARGEST = 1 << 61  # what all tasks take, in the units of a mix
@@ -50,25 +52,26 @@ class TotalsParameters:
     - `steps`: of one search for multisets.
     - `first`: the share of its price by which the first search goes beyond the bound, the next ones twice as far each.
     - `farthest`: the share of its price beyond which nothing is searched.
-    - `ejections`: steps of repair of one packing; of one that was tried before, `more_ejections`.
+    - `ejections`: steps of repair of one packing.
+    - `parts`: parts of a packing that are packed anew, each by a small integer program.
     - `multisets`: most multisets that are looked at.
     - `cuts`: most covers that refute a multiset.
     - `nodes`: of the integer program that has the last word on a multiset.
-    - `programs`: most integer programs.
+    - `turns`: how often those that are open have their turn, each time with so much more of both.
     - `many`: tasks on an instance of the linear program from which on nothing but totals is thought to count.
     - `look`: where there are fewer, steps of the search for a first packing, which looks at `tried` multisets at most.
-    - `share`: of the time limit is for this method.
+    - `share`: of the time limit is for this method, where something else counts as well.
     """
 
     steps: int = 20_000_000
     first: float = 1e-4
     farthest: float = 0.04
     ejections: int = 3_000
-    more_ejections: int = 60_000
+    parts: int = 4
     multisets: int = 400
     cuts: int = 150
     nodes: int = 200
-    programs: int = 60
+    turns: int = 5
     many: float = 8.0
     look: int = 300_000
     tried: int = 12
@@ -276,17 +279,19 @@ def solve_totals(
     """
     if len(arrays.price) == 1:  # the least number of instances is as quick for others to see
         return None
-    limit = None if options.time_limit is None else parameters.share * options.time_limit
-    with Stopwatch(limit) as clock:
+    with Stopwatch(options.time_limit) as clock:
         try:
             search = _MultisetSearch(arrays, options, report, start, parameters, clock, COARSE)
-            if not search.small:
+            small = search.small
+            if not small:
                 if not search.look():
                     return None
                 start = search.incumbent.solution
             search = _MultisetSearch(arrays, options, report, start, parameters, clock, FINE)
         except NoCertificate:
             return None
+        if not small and options.time_limit is not None:
+            search.clock = Stopwatch(parameters.share * clock.remaining_s)
         search.run()
     incumbent = search.incumbent
     if incumbent.solution is None:
@@ -294,7 +299,7 @@ def solve_totals(
     return Answer(
         solution=arrays.solution(incumbent.solution),
         bound=arrays.usd(incumbent.bound or 0),
-        termination="finished" if incumbent.closed or not clock.expired else "time_limit",
+        termination="finished" if incumbent.closed or not search.clock.expired else "time_limit",
         reason=None if incumbent.closed else APART,
         build_s=0.0,
         solve_s=clock.cpu_s,
@@ -410,11 +415,12 @@ class _MultisetSearch:
             if limit + 1 == best or (best is None and step > self.parameters.farthest * self.bound):
                 break
             step *= 2
-        for one in sorted(self.open.values(), key=lambda one: one.price):
-            if self.incumbent.closed or self.clock.expired:
-                break
-            self._close(one)
-            self.incumbent.raise_bound(self._proven(proven))
+        for effort in (EFFORT**turn for turn in range(self.parameters.turns)):
+            for one in sorted(self.open.values(), key=lambda one: (one.price, one.packed.size)):
+                if self.incumbent.closed or self.clock.expired:
+                    return
+                self._close(one, effort)
+                self.incumbent.raise_bound(self._proven(proven))
 
     def _proven(self, beyond: int) -> int:
         return min([beyond, *(one.price for one in self.open.values() if not self._dear(one.price))])
@@ -454,10 +460,9 @@ class _MultisetSearch:
                 return weights
             self.tried += 1
             one = self.left.get(key) or self._directed(price, number)
-            packed = one.rooms.by_share(one.kinds, shared.share)
-            if not packed.complete:
-                packed = min(packed, one.packed, key=lambda packed: packed.size)
-                packed = one.rooms.by_ejection(packed, self.parameters.ejections, self.options.seed)
+            starts = (one.rooms.by_share(one.kinds, shared.share), one.packed)
+            tries = (one.rooms.by_ejection(start, self.parameters.ejections, self.options.seed) for start in starts)
+            packed = min(tries, key=lambda packed: packed.size)
             self._offer(number, packed)
             if packed.complete:
                 break
@@ -468,21 +473,22 @@ class _MultisetSearch:
         """Whether there is a packing that costs no more."""
         return self.incumbent.objective is not None and price >= self.incumbent.objective
 
-    def _close(self, one: _OpenMultiset) -> None:
-        """Pack a multiset by more steps, or by an integer program, or hear that it cannot be packed."""
+    def _close(self, one: _OpenMultiset, effort: int) -> None:
+        """Pack a multiset part by part, or by an integer program of all, or hear that it cannot be packed."""
         if self._dear(one.price):
             return
-        packed = one.rooms.by_ejection(one.packed, self.parameters.more_ejections, self.options.seed + 1)
+        key = one.number.tobytes()
+        packed = one.rooms.by_parts(one.packed, self.options, self.clock, effort * self.parameters.parts)
+        self.open[key] = replace(one, packed=packed)
         self._offer(one.number, packed)
-        if packed.complete:
+        if packed.complete or self.clock.expired:
             return
-        if self.programs < self.parameters.programs:
-            self.programs += 1
-            answer = one.rooms.by_program(self.options, self.clock.remaining_s, self.parameters.nodes)
-            if isinstance(answer, Packed):
-                self._offer(one.number, answer)
-            elif answer == "cannot":
-                del self.open[one.number.tobytes()]
+        self.programs += 1
+        answer = one.rooms.by_program(self.options, SLICE * self.clock.remaining_s, effort * self.parameters.nodes)
+        if isinstance(answer, Packed):
+            self._offer(one.number, answer)
+        elif answer == "cannot":
+            del self.open[key]
 
     def _directed(self, price: int, number: IntArray) -> _OpenMultiset:
         """A multiset packed by direction."""

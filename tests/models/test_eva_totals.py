@@ -72,7 +72,9 @@ def test_no_packing_beats_the_bound_of_any_weights(seed: int):
 def test_what_the_method_calls_optimal_is(seed: int):
     data = random_constrained(seed)
     best = packing_optimum(data)
-    whole = TotalsParameters(many=0.0, cuts=seed % 3, ejections=seed % 2, nodes=1 + seed % 5)
+    whole = TotalsParameters(
+        many=0.0, cuts=seed % 3, ejections=seed % 2, nodes=1 + seed % 5, parts=seed % 4, turns=1 + seed % 2
+    )
     answer = solve_totals(packing_arrays(data), Options(gap=0.0), parameters=whole)
     if answer is None or answer.solution is None:
         return
