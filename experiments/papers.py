@@ -116,6 +116,7 @@ STUDIES = {
     "eva-benchmark": "experiments.eva.benchmark:benchmarks",
     "eva-moments": "experiments.eva.moments:moments",
     "eva-choices": "experiments.eva.choices:choices",
+    "eva-price-lists": "experiments.eva.price_lists:price_lists",
     "eva-surrogate": "experiments.eva.surrogate:surrogate",
     "eva-yardstick": "experiments.eva.yardstick:yardsticks",
     "boa-benchmark": "experiments.boa.benchmark:benchmarks",

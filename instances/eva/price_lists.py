@@ -2,7 +2,7 @@
 
 A family has so much memory for each CPU, its sizes are multiples of one another, and prices are linear in them or
 nearly so. What is left of a node for pods is the provider's own published formula. Amounts are thousandths of a CPU,
-MiB and pods, all of them whole.
+MiB and pods, all of them whole. `data/README.md` has the sources of formulas and prices; `drawn` is synthetic.
 """
 
 from __future__ import annotations
@@ -122,19 +122,13 @@ def _cpu_left(cpus: int) -> int:
 
 
 def _eks(cpus: int, gib: int) -> tuple[int, int, int]:
-    """Amazon EKS: CPUs as GKE, 255 MiB and 11 MiB a pod; 110 pods, from 30 CPUs on 250.
-
-    The start script of amazon-eks-ami, and "How maxPods is determined" in the EKS user guide.
-    """
-    pods = 110 if cpus < 30 else 250
+    """Amazon EKS: CPUs as GKE, 255 MiB and 11 MiB a pod; 110 pods, from 31 CPUs on 250 (by prefix delegation)."""
+    pods = 250 if cpus > 30 else 110
     return _cpu_left(cpus), GIB * gib - (255 + 11 * pods) - EVICTION, pods
 
 
 def _gke(cpus: int, gib: int) -> tuple[int, int, int]:
-    """GKE: of the memory 25% of the first 4 GiB, 20% of the next 4, 10% of 8, 6% of 112, 2% of the rest; 110 pods.
-
-    "Plan GKE Standard node sizes", the Kubernetes Engine documentation.
-    """
+    """GKE: of the memory 25% of the first 4 GiB, 20% of the next 4, 10% of 8, 6% of 112, 2% of the rest; 110 pods."""
     kept, left = 0, GIB * gib
     for most, percent in ((4 * GIB, 25), (4 * GIB, 20), (8 * GIB, 10), (112 * GIB, 6), (left, 2)):
         part = min(left, most)
@@ -143,9 +137,9 @@ def _gke(cpus: int, gib: int) -> tuple[int, int, int]:
 
 
 def _aks(cpus: int, gib: int) -> tuple[int, int, int]:
-    """AKS from 1.29 on: a table of CPUs; 20 MB a pod and 50 MB, or a quarter where that is less; 110 pods.
+    """AKS from 1.29 on: a table of CPUs; 20 MiB a pod and 50 MiB, or a quarter where that is less; 110 pods.
 
-    "Node resource reservations in Azure Kubernetes Service"; between its rows the table is straight, and so beyond.
+    Between its rows the table is straight, and so beyond.
     """
     kept = (
         60 if cpus == 1 else 100 if cpus == 2 else 140 + 20 * (min(cpus, 8) - 4) // 2 if cpus <= 8 else 100 + 10 * cpus

@@ -1,4 +1,4 @@
-"""Packing into rooms that are given: by direction, then by ejection, and by HiGHS, which alone says that it cannot be.
+"""Packing into rooms that are given: by direction, by ejection, in parts, and by HiGHS, which says that it cannot be.
 
 A room is an instance that is to be rented in any case, or a node of a cluster. By direction (after Panigrahy et al.,
 "Heuristics for Vector Bin Packing", 2011): the task with the largest sum of shares goes first, into the room whose free
@@ -111,11 +111,10 @@ class Rooms:
     def by_parts(self, packed: Packed, options: Options, clock: Stopwatch, tries: int) -> Packed:
         """The packing after tries in which a few rooms are packed anew, with what is left over, by a small program."""
         draw = np.random.default_rng(options.seed)
-        rooms = min(PART, len(self.free))
-        for _ in range(tries):
+        for _ in range(tries if len(self.free) > PART else 0):  # a program of all has the last word on so few
             if packed.complete or clock.expired:
                 break
-            part = np.sort(draw.choice(len(self.free), rooms, replace=False))
+            part = np.sort(draw.choice(len(self.free), PART, replace=False))
             count = packed.placed[part].sum(axis=0) + packed.left
             some = Rooms(self.free[part], self.kind[part], self.need, count)
             solved = some._solved(options, min(PART_S, clock.remaining_s), PART_NODES, some.shares)
@@ -128,8 +127,6 @@ class Rooms:
             then = self._packed(placed, left)
             if some.fits(found) and not (left < 0).any() and then.size <= packed.size:
                 packed = then
-            if rooms == len(self.free):
-                break
         return packed
 
     def by_program(self, options: Options, seconds: float, nodes: int) -> Packed | Literal["cannot"] | None:
@@ -138,7 +135,7 @@ class Rooms:
         That it cannot be is the word of HiGHS, in floating-point arithmetic.
         """
         usable = self._usable
-        if not usable.any(axis=0)[self.count > 0].all():
+        if not np.asarray(usable.any(axis=0))[self.count > 0].all():
             return "cannot"
         if usable.sum() > MOST_VARIABLES or seconds <= 0:
             return None
@@ -151,7 +148,7 @@ class Rooms:
     @cached_property
     def _usable(self) -> BoolArray:
         """Which rooms (M, N) a task of each class fits into, of those that there are."""
-        return np.all(self.need[self.kind] <= self.free[:, None, :], axis=2) & (self.count > 0)
+        return np.logical_and.reduce(self.need[self.kind] <= self.free[:, None, :], axis=2) & (self.count > 0)
 
     def _of(self, x: FloatArray) -> IntArray:
         placed = np.zeros((len(self.free), len(self.count)), dtype=np.int64)

@@ -9,25 +9,23 @@ from __future__ import annotations
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from fractions import Fraction
-from functools import cached_property
 from math import gcd
 
 import numpy as np
 from scipy import sparse
 
 from instances import Answer, Options, Report, Stopwatch
-from instances.arrays import BoolArray, FloatArray, IntArray
+from instances.arrays import FloatArray, IntArray
 from instances.eva.arrays import Group, PackingArrays, packing_arrays
 from instances.eva.packing import EvaPacking
 from instances.options import ignore
 from instances.proofs.certificate import NoCertificate
-from instances.proofs.eva.certificate import Packing, TotalsLeaf
-from instances.proofs.eva.totals import NONE, Cover, Totals, least_prices
+from instances.proofs.eva.certificate import Packing, TotalsLeaf, WrittenCover
+from instances.proofs.eva.multisets import Covers, Multisets
+from instances.proofs.eva.totals import Cover, Totals, least_prices
 from models.core.outcome import APART
 from models.core.rooms import Packed, Rooms
 from models.eva.covering import in_usd
-from models.eva.multisets import Covers, Multisets
 from models.eva.saving.nets import pack_greedily
 from models.highs import LinearModel, solve_arrays
 from models.incumbent import Incumbent
@@ -53,7 +51,7 @@ class TotalsParameters:
     - `first`: the share of its price by which the first search goes beyond the bound, the next ones twice as far each.
     - `farthest`: the share of its price beyond which nothing is searched.
     - `ejections`: steps of repair of one packing.
-    - `parts`: parts of a packing that are packed anew, each by a small integer program.
+    - `parts`: parts of a packing that are packed anew, each by a small integer program, of the `repaired` cheapest.
     - `multisets`: most multisets that are looked at.
     - `cuts`: most covers that refute a multiset.
     - `nodes`: of the integer program that has the last word on a multiset.
@@ -68,9 +66,10 @@ class TotalsParameters:
     farthest: float = 0.04
     ejections: int = 3_000
     parts: int = 4
+    repaired: int = 3
     multisets: int = 400
     cuts: int = 150
-    nodes: int = 200
+    nodes: int = 20
     turns: int = 5
     many: float = 8.0
     look: int = 300_000
@@ -219,48 +218,6 @@ class TypeTotals:
         share[kinds[place], task] = solved.x[: len(place)]
         return SharedOut(float(solved.objective), weight, share)
 
-    @cached_property
-    def content(self) -> IntArray:
-        """The most (K, R) that a type can hold of each resource, by how much of the others its tasks take with it."""
-        content = self.room.copy()
-        for k, fits in enumerate(self.arrays.fits):
-            needs = self.arrays.demand_of_type[k][fits]
-            for r in range(content.shape[1]):
-                for s in range(content.shape[1]):
-                    if r == s or not needs[:, r].any() or (needs[needs[:, r] > 0, s] == 0).any():
-                        continue
-                    asking = needs[needs[:, r] > 0]
-                    ratio = max(Fraction(int(a), int(b)) for a, b in {(int(d[r]), int(d[s])) for d in asking})
-                    content[k, r] = min(int(content[k, r]), int(ratio * int(self.room[k, s])))
-        return content
-
-    def needless(self) -> tuple[list[bool], BoolArray]:
-        """Types that are never needed (K,), and pairs of instances of which no packing needs both (K, K).
-
-        One type stands for another, or for two instances, where it costs no more and holds all that they can. A type of
-        which there are only so many stands for none.
-        """
-        arrays, kinds = self.arrays, len(self.price)
-        alike = [[bool(np.array_equal(a, b)) for b in arrays.demand] for a in arrays.demand]
-        family = arrays.family.tolist()
-        needless, apart = [False] * kinds, np.zeros((kinds, kinds), dtype=bool)
-        for t in range(kinds):
-            if arrays.most[t] is not None:
-                continue
-            for a in range(kinds):
-                if not alike[family[a]][family[t]]:
-                    continue
-                ahead = self.price[t] < self.price[a] or (self.price[t] == self.price[a] and t < a)
-                if a != t and ahead and (self.content[a] <= arrays.capacity[t]).all():
-                    needless[a] = True
-                for b in range(a, kinds):
-                    dear = self.price[t] > self.price[a] + self.price[b]
-                    if alike[family[b]][family[t]] and not dear:
-                        held = self.content[a] + self.content[b] <= arrays.capacity[t]
-                        apart[a, b] |= held.all()
-                        apart[b, a] = apart[a, b]
-        return needless, apart
-
 
 def solve_totals(
     arrays: PackingArrays,
@@ -316,21 +273,31 @@ def solve_totals(
 def proof_by_totals(data: EvaPacking, target: int, options: Options) -> TotalsLeaf | None:
     """The leaf of totals that proves most, `None` where there is none; at a `target` in price units it is enough."""
     packing, arrays, clock = Packing(data), packing_arrays(data), Stopwatch(options.time_limit)
-    best: TotalsLeaf | None = None
     if len(arrays.price) == 1:  # one linear program over tasks proves as much or more
         return None
     with suppress(NoCertificate):
         search = _MultisetSearch(arrays, replace(options, gap=0.0), ignore, None, DEFAULTS, clock, FINE)
-        for _ in range(2):
-            for weights in search.weights:
-                divisor = -(-packing.totals.cover(weights).amount // FINE)
-                bound = packing.bound_by_totals(weights, divisor)
-                if bound < NONE and (best is None or bound > best.bound):
-                    best = TotalsLeaf(weights=tuple(map(tuple, weights)), divisor=divisor, bound=bound)
-            if best is None or best.bound >= target or not search.small:
-                break
+        best = _leaf(packing, search.weights, target)
+        if best.bound < target and search.small:
             search.run()  # which finds covers on its way
-    return best
+            best = _leaf(packing, search.weights, target)
+        return best if best.bound > 0 else None
+    return None
+
+
+def _leaf(packing: Packing, found: Sequence[list[list[int]]], target: int) -> TotalsLeaf:
+    """The leaf of covers, and what they prove, together or else one by one."""
+    covers = []
+    for weights in found:
+        cover = packing.totals.cover(weights)
+        covers.append(WrittenCover(weights=tuple(map(tuple, weights)), divisor=max(1, -(-cover.amount // FINE))))
+    for some in (covers, *([cover] for cover in covers)):
+        with suppress(NoCertificate):
+            bound, below = target + 1, target
+            while below < bound:  # until nothing is found below it, as whoever verifies it finds nothing
+                bound, below = below, packing.below_by_totals(some, below)
+            return TotalsLeaf(covers=tuple(some), bound=bound)
+    raise NoCertificate("the totals prove nothing in so many steps")
 
 
 class _MultisetSearch:
@@ -348,7 +315,7 @@ class _MultisetSearch:
     ) -> None:
         self.arrays, self.options, self.parameters, self.clock = arrays, options, parameters, clock
         self.kinds = TypeTotals(arrays, entries)
-        needless, apart = self.kinds.needless()
+        needless, apart = self.kinds.totals.needless(self.kinds.price, arrays.most)
         self.most = [0 if gone else m for gone, m in zip(needless, arrays.most, strict=True)]
         self.covers = Covers(arrays.price, np.array([-1 if m is None else m for m in self.most]), apart)
         self.bound = 0
@@ -416,11 +383,13 @@ class _MultisetSearch:
                 break
             step *= 2
         for effort in (EFFORT**turn for turn in range(self.parameters.turns)):
-            for one in sorted(self.open.values(), key=lambda one: (one.price, one.packed.size)):
-                if self.incumbent.closed or self.clock.expired:
-                    return
-                self._close(one, effort)
-                self.incumbent.raise_bound(self._proven(proven))
+            for closing, most in ((self._repair, self.parameters.repaired), (self._decide, None)):
+                for one in sorted(self.open.values(), key=lambda one: (one.price, one.packed.size))[:most]:
+                    if self.incumbent.closed or self.clock.expired:
+                        return
+                    if not self._dear(one.price):
+                        closing(one, effort)
+                        self.incumbent.raise_bound(self._proven(proven))
 
     def _proven(self, beyond: int) -> int:
         return min([beyond, *(one.price for one in self.open.values() if not self._dear(one.price))])
@@ -473,22 +442,20 @@ class _MultisetSearch:
         """Whether there is a packing that costs no more."""
         return self.incumbent.objective is not None and price >= self.incumbent.objective
 
-    def _close(self, one: _OpenMultiset, effort: int) -> None:
-        """Pack a multiset part by part, or by an integer program of all, or hear that it cannot be packed."""
-        if self._dear(one.price):
-            return
-        key = one.number.tobytes()
+    def _repair(self, one: _OpenMultiset, effort: int) -> None:
+        """Pack a multiset anew, part by part."""
         packed = one.rooms.by_parts(one.packed, self.options, self.clock, effort * self.parameters.parts)
-        self.open[key] = replace(one, packed=packed)
+        self.open[one.number.tobytes()] = replace(one, packed=packed)
         self._offer(one.number, packed)
-        if packed.complete or self.clock.expired:
-            return
+
+    def _decide(self, one: _OpenMultiset, effort: int) -> None:
+        """Pack a multiset by an integer program of all, or hear that it cannot be packed."""
         self.programs += 1
         answer = one.rooms.by_program(self.options, SLICE * self.clock.remaining_s, effort * self.parameters.nodes)
         if isinstance(answer, Packed):
             self._offer(one.number, answer)
         elif answer == "cannot":
-            del self.open[key]
+            del self.open[one.number.tobytes()]
 
     def _directed(self, price: int, number: IntArray) -> _OpenMultiset:
         """A multiset packed by direction."""
@@ -512,7 +479,9 @@ class _MultisetSearch:
         """The cheaper of one instance for all tasks `left` (N,) and instances that are filled one after another."""
         arrays, some = self.arrays, np.flatnonzero(left)
         alone = replace(arrays.only(some, left[some]), pair=np.ones((len(some), len(some))))
-        found = [(k, {int(some[c]): n for c, n in on_it.items()}, copies) for k, on_it, copies in pack_greedily(alone)]
+        found: list[Group] = [
+            (k, {int(some[c]): n for c, n in on_it.items()}, copies) for k, on_it, copies in pack_greedily(alone)
+        ]
         takes = np.einsum("n,knr->kr", left[some], arrays.demand_of_type[:, some])
         holding = np.flatnonzero((takes <= arrays.capacity).all(axis=1))
         if not len(holding):

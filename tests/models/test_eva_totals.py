@@ -5,23 +5,25 @@ from __future__ import annotations
 import itertools
 import json
 import random
+from collections import Counter
 
 import numpy as np
 import pytest
 
-from instances import Options, check
+from instances import Options, Stopwatch, check
 from instances.errors import CheckFailed, InputError
 from instances.eva import EvaPacking, packing_arrays
 from instances.eva.price_lists import CLOUDS, price_list
 from instances.proofs.certificate import NoCertificate
-from instances.proofs.eva.certificate import Packing, prove_packing
+from instances.proofs.eva.certificate import Packing, PackingDecision, WrittenCover, prove_packing
 from instances.proofs.eva.totals import NONE, Cover, least_prices
+from models.core.rooms import Rooms
 from models.eva.certificate import certificate
 from models.eva.totals import TotalsParameters, proof_by_totals, solve_totals
 from tests.attacks.brute_eva import packing_optimum
 from tests.eva_constrained_cases import random_constrained
 
-SEEDS = range(150)
+SEEDS = range(40)
 
 
 def least_by_enumeration(cover: Cover, price: list[int], most: list[int | None]) -> list[int]:
@@ -53,19 +55,45 @@ def test_a_table_refuses_what_it_cannot_hold():
 
 
 @pytest.mark.parametrize("seed", SEEDS)
-def test_no_packing_beats_the_bound_of_any_weights(seed: int):
+def test_no_packing_beats_the_bound_of_any_covers(seed: int):
     data = random_constrained(seed)
     best = packing_optimum(data)
     if best is None:
         return
     packing, draw = Packing(data), random.Random(seed)
-    optimum = best * 10**9 / packing.unit
+    optimum = int(best * 10**9 / packing.unit)
+    covers = []
     for _ in range(6):
         shape = [[draw.choice((0, 1, 1, 2, 5)) for _ in packing.capacity[0]] for _ in packing.price]
         weights = shape if draw.random() < 0.5 else [shape[0]] * len(shape)
-        assert packing.bound_by_totals(weights, draw.choice((1, 1, 2, 3))) <= optimum
-    found = proof_by_totals(data, int(optimum), Options())
+        covers.append(WrittenCover(weights=tuple(map(tuple, weights)), divisor=draw.choice((1, 1, 2, 3))))
+        for some in ([covers[-1]], covers):
+            assert packing.below_by_totals(some, 4 * optimum + 4) <= optimum
+    found = proof_by_totals(data, optimum + 1, Options())
     assert found is None or found.bound <= optimum
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_no_packing_of_some_numbers_of_instances_beats_the_bound_under_them(seed: int):
+    data = random_constrained(seed, ("max_per_instance", "allowed_types"))
+    answer = solve_totals(packing_arrays(data), Options(gap=0.0), parameters=TotalsParameters(many=0.0))
+    if answer is None:
+        return
+    packing, draw = Packing(data), random.Random(seed)
+    count = Counter(group["type"] for group in answer.solution["instances"] for _ in range(group["count"]))
+    number = [count[kind.name] for kind in data.instance_types]
+    cost = sum(n * price for n, price in zip(number, packing.price, strict=True))
+    resources = range(len(packing.capacity[0]))
+    covers = [WrittenCover(weights=((*(int(r == s) for s in resources),),) * len(number), divisor=1) for r in resources]
+    for _ in range(6):
+        decisions = [
+            PackingDecision("instances", (k,), (), least, number[k])
+            for k in range(len(number))
+            for least in (True, False)
+            if draw.random() < 0.4
+        ]
+        assert packing.below_by_totals(covers, 4 * cost + 4, decisions) <= cost
+        assert packing.below_by_totals([], 4 * cost + 4, decisions) <= cost
 
 
 @pytest.mark.parametrize("seed", SEEDS)
@@ -117,12 +145,12 @@ def test_a_certificate_of_totals_holds(proven: tuple[EvaPacking, str]):
     ("forged", "error"),
     [
         ({"bound": 10**9}, CheckFailed),
-        ({"weights": []}, CheckFailed),
-        ({"weights": [[1]]}, CheckFailed),
-        ({"weights": None}, InputError),
-        ({"divisor": 0}, InputError),
-        ({"divisor": 1 << 119}, CheckFailed),
-        ({"divisor": 1.5}, InputError),
+        ({"covers": []}, CheckFailed),
+        ({"covers": [{"weights": [[1]], "divisor": 1}]}, CheckFailed),
+        ({"covers": [{"weights": [], "divisor": 1}]}, CheckFailed),
+        ({"covers": None}, InputError),
+        ({"bound": -1}, InputError),
+        ({"bound": (1 << 61) + 1}, NoCertificate),
     ],
 )
 def test_a_forged_leaf_does_not(proven: tuple[EvaPacking, str], forged: dict[str, object], error: type[Exception]):
@@ -134,11 +162,34 @@ def test_a_forged_leaf_does_not(proven: tuple[EvaPacking, str], forged: dict[str
         prove_packing(data, json.dumps(content))
 
 
+@pytest.mark.parametrize("divisor", [0, -1, 1.5, "2", True, 1 << 120])
+def test_a_forged_divisor_does_not(proven: tuple[EvaPacking, str], divisor: object):
+    data, text = proven
+    content = json.loads(text)
+    content["nodes"][0]["totals"]["covers"][0]["divisor"] = divisor
+    with pytest.raises(InputError):
+        prove_packing(data, json.dumps(content))
+
+
+@pytest.mark.parametrize("change", ["heavier", "lighter", "one less"])
+def test_a_bound_above_what_the_covers_prove_does_not_hold(proven: tuple[EvaPacking, str], change: str):
+    data, text = proven
+    content = json.loads(text)
+    leaf = content["nodes"][0]["totals"]
+    for cover in leaf["covers"] if change != "one less" else []:
+        first = 2 if change == "heavier" else 0
+        cover["weights"] = [[first * row[0], *row[1:]] if k else row for k, row in enumerate(cover["weights"])]
+    leaf["bound"] += change == "one less" or change == "heavier"
+    content["bound"] = leaf["bound"]
+    with pytest.raises(CheckFailed):
+        prove_packing(data, json.dumps(content))
+
+
 @pytest.mark.parametrize("weight", [-1, 1 << 62, 0.5, True, "1"])
 def test_a_forged_weight_does_not(proven: tuple[EvaPacking, str], weight: object):
     data, text = proven
     content = json.loads(text)
-    content["nodes"][0]["totals"]["weights"][0][0] = weight
+    content["nodes"][0]["totals"]["covers"][0]["weights"][0][0] = weight
     with pytest.raises(InputError):
         prove_packing(data, json.dumps(content))
 
@@ -159,3 +210,26 @@ def test_prices_and_rooms_of_the_lists_are_whole_and_the_seed_says_all():
         rooms = np.array([list(kind.capacity.values()) for kind in one.data.instance_types])
         assert (rooms % 1 == 0).all()
         assert sum(task.count for task in one.data.tasks) == 30
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_rooms_that_hold_all_are_packed_and_no_packing_is_too_full(seed: int):
+    draw = np.random.default_rng(seed)
+    need, rooms = draw.integers(1, 9, (1, 6, 2)), 6 if seed % 2 else 3
+    placed = draw.integers(0, 4, (rooms, 6))
+    free = np.einsum("mn,nr->mr", placed, need[0])  # as much as a planted packing takes
+    given = Rooms(free, np.zeros(rooms, dtype=np.int64), need, placed.sum(axis=0))
+    by_direction = given.by_direction()
+    shared = given.by_share(np.arange(rooms), placed.astype(float))
+    tries = [by_direction, shared, given.by_ejection(by_direction, 500, seed)]
+    tries.append(given.by_parts(tries[-1], Options(seed=seed), Stopwatch(), 3))
+    for packed in tries:
+        assert (packed.placed.sum(axis=0) + packed.left == given.count).all()
+        assert (packed.placed >= 0).all()
+        assert (packed.left >= 0).all()
+        assert given.fits(packed.placed)
+        assert packed.complete == (packed.size == 0)
+    assert tries[3].size <= tries[2].size <= tries[0].size
+    assert given.by_program(Options(), 10.0, 10_000) != "cannot"
+    full = Rooms(free, given.kind, need, given.count + 1)
+    assert full.by_program(Options(), 10.0, 10_000) == "cannot"

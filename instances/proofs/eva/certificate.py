@@ -13,8 +13,9 @@ packing of cost z that obeys the decisions has, by duality of linear programs,
 
 The bound of the leaf is the least sum of prices that is >= D / S, that of the tree the least of its leaves.
 
-Or a leaf is of totals (`instances.proofs.eva.totals`): weights of the resources of each type, and a table of least
-prices that is made anew. Of the decisions on the way it heeds those on the instances of one type, and no others.
+Or a leaf is of totals (`instances.proofs.eva.totals`): covers, each of them weights of the resources of each type. The
+tables of least prices are made anew, and multisets of types that meet every cover and cost less than the bound are
+searched for; there must be none. Of the decisions on the way it heeds those on the instances of one type, no others.
 
 Types are the offers of `constraints`: running instances are types of their own. A type with a limit has a decision "at
 most" in every leaf, of all types in order and before those on the way.
@@ -29,6 +30,7 @@ from functools import cached_property
 from math import gcd
 from typing import TYPE_CHECKING, Annotated, Literal
 
+import numpy as np
 from pydantic import Field
 
 from instances.errors import CheckFailed
@@ -46,6 +48,7 @@ from instances.validation import validated
 if TYPE_CHECKING:
     from instances.proofs.eva.best_pattern import Best
 
+STEPS_OF_SEARCH = 50_000_000  # of a search for multisets
 Kind = Literal["instances", "spent", "placed"]
 Whole = Annotated[int, Field(strict=True, ge=0, lt=1 << 62)]
 
@@ -76,11 +79,17 @@ class Leaf(Frozen):
     bound: Annotated[str, Field(pattern=r"^-?[0-9]{1,60}(/[1-9][0-9]{0,60})?$")]
 
 
-class TotalsLeaf(Frozen):
-    """Totals: `weights` of the resources, those of each type, in parts of `divisor`. `bound`: in price units."""
+class WrittenCover(Frozen):
+    """A cover: `weights` of the resources, those of each type, in parts of `divisor`."""
 
     weights: tuple[tuple[Whole, ...], ...]
     divisor: Annotated[int, Field(strict=True, ge=1, lt=1 << 120)]
+
+
+class TotalsLeaf(Frozen):
+    """Totals: the `covers`, and the `bound` in price units."""
+
+    covers: tuple[WrittenCover, ...]
     bound: Whole
 
 
@@ -150,11 +159,15 @@ class Packing:
         """What the types can hold, and the tasks take."""
         return Totals(self.demand, self.capacity, self.family, self.count)
 
-    def bound_by_totals(
-        self, weights: Sequence[Sequence[int]], divisor: int, decisions: Sequence[PackingDecision] | None = None
+    def below_by_totals(
+        self, covers: Sequence[WrittenCover], limit: int, decisions: Sequence[PackingDecision] | None = None
     ) -> int:
-        """The least price of instances whose rooms cover the totals; by default under the limits alone."""
-        cover = self.totals.cover(weights, divisor)
+        """What some instances cost whose rooms meet all covers, where that is less than `limit`, or else the limit.
+
+        By default under the limits alone. Raises NoCertificate where the search is too long.
+        """
+        from instances.proofs.eva.multisets import LARGEST, Covers  # its compiler takes a while to load
+
         least, most = [0] * len(self.price), [None] * len(self.price)  # type: list[int], list[int | None]
         for decision in self.limits if decisions is None else decisions:
             if decision.kind != "instances" or len(decision.of) > 1:
@@ -164,11 +177,22 @@ class Packing:
                 least[k] = max(least[k], decision.amount)
             else:
                 most[k] = decision.amount if known is None else min(known, decision.amount)
-        left = [None if m is None else max(0, m - low) for m, low in zip(most, least, strict=True)]
-        held = sum(low * room for low, room in zip(least, cover.rooms, strict=True))
-        cover = replace(cover, amount=max(0, cover.amount - held))
+        further = [None if m is None else max(0, m - low) for m, low in zip(most, least, strict=True)]
         spent = sum(low * price for low, price in zip(least, self.price, strict=True))
-        return spent + int(least_prices(cover, self.price, left)[-1])
+        if spent >= limit:
+            return limit
+        if max(self.price) > LARGEST:
+            raise NoCertificate("prices are too large for a search of multisets")
+        gone, apart = self.totals.needless(self.price, further)
+        further = [0 if needless else m for needless, m in zip(gone, further, strict=True)]
+        bounded = [-1 if m is None else min(m, LARGEST) for m in further]
+        made = Covers(np.array(self.price, dtype=np.int64), np.array(bounded, dtype=np.int64), apart)
+        for written in covers:
+            cover = self.totals.cover(written.weights, written.divisor)
+            held = sum(low * room for low, room in zip(least, cover.rooms, strict=True))
+            cover = replace(cover, amount=max(0, cover.amount - held))
+            made.add(cover.rooms, cover.amount, least_prices(cover, self.price, further))
+        return spent + made.below(limit - spent, STEPS_OF_SEARCH)
 
     @cached_property
     def _first_alike(self) -> list[list[int]]:
@@ -306,12 +330,13 @@ def _leaves(packing: Packing, nodes: Sequence[WrittenNode]) -> list[int]:
 
 def _bound_by_totals(packing: Packing, place: int, leaf: TotalsLeaf, decisions: Sequence[PackingDecision]) -> int:
     resources = len(packing.capacity[0])
-    if len(leaf.weights) != len(packing.price) or any(len(w) != resources for w in leaf.weights):
+    shapes = ([len(w) for w in cover.weights] for cover in leaf.covers)
+    if any(shape != [resources] * len(packing.price) for shape in shapes):
         raise CheckFailed(f"nodes[{place}]: must have a weight for each type and resource")
-    bound = packing.bound_by_totals(leaf.weights, leaf.divisor, decisions)
-    if bound != leaf.bound:
-        raise CheckFailed(f"nodes[{place}]: the totals prove {bound}, not {leaf.bound}")
-    return bound
+    found = packing.below_by_totals(leaf.covers, leaf.bound, decisions)
+    if found < leaf.bound:
+        raise CheckFailed(f"nodes[{place}]: instances of {found} meet all totals, the bound is {leaf.bound}")
+    return found
 
 
 def _bound(packing: Packing, place: int, leaf: Leaf, decisions: Sequence[PackingDecision]) -> int:

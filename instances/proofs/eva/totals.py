@@ -9,12 +9,18 @@ packing has
 
 and the same holds of both sides in parts of `divisor`, rounded up. The least price of such whole numbers x is a table
 over 0 to D.
+
+A type is needless, and so are two instances beside each other, where one instance of another type costs no more and
+holds all that they can: with it in their place a packing is no dearer, and has fewer instances, cheaper ones or earlier
+types, which cannot go on for ever. A type of which there are only so many stands in for none.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
 from math import gcd
 
 import numpy as np
@@ -45,7 +51,7 @@ class Totals:
     def __init__(self, demand: Sequence[Need], capacity: Need, family: Sequence[int], count: Sequence[int]) -> None:
         """`demand` of each family, `capacity` and `family` of each type, `count` of each entry."""
         self.count, self.room, self.family = count, [[0] * len(q) for q in capacity], family
-        self.demand = demand
+        self.demand, self.capacity = demand, capacity
         self.fits: list[list[int]] = [[] for _ in count]  # the types of each entry
         for k, (f, q) in enumerate(zip(family, capacity, strict=True)):
             unit = [0] * len(q)
@@ -65,6 +71,42 @@ class Totals:
             amount += n * min(_dot(weights[k], self.demand[self.family[k]][t]) for k in {of[k] for k in kinds})
         rooms = (_dot(w, q) for w, q in zip(weights, self.room, strict=True))
         return Cover(tuple(-(-room // divisor) for room in rooms), -(-amount // divisor))
+
+    @cached_property
+    def content(self) -> list[list[int]]:
+        """The most that a type can hold of each resource, by how much of the others its tasks take with it."""
+        found = [list(room) for room in self.room]
+        for k, room in enumerate(self.room):
+            needs = {tuple(self.demand[self.family[k]][t]) for t, kinds in enumerate(self.fits) if k in kinds}
+            for r in range(len(room)):
+                asking = [need for need in needs if need[r]]
+                for s in range(len(room)):
+                    if asking and r != s and all(need[s] for need in asking):
+                        most = max(Fraction(need[r], need[s]) for need in asking)
+                        found[k][r] = min(found[k][r], int(most * room[s]))
+        return found
+
+    def needless(self, price: Sequence[int], most: Sequence[int | None]) -> tuple[list[bool], NDArray[np.bool_]]:
+        """Types that are never needed (K,), and pairs of instances of which no packing needs both (K, K)."""
+        kinds = range(len(price))
+        alike = [[a is b or list(map(tuple, a)) == list(map(tuple, b)) for b in self.demand] for a in self.demand]
+        gone, apart = [False] * len(price), np.zeros((len(price), len(price)), dtype=bool)
+        for t in kinds:
+            if most[t] is not None:
+                continue
+            of_it = [a for a in kinds if alike[self.family[a]][self.family[t]]]
+            for a in of_it:
+                if a != t and (price[t], t) < (price[a], a) and self._holds(t, self.content[a]):
+                    gone[a] = True
+                for b in of_it:
+                    if a <= b and price[t] <= price[a] + price[b]:
+                        both = [x + y for x, y in zip(self.content[a], self.content[b], strict=True)]
+                        apart[a, b] |= self._holds(t, both)
+                        apart[b, a] = apart[a, b]
+        return gone, apart
+
+    def _holds(self, kind: int, amounts: Sequence[int]) -> bool:
+        return all(a <= q for a, q in zip(amounts, self.capacity[kind], strict=True))
 
 
 def _dot(weights: Sequence[int], amounts: Sequence[int]) -> int:

@@ -14,8 +14,10 @@ import numpy as np
 
 from instances.arrays import BoolArray, IntArray
 from instances.compiled import compiled
+from instances.proofs.certificate import NoCertificate
 
 MOST_FOUND = 4_000
+LARGEST = 1 << 60  # prices and amounts
 
 
 @dataclass(frozen=True)
@@ -48,13 +50,28 @@ class Covers:
 
     def add(self, rooms: Sequence[int], amount: int, table: IntArray) -> None:
         """Add a cover: instances have at least `amount` of `rooms` (K,); `table`: the least price of each amount."""
-        self.rooms = np.vstack([self.rooms, np.array(rooms, dtype=np.int64)[self.order]])
+        held = [min(room, amount) for room in rooms]
+        self.rooms = np.vstack([self.rooms, np.array(held, dtype=np.int64)[self.order]])
         self.amount = np.append(self.amount, amount)
         longest = max(self.tables.shape[1], len(table))
         tables = np.zeros((len(self.amount), longest), dtype=np.int64)
         tables[:-1, : self.tables.shape[1]] = self.tables
         tables[-1, : len(table)] = table
         self.tables = tables
+
+    def below(self, limit: int, steps: int) -> int:
+        """The price of a multiset that costs less than `limit`, the least that was found; `limit` where there is none.
+
+        Raises NoCertificate where so many steps find none and leave some out.
+        """
+        if limit <= 0 or not (self.amount > 0).any():  # no instances meet all covers
+            return min(0, limit)
+        if limit > LARGEST or (len(self.price) and int(self.price.max()) > LARGEST):
+            raise NoCertificate("prices are too large for a search of multisets")
+        found = self.up_to(limit - 1, steps)
+        if not found.complete and not len(found.price):
+            raise NoCertificate("the search for a multiset below the bound is too long")
+        return min(found.price.tolist(), default=limit)
 
     def up_to(self, limit: int, steps: int) -> Multisets:
         """The multisets that cost no more than `limit`, by at most so many steps of search."""
