@@ -1,7 +1,7 @@
 """`python -m tests.kernels`: writes `kernels.json`, the compiled functions that each method calls in the default study.
 
-`--quick`: what its quick form calls is added to what is there; so is what `exact` calls on instances, `FILE...`. Each run
-is a copy of this process, which says at its end what it has compiled or loaded.
+`--quick`: what its quick form calls is added to what is there; so is what `exact` calls on instances, `FILE...`. Each
+run is a copy of this process, which says at its end what it has compiled or loaded.
 """
 
 from __future__ import annotations
