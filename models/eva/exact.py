@@ -24,7 +24,6 @@ from models.eva.item_packing import suits
 from models.eva.net_saving import solve_limited_saving, solve_net_saving
 from models.eva.parameters import DEFAULTS, EvaExactParameters
 from models.eva.saving.nets import pack_greedily
-from models.eva.totals import solve_totals
 
 LISTED, SEARCHED = "branch-and-price", "tree with whole-number duals"
 PROGRAM_NODES = 2  # nodes of a tree over patterns that are priced one by one before the first integer program over them
@@ -105,6 +104,8 @@ def _solve_cost(
         listed = not (arrays.limited or items)
         patterns = covering_patterns(arrays, parameters.covering_patterns) if listed else None
     if patterns is None:
+        from models.eva.totals import solve_totals  # its compiler takes a while to load
+
         turns.take(solve_totals(arrays, turns.left, report, start, parameters.totals))
         if not turns.go_on:
             return turns.ended

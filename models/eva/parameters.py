@@ -8,7 +8,40 @@ from models.eva.branch_and_price import BranchAndPriceParameters
 from models.eva.column_generation import ColumnGenerationParameters
 from models.eva.item_packing import ItemParameters
 from models.eva.saving.parameters import SavingParameters
-from models.eva.totals import TotalsParameters
+
+
+@dataclass(frozen=True)
+class TotalsParameters:
+    """The constants of the method.
+
+    - `steps`: of one search for multisets.
+    - `first`: the share of its price by which the first search goes beyond the bound, the next ones twice as far each.
+    - `farthest`: the share of its price beyond which nothing is searched.
+    - `ejections`: steps of repair of one packing.
+    - `parts`: parts of a packing that are packed anew, each by a small integer program, of the `repaired` cheapest.
+    - `multisets`: most multisets that are looked at.
+    - `cuts`: most covers that refute a multiset.
+    - `nodes`: of the integer program that has the last word on a multiset.
+    - `turns`: how often those that are open have their turn, each time with so much more of both.
+    - `many`: tasks on an instance of the linear program from which on nothing but totals is thought to count.
+    - `look`: where there are fewer, steps of the search for a first packing, which looks at `tried` multisets at most.
+    - `share`: of the time limit is for this method, where something else counts as well.
+    """
+
+    steps: int = 20_000_000
+    first: float = 1e-4
+    farthest: float = 0.04
+    ejections: int = 3_000
+    parts: int = 4
+    repaired: int = 3
+    multisets: int = 400
+    cuts: int = 150
+    nodes: int = 20
+    turns: int = 5
+    many: float = 8.0
+    look: int = 300_000
+    tried: int = 12
+    share: float = 0.7
 
 
 @dataclass(frozen=True)

@@ -26,6 +26,7 @@ from instances.proofs.eva.totals import Cover, Totals, least_prices
 from models.core.outcome import APART
 from models.core.rooms import Packed, Rooms
 from models.eva.covering import in_usd
+from models.eva.parameters import TotalsParameters
 from models.eva.saving.nets import pack_greedily
 from models.highs import LinearModel, solve_arrays
 from models.incumbent import Incumbent
@@ -41,40 +42,6 @@ SLICE = 0.25  # the share of what is left of the time that one integer program m
 SHORT = 1e-7  # the share of all tasks that may seem to be left over
 CLOSE = 1e-3  # duals nearer to one another than this make one mix
 LARGEST = 1 << 61  # what all tasks take, in the units of a mix
-
-
-@dataclass(frozen=True)
-class TotalsParameters:
-    """The constants of the method.
-
-    - `steps`: of one search for multisets.
-    - `first`: the share of its price by which the first search goes beyond the bound, the next ones twice as far each.
-    - `farthest`: the share of its price beyond which nothing is searched.
-    - `ejections`: steps of repair of one packing.
-    - `parts`: parts of a packing that are packed anew, each by a small integer program, of the `repaired` cheapest.
-    - `multisets`: most multisets that are looked at.
-    - `cuts`: most covers that refute a multiset.
-    - `nodes`: of the integer program that has the last word on a multiset.
-    - `turns`: how often those that are open have their turn, each time with so much more of both.
-    - `many`: tasks on an instance of the linear program from which on nothing but totals is thought to count.
-    - `look`: where there are fewer, steps of the search for a first packing, which looks at `tried` multisets at most.
-    - `share`: of the time limit is for this method, where something else counts as well.
-    """
-
-    steps: int = 20_000_000
-    first: float = 1e-4
-    farthest: float = 0.04
-    ejections: int = 3_000
-    parts: int = 4
-    repaired: int = 3
-    multisets: int = 400
-    cuts: int = 150
-    nodes: int = 20
-    turns: int = 5
-    many: float = 8.0
-    look: int = 300_000
-    tried: int = 12
-    share: float = 0.7
 
 
 DEFAULTS = TotalsParameters()

@@ -19,7 +19,8 @@ from instances.proofs.eva.certificate import Packing, PackingDecision, WrittenCo
 from instances.proofs.eva.totals import NONE, Cover, least_prices
 from models.core.rooms import Rooms
 from models.eva.certificate import certificate
-from models.eva.totals import TotalsParameters, proof_by_totals, solve_totals
+from models.eva.parameters import TotalsParameters
+from models.eva.totals import proof_by_totals, solve_totals
 from tests.attacks.brute_eva import packing_optimum
 from tests.eva_constrained_cases import random_constrained
 
