@@ -63,13 +63,20 @@ def certificate(data: EvaPacking, solution: Solution | None, bound: float, optio
     clock = Stopwatch(options.time_limit)
     unit = Fraction(Packing(data).unit, STEPS)
     target = math.ceil(Fraction(bound) / unit - Fraction(1, 1000))
-    totals = proof_by_totals(data, target, options)
+    cost = None if solution is None else _cost(data, solution)
+    most = target if cost is None else max(target, math.ceil(cost / unit))  # as HiGHS's bound may be a little less
+    totals = proof_by_totals(data, most, options)
     if totals is None or totals.bound < target:
         limit = None if options.time_limit is None else max(clock.remaining_s, 1e-3)
         tree = proven_tree(data, solution, bound, replace(options, time_limit=limit))
         if totals is None or tree.bound >= totals.bound:
             return _written(data, tree)
     return _certificate(data, totals.bound, Packing(data).unit, [{"totals": totals.model_dump()}])
+
+
+def _cost(data: EvaPacking, solution: Solution) -> Fraction:
+    arrays = packing_arrays(data)
+    return arrays.cost(arrays.groups(solution)) * arrays.price_unit
 
 
 def certificate_of(data: EvaPacking, arrays: PackingArrays, leaves: Sequence[solved.ProvenLeaf]) -> Certificate:

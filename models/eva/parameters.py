@@ -12,7 +12,7 @@ from models.eva.saving.parameters import SavingParameters
 
 @dataclass(frozen=True)
 class TotalsParameters:
-    """The constants of the method.
+    """The constants of packing by totals.
 
     - `steps`: of one search for multisets.
     - `first`: the share of its price by which the first search goes beyond the bound, the next ones twice as far each.
