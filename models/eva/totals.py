@@ -7,6 +7,7 @@ multiset that is cheaper: each is packed, or shown to hold not all tasks.
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -69,7 +70,6 @@ class TypeTotals:
             arrays.demand.tolist(), arrays.capacity.tolist(), arrays.family.tolist(), arrays.count.tolist()
         )
         self.price = arrays.price.tolist()
-        self.instances = 0.0  # of the linear program in which tasks are shared out
         self.room = np.array(self.totals.room, dtype=np.int64)
 
     def weights(self, most: Sequence[int | None]) -> list[list[list[int]]]:
@@ -98,6 +98,25 @@ class TypeTotals:
     def cover(self, weights: Sequence[Sequence[int]]) -> Cover:
         """The cover of weights."""
         return self.totals.cover(weights, self.totals.values(weights), {})
+
+    def instances(self, most: Sequence[int | None]) -> float:
+        """How many instances have room for all totals at the least price, in parts of one."""
+        resources = self.room.shape[1]
+        unit = np.eye(resources, dtype=np.int64).tolist()
+        total = np.array([self.cover([weights] * len(self.price)).amount for weights in unit], dtype=float)
+        model = LinearModel(
+            cost=self.arrays.price / self.arrays.price.max(),
+            matrix=(self.room / np.maximum(1.0, total)).T,
+            row_lower=np.minimum(1.0, total),
+            row_upper=np.inf,
+            upper=np.array([np.inf if m is None else m for m in most]),
+        )
+        solved = solve_arrays(model, Options())
+        return math.inf if solved.x is None else float(solved.x.sum())
+
+    def holds_many(self, most: Sequence[int | None], parameters: TotalsParameters) -> bool:
+        """Whether an instance holds so many tasks that hardly anything but totals counts."""
+        return self.instances(most) * parameters.many <= self.arrays.count.sum()
 
     def _duals(self, asked: Sequence[int], amount: Sequence[int], most: Sequence[int | None]) -> list[FloatArray]:
         """Duals, by totals, of the linear program over the totals, and of those with one total more or less."""
@@ -172,8 +191,6 @@ class TypeTotals:
             matrix, cost = sparse.hstack([shares, left]), np.append(np.zeros(len(place)), np.ones(n) / count.sum())
             lower, most = np.append(count, -(number[:, None] * rooms).T.ravel()), np.full(len(place) + n, np.inf)
         solved = solve_arrays(LinearModel(cost, matrix, lower, np.inf, upper=most), Options())
-        if number is None and solved.x is not None:
-            self.instances = float(solved.x[len(place) :].sum())
         weight, share = np.zeros_like(self.room, dtype=float), np.zeros((len(self.price), n))
         if solved.duals is None or solved.objective is None or solved.x is None:
             return SharedOut(0.0, weight, share)
@@ -204,7 +221,7 @@ def solve_totals(
     with Stopwatch(options.time_limit) as clock:
         try:
             search = _MultisetSearch(arrays, options, report, start, parameters, clock, COARSE)
-            small = search.small
+            small = search.kinds.holds_many(arrays.most, parameters)
             if not small:
                 if not search.look():
                     return None
@@ -235,30 +252,45 @@ def solve_totals(
     )
 
 
-def proof_by_totals(data: EvaPacking, solution: Solution | None, target: int, options: Options) -> TotalsLeaf | None:
-    """The leaf of totals that proves most, `None` where there is none; at a `target` in price units it is enough."""
+def many_on_each(arrays: PackingArrays, parameters: TotalsParameters = DEFAULTS) -> bool:
+    """Whether an instance holds so many tasks that hardly anything but totals counts."""
+    with suppress(NoCertificate):
+        return len(arrays.price) > 1 and TypeTotals(arrays).holds_many(arrays.most, parameters)
+    return False
+
+
+def proof_by_totals(
+    data: EvaPacking, solution: Solution | None, target: int, most: int, options: Options
+) -> TotalsLeaf | None:
+    """The leaf of totals that proves most, in price units up to `most`, `None` where there is none.
+
+    - `solution`: the packing whose bound is to be proved, with which the search ends at once.
+    - `target`: what is enough.
+    - `options`: limits and seed.
+    """
     packing, arrays, clock = Packing(data), packing_arrays(data), Stopwatch(options.time_limit)
     if len(arrays.price) == 1:  # one linear program over tasks proves as much or more
         return None
     with suppress(NoCertificate):
         start = None if solution is None else arrays.groups(solution)
-        search = _MultisetSearch(arrays, replace(options, gap=0.0), ignore, start, DEFAULTS, clock, FINE)
-        best = _leaf(packing, search.written, target)
-        if best.bound < target and search.small:
+        gap = (most - target) / most if most > 0 else 0.0
+        search = _MultisetSearch(arrays, replace(options, gap=gap), ignore, start, DEFAULTS, clock, FINE)
+        best = _leaf(packing, search.written, most)
+        if best.bound < target and search.kinds.holds_many(arrays.most, DEFAULTS):
             if options.time_limit is not None:
                 search.clock = Stopwatch(DEFAULTS.share * clock.remaining_s)
             search.run()  # which finds covers on its way
             search.clock = clock
-            best = _leaf(packing, [*search.written, *search.refuting(packing)], target)
+            best = _leaf(packing, [*search.written, *search.refuting(packing)], most)
         return best if best.bound > 0 else None
     return None
 
 
-def _leaf(packing: Packing, covers: Sequence[WrittenCover], target: int) -> TotalsLeaf:
+def _leaf(packing: Packing, covers: Sequence[WrittenCover], most: int) -> TotalsLeaf:
     """The leaf of covers, and what they prove, together or else one by one."""
     for some in (covers, *([cover] for cover in covers)):
         with suppress(NoCertificate):
-            bound, below = target + 1, target
+            bound, below = most + 1, most
             while below < bound:  # until nothing is found below it, as whoever verifies it finds nothing
                 bound, below = below, packing.below_by_totals(some, below)
             return TotalsLeaf(covers=tuple(some), bound=bound)
@@ -304,11 +336,6 @@ class _MultisetSearch:
         self.left: dict[bytes, _OpenMultiset] = {}  # those that are packed by direction and no more
         self.refused: list[_OpenMultiset] = []  # by HiGHS alone
         self.seen: set[bytes] = set()
-
-    @property
-    def small(self) -> bool:
-        """Whether an instance holds so many tasks that hardly anything but totals counts."""
-        return self.kinds.instances * self.parameters.many <= self.arrays.count.sum()
 
     def look(self) -> bool:
         """Whether a few steps find a packing near the bound, from which a search is worth its time."""

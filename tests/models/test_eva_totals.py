@@ -79,7 +79,7 @@ def test_no_packing_beats_the_bound_of_any_covers(seed: int):
         )
         for some in ([covers[-1]], covers):
             assert packing.below_by_totals(some, 4 * optimum + 4) <= optimum
-    found = proof_by_totals(data, None, optimum + 1, Options(effort=20))
+    found = proof_by_totals(data, None, *[optimum + 1] * 2, Options(effort=20))
     assert found is None or found.bound <= optimum
 
 

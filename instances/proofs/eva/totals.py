@@ -10,8 +10,8 @@ packing has
 and the same holds of both sides in parts of `divisor`, rounded up. The least price of such whole numbers x is a table
 over 0 to D in these parts.
 
-For some types W_k may be what their best pattern is worth, where a task of entry t counts v_t, which for them may be any
-number, not a sum of weighted demands.
+For some types W_k may be what their best pattern is worth, where a task of entry t counts v_t, which for them may be
+any number, not a sum of weighted demands.
 
 A type is needless, and so are two instances beside each other, where one instance of another type costs no more and
 holds all that they can: with it in their place a packing is no dearer, and has fewer instances, cheaper ones or earlier
