@@ -94,9 +94,9 @@ def _solve_cost(
     """The least cost, by one method after the other until one of them has solved it.
 
     Few patterns: HiGHS over all of them, then a tree. Patterns that can be listed: a tree over them, and HiGHS where it
-    does not end. Where an instance holds many tasks: by totals, which solve a cloud's price list. Hardly two tasks alike:
-    branch-and-price over tasks. Other patterns are generated, after a first look by totals; where their classes are not
-    too many, by a tree in the end.
+    does not end. Where an instance holds many tasks: first by totals, which solve a cloud's price list. Hardly two
+    tasks alike: branch-and-price over tasks. Other patterns are generated, after a first look by totals; where their
+    classes are not too many, by a tree in the end.
     """
     turns = _Turns(arrays, options, start)
     items = not arrays.limited and suits(arrays, parameters.item_packing)
