@@ -374,10 +374,10 @@ class _MultisetSearch:
                 proven = max(proven, found.least)
                 self.incumbent.raise_bound(self._proven(proven))
                 far = limit > (1 + self.parameters.farthest) * self.bound
-                if limit + 1 == best or (best is None and far):
+                if limit + 1 == best or (far and self.incumbent.objective is None and self._at_length(1, 1)):
                     break
                 width *= 2
-            elif self.incumbent.objective == best and self._at_length(1, 0):
+            elif self.incumbent.objective == best and self._at_length(1, 1):
                 break
             elif width > 1:  # too many: nearer the bound
                 width = max(1, min(width, limit - proven) // 2)
@@ -401,7 +401,7 @@ class _MultisetSearch:
 
     def _at_length(self, done: int, most: int) -> bool:
         """Whether so much is done that other methods have a turn: until then, or most of a limit of time is over."""
-        limit = self.options.time_limit
+        limit = self.clock.limit_s
         return done >= most and (limit is None or self.clock.cpu_s >= self.parameters.share * limit)
 
     def refuting(self, packing: Packing) -> list[WrittenCover]:

@@ -18,7 +18,7 @@ from instances.proofs.certificate import NoCertificate
 from instances.proofs.eva.totals import Cover, least_prices
 
 MOST_FOUND = 4_000
-MOST_ENTRIES = 12_500_000  # of all tables: 100 MB, and as much again while one is added
+MOST_ENTRIES = 10_000_000  # of all tables: 80 MB, and as much again while one is added
 LARGEST = 1 << 60  # prices
 LARGEST_TOTAL = 1 << 50  # amounts that are compared as they are
 DEEPEST = 1 << 10  # instances of a multiset; so many of the largest rooms still go into 64 bits
@@ -61,7 +61,7 @@ class Covers:
         if cover.amount >= LARGEST_TOTAL:
             cover, divisor = cover.parts(divisor), 1
         if len(self.tables) + cover.amount // divisor > MOST_ENTRIES:
-            raise NoCertificate(f"the tables of the covers have more than {MOST_ENTRIES:,} entries, which is 100 MB")
+            raise NoCertificate(f"the tables of the covers have more than {MOST_ENTRIES:,} entries, which is 80 MB")
         back = np.empty_like(self.order)
         back[self.order] = np.arange(len(self.order))
         table = least_prices(cover.parts(divisor), self.price[back].tolist(), most)
@@ -89,6 +89,7 @@ class Covers:
 
     def up_to(self, limit: int, steps: int, above: int = 0, many: int = MOST_FOUND) -> Multisets:
         """The multisets that cost no more than `limit` and no less than `above`, by at most so many steps of search."""
+        many = max(1, min(many, MOST_ENTRIES // max(1, len(self.price))))
         found, price, least, complete, steps = _search(
             self.price,
             self.most,
