@@ -115,6 +115,7 @@ ONLINE: Mapping[str, Any] = Loaded(
 """How the workloads of a problem are simulated, an `Online` each."""
 DRAWINGS = {
     "eva-cloud": "experiments.eva.draw:cloud",
+    "eva-packing": "experiments.eva.draw:packing",
     "eva-reconfiguration": "experiments.eva.draw:rounds",
     "boa-renting": "experiments.boa.draw:renting",
     "aryl-loaning": "experiments.aryl.draw:loaning",
@@ -148,6 +149,7 @@ STUDIES = {
     "eva-benchmark": "experiments.eva.benchmark:benchmarks",
     "eva-moments": "experiments.eva.moments:moments",
     "eva-choices": "experiments.eva.choices:choices",
+    "eva-price-lists": "experiments.eva.price_lists:price_lists",
     "eva-surrogate": "experiments.eva.surrogate:surrogate",
     "prism-ceiling": "experiments.eva.prism:ceiling",
     "eva-yardstick": "experiments.eva.yardstick:yardsticks",

@@ -94,14 +94,21 @@ def _solve_cost(
     """The least cost, by one method after the other until one of them has solved it.
 
     Few patterns: HiGHS over all of them, then a tree. Patterns that can be listed: a tree over them, and HiGHS where it
-    does not end. Hardly two tasks alike: branch-and-price over tasks. Others are generated; where their classes are not
-    too many, by a tree in the end.
+    does not end. Where an instance holds many tasks: first by totals, which solve a cloud's price list. Hardly two
+    tasks alike: branch-and-price over tasks. Other patterns are generated, after a first look by totals; where their
+    classes are not too many, by a tree in the end.
     """
     turns = _Turns(arrays, options, start)
-    if not arrays.limited and suits(arrays, parameters.item_packing):
-        return solve_columns(arrays, options, report, start, items=parameters.item_packing)
+    items = not arrays.limited and suits(arrays, parameters.item_packing)
     with Stopwatch() as listing:
-        patterns = None if arrays.limited else covering_patterns(arrays, parameters.covering_patterns)
+        listed = not (arrays.limited or items)
+        patterns = covering_patterns(arrays, parameters.covering_patterns) if listed else None
+    first = patterns is None and not items and _many_on_each(arrays, parameters)
+    if first and not _by_totals(turns, report, parameters):
+        return turns.ended
+    if items:
+        turns.take(solve_columns(arrays, turns.left, report, turns.known, items=parameters.item_packing))
+        return turns.ended
     few = patterns is not None and len(patterns.kind) <= parameters.first_patterns
     if patterns is not None and few:
         turns.take(_solve_listed(arrays, patterns, report, parameters.first_nodes, turns.left, turns.known))
@@ -109,6 +116,8 @@ def _solve_cost(
     if turns.go_on:
         nodes = parameters.tree_nodes if arrays.limited or patterns is not None else None
         tree = turns.take(solve_tree(arrays, turns.left, report, turns.known, parameters, nodes))
+        if tree is None and not first and not _by_totals(turns, report, parameters):
+            return turns.ended
     if arrays.limited and turns.go_on:
         if tree is None:
             turns.take(solve_unlisted(arrays, turns.left, report, turns.known, parameters))
@@ -118,13 +127,25 @@ def _solve_cost(
         turns.take(_solve_listed(arrays, patterns, report, None, turns.left, turns.known))
     elif (tree is None or tree.termination not in ("time_limit", "effort_limit")) and turns.go_on:
         _generate(turns, report, parameters)
-    if turns.answer is None:
-        raise RuntimeError("column generation solves whatever is left")
-    answer = replace(turns.answer, build_s=listing.cpu_s + (turns.answer.build_s or 0.0))
+    answer = replace(turns.ended, build_s=listing.cpu_s + (turns.ended.build_s or 0.0))
     by_highs = answer.termination == "finished" and answer.info["bound_by"] == "highs" and not arrays.limited
     if few and parameters.proof_nodes > 0 and by_highs and not turns.clock.expired:
         return _proved(arrays, answer, turns.left, parameters)
     return answer
+
+
+def _many_on_each(arrays: PackingArrays, parameters: EvaExactParameters) -> bool:
+    from models.eva.totals import many_on_each  # its compiler takes a while to load
+
+    return many_on_each(arrays, parameters.totals)
+
+
+def _by_totals(turns: _Turns, report: Report, parameters: EvaExactParameters) -> bool:
+    """Solve by totals; whether another method has a turn."""
+    from models.eva.totals import solve_totals  # its compiler takes a while to load
+
+    turns.take(solve_totals(turns.arrays, turns.left, report, turns.known, parameters.totals))
+    return turns.go_on
 
 
 class _Turns:
@@ -154,6 +175,13 @@ class _Turns:
             return True
         ended = self.answer.termination == "finished" and self.answer.reason is None
         return not (ended or self.answer.termination == "infeasible" or self.clock.expired)
+
+    @property
+    def ended(self) -> Answer:
+        """The answer of all of them."""
+        if self.answer is None:
+            raise RuntimeError("column generation solves whatever is left")
+        return self.answer
 
     def take(self, answer: Answer | None) -> Answer | None:
         """Take the answer of a method, if it has one."""

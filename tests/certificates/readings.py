@@ -180,9 +180,9 @@ def cases(reading: str, count: int) -> list[Case]:
 
 def telling(reading: str) -> Case:
     """The first case of a reading whose certificate has something to be forged."""
-    made = cases(reading, 6)
-    if reading.startswith("eva cost"):
-        return next(c for c in made if '"children": [' not in c.certificate)
+    made = cases(reading, 16 if reading.startswith("eva cost") else 6)
+    if reading.startswith("eva cost"):  # a tree of one node: small instances are proven by totals more often
+        return next(c for c in made if '"children": [' not in c.certificate and '"leaf"' in c.certificate)
     return next((c for c in made if c.optimum > 0 and len(c.certificate) > 400), made[0])
 
 

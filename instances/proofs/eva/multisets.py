@@ -1,0 +1,184 @@
+"""The multisets of instance types whose rooms cover all totals, by price.
+
+Depth first over the types, the largest first, with the tables of the least prices as bounds. Of multisets of which one
+is as good as another only one is looked at: where two instances fit into a third that costs no more than they do, no
+packing needs both.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from instances.arrays import BoolArray, IntArray
+from instances.compiled import compiled
+from instances.proofs.certificate import NoCertificate
+from instances.proofs.eva.totals import Cover, least_prices
+
+MOST_FOUND = 4_000
+MOST_ENTRIES = 10_000_000  # of all tables: 80 MB, and as much again while one is added
+LARGEST = 1 << 60  # prices
+LARGEST_TOTAL = 1 << 50  # amounts that are compared as they are
+DEEPEST = 1 << 10  # instances of a multiset; so many of the largest rooms still go into 64 bits
+
+
+@dataclass(frozen=True)
+class Multisets:
+    """Numbers of instances of each type `found` (S, K), by price; `least`: the price of the next beyond the limit.
+
+    `complete`: whether these are all that cost no more than the limit; `steps` of the search.
+    """
+
+    found: IntArray
+    price: IntArray
+    least: int
+    complete: bool
+    steps: int
+
+
+class Covers:
+    """Covers of types of a `price` (K,), of which there are no more than `most` (K,), -1 for any number.
+
+    `apart` (K, K): no two instances of these.
+    """
+
+    def __init__(self, price: IntArray, most: IntArray, apart: BoolArray) -> None:
+        self.order = np.lexsort((np.arange(len(price)), price))[::-1].astype(np.int64)
+        self.price, self.most = price[self.order], most[self.order]
+        self.apart = np.ascontiguousarray(apart[np.ix_(self.order, self.order)])
+        self.rooms = np.zeros((0, len(price)), dtype=np.int64)
+        self.amount, self.divisor, self.begin = (np.zeros(0, dtype=np.int64) for _ in range(3))
+        self.tables = np.zeros(0, dtype=np.int64)  # one after another
+
+    def add(self, cover: Cover, divisor: int, most: Sequence[int | None]) -> IntArray:
+        """Add a cover, and the table of its least prices in parts of `divisor`, with so many instances at `most`.
+
+        Instances must meet it as it is, or in these parts where a total is very large. Raises NoCertificate where
+        prices are too large, or all tables together too long.
+        """
+        if cover.amount >= LARGEST_TOTAL:
+            cover, divisor = cover.parts(divisor), 1
+        if len(self.tables) + cover.amount // divisor > MOST_ENTRIES:
+            raise NoCertificate(f"the tables of the covers have more than {MOST_ENTRIES:,} entries, which is 80 MB")
+        back = np.empty_like(self.order)
+        back[self.order] = np.arange(len(self.order))
+        table = least_prices(cover.parts(divisor), self.price[back].tolist(), most)
+        held = [min(room, cover.amount) for room in cover.rooms]
+        self.rooms = np.vstack([self.rooms, np.array(held, dtype=np.int64)[self.order]])
+        self.amount = np.append(self.amount, cover.amount)
+        self.divisor = np.append(self.divisor, min(divisor, max(1, cover.amount)))
+        self.begin = np.append(self.begin, len(self.tables))
+        self.tables = np.concatenate([self.tables, table])
+        return table
+
+    def below(self, limit: int, steps: int) -> int:
+        """The price of a multiset that costs less than `limit`, the least that was found; `limit` where there is none.
+
+        Raises NoCertificate where so many steps find none and leave some out.
+        """
+        if limit <= 0 or not (self.amount > 0).any():  # no instances meet all covers
+            return min(0, limit)
+        if limit > LARGEST or (len(self.price) and int(self.price.max()) > LARGEST):
+            raise NoCertificate("prices are too large for a search of multisets")
+        found = self.up_to(limit - 1, steps)
+        if not found.complete and not len(found.price):
+            raise NoCertificate("the search for a multiset below the bound is too long")
+        return min(found.price.tolist(), default=limit)
+
+    def up_to(self, limit: int, steps: int, above: int = 0, many: int = MOST_FOUND) -> Multisets:
+        """The multisets that cost no more than `limit` and no less than `above`, by at most so many steps of search."""
+        many = max(1, min(many, MOST_ENTRIES // max(1, len(self.price))))
+        found, price, least, complete, steps = _search(
+            self.price,
+            self.most,
+            self.apart,
+            self.rooms,
+            self.amount,
+            self.divisor,
+            self.begin,
+            self.tables,
+            limit,
+            above,
+            steps,
+            many,
+        )
+        by_price = np.argsort(price, kind="stable")
+        back = np.empty_like(self.order)
+        back[self.order] = np.arange(len(self.order))
+        return Multisets(found[by_price][:, back], price[by_price], int(least), bool(complete), int(steps))
+
+
+@compiled
+def _search(price, most, apart, rooms, amount, divisor, begin, tables, limit, above, steps, many):  # type: ignore[no-untyped-def]
+    """One instance more at each step, types in order; a node is bounded by the dearest of the tables."""
+    covers, kinds = rooms.shape
+    found = np.zeros((many, kinds), dtype=np.int64)
+    prices = np.zeros(many, dtype=np.int64)
+    n, least, complete = 0, np.int64(2) ** 62, True
+    counts = np.zeros(kinds, dtype=np.int64)
+    left = amount.copy()
+    depth = 0
+    longest = DEEPEST
+    path = np.zeros(longest, dtype=np.int64)  # the type of each instance
+    next_kind = np.zeros(longest + 1, dtype=np.int64)  # the type to be tried next at each depth
+    spent = np.int64(0)
+    done = 0
+    while True:
+        k = next_kind[depth]
+        if k >= kinds:
+            if depth == 0:
+                break
+            depth -= 1
+            k = path[depth]
+            counts[k] -= 1
+            spent -= price[k]
+            for c in range(covers):
+                left[c] += rooms[c, k]
+            next_kind[depth] = k + 1
+            continue
+        next_kind[depth] = k + 1
+        if most[k] >= 0 and counts[k] >= most[k]:
+            continue
+        allowed = True
+        for j in range(kinds):
+            if counts[j] > 0 and apart[j, k]:
+                allowed = False
+                break
+        if not allowed:
+            continue
+        done += 1
+        if done > steps:
+            complete = False
+            break
+        after, covered = spent + price[k], True
+        bound = after
+        for c in range(covers):
+            rest = left[c] - rooms[c, k]
+            if rest > 0:
+                covered = False
+                bound = max(bound, after + tables[begin[c] + (rest + divisor[c] - 1) // divisor[c]])
+        if bound > limit:
+            least = min(least, bound)
+            continue
+        if covered and after >= above:
+            if n == many:
+                complete = False
+                break
+            counts[k] += 1
+            found[n] = counts
+            counts[k] -= 1
+            prices[n] = after
+            n += 1
+        if depth + 1 >= longest:
+            complete = False
+            break
+        counts[k] += 1
+        spent = after
+        for c in range(covers):
+            left[c] -= rooms[c, k]
+        path[depth] = k
+        depth += 1
+        next_kind[depth] = k
+    return found[:n], prices[:n], least, complete, done
