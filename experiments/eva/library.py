@@ -1,14 +1,18 @@
-"""More named instances of Eva: Table 7 at five sizes, vector packing of Caprara and Toth, rounds of four sizes."""
+"""More named instances of Eva: Table 7 at five sizes, vector packing of Caprara and Toth, price lists, rounds."""
 
 from __future__ import annotations
 
+from typing import get_args
+
 from experiments.harness.instance_set import InstanceSet
-from instances.eva import caprara_toth, random_round, random_workloads, table_7
+from instances.eva import caprara_toth, price_list, random_round, random_workloads, table_7
+from instances.eva.price_lists import Cloud
 from instances.eva.vector_packing import paper_sizes
 
 SAMPLES = {20: 20, 50: 20, 100: 20, 500: 5, 2000: 3}
 """Samples of Table 7, by their tasks."""
 CLASSES = range(1, 11)
+PODS = (20, 60)
 
 
 def instance_sets() -> list[InstanceSet]:
@@ -25,6 +29,13 @@ def instance_sets() -> list[InstanceSet]:
         *(
             InstanceSet(f"rounds of {n} tasks", [random_round(n, s) for s in range(8)], ("exact",))
             for n in (10, 20, 60)
+        ),
+        *(
+            InstanceSet(
+                f"{n} pods on a price list, {cloud}", [price_list(n, s, cloud=cloud) for s in range(4)], ("exact",)
+            )
+            for n in PODS
+            for cloud in get_args(Cloud)
         ),
         InstanceSet("rounds of 100 tasks", [random_round(100, s) for s in range(4)], ("exact",)),
     ]
