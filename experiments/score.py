@@ -109,7 +109,6 @@ def score(
 
 def _judge(program: str, name: str, session: Session) -> int:
     """Judge a program and print the judgement: the exit status, that of a failure where a case has no solution."""
-    from experiments.judging.judge import Judge  # loads what no scorecard needs
 
     if name not in JUDGED:
         raise InputError(f"--task: must be one of {', '.join(JUDGED)}, got {name!r}{meant(list(JUDGED), name)}")
@@ -118,7 +117,7 @@ def _judge(program: str, name: str, session: Session) -> int:
         path, function = program, ""
     if session.options.time_limit is None:
         raise InputError("--time-limit: needed")
-    with Judge(JUDGED[name](session.options.seed), seconds=session.options.time_limit) as judge:
+    with ProgramJudge(JUDGED[name](session.options.seed), seconds=session.options.time_limit) as judge:
         found = judge(path, function or None)
     if session.format == "json":
         print_line(json.dumps(found.as_json()))

@@ -26,7 +26,7 @@ from experiments.harness.experiment import Study, TextTable
 from experiments.harness.sample import Sample
 from experiments.harness.task import Measured, Measurement
 from experiments.judging.calls import Calls
-from experiments.judging.judge import Case, JudgeTask
+from experiments.judging.judge import JudgedCase, JudgeTask
 from instances import InputError, Instance, MalformedSolution, Options
 from instances.eva import EvaPacking, InstanceType, Task
 from instances.fields import refuse_seed
@@ -186,7 +186,7 @@ def judged(seed: int) -> JudgeTask:
     known = packaged("experiments.eva", "prism").least_pressure.map(Fraction) if seed == 0 else None
     least = [least_pressure(case)[0] for case in drawn] if known is None else list(known)
     made = [
-        Case(f"prism {i}", case.content, float(optimum), partial(_value, case))
+        JudgedCase(f"prism {i}", case.content, float(optimum), partial(_value, case))
         for i, (case, optimum) in enumerate(zip(drawn, least, strict=True))
     ]
     return JudgeTask("prism", "models on GPUs, by the largest pressure", f"{__name__}:calls", made)
@@ -215,11 +215,11 @@ def _value(case: PrismCase, answer: Any) -> tuple[float | None, Sequence[str]]:
 def ceiling(
     options: Options,
     quick: Annotated[bool, typer.Option("--quick", help="The first three cases.")] = False,
-    seed: Annotated[int, typer.Option("--draw", help="numpy's seed of the cases.")] = SEED,
+    draw: Annotated[int, typer.Option(help="numpy's seed of the cases.")] = SEED,
 ) -> Study:
     """Prove the least pressure of each of Prism's cases, and so the highest score that any placement can have."""
-    drawn = cases(seed)[: 3 if quick else CASES]
-    tasks = [Measurement.of(proven, options, None, case=i, seed=seed) for i in range(len(drawn))]
+    drawn = cases(draw)[: 3 if quick else CASES]
+    tasks = [Measurement.of(proven, options, None, case=i, draw=draw) for i in range(len(drawn))]
 
     def tables(outcomes: Sequence[Measured]) -> Iterator[TextTable | str]:
         rows = [
@@ -248,9 +248,9 @@ def ceiling(
     return Study(tasks, lambda outcomes: list(tables(outcomes)), values=values)
 
 
-def proven(case: int, seed: int, options: Options) -> dict[str, Any]:
+def proven(case: int, draw: int, options: Options) -> dict[str, Any]:
     """The least pressure of a case, proven."""
-    least, on = least_pressure(cases(seed)[case], options)
+    least, on = least_pressure(cases(draw)[case], options)
     return {"least_pressure": str(least), "on": on}
 
 

@@ -112,10 +112,11 @@ def _awaited(
 ) -> tuple[str, bytes]:
     """Whatever the program writes until it ends, or is ended, and why; every line is given so many CPU seconds."""
     content, left, before, since = bytearray(), lines, 0.0, time.monotonic()
-    gone, open_still = os.pidfd_open(outside), [answers]
+    gone = os.pidfd_open(outside)
+    open_still: list[int] = [answers]
     try:
         while True:
-            ready, _, _ = select.select([*open_still, gone, judge], [], [], LOOK_S)
+            ready, _, _ = select.select([*open_still, gone, judge.fileno()], [], [], LOOK_S)
             if answers in ready:
                 part = os.read(answers, 1 << 16)
                 content += part
@@ -126,7 +127,7 @@ def _awaited(
             elif gone in ready:
                 return "ended", bytes(content)
             late = time.monotonic() - since > seconds * WALL[0] + WALL[1] or _used_s(inside) - before > seconds
-            why = "size" if len(content) > LARGEST_ANSWERS else "nobody asks" if judge in ready else "time"
+            why = "size" if len(content) > LARGEST_ANSWERS else "nobody asks" if judge.fileno() in ready else "time"
             if late or why != "time":
                 with suppress(ProcessLookupError):
                     os.kill(inside, signal.SIGKILL)  # and the system all others of its namespace

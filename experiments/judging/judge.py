@@ -31,7 +31,7 @@ Status = Literal["solved", "violates", "malformed", "error", "time", "size", "no
 
 
 @dataclass(frozen=True)
-class Case:
+class JudgedCase:
     """An instance of a task: `content`, all that a program is told, its proven `optimum`, and its judge.
 
     `value(answer)` is the objective of an answer in JSON's types and the constraints that it breaks. It raises
@@ -52,7 +52,7 @@ class JudgeTask:
     name: str
     title: str
     calls: str
-    cases: Sequence[Case]
+    cases: Sequence[JudgedCase]
 
 
 @dataclass(frozen=True)
@@ -91,7 +91,7 @@ class Judgement:
         return asdict(self)
 
 
-class Judge:
+class ProgramJudge:
     """Judges programs over one task, each in a confined copy of a process that has nothing but the data.
 
     - `seconds`: CPU seconds for each case. Of wall seconds it gets three times as many and one.
@@ -217,7 +217,7 @@ class Judge:
             raise InputError(f"task: the process of the programs cannot load the data: {fault}")
         return ours
 
-    def _scored(self, case: Case, line: Mapping[str, Any]) -> CaseScore:
+    def _scored(self, case: JudgedCase, line: Mapping[str, Any]) -> CaseScore:
         if "answer" not in line:
             return CaseScore(case.name, "error", case.optimum, reason=str(line.get("error", ""))[:1000])
         try:

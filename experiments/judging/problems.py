@@ -10,7 +10,7 @@ from experiments.harness.entry import Entry
 from experiments.harness.instance_set import InstanceSet
 from experiments.harness.records import with_records
 from experiments.harness.run import apply
-from experiments.judging.judge import Case, JudgeTask
+from experiments.judging.judge import JudgedCase, JudgeTask
 from instances import InputError, Instance, MalformedSolution, Options, Reference, agree, check, dump
 
 LIMIT = Options(time_limit=60.0)
@@ -27,7 +27,7 @@ def task_of(name: str, title: str, exact: Entry, instances: Sequence[Instance]) 
     for i, instance in enumerate(known.instances):
         content = {key: dump(instance)[key] for key in ("problem", "data")}
         value = partial(_value, instance.data)
-        cases.append(Case(f"{name} {i}", content, _optimum(instance, exact), value, instance.data.sense))
+        cases.append(JudgedCase(f"{name} {i}", content, _optimum(instance, exact), value, instance.data.sense))
     return JudgeTask(name, title, CALLS, cases)
 
 

@@ -16,7 +16,7 @@ import pytest
 from experiments.eva import prism
 from experiments.eva.methods import METHODS
 from experiments.harness import records
-from experiments.judging.judge import Case, Judge, Judgement, JudgeTask
+from experiments.judging.judge import JudgedCase, Judgement, JudgeTask, ProgramJudge
 from experiments.judging.problems import task_of
 from experiments.papers import JUDGED
 from instances import CheckFailed, InputError, Options
@@ -41,8 +41,8 @@ def small() -> JudgeTask:
 
 
 @pytest.fixture(scope="module")
-def judge() -> Iterator[Judge]:
-    with Judge(small(), seconds=0.5, memory_mb=1024) as made:
+def judge() -> Iterator[ProgramJudge]:
+    with ProgramJudge(small(), seconds=0.5, memory_mb=1024) as made:
         try:
             made.of_text(HONEST)
         except InputError as error:
@@ -51,11 +51,11 @@ def judge() -> Iterator[Judge]:
 
 
 @pytest.fixture(scope="module")
-def honest(judge: Judge) -> Judgement:
+def honest(judge: ProgramJudge) -> Judgement:
     return judge.of_text(HONEST)
 
 
-def test_an_honest_program_gets_its_gaps_and_the_same_every_time(judge: Judge, honest: Judgement):
+def test_an_honest_program_gets_its_gaps_and_the_same_every_time(judge: ProgramJudge, honest: Judgement):
     assert [case.status for case in honest.cases] == ["solved", "solved"]
     assert honest.failed == 0
     assert 0 < honest.combined_score < 1
@@ -90,7 +90,7 @@ BEFORE = {  # what a program does before it answers honestly: of no use
 
 
 @pytest.mark.parametrize("name", BEFORE)
-def test_what_a_program_does_to_itself_changes_no_score(judge: Judge, honest: Judgement, name: str):
+def test_what_a_program_does_to_itself_changes_no_score(judge: ProgramJudge, honest: Judgement, name: str):
     assert judge.of_text(BEFORE[name] + "\n" + HONEST).cases == honest.cases
 
 
@@ -117,7 +117,7 @@ FORBIDDEN = {  # what ends in an exception, or else in `got it` among the reason
 
 
 @pytest.mark.parametrize("name", FORBIDDEN)
-def test_what_a_program_must_not_have_it_cannot_have(judge: Judge, name: str):
+def test_what_a_program_must_not_have_it_cannot_have(judge: ProgramJudge, name: str):
     body = textwrap.indent(FORBIDDEN[name] + "\nraise LookupError('got it')", "    ")
     found = judge.of_text(f"def solve(data):\n{body}\n")
     assert {case.status for case in found.cases} <= {"error", "time"}
@@ -142,7 +142,7 @@ ANSWERS = {
 
 
 @pytest.mark.parametrize("name", ANSWERS)
-def test_what_is_no_solution_is_none(judge: Judge, name: str):
+def test_what_is_no_solution_is_none(judge: ProgramJudge, name: str):
     answer, status = ANSWERS[name]
     found = judge.of_text(f"def solve(data):\n    return {answer}\n")
     assert {case.status for case in found.cases} <= {status, "malformed", "no answer"}
@@ -163,7 +163,7 @@ def test_what_is_no_solution_is_none(judge: Judge, name: str):
     ],
 )
 def test_a_program_that_does_not_answer_fails_and_hinders_nobody(
-    judge: Judge, honest: Judgement, body: str, statuses: set[str]
+    judge: ProgramJudge, honest: Judgement, body: str, statuses: set[str]
 ):
     found = judge.of_text(f"def solve(data):\n    {body}\n")
     assert {case.status for case in found.cases} <= statuses
@@ -171,14 +171,14 @@ def test_a_program_that_does_not_answer_fails_and_hinders_nobody(
     assert judge.of_text(HONEST).cases == honest.cases
 
 
-def test_one_case_on_which_it_hangs_costs_no_other(judge: Judge, honest: Judgement):
+def test_one_case_on_which_it_hangs_costs_no_other(judge: ProgramJudge, honest: Judgement):
     hang = HONEST.replace("rented = []", "rented = []\n    if len(data.tasks) == 4:\n        while True: pass")
     found = judge.of_text(hang)
     assert [case.status for case in found.cases] == ["time", "solved"]
     assert found.cases[1] == honest.cases[1]
 
 
-def test_the_parent_counts_the_time_of_a_program_and_of_its_children(judge: Judge):
+def test_the_parent_counts_the_time_of_a_program_and_of_its_children(judge: ProgramJudge):
     burn = "import os, time\ndef burn():\n    x = 0\n    for i in range(1_500_000): x += i\n"
     own = judge.of_text(burn + "time.process_time = lambda: 0.0\nburn()\n" + HONEST).seconds
     child = "pid = os.fork()\nif pid == 0:\n    burn()\n    os._exit(0)\nos.waitpid(pid, 0)\n"
@@ -186,7 +186,7 @@ def test_the_parent_counts_the_time_of_a_program_and_of_its_children(judge: Judg
     assert judge.of_text(burn + child + HONEST).seconds > 0.02
 
 
-def test_nothing_of_one_call_reaches_the_next(judge: Judge):
+def test_nothing_of_one_call_reaches_the_next(judge: ProgramJudge):
     leave = "import builtins, sys\nopen('/tmp/left', 'w').write('x')\nbuiltins.left = sys.left = True\n"
     judge.of_text(leave + HONEST)
     seen = """import builtins, os, sys
@@ -196,7 +196,7 @@ assert not (os.path.exists("/tmp/left") or hasattr(builtins, "left") or hasattr(
     assert not Path("/tmp/left").exists()
 
 
-def test_lines_that_a_program_writes_itself_are_checked_like_any_other(judge: Judge, honest: Judgement):
+def test_lines_that_a_program_writes_itself_are_checked_like_any_other(judge: ProgramJudge, honest: Judgement):
     """It finds the pipe of its answers, and says things: whatever is no answer of a case is not heard."""
     lies = [b"[1", b'{"i": 7, "answer": {}}', b'{"i": true, "answer": {}}', b'{"score": 1.0}', b"\xff", b"[" * 100_000]
     lies += [b'{"i": 0, "answer": {"instances": []}}']
@@ -213,10 +213,10 @@ for handle in range(3, 64):
 
 
 def test_a_program_that_beats_a_proven_optimum_is_an_error_of_ours():
-    case = Case("a", {"problem": "eva-packing", "data": None}, 2.0, lambda answer: (1.0, ()))
+    case = JudgedCase("a", {"problem": "eva-packing", "data": None}, 2.0, lambda answer: (1.0, ()))
     task = JudgeTask("t", "t", "experiments.judging.calls:of_problem", [case])
     with pytest.raises(CheckFailed, match=r"a: 1\.0 is better than 2\.0, which is proven"):
-        Judge(task)._scored(case, {"answer": {}})
+        ProgramJudge(task)._scored(case, {"answer": {}})
 
 
 @pytest.mark.parametrize(
@@ -228,13 +228,13 @@ def test_a_program_that_beats_a_proven_optimum_is_an_error_of_ours():
         ("raise SystemExit(3)", "SystemExit: 3"),
     ],
 )
-def test_a_program_that_cannot_be_loaded_fails_everywhere_and_says_why(judge: Judge, program: str, says: str):
+def test_a_program_that_cannot_be_loaded_fails_everywhere_and_says_why(judge: ProgramJudge, program: str, says: str):
     found = judge.of_text(program)
     assert found.failed == 2
     assert says in found.artifacts["error"]
 
 
-def test_bad_input_is_a_line(tmp_path: Path, judge: Judge):
+def test_bad_input_is_a_line(tmp_path: Path, judge: ProgramJudge):
     with pytest.raises(InputError, match=r"none\.py: No such file"):
         judge(tmp_path / "none.py")
     (tmp_path / "binary.py").write_bytes(b"\xff\xfe")
@@ -244,10 +244,10 @@ def test_bad_input_is_a_line(tmp_path: Path, judge: Judge):
     with pytest.raises(InputError, match=r"large\.py: must be at most 1048576 bytes"):
         judge(tmp_path / "large.py")
     with pytest.raises(InputError, match="task: t has no cases"):
-        Judge(JudgeTask("t", "t", "x:y", []))
+        ProgramJudge(JudgeTask("t", "t", "x:y", []))
 
 
-def test_the_command_prints_one_object_and_an_evaluator_returns_numbers(tmp_path: Path, judge: Judge):
+def test_the_command_prints_one_object_and_an_evaluator_returns_numbers(tmp_path: Path, judge: ProgramJudge):
     program = tmp_path / "mine.py"
     program.write_text(HONEST.replace("def solve", "def pack"))
     done = call("score", f"{program}:pack", "--task", "eva-rounds", "--format", "json")
@@ -301,8 +301,8 @@ def test_a_program_of_prism_is_called_as_on_the_leaderboard():
         "def compute_model_placement(gpu_num, models):\n    return {g: models[g::gpu_num] for g in range(gpu_num)}\n"
     )
     drawn = prism.cases(count=2)
-    made = [Case(str(i), c.content, float(c.spread_out), partial(prism._value, c)) for i, c in enumerate(drawn)]
-    with Judge(JudgeTask("prism", "", "experiments.eva.prism:calls", made)) as judge:
+    made = [JudgedCase(str(i), c.content, float(c.spread_out), partial(prism._value, c)) for i, c in enumerate(drawn)]
+    with ProgramJudge(JudgeTask("prism", "", "experiments.eva.prism:calls", made)) as judge:
         try:
             found = judge.of_text(turns)
         except InputError as error:
