@@ -133,14 +133,25 @@ SPACES: Loaded[Mapping[str, Callable[[], Any]]] = Loaded(
     }
 )
 """What makes the spaces of a problem, in which worst cases are looked for, by name; the first is its own."""
-
-
+JUDGED: Loaded[Callable[[int], Any]] = Loaded(
+    {
+        "eva-packing": "experiments.eva.judged:TASKS",
+        "eva-rounds": "experiments.eva.judged:TASKS",
+        "prism": "experiments.eva.judged:TASKS",
+        "boa-widths": "experiments.boa.judged:TASKS",
+        "aryl-reclaim": "experiments.aryl.judged:TASKS",
+        "aryl-elastic": "experiments.aryl.judged:TASKS",
+        "sia-starts": "experiments.sia.judged:TASKS",
+    }
+)
+"""The tasks of the judge: what makes each, by the seed of its instances."""
 STUDIES = {
     "eva-benchmark": "experiments.eva.benchmark:benchmarks",
     "eva-moments": "experiments.eva.moments:moments",
     "eva-choices": "experiments.eva.choices:choices",
     "eva-price-lists": "experiments.eva.price_lists:price_lists",
     "eva-surrogate": "experiments.eva.surrogate:surrogate",
+    "prism-ceiling": "experiments.eva.prism:ceiling",
     "eva-yardstick": "experiments.eva.yardstick:yardsticks",
     "boa-benchmark": "experiments.boa.benchmark:benchmarks",
     "boa-genetic": "experiments.boa.genetic:genetic",
@@ -157,6 +168,7 @@ RECORDED: dict[str, tuple[str, dict[str, Any]]] = {
     "eva/benchmark": ("eva-benchmark", {}),
     "eva/interference": ("eva-benchmark", {"net_saving": True}),
     "eva/moments": ("eva-moments", {"trace": [Path("eva/trace_pai_200.csv"), Path("eva/trace_pai_full.csv")]}),
+    "eva/prism": ("prism-ceiling", {}),
     "boa/benchmark": ("boa-benchmark", {}),
     "aryl/benchmark": ("aryl-benchmark", {}),
     "aryl/excess": ("aryl-excess", {}),
@@ -172,6 +184,10 @@ RECORDED: dict[str, tuple[str, dict[str, Any]]] = {
 def _part(paper: str, role: str) -> Any:
     """The module of a paper that has a role which every paper has."""
     return importlib.import_module(f"experiments.{paper}.{role}")
+
+
+def _has(paper: str, role: str) -> bool:
+    return importlib.util.find_spec(f"experiments.{paper}.{role}") is not None
 
 
 def problems_of(paper: str) -> list[str]:
@@ -191,12 +207,18 @@ def reference_sets_of(paper: str, quick: bool = False) -> Sequence[InstanceSet]:
     return found
 
 
+def library_sets() -> tuple[InstanceSet, ...]:
+    """All named instances: those of the reference sets, and what a paper has beside them."""
+    more = [_part(paper, "library").instance_sets() for paper in PAPERS if _has(paper, "library")]
+    return (*reference_sets(), *(one for sets in more for one in sets))
+
+
 def experiments_of(paper: str) -> tuple[Experiment, ...]:
     """The tables and figures of a paper; they are loaded only where they are asked for, for they run the simulator.
 
     A paper need not have any.
     """
-    if importlib.util.find_spec(f"experiments.{paper}.reproduce") is None:
+    if not _has(paper, "reproduce"):
         return ()
     found: tuple[Experiment, ...] = _part(paper, "reproduce").EXPERIMENTS
     return found
