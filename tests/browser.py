@@ -16,7 +16,7 @@ WIDTHS = (390, 1280)
 """Pixels of a phone and of a laptop."""
 READ = """
 const done = arguments[0], said = one => one.nodes.map(node => `${one.id}: ${node.html.slice(0, 200)}`);
-axe.run(document).then(found =>
+axe.run(document, {resultTypes: ["violations"], preload: false}).then(found =>
   done(found.violations.filter(one => ["serious", "critical"].includes(one.impact)).flatMap(said)));
 """
 
@@ -38,7 +38,8 @@ def opened_browser() -> Iterator[Any]:
         options.add_argument(said)
     options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
     driver = webdriver.Chrome(options=options, service=webdriver.ChromeService(executable_path=DRIVER))
-    driver.set_script_timeout(120)
+    driver.set_script_timeout(600)
+    driver.command_executor.client_config.timeout = 660  # a long page on a machine that does other things
     yield driver
     driver.quit()
 
