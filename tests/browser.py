@@ -38,10 +38,12 @@ def opened_browser() -> Iterator[Any]:
         options.add_argument(said)
     options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
     driver = webdriver.Chrome(options=options, service=webdriver.ChromeService(executable_path=DRIVER))
-    driver.set_script_timeout(600)
-    driver.command_executor.client_config.timeout = 660  # a long page on a machine that does other things
-    yield driver
-    driver.quit()
+    try:
+        driver.set_script_timeout(600)
+        driver.command_executor.client_config.timeout = 660  # a long page on a machine that does other things
+        yield driver
+    finally:
+        driver.quit()
 
 
 def show(browser: Any, page: Path, width: int, scheme: str = "light") -> None:
