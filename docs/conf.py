@@ -62,8 +62,10 @@ def _draw(app: Any) -> None:
 FOCUS = """addEventListener("DOMContentLoaded", () => {
   document.querySelectorAll("pre, .table-wrapper, div.math, p:has(> img)").forEach(box => box.tabIndex = 0);
   document.querySelectorAll("[role=heading]:not([aria-level])").forEach(head => head.setAttribute("aria-level", 2));
+  document.querySelectorAll(".math-wrapper[id] > div.math").forEach(box => box.removeAttribute("id"));
 })"""
-"""What is wider than its box can be scrolled with the keyboard; the theme's headings of contents have a level."""
+"""What is wider than its box can be scrolled with the keyboard; the theme's headings of contents have a level; the id of an
+equation stands once."""
 
 
 def setup(app: Any) -> None:

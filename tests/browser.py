@@ -1,4 +1,4 @@
-"""Pages in a browser, and what axe-core says of them; `python -m tests.browser SITE` reads a whole site."""
+"""Pages in a browser, and what axe-core says of them; `python -m tests.browser PLACE...` reads pages and folders of them."""
 
 from __future__ import annotations
 
@@ -62,9 +62,9 @@ def serious(browser: Any) -> list[str]:
     return found
 
 
-def main(site: Path) -> list[str]:
-    """What is wrong with the pages of a site: a finding of axe-core, or a page that is wider than the screen."""
-    pages = sorted(page for page in site.rglob("*.html") if "_static" not in page.parts)
+def main(places: list[Path]) -> list[str]:
+    """What is wrong with pages, or those of folders: a finding of axe-core, or that one is wider than the screen."""
+    pages = [page for place in places for page in ([place] if place.is_file() else sorted(place.rglob("*.html")))]
     wrong = []
     with opened_browser() as browser:
         for page, read_at in zip(pages, itertools.cycle(WIDTHS)):  # axe-core takes long: at one of the widths
@@ -73,7 +73,7 @@ def main(site: Path) -> list[str]:
                 told = serious(browser) if width == read_at else []
                 if (wide := browser.execute_script("return document.documentElement.scrollWidth")) > width:
                     told.append(f"{wide} pixels wide")
-                wrong += [f"{page.relative_to(site)} at {width}: {said}" for said in told]
+                wrong += [f"{page.name} at {width}: {said}" for said in told]
     print(f"{len(pages)} pages read, {len(wrong)} findings", *wrong, sep="\n")
     return wrong
 
@@ -82,4 +82,4 @@ if __name__ == "__main__":
     if BROWSER is None or DRIVER is None:
         print("no chromium and chromedriver on this machine: the site is not read")
         sys.exit()
-    sys.exit(bool(main(Path(sys.argv[1]))))
+    sys.exit(bool(main([Path(place) for place in sys.argv[1:]]))))
