@@ -64,8 +64,9 @@ FOCUS = """addEventListener("DOMContentLoaded", () => {
   document.querySelectorAll("[role=heading]:not([aria-level])").forEach(head => head.setAttribute("aria-level", 2));
   document.querySelectorAll(".math-wrapper[id] > div.math").forEach(box => box.removeAttribute("id"));
 })"""
-"""What is wider than its box can be scrolled with the keyboard; the theme's headings of contents have a level; an equation's
-id stands once."""
+"""What is wider than its box can be scrolled with the keyboard; the theme's headings of contents have a level, and the
+id of an equation stands once.
+"""
 
 
 def setup(app: Any) -> None:

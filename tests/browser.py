@@ -82,4 +82,4 @@ if __name__ == "__main__":
     if BROWSER is None or DRIVER is None:
         print("no chromium and chromedriver on this machine: the site is not read")
         sys.exit()
-    sys.exit(bool(main([Path(place) for place in sys.argv[1:]]))
+    sys.exit(bool(main([Path(place) for place in sys.argv[1:]])))
