@@ -4,40 +4,19 @@ from __future__ import annotations
 
 import importlib
 import importlib.util
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
+
+from instances.registry import Loaded
 
 if TYPE_CHECKING:
     from experiments.harness.entry import Entry
     from experiments.harness.experiment import Experiment
     from experiments.harness.instance_set import InstanceSet
 
-T = TypeVar("T")
 PAPERS = ("eva", "boa", "aryl", "sia")
-
-
-class Loaded(Mapping[str, T]):
-    """What a table of a paper's has under each name; the table, `module:name`, is imported when it is looked up."""
-
-    def __init__(self, tables: Mapping[str, str]) -> None:
-        self.tables = tables
-
-    def __getitem__(self, name: str) -> T:
-        module, _, table = self.tables[name].partition(":")
-        found: T = getattr(importlib.import_module(module), table)[name]
-        return found
-
-    def __contains__(self, name: object) -> bool:
-        return name in self.tables
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self.tables)
-
-    def __len__(self) -> int:
-        return len(self.tables)
-
 
 METHODS: Loaded[tuple[Entry, ...]] = Loaded(
     {
@@ -192,7 +171,7 @@ def _has(paper: str, role: str) -> bool:
 
 def problems_of(paper: str) -> list[str]:
     """The problems that the methods of a paper solve."""
-    return [name for name, table in METHODS.tables.items() if table.startswith(f"experiments.{paper}.")]
+    return [name for name, table in METHODS.targets.items() if table.startswith(f"experiments.{paper}.")]
 
 
 @cache

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import re
 from pathlib import Path
 
@@ -54,6 +55,17 @@ def test_a_page_holds_no_typed_figure(name: str):
 def test_every_figure_that_a_page_takes_is_in_a_record(name: str):
     for said in MEASURED.findall(PAGES[name].read_text()):
         assert shown(said)
+
+
+def test_a_figure_of_the_site_says_its_value_its_record_and_the_command(monkeypatch: pytest.MonkeyPatch):
+    pytest.importorskip("docutils")
+    monkeypatch.syspath_prepend(str(DOCS))
+    name, value = "eva/gap-study", "200 tasks: full-reconfiguration: gap to optimum"
+    (node,), _ = importlib.import_module("measured").value("measured", "", f"{name}; {value}; {{mean:.1%}}", 1, None)
+    record = read(name)
+    assert record is not None
+    assert node.astext() == f"{record.values[value].mean:.1%}"
+    assert node["explanation"] == f"{value} (record {name}: {record.command})"
 
 
 def test_the_figures_of_the_readme_are_those_of_the_records():
