@@ -109,6 +109,7 @@ def score(
 
 def _judge(program: str, name: str, session: Session) -> int:
     """Judge a program and print the judgement: the exit status, that of a failure where a case has no solution."""
+    from experiments.judging.judge import ProgramJudge  # loads what no scorecard needs
 
     if name not in JUDGED:
         raise InputError(f"--task: must be one of {', '.join(JUDGED)}, got {name!r}{meant(list(JUDGED), name)}")
