@@ -43,6 +43,7 @@ METHODS: Loaded[tuple[Entry, ...]] = Loaded(
     {
         "eva-packing": "experiments.eva.methods:METHODS",
         "eva-reconfiguration": "experiments.eva.methods:METHODS",
+        "node-placement": "experiments.eva.methods:METHODS",
         "boa-allocation": "experiments.boa.methods:METHODS",
         "aryl-elastic": "experiments.aryl.methods:METHODS",
         "aryl-reclaim": "experiments.aryl.methods:METHODS",
@@ -55,6 +56,7 @@ METHODS: Loaded[tuple[Entry, ...]] = Loaded(
 BUILDERS = {
     "eva-packing": "models.eva:build_literal",
     "eva-reconfiguration": "models.eva.reconfiguration:build_literal_reconfiguration",
+    "node-placement": "models.eva.node_placement:build_node_placement",
     "boa-allocation": "models.boa:build_literal",
     "aryl-elastic": "models.aryl:build_elastic",
     "aryl-reclaim": "models.aryl:build_reclaim",
@@ -104,6 +106,7 @@ DRAWINGS = {
     "eva-cloud": "experiments.eva.draw:cloud",
     "eva-packing": "experiments.eva.draw:packing",
     "eva-reconfiguration": "experiments.eva.draw:rounds",
+    "node-placement": "experiments.eva.draw:placement",
     "boa-renting": "experiments.boa.draw:renting",
     "aryl-loaning": "experiments.aryl.draw:loaning",
     "sia-oracle": "experiments.sia.draw:oracle",

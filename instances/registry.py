@@ -20,6 +20,8 @@ from instances.eva import (
     EvaCloud,
     EvaPacking,
     EvaReconfiguration,
+    NodePlacement,
+    check_node_placement,
     check_packing,
     check_reconfiguration,
 )
@@ -49,6 +51,7 @@ class Problem:
 PROBLEMS: dict[str, Problem] = {
     "eva-packing": Problem(EvaPacking, check_packing, prove_packing),
     "eva-reconfiguration": Problem(EvaReconfiguration, check_reconfiguration),
+    "node-placement": Problem(NodePlacement, check_node_placement),
     "boa-allocation": Problem(BoaAllocation, check_allocation, prove_allocation),
     "aryl-elastic": Problem(ArylElastic, check_elastic, prove_elastic),
     "aryl-reclaim": Problem(ArylReclaim, check_reclaim, prove_reclaim),

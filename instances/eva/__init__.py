@@ -1,16 +1,19 @@
 """Eva: Chang and Venkataraman, "Eva: Cost-Efficient Cloud-Based Cluster Scheduling", EuroSys'25.
 
-doi 10.1145/3689031.3717483. The problems `eva-packing` and `eva-reconfiguration`, and the workload `eva-cloud`:
-data, examples, generators, traces and checker.
+doi 10.1145/3689031.3717483. The problems `eva-packing`, `eva-reconfiguration` and `node-placement`, and the workload
+`eva-cloud`: data, examples, generators, traces and checker.
 """
 
 from instances.eva.arrays import PackingArrays, packing_arrays
 from instances.eva.checker import check_packing, check_reconfiguration
 from instances.eva.cloud import CloudJob, CloudType, EvaCloud, TaskClass
 from instances.eva.cloud_traces import trace_cloud
+from instances.eva.clusters import random_cluster
 from instances.eva.constraints import Running, Spread, constraints_of
 from instances.eva.examples import table_3, table_3_round
 from instances.eva.generators import random_round, random_workloads, synthetic_cloud, table_7
+from instances.eva.node_checker import check_node_placement
+from instances.eva.node_placement import ClusterNode, NodePlacement, Pod
 from instances.eva.online import RentedInstance, continued, most_kept
 from instances.eva.packing import EvaPacking, InstanceType, Task, Throughput
 from instances.eva.price_lists import price_list
@@ -28,7 +31,10 @@ __all__ = [
     "ExistingInstance",
     "InstanceType",
     "MovableTask",
+    "ClusterNode",
+    "NodePlacement",
     "PackingArrays",
+    "Pod",
     "RentedInstance",
     "Running",
     "Spread",
@@ -39,6 +45,7 @@ __all__ = [
     "alibaba",
     "alive",
     "caprara_toth",
+    "check_node_placement",
     "check_packing",
     "check_reconfiguration",
     "constraints_of",
@@ -49,6 +56,7 @@ __all__ = [
     "packing_arrays",
     "pod_requests",
     "price_list",
+    "random_cluster",
     "random_round",
     "random_workloads",
     "synthetic_cloud",
