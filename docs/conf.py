@@ -20,10 +20,16 @@ release = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["
 extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.doctest", "sphinx.ext.mathjax"]
 extensions += ["sphinx-mathjax-offline"]  # mathematics without a network
 exclude_patterns = ["_build"]
-doctest_global_setup = f"import sys; sys.path.insert(0, {str(HERE / 'tutorials')!r})"
+doctest_global_setup = f"""import os, sys, tempfile
+sys.path.insert(0, {str(HERE / "tutorials")!r})
+before, here = os.getcwd(), tempfile.TemporaryDirectory()  # examples save what they make in the current folder
+os.chdir(here.name)
+"""
+doctest_global_cleanup = "os.chdir(before); here.cleanup()"
 
 html_theme = "furo"
 html_title = f"Gapwise {release}"
+html_static_path = html_css_files = ["site.css"]
 
 myst_enable_extensions = ["amsmath", "attrs_inline", "deflist", "dollarmath"]
 myst_heading_anchors = 3
@@ -51,8 +57,11 @@ def _draw(app: Any) -> None:
         made.make()
 
 
-FOCUS = """addEventListener("DOMContentLoaded", () => document.querySelectorAll("pre").forEach(p => p.tabIndex = 0))"""
-"""Code that is wider than its box can be scrolled with the keyboard."""
+FOCUS = """addEventListener("DOMContentLoaded", () => {
+  document.querySelectorAll("pre, .table-wrapper, div.math, p:has(> img)").forEach(box => box.tabIndex = 0);
+  document.querySelectorAll("[role=heading]:not([aria-level])").forEach(head => head.setAttribute("aria-level", 2));
+})"""
+"""What is wider than its box can be scrolled with the keyboard; the theme's headings of contents have a level."""
 
 
 def setup(app: Any) -> None:

@@ -9,7 +9,6 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-import matplotlib as mpl
 from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 from my_cluster import my_cluster
@@ -17,9 +16,11 @@ from my_cluster import my_cluster
 from experiments.api import plot
 from experiments.aryl.pictures import use_over_time
 from experiments.boa.pictures import gpus_over_time
+from experiments.canvas import canvas, legend, save_figure
 from experiments.eva.pictures import over_time
+from experiments.palette import things
 from experiments.papers import ONLINE
-from experiments.simulator.plots import save_figure, speedup_cdf
+from experiments.simulator.plots import speedup_cdf
 from experiments.simulator.simulated import Simulated
 from experiments.simulator.simulation import Simulation
 from heuristics.aryl import reclaim_greedy
@@ -43,10 +44,10 @@ def front() -> Figure:
     """The plans of the paper's heuristic and of the exact method for the same eight tasks, picked to be small."""
     data = table_7(8, seed=0).data
     plans = {"Eva's heuristic": full_reconfiguration(data), "the optimum": eva.exact(data)}
-    colours = {task.key: mpl.colormaps["tab10"](i) for i, task in enumerate(data.tasks)}
-    figure = Figure(figsize=(8.6, 2.9), layout="constrained")
+    colours = dict(zip((task.key for task in data.tasks), things(len(data.tasks)), strict=True))
+    figure, both = canvas(8.6, 3, 1, 2)
     rows = max(len(_instances(data, result.solution)) for result in plans.values())
-    for axes, (title, result) in zip(figure.subplots(1, 2), plans.items(), strict=True):
+    for axes, (title, result) in zip(both, plans.items(), strict=True):
         instances = _instances(data, result.solution)
         for place, (_, shares) in enumerate(instances):
             start = 0.0
@@ -56,8 +57,7 @@ def front() -> Figure:
         axes.set_yticks(range(len(instances)), [said for said, _ in instances], fontsize=8)
         axes.set(xlim=(0, 1), ylim=(rows - 0.5, -0.5), xlabel="share of its CPU cores")
         axes.set_title(f"{title}: {result.objective:.2f} USD/h", fontsize=11)
-    keys = [Patch(color=colour, label=key) for key, colour in colours.items()]
-    figure.legend(handles=keys, loc="outside lower center", ncols=len(keys), fontsize=8, frameon=False)
+    legend(figure, handles=[Patch(color=colour, label=key) for key, colour in colours.items()])
     return figure
 
 
@@ -78,23 +78,23 @@ def _instances(data: EvaPacking, solution: Mapping[str, Any]) -> list[tuple[str,
 
 def plans() -> Made:
     """A solution of each problem, and some heuristic ones beside them."""
-    table, jobs, spread = table_3().data, elastic_jobs(16, 0).data, loaned_servers(24, 0.7, 0, 4).data
-    moment, two, oracle, servers = figure_5().data, table_2().data, five_jobs().data, five_servers().data
-    budget, moves, local = figure_1(8.0).data, random_round(12, 1).data, six_jobs().data
+    table, jobs, spread = table_3(), elastic_jobs(16, 0, objective="mean-jct"), loaned_servers(24, 0.7, 31, 4)
+    moment, two, oracle, servers = figure_5(), table_2("jct-reduction"), five_jobs(), five_servers()
+    budget, moves, local, own = figure_1(8.0), random_round(12, 1), six_jobs(), Instance.of(my_cluster(), "my-cluster")
     return {
-        "eva-packing": lambda: plot(table, eva.exact(table)),
-        "eva-reconfiguration": lambda: plot(moves, exact_reconfiguration(moves)),
-        "boa-allocation": lambda: plot(budget, boa.exact(budget)),
-        "aryl-elastic": lambda: plot(two, aryl.exact(two)),
-        "aryl-elastic-over-time": lambda: plot(jobs, aryl.exact(jobs, Options(effort=50))),
-        "aryl-reclaim": lambda: plot(moment, aryl.exact(moment)),
-        "aryl-reclaim-greedy": lambda: plot(spread, reclaim_greedy(spread)),
-        "aryl-reclaim-optimum": lambda: plot(spread, aryl.exact(spread)),
-        "aryl-placement": lambda: plot(servers, aryl.exact(servers)),
-        "sia-oracle-gssf": lambda: plot(oracle, gssf(oracle)),
-        "sia-oracle": lambda: plot(oracle, sia.exact(oracle)),
-        "sia-local-oracle": lambda: plot(local, sia.local_exact(local)),
-        "tutorial-bill": lambda: plot(my_cluster(), eva.exact(my_cluster())),
+        "eva-packing": lambda: plot(table, eva.exact(table.data)),
+        "eva-reconfiguration": lambda: plot(moves, exact_reconfiguration(moves.data)),
+        "boa-allocation": lambda: plot(budget, boa.exact(budget.data)),
+        "aryl-elastic": lambda: plot(two, aryl.exact(two.data)),
+        "aryl-elastic-over-time": lambda: plot(jobs, aryl.exact(jobs.data, Options(effort=50))),
+        "aryl-reclaim": lambda: plot(moment, aryl.exact(moment.data)),
+        "aryl-reclaim-greedy": lambda: plot(spread, reclaim_greedy(spread.data)),
+        "aryl-reclaim-optimum": lambda: plot(spread, aryl.exact(spread.data)),
+        "aryl-placement": lambda: plot(servers, aryl.exact(servers.data)),
+        "sia-oracle-gssf": lambda: plot(oracle, gssf(oracle.data)),
+        "sia-oracle": lambda: plot(oracle, sia.exact(oracle.data)),
+        "sia-local-oracle": lambda: plot(local, sia.local_exact(local.data)),
+        "tutorial-bill": lambda: plot(own, eva.exact(own.data)),
     }
 
 
@@ -137,7 +137,8 @@ def _runs(workload: Instance, *policies: str) -> list[Simulated]:
 
 
 def _speedups(workload: Instance, *policies: str) -> Figure:
-    return speedup_cdf({run.policy: [run.jobs_table()] for run in _runs(workload, "fcfs", *policies)})
+    jobs = {run.policy: [run.jobs_table()] for run in _runs(workload, "fcfs", *policies)}
+    return speedup_cdf(jobs, title=workload.name)
 
 
 def make(folder: Path = FOLDER) -> list[str]:

@@ -186,12 +186,36 @@ def plot(data: Source, solution: Result | Solution, path: str | Path | None = No
         check(given.data, found)
     except MalformedSolution as error:
         raise InputError(f"plot: {given.name}: the solution is not of the form of {given.problem}: {error}") from None
-    figure = resolve(PLOTS[given.problem])(given.data, found)
-    if path is not None:
-        from experiments.simulator.plots import save_figure  # with matplotlib
+    from experiments.canvas import save_figure, titled  # with matplotlib
 
+    method = f", {solution.method}" if isinstance(solution, Result) else ""
+    figure = titled(resolve(PLOTS[given.problem])(given.data, found), f"{given.name}{method}")
+    if path is not None:
         save_figure(figure, Path(path))
     return figure
+
+
+def figure(table: pd.DataFrame | str | Path, kind: str = "box", ax: Any = None, *, to: str | None = None) -> Any:
+    """A Figure of matplotlib with the gaps of a study of one problem: a `box` a method, a `profile`, or the `gaps`.
+
+    `table`: what `study` returns, or the file `results.csv` of `gap_study`. `ax`: axes to draw on. `to`: `optimum` or
+    `bound`, never both; unless given the proven optima, where there are any. In a `box` a method with gaps on fewer
+    instances than others is pale, and says on how many; a `profile` is the share of the instances with a proven optimum
+    on which a method is within a gap; in `gaps` each point is a run. Raises InputError.
+    """
+    from experiments.output import paper  # with matplotlib
+
+    return paper.figure(table, kind, ax, to)
+
+
+def latex(table: pd.DataFrame | str | Path) -> str:
+    """The summary of a study for a paper in LaTeX with booktabs, a `tabular` a problem; `table` as of `figure`.
+
+    Means in it are over the same instances, as in the table of `gap_study`. Raises InputError.
+    """
+    from experiments.output import paper
+
+    return paper.latex(table)
 
 
 def _instances(given: Source | Sequence[Source]) -> list[Instance[Any]]:

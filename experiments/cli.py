@@ -29,6 +29,7 @@ COMMANDS = (
     "simulate",
     "study",
     "verify",
+    "worst",
 )
 GROUPS = ("data", "draw", "study")  # commands of commands
 COMPLETION = "_GAPWISE_COMPLETE"  # set by a shell that completes a command
@@ -45,9 +46,14 @@ def _print_version(asked: bool) -> None:
 
 def main() -> None:
     """Run `gapwise`."""
-    arguments = [word.replace("-", "_") if word.replace("-", "_") in COMMANDS else word for word in sys.argv[1:2]]
-    arguments += sys.argv[2:]
+    arguments = words_of(sys.argv[1:])
     run_app(app_of(arguments), arguments)
+
+
+def words_of(arguments: list[str]) -> list[str]:
+    """The arguments with a command by its name, `gap_study`, where it was called `gap-study`."""
+    called = [word.replace("-", "_") for word in arguments[:1]]
+    return called + arguments[1:] if called and called[0] in COMMANDS else arguments
 
 
 def app_of(arguments: list[str]) -> typer.Typer:

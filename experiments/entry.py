@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import errno
 import os
+import re
 import signal
 import sys
 from collections.abc import Callable, Iterable, Mapping
+from functools import partial
 from typing import TYPE_CHECKING, Any, NoReturn
 
 import typer
@@ -57,7 +59,10 @@ def run_app(app: typer.Typer, arguments: list[str], name: str = "gapwise") -> No
     _ready_streams()
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(ENDED))  # so that processes are ended on the way out
     try:
-        status = get_command(app).main(arguments, prog_name=name, standalone_mode=False)
+        command = get_command(app)
+        if "--help" in arguments:
+            plain_help(command)
+        status = command.main(arguments, prog_name=name, standalone_mode=False)
         sys.stdout.flush()
     except (KeyboardInterrupt, typer.Abort):
         status = INTERRUPTED
@@ -74,7 +79,8 @@ def _fail(error: Exception) -> NoReturn:
     from instances import InputError, OutputError
 
     if isinstance(error, USAGE_ERROR):
-        _exit(f"gapwise: {error.format_message()}" if error.format_message() else "", REFUSED)
+        said = usage(error)
+        _exit(f"gapwise: {said}" if said else "", REFUSED)
     if isinstance(error, OutputError):
         _exit(f"gapwise: {error}", _status(error.__cause__))
     if isinstance(error, InputError | Lost):
@@ -82,6 +88,58 @@ def _fail(error: Exception) -> NoReturn:
     if isinstance(error, OSError):
         _give_up(error)
     raise error
+
+
+NOT_ONE = re.compile(r"(?:Value error, )?'(?P<value>.*)' is not one of (?P<names>.*?)\.?", re.DOTALL)
+NO_NUMBER = re.compile(r"Input should be a valid (?P<kind>number|integer)\b.*", re.DOTALL)
+
+LIMIT = re.compile(r"Input should be (?P<side>greater|less) than or equal to (?P<limit>.*)")
+
+
+def usage(error: Any) -> str:
+    """What is wrong with a command line: what must be, what was found, and what may have been meant."""
+    from instances.text import meant
+
+    said: str = error.format_message()
+    if (name := getattr(error, "option_name", None)) and said.startswith("No such option"):
+        return f"No such option: {name}{meant(error.possibilities or (), name)}"
+    parameter, message = getattr(error, "param", None), getattr(error, "message", None)
+    if parameter is None or not message:
+        return said
+    place = max(parameter.opts, key=len)
+    if found := NOT_ONE.fullmatch(message):
+        names = found["names"].replace("'", "").split(", ")
+        return f"{place}: must be one of {', '.join(names)}, got {found['value']!r}{meant(names, found['value'])}"
+    if found := NO_NUMBER.fullmatch(message):
+        value = error.__cause__.errors()[0]["input"]  # of pydantic, whose words these are
+        return f"{place}: must be {'an integer' if found['kind'] == 'integer' else 'a number'}, got {value!r}"
+    if found := LIMIT.fullmatch(message):
+        return f"{place}: must be {'>=' if found['side'] == 'greater' else '<='} {found['limit']}"
+    return said
+
+
+TYPES = {"bool": "", "str": "NAME", "path": "PATH", "Path": "PATH", "float,float...": "X X"}
+TYPES |= {"int": "N", "int range": "N", "float": "X", "float range": "X"}
+
+
+def plain_help(command: Any) -> None:
+    """Make the help of a command say what a value is and not its type, and a default in words without brackets."""
+    from rich.markup import escape
+
+    for inner in getattr(command, "commands", {}).values():
+        plain_help(inner)
+    for parameter in command.params:
+        if (shown := getattr(parameter, "display_type_rich", None)) is not None:  # as newer releases of typer have it
+            parameter.display_type_rich = partial(_named, shown)
+        if isinstance(getattr(parameter, "show_default", None), str):
+            default = escape(f"[default: {parameter.show_default}]")
+            parameter.help, parameter.show_default = f"{parameter.help} {default}", False
+
+
+def _named(shown: Callable[..., str | None], ctx: Any) -> str:
+    word = (shown(ctx=ctx) or "").replace("<", "").replace(">", "")
+    word = word.removeprefix("list[").removesuffix("]")
+    return TYPES.get(word, word)
 
 
 def exit_status(results: Iterable[Result], store: Store | None = None) -> int:

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import importlib.resources
 import json
+import re
 from collections.abc import Iterator
 from enum import StrEnum
+from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from experiments.entry import FAILED, run
-from experiments.harness.instance_set import SUFFIXES
+from experiments.harness.instance_set import SUFFIXES, InstanceSet
 from experiments.harness.records import (
     TABLE,
     compared,
@@ -32,7 +34,7 @@ from experiments.session import Session
 from instances import InputError, Options, Result, save
 from instances.files import read_json
 from instances.reading import is_folder
-from instances.text import shown
+from instances.text import meant, shown
 
 STORE = ".sqlite"
 
@@ -56,6 +58,10 @@ def library(
         Path | None,
         typer.Option(help="write: the folder. record: the table.", show_default="record: the library's own"),
     ] = None,
+    only: Annotated[
+        list[str] | None,
+        typer.Option(help="write: these instances or sets; `*` stands for anything.", show_default="all"),
+    ] = None,
     solve: Annotated[bool, typer.Option("--solve", help="check: prove every instance again, too.")] = False,
     time_limit: Annotated[float, typer.Option(help="check --solve: wall seconds for each instance.")] = 60.0,
     jobs: Annotated[int, typer.Option(help="check --solve: runs at a time.", min=1)] = 2,
@@ -65,10 +71,14 @@ def library(
         raise InputError(f"library {action.value}: takes no results, got {results[0]}")
     if solve and action is not Action.CHECK:
         raise InputError(f"library {action.value}: takes no --solve")
+    if only and action is not Action.WRITE:
+        raise InputError(f"library {action.value}: takes no --only")
     if action is Action.CHECK:
         _check(Session(Options(time_limit=time_limit), jobs, quiet=False) if solve else None)
+    elif action is Action.WRITE:
+        _write(out, only or ["*"])
     else:
-        {Action.LIST: _list, Action.WRITE: _write, Action.RECORD: _record}[action](results or [], out)
+        {Action.LIST: _list, Action.RECORD: _record}[action](results or [], out)
 
 
 def _list(results: list[Path], out: Path | None) -> None:
@@ -79,16 +89,32 @@ def _list(results: list[Path], out: Path | None) -> None:
         print(f"{s.instances[0].problem}: {shown(s.name)}: {len(found)} instances, {proven} with a proven optimum")
 
 
-def _write(results: list[Path], out: Path | None) -> None:
+def _write(out: Path | None, only: list[str]) -> None:
     if out is None:
         raise InputError("--out: needed, the folder for the instances")
-    other = unlike(instance for s in reference_sets() for instance in s.instances)
+    sets = reference_sets()
+    known = [name for s in sets for name in (s.name, *(instance.name for instance in s.instances))]
+    for name in only:
+        if not any(fnmatchcase(other, name) for other in known):
+            raise InputError(f"--only: no instance and no set of the library is {name!r}{meant(known, name)}")
+
+    def wanted(*names: str) -> bool:
+        return any(fnmatchcase(name, pattern) for name in names for pattern in only)
+
+    other = unlike(instance for s in sets for instance in s.instances)
     if other is not None:
         raise InputError(other)
-    for s in with_records(reference_sets()):
-        folder = ready_folder(out / s.instances[0].problem / part(s.name, dots=True))
-        for instance in s.instances:
+    for s in with_records(sets):
+        here = [instance for instance in s.instances if wanted(s.name, instance.name)]
+        if here:
+            folder = ready_folder(out / s.instances[0].problem / folder_of(s))
+        for instance in here:
             save(instance, folder / f"{part(instance.name, dots=True)}.json.gz")
+
+
+def folder_of(s: InstanceSet) -> str:
+    """The folder of a set of the library, whose names tell them apart in small letters and digits."""
+    return re.sub("[^a-z0-9.]+", "-", s.name.lower()).strip("-")
 
 
 def _check(session: Session | None) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import importlib
 import importlib.util
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -65,6 +65,17 @@ BUILDERS = {
     "sia-local-oracle": "models.sia:build_local_literal",
 }
 """Where the literal Pyomo model of a problem is built."""
+LITERAL_NAMES = {
+    "eva-packing": "models.eva:literal_names",
+    "eva-reconfiguration": "models.eva.reconfiguration:literal_names_reconfiguration",
+    "boa-allocation": "models.boa:literal_names",
+    "aryl-elastic": "models.aryl:literal_names",
+    "aryl-reclaim": "models.aryl:literal_names",
+    "aryl-placement": "models.aryl:literal_names",
+    "sia-oracle": "models.sia:literal_names",
+    "sia-local-oracle": "models.sia:literal_names",
+}
+"""Where the indices of its variables are named."""
 CERTIFIERS = {
     "eva-packing": "models.eva.certificate:certificate",
     "boa-allocation": "models.boa.certificate:certificate",
@@ -82,6 +93,8 @@ SAMPLES = "experiments.sia.workloads:samples"
 """What draws workloads for `simulate` itself, by flags of its own."""
 PLANS = {"eva-packing": "experiments.eva.plan:plan"}
 """Where a solution is put in words; others are shown as tables."""
+NEXT_BEST = {"eva-packing": "experiments.eva.next_best:NextBest"}
+"""What finds out the best plan of another kind than the best one."""
 PLOTS = {
     "eva-packing": "experiments.eva.plot:packing",
     "eva-reconfiguration": "experiments.eva.plot:reconfiguration",
@@ -113,6 +126,16 @@ DRAWINGS = {
     "sia-local-oracle": "experiments.sia.draw:local_oracle",
 }
 """What can be drawn: what makes the instance."""
+SPACES: Loaded[Mapping[str, Callable[[], Any]]] = Loaded(
+    {
+        "eva-packing": "experiments.eva.worst:SPACES",
+        "boa-allocation": "experiments.boa.worst:SPACES",
+        "aryl-elastic": "experiments.aryl.worst:SPACES",
+        "aryl-reclaim": "experiments.aryl.worst:SPACES",
+        "sia-oracle": "experiments.sia.worst:SPACES",
+    }
+)
+"""What makes the spaces of a problem, in which worst cases are looked for, by name; the first is its own."""
 
 
 STUDIES = {

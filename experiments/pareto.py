@@ -41,7 +41,7 @@ def pareto(
     ] = None,
     **said: Any,
 ) -> None:
-    """Print what each budget buys: the proven optimum and the methods beside it; with --out also CSV, SVG and PNG.
+    """Print what each budget buys: the proven optimum and the methods beside it; with --out also CSV, SVG, PDF and PNG.
 
     Of servers to reclaim: what the GPU-hours that are saved cost in preempted jobs.
     """

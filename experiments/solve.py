@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -14,15 +14,17 @@ from experiments.harness.certification import Certification, Certified
 from experiments.harness.instance_set import instances_at
 from experiments.harness.run import Run
 from experiments.harness.starts import starts_at
+from experiments.harness.store import Store
 from experiments.harness.user_functions import resolve
-from experiments.output.csv import csv_text
+from experiments.output.csv import csv_text, names_csv, plan_csv
 from experiments.output.folder import files_first, ready_folder, write_certified, write_results
-from experiments.output.results import draw_solutions, print_plan, print_table
-from experiments.output.terminal import as_json, err, line, print_line
-from experiments.papers import BUILDERS, CERTIFIERS, PLANS, PLOTS
+from experiments.output.results import best_of, draw_solutions, print_plan, print_table
+from experiments.output.terminal import as_json, err, line, print_line, print_rich
+from experiments.papers import BUILDERS, CERTIFIERS, LITERAL_NAMES, NEXT_BEST, PLANS, PLOTS
 from experiments.plan import methods_for, plan
 from experiments.session import Interrupted, Session
 from instances import InputError, Instance, Result
+from instances.files import write_whole
 
 
 @flags.common()
@@ -44,7 +46,15 @@ def solve(
     write_model: Annotated[
         Path | None, typer.Option(help="Also export the paper's literal model, to FILE.lp or FILE.mps.")
     ] = None,
-    plot: Annotated[Path | None, typer.Option(help="Also draw each solution, to .svg files in this folder.")] = None,
+    plan_file: Annotated[
+        Path | None, typer.Option("--plan", help="Also write the best plan to FILE.csv, one row a placement.")
+    ] = None,
+    next_best: Annotated[
+        bool, typer.Option("--next-best", help="Also say the next best mix of instance types, an exact run a type.")
+    ] = False,
+    plot: Annotated[
+        Path | None, typer.Option(help="Also draw each solution, as .svg and .pdf, in this folder.")
+    ] = None,
     certificate: Annotated[
         Path | None, typer.Option(help="Also write results and what proves their bounds to this folder, for `verify`.")
     ] = None,
@@ -56,9 +66,12 @@ def solve(
         known = starts_at(start, instances)
         runs = [replace(run, start=known.get(run.instance.name)) for run in runs]
     if write_model is not None:
-        export(instances, write_model)
+        names = export(instances, write_model)
         if not session.quiet:
-            err.print(f"wrote {write_model}")
+            err.print(f"wrote {write_model} and {names}")
+    if plan_file is not None:
+        ready_plan(instances, plan_file)
+    rival = _ready_rival(instances, session) if next_best else None
     if certificate is not None:
         ready_folder(certificate)
     if plot is not None:
@@ -73,16 +86,24 @@ def solve(
             results, interrupt = [error.found[i] for i in sorted(error.found)], error
         if certificate is not None and interrupt is None:
             results = _certified(runs, results, certificate, session)
+        best = best_of(results)
+        said = None
+        if rival is not None and best is not None and interrupt is None:
+            said = _next_best(rival, best, instances[0], session, store)
 
         def write() -> None:
             write_results(session.folder, results)
             if plot is not None:
                 draw_solutions(plot, instances, results, PLOTS)
+            if plan_file is not None and best is not None:
+                write_whole(plan_file, plan_csv(best).encode())
 
         with files_first(write):
             if session.format == "table" and results:
                 print_table(results)
                 print_plan(instances, results, PLANS)
+                if said is not None:
+                    print_rich(f"  {said}")
             elif session.format == "csv":
                 print(csv_text(results), end="")
         if interrupt is not None:
@@ -90,15 +111,46 @@ def solve(
     raise typer.Exit(exit_status(results, store))
 
 
-def export(instances: list[Instance], path: Path) -> None:
-    """Write the literal model of the one instance to `path`. Raises InputError."""
+def ready_plan(instances: list[Instance], path: Path) -> None:
+    """See that the plan of the one instance can be written to `path`, before any work. Raises InputError."""
+    if path.suffix != ".csv":
+        raise InputError(f"--plan: {path}: a plan is written as .csv")
+    if len(instances) != 1:
+        raise InputError(f"--plan: takes one instance file, got {len(instances)}")
+    ready_folder(path.parent)
+
+
+def _ready_rival(instances: list[Instance], session: Session) -> Any:
+    """What finds out the next best plan of the one instance. Raises InputError where there is none."""
+    if len(instances) != 1 or session.format != "table":
+        raise InputError("--next-best: takes one instance file, and is printed with its plan as a table")
+    if instances[0].problem not in NEXT_BEST:
+        raise InputError(f"--next-best: there is one of {', '.join(NEXT_BEST)}, got {instances[0].problem}")
+    return resolve(NEXT_BEST[instances[0].problem])(instances[0].data)
+
+
+def _next_best(rival: Any, best: Result, instance: Instance, session: Session, store: Store | None) -> str:
+    """The next best plan in words; an exact run for each problem that leaves `best` out."""
+    if best.status != "optimal":
+        return "next best mix: unknown, for the best one is not proven"
+    problems = enumerate(rival.rivals(best.solution))
+    rivals = [Instance.of(data, f"{instance.name}, another mix ({i})") for i, data in problems]
+    found: str = rival.told(best, session.outcomes(plan(rivals, ["exact"], session.options), store, line))
+    return found
+
+
+def export(instances: list[Instance], path: Path) -> Path:
+    """Write the literal model of the one instance to `path`, and beside it the file of its names. Raises InputError."""
     from models.literal import write_model  # with Pyomo, only when a model is written
 
     if len(instances) != 1:
         raise InputError(f"--write-model: takes one instance file, got {len(instances)}")
     instance = instances[0]
     methods_for(instance, ["literal"])
-    write_model(resolve(BUILDERS[instance.problem])(instance.data), path)
+    called = write_model(resolve(BUILDERS[instance.problem])(instance.data), path)
+    names = path.with_suffix(".names.csv")
+    write_whole(names, names_csv(called, resolve(LITERAL_NAMES[instance.problem])(instance.data)).encode())
+    return names
 
 
 def _certified(runs: list[Run], results: list[Result], folder: Path, session: Session) -> list[Result]:

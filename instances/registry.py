@@ -2,66 +2,104 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import importlib
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any
+from functools import cache
+from typing import TYPE_CHECKING, Any
 
-from instances.aryl import (
-    ArylElastic,
-    ArylLoaning,
-    ArylPlacement,
-    ArylReclaim,
-    check_elastic,
-    check_placement,
-    check_reclaim,
-)
-from instances.boa import BoaAllocation, BoaRenting, check_allocation
-from instances.eva import (
-    EvaCloud,
-    EvaPacking,
-    EvaReconfiguration,
-    NodePlacement,
-    check_node_placement,
-    check_packing,
-    check_reconfiguration,
-)
-from instances.fields import ProblemData, Verdict
-from instances.online import Workload
-from instances.options import Solution
-from instances.proofs.aryl import prove_elastic, prove_placement, prove_reclaim
-from instances.proofs.boa import prove_allocation
-from instances.proofs.certificate import Proven
-from instances.proofs.eva import prove_packing
-from instances.proofs.sia import prove_delay
-from instances.sia import SiaLocalOracle, SiaOracle, check_local_oracle, check_oracle
+if TYPE_CHECKING:
+    from instances.fields import ProblemData, Verdict
+    from instances.options import Solution
+    from instances.proofs.certificate import Proven
+
+
+@cache
+def _loaded(target: str) -> Any:
+    """What `module:name` names; a paper is loaded when one of its problems is asked for."""
+    module, _, name = target.partition(":")
+    return getattr(importlib.import_module(module), name)
 
 
 @dataclass(frozen=True)
 class Problem:
-    """A problem's data type and its checker `check(data, solution)`, which raises MalformedSolution.
+    """A problem by the `module:name` of its data type, of its checker, and of what a certificate proves.
 
-    `prove(data, text)`: what a certificate proves of a bound; `None` where no certificates are written.
+    `proof` is `None` where no certificates are written.
     """
 
-    data: type[ProblemData]
-    check: Callable[[Any, Solution], Verdict]
-    prove: Callable[[Any, str], Proven] | None = None
+    of: str
+    checker: str
+    proof: str | None = None
+
+    @property
+    def data(self) -> type[ProblemData]:
+        """The type of its data."""
+        found: type[ProblemData] = _loaded(self.of)
+        return found
+
+    @property
+    def check(self) -> Callable[[Any, Solution], Verdict]:
+        """Its checker `check(data, solution)`, which raises MalformedSolution."""
+        found: Callable[[Any, Solution], Verdict] = _loaded(self.checker)
+        return found
+
+    @property
+    def prove(self) -> Callable[[Any, str], Proven] | None:
+        """`prove(data, text)`: what a certificate proves of a bound."""
+        found: Callable[[Any, str], Proven] | None = None if self.proof is None else _loaded(self.proof)
+        return found
+
+
+class DataTypes(Mapping[str, Any]):
+    """DataTypes of data by the problem they are of, each loaded when it is looked up."""
+
+    def __init__(self, targets: Mapping[str, str]) -> None:
+        self.targets = targets
+
+    def __getitem__(self, problem: str) -> Any:
+        return _loaded(self.targets[problem])
+
+    def __contains__(self, problem: object) -> bool:
+        return problem in self.targets
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.targets)
+
+    def __len__(self) -> int:
+        return len(self.targets)
 
 
 PROBLEMS: dict[str, Problem] = {
-    "eva-packing": Problem(EvaPacking, check_packing, prove_packing),
-    "eva-reconfiguration": Problem(EvaReconfiguration, check_reconfiguration),
-    "node-placement": Problem(NodePlacement, check_node_placement),
-    "boa-allocation": Problem(BoaAllocation, check_allocation, prove_allocation),
-    "aryl-elastic": Problem(ArylElastic, check_elastic, prove_elastic),
-    "aryl-reclaim": Problem(ArylReclaim, check_reclaim, prove_reclaim),
-    "aryl-placement": Problem(ArylPlacement, check_placement, prove_placement),
-    "sia-oracle": Problem(SiaOracle, check_oracle, prove_delay),
-    "sia-local-oracle": Problem(SiaLocalOracle, check_local_oracle),
+    "eva-packing": Problem(
+        "instances.eva:EvaPacking", "instances.eva:check_packing", "instances.proofs.eva:prove_packing"
+    ),
+    "eva-reconfiguration": Problem("instances.eva:EvaReconfiguration", "instances.eva:check_reconfiguration"),
+    "node-placement": Problem("instances.eva:NodePlacement", "instances.eva:check_node_placement"),
+    "boa-allocation": Problem(
+        "instances.boa:BoaAllocation", "instances.boa:check_allocation", "instances.proofs.boa:prove_allocation"
+    ),
+    "aryl-elastic": Problem(
+        "instances.aryl:ArylElastic", "instances.aryl:check_elastic", "instances.proofs.aryl:prove_elastic"
+    ),
+    "aryl-reclaim": Problem(
+        "instances.aryl:ArylReclaim", "instances.aryl:check_reclaim", "instances.proofs.aryl:prove_reclaim"
+    ),
+    "aryl-placement": Problem(
+        "instances.aryl:ArylPlacement", "instances.aryl:check_placement", "instances.proofs.aryl:prove_placement"
+    ),
+    "sia-oracle": Problem("instances.sia:SiaOracle", "instances.sia:check_oracle", "instances.proofs.sia:prove_delay"),
+    "sia-local-oracle": Problem("instances.sia:SiaLocalOracle", "instances.sia:check_local_oracle"),
 }
-WORKLOADS: dict[str, type[Workload]] = {data.problem: data for data in (EvaCloud, BoaRenting, ArylLoaning)}
+WORKLOADS = DataTypes(
+    {
+        "eva-cloud": "instances.eva:EvaCloud",
+        "boa-renting": "instances.boa:BoaRenting",
+        "aryl-loaning": "instances.aryl:ArylLoaning",
+    }
+)
 """What the simulator runs and no method solves; an instance of `sia-oracle` is a workload too."""
-FORMATS: dict[str, type[ProblemData]] = {name: problem.data for name, problem in PROBLEMS.items()} | WORKLOADS
+FORMATS = DataTypes({name: problem.of for name, problem in PROBLEMS.items()} | dict(WORKLOADS.targets))
 """The type of the data of every file."""
 
 

@@ -17,20 +17,23 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from pyomo.core.base.PyomoModel import ConcreteModel
-from pyomo.environ import Objective, maximize
+from pyomo.environ import Objective, Var, maximize
 from pyomo.opt import WriterFactory
 from pyomo.repn.plugins.standard_form import LinearStandardFormCompiler
 
 from instances import (
     Answer,
+    CheckFailed,
     InputError,
     MalformedSolution,
     Options,
     ProblemData,
     Report,
+    Result,
     Solution,
     Stopwatch,
     check,
+    conclude,
 )
 from instances.clock import within
 from instances.options import ignore
@@ -53,8 +56,12 @@ class Standard:
 
     def values(self, x: NDArray[np.float64]) -> Values:
         """The values of the variables by name and index."""
-        named = ((v.parent_component().local_name, v.index()) for v in self.variables)
-        return {name: float(value) for name, value in zip(named, x, strict=True)}
+        return {_place(v): float(value) for v, value in zip(self.variables, x, strict=True)}
+
+
+def _place(variable: Any) -> tuple[str, Any]:
+    """The name and the index of a variable."""
+    return variable.parent_component().local_name, variable.index()
 
 
 def compile_model(model: ConcreteModel) -> Standard:
@@ -182,16 +189,39 @@ def _quiet_pyomo() -> Iterator[None]:
         log.setLevel(level)
 
 
-def write_model(model: ConcreteModel, path: Path) -> None:
-    """Export `model` to `path`: .lp or .mps. Raises InputError for another ending or where it cannot be written."""
+def read_model(data: ProblemData, model: ConcreteModel, read: Callable[[Any, Values], Solution]) -> Result:
+    """The solution that the values of a `model` of `data` are, whoever has found them, as the checker judges it.
+
+    `read(data, values)` is as in `solve_literal`; rows and variables that others have added make no difference.
+    Raises InputError where no variable has a value, or the values are no solution at all.
+    """
+    variables = model.component_data_objects(Var)
+    values = {_place(v): float(v.value) for v in variables if v.value is not None}
+    if not values:
+        raise InputError("model: no variable has a value; solve it first")
+    try:
+        answer = Answer(read(data, values))
+        return conclude(data, "literal", answer, Options(), kind="heuristic", honours=frozenset())
+    except CheckFailed as error:
+        raise InputError(f"model: its values are no solution: {error}") from error
+
+
+def write_model(model: ConcreteModel, path: Path) -> dict[str, tuple[str, Any]]:
+    """Export `model` to `path`, .lp or .mps: the name and index of each variable, by what it is called there.
+
+    Raises InputError for another ending or where it cannot be written.
+    """
     writers = {".lp": "lp", ".mps": "mps"}
     if path.suffix not in writers:
         raise InputError(f"{path}: a model is written as .lp or .mps")
     try:
         if path.suffix == ".lp":
             with path.open("w", encoding="utf-8") as file:
-                WriterFactory("lp").write(model, file, symbolic_solver_labels=True)
+                called = WriterFactory("lp").write(model, file, symbolic_solver_labels=True).symbol_map
         else:
-            model.write(str(path), format="mps", io_options={"symbolic_solver_labels": True})
+            _, key = model.write(str(path), format="mps", io_options={"symbolic_solver_labels": True})
+            called = model.solutions.symbol_map[key]
     except OSError as error:
         raise InputError(f"{path}: cannot be written: {error.strerror}") from error
+    own = set(map(id, model.component_data_objects(Var)))  # of MPS a writer makes one more, which is constant
+    return {name: _place(v) for name, v in called.bySymbol.items() if id(v) in own}

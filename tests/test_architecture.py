@@ -171,6 +171,7 @@ def test_help_loads_no_command_and_solving_no_table():
     for code, light in (
         ("from experiments.cli import app_of; app_of(['--help'])", ("instances", "numpy", "pydantic", "pandas")),
         ("from experiments.cli import app_of; app_of(['solve', 'x.json'])", ("pandas", *HEAVY, *FOR_SOLVING)),
+        ("import instances", [f"instances.{name}" for name in (*PAPERS, "proofs")]),
     ):
         done = python(
             "-c", f"import sys; {code}; print(*(name for name in sys.argv[1:] if name in sys.modules))", *light

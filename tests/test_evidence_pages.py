@@ -15,21 +15,6 @@ DOCS = ROOT / "docs"
 README = ROOT / "README.md"
 PAGES = {str(page.relative_to(ROOT)): page for page in [README, *sorted(DOCS.rglob("*.md"))]}
 PAGES = {name: page for name, page in PAGES.items() if "/_" not in name and not name.startswith("docs/evidence/")}
-TYPED = {
-    "docs/aryl-world.md",
-    "docs/aryl.md",
-    "docs/benchmarks.md",
-    "docs/boa-world.md",
-    "docs/boa.md",
-    "docs/certificates.md",
-    "docs/eva-reconfiguration.md",
-    "docs/eva-world.md",
-    "docs/eva.md",
-    "docs/formats.md",
-    "docs/sia-locality.md",
-    "docs/sia.md",
-}
-"""Pages whose figures are still typed by hand. The list may only shrink."""
 MEASURED = re.compile(r"\{measured\}`([^`]+)`")
 TABLE = re.compile(r"\{measured-table\} ([^\n]+)")
 LISTED = r"\d+(?:\.\d+)*[a-z]?(?:(?:, | to | and |, and | or )\d+(?:\.\d+)*[a-z]?)*"
@@ -61,16 +46,8 @@ def typed(text: str) -> list[str]:
 
 
 @pytest.mark.parametrize("name", sorted(PAGES))
-def test_a_page_holds_no_typed_figure_unless_it_is_one_of_those_that_still_do(name: str):
-    found = typed(PAGES[name].read_text())
-    if name in TYPED:
-        assert found, f"{name} has none any more: take it from the list"
-    else:
-        assert found == []
-
-
-def test_every_page_of_the_list_is_there():
-    assert set(PAGES) >= TYPED
+def test_a_page_holds_no_typed_figure(name: str):
+    assert typed(PAGES[name].read_text()) == []
 
 
 @pytest.mark.parametrize("name", sorted(PAGES))

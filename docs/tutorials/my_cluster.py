@@ -16,7 +16,12 @@ tasks = pd.DataFrame(
 )
 types = pd.DataFrame(
     [
-        {"name": kind.name, "family": kind.family, "usd_per_hour": kind.usd_per_hour, **kind.capacity}
+        {
+            "name": kind.name,
+            "family": kind.family,
+            "usd_per_hour": kind.usd_per_hour,
+            **kind.capacity,
+        }
         for kind in ec2_types()
     ]
 )

@@ -1,4 +1,4 @@
-"""A policy of the simulator: whatever fits, the narrowest job first, on anybody's GPUs."""
+"""A policy of the simulator: the narrowest job first, on anybody's GPUs."""
 
 from instances.sia.online import Start
 

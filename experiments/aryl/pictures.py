@@ -6,18 +6,11 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 from matplotlib.figure import Figure
 
-from experiments.simulator.plots import (
-    DAY_S,
-    legend,
-    of_first_workload,
-    over_days,
-    plain,
-    save_figure,
-    save_speedups,
-)
+from experiments.canvas import canvas, from_zero, legend, lined, plain, save_all
+from experiments.palette import in_order
+from experiments.simulator.plots import DAY_S, of_first_workload, over_days, save_speedups, waited_cdf
 from experiments.simulator.simulated import Simulated
 from experiments.simulator.simulation import Bounds
 from instances.aryl import ArylLoaning
@@ -28,7 +21,7 @@ def use_over_time(runs: Sequence[Simulated], data: ArylLoaning) -> Figure:
     gpus = data.training_servers * data.gpus_per_server
     figure, axes = over_days(runs, lambda rows: rows["training"] / gpus, "training GPUs in use, share")
     axes.set(ylim=(0, 1.02))
-    legend(axes)
+    legend(figure)
     return figure
 
 
@@ -39,20 +32,8 @@ def loans_over_time(runs: Sequence[Simulated], data: ArylLoaning) -> Figure:
         borrowing or runs, lambda rows: rows["loaned"] / data.gpus_per_server, "servers (GPUs in use over GPUs of one)"
     )
     rows = runs[0].timeline_table()
-    axes.step(rows["time"] / DAY_S, rows["on_loan"], where="post", color="0.6", linewidth=1.2, label="on loan")
-    legend(axes)
-    return figure
-
-
-def queueing(runs: Sequence[Simulated]) -> Figure:
-    """CDF over jobs of the time that they waited, by policy."""
-    figure = Figure(figsize=(6, 4), layout="constrained")
-    axes = figure.subplots()
-    for run in runs:
-        waited = np.sort(run.jobs_table()["delay"].to_numpy(float))
-        axes.step(np.maximum(waited, 1), np.arange(1, len(waited) + 1) / len(waited), label=plain(run.policy))
-    axes.set(xscale="log", xlabel="seconds that a job waited, 1 where it did not", ylabel="share of jobs", ylim=(0, 1))
-    axes.legend(frameon=False, fontsize=8)
+    axes.step(rows["time"] / DAY_S, rows["on_loan"], where="post", color="0.6", linewidth=2, label="on loan", zorder=0)
+    legend(figure)
     return figure
 
 
@@ -63,27 +44,28 @@ def draw_all(
     save_speedups(folder, done, baseline)
     first = of_first_workload(done)
     if first:
-        save_figure(use_over_time(first, data[done[0].workload]), folder / "use.svg")
-        save_figure(loans_over_time(first, data[done[0].workload]), folder / "loans.svg")
-        save_figure(queueing(first), folder / "queueing.svg")
+        save_all(use_over_time(first, data[done[0].workload]), folder / "use.svg")
+        save_all(loans_over_time(first, data[done[0].workload]), folder / "loans.svg")
+        save_all(waited_cdf(first, first[0].workload), folder / "queueing.svg")
 
 
 def three_in_one(runs: Sequence[tuple[str, Simulated]]) -> Figure:
     """GPUs in use, servers on loan and jobs that wait over days, by row."""
-    figure = Figure(figsize=(8, 7), layout="constrained")
-    use, loans, waiting = figure.subplots(3, sharex=True)
+    figure, (use, loans, waiting) = canvas(8, 7.6, 3, sharex=True)
     rows = runs[0][1].timeline_table()
-    loans.step(rows["time"] / DAY_S, rows["on_loan"], where="post", color="0.6", label="servers on loan")
+    loans.step(rows["time"] / DAY_S, rows["on_loan"], where="post", color="0.6", linewidth=2, label="servers on loan")
+    look, most = in_order(name for name, _ in runs), 0
     for name, run in runs:
         rows = run.timeline_table()
-        days = rows["time"] / DAY_S
-        use.step(days, rows["training"], where="post", linewidth=0.8, label=plain(name))
-        waiting.step(days, rows["waiting"], where="post", linewidth=0.8, label=plain(name))
+        days, style = rows["time"] / DAY_S, lined(look[name], width=0.9) | {"where": "post", "label": plain(name)}
+        use.step(days, rows["training"], **style)
+        waiting.step(days, rows["waiting"], **style)
+        most = max(most, rows["waiting"].max())
         if rows["loaned"].any():
-            loans.step(days, rows["loaned"] / 8, where="post", linewidth=0.8, label=plain(name))
-    use.set(ylabel="training GPUs in use")
-    loans.set(ylabel="servers (GPUs in use / 8)")
-    waiting.set(ylabel="jobs that wait", xlabel="days", yscale="symlog")
-    for axes in (use, loans, waiting):
-        axes.legend(frameon=False, fontsize=7)
+            loans.step(days, rows["loaned"] / 8, **style)
+    use.set(ylabel="training GPUs in use", ylim=(0, None))
+    loans.set(ylabel="servers (GPUs in use / 8)", ylim=(0, None))
+    waiting.set(ylabel="jobs that wait", xlabel="days")
+    from_zero(waiting, "y", [1, most])
+    legend(figure)
     return figure

@@ -1,15 +1,22 @@
-"""Pictures of Aryl's decisions: workers of jobs, also over time, servers that go back, and servers that host."""
+"""Pictures of Aryl's decisions: workers of jobs, also over time, servers that go back, and servers that host.
+
+And what Algorithm 1 preempts above the optimum.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import Any
 
-import matplotlib as mpl
 import numpy as np
 from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+from matplotlib.patches import Patch
+from matplotlib.ticker import MaxNLocator
 
+from experiments.canvas import canvas, clocked, legend, lined
 from experiments.output.terminal import label
+from experiments.palette import BLUE, ORANGE, RED, in_order, ink_on, things
 from instances.aryl import ArylElastic, ArylPlacement, ArylReclaim
 from instances.aryl.placement import PARTS
 
@@ -23,34 +30,38 @@ def elastic(data: ArylElastic, solution: Mapping[str, Any]) -> Figure:
 
 def _workers(data: ArylElastic, workers: Mapping[str, int]) -> Figure:
     jobs = data.jobs[:MOST]
-    figure = Figure(figsize=(min(14.0, 2.5 + 0.22 * len(jobs)), 3.4), layout="constrained")
-    axes, places = figure.subplots(), np.arange(len(jobs))
+    figure, (axes,) = canvas(min(14.0, 3.2 + 0.22 * len(jobs)), 3.8)
+    places = np.arange(len(jobs))
     axes.bar(places, [job.max_workers for job in jobs], color="0.9", label="most")
-    axes.bar(places, [workers.get(job.id, 0) for job in jobs], color="C0", label="given")
+    axes.bar(places, [workers.get(job.id, 0) for job in jobs], color=BLUE, label="given")
     axes.hlines([job.min_workers for job in jobs], places - 0.4, places + 0.4, color="black", label="least")
     axes.set_xticks(places, [label(job.id) for job in jobs], rotation=90, fontsize=6)
     used = sum(workers.get(job.id, 0) * job.gpus_per_worker for job in data.jobs)
     more = f"; the first {MOST} of {len(data.jobs)} jobs" if len(data.jobs) > MOST else ""
-    axes.set(ylabel="workers", title=f"{used} of {data.capacity_gpus} GPUs{more}")
-    axes.legend(frameon=False, fontsize=7)
+    axes.set(ylabel="workers", title=f"{used} of {data.capacity_gpus:g} GPUs{more}")
+    axes.yaxis.set_major_locator(MaxNLocator(integer=True))
+    legend(figure, 7)
     return figure
 
 
 def _over_time(data: ArylElastic, intervals: list[dict[str, Any]]) -> Figure:
-    edges = np.concatenate([[0.0], np.cumsum([interval["length"] for interval in intervals])]) / 3600
-    figure = Figure(figsize=(8, 3.6), layout="constrained")
-    axes, base = figure.subplots(), np.zeros(len(intervals))
-    for i, job in enumerate(data.jobs):
+    ends = np.cumsum([interval["length"] for interval in intervals]) / 3600
+    each, unit = clocked(float(ends[-1]) if len(ends) else 0.0)
+    edges = each * np.concatenate([[0.0], ends])
+    figure, (axes,) = canvas(8, 3.6)
+    base = np.zeros(len(intervals))
+    for job, colour in zip(data.jobs, things(len(data.jobs)), strict=True):
         held = np.array([interval["workers"].get(job.id, 0) * job.gpus_per_worker for interval in intervals])
-        colour = mpl.colormaps["tab20"](i % 20)
         axes.bar(edges[:-1], held, np.diff(edges), base, align="edge", color=colour, edgecolor="white", linewidth=0.3)
         longest = int(np.argmax(held * np.diff(edges)))
-        if held[longest] and len(data.jobs) <= 40:
+        seen = edges[longest + 1] - edges[longest] > 0.03 * edges[-1]  # else its name would be over others'
+        if held[longest] and seen and len(data.jobs) <= 40:
             middle = (edges[longest] + edges[longest + 1]) / 2
-            axes.text(middle, base[longest] + held[longest] / 2, label(job.id), fontsize=6, ha="center", va="center")
+            said: dict[str, Any] = {"color": ink_on(colour), "fontsize": 6, "ha": "center", "va": "center"}
+            axes.text(middle, base[longest] + held[longest] / 2, label(job.id), **said)
         base += held
     axes.axhline(data.capacity_gpus, color="black", linewidth=0.8)
-    axes.set(xlabel="hours", ylabel="GPUs", title=f"{len(data.jobs)} jobs, {data.capacity_gpus} GPUs")
+    axes.set(xlabel=unit, ylabel="GPUs", title=f"{len(data.jobs)} jobs, {data.capacity_gpus:g} GPUs")
     return figure
 
 
@@ -58,20 +69,23 @@ def reclaim(data: ArylReclaim, solution: Mapping[str, Any]) -> Figure:
     """Which servers each job is on: those that go back, and the jobs that this preempts, in another colour."""
     back, servers = set(solution["servers"]), data.servers[:MOST]
     place, jobs = {server: i for i, server in enumerate(servers)}, data.jobs[:MOST]
-    figure = Figure(figsize=(max(4.5, 2.2 + 0.16 * len(servers)), 1.6 + 0.16 * len(jobs)), layout="constrained")
-    axes = figure.subplots()
+    figure, (axes,) = canvas(max(4.5, 2.2 + 0.16 * len(servers)), 2 + 0.16 * len(jobs))
     for i, server in enumerate(servers):
         if server in back:
             axes.axvspan(i - 0.5, i + 0.5, color="0.88")
     for row, job in enumerate(jobs):
         hit = any(server in back for server in job.servers)
         here = [place[server] for server in job.servers if server in place]
-        axes.scatter(here, [row] * len(here), marker="s", s=24, color="C3" if hit else "C0")
+        axes.scatter(here, [row] * len(here), marker="X" if hit else "s", s=28, color=RED if hit else BLUE)
     axes.set_xticks(range(len(servers)), [label(server) for server in servers], rotation=90, fontsize=6)
     axes.set_yticks(range(len(jobs)), [label(job.id) for job in jobs], fontsize=6)
     axes.invert_yaxis()
     preempted = sum(any(server in back for server in job.servers) for job in data.jobs)
-    axes.set(title=f"{len(back)} servers go back, {preempted} of {len(data.jobs)} jobs hit")
+    axes.set(title=f"{len(back)} servers go back, {preempted} of {len(data.jobs)} jobs are pre-empted")
+    keys: list[Any] = [Patch(color="0.88", label="goes back")]
+    for said, marker, colour in (("pre-empted", "X", RED), ("goes on", "s", BLUE)):
+        keys.append(Line2D([], [], marker=marker, color=colour, linestyle="", label=said))
+    legend(figure, 7, handles=keys)
     return figure
 
 
@@ -85,8 +99,8 @@ def placement(data: ArylPlacement, solution: Mapping[str, Any]) -> Figure:
     # servers that host something new come first where there are more than can be drawn
     drawn = sorted(data.servers, key=lambda server: server.id not in added)[:MOST]
     servers = [server for server in data.servers if server in drawn]
-    figure = Figure(figsize=(max(4.5, 1.5 + 0.45 * len(servers)), 3.6), layout="constrained")
-    axes, colours = figure.subplots(), {"base": "C0", "flexible": "C1"}
+    figure, (axes,) = canvas(max(4.5, 1.5 + 0.45 * len(servers)), 4)
+    colours = {"base": BLUE, "flexible": ORANGE}
     for i, server in enumerate(servers):
         axes.bar(i, server.gpus, color="none", edgecolor="black", linewidth=0.8)
         top = server.gpus - server.free_gpus
@@ -95,10 +109,9 @@ def placement(data: ArylPlacement, solution: Mapping[str, Any]) -> Figure:
             gpus = workers * jobs[job].gpus_on(server.kind)
             axes.bar(i, gpus, bottom=top, color=colours[part], edgecolor="white", linewidth=0.5)
             if len(servers) <= 30:
-                axes.text(i, top + gpus / 2, f"{label(job, 12)}\n{workers}", fontsize=5, ha="center", va="center")
+                said: dict[str, Any] = {"color": ink_on(colours[part]), "ha": "center", "va": "center"}
+                axes.text(i, top + gpus / 2, f"{label(job, 12)}\n{workers}", fontsize=6, **said)
             top += gpus
-    for name, colour in {"before": "0.8", **colours}.items():
-        axes.bar(0, 0, color=colour, label=name)
     names = [f"{label(server.id)}, {server.kind}" for server in servers]
     axes.set_xticks(range(len(servers)), names, rotation=90, fontsize=6)
     opened = sum(not server.in_use and server.id in added for server in data.servers)
@@ -106,5 +119,32 @@ def placement(data: ArylPlacement, solution: Mapping[str, Any]) -> Figure:
     placed = sum(workers * jobs[job].gpus_per_worker for on in added.values() for _, job, workers in on)
     more = f"; {len(servers)} of {len(data.servers)} servers" if len(servers) < len(data.servers) else ""
     axes.set(ylabel="GPUs", title=f"{opened} servers newly used, {placed} of {wanted} GPUs placed{more}")
-    axes.legend(frameon=False, fontsize=7, loc="upper left", bbox_to_anchor=(1, 1))
+    legend(figure, 7, handles=[Patch(color=c, label=n) for n, c in {"taken before": "0.8", **colours}.items()])
+    return figure
+
+
+Excesses = Mapping[float, tuple[float | None, bool]]
+"""By the share of the servers to reclaim: an excess as a share, and whether every optimum behind it is proven."""
+
+
+def excess_lines(lines: Mapping[tuple[int, str], Excesses], seeds: int) -> Figure:
+    """Preemptions above the optimum, a panel a pool, a line a placement; hollow where some are above a bound."""
+    pools = list(dict.fromkeys(pool for pool, _ in lines))
+    figure, every = canvas(1.4 + 3.2 * len(pools), 4.2, 1, len(pools), sharey=True)
+    look = in_order(place for _, place in lines)
+    for pool, axes in zip(pools, every, strict=True):
+        for (_, place), line in ((key, of) for key, of in lines.items() if key[0] == pool):
+            heights = {100 * share: 100 * excess for share, (excess, _) in line.items() if excess is not None}
+            style = lined(look[place], marked=True)
+            axes.plot(list(heights), list(heights.values()), label=place, **style)
+            bounded = [100 * share for share, (excess, proven) in line.items() if excess is not None and not proven]
+            hollow = {"facecolors": "white", "edgecolors": look[place].colour, "marker": style["marker"], "zorder": 3}
+            axes.scatter(bounded, [heights[at] for at in bounded], s=24, **hollow)
+        axes.axvline(6000 / pool, color="grey", linewidth=0.8, linestyle=":")
+        axes.set(xlabel=f"servers to reclaim, % of {pool}")
+    every[0].set_ylim(bottom=0)
+    proven = all(known for line in lines.values() for _, known in line.values())
+    hollow_said = "" if proven else "; hollow: some above a bound"
+    every[0].set_ylabel(f"preemptions above the optimum, %\n(means of {seeds} instances{hollow_said})")
+    legend(figure, title="placement of workers")
     return figure

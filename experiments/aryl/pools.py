@@ -6,7 +6,6 @@ on with some of their workers, and GPU-hours instead of jobs.
 
 from __future__ import annotations
 
-import io
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -23,7 +22,6 @@ from experiments.output.terminal import percent
 from heuristics.aryl import reclaim_greedy, reclaim_scf
 from instances import Options, Result
 from instances.aryl import ArylReclaim, loaned_servers
-from instances.files import write_whole
 from models.aryl import exact, pareto_front
 from models.aryl.loss import loss
 
@@ -175,31 +173,20 @@ def _tables(pool: int, cells: Mapping[tuple[float, float], Excess], seeds: int) 
 
 
 def _draw(cells: Mapping[tuple[int, float, float], Excess], pools: Sequence[int], seeds: int, picture: Path) -> None:
-    import matplotlib
+    from experiments.aryl.plot import excess_lines  # with matplotlib, only where it is drawn
+    from experiments.canvas import save_figure
 
-    matplotlib.use("Agg")
-    from matplotlib import pyplot
+    lines = {
+        (pool, place_of(placed)): {s: _drawn(cells[pool, placed, s]) for s in SHARES}
+        for pool in pools
+        for placed in FRAGMENTATION
+    }
+    save_figure(excess_lines(lines, seeds), picture)
 
-    with pyplot.rc_context({"svg.hashsalt": "gapwise"}):
-        figure, every = pyplot.subplots(
-            1, len(pools), figsize=(6.4, 3.6), layout="constrained", sharey=True, squeeze=False
-        )
-        for pool, axes in zip(pools, every[0], strict=True):
-            for fragmentation in FRAGMENTATION:
-                line = {s: cells[pool, fragmentation, s].means for s in SHARES}
-                shares = [excess(greedy, fewest) for greedy, _, fewest in line.values()]
-                heights = [float("nan") if share is None else 100 * share for share in shares]
-                axes.plot([100 * s for s in line], heights, marker="o", markersize=3, label=place_of(fragmentation))
-            axes.axvline(6000 / pool, color="grey", linewidth=0.8, linestyle=":")
-            axes.set(xlabel=f"servers to reclaim, % of {pool}")
-        every[0][0].set(ylabel=f"preemptions above the optimum, %\n(means of {seeds} instances)")
-        every[0][-1].legend(frameon=False, title="placement")
-        drawn = io.BytesIO()
-        kind = picture.suffix[1:]
-        metadata = {"svg": {"Date": None}, "pdf": {"CreationDate": None}}.get(kind)
-        figure.savefig(drawn, format=kind, metadata=metadata)
-        pyplot.close(figure)
-    write_whole(picture, drawn.getvalue())
+
+def _drawn(cell: Excess) -> tuple[float | None, bool]:
+    greedy, _, fewest = cell.means
+    return excess(greedy, fewest), all(cell.proven)
 
 
 FRONT_FRAGMENTATION = (0.0, 0.35, 0.7)

@@ -224,9 +224,9 @@ def figure_13(runs: Runs) -> list[Claim]:
 def draw_table_5(path: Path, runs: Runs) -> None:
     """Use, loans and queueing of the first seed."""
     from experiments.aryl.pictures import three_in_one  # with matplotlib, only where it is drawn
-    from experiments.simulator.plots import save_figure
+    from experiments.canvas import save_all
 
-    save_figure(three_in_one([(name, of[0]) for name, of in runs.items()]), path)
+    save_all(three_in_one([(name, of[0]) for name, of in runs.items()]), path)
 
 
 FIFO, ARYL = Setting.of("fifo"), Setting.of("aryl")

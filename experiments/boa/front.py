@@ -49,7 +49,7 @@ def write_files(folder: Path | None, found: Sequence[BudgetPoint], title: str) -
 
     names = dict.fromkeys(p.result.method for p in found)
     curves = {name: [(p.budget, p.result.objective) for p in found if p.result.method == name] for name in names}
-    write_plots(folder / "frontier", curves, title)
+    write_plots(folder / "frontier", curves, _optima(found), title)
 
 
 def _json_line(runs: Sequence[Run]) -> Callable[[int, Result], str]:
@@ -110,7 +110,7 @@ def front(
             if wanted is not None:
                 (out if session.format == "table" else err).print(wanted)
         if session.folder is not None and not session.quiet:
-            err.print(f"wrote {session.folder / 'frontier'}.csv, .svg and .png")
+            err.print(f"wrote {session.folder / 'frontier'}.csv, .svg, .pdf and .png")
     return exit_status(results, store)
 
 

@@ -168,6 +168,7 @@ def figure_1_claims(context: Context, curves: Curves) -> list[Claim]:
                 if values := most(mine, objective, reading, column):
                     found[traces.title] = max(values)
             who = f"{what} of Pollux with autoscaling ({objective}) over BOA's, at most, over Figures 4 and 6"
+            who += f", beside {paper:g}"  # the mean JCT has two
             note = "; ".join(f"{title} {value:.2f}" for title, value in found.items())
             if not found:
                 claims.append(Claim("Figure 1", who, paper, None, "not run", "no runs of both rent as much"))

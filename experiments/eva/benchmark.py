@@ -31,7 +31,9 @@ def benchmarks(
     pods: Annotated[Path | None, typer.Option(help="Alibaba pod list (openb_pod_list_default.csv).")] = None,
     quick: Annotated[bool, typer.Option("--quick", help="Fewer seeds, no stretch rows.")] = False,
     net_saving: Annotated[bool, typer.Option("--net-saving", help="Only many workloads that interfere.")] = False,
-    vector_packing: Annotated[bool, typer.Option(help="Caprara and Toth's ten classes instead.")] = False,
+    vector_packing: Annotated[
+        bool, typer.Option("--vector-packing", help="Caprara and Toth's ten classes instead.")
+    ] = False,
     three: Annotated[bool, typer.Option("--three-types", help="These classes on three instance types.")] = False,
 ) -> Study:
     """Print CPU seconds of building and solving, with one solver thread."""

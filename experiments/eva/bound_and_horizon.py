@@ -1,20 +1,21 @@
-"""What Eva's policies are held against here: a bound that no policy beats, and every fixed D in the place of D-hat."""
+"""What Eva's policies are held against here: a bound that no policy beats, exact methods, and every fixed D."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
+from statistics import fmean
 from typing import Any
 
-from matplotlib.figure import Figure
-
+from experiments.canvas import save_all
 from experiments.eva import grid
 from experiments.eva.grid import FULL_TRACE, Grid, holds
-from experiments.eva.tables import POLICIES
+from experiments.eva.pictures import horizons
+from experiments.eva.tables import ONE, POLICIES
 from experiments.harness.experiment import Claim, Context, Experiment
+from experiments.harness.sample import Sample
 from experiments.harness.task import HarnessTask
-from experiments.simulator.plots import save_figure
 from experiments.simulator.simulated import Simulated
 from experiments.simulator.simulation import Bounding, Bounds
 from heuristics.eva.online_eva import Eva, EvaParameters
@@ -73,6 +74,55 @@ def _bounds() -> Experiment:
     return Experiment("bound", "A bound that no policy beats, and the policies' gaps", tasks, claims, (FULL_TRACE,))
 
 
+SLICE = 200  # jobs of a slice of the trace, as in the artifact's own experiment
+SLICES = range(0, 6_000, 600)  # The slices begin with these jobs, and overlap nowhere.
+EXACT = ("eva-with-exact", "reconfiguration-exact")
+
+
+def _proven(run: Simulated) -> float:
+    """Share of the decisions that are proven optimal."""
+    return fmean(status == "optimal" for status in run.decisions["status"])
+
+
+def _exact_in_the_loop() -> Experiment:
+    """Eva, with the packer or the whole round solved to proof, on slices of the trace."""
+
+    def slices(context: Context) -> list[Instance]:
+        return [grid.sample(context, SLICE, first=first) for first in (SLICES[:1] if context.quick else SLICES)]
+
+    runs = Grid(lambda context: {ONE: slices(context)}, ("no-packing", "eva", *EXACT))
+
+    def tasks(context: Context) -> list[HarnessTask[Any]]:
+        bounds = [Bounding(one, ("any",), ({},), context.options) for one in slices(context)]
+        return [*runs.tasks(context), *bounds]
+
+    def claims(context: Context, outcomes: Sequence[Any]) -> list[Claim]:
+        number = len(slices(context))
+        found = runs.runs(context, outcomes[:-number])
+        bounds = [proven.values[0] for proven in outcomes[-number:]]
+
+        def measured(policy: str, what: str, values: Sequence[float], note: str = "") -> Claim:
+            return Claim("exact in the loop", f"{policy}: {what}", None, None, "no figure", note, Sample.of(values))
+
+        made = []
+        for policy in ("eva", *EXACT):
+            bills, jct = (found.each(ONE, policy, measure) for measure in (grid.bill, grid.jct_hours))
+            gaps = [1 - bound / own for bound, own in zip(bounds, bills, strict=True)]
+            made.append(measured(policy, "bill, of No-Packing's", found.shares(ONE, policy)))
+            made.append(measured(policy, "bill above the bound, of the bill", gaps))
+            made.append(measured(policy, "moves of a job", found.each(ONE, policy, grid.moves_a_job)))
+            if policy != "eva":
+                sooner = [1 - own / eva for own, eva in zip(jct, found.each(ONE, "eva", grid.jct_hours), strict=True)]
+                below = [1 - share for share in found.shares(ONE, policy, "eva")]
+                made.append(measured(policy, "bill below Eva's, of Eva's", below))
+                made.append(measured(policy, "mean JCT below Eva's, of Eva's", sooner))
+                made.append(measured(policy, "problems proven optimal", found.each(ONE, policy, _proven)))
+        return made
+
+    title = f"Eva with exact methods, on slices of {SLICE} jobs of the trace"
+    return Experiment("exact-in-the-loop", title, tasks, claims, (FULL_TRACE,))
+
+
 def lasting(seconds: float, data: EvaCloud) -> Eva:
     """The policy `eva` with a fixed D; 0 is Partial Reconfiguration alone."""
     return Eva(data, EvaParameters(horizon_seconds=seconds))
@@ -125,17 +175,13 @@ def _horizons() -> Experiment:
 
     def draw(path: Path, context: Context, outcomes: Sequence[Simulated]) -> None:
         found = runs.runs(context, outcomes)
-        figure = Figure(figsize=(6, 3.5), layout="constrained")
-        axes = figure.subplots()
-        for i, label in enumerate(_labels(context)):
-            axes.plot(list(FIXED), [found.share(label, policy) for policy in FIXED.values()], "o-", color=f"C{i}",
-                      markersize=3, label=label)  # fmt: skip
-            axes.axhline(found.share(label, "eva"), color=f"C{i}", linewidth=0.8, linestyle="--")
-        axes.set(xlabel="D (dashed: Eva's estimate)", ylabel="bill, of No-Packing's")
-        axes.legend(frameon=False, fontsize=8)
-        save_figure(figure, path)
+        shares = {
+            label: ({d: found.share(label, policy) for d, policy in FIXED.items()}, found.share(label, "eva"))
+            for label in _labels(context)
+        }
+        save_all(horizons(shares), path)
 
     return Experiment("horizon", "How long a configuration lasts: D fixed", runs.tasks, claims, (FULL_TRACE,), draw)
 
 
-LIMITS = (_bounds(), _horizons())
+LIMITS = (_bounds(), _exact_in_the_loop(), _horizons())

@@ -8,14 +8,14 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from matplotlib.figure import Figure
 
+from experiments.canvas import save_all
 from experiments.eva import grid
 from experiments.eva.grid import AS_ARTIFACT, FULL_TRACE, POINTS, Grid, PolicyRuns, at_least, holds, spanned
+from experiments.eva.pictures import swept, uptimes
 from experiments.eva.tables import ONE, QUICK_SEEDS, QUICK_SYNTHETIC
 from experiments.harness.experiment import Claim, Context, Experiment
 from experiments.harness.sample import Sample
-from experiments.simulator.plots import plain, save_figure
 from experiments.simulator.simulated import Simulated
 from instances import Instance
 from instances.eva import synthetic_cloud
@@ -50,13 +50,9 @@ def _swept(
 
     def draw(path: Path, context: Context, outcomes: Sequence[Simulated]) -> None:
         found = runs.runs(context, outcomes)
-        figure = Figure(figsize=(4.5 * len(panels), 3.5), layout="constrained")
-        for axes, (what, line) in zip(np.atleast_1d(figure.subplots(1, len(panels))), panels.items(), strict=True):
-            for policy in policies:
-                axes.plot(list(values), line(found, policy), marker="o", markersize=3, label=plain(policy))
-            axes.set(xlabel=axis, ylabel=what)
-        axes.legend(frameon=False, fontsize=8)
-        save_figure(figure, path)
+        save_all(
+            swept({what: {p: line(found, p) for p in policies} for what, line in panels.items()}, values, axis), path
+        )
 
     def made(context: Context, outcomes: Sequence[Simulated]) -> Sequence[Claim]:
         on = f"the first {grid.QUICK_JOBS} jobs of the trace" if context.quick else ON_ALL if whole else ON
@@ -212,14 +208,7 @@ def _uptimes() -> Experiment:
 
     def draw(path: Path, context: Context, outcomes: Sequence[Simulated]) -> None:
         found = runs.runs(context, outcomes)
-        figure = Figure(figsize=(5, 3.5), layout="constrained")
-        axes = figure.subplots()
-        for policy in policies:
-            up = hours(found, policy)
-            axes.step(up, np.arange(1, len(up) + 1) / len(up), where="post", label=plain(policy))
-        axes.set(xlabel="hours that an instance is up", ylabel="share of instances", ylim=(0, 1))
-        axes.legend(frameon=False, fontsize=8)
-        save_figure(figure, path)
+        save_all(uptimes({policy: hours(found, policy) for policy in policies}), path)
 
     return Experiment("figure-3", "Figure 3: uptimes of instances, 120 jobs, simulated", runs.tasks, claims, (), draw)
 
@@ -254,12 +243,12 @@ FIGURES = (
         {**BILL, "moves of a job": lambda found, policy: found.line(policy, grid.moves_a_job)},
     ),
     _swept(
-        "figure-6", "Figure 6: jobs with several GPUs", "share of the jobs",
+        "figure-6", "Figure 6: jobs with several GPUs", "share of the jobs that have several GPUs",
         _values("multi_gpu", (0.0, 0.2, 0.4, 0.6)),
         ("no-packing", "stratus", "synergy", "owl", "eva-without-full", "eva"), _figure_6,
     ),
     _swept(
-        "figure-7", "Figure 7: jobs with several tasks", "share of the jobs",
+        "figure-7", "Figure 7: jobs with several tasks", "share of the jobs that have several tasks",
         _values("multi_task", (0.0, 0.2, 0.4, 0.6)),
         ("no-packing", "stratus", "synergy", "owl", "eva-single", "eva"), _figure_7,
     ),

@@ -17,6 +17,7 @@ from instances.eva.arrays import LARGEST_AMOUNT, WholeAmounts, contents
 LIMITS = {"max_instances", "running"}
 LITERAL_BINARIES = 250_000  # A literal model with more binaries y is not built.
 ONE_BY_ONE = 100_000  # So many tasks on one instance, placed one by one, take seconds.
+ONE_TYPE = 5_000  # So many tasks take the greedy heuristics of vector packing seconds.
 LITERAL_CONTENTS = 2_000  # The literal model of a round is not built where a type can hold more different things.
 LITERAL_PAIRS = 20_000  # The literal model of nodes is not built where there are more pairs of a pod and a node.
 LITERAL_TASKS = 16  # HiGHS takes a minute and more with the literal model of about so many tasks.
@@ -77,6 +78,16 @@ def _unfit_nodes(data: NodePlacement) -> str | None:
     return f"{pairs:,} pairs of a pod and a node, more than {LITERAL_PAIRS:,}" if pairs > LITERAL_PAIRS else None
 
 
+def _unfit_one_type(data: EvaPacking) -> str | None:
+    """What packs one task after the other on one instance type of which there is no limit."""
+    if data.objective != "cost":
+        return "it has no interference"
+    if len(data.instance_types) > 1 or LIMITS.intersection(constraints_of(data)):
+        return "it packs on one instance type without limits"
+    tasks = sum(task.count for task in data.tasks)
+    return f"it packs {tasks:,} tasks one by one, more than {ONE_TYPE:,}" if tasks > ONE_TYPE else None
+
+
 _PACKERS = (
     Entry("no-packing", "heuristics.eva:no_packing"),
     Entry("full-reconfiguration", "heuristics.eva:full_reconfiguration", _unfit_one_by_one),
@@ -98,6 +109,9 @@ METHODS: dict[str, tuple[Entry, ...]] = {
         Entry("exact", "models.eva:exact", _unfit_exact, starts=_STARTS),
         Entry("literal", "models.eva:literal", _unfit_literal, _costly_literal),
         *_PACKERS,
+        Entry("first-fit-decreasing", "heuristics.eva.vector_packing:first_fit_decreasing", _unfit_one_type),
+        Entry("best-fit-decreasing", "heuristics.eva.vector_packing:best_fit_decreasing", _unfit_one_type),
+        Entry("dot-product", "heuristics.eva.vector_packing:dot_product", _unfit_one_type),
     ),
     "eva-reconfiguration": (
         Entry("exact", "models.eva.reconfiguration:exact_reconfiguration", starts=(_CHOICE,)),

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 from matplotlib.figure import Figure
 
-from experiments.simulator.plots import legend, of_first_workload, over_days, save_figure, save_speedups
+from experiments.canvas import canvas, legend, lined, plain, save_all
+from experiments.palette import in_order, looks
+from experiments.simulator.plots import cdf, of_first_workload, over_days, save_speedups
 from experiments.simulator.simulated import Simulated
 from experiments.simulator.simulation import Bounds
 
@@ -17,8 +20,8 @@ COLUMNS = {"instances": "instances that are billed", "tasks": "tasks that run"}
 
 def over_time(runs: Sequence[Simulated], column: str) -> Figure:
     """A column of the timeline of each run, by policy, over days."""
-    figure, axes = over_days(runs, lambda rows: rows[column], COLUMNS[column])
-    legend(axes)
+    figure, _ = over_days(runs, lambda rows: rows[column], COLUMNS[column])
+    legend(figure)
     return figure
 
 
@@ -29,4 +32,40 @@ def draw_all(
     save_speedups(folder, done, baseline)
     first = of_first_workload(done)
     for column in COLUMNS if first else ():
-        save_figure(over_time(first, column), folder / f"{column}.svg")
+        save_all(over_time(first, column), folder / f"{column}.svg")
+
+
+def swept(panels: Mapping[str, Mapping[str, Sequence[float]]], settings: Iterable[str], axis: str) -> Figure:
+    """A panel a measure, in it a line a policy over settings."""
+    figure, every = canvas(1 + 3.8 * max(len(panels), 1.4), 4, 1, len(panels))
+    values = list(settings)
+    for axes, (what, lines) in zip(every, panels.items(), strict=True):
+        look = looks(lines)
+        for policy, line in lines.items():
+            axes.plot(values, line, label=plain(policy), **lined(look[policy], marked=True))
+        axes.set(xlabel=axis, ylabel=what)
+    legend(figure)
+    return figure
+
+
+def uptimes(hours: Mapping[str, Sequence[float]]) -> Figure:
+    """CDF over instances of the hours that they are up, a line a policy."""
+    figure, (axes,) = canvas(5.5, 4)
+    look = looks(hours)
+    for policy, up in hours.items():
+        cdf(axes, np.array(up), label=plain(policy), **lined(look[policy]))
+    axes.set(xlabel="hours that an instance is up", ylabel="share of instances", ylim=(0, 1), xlim=(0, None))
+    legend(figure)
+    return figure
+
+
+def horizons(shares: Mapping[str, tuple[Mapping[str, float], float]]) -> Figure:
+    """Bills over D, a line a workload, and a level for that of Eva's own estimate."""
+    figure, (axes,) = canvas(6, 4)
+    look = in_order(shares)
+    for name, (fixed, own) in shares.items():
+        axes.plot(list(fixed), list(fixed.values()), label=plain(name), **lined(look[name], marked=True))
+        axes.axhline(own, color=look[name].colour, linewidth=1, alpha=0.5)
+    axes.set(xlabel="D (level: Eva's estimate)", ylabel="bill, of No-Packing's")
+    legend(figure)
+    return figure

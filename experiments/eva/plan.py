@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -47,14 +48,28 @@ def priced(data: EvaPacking, solution: Mapping[str, Any]) -> Iterator[PricedGrou
 
 
 def plan(data: EvaPacking, solution: Mapping[str, Any]) -> Iterator[str]:
-    """One line a group of instances of one type, content and price, and the bill."""
-    bill = 0.0
+    """One line a group of instances of one type, content and price, what runs now beside it, and the bill."""
+    bill, changes = 0.0, Counter[bool]()
     for group in priced(data, solution):
         tasks = ", ".join(f"{shown(task)} x {n}" if n > 1 else shown(task) for task, n in group.tasks.items())
         said = f"{group.number} x {shown(group.type)} at {group.usd_per_hour:g} USD/h, each with {tasks or 'nothing'}"
         bill += group.usd
+        changes[group.kept] += group.number
         yield f"{'keep' if group.kept else 'rent'} {said}"
+    if data.running:
+        yield _against_now(data, bill, kept=changes[True], new=changes[False])
     yield f"bill: {bill:.10g} USD/h, {bill * HOURS:,.2f} USD a month of {HOURS} hours"
+
+
+def _against_now(data: EvaPacking, bill: float, kept: int, new: int) -> str:
+    """What runs now and its bill, and how the plan differs from it."""
+    own = {kind.name: kind.usd_per_hour for kind in data.instance_types}
+    running = sum(r.count for r in data.running)
+    now = sum(r.count * (own[r.type] if r.usd_per_hour is None else r.usd_per_hour) for r in data.running)
+    less = f"{abs(now - bill):.10g} USD/h {'less' if bill <= now else 'more'}"
+    share = f", {abs(1 - bill / now):.1%}" if now and bill != now else ""
+    done = f"{kept} kept, {new} new, {running - kept} given up"
+    return f"now: {running} running at {now:.10g} USD/h; {done}: {less}{share}"
 
 
 def _running(data: EvaPacking, own: float, name: str) -> list[list[Any]]:

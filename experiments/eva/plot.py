@@ -6,17 +6,19 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-import matplotlib as mpl
 from matplotlib.figure import Figure
 from matplotlib.patches import Patch
+from matplotlib.ticker import FuncFormatter
 
+from experiments.canvas import canvas, legend
 from experiments.eva.plan import priced
 from experiments.output.terminal import label
+from experiments.palette import HUES, TINTS, things
 from instances.eva import EvaPacking, EvaReconfiguration
 from instances.eva.packing import PackedTasks, PricedType
 
 MOST = 60  # rows that are drawn; further groups of instances are left out, and said so
-KEYS = 20  # tasks of different colours, from which on a legend says nothing
+KEYS = len(HUES) * len(TINTS)  # tasks of different colours, from which on a legend says nothing
 
 
 @dataclass(frozen=True)
@@ -63,9 +65,9 @@ def _said(number: int, type: str, price: float, *, kept: bool = False) -> str:
 def _bars(data: PackedTasks, rows: Sequence[Held], title: str) -> Figure:
     shown, left = rows[:MOST], len(rows) - MOST
     tasks = {t.key: t for t in data.tasks}
-    colours = {key: mpl.colormaps["tab20"](i % KEYS) for i, key in enumerate(tasks)}
-    figure = Figure(figsize=(2 + 2.6 * len(data.resources), 1.3 + 0.26 * len(shown)), layout="constrained")
-    all_axes = figure.subplots(1, len(data.resources), sharey=True, squeeze=False)[0]
+    colours = dict(zip(tasks, things(len(tasks)), strict=True))
+    wide, tall = 2 + 2.6 * len(data.resources), 1.6 + 0.26 * len(shown)
+    figure, all_axes = canvas(wide, tall, 1, len(data.resources), sharey=True)
     used: dict[str, Patch] = {}
     for axes, resource in zip(all_axes, data.resources, strict=True):
         for place, row in enumerate(shown):
@@ -73,19 +75,18 @@ def _bars(data: PackedTasks, rows: Sequence[Held], title: str) -> Figure:
             for key, number, came in _stretches(row):
                 demand = tasks[key].demand_on(row.kind.family)[resource]
                 share = number * demand / capacity if capacity else 0.0
-                hatch = {"hatch": "////"} if came else {}
+                hatch: dict[str, Any] = {"hatch": "////"} if came else {}
                 axes.barh(place, share, left=start, color=colours[key], edgecolor="white", linewidth=0.4, **hatch)
-                used.setdefault(key, Patch(color=colours[key]))
+                used.setdefault(key, Patch(color=colours[key], label=label(key)))
                 start += share
         axes.axvline(1, color="black", linewidth=0.8)
-        axes.set(xlim=(0, 1.02), xlabel=f"share of {label(resource)}")
+        axes.set(xlim=(0, 1.02), xticks=(0, 0.25, 0.5, 0.75, 1), xlabel=f"share of {label(resource)}")
+        axes.xaxis.set_major_formatter(FuncFormatter(lambda share, _: f"{share:.0%}" if share in (0, 0.5) else ""))
     all_axes[0].set_yticks(range(len(shown)), [row.said for row in shown], fontsize=7)
     all_axes[0].set_ylim(len(shown) - 0.5, -0.5)
     figure.suptitle(title + (f", {left} more rows" if left > 0 else ""), fontsize=10)
     if len(used) <= KEYS:
-        figure.legend(
-            list(used.values()), [label(key) for key in used], loc="outside lower center", ncols=6, fontsize=7
-        )
+        legend(figure, 7, handles=list(used.values()))
     return figure
 
 

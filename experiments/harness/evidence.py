@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 import re
 import subprocess
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -26,6 +27,7 @@ FIGURES = 10  # of a number
 SEPARATOR = ";"  # in what names a value, so in no name
 PATTERN = re.compile(r"<!-- (?P<said>[^>]+?) -->(?P<shown>.*?)<!--/-->", re.DOTALL)
 """A figure in a page that no build reads: what is to be shown, and what is."""
+ENDLESS = "no finite number"
 PAPERS_OWN, GIVEN = "paper", "given"
 """What is no measurement of ours: a figure of the paper, and a parameter that somebody has set."""
 
@@ -47,15 +49,16 @@ class Value(Frozen):
 
     @classmethod
     def of(cls, found: Value | Sample | float | str | None) -> Value:
-        """The figure that a sample, a number or words are."""
+        """The figure that a sample, a number or words are; what is no number, as a ratio to 0, is told in words."""
         if isinstance(found, Value):
             return found
         if isinstance(found, Sample):
-            names = ("mean", "low", "high", "least", "greatest")
-            return cls(n=found.seeds, **{name: _rounded(getattr(found, name)) for name in names})
+            numbers = {name: getattr(found, name) for name in ("mean", "low", "high", "least", "greatest")}
+            finite = {name: _rounded(number) for name, number in numbers.items() if _finite(number)}
+            return cls(n=found.seeds, text=None if "mean" in finite else ENDLESS, **finite)
         if found is None or isinstance(found, str):
             return cls(text=found)
-        return cls(mean=_rounded(float(found)))
+        return cls(mean=_rounded(float(found))) if _finite(found) else cls(text=ENDLESS)
 
     @classmethod
     def of_claim(cls, claim: Claim) -> Value:
@@ -217,13 +220,17 @@ def renewed(page: str, folder: Path = FOLDER) -> str:
     return PATTERN.sub(figure, page)
 
 
-def _rounded(number: float | None) -> float | None:
+def _rounded(number: float) -> float:
     """A figure with the digits that anybody could mean by it."""
-    return None if number is None else float(f"{number:.{FIGURES}g}")
+    return float(f"{number:.{FIGURES}g}")
+
+
+def _finite(number: float | None) -> bool:
+    return number is not None and math.isfinite(number)
 
 
 def _json(value: Any) -> str:
-    return json.dumps(value, ensure_ascii=False)
+    return json.dumps(value, ensure_ascii=False, allow_nan=False)
 
 
 def _table(table: Mapping[str, Any]) -> str:

@@ -16,7 +16,7 @@ its claimant that is in error. The optimum is proven where the best objective me
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from statistics import fmean, median
 
@@ -26,6 +26,8 @@ from instances.fields import Measure, Sense
 from instances.gaps import ahead, of_nothing
 
 THE_REFERENCE = "the reference"
+UNSOLVED = ("error", "no_solution", "infeasible")
+"""Statuses of runs that ended without a solution."""
 
 Key = tuple[str, str]
 """Instance set and name of an instance."""
@@ -105,12 +107,17 @@ class Scored:
     @property
     def unsolved(self) -> bool:
         """Whether the run ended without a solution."""
-        return self.result.status in ("error", "no_solution", "infeasible")
+        return self.result.status in UNSOLVED
 
 
 @dataclass(frozen=True)
 class MethodSummary:
-    """One line of the study's table: an instance set and a method."""
+    """One line of the study's table: an instance set and a method.
+
+    `instances`: how many the set has. `whole`: the method has a gap on each on which any method of the set has one, so
+    its means stand beside those of the others that do. `common`, `common_to_bound`: the gaps that a reader is shown, on
+    the instances on which all methods have one that have any.
+    """
 
     problem: str
     instance_set: str
@@ -129,10 +136,19 @@ class MethodSummary:
     measure_gaps_to_bound: tuple[float, ...] = ()
     parts: tuple[float, ...] = ()
     best_parts: tuple[float, ...] = ()
+    instances: int = 0
+    whole: bool = True
+    common: tuple[float, ...] = ()
+    common_to_bound: tuple[float, ...] = ()
 
     def describe(self, values: Sequence[float]) -> tuple[float | None, float | None, float | None]:
-        """Mean, median and maximum, `None` of no values."""
-        return (fmean(values), median(values), max(values)) if values else (None, None, None)
+        """Mean, median and maximum; `None` of no values, and of those over fewer instances than others have."""
+        return (fmean(values), median(values), max(values)) if values and self.whole else (None, None, None)
+
+    @property
+    def partial(self) -> bool:
+        """Whether it has gaps, but on fewer instances than other methods of its set."""
+        return not self.whole and bool(self.gaps or self.gaps_to_bound or self.measure_gaps)
 
     @property
     def notes(self) -> str:
@@ -269,16 +285,23 @@ def _opposite(sense: Sense) -> Sense:
 
 def summarise(scored: Iterable[Scored]) -> list[MethodSummary]:
     """One row for each problem, instance set and method, in the order of the runs."""
-    groups: dict[tuple[str, str, str], list[Scored]] = {}
+    sets: dict[tuple[str, str], dict[str, list[Scored]]] = {}
     for s in scored:
-        groups.setdefault((s.result.problem, s.run.instance_set, s.result.method), []).append(s)
-    return [
-        MethodSummary(
+        sets.setdefault((s.result.problem, s.run.instance_set), {}).setdefault(s.result.method, []).append(s)
+    return [row for (problem, name), methods in sets.items() for row in _rows(problem, name, methods)]
+
+
+def _rows(problem: str, instance_set: str, methods: Mapping[str, Sequence[Scored]]) -> Iterator[MethodSummary]:
+    known = gapped([s for group in methods.values() for s in group])
+    everywhere, common = compared(known)
+    for method, group in methods.items():
+        alike, own = [s for s in group if s.key in common], [s for s in group if s.key in everywhere] or group
+        yield MethodSummary(
             problem,
             instance_set,
             method,
             runs=len(group),
-            gaps=tuple(s.gap_to_optimum for s in group if s.gap_to_optimum is not None),
+            gaps=tuple(s.gap_to_optimum for s in own if s.gap_to_optimum is not None),
             gaps_to_bound=tuple(s.gap_to_bound for s in group if s.gap_to_bound is not None),
             proven=sum(s.proven for s in group),
             violating=sum(s.result.status == "violates" for s in group),
@@ -291,6 +314,27 @@ def summarise(scored: Iterable[Scored]) -> list[MethodSummary]:
             measure_gaps_to_bound=tuple(s.measure_gap_to_bound for s in group if s.measure_gap_to_bound is not None),
             parts=tuple(s.part for s in group if s.part is not None),
             best_parts=tuple(s.best_part for s in group if s.best_part is not None),
+            instances=len({s.key for of in methods.values() for s in of}),
+            whole=known[method] == everywhere,
+            common=tuple(s.shown_gap_to_optimum for s in alike if s.shown_gap_to_optimum is not None),
+            common_to_bound=tuple(s.shown_gap_to_bound for s in alike if s.shown_gap_to_bound is not None),
         )
-        for (problem, instance_set, method), group in groups.items()
-    ]
+
+
+def compared(known: Mapping[str, frozenset[Key]]) -> tuple[frozenset[Key], frozenset[Key]]:
+    """The instances on which any method has a gap, and those on which every method has one that has any."""
+    everywhere: frozenset[Key] = frozenset().union(*known.values())
+    return everywhere, everywhere.intersection(*(keys for keys in known.values() if keys))
+
+
+def gapped(scored: Sequence[Scored]) -> dict[str, frozenset[Key]]:
+    """The instances, of one problem, on which each method has a gap of whichever kind: it is the same for all methods.
+
+    Not counted are those of which the optimum is 0, where not every method can have one.
+    """
+    bare = {s.key for s in scored if s.nothing == "optimum" and s.measure is None}
+    found: dict[str, set[Key]] = {s.result.method: set() for s in scored}
+    for s in scored:
+        if s.key not in bare and (s.shown_gap_to_optimum, s.shown_gap_to_bound) != (None, None):
+            found[s.result.method].add(s.key)
+    return {method: frozenset(keys) for method, keys in found.items()}

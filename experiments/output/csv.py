@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any
 
 from experiments.harness.gaps import MethodSummary, Scored
 from experiments.output.summary import ALL
@@ -38,6 +39,30 @@ def csv_text(results: Iterable[Result], extra: Sequence[dict[str, object]] | Non
     for result, row in zip(results, more, strict=True):
         values = {**row, **{name: getattr(result, name) for name in COLUMNS}}
         writer.writerow({name: cell(value) for name, value in values.items()})
+    return text.getvalue()
+
+
+def plan_csv(result: Result) -> str:
+    """One line a thing that a solution decides, as a placement or an allocation, by its names."""
+    table: str = result.to_frame().map(cell).to_csv(index=False, lineterminator="\n")
+    return table
+
+
+def names_csv(called: Mapping[str, tuple[str, Any]], names: Mapping[str, Callable[..., Mapping[str, Any]]]) -> str:
+    """One line a variable of an exported model: what it is `called` there, and what its indices stand for."""
+    rows = [
+        {"name": name, "variable": variable} | dict(names[variable](*(index if isinstance(index, tuple) else (index,))))
+        for name, (variable, index) in called.items()
+    ]
+    return _csv(rows, ["name", "variable"])
+
+
+def _csv(rows: Sequence[Mapping[str, Any]], first: Sequence[str]) -> str:
+    """Rows of one kind or several: the columns that they have together, `first` ones first."""
+    text = io.StringIO()
+    writer = csv.DictWriter(text, list(dict.fromkeys([*first, *(c for row in rows for c in row)])), lineterminator="\n")
+    writer.writeheader()
+    writer.writerows({name: cell(value) for name, value in row.items()} for row in rows)
     return text.getvalue()
 
 

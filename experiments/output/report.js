@@ -53,7 +53,10 @@ function draw(place, figure) {
     xaxis: { ...axis, ...layout.xaxis }, yaxis: { ...axis, ...layout.yaxis },
   });
   drawn.set(place, figure);
-  return Plotly.react(place, structuredClone(figure.data), layout, { responsive: true, displaylogo: false, displayModeBar: !phone });
+  // ink and grey of the palette are those of the page, which may be dark
+  const inks = { "#000000": of("--ink"), "#5a5a5a": of("--pale") };
+  const data = JSON.parse(JSON.stringify(figure.data), (key, value) => key === "color" ? inks[value] ?? value : value);
+  return Plotly.react(place, data, layout, { responsive: true, displaylogo: false, displayModeBar: !phone });
 }
 
 async function start() {

@@ -16,24 +16,29 @@ from experiments.harness.gaps import Key, MethodSummary, Scored
 from experiments.output.csv import results_csv, summary_csv
 from experiments.output.summary import NAMED, ProblemAnswer, answers, measured
 from experiments.output.terminal import percent
+from experiments.palette import BLUE, INK, Look, looks, widths
 from instances.files import write_whole
 from instances.gaps import TOLERANCE
 from instances.result import versions
 from instances.text import shown
 
 Figure = dict[str, Any]
+OPTIMUM = "the optimum"
 Known = tuple[Scored, float]
 """A run and the gap that is drawn of it: to the optimum, or to the best bound."""
 MOST_POINTS = 400  # of a trace; of more, evenly chosen ones
 MOST_TRACES = 200
 BOX = 5  # points from which on a box says more than they do
 LOGARITHMIC = 5.0  # from a gap of 500% on
-LEAST = 1e-2  # percent, of a logarithmic axis, which has no 0
+LEAST = 1e-2  # percent, up to which a logarithmic axis is linear: it has a 0
+DASHES = ("solid", "dash", "dot", "dashdot")
+SYMBOLS = ("circle", "square", "triangle-up", "diamond", "triangle-down", "cross", "x", "star")
+"""The palette's line styles and markers, as Plotly calls them."""
 
 
 def figures_of(here: Sequence[Scored]) -> list[tuple[str, str, Figure]]:
     """Name, title and content of the figures of one problem; gaps to a bound are not drawn with those to an optimum."""
-    figures = _figures(here, lambda s: s.shown_gap_to_optimum, "the optimum", "gaps", "instances")
+    figures = _figures(here, lambda s: s.shown_gap_to_optimum, OPTIMUM, "gaps", "instances")
     if figures:
         title = "Share of the instances with a proven optimum on which a method is within a gap"
         figures.append(("profile", title, _profile(here)))
@@ -75,46 +80,57 @@ def _methods(known: Sequence[Known]) -> dict[str, list[Known]]:
 
 
 def _axis(known: Sequence[Known], to: str) -> dict[str, Any]:
+    """The axis of gaps. A logarithmic one is drawn as one of heights, for Plotly's has no zero."""
     axis: dict[str, Any] = {"title": {"text": f"gap to {to}, %"}, "rangemode": "tozero"}
     largest = 100 * max(gap for _, gap in known)
     if largest > 100 * LOGARITHMIC:
-        ticks = [LEAST * 10**i for i in range(1, math.ceil(math.log10(largest / LEAST)) + 1)]
-        texts = [f"at most {LEAST:g}", *(f"{tick:g}" for tick in ticks)]
-        axis |= {"type": "log", "rangemode": "normal", "tickvals": [LEAST, *ticks], "ticktext": texts}
+        ticks = [0.0, *(LEAST * 10**i for i in range(math.ceil(math.log10(largest / LEAST)) + 1))]
+        axis |= {"tickvals": [_height(tick) for tick in ticks], "ticktext": [f"{tick:g}" for tick in ticks]}
     return axis
 
 
-def _percents(known: Sequence[Known], axis: dict[str, Any]) -> list[float]:
-    least = LEAST if axis.get("type") == "log" else 0.0
-    return [max(100 * gap, least) for _, gap in known]
+def _height(percent: float) -> float:
+    """Where a gap is on a logarithmic axis: as linear from 0 to `LEAST`, a unit, as from there to ten times that."""
+    return percent / LEAST if percent < LEAST else 1 + math.log10(percent / LEAST)
+
+
+def _heights(known: Sequence[Known], axis: dict[str, Any]) -> list[float]:
+    return [_height(100 * gap) if "tickvals" in axis else 100 * gap for _, gap in known]
+
+
+def _marker(look: Look, to: str) -> dict[str, Any]:
+    """A marker, filled for a gap to an optimum and hollow for one to a bound."""
+    return {"color": look.colour, "symbol": SYMBOLS[look.marker] + ("" if to == OPTIMUM else "-open")}
 
 
 def _boxes(known: Sequence[Known], to: str) -> Figure:
-    axis = _axis(known, to)
+    axis, methods = _axis(known, to), _methods(known)
+    look, number = looks(methods), len({s.key for s, _ in known})
     data = [
         {
             "type": "box",
-            "name": _name(method),
-            "x": _percents(runs, axis),
+            "name": _name(method) + (f" ({len(runs)} of {number})" if len(runs) < number else ""),
+            "x": _heights(runs, axis),
             "text": [_said(s, gap, to) for s, gap in runs],
             "hovertemplate": "%{text}<extra></extra>",
             "hoveron": "points",
             "boxpoints": "all",
             "jitter": 0.5,
             "pointpos": 0,
-            **_box(len(runs)),
+            **_box(len(runs), look[method]),
             "orientation": "h",
-            "marker": {"size": 5, "opacity": 0.6},
+            "marker": {"size": 6, "opacity": 0.7} | _marker(look[method], to),
         }
-        for method, runs in _methods(known).items()
+        for method, runs in methods.items()
     ]
     layout = {"xaxis": axis, "yaxis": {"autorange": "reversed"}, "showlegend": False, "height": 120 + 44 * len(data)}
     return {"data": data, "layout": layout}
 
 
-def _box(runs: int) -> dict[str, Any]:
+def _box(runs: int, look: Look) -> dict[str, Any]:
     """The box is left out where it would say less than its points."""
-    return {} if runs >= BOX else {"line": {"width": 0}, "fillcolor": "rgba(0,0,0,0)"}
+    line = {"color": look.colour, "width": 1.5 if runs >= BOX else 0}
+    return {"line": line, "fillcolor": "rgba(0,0,0,0)"}
 
 
 def _scatter(known: Sequence[Known], to: str) -> Figure:
@@ -123,52 +139,58 @@ def _scatter(known: Sequence[Known], to: str) -> Figure:
     for s, gap in known:
         gaps.setdefault(s.key, []).append(gap)
     order = {key: i for i, key in enumerate(sorted(gaps, key=lambda key: (sum(gaps[key]) / len(gaps[key]), key)), 1)}
-    axis = _axis(known, to)
+    axis, methods = _axis(known, to), _methods(known)
+    look = looks(methods)
     data = [
         {
             "type": "scattergl" if len(known) > 5000 else "scatter",
             "mode": "markers",
             "name": _name(method),
             "x": [order[s.key] for s, _ in runs],
-            "y": _percents(runs, axis),
+            "y": _heights(runs, axis),
             "text": [_said(s, gap, to) for s, gap in runs],
             "hovertemplate": "%{text}<extra></extra>",
-            "marker": {"size": 7, "opacity": 0.75},
+            "marker": {"size": 8, "opacity": 0.75} | _marker(look[method], to),
         }
-        for method, runs in _methods(known).items()
+        for method, runs in methods.items()
     ]
     return {"data": data, "layout": {"xaxis": {"title": {"text": "instances, by mean gap"}}, "yaxis": axis}}
 
 
 def _profile(here: Sequence[Scored]) -> Figure:
-    """Of all runs on them, those without a gap among them: a method that finds nothing is never within anything."""
+    """Of all instances: a method that finds nothing on one, or has not run on it, is within nothing there."""
     proven = {s.key for s in here if s.optimum_known}
     runs_of: dict[str, list[Scored]] = {}
     for s in here:
         if s.key in proven:
             runs_of.setdefault(s.result.method, []).append(s)
     largest = max(100 * (s.shown_gap_to_optimum or 0.0) for s in here)
+    look, wide = looks(runs_of), dict(zip(runs_of, widths(len(runs_of)), strict=True))
     data = []
     for method, runs in runs_of.items():
         gaps = sorted(100 * gap for s in runs if (gap := s.shown_gap_to_optimum) is not None)
         x = [0.0 if gap <= 100 * TOLERANCE else gap for gap in gaps]
-        y = [100 * (i + 1) / len(runs) for i in range(len(gaps))]
+        y = [100 * (i + 1) / len(proven) for i in range(len(gaps))]
         data.append(
             {
                 "type": "scatter",
                 "mode": "lines",
-                "line": {"shape": "hv"},
+                "line": _line(look[method], wide[method]),
                 "name": _name(method),
-                "x": [*x, largest],
-                "y": [*y, y[-1] if y else 0.0],
+                "x": [0.0, *x, largest],
+                "y": [0.0, *y, y[-1] if y else 0.0],
                 "hovertemplate": f"{_name(method)}<br>%{{y:.3g}}% of the instances within %{{x:.3g}}%<extra></extra>",
             }
         )
     axes = {
-        "xaxis": {"title": {"text": "gap to the optimum, %"}},
-        "yaxis": {"title": {"text": "instances, %"}, "range": [0, 104]},
+        "xaxis": {"title": {"text": f"gap to {OPTIMUM}, %"}, "rangemode": "tozero"},
+        "yaxis": {"title": {"text": f"of {len(proven)} instances, %"}, "range": [0, 104]},
     }
     return {"data": data, "layout": axes}
+
+
+def _line(look: Look, width: float) -> dict[str, Any]:
+    return {"shape": "hv", "color": look.colour, "dash": DASHES[look.line], "width": width + 0.5}
 
 
 def traces_of(scored: Sequence[Scored]) -> list[tuple[str, Figure]]:
@@ -187,13 +209,14 @@ def _trace(s: Scored) -> Figure:
     if len(points) > MOST_POINTS:
         points = tuple(points[round(i * (len(points) - 1) / (MOST_POINTS - 1))] for i in range(MOST_POINTS))
     data = []
-    for name, place in (("incumbent", 1), ("bound", 2)):
+    for name, place, look in (("incumbent", 1, Look(BLUE, 0)), ("bound", 2, Look(INK, 1))):
         known = [(point[0], point[place]) for point in points if point[place] is not None]
         data.append(
             {
                 "type": "scatter",
                 "mode": "lines+markers",
-                "line": {"shape": "hv"},
+                "line": _line(look, 1.0),
+                "marker": {"size": 5} | _marker(look, OPTIMUM if name == "incumbent" else name),
                 "name": name,
                 "x": [when for when, _ in known],
                 "y": [value for _, value in known],
@@ -222,8 +245,10 @@ RUN_COLUMNS = (
 HOW = (
     "Gap to optimum: |objective - proven optimum| / |optimum|. To bound, where no optimum is proven: |objective - best "
     "bound| / |objective|. Proven: solutions that meet the best bound of the study, to 1e-6, whatever --gap says. "
-    "Over k of n: means and maxima are of the k runs of n that have such a gap; runs that break a constraint or end "
-    "without a solution have none. CPU seconds of one process, build and solve."
+    "Over k of n: k runs of n have such a gap; runs that break a constraint or end without a solution have none. Means "
+    "in one column are over the same instances: where a method has gaps on fewer of a set than others have, its mean "
+    "is in the column common, over the k of n instances on which every method has a gap. CPU seconds of one process, "
+    "build and solve."
 )
 Cell = tuple[str, object]
 
@@ -264,7 +289,8 @@ def _section(
     said = ""
     for findings in answer.lists:
         items = "".join(f"<li>{escape(str(finding))}</li>" for finding in findings.methods)
-        said += f"<p>{escape(findings.heading)}</p><ul>{items}</ul>"
+        beside = f"<p>{escape(findings.compared)}</p>" if findings.compared else ""
+        said += f"<p>{escape(findings.heading)}</p><ul>{items}</ul>{beside}"
     drawn = ""
     for name, title, figure in figures_of(here):
         key = f"{answer.problem}-{name}"
@@ -335,7 +361,8 @@ def _table(caption: str, headings: Sequence[tuple[str, str]], lines: Iterable[Se
     return (
         "<div class='sortable'><div class='tools'><input type='search' placeholder='filter: words that a row has'"
         " aria-label='filter the table'><output class='pale'></output></div>"
-        f"<div class='wide'><table><caption>{escape(caption)}</caption><thead><tr>{head}</tr></thead>"
+        f"<div class='wide' role='region' tabindex='0' aria-label='{escape(caption)}'>"
+        f"<table><caption>{escape(caption)}</caption><thead><tr>{head}</tr></thead>"
         f"<tbody>{body}</tbody></table></div></div>"
     )
 

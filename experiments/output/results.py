@@ -10,7 +10,7 @@ from rich.table import Table
 from experiments.harness.gaps import MethodSummary, Scored
 from experiments.harness.user_functions import resolve
 from experiments.output.folder import result_file
-from experiments.output.summary import NAMED, answers, measured
+from experiments.output.summary import COMMON, NAMED, answers, measured
 from experiments.output.terminal import out, percent, print_rich
 from instances import Instance, Result
 from instances.gaps import TOLERANCE, ahead, of_nothing
@@ -80,6 +80,8 @@ def print_tables(rows: Sequence[MethodSummary], scored: Sequence[Scored]) -> Non
             print_rich(f"  {findings.heading}")
             for finding in findings.methods:
                 print_rich(f"    {finding}")
+            if findings.compared:
+                print_rich(f"    {findings.compared}")
     out.print()
     for problem in dict.fromkeys(row.problem for row in rows):
         here = [row for row in rows if row.problem == problem]
@@ -91,15 +93,18 @@ def print_tables(rows: Sequence[MethodSummary], scored: Sequence[Scored]) -> Non
         else:
             _print_table(here, narrow)
         out.print()
+    common = f"{COMMON.heading}: mean over the instances of a set on which every method has a gap; "
     print_rich(
         "gap to optimum: |objective - optimum| / |optimum|; to bound: where no optimum is proven; "
+        f"{common if any(row.partial for row in rows) else ''}"
         "proven: solutions that meet the best bound, to 1e-6; CPU s: mean a run"
     )
 
 
 def _print_table(rows: Sequence[MethodSummary], narrow: bool) -> None:
     named = NAMED[1:] if narrow else NAMED
-    figures = [column for column in measured(rows) if not (narrow and column.name == "notes")]
+    columns = measured(rows)
+    figures = [column for column in columns if not (narrow and column.name in ("notes", COMMON.name))]
     padding = (0, 1, 0, 0) if narrow else (0, 1)
     table = Table(box=None, header_style="bold", pad_edge=False, collapse_padding=True, padding=padding)
     for column in named:
@@ -115,6 +120,9 @@ def _print_table(rows: Sequence[MethodSummary], narrow: bool) -> None:
         table.add_row(*names, *(column.show(row) for column in figures))
         before = row.instance_set
     print_rich(table)
+    if narrow and COMMON in columns:
+        means = ", ".join(f"{shown(row.method)} {COMMON.show(row)}" for row in rows if COMMON.show(row) != "-")
+        print_rich(f"  {COMMON.heading}: {means or 'none'}")
     for row in rows if narrow else ():
         if row.notes:
             out.print(f"  {shown(row.method)}: {row.notes}")
@@ -123,17 +131,28 @@ def _print_table(rows: Sequence[MethodSummary], narrow: bool) -> None:
 def draw_solutions(
     folder: Path, instances: Sequence[Instance], results: Iterable[Result], plots: Mapping[str, str]
 ) -> None:
-    """Write `<instance>.<method>.svg` of each result that has a solution. Raises OutputError where one cannot be.
+    """Write `<instance>.<method>.svg` and .pdf of each result that has a solution. Raises OutputError.
 
     `plots`: the `module:function` that draws a solution, by problem.
     """
-    from experiments.simulator.plots import save_figure  # with matplotlib, which few runs need
+    from experiments.canvas import save_all, titled  # with matplotlib, which few runs need
 
     named = {(instance.problem, instance.name): instance.data for instance in instances}
     for result in results:
         if result.solution is not None and result.status != "error":
             figure = resolve(plots[result.problem])(named[result.problem, result.instance], result.solution)
-            save_figure(figure, folder / result_file(result.instance, result.method, "svg"))
+            titled(figure, f"{result.instance}, {result.method}")
+            save_all(figure, folder / result_file(result.instance, result.method, "svg"))
+
+
+def best_of(results: Iterable[Result]) -> Result | None:
+    """The best result of one instance that keeps every constraint, the first of equal ones."""
+    best = None
+    for result in results:
+        if result.solved and result.objective is not None:
+            better = best is None or best.objective is None or ahead(result.objective, best.objective, result.sense)
+            best = result if better else best
+    return best
 
 
 MOST = 30  # lines of a plan
@@ -144,16 +163,12 @@ def print_plan(instances: Sequence[Instance], results: Sequence[Result], plans: 
 
     `plans`: the `module:function` that puts a solution in words, by problem; others are tables.
     """
-    best = None
-    for result in results:
-        if result.solved and result.objective is not None:
-            better = best is None or best.objective is None or ahead(result.objective, best.objective, result.sense)
-            best = result if better else best
+    best = best_of(results)
     if len(instances) != 1 or best is None or best.solution is None:
         return
     lines = _lines(instances[0], best, plans.get(best.problem))
-    # the last line of a plan in words is the sum of the others
-    cut = [*lines[: MOST - 1], f"... {len(lines) - MOST} more lines; --out writes them all", lines[-1]]
+    # the last lines of a plan in words are the sum of the others
+    cut = [*lines[: MOST - 2], f"... {len(lines) - MOST} more lines; --plan writes them all", *lines[-2:]]
     out.print(f"\nthe plan of {shown(best.method)}:")
     for line in lines if len(lines) <= MOST else cut:
         out.print(f"  {line}")

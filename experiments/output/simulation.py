@@ -34,12 +34,18 @@ def rows_csv(rows: Sequence[dict[str, Any]]) -> str:
 
 
 def print_policies(rows: Sequence[dict[str, Any]], choice: ChosenPolicies) -> None:
-    """One row a policy of one world, with what the world is about: medians, and the ends of the first measure."""
+    """One row a policy of one world, with what the world is about: medians, and the ends of the first measure.
+
+    All of them are over the same workloads, those that every policy has finished which has finished any.
+    """
     if all("error" in row for row in rows):
         return
     frame = pd.DataFrame(rows).reindex(columns=["workload", "policy", "fallbacks", *choice.columns])
     known = [name for name in choice.columns if frame[name].notna().any()]
     frame = frame.dropna(subset=known[:1])
+    several, fallen = frame["workload"].nunique(), frame[frame["fallbacks"] > 0]
+    finished = frame.groupby("workload")["policy"].nunique()
+    frame = frame[frame["workload"].isin(finished[finished == frame["policy"].nunique()].index)]
     number = frame["workload"].nunique()
     groups = [frame[frame["policy"] == policy] for policy in choice.policies]
     columns = [(choice.columns[name], [_shown(name, mine[name].median()) for mine in groups]) for name in known]
@@ -68,8 +74,9 @@ def print_policies(rows: Sequence[dict[str, Any]], choice: ChosenPolicies) -> No
     known = known[: len(widths) - 2 * (number > 1)]
     against = [choice.columns[name].partition(",")[0] for name in known if name in AGAINST]
     beside = f"; against {shown(choice.baseline)}: {', '.join(against)}" if against else ""
-    out.print(f"{number} workload{'s: medians' if number != 1 else ''}{beside}")
-    for policy, times in frame[frame["fallbacks"] > 0].groupby("policy")["fallbacks"].sum().items():
+    common = f"{number} of {several}" if number < several else f"{number}"
+    out.print(f"{common} workload{'s' if several != 1 else ''}{': medians' if number != 1 else ''}{beside}")
+    for policy, times in fallen.groupby("policy")["fallbacks"].sum().items():
         out.print(f"{shown(str(policy))}: a fallback made {times:g} decisions")
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from statistics import fmean
 
@@ -48,17 +48,32 @@ class Finding:
 
 @dataclass(frozen=True)
 class Findings:
-    """What a study finds of methods over the same instances, `over` of the `instances` of a problem."""
+    """What a study finds of methods over the same instances, `over` of the `instances` of a problem.
+
+    `beside`: methods that have a gap on more instances, on these.
+    """
 
     over: int
     instances: int
     methods: tuple[Finding, ...]
+    beside: tuple[Finding, ...] = ()
 
     @property
     def heading(self) -> str:
         if not self.over:
             return "without a gap:"
         return f"over {'all' if self.over == self.instances else f'{self.over} of'} {self.instances}:"
+
+    @property
+    def compared(self) -> str:
+        """What the methods of longer lists have on the instances of this one, on average.
+
+        Empty where there is none, and where those of this list are at the optimum, which nothing is better than.
+        """
+        if all(one.worst is not None and one.worst <= TOLERANCE for one in self.methods):
+            return ""
+        said = ", ".join(f"{shown(one.method)} {percent(one.mean, 1)}" for one in self.beside)
+        return f"beside them, on the same: {said}" if said else ""
 
 
 @dataclass(frozen=True)
@@ -97,8 +112,20 @@ def _answer(problem: str, here: list[Scored]) -> ProblemAnswer:
     for name in methods:
         over, finding = _finding(name, [s for s in here if s.result.method == name], bare)
         lists.setdefault(over, []).append(finding)
-    found = [Findings(len(over), len(instances), tuple(of)) for over, of in lists.items()]
+    found = [
+        Findings(len(over), len(instances), tuple(of), tuple(_beside(over, of, here, bare)))
+        for over, of in lists.items()
+    ]
     return ProblemAnswer(problem, len(instances), sum(instances.values()), tuple(sorted(found, key=lambda f: -f.over)))
+
+
+def _beside(over: frozenset[Key], own: Sequence[Finding], here: Sequence[Scored], bare: set[Key]) -> Iterator[Finding]:
+    """What other methods find over these instances, those that have a gap on all of them."""
+    listed = {one.method for one in own}
+    for name in dict.fromkeys(s.result.method for s in here if over and s.result.method not in listed):
+        known, finding = _finding(name, [s for s in here if s.result.method == name and s.key in over], bare)
+        if known == over:
+            yield finding
 
 
 def _finding(method: str, here: list[Scored], bare: Collection[Key]) -> tuple[frozenset[Key], Finding]:
@@ -167,6 +194,23 @@ RUNS = (_text("runs", "runs", lambda row: row.runs),)
 OVER = StudyColumn("gaps_to_optimum", "over", lambda row: len(row.gaps), lambda row: f"{len(row.gaps)}/{row.runs}")
 
 
+def _common(row: MethodSummary) -> str:
+    """The mean over the instances on which every method has a gap, and how many of the set these are."""
+    said = [f"{percent(fmean(row.common))} ({len(row.common)}/{row.instances})"] if row.common else []
+    if row.common_to_bound:
+        said.append(f"to bound {percent(fmean(row.common_to_bound))} ({len(row.common_to_bound)}/{row.instances})")
+    return ", ".join(said) or "-"
+
+
+COMMON = StudyColumn("mean_common_gap", "common", lambda row: fmean(row.common) if row.common else None, _common)
+"""Where methods of a set have gaps on different instances, the one mean that compares all of them."""
+COMMON_IN_FILES = (
+    COMMON,
+    _share("mean_common_gap_to_bound", "", lambda row: fmean(row.common_to_bound) if row.common_to_bound else None),
+    _text("common", "", lambda row: len(row.common) + len(row.common_to_bound)),
+)
+
+
 def _gaps(
     kind: str,
     heading: str,
@@ -193,15 +237,16 @@ ENDED = (
     StudyColumn("mean_cpu_s", "CPU s", _cpu_s, _shown_cpu_s),
     _text("notes", "", lambda row: row.notes),
 )
-ALL = tuple(dict.fromkeys((*NAMED, *RUNS, *OF_THE_OBJECTIVE, *OF_THE_MEASURE, *ENDED)))
+ALL = tuple(dict.fromkeys((*NAMED, *RUNS, *OF_THE_OBJECTIVE, *OF_THE_MEASURE, *COMMON_IN_FILES, *ENDED)))
 """What `summary.csv` has of every problem."""
 
 
 def measured(rows: Sequence[MethodSummary]) -> tuple[StudyColumn, ...]:
     """What a reader is shown of the rows of one problem: gaps in the problem's measure where there is one."""
     name, part = next(((row.measure, row.part) for row in rows if row.measure), ("", ""))
+    ended = (COMMON, *ENDED) if any(row.partial for row in rows) else ENDED
     if not name:
-        return (*OF_THE_OBJECTIVE, *ENDED)
+        return (*OF_THE_OBJECTIVE, *ended)
     headings = {"mean_measure_gap_to_optimum": f"gap in {name}: mean", "mean_part": part}
     headed = (replace(column, heading=headings.get(column.name, column.heading)) for column in OF_THE_MEASURE)
-    return (*headed, *ENDED)
+    return (*headed, *ended)

@@ -20,6 +20,7 @@ from instances.text import shown
 
 T = TypeVar("T")
 
+NOTEBOOK = 100  # columns of the line of progress in a notebook
 FILE_WIDTH = 160  # columns of a table that goes to a file or a pipe
 
 # names are printed as they are: an instance may be called `a [b] :star:`
@@ -48,9 +49,11 @@ def follow(
                 yield i, outcome
     else:
         for k, (i, outcome) in enumerate(outcomes, 1):
-            print(
-                f"[{k}/{total}] {describe(outcome)}", file=sys.stderr, flush=True
-            )  # whole, whenever an interrupt comes
+            said = f"[{k}/{total}] {describe(outcome)}"
+            if err.is_jupyter:  # one line, written over, in what escapes would be shown as they are
+                print(f"\r{said[:NOTEBOOK]:<{NOTEBOOK}}", end="\n" if k == total else "", file=sys.stderr, flush=True)
+            else:
+                print(said, file=sys.stderr, flush=True)  # whole, whenever an interrupt comes
             yield i, outcome
 
 

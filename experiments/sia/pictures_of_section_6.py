@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any, Literal
 
 import numpy as np
 
+from experiments.palette import looks
 from experiments.sia.comparison import QUANTILES, Compared
 from experiments.sia.statistics import figures
 from instances.arrays import FloatArray
@@ -22,71 +24,93 @@ METRICS = {
 
 def metric_cdfs(path: Path, outcomes: Sequence[Compared], policies: Sequence[str]) -> None:
     """CDFs over the simulations of four metrics, one line a policy (Figure 13)."""
-    figure, axes = _axes(2, 2)
-    for place, (key, title) in zip(axes.flat, METRICS.items(), strict=True):
+    from experiments import canvas  # with matplotlib, which takes longer to load than most commands take
+    from experiments.simulator.plots import cdf
+
+    figure, axes = canvas.canvas(10, 6.8, 2, 2)
+    look = looks(policies)
+    for place, (key, title) in zip(axes, METRICS.items(), strict=True):
+        values = {name: np.array(figures(outcomes, name, key)) for name in policies}
         for name in policies:
-            values = np.sort(np.array(figures(outcomes, name, key)))
-            place.step(np.maximum(values, 0.1), np.arange(1, len(values) + 1) / len(values), where="post", label=name)
-        place.set(xscale="log", xlabel=title, ylim=(0, 1))
-    axes[0, 0].legend(frameon=False, fontsize=7)
-    _save(figure, path)
+            cdf(place, values[name], label=name, **canvas.lined(look[name]))
+        place.set(xlabel=title, ylabel="share of simulations", ylim=(0, 1))
+        _scaled(place, "x", key, np.concatenate(list(values.values())))
+    canvas.legend(figure)
+    canvas.save_all(figure, path)
 
 
 def letter_values(path: Path, groups: Mapping[int, Sequence[Compared]], policies: Sequence[str]) -> None:
     """Boxes of percentiles over the simulations, by number of queues (Figures 14, 15a and 16)."""
-    figure, axes = _axes(1, 2)
-    for place, key in zip(axes.flat, ("geometric_speedup", "total_slowdown"), strict=True):
+    from matplotlib.patches import Patch
+
+    from experiments import canvas
+
+    figure, axes = canvas.canvas(10, 4.4, 1, 2)
+    look = looks(policies)
+    for place, key in zip(axes, ("geometric_speedup", "total_slowdown"), strict=True):
+        every = []
         for i, group in enumerate(groups.values()):
             for j, name in enumerate(policies):
-                values = np.maximum(np.array(figures(group, name, key)), 0.1)
-                _boxes(place, i + (j - len(policies) / 2) * 0.8 / len(policies), 0.7 / len(policies), values, f"C{j}")
-        place.set(yscale="log", ylabel=METRICS[key], xticks=range(len(groups)))
+                values = np.array(figures(group, name, key))
+                every.append(values)
+                at = i + (j - (len(policies) - 1) / 2) * 0.8 / len(policies)
+                _boxes(place, at, 0.7 / len(policies), values, canvas.filled(look[name]))
+        place.set(ylabel=METRICS[key], xticks=range(len(groups)))
         place.set_xticklabels([f"{queues} queues" for queues in groups])
-    for j, name in enumerate(policies):
-        axes.flat[0].plot([], [], color=f"C{j}", linewidth=5, label=name)
-    axes.flat[0].legend(frameon=False, fontsize=7)
-    _save(figure, path)
+        _scaled(place, "y", key, np.concatenate(every))
+    figure.suptitle(f"over simulations: boxes from percentile {said(LETTERS)}; bar: median", fontsize=9)
+    canvas.legend(figure, handles=[Patch(label=name, **canvas.filled(look[name])) for name in policies])
+    canvas.save_all(figure, path)
+
+
+def said(letters: Sequence[tuple[float, float]]) -> str:
+    """The percentiles of the boxes in words."""
+    return ", ".join(f"{low:g} to {high:g}" for low, high in letters)
 
 
 def speedup_quantiles(path: Path, outcomes: Sequence[Compared], policies: Sequence[str]) -> None:
     """The distribution of speed-ups over the jobs, quantiles averaged over the draws (Figure 11)."""
-    figure, axes = _axes(1, 1)
+    from experiments import canvas
+
+    figure, (axes,) = canvas.canvas(6, 4.2)
+    look = looks(policies)
     for name in policies:
         values = np.exp(np.mean([o.figures[name]["quantiles"] for o in outcomes], axis=0))
-        axes.flat[0].step(values, QUANTILES, where="post", label=name)
-    axes.flat[0].axvline(1, color="0.7", linewidth=0.8, zorder=0)
-    axes.flat[0].set(xscale="log", xlabel="speed-up of a job against fcfs", ylabel="share of jobs", ylim=(0, 1))
-    axes.flat[0].legend(frameon=False, fontsize=8)
-    _save(figure, path)
+        axes.step(values, QUANTILES, where="post", label=name, **canvas.lined(look[name]))
+    axes.axvline(1, color="0.7", linewidth=0.8, zorder=0)
+    axes.set(xlabel="speed-up of a job against fcfs", ylabel="share of jobs", ylim=(0, 1))
+    _scaled(axes, "x", "geometric_speedup", np.ones(1))
+    canvas.legend(figure)
+    canvas.save_all(figure, path)
 
 
 def oracle_gains(path: Path, outcomes: Sequence[Compared], policies: Sequence[str]) -> None:
     """CDFs over small workloads of the geometric mean of speed-ups (Figure 15b)."""
-    figure, axes = _axes(1, 1)
+    from experiments import canvas
+    from experiments.simulator.plots import cdf
+
+    figure, (axes,) = canvas.canvas(6, 4.2)
+    look = looks(policies)
     for name in policies:
-        values = np.sort(np.array(figures(outcomes, name, "geometric_speedup")))
-        axes.flat[0].step(values, np.arange(1, len(values) + 1) / len(values), where="post", label=name)
-    axes.flat[0].set(xscale="log", xlabel=METRICS["geometric_speedup"], ylim=(0, 1))
-    axes.flat[0].legend(frameon=False, fontsize=8)
-    _save(figure, path)
+        cdf(axes, np.array(figures(outcomes, name, "geometric_speedup")), label=name, **canvas.lined(look[name]))
+    axes.set(xlabel=METRICS["geometric_speedup"], ylabel="share of workloads", ylim=(0, 1))
+    _scaled(axes, "x", "geometric_speedup", np.ones(1))
+    canvas.legend(figure)
+    canvas.save_all(figure, path)
 
 
-def _boxes(place: object, x: float, width: float, values: FloatArray, colour: str) -> None:
+def _scaled(place: Any, side: Literal["x", "y"], key: str, values: FloatArray) -> None:
+    """A logarithmic axis; of slow-downs, which may be nothing, with a zero."""
+    from experiments.canvas import from_zero, logarithmic
+
+    if "slowdown" in key:
+        from_zero(place, side, values.tolist())
+    else:
+        logarithmic(place, side)
+
+
+def _boxes(place: Any, x: float, width: float, values: FloatArray, style: Mapping[str, Any]) -> None:
     for k, (low, high) in enumerate(LETTERS):
         bottom, top = np.percentile(values, [low, high])
-        wide = width * 0.7**k
-        place.bar(x, top - bottom, wide, bottom, color=colour, alpha=0.5, linewidth=0)  # type: ignore[attr-defined]
-    place.plot([x], [np.median(values)], "k_", markersize=4)  # type: ignore[attr-defined]
-
-
-def _axes(rows: int, columns: int) -> tuple[object, np.ndarray]:
-    from matplotlib.figure import Figure  # here, for it takes longer to load than most commands take
-
-    figure = Figure(figsize=(5 * columns, 3.2 * rows), layout="constrained")
-    return figure, figure.subplots(rows, columns, squeeze=False)
-
-
-def _save(figure: object, path: Path) -> None:
-    from experiments.simulator.plots import save_figure
-
-    save_figure(figure, path)  # type: ignore[arg-type]
+        place.bar(x, top - bottom, width * 0.7**k, bottom, alpha=0.5, **style)
+    place.plot([x], [np.median(values)], "k_", markersize=4)

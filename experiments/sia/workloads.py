@@ -24,7 +24,8 @@ def samples(
     workload: Annotated[str | None, typer.Option(help="Synthetic workload: " + ", ".join(VARIANTS) + ".")] = None,
     trace: Annotated[Path | None, typer.Option(help="A pool trace in CSV form.")] = None,
     trace_format: Annotated[
-        Literal["philly", "gavel", "helios"] | None, typer.Option(help="Columns of --trace.", show_default="philly")
+        Literal["philly", "gavel", "helios"] | None,
+        typer.Option(metavar="NAME", help="Columns of --trace: philly, gavel or helios.", show_default="philly"),
     ] = None,
     seeds: Annotated[
         int | None, typer.Option(help="Workloads drawn from --workload or --trace.", min=1, show_default="3")

@@ -4,17 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
-import matplotlib as mpl
 import numpy as np
 import pandas as pd
-from cycler import cycler
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.patches import Rectangle
+from matplotlib.patches import Patch
 
+from experiments.canvas import canvas, from_zero, legend, lined, logarithmic, plain, save_all
+from experiments.palette import looks, things, widths
 from experiments.simulator.simulated import Simulated
-from instances import InputError, OutputError
+from instances import InputError
+from instances.arrays import FloatArray
 
 GANTT_JOBS = 80
 DAY_S = 86_400
@@ -40,41 +42,62 @@ def of_first_workload(runs: Sequence[Simulated]) -> list[Simulated]:
 
 
 def save_speedups(folder: Path, runs: Sequence[Simulated], baseline: str) -> None:
-    """Write `speedup.svg`, where a policy beside the baseline finished on every workload."""
+    """Write `speedup`, where a policy beside the baseline finished on every workload."""
     complete = tables_by_policy(runs, baseline)
     if len(complete) > 1:
-        save_figure(speedup_cdf(complete, baseline), folder / "speedup.svg")
+        save_all(speedup_cdf(complete, baseline, title=titles(runs)), folder / "speedup.svg")
+
+
+def titles(runs: Sequence[Simulated]) -> str:
+    """What is over a picture of all these runs: the workload, or how many there are."""
+    names = list(dict.fromkeys(run.workload for run in runs))
+    return names[0] if len(names) == 1 else f"{len(names)} workloads"
 
 
 def over_days(
     runs: Sequence[Simulated], value: Callable[[pd.DataFrame], pd.Series], ylabel: str
 ) -> tuple[Figure, Axes]:
     """A value of the timelines of runs whose clock counts seconds, by policy; the caller adds the legend."""
-    figure, axes = _axes(8, 3.5)
-    for run in runs:
+    figure, (axes,) = canvas(8, 3.8)
+    look = looks(run.policy for run in runs)
+    for run, width in zip(runs, widths(len(runs)), strict=True):
         rows = run.timeline_table()
-        axes.step(rows["time"] / DAY_S, value(rows), where="post", linewidth=0.8, label=plain(run.policy))
+        style = lined(look[run.policy], width=width)
+        axes.step(rows["time"] / DAY_S, value(rows), where="post", label=plain(run.policy), **style)
     axes.set(xlabel="days", ylabel=ylabel, title=plain(runs[0].workload))
+    axes.set_ylim(bottom=0)
     return figure, axes
 
 
-def speedup_cdf(jobs: Jobs, baseline: str = "fcfs") -> Figure:
+def cdf(axes: Axes, values: FloatArray, **said: Any) -> None:
+    """The share of values that are at most so large, from none of them on."""
+    ordered = np.sort(np.asarray(values, float))
+    shares = np.arange(len(ordered) + 1) / max(len(ordered), 1)
+    axes.step(np.concatenate([ordered[:1], ordered]), shares, where="post", **said)
+
+
+def speedup_cdf(jobs: Jobs, baseline: str = "fcfs", title: str = "") -> Figure:
     """CDF over jobs of the speed-up against `baseline`; below 1 a job is slower (section 6.1, Figure 11)."""
-    figure, axes = _axes(6, 4)
+    figure, (axes,) = canvas(6, 4.3)
+    look, drawn = looks(jobs), [name for name in jobs if name != baseline]
+    wide = dict(zip(drawn, widths(len(drawn)), strict=True))
     for name, tables in jobs.items():
         if name != baseline:
-            pairs = zip(tables, jobs[baseline], strict=True)
-            ratio = np.sort(np.concatenate([_joined(a, b)["jct_base"] / _joined(a, b)["jct"] for a, b in pairs]))
-            axes.step(ratio, np.arange(1, len(ratio) + 1) / len(ratio), where="post", label=plain(name))
-    axes.set(xscale="log", xlabel=f"speed-up of a job against {baseline}", ylabel="share of jobs", ylim=(0, 1))
+            pairs = [_joined(a, b) for a, b in zip(tables, jobs[baseline], strict=True)]
+            ratio = np.concatenate([both["jct_base"] / both["jct"] for both in pairs])
+            cdf(axes, ratio, label=plain(name), **lined(look[name], width=wide[name]))
+    logarithmic(axes, "x")
+    axes.set(xlabel=f"speed-up of a job against {plain(baseline)}", ylabel="share of jobs", ylim=(0, 1))
+    axes.set_title(plain(title))
     axes.axvline(1, color="0.7", linewidth=0.8, zorder=0)
-    legend(axes)
+    legend(figure)
     return figure
 
 
-def slowdown_cdf(jobs: Jobs, baseline: str = "fcfs", *, slot_minutes: float = 1.0) -> Figure:
+def slowdown_cdf(jobs: Jobs, baseline: str = "fcfs", *, slot_minutes: float = 1.0, title: str = "") -> Figure:
     """CDF, over the jobs that end later than under `baseline`, of how much later, as a share of all jobs."""
-    figure, axes = _axes(6, 4)
+    figure, (axes,) = canvas(6, 4.3)
+    look = looks(jobs)
     for name, tables in jobs.items():
         if name != baseline:
             both = pd.concat([_joined(a, b) for a, b in zip(tables, jobs[baseline], strict=True)])
@@ -82,24 +105,41 @@ def slowdown_cdf(jobs: Jobs, baseline: str = "fcfs", *, slot_minutes: float = 1.
             late = late[late > 1e-9]
             shares = np.arange(len(late), 0, -1) / len(both) * 100
             if len(late):
-                axes.step(late, shares, where="post", label=plain(name))
+                axes.step(late, shares, where="post", label=plain(name), **lined(look[name]))
             else:
-                axes.plot([], [], label=f"{plain(name)} (none)")
-    axes.set(xscale="log", xlabel=f"minutes later than under {baseline}", ylabel="jobs at least so late, %")
-    legend(axes)
+                axes.plot([], [], label=f"{plain(name)} (none)", **lined(look[name]))
+    axes.set(xlabel=f"minutes later than under {plain(baseline)}", ylabel="jobs at least so late, %")
+    axes.set(title=plain(title))
+    logarithmic(axes, "x")
+    axes.set_ylim(bottom=0)
+    legend(figure)
+    return figure
+
+
+def waited_cdf(runs: Sequence[Simulated], title: str = "") -> Figure:
+    """CDF over jobs of the seconds that they waited, by policy: with those that did not wait at 0."""
+    figure, (axes,) = canvas(6, 4.3)
+    look = looks(run.policy for run in runs)
+    waits = {run.policy: run.jobs_table()["delay"].to_numpy(float) for run in runs}
+    for (name, waited), width in zip(waits.items(), widths(len(waits)), strict=True):
+        cdf(axes, waited, label=plain(name), **lined(look[name], width=width))
+    axes.set(xlabel="seconds that a job waited", ylabel="share of jobs", ylim=(0, 1), title=plain(title))
+    from_zero(axes, "x", np.concatenate(list(waits.values())).tolist())
+    legend(figure)
     return figure
 
 
 def pool_use(timeline: pd.DataFrame, capacity: int, *, slot_minutes: float = 1.0, title: str = "") -> Figure:
     """GPUs that the jobs of each pool hold over time, stacked, below the number of all GPUs."""
-    figure, axes = _axes(8, 3.5)
+    figure, (axes,) = canvas(8, 3.8)
     pools = [c for c in timeline.columns if c.startswith("used ")]
     hours = timeline["time"] * slot_minutes / 60
-    axes.stackplot(hours, *[timeline[c] for c in pools], labels=[plain(c[5:]) for c in pools], step="post")
+    names = [plain(c[5:]) for c in pools]
+    axes.stackplot(hours, *[timeline[c] for c in pools], labels=names, colors=things(len(pools)), step="post")
     axes.axhline(capacity, color="black", linewidth=0.8)
     axes.set(xlabel="hours", ylabel="GPUs in use", title=plain(title))
     if len(pools) <= 12:
-        legend(axes)
+        legend(figure)
     return figure
 
 
@@ -110,8 +150,9 @@ def gantt(jobs: pd.DataFrame, capacity: int, *, slot_minutes: float = 1.0, title
     """
     if len(jobs) > GANTT_JOBS:
         raise InputError(f"gantt: takes at most {GANTT_JOBS} jobs, got {len(jobs)}")
-    figure, axes = _axes(8, 1 + 0.16 * len(jobs))
-    colours = {pool: f"C{i % 10}" for i, pool in enumerate(sorted(jobs["pool"].unique()))}
+    figure, (axes,) = canvas(8, 1.3 + 0.16 * len(jobs))
+    pools = sorted(jobs["pool"].unique())
+    colours = dict(zip(pools, things(len(pools)), strict=True))
     unit = slot_minutes / 60
     columns = (jobs[c] for c in ("job", "pool", "submit", "start", "end", "gpus"))
     for place, (job, pool, submit, start, end, gpus) in enumerate(zip(*columns, strict=True)):
@@ -119,39 +160,11 @@ def gantt(jobs: pd.DataFrame, capacity: int, *, slot_minutes: float = 1.0, title
         axes.barh(place, (end - start) * unit, left=start * unit, color=colours[pool])
         axes.text(end * unit, place, f" {plain(job)} ({gpus})", va="center", fontsize=6)
     axes.invert_yaxis()
+    axes.margins(x=0.08)
     axes.set(xlabel="hours", yticks=[], title=f"{plain(title)}, {capacity} GPUs" if title else f"{capacity} GPUs")
-    handles = [Rectangle((0, 0), 1, 1, color=colour) for colour in colours.values()]
-    axes.legend(handles, [plain(pool) for pool in colours], frameon=False, fontsize=7)
+    legend(figure, 7, handles=[Patch(color=colour, label=plain(pool)) for pool, colour in colours.items()])
     return figure
-
-
-def save_figure(figure: Figure, path: Path) -> None:
-    """Write a picture; an SVG is the same at every run. Raises OutputError where it cannot be written."""
-    try:
-        with mpl.rc_context({"svg.hashsalt": "gapwise"}):
-            figure.savefig(path, metadata={"Date": None} if path.suffix == ".svg" else None)
-    except OSError as error:
-        raise OutputError(f"{path}: cannot be written: {error.strerror}") from error
-
-
-def _axes(width: float, height: float) -> tuple[Figure, Axes]:
-    figure = Figure(figsize=(width, height), layout="constrained")
-    axes = figure.subplots()
-    # more curves than colours: the next ones are dashed, then dotted
-    axes.set_prop_cycle(cycler(linestyle=["-", "--", ":"]) * cycler(color=mpl.color_sequences["tab10"]))
-    return figure, axes
-
-
-def plain(name: str) -> str:
-    """A user's name as it is: without this matplotlib takes what is between two dollars for mathematics."""
-    return name.replace("$", r"\$")
 
 
 def _joined(jobs: pd.DataFrame, baseline: pd.DataFrame) -> pd.DataFrame:
     return jobs.merge(baseline[["job", "jct", "end"]], on="job", suffixes=("", "_base"))
-
-
-def legend(axes: Axes) -> None:
-    """The names of what is drawn, if anything is."""
-    if axes.get_legend_handles_labels()[0]:
-        axes.legend(frameon=False, fontsize=8)

@@ -8,12 +8,13 @@ job, part and server. Pyomo takes a second to import, and so is imported where a
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from instances import Answer, Options, Report, Solution, Stopwatch
+from instances import Answer, Options, Report, Result, Solution, Stopwatch
 from instances.aryl import ArylElastic, ArylPlacement, ArylReclaim
 from instances.aryl.arrays import ElasticArrays, Workers
 from instances.aryl.placement import PARTS
@@ -170,7 +171,6 @@ def literal_elastic(data: ArylElastic, options: Options, report: Report = ignore
 
     clock = Stopwatch(options.time_limit)
     with Stopwatch() as building:
-        jobs = ElasticArrays.of(data)
         standard = compile_model(build_elastic(data))
         cost = np.asarray(standard.model.cost)
         unit = float(np.max(np.abs(cost), initial=0.0)) or 1.0
@@ -178,10 +178,7 @@ def literal_elastic(data: ArylElastic, options: Options, report: Report = ignore
         model, sizes = in_units(model)
 
     def read(x: Any) -> dict[str, Any]:
-        values = standard.values(x * sizes)
-        if data.objective == "mean-jct":
-            return in_json(_read_schedule(jobs, values), data)
-        return _read_knapsack(data, values)
+        return _read_elastic(data, standard.values(x * sizes))
 
     def proven(bound: float) -> float:
         return real_bound(bound * unit, data.sense, trivial=0.0 if data.sense == "minimize" else None)
@@ -207,6 +204,12 @@ def literal_elastic(data: ArylElastic, options: Options, report: Report = ignore
     )
 
 
+def _read_elastic(data: ArylElastic, values: Values) -> dict[str, Any]:
+    if data.objective == "mean-jct":
+        return in_json(_read_schedule(ElasticArrays.of(data), values), data)
+    return _read_knapsack(data, values)
+
+
 def _read_knapsack(data: ArylElastic, values: Values) -> dict[str, Any]:
     workers = {job.id: job.min_workers for job in data.jobs}
     for (name, index), value in values.items():
@@ -219,7 +222,8 @@ def _read_schedule(jobs: ElasticArrays, values: Values) -> Schedule[int]:
     """The schedule of the program's allocations, with exact lengths."""
     n = len(jobs.work)
     chosen: list[Workers] = [
-        {j: k for j in range(n) for k in jobs.speed[j] if values["z", (j, m, k)] > 0.5} for m in range(1, n + 1)
+        {j: k for j in range(n) for k in jobs.speed[j] if values.get(("z", (j, m, k)), 0.0) > 0.5}
+        for m in range(1, n + 1)
     ]
     return from_program(jobs, chosen)
 
@@ -270,7 +274,7 @@ def literal_reclaim(data: ArylReclaim, options: Options, report: Report = ignore
 
 
 def _read_reclaim(data: ArylReclaim, values: Values) -> dict[str, Any]:
-    return {"servers": [server for s, server in enumerate(data.servers) if values["x", s] > 0.5]}
+    return {"servers": [server for s, server in enumerate(data.servers) if values.get(("x", s), 0.0) > 0.5]}
 
 
 def build_placement(data: ArylPlacement) -> ConcreteModel:
@@ -371,8 +375,51 @@ def _read_placement(data: ArylPlacement, values: Values) -> Solution:
     return placed
 
 
+Data = ArylElastic | ArylReclaim | ArylPlacement
+
+
+def read_literal(data: Data, model: ConcreteModel) -> Result:
+    """What a solver of your own has found for the literal model of `data`, with rows of your own or without.
+
+    It has passed the checker, or is `violates` with what it breaks. Raises InputError for a model without values, and
+    for values that are no solution.
+    """
+    from models.literal import read_model
+
+    if isinstance(data, ArylReclaim):
+        return read_model(data, model, _read_reclaim)
+    return read_model(data, model, _read_placement if isinstance(data, ArylPlacement) else _read_elastic)
+
+
+def literal_names(data: Data) -> Mapping[str, Callable[..., Mapping[str, Any]]]:
+    """What the indices of each variable of the literal model of `data` stand for."""
+    job = [job.id for job in data.jobs]
+    if isinstance(data, ArylReclaim):
+        return {"x": lambda s: {"server": data.servers[s]}, "z": lambda j: {"job": job[j]}}
+    if isinstance(data, ArylPlacement):
+        server = [server.id for server in data.servers]
+        kinds = ("training", "loaned")
+        return {
+            "n": lambda j, p, s: {"job": job[j], "part": PARTS[p], "server": server[s]},
+            "y": lambda j: {"job": job[j]},
+            "k": lambda j, kind: {"job": job[j], "kind": kinds[kind]},
+            "u": lambda s: {"server": server[s]},
+            "f": lambda s: {"server": server[s]},
+        }
+    if data.objective == "jct-reduction":
+        return {"x": lambda j, w: {"job": job[j], "extra_workers": w}}
+
+    def held(j: int, m: int, k: int) -> dict[str, Any]:
+        return {"job": job[j], "interval": m, "workers": k}
+
+    def in_interval(j: int, m: int) -> dict[str, Any]:
+        return {"job": job[j], "interval": m}
+
+    return {"x": in_interval, "q": in_interval, "z": held, "t": held, "L": lambda m: {"interval": m}}
+
+
 @method("exact")
-def literal(data: ArylElastic | ArylReclaim | ArylPlacement, options: Options, report: Report) -> Answer:
+def literal(data: Data, options: Options, report: Report) -> Answer:
     """Solve the paper's formulation, constraint by constraint, with HiGHS."""
     if isinstance(data, ArylReclaim):
         return literal_reclaim(data, options, report)

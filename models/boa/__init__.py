@@ -5,8 +5,17 @@ a bound on every policy of the renting world.
 """
 
 from models.boa.exact import exact
-from models.boa.literal import build_literal, literal
+from models.boa.literal import build_literal, literal, literal_names, read_literal
 from models.boa.policy_bound import PolicyBound, policy_bound
 from models.boa.randomised import randomised
 
-__all__ = ["PolicyBound", "build_literal", "exact", "literal", "policy_bound", "randomised"]
+__all__ = [
+    "PolicyBound",
+    "build_literal",
+    "exact",
+    "literal",
+    "literal_names",
+    "policy_bound",
+    "randomised",
+    "read_literal",
+]

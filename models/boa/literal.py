@@ -5,10 +5,11 @@ Pyomo and cvxpy take a second to import, which nobody but a caller of these func
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any
 
-from instances import Answer, InputError, Options, Report, Solution
-from instances.boa import BoaAllocation
+from instances import Answer, InputError, Options, Report, Result, Solution
+from instances.boa import BoaAllocation, width_arrays
 from instances.method import method
 from models.boa.convex.curves import TABLE, curves
 
@@ -39,3 +40,26 @@ def build_literal(data: BoaAllocation) -> ConcreteModel:
     from models.boa.rescaling.milp import build_milp
 
     return build_milp(data)
+
+
+def read_literal(data: BoaAllocation, model: ConcreteModel) -> Result:
+    """What a solver of your own has found for `build_literal(data)`, with rows of your own or without.
+
+    It has passed the checker, or is `violates` with what it breaks. Raises InputError for a model without values, and
+    for values that are no solution.
+    """
+    from models.boa.rescaling.milp import read_policy
+    from models.literal import read_model
+
+    return read_model(data, model, read_policy)
+
+
+def literal_names(data: BoaAllocation) -> Mapping[str, Callable[..., Mapping[str, Any]]]:
+    """What the indices of each variable of `build_literal(data)` stand for."""
+    a = width_arrays(data)
+
+    def run(i: int, j: int, s: int) -> dict[str, Any]:
+        gpus = {"type": data.gpu_types[int(a.type[s])].name, "width": int(a.width[s])}
+        return {"class": data.classes[i].name, "epoch": j} | gpus
+
+    return {"width": run, "change": run}

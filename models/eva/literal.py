@@ -7,6 +7,7 @@ places in the data, and the ghost is the type after the last.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from fractions import Fraction
 from math import gcd
@@ -20,6 +21,7 @@ from instances import (
     MalformedSolution,
     Options,
     Report,
+    Result,
     Solution,
     Stopwatch,
     check,
@@ -214,6 +216,28 @@ def _capacity_of_family(data: EvaPacking, amounts: WholeAmounts) -> Any:
         return needed <= sum(slack[k, f, r] * m.x[i, k] for k in kinds)
 
     return rule
+
+
+def read_literal(data: EvaPacking, model: ConcreteModel) -> Result:
+    """What a solver of your own has found for `build_literal(data)`, with rows of your own or without.
+
+    It has passed the checker, or is `violates` with what it breaks. Raises InputError for a model without values, and
+    for values that are no solution.
+    """
+    from models.literal import read_model  # slow to import, for Pyomo
+
+    return read_model(data, model, _read)
+
+
+def literal_names(data: EvaPacking) -> Mapping[str, Callable[..., Mapping[str, Any]]]:
+    """What the indices of each variable of `build_literal(data)` stand for. The ghost has no name."""
+    tasks = [task.key for task in data.tasks for _ in range(task.count)]
+    kinds = [*(kind.name for kind in data.instance_types), None]
+    return {
+        "x": lambda i, k: {"instance": i, "type": kinds[k]},
+        "y": lambda i, t: {"instance": i, "task": tasks[t]},
+        "z": lambda s: {"running": s, "type": data.running[s].type},
+    }
 
 
 def _read(data: EvaPacking, values: Values) -> dict[str, Any]:

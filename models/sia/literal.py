@@ -8,9 +8,10 @@ becomes a row a server. Cut-offs are those of cells.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from instances import Answer, Options, Report
+from instances import Answer, Options, Report, Result
 from instances.method import method
 from instances.options import OPTION_NAMES, ignore
 from instances.sia import SiaLocalOracle, SiaOracle
@@ -123,6 +124,33 @@ def _jobs_at(running: Windows) -> dict[int, list[int]]:
         for t in slots:
             at.setdefault(t, []).append(j)
     return at
+
+
+def read_literal(data: SiaOracle | SiaLocalOracle, model: ConcreteModel) -> Result:
+    """What a solver of your own has found for the literal model of `data`, with rows of your own or without.
+
+    It has passed the checker, or is `violates` with what it breaks. Raises InputError for a model without values, and
+    for values that are no solution.
+    """
+    from models.literal import read_model
+
+    return read_model(data, model, _read_local if isinstance(data, SiaLocalOracle) else _read)
+
+
+def literal_names(data: SiaOracle | SiaLocalOracle) -> Mapping[str, Callable[..., Mapping[str, Any]]]:
+    """What the indices of each variable of the literal model of `data` stand for."""
+    job = [job.id for job in data.jobs]
+    if isinstance(data, SiaLocalOracle):
+
+        def placed(j: int, k: int, t: int) -> dict[str, Any]:
+            return {"job": job[j], "server": k, "slot": t}
+
+        return {"X": placed, "Y": placed}
+
+    def at(j: int, t: int) -> dict[str, Any]:
+        return {"job": job[j], "slot": t}
+
+    return {"X": at, "Y": at, "alpha": lambda t: {"slot": t}}
 
 
 def _read(data: SiaOracle, values: Values) -> dict[str, Any]:

@@ -15,6 +15,7 @@ from typing import Any, get_args
 
 import pytest
 
+from experiments.eva.worst import CutBins
 from experiments.harness.entry import Entry
 from experiments.harness.run import Run, apply, load_method
 from experiments.harness.user_functions import resolve
@@ -94,8 +95,12 @@ def size(instance: Instance) -> int:
     return len(instance.model_dump_json())
 
 
+ONE_TYPE = CutBins(2, 12, 3).instance((403, 1073))  # for what packs on one type alone
 INSTANCES = sorted(
-    (i for s in reference_sets(quick=True) for i in s.instances[: 1 if size(s.instances[0]) > LARGE else 2]),
+    (
+        ONE_TYPE,
+        *(i for s in reference_sets(quick=True) for i in s.instances[: 1 if size(s.instances[0]) > LARGE else 2]),
+    ),
     key=size,
 )
 CASES = [

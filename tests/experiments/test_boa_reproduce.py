@@ -32,6 +32,7 @@ from experiments.boa.reproduce import (
     bursts_of,
     of_readings,
 )
+from experiments.harness.evidence import claimed
 from experiments.harness.experiment import Context
 from experiments.harness.task import Digests
 from experiments.simulator.simulated import Simulated
@@ -83,7 +84,7 @@ def test_every_figure_ends_in_claims_and_a_picture(experiment, traces, tmp_path)
             DONE[key] = task.work(None)
     outcomes = [DONE[key] for key in keys]
     claims = experiment.claims(context, outcomes)
-    assert claims
+    assert claimed(claims)  # each under a name of its own
     for claim in claims:
         assert (claim.ours is None) == (claim.verdict == "not run") or claim.verdict == "no figure"
     if experiment.draw is None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import gc
 import io
 import json
 import os
@@ -13,12 +14,13 @@ import sys
 import time
 from pathlib import Path
 
+import pandas as pd
 import pytest
 
-from experiments import cli
+from experiments import __main__, cli
 from experiments.harness.gaps import score, summarise
 from experiments.output.folder import files_first
-from experiments.papers import reference_sets
+from experiments.papers import DRAWINGS, STUDIES, reference_sets
 from experiments.solve import export
 from instances import OutputError, Reference, Result, save
 from instances.aryl import figure_5, five_servers, table_2
@@ -79,6 +81,11 @@ def test_the_literal_model_is_exported_and_solves_to_the_optimum(tmp_path: Path,
     h.readModel(str(path))
     h.run()
     assert h.getInfo().objective_function_value == pytest.approx(12.8)
+    names = pd.read_csv(path.with_suffix(".names.csv")).set_index("name")
+    assert list(names.columns) == ["variable", "instance", "type", "task"]
+    assert set(h.getLp().col_names_) == set(names.index)
+    assert names.loc["x(3_2)", ["variable", "instance", "type"]].tolist() == ["x", 3, "it3"]
+    assert names.loc["y(0_3)", ["variable", "task"]].tolist() == ["y", "t4"]
 
 
 def test_a_limit_without_a_solution_is_status_3(table_3_file: Path):
@@ -206,12 +213,18 @@ BAD = [
     ("list methods --problem eva-paking", "got 'eva-paking', did you mean 'eva-packing'?"),
     ("list methods --problem x", "--problem: must be one of eva-packing"),
     ("list methods --format xml", "--format: must be table or json, got 'xml'"),
-    ("solve {file} --methods exact", "No such option"),
-    ("solve {file} --format xml", "--format"),
+    ("solve {file} --methods exact", "No such option: --methods, did you mean '--method'?"),
+    ("solve {file} --format xml", "--format: must be one of table, csv, json, got 'xml'"),
+    ("solve {file} --format jsn", "got 'jsn', did you mean 'json'?"),
+    (
+        "list methds",
+        "what: must be one of problems, methods, workloads, policies, sets, drawings, got 'methds', did you",
+    ),
     ("solve {file} --time-limit -1", "time limit: must be > 0"),
-    ("solve {file} --time-limit x", "--time-limit"),
+    ("solve {file} --time-limit x", "--time-limit: must be a number, got 'x'"),
+    ("solve {file} --threads 1.5", "--threads: must be an integer, got '1.5'"),
     ("solve {file} --gap 2", "gap: must be in"),
-    ("solve {file} --jobs 0", "--jobs"),
+    ("solve {file} --jobs 0", "--jobs: must be >= 1"),
     ("solve {file} --threads 0", "threads: must be"),
     ("solve {file} --seed -4", "seed: must be"),
     ("solve {file} --resume", "needs --out"),
@@ -250,10 +263,12 @@ def test_the_console_script_has_the_same_commands(
         cli.main()
     assert end.value.code == 0
     assert "gap_study" in capsys.readouterr().out
-    monkeypatch.setattr("sys.argv", ["gapwise", "gap-study", "--help"])
-    with pytest.raises(SystemExit) as end:
-        cli.main()
-    assert end.value.code == 0
+    for main in (cli.main, __main__.main):
+        monkeypatch.setattr("sys.argv", ["gapwise", "gap-study", "--help"])
+        with pytest.raises(SystemExit) as end:
+            main()
+        assert end.value.code == 0
+        assert gc.isenabled()  # it is off while the command is loaded
 
 
 def test_the_study_of_a_folder(tmp_path: Path):
@@ -433,3 +448,19 @@ def test_the_help_of_pareto_names_the_methods_that_it_runs():
     said = " ".join(call("pareto", "--help").stdout.replace("│", " ").split())
     for name in ("randomised", "width-calculator", "one-width"):
         assert name in said
+
+
+HELP = [(name,) for name in cli.COMMANDS if name not in cli.GROUPS]
+HELP += [("draw", name) for name in DRAWINGS] + [("study", name) for name in STUDIES]
+
+
+@pytest.mark.parametrize("command", HELP, ids=" ".join)
+def test_help_fits_80_columns_cuts_nothing_and_names_no_type_of_python(
+    command: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setenv("COLUMNS", "80")
+    said = call(*command, "--help").stdout
+    assert max(map(len, said.splitlines())) <= 80
+    assert [
+        word for word in ("\u2026", "list[", "<str>", "<path>", "<float", "<int", "default: (") if word in said
+    ] == []

@@ -67,7 +67,7 @@ def told(name: str, context: Context, outcomes) -> dict[str, str]:
 
 
 def test_every_experiment_has_a_name_of_its_own_and_runs_to_make(context: Context):
-    assert len(OF_NAME) == len(EXPERIMENTS) == 17
+    assert len(OF_NAME) == len(EXPERIMENTS) == 18
     assert all(one.tasks(context) for one in EXPERIMENTS)
 
 
@@ -114,6 +114,20 @@ def test_policies_are_held_against_the_bound(context: Context):
     claims = OF_NAME["bound"].claims(context, [*runs, *bounds])
     assert [claim.ours for claim in claims[::2]] == [0.5, 0.61]
     assert [claim.verdict for claim in claims[1::2]] == ["reproduced", "differs"]
+
+
+def test_exact_methods_in_the_loop_are_held_against_eva_and_the_bound(context: Context):
+    runs = [finished("no-packing", 100), finished("eva", 80), finished("eva-with-exact", 60, jct=9.0)]
+    runs.append(finished("reconfiguration-exact", 50, jct=8.0))
+    said = {"decisions": {"status": ["optimal", "feasible"]}}
+    runs[2:] = [run.model_copy(update=said) for run in runs[2:]]
+    bound = Bounds(workload="w", policies=("any",), values=[40.0], status="finished")
+    claims = OF_NAME["exact-in-the-loop"].claims(context, [*runs, bound])
+    found = {claim.what: claim.sample.mean for claim in claims if claim.sample is not None}
+    assert found["eva: bill above the bound, of the bill"] == pytest.approx(0.5)
+    assert found["eva-with-exact: bill below Eva's, of Eva's"] == pytest.approx(0.25)
+    assert found["reconfiguration-exact: mean JCT below Eva's, of Eva's"] == pytest.approx(0.2)
+    assert found["reconfiguration-exact: problems proven optimal"] == 0.5
 
 
 def test_a_fixed_horizon_of_nothing_is_partial_reconfiguration_alone():

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import math
 from pathlib import Path
 
 import pytest
@@ -207,6 +209,19 @@ def test_a_file_that_is_no_record_is_refused_with_its_name(folder: Path, text: s
     assert done.returncode == 2
     assert done.stderr.startswith(f"gapwise: {folder / 'sia' / 'five.json'}: ")
     assert line in done.stderr
+
+
+def test_a_ratio_to_nothing_is_told_in_words_and_a_record_is_json_that_anybody_reads(tmp_path: Path):
+    with_spread = Sample(2, math.inf, None, None, 1.5, math.inf)
+    values = {"ratio": Value.of(math.inf), "none": Value.of(math.nan), "ratios": Value.of(with_spread)}
+    path = evidence.write(Evidence(id="p/x", title="t", command="c", values=values), tmp_path)
+
+    def refused(word: str) -> float:
+        raise ValueError(word)
+
+    json.loads(path.read_text(), parse_constant=refused)  # before: Infinity, which JSON has not
+    assert shown("p/x; ratio; {text}", tmp_path) == shown("p/x; none; {text}", tmp_path) == "no finite number"
+    assert shown("p/x; ratios; {text}: {least} or more, of {n}", tmp_path) == "no finite number: 1.5 or more, of 2"
 
 
 def test_a_page_is_shown_figures_by_name_and_form_and_told_where_there_is_none(tmp_path: Path):

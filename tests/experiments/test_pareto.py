@@ -8,8 +8,9 @@ import json
 from pathlib import Path
 
 import pytest
+from matplotlib.colors import to_hex
 
-from experiments.boa.plot import write_plots
+from experiments.boa.plot import budgets, write_plots
 from instances import save
 from instances.aryl import loaned_servers
 from instances.boa import figure_1, random_allocation
@@ -44,7 +45,10 @@ def test_files_and_the_wanted_time(small: Path, tmp_path: Path):
     done = call("pareto", small, "--points", 4, "--mean-jct", 1.0, "--out", out, "--method", "one-width", "--quiet")
     assert done.returncode == 0
     assert "mean JCT 1 h needs budget" in done.stdout
-    assert sorted(p.name for p in out.iterdir()) == ["frontier.csv", "frontier.png", "frontier.svg", "runs.sqlite"]
+    assert sorted(p.name for p in out.iterdir()) == [
+        *(f"frontier.{kind}" for kind in ("csv", "pdf", "png", "svg")),
+        "runs.sqlite",
+    ]
     assert (out / "frontier.svg").read_text().startswith("<?xml")
     assert (out / "frontier.png").read_bytes().startswith(b"\x89PNG")
     again = tmp_path / "again"
@@ -77,8 +81,18 @@ def test_a_heuristic_that_fails_is_a_row_and_the_other_points_are_there(small: P
 
 
 def test_a_title_is_no_mathematics(tmp_path: Path):
-    write_plots(tmp_path / "frontier", {"exact": [(1.0, 2.0), (2.0, 1.0)]}, "$x^$")
-    assert "$x^$" in (tmp_path / "frontier.svg").read_text()
+    write_plots(tmp_path / "frontier", {"exact": [(1.0, 2.0), (2.0, 1.0)]}, {}, "$x^$")  # and is refused as such
+    assert {path.suffix for path in tmp_path.iterdir()} == {".svg", ".pdf", ".png"}
+
+
+def test_an_excess_is_over_proven_optima_alone_and_what_is_not_proven_is_hollow():
+    curves = {"exact": [(1.0, 2.0), (2.0, 1.0), (3.0, 0.9)], "one-width": [(1.0, 3.0), (2.0, 1.5), (3.0, None)]}
+    above, below = budgets(curves, {1.0: 2.0}, "small").axes
+    (excess,) = [line for line in below.lines if len(line.get_xdata()) == 1]
+    assert (list(excess.get_xdata()), list(excess.get_ydata())) == ([1.0], [50.0])
+    (hollow,) = above.collections
+    assert hollow.get_offsets().tolist() == [[2.0, 1.0], [3.0, 0.9]]
+    assert to_hex(hollow.get_facecolor()[0]) == "#ffffff"
 
 
 def test_json_prints_results_and_nothing_else(small: Path):

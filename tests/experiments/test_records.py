@@ -189,6 +189,24 @@ def test_the_list_counts_no_record_of_another_reading(known: dict, monkeypatch: 
     assert call("library", "list").stdout == "eva-packing: few: 1 instances, 0 with a proven optimum\n"
 
 
+def test_single_sets_and_instances_are_written(tmp_path: Path):
+    assert call("library", "write", "--only", "table 3", "--only", "*-8-seed-1", "--out", tmp_path).returncode == 0
+    written = {str(path.relative_to(tmp_path)) for path in tmp_path.rglob("*.json.gz")}
+    assert written == {
+        "eva-packing/table-3/eva-table-3.json.gz",
+        "eva-packing/8-tasks-literal-too/eva-table-7-nine-cost-8-seed-1.json.gz",
+    }
+    refused = call("library", "write", "--only", "tabel 3", "--out", tmp_path / "none")
+    assert (refused.returncode, (tmp_path / "none").exists()) == (2, False)
+    assert "--only: no instance and no set of the library is 'tabel 3', did you mean 'table 3'?" in refused.stderr
+    assert call("library", "list", "--only", "table 3").returncode == 2
+
+
+def test_no_two_sets_of_the_library_are_written_to_one_folder():
+    folders = [(s.instances[0].problem, library.folder_of(s)) for s in reference_sets()]
+    assert len(set(folders)) == len(folders)
+
+
 def test_a_scorecard_takes_no_gap_from_a_record_that_it_refutes(known: dict):
     record_of(known, objective=60.0, bound=60.0)
     done = call("score", "tests.user_heuristics:one_each", "--problem", "eva-packing", "--set", "table 3", "--quiet")

@@ -13,8 +13,9 @@ import pytest
 
 from experiments.harness.gaps import Scored, score, summarise
 from experiments.harness.run import apply
-from experiments.output.report import figures_of, write_report
+from experiments.output.report import DASHES, SYMBOLS, figures_of, write_report
 from experiments.output.summary import answers
+from experiments.palette import KNOWN
 from experiments.plan import plan
 from instances import Options
 from instances.eva import table_7
@@ -53,7 +54,10 @@ def test_the_answer_says_how_far_each_method_is_and_at_worst_on_which_instance(s
 
 
 def test_means_in_one_list_are_over_the_same_instances(scored: list[Scored]):
-    """A run without a gap is in no mean, and its method is in a list of its own, which says over how many."""
+    """A run without a gap is in no mean, and its method is in a list of its own, which says over how many.
+
+    Beside it stand what the others have there: its mean is never held against theirs over more instances.
+    """
     broken = scored[1].result.model_copy(update={"status": "violates", "gap": None})
     (answer,) = answers([scored[0], Scored(scored[1].run, broken), *scored[2:]])
     assert [(f.heading, [m.method for m in f.methods]) for f in answer.lists] == [
@@ -63,6 +67,9 @@ def test_means_in_one_list_are_over_the_same_instances(scored: list[Scored]):
     assert str(answer.lists[1].methods[0]).endswith("; 1 break a constraint")
     kept = [s.gap_to_optimum for s in scored if s.result.method == "no-packing"][1:]
     assert answer.lists[1].methods[0].mean == pytest.approx(sum(g or 0.0 for g in kept) / 3)
+    there = [s.gap_to_optimum or 0.0 for s in scored if s.result.method == "full-reconfiguration"][1:]
+    said = f"beside them, on the same: exact 0.0%, full-reconfiguration {100 * sum(there) / 3:.1f}%"
+    assert [findings.compared for findings in answer.lists] == ["", said]
 
 
 def test_a_gap_to_a_bound_is_in_no_figure_with_one_to_an_optimum(scored: list[Scored]):
@@ -84,13 +91,38 @@ def test_a_gap_to_a_bound_is_in_no_figure_with_one_to_an_optimum(scored: list[Sc
     assert (exact["name"], exact["y"][-1]) == ("exact", 100)
 
 
-def test_a_logarithmic_axis_does_not_call_its_least_value_a_gap(scored: list[Scored]):
+def test_a_logarithmic_axis_has_a_zero_and_a_gap_of_nothing_is_there(scored: list[Scored]):
     far = [s if s.result.method == "exact" else replace(s, gap_to_optimum=9.0) for s in scored]
     figure = figures_of(far)[0][2]
     axis = figure["layout"]["xaxis"]
-    assert (axis["type"], axis["tickvals"][0], axis["ticktext"][0]) == ("log", 0.01, "at most 0.01")
-    assert axis["ticktext"][-1] == "1000"
-    assert set(figure["data"][0]["x"]) == {0.01}
+    at = dict(zip(axis["ticktext"], axis["tickvals"], strict=True))
+    assert (at["0"], at["0.01"], at["1000"]) == (0, 1, 6)
+    exact, *others = (set(trace["x"]) for trace in figure["data"])
+    assert exact == {0}
+    assert all(at["100"] < height < at["1000"] for heights in others for height in heights)
+
+
+def test_looks_are_those_of_every_other_picture_and_gaps_to_a_bound_are_hollow(scored: list[Scored]):
+    opened = [s.result.model_copy(update={"bound": s.result.bound and 0.9 * s.result.bound}) for s in scored[:3]]
+    mixed = score(
+        [*((s.run, r) for s, r in zip(scored, opened, strict=False)), *((s.run, s.result) for s in scored[3:])]
+    )
+    for name, _, figure in figures_of(mixed):
+        for trace, method in zip(figure["data"], METHODS, strict=True):
+            look = KNOWN[method]
+            if name == "profile":
+                assert (trace["line"]["color"], trace["line"]["dash"]) == (look.colour, DASHES[look.line])
+            else:
+                hollow = "-open" if "bound" in name else ""
+                assert trace["marker"]["color"] == look.colour
+                assert trace["marker"]["symbol"] == SYMBOLS[look.marker] + hollow
+
+
+def test_a_profile_is_over_all_instances_also_for_a_method_that_ran_on_few(scored: list[Scored]):
+    few = [s for s in scored if s.result.method != "no-packing" or s is scored[1]]
+    profile = next(figure for name, _, figure in figures_of(few) if name == "profile")
+    ends = {trace["name"]: trace["y"][-1] for trace in profile["data"]}
+    assert ends == {"exact": 100, "no-packing": 25, "full-reconfiguration": 100}
 
 
 class _Links(HTMLParser):
@@ -218,3 +250,4 @@ def test_a_screen_reader_finds_the_main_part_and_names_of_figures_and_tables(sco
     assert figures >= 2
     assert page.count("<div class='figure' role='img' aria-label='") == figures
     assert page.count("<table><caption>") == page.count("<table>") >= 2
+    assert page.count("<div class='wide' role='region' tabindex='0' aria-label='") == page.count("<table>")

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import csv
 import re
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from experiments.harness.gaps import Scored, false_references, score, summarise
 from experiments.harness.run import Run
+from experiments.output.csv import summary_csv
 from experiments.output.results import print_table, print_tables
 from experiments.output.summary import measured
 from experiments.output.terminal import line
@@ -144,6 +147,64 @@ def test_of_nothing_there_is_no_share_and_the_words_say_so(capsys: pytest.Captur
     assert said.count("1 without a gap: objective 0") == said.count("1 without a gap: optimum 0") == 1
     assert "aryl-reclaim: the optimum is proven on 1 of 1 instances" in said
     assert all(float(share) <= 100 for share in re.findall(r"([0-9.]+)%", said))
+
+
+def _on(name: str, *said: Said) -> list[tuple[Run, Result]]:
+    """Runs on an instance of this name."""
+    return [
+        (replace(run, instance=run.instance.model_copy(update={"name": name})), r.model_copy(update={"instance": name}))
+        for run, r in finished(*said)
+    ]
+
+
+def test_failing_on_a_hard_instance_improves_no_mean_in_the_table(capsys: pytest.CaptureFixture[str]):
+    """`h` is worse than `g` wherever it has a solution, and has none on the instance that is hard for `g`."""
+    proof = ("exact", "optimal", 10.0, 10.0)
+    easy = _on("easy", proof, ("g", "feasible", 11.0, None), ("h", "feasible", 12.0, None))
+    hard = _on("hard", proof, ("g", "feasible", 30.0, None), ("h", "no_solution", None, None))
+    found = score([*easy, *hard])
+    rows = {row.method: row for row in summarise(found)}
+    columns = {column.name: column for column in measured(list(rows.values()))}
+    assert [columns["mean_gap_to_optimum"].show(row) for row in rows.values()] == ["0.00%", "105.00%", "-"]
+    assert [columns["max_gap_to_optimum"].show(row) for row in rows.values()] == ["0.00%", "200.00%", "-"]
+    assert [columns["mean_common_gap"].show(row) for row in rows.values()] == [
+        "0.00% (1/2)",
+        "10.00% (1/2)",
+        "20.00% (1/2)",
+    ]
+    assert [columns["gaps_to_optimum"].show(row) for row in rows.values()] == ["2/2", "2/2", "1/2"]
+    print_tables(list(rows.values()), found)
+    said = capsys.readouterr().out
+    assert said.count("beside them, on the same: exact 0.0%, g 10.0%") == said.count("beside them") == 1
+    (kept,) = csv.DictReader(
+        line for i, line in enumerate(summary_csv(list(rows.values())).splitlines()) if i in (0, 3)
+    )
+    assert (kept["method"], kept["mean_gap_to_optimum"], kept["mean_common_gap"], kept["common"]) == (
+        "h",
+        "",
+        "0.2",
+        "1",
+    )
+
+
+def test_gaps_to_a_bound_are_compared_on_the_same_instances_too():
+    """On `hard` no optimum is proven: `g` has a gap to the bound there, and `h` none."""
+    easy = _on("easy", ("exact", "optimal", 10.0, 10.0), ("g", "feasible", 11.0, None), ("h", "feasible", 12.0, None))
+    hard = _on("hard", ("exact", "feasible", 20.0, 10.0), ("g", "feasible", 40.0, None), ("h", "error", None, None))
+    rows = summarise(score([*easy, *hard]))
+    assert [(row.method, row.whole, row.common, row.common_to_bound) for row in rows] == [
+        ("exact", True, (0.0,), ()),
+        ("g", True, (pytest.approx(0.1),), ()),
+        ("h", False, (pytest.approx(0.2),), ()),
+    ]
+    assert [row.describe(row.gaps_to_bound)[0] for row in rows] == [0.5, 0.75, None]
+
+
+def test_a_set_whose_methods_all_have_gaps_everywhere_has_no_further_column():
+    rows = summarise(
+        scored(("exact", "optimal", 10.0, 10.0), ("g", "feasible", 11.0, None), ("bad", "violates", 9.0, None))
+    )
+    assert "common" not in [column.heading for column in measured(rows)]
 
 
 def test_a_result_s_own_gap_is_no_share_of_nothing(capsys: pytest.CaptureFixture[str]):

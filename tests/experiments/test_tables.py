@@ -97,6 +97,21 @@ def test_the_table_of_a_world_fits_100_columns_and_shows_nothing_of_another(
     assert ("USD" in words) == (problem == "eva-cloud")
 
 
+def test_medians_of_policies_are_over_the_workloads_that_all_of_them_finished(capsys: pytest.CaptureFixture[str]):
+    online = ONLINE["sia-oracle"]
+    first = next(iter(online.columns))
+    times = {"fcfs": (1.0, 90.0), "fails": (2.0, None)}
+    rows: list[dict[str, object]] = [
+        {"workload": f"w{k}", "policy": name, "fallbacks": 0} | ({} if value is None else {first: value})
+        for name, values in times.items()
+        for k, value in enumerate(values)
+    ]
+    simulation.print_policies(rows, ChosenPolicies(("fcfs", "fails"), "fcfs", online.columns))
+    said = capsys.readouterr().out.splitlines()
+    assert [line.split() for line in said[-3:-1]] == [["fcfs", "1"], ["fails", "2"]]
+    assert said[-1] == "1 of 2 workloads"
+
+
 def test_what_a_loosened_gap_accepts_is_nowhere_called_proven(capsys: pytest.CaptureFixture[str]):
     run = plan([table_7(15, seed=1)], ["exact"], Options(gap=0.9))[0]
     result = apply(run.entry, run.instance, run.options)
@@ -109,11 +124,21 @@ def test_what_a_loosened_gap_accepts_is_nowhere_called_proven(capsys: pytest.Cap
     assert "within the gap asked for, not proven further" in capsys.readouterr().out
 
 
+def test_progress_in_a_notebook_is_one_plain_line(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]):
+    monkeypatch.setattr(terminal, "err", terminal.Console(stderr=True, force_jupyter=True))
+    assert list(terminal.follow(enumerate("ab"), 2, "run {}".format)) == [(0, "a"), (1, "b")]
+    said = capsys.readouterr().err
+    assert [line.rstrip() for line in said.split("\r")] == ["", "[1/2] run a", "[2/2] run b"]
+    assert "\x1b" not in said
+    assert said.endswith("\n")
+    assert said.count("\n") == 1
+
+
 def test_no_two_curves_of_a_picture_look_the_same():
     jobs = pd.DataFrame({"job": ["a", "b"], "jct": [1.0, 2.0], "end": [1.0, 2.0]})
     figure = speedup_cdf({name: [jobs] for name in ("fcfs", *(f"policy {i}" for i in range(14)))})
     (axes,) = figure.axes
-    looks = [(to_hex(line.get_color()), line.get_linestyle()) for line in axes.lines[:14]]
+    looks = [(to_hex(line.get_color()), str(line._unscaled_dash_pattern)) for line in axes.lines[:14]]
     assert len(set(looks)) == 14
 
 
@@ -129,5 +154,5 @@ def test_solve_draws_what_it_found(table_3_file: Path, tmp_path: Path):
     )
     assert done.returncode == 0, done.stderr
     drawn = sorted(path.name for path in (tmp_path / "p").iterdir())
-    assert drawn == ["eva-table-3.exact.svg", "eva-table-3.no-packing.svg"]
-    assert all(path.read_text().startswith("<?xml") for path in (tmp_path / "p").iterdir())
+    assert drawn == [f"eva-table-3.{name}.{kind}" for name in ("exact", "no-packing") for kind in ("pdf", "svg")]
+    assert all(path.read_bytes().startswith((b"<?xml", b"%PDF")) for path in (tmp_path / "p").iterdir())

@@ -14,11 +14,11 @@ without a job, where each task is a job of its own; a job j by name is charged o
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from fractions import Fraction
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from instances import Answer, InputError, Options, Report, Solution
+from instances import Answer, InputError, Options, Report, Result, Solution
 from instances.eva import EvaReconfiguration
 from instances.eva.arrays import Content, contents
 from instances.eva.checker import Book
@@ -46,8 +46,9 @@ def build_literal_reconfiguration(data: EvaReconfiguration) -> ConcreteModel:
     model = ConcreteModel(name="eva-reconfiguration")
     model.y = Var([(e, a) for e, k in enumerate(kind_of) for a in range(len(held[k]) + 1)], domain=Binary)
     model.x = Var([(k, p) for k in range(len(held)) for p in range(len(held[k]))], domain=NonNegativeIntegers)
-    jobs = {data.tasks[c].job: data.tasks[c].migration_usd for there in before for c in there if data.tasks[c].job}
-    model.z = Var(list(jobs), domain=Binary)
+    jobs = _jobs(data)
+    job: dict[str | None, int] = {name: j for j, name in enumerate(jobs)}
+    model.z = Var(range(len(jobs)), domain=Binary)
 
     def moves(e: int, a: Content) -> float:
         lost = ((c, max(0, b - a.get(c, 0))) for c, b in before[e].items() if data.tasks[c].job is None)
@@ -65,7 +66,7 @@ def build_literal_reconfiguration(data: EvaReconfiguration) -> ConcreteModel:
     model.worth = Objective(
         expr=sum(kept(e, a) * model.y[e, a] for e, a in model.y)
         + sum((net[k][p] - data.instance_types[k].start_usd) * model.x[k, p] for k, p in model.x)
-        - sum(usd * model.z[job] for job, usd in jobs.items()),
+        - sum(usd * model.z[j] for j, usd in enumerate(jobs.values())),
         sense=maximize,
     )
     model.one_content = Constraint(
@@ -82,12 +83,19 @@ def build_literal_reconfiguration(data: EvaReconfiguration) -> ConcreteModel:
     model.job_moves = Constraint(
         [(e, c) for e, there in enumerate(before) for c in there if data.tasks[c].job],
         rule=lambda m, e, c: (
-            m.z[data.tasks[c].job]
+            m.z[job[data.tasks[c].job]]
             + sum(m.y[e, a] for a in range(len(held[kind_of[e]])) if content(e, a).get(c, 0) >= before[e][c])
             >= 1
         ),
     )
     return model
+
+
+def _jobs(data: EvaReconfiguration) -> dict[str, float]:
+    """The jobs by name of which something runs, with what moving one costs, USD."""
+    tasks = {task.key: task for task in data.tasks}
+    there = [tasks[key] for instance in data.existing for key in instance.tasks]
+    return {task.job: task.migration_usd for task in there if task.job}
 
 
 def _contents(data: EvaReconfiguration) -> list[list[Content]]:
@@ -116,6 +124,32 @@ def _nets(data: EvaReconfiguration, held: list[list[Content]]) -> list[list[floa
 
     prices = [Fraction(repr(kind.usd_per_hour)) for kind in data.instance_types]
     return [[float(horizon * (tnrp(on) - price)) for on in of] for of, price in zip(held, prices, strict=True)]
+
+
+def read_literal_reconfiguration(data: EvaReconfiguration, model: ConcreteModel) -> Result:
+    """What a solver of your own has found for `build_literal_reconfiguration(data)`, as `models.eva.read_literal`."""
+    from models.literal import read_model  # slow to import, for Pyomo
+
+    return read_model(data, model, _read)
+
+
+def literal_names_reconfiguration(data: EvaReconfiguration) -> Mapping[str, Callable[..., Mapping[str, Any]]]:
+    """What the indices of each variable of `build_literal_reconfiguration(data)` stand for."""
+    held = _contents(data)
+    place = {kind.name: k for k, kind in enumerate(data.instance_types)}
+    kind_of = [place[instance.type] for instance in data.existing]
+    jobs = list(_jobs(data))
+
+    def content(k: int, p: int) -> dict[str, Any]:
+        there = held[k][p] if p < len(held[k]) else {}
+        tasks = "; ".join(f"{data.tasks[c].key} x {n}" for c, n in there.items())
+        return {"type": data.instance_types[k].name, "content": tasks}
+
+    return {
+        "y": lambda e, a: {"instance": data.existing[e].id} | content(kind_of[e], a),
+        "x": content,
+        "z": lambda j: {"job": jobs[j]},
+    }
 
 
 def _read(data: EvaReconfiguration, values: Values) -> Solution:

@@ -1,0 +1,32 @@
+"""Spaces of rented GPUs: classes of jobs by their speedups on one to three GPUs."""
+
+from __future__ import annotations
+
+from experiments.worst_cases.space import RepeatedEntries
+from instances import Instance
+from instances.boa import BoaAllocation, Epoch, JobClass, Points, Speedup
+
+SPEEDUPS = ((1.0, 1.0), (1.0, 1.5), (1.0, 3.0), (1.5, 1.5), (1.5, 2.0), (1.5, 3.0), (2.0, 2.0), (2.0, 2.5))
+WEIGHTS = (1.0, 5.0)
+BUDGET = 1.5  # times the load
+
+
+def three_widths() -> RepeatedEntries:
+    """Classes of one job of an hour an hour, on up to three GPUs, at a budget of one and a half times the load."""
+    classes = tuple(
+        JobClass(
+            name=f"{two:g}x-{three:g}x-weight-{weight:g}",
+            arrivals_per_hour=1.0,
+            weight=weight,
+            rescale_hours=0.0,
+            epochs=(Epoch(size_hours=1.0, speedup=Speedup(table=Points(gpus=(1, 2, 3), speedup=(1.0, two, three)))),),
+        )
+        for weight in WEIGHTS
+        for two, three in SPEEDUPS
+    )
+    data = BoaAllocation(budget=BUDGET * len(classes), classes=classes, widths="integer", max_width=3)
+    base = Instance.of(data, "boa-three-widths", "classes by their speedups on two and on three GPUs")
+    return RepeatedEntries(base, per_entry=(("budget", BUDGET),))
+
+
+SPACES = {"boa-allocation": {"three-widths": three_widths}}

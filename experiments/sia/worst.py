@@ -1,0 +1,26 @@
+"""A space of workloads of SIA: short jobs of two pools of one GPU each."""
+
+from __future__ import annotations
+
+from experiments.worst_cases.space import RepeatedEntries
+from instances import Instance
+from instances.sia import Job, Pool, SiaOracle
+
+POOLS = ("p0", "p1")
+SUBMITTED, DURATIONS = (0, 1, 2), (1, 2, 3, 5)
+
+
+def two_pools() -> RepeatedEntries:
+    """Jobs of up to five slots that come within three, the shortest first."""
+    jobs = tuple(
+        Job(id=f"{pool}-at-{submit}-for-{duration}", pool=pool, submit=submit, duration=duration, gpus=1)
+        for duration in DURATIONS
+        for submit in SUBMITTED
+        for pool in POOLS
+    )
+    pools = tuple(Pool(name=name, gpus=1) for name in POOLS)
+    data = SiaOracle(slot_minutes=1.0, pools=pools, jobs=jobs)
+    return RepeatedEntries(Instance.of(data, "sia-two-pools", "short jobs of two pools of one GPU each"))
+
+
+SPACES = {"sia-oracle": {"two-pools": two_pools}}

@@ -1,0 +1,309 @@
+"""`python -m experiments.worst METHOD`: the instance on which a heuristic is farthest from the optimum, and why."""
+
+from __future__ import annotations
+
+import csv
+import json
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from experiments import flags
+from experiments.entry import FAILED, run
+from experiments.harness.certification import Certification
+from experiments.harness.entry import Entry
+from experiments.harness.run import Run
+from experiments.harness.user_functions import user_method
+from experiments.output.folder import files_first, write_certified, write_result_files
+from experiments.output.results import draw_solutions
+from experiments.output.terminal import err, line, out, percent, print_line
+from experiments.papers import CERTIFIERS, METHODS, PLOTS, SPACES, reference_sets
+from experiments.plan import chosen_sets, no_method
+from experiments.session import Session
+from experiments.worst_cases.case import Case
+from experiments.worst_cases.region import Region, region
+from experiments.worst_cases.search import Found, Part, Search
+from experiments.worst_cases.space import RepeatedEntries, Space, number
+from instances import InputError, Instance, Result, load, save
+from instances.files import write_whole
+from instances.text import meant, shown
+
+ENUMERATED = 20_000  # instances of all sizes up to the one asked for: more are not all looked at
+IN_A_PART = 400  # instances of a part of an enumeration
+WALKS, STEPS = 8, 3_000  # annealings of a search, and steps of each
+TIMES = (2, 10, 100)  # how often the worst instance is repeated to see whether its gap stays
+
+
+@flags.common(time_limit=60.0, jobs=2)
+def worst(
+    method: Annotated[
+        str,
+        typer.Argument(metavar="METHOD", help="A heuristic, or your own package.module:function.", show_default=False),
+    ],
+    session: Session,
+    problem: Annotated[
+        str | None,
+        typer.Option(help="Its problem.", autocompletion=flags.problem_names, show_default="the first that has it"),
+    ] = None,
+    size: Annotated[int, typer.Option(help="How many tasks, jobs or classes an instance has at most.", min=1)] = 4,
+    within: Annotated[
+        str | None,
+        typer.Option(
+            metavar="FILE|NAME",
+            help="An instance file, whose tasks, jobs or classes may be there in any numbers, or a space by name.",
+            show_default="the problem's own",
+        ),
+    ] = None,
+    like: Annotated[
+        str | None,
+        typer.Option(metavar="SET", help="The same of the first instance of a reference set.", show_default=False),
+    ] = None,
+) -> None:
+    """Find and prove the instance on which a heuristic is farthest from the optimum; say what such instances share."""
+    entry, exact, of = _heuristic(method, problem)
+    space = _space(of, within, like)
+    parts, complete = _parts(space, size, session.options.seed)
+    with session.store() as store:
+        searches = [Search(space, entry, exact, part, session.options) for part in parts]
+        found = session.outcomes(searches, store, lambda outcome: outcome.line())
+        cases = sorted((case for one in found for case in one.cases), key=lambda case: case.rank)
+        if not cases:
+            failed = next((one.reason for one in found if one.reason), None)
+            raise InputError(
+                f"{method}: no instance of {space.name} has a solution" + (f": {failed}" if failed else "")
+            )
+        smaller = Search(space, entry, exact, _smaller(cases[0], space), session.options)
+        shrunk = session.outcomes([smaller], store, lambda outcome: outcome.line())[0]
+        answer = Worst(method, of, space, size, found, complete, (shrunk.cases or cases[:1])[0])
+        runs = [Run(answer.instance, one, session.options) for one in (exact, entry)]
+        if answer.case.broken is None:
+            answer.prove(session.outcomes(runs, store, line))
+            _certify(answer, runs[0], session)
+            _repeat(answer, entry, exact, session, store)
+        answer.region = region(space, [case for one in found for case in (*one.cases, *one.others)])
+
+        def write() -> None:
+            if session.folder is not None:
+                answer.write(session.folder)
+
+        with files_first(write):
+            answer.print(session.format)
+    raise typer.Exit(FAILED if store is not None and store.fault else 0)
+
+
+def _heuristic(method: str, problem: str | None) -> tuple[Entry, Entry, str]:
+    """The heuristic, the exact method beside it, and their problem. Raises InputError."""
+    if problem is not None and problem not in METHODS:
+        raise InputError(f"--problem: must be one of {', '.join(METHODS)}, got {problem!r}{meant(METHODS, problem)}")
+    if ":" in method:
+        if problem is None:
+            raise InputError(f"--problem: say which problem {method} solves: {', '.join(METHODS)}")
+        user_method(method)
+        return Entry(method, method), METHODS[problem][0], problem
+    known: dict[str, Entry] = {}
+    for name in [problem] if problem is not None else METHODS:
+        of = {entry.name: entry for entry in METHODS[name]}
+        if method in of:
+            if of[method] is METHODS[name][0]:
+                raise InputError(f"method: {method} is exact: it has no worst case")
+            return of[method], METHODS[name][0], name
+        known |= of
+    raise no_method([name for name in known if name != "exact"], method)
+
+
+def _space(problem: str, within: str | None, like: str | None) -> Space:
+    """The space that is searched. Raises InputError."""
+    if within is not None and like is not None:
+        raise InputError("--like: say either --within or --like")
+    if like is not None:
+        return RepeatedEntries(chosen_sets(reference_sets(), (problem,), (like,))[0].instances[0])
+    if within is not None and (within.endswith((".json", ".json.gz")) or Path(within).exists()):
+        base = load(Path(within))
+        if base.problem != problem:
+            raise InputError(f"{within}: problem: must be {problem}, got {base.problem}")
+        return RepeatedEntries(base)
+    named = SPACES.get(problem, {})
+    if within is None and not named:
+        raise InputError(f"--within: give an instance file of {problem}, whose entries may be there in any numbers")
+    if within is not None and within not in named:
+        known = ", ".join(["an instance file", *named])
+        raise InputError(f"--within: must be {known}, got {within!r}{meant(named, within)}")
+    space: Space = named[within or next(iter(named))]()
+    return space
+
+
+def _parts(space: Space, size: int, seed: int) -> tuple[list[Part], bool]:
+    """The parts of the search, and whether they look at every instance."""
+    totals = {n: number(space.things, n) for n in range(1, size + 1)}
+    if sum(totals.values()) <= ENUMERATED:
+        return [
+            Part(size=n, first=first, last=min(total, first + IN_A_PART))
+            for n, total in totals.items()
+            for first in range(0, total, IN_A_PART)
+        ], True
+    return [Part(size=size, seed=seed + walk, steps=STEPS) for walk in range(WALKS)], False
+
+
+def _smaller(case: Case, space: Space) -> Part:
+    """What is left to do of the worst case: the same in smaller, beside the optimum."""
+    return Part(size=len(case.chosen), start=case.chosen, keep=case.gap)
+
+
+def _certify(answer: Worst, run: Run, session: Session) -> None:
+    result = answer.results[0]
+    if result.bound is None or session.folder is None:
+        return
+    task = Certification(run, result, CERTIFIERS.get(result.problem))
+    certified = session.outcomes([task], None, lambda outcome: line(outcome.result))[0]
+    if certified.text is not None and certified.kind is not None:
+        answer.certificate = certified.kind, certified.text
+        answer.results[0] = certified.result
+    else:
+        err.print(f"no certificate: {shown(str(certified.reason))}")
+
+
+def _repeat(answer: Worst, entry: Entry, exact: Entry, session: Session, store: Any) -> None:
+    """What becomes of the gap where everything is there so many times."""
+    runs, times = [], []
+    for m in TIMES:
+        instance = answer.space.instance(tuple(sorted(answer.case.chosen * m)))
+        if instance is not None and entry.unfit(instance.data) is None and exact.unfit(instance.data) is None:
+            named = instance.model_copy(update={"name": f"{answer.name}-times-{m}"})
+            runs += [Run(named, one, session.options) for one in (exact, entry)]
+            times.append(m)
+    results = session.outcomes(runs, store, line)
+    for m, optimum, heuristic in zip(times, results[::2], results[1::2], strict=True):
+        if optimum.status == "optimal" and optimum.objective is not None and heuristic.objective is not None:
+            case = Case(chosen=(), heuristic=heuristic.objective, best=optimum.objective, sense=optimum.sense)
+            answer.family[m] = case.ratio
+
+
+@dataclass
+class Worst:
+    """What a search has found: the worst case with its proof, how it grows, and what such instances share."""
+
+    method: str
+    problem: str
+    space: Space
+    size: int
+    found: Sequence[Found]
+    complete: bool
+    case: Case
+    results: list[Result] = field(default_factory=list)
+    certificate: tuple[str, str] | None = None
+    family: dict[int, float | None] = field(default_factory=dict)
+    region: Region | None = None
+
+    @property
+    def name(self) -> str:
+        return f"worst-{self.problem}-{self.method.replace(':', '-')}-{len(self.case.chosen)}"
+
+    @property
+    def instance(self) -> Instance[Any]:
+        """The instance by its name."""
+        found = self.space.instance(self.case.chosen)
+        assert found is not None
+        return found.model_copy(update={"name": self.name})
+
+    def prove(self, results: Sequence[Result]) -> None:
+        """Take what the harness has found of both methods, each checked, in the place of what the search says."""
+        self.results = list(results)
+        optimum, heuristic = results
+        proven = optimum.status == "optimal"
+        self.case = self.case.model_copy(
+            update={"heuristic": heuristic.objective, "best": optimum.objective, "proven": proven}
+        )
+
+    @property
+    def whole(self) -> bool:
+        """Whether every instance was looked at, and the optimum of each proven."""
+        return self.complete and all(one.complete and not one.unproven for one in self.found)
+
+    def content(self) -> dict[str, Any]:
+        """All of it, in plain types: one object."""
+        case, optimum = self.case, self.results[0] if self.results else None
+        return {
+            "method": self.method,
+            "problem": self.problem,
+            "size": len(case.chosen),
+            "ratio": case.ratio,
+            "gap": None if case.broken else case.gap,
+            "heuristic": case.heuristic,
+            "optimum": case.best if case.proven else None,
+            "bound": None if optimum is None else optimum.bound,
+            "status": "broken" if case.broken else "no_solution" if optimum is None else optimum.status,
+            "broken": case.broken,
+            "instance": self.name,
+            "made_of": self.space.told(case.chosen),
+            "certificate": None if self.certificate is None else self.certificate[0],
+            "searched": sum(one.calls for one in self.found),
+            "up_to_size": self.size,
+            "complete": self.whole,
+            "unproven": sum(one.unproven for one in self.found),
+            "of_nothing": sum(one.nothing for one in self.found),
+            "repeated": {str(m): ratio for m, ratio in self.family.items()},
+            "region": None if self.region is None else str(self.region),
+            "region_right": None if self.region is None else f"{self.region.right} of {self.region.fresh}",
+        }
+
+    def said(self) -> str:
+        """The same in a paragraph."""
+        case, searched = self.case, sum(one.calls for one in self.found)
+        made = self.space.told(case.chosen)
+        over = (
+            f"all {searched:,} instances of at most {self.size}"
+            if self.whole
+            else f"{searched:,} instances of {self.size}"
+        )
+        if case.broken is not None:
+            return f"{self.method} breaks on {made}: {case.broken}. Found among {over}; nothing smaller breaks so."
+        unit = self.results[0].unit if self.results else ""
+        ratio = "" if case.ratio is None else f" ({case.ratio:.4g} times)"
+        known = "the optimum, proven, is" if case.proven else "the best solution known has"
+        parts = [
+            f"{self.method} is {percent(case.gap)} from the optimum{ratio} on {made}: "
+            f"it has {case.heuristic:.6g} {unit}, {known} {case.best:.6g}.",
+            f"That is the worst of {over}." if self.whole else f"That is the worst found among {over}, not of all.",
+        ]
+        if self.family:
+            grown = ", ".join(f"{ratio:.4g} times with {m}" for m, ratio in self.family.items() if ratio is not None)
+            parts.append(f"With everything there m times: {grown}.")
+        if self.region is not None:
+            parts.append(
+                f"Instances at least half as bad are those with {self.region}: "
+                f"right on {self.region.right} of {self.region.fresh} others."
+            )
+        nothing = sum(one.nothing for one in self.found)
+        if nothing:
+            parts.append(f"{nothing:,} instances have an optimum of 0 that it does not reach: of 0 no gap is a share.")
+        return " ".join(parts)
+
+    def write(self, folder: Path) -> None:
+        """The instance, both solutions, the certificate, a picture of each and the answer, in a folder."""
+        write_whole(folder / "worst.json", (json.dumps(self.content(), indent=1) + "\n").encode())
+        write_whole(folder / "worst.txt", (self.said() + "\n").encode())
+        save(self.instance, folder / f"{self.name}.json")
+        write_result_files(folder, self.results)
+        if self.certificate is not None:
+            write_certified(folder, self.results[0], *self.certificate)
+        if self.problem in PLOTS:
+            draw_solutions(folder, [self.instance], [r for r in self.results if r.solved], PLOTS)
+
+    def print(self, form: str) -> None:
+        """The answer on standard output."""
+        if form == "json":
+            print_line(json.dumps(self.content()))
+        elif form == "csv":
+            content = self.content()
+            writer = csv.writer(sys.stdout, lineterminator="\n")
+            writer.writerows([list(content), list(content.values())])
+        else:
+            out.print(shown(self.said()))
+
+
+if __name__ == "__main__":
+    run(worst)

@@ -1,0 +1,81 @@
+"""A region: what tells the bad instances of a space from the good ones, as one or two conditions on what they have."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from experiments.worst_cases.case import Case
+from experiments.worst_cases.space import Space
+
+BAD = 0.5  # of the worst gap: what is at least as bad is bad
+THRESHOLDS = 12  # of a feature that are tried
+BEST = 12  # conditions that are tried in pairs
+
+
+@dataclass(frozen=True)
+class Condition:
+    """That a feature is at most, or more than, a threshold."""
+
+    feature: str
+    above: bool
+    threshold: float
+
+    def holds(self, features: dict[str, float]) -> bool:
+        return (features.get(self.feature, 0.0) > self.threshold) == self.above
+
+    def __str__(self) -> str:
+        return f"{self.feature} {'>' if self.above else '<='} {self.threshold:g}"
+
+
+@dataclass(frozen=True)
+class Region:
+    """`conditions` that hold together; on `fresh` instances, on which it was not found, it is `right` so often."""
+
+    conditions: tuple[Condition, ...]
+    right: int
+    fresh: int
+
+    def __str__(self) -> str:
+        return " and ".join(map(str, self.conditions))
+
+
+def region(space: Space, cases: Sequence[Case]) -> Region | None:
+    """The region that tells best which cases are bad, found on every other one; `None` where all are or none is."""
+    known = sorted({case.chosen: case for case in cases if case.broken is None}.values(), key=lambda case: case.chosen)
+    worst = max((case.gap for case in known), default=0.0)
+    rows = [(space.features(case.chosen), case.gap >= BAD * worst) for case in known]
+    learnt, fresh = rows[::2], rows[1::2]
+    if worst <= 0 or len({bad for _, bad in learnt}) < 2 or not fresh:
+        return None
+    single = [(condition,) for condition in _conditions([features for features, _ in learnt])]
+    single.sort(key=lambda one: (-_balanced(one, learnt), str(one[0])))
+    pairs = [(a, b) for (a,), (b,) in itertools.combinations(single[:BEST], 2)]
+    found = max(
+        [*single[:1], *pairs], key=lambda conditions: (round(_balanced(conditions, learnt), 9), -len(conditions))
+    )
+    return Region(found, sum(_says(found, features) == bad for features, bad in fresh), len(fresh))
+
+
+def _conditions(rows: Sequence[dict[str, float]]) -> list[Condition]:
+    found = []
+    for feature in rows[0]:
+        values = sorted({row[feature] for row in rows})
+        between = [(a + b) / 2 for a, b in itertools.pairwise(values)]
+        step = max(1, len(between) // THRESHOLDS)
+        found += [Condition(feature, above, threshold) for threshold in between[::step] for above in (True, False)]
+    return found
+
+
+def _says(conditions: tuple[Condition, ...], features: dict[str, float]) -> bool:
+    return all(condition.holds(features) for condition in conditions)
+
+
+def _balanced(conditions: tuple[Condition, ...], rows: Sequence[tuple[dict[str, float], bool]]) -> float:
+    """The mean of how often it is right of the bad and of the good ones: few are bad."""
+    shares = []
+    for kind in (True, False):
+        of_kind = [features for features, bad in rows if bad == kind]
+        shares.append(sum(_says(conditions, features) == kind for features in of_kind) / len(of_kind))
+    return sum(shares) / 2

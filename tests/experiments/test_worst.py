@@ -1,0 +1,238 @@
+"""Worst cases: what a search says of all instances is so, what it finds is proven, and what breaks is told as that."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import random
+from pathlib import Path
+
+import pytest
+
+from experiments.eva.worst import CutBins
+from experiments.harness.run import apply
+from experiments.papers import METHODS, SPACES
+from experiments.worst_cases.case import Judge
+from experiments.worst_cases.region import region
+from experiments.worst_cases.search import Part, Search, Seen, annealed, smaller
+from experiments.worst_cases.space import RepeatedEntries, every, number
+from heuristics.eva.vector_packing import best_fit_decreasing, dot_product, first_fit_decreasing
+from instances import Instance, Options
+from instances.aryl import figure_5
+from instances.eva import EvaPacking, InstanceType, Task
+from instances.eva.packing import DEFAULT
+from tests.commands import call, run
+
+HEURISTICS = '''
+from heuristics.eva import full_reconfiguration, no_packing
+
+def flawed(data):
+    """It is as good as any up to three tasks."""
+    return no_packing(data) if sum(task.count for task in data.tasks) > 3 else full_reconfiguration(data)
+
+def crashing(data):
+    if len(data.tasks) > 1:
+        raise KeyError("two workloads")
+    return full_reconfiguration(data)
+
+def losing(data):
+    found = full_reconfiguration(data).solution
+    return {"instances": found["instances"][:1]}
+
+def silent(data):
+    while sum(task.count for task in data.tasks) > 1:
+        pass
+    return full_reconfiguration(data)
+'''
+
+
+def entries(problem: str) -> dict[str, object]:
+    return {entry.name: entry for entry in METHODS[problem]}
+
+
+def judge_of(space, heuristic: str) -> Judge:
+    known = entries(space.problem)
+    return Judge(space, known[heuristic], known["exact"], Options(), lambda chosen: None)
+
+
+@pytest.mark.parametrize(("things", "size"), [(1, 3), (3, 1), (4, 3), (9, 2)])
+def test_every_instance_is_made_once(things: int, size: int):
+    found = list(every(things, size))
+    assert len(found) == len(set(found)) == number(things, size)
+    assert {tuple(sorted(one)) for one in itertools.product(range(things), repeat=size)} == set(found)
+
+
+def test_the_worst_of_all_small_clusters_is_proven_and_its_certificate_verified(tmp_path: Path):
+    done = call("worst", "full-reconfiguration", "--size", 2, "--format", "json", "--out", tmp_path, "--quiet")
+    assert done.returncode == 0, done.stderr
+    found = json.loads(done.stdout)
+    assert found["complete"]
+    assert found["status"] == "optimal"
+    assert found["searched"] == 9 + 45
+    space = SPACES["eva-packing"]["nine-workloads"]()
+    judge = judge_of(space, "full-reconfiguration")
+    gaps = [judge.case(chosen).gap for n in (1, 2) for chosen in every(9, n)]  # type: ignore[union-attr]
+    assert found["gap"] == pytest.approx(max(gaps)) == pytest.approx(1.0)
+    name = found["instance"]
+    files = [tmp_path / f"{name}.{ending}" for ending in ("json", "exact.json", "exact.certificate.json")]
+    assert call("verify", *files).returncode == 0
+    assert json.loads((tmp_path / "worst.json").read_text()) == found
+    assert (tmp_path / f"{name}.full-reconfiguration.svg").exists()
+    again = call("worst", "full-reconfiguration", "--size", 2, "--format", "json", "--jobs", 1, "--quiet")
+    assert json.loads(again.stdout) | {"certificate": "json"} == found
+
+
+@pytest.mark.parametrize(("heuristic", "worst"), [("reclaim-greedy", 1.0), ("reclaim-scf", 1.0)])
+def test_annealing_finds_what_looking_at_all_instances_does(heuristic: str, worst: float):
+    space = SPACES["aryl-reclaim"]["spread-jobs"]()
+    judge, seen = judge_of(space, heuristic), Seen([], random.Random(0))
+    assert max(judge.case(chosen).gap for chosen in every(space.things, 2)) <= worst  # type: ignore[union-attr]
+    assert annealed(judge, 3, 300, random.Random(1), seen)
+    assert seen.worst[0].gap == worst
+    assert seen.worst[0].proven
+
+
+def test_a_worst_case_made_smaller_keeps_its_gap_and_nothing_simpler_has_it():
+    space = SPACES["aryl-reclaim"]["spread-jobs"]()
+    judge, seen = judge_of(space, "reclaim-scf"), Seen([], random.Random(0))
+    chosen = (0, 4, 7, 13, 13)
+    case = judge.case(chosen)
+    assert case is not None
+    assert case.gap == pytest.approx(1 / 3)
+    assert smaller(judge, chosen, case.gap, seen)
+    (found,) = seen.worst
+    assert found.gap >= case.gap
+    assert len(found.chosen) < len(chosen)
+    fewer = (judge.case(found.chosen[:i] + found.chosen[i + 1 :]) for i in range(len(found.chosen)))
+    assert all(one is None or one.gap < case.gap for one in fewer)
+
+
+@pytest.mark.parametrize("space", [CutBins(2, 4, 2), CutBins(2, 6, 3), CutBins(3, 3, 2)])
+def test_bins_that_were_cut_are_packed_again(space: CutBins):
+    rng = random.Random(space.name)
+    exact = entries("eva-packing")["exact"]
+    for _ in range(6):
+        chosen = tuple(sorted(rng.randrange(space.things) for _ in range(3)))
+        found = apply(exact, space.instance(chosen), Options())  # type: ignore[arg-type]
+        assert found.status == "optimal"
+        assert found.objective is not None
+        assert found.objective <= space.reference(chosen)
+        for _ in range(5):
+            assert 0 <= space.near(chosen[0], rng) < space.things
+
+
+def test_first_fit_takes_twice_the_instances_that_are_needed():
+    """By hand: of what comes in falling order of sums only two tasks find room beside another."""
+    pieces = [(8, 0), (7, 2), (4, 4), (3, 5), (2, 5), (0, 8)]
+    tasks = [Task(workload=f"t{i}", count=1, demand={DEFAULT: {"a": a, "b": b}}) for i, (a, b) in enumerate(pieces)]
+    kind = InstanceType(name="bin", family="bin", capacity={"a": 12, "b": 12}, usd_per_hour=1.0)
+    data = EvaPacking(resources=("a", "b"), instance_types=(kind,), tasks=tuple(tasks), objective="cost")
+    assert first_fit_decreasing(data).objective == 4.0
+    assert apply(entries("eva-packing")["exact"], Instance.of(data, "six"), Options()).objective == 2.0  # type: ignore[arg-type]
+    assert best_fit_decreasing(data).objective in (2.0, 3.0, 4.0)
+    assert dot_product(data).objective in (2.0, 3.0, 4.0)
+
+
+@pytest.fixture
+def own(tmp_path: Path) -> Path:
+    (tmp_path / "mine.py").write_text(HEURISTICS)
+    return tmp_path
+
+
+def worst(own: Path, name: str, *flags: object) -> dict[str, object]:
+    said = ("worst", f"mine:{name}", "--problem", "eva-packing", "--format", "json", "--quiet", *flags)
+    done = run(*map(str, said), cwd=own)
+    assert done.returncode == 0, done.stderr
+    found: dict[str, object] = json.loads(done.stdout)
+    return found
+
+
+def test_a_flaw_of_ones_own_heuristic_is_found_in_its_smallest_form(own: Path):
+    found = worst(own, "flawed", "--size", 4, "--within", small(own))
+    assert found["size"] == 4
+    assert found["status"] == "optimal"
+    assert found["gap"] == pytest.approx(1.0), "four tasks of half an instance"
+
+
+@pytest.mark.parametrize(
+    ("name", "size", "said"),
+    [
+        ("crashing", 2, "KeyError: 'two workloads'"),
+        ("losing", 3, "is placed 2 times, not 3"),
+        ("silent", 2, "did not answer"),
+    ],
+)
+def test_what_breaks_is_told_as_that_with_the_smallest_instance(own: Path, name: str, size: int, said: str):
+    limit = ("--time-limit", 3) if name == "silent" else ()
+    found = worst(own, name, "--size", 3, "--within", small(own), *limit)
+    assert found["status"] == "broken"
+    assert found["size"] == size
+    assert said in str(found["broken"])
+    assert found["gap"] is None
+    assert found["optimum"] is None
+
+
+def small(folder: Path) -> Path:
+    """A file of two workloads, one of half an instance and one of a third of it."""
+    tasks = tuple(
+        Task(workload=name, count=1, demand={DEFAULT: {"a": a}}) for name, a in (("half", 3.0), ("third", 2.0))
+    )
+    kind = InstanceType(name="bin", family="bin", capacity={"a": 6.0}, usd_per_hour=1.0)
+    data = EvaPacking(resources=("a",), instance_types=(kind,), tasks=tasks, objective="cost")
+    path = folder / "two.json"
+    path.write_text(Instance.of(data, "two").model_dump_json())
+    return path
+
+
+@pytest.mark.parametrize(
+    ("arguments", "line"),
+    [
+        (("exact",), "exact: it has no worst case"),
+        (("no-such",), "method: must be all,"),
+        (("mine:f",), "--problem: say which problem mine:f solves"),
+        (("no-packing", "--problem", "eva"), "--problem: must be one of"),
+        (("no-packing", "--within", "nowhere.json"), "nowhere.json: No such file"),
+        (("no-packing", "--within", "nine"), "--within: must be an instance file, nine-workloads"),
+        (("no-packing", "--within", "x", "--like", "y"), "--like: say either"),
+        (("stay",), "--within: give an instance file of eva-reconfiguration"),
+    ],
+)
+def test_bad_input_is_one_line(arguments: tuple[str, ...], line: str):
+    done = call("worst", *arguments)
+    assert done.returncode == 2
+    assert line in done.stderr
+    assert done.stderr.count("\n") == 1
+
+
+def test_size_0_is_refused():
+    assert call("worst", "no-packing", "--size", 0).returncode == 2
+
+
+def test_entries_that_others_name_do_not_vary():
+    assert RepeatedEntries(figure_5()).things == 4
+    assert RepeatedEntries(figure_5()).instance((0, 0, 1)).data.jobs[1].id == "a.2"  # type: ignore[union-attr]
+
+
+def test_a_region_that_is_told_holds_on_instances_on_which_it_was_not_found():
+    space = SPACES["aryl-reclaim"]["spread-jobs"]()
+    judge = judge_of(space, "reclaim-scf")
+    cases = [case for chosen in every(space.things, 2) if (case := judge.case(chosen)) is not None]
+    found = region(space, cases)
+    assert found is not None
+    fresh = [space.features(case.chosen) for case in sorted(cases, key=lambda case: case.chosen)[1::2]]
+    assert found.fresh == len(fresh)
+    assert found.right > found.fresh / 2
+    assert region(space, [case for case in cases if case.gap == 0]) is None
+
+
+def test_a_part_of_an_enumeration_is_cut_off_by_its_limit():
+    space, known = SPACES["eva-packing"]["nine-workloads"](), entries("eva-packing")
+    part = Part(size=5, first=0, last=1287)
+    task = Search(space, known["full-reconfiguration"], known["exact"], part, Options(time_limit=1e-3))  # type: ignore[arg-type]
+
+    class Report:
+        def begin(self, about: object) -> None: ...
+
+    found = task.work(Report())  # type: ignore[arg-type]
+    assert not found.complete
+    assert found.calls < 1287
