@@ -31,7 +31,7 @@ NAMED: dict[str, tuple[str, ...]] = {
         "requested",
     ),
     BLUE: (
-        "full-reconfiguration full eva width-calculator two-phase reclaim-greedy best-fit-decreasing sia-vc aryl",
+        "full-reconfiguration full eva width-calculator two-phase reclaim-greedy sia-vc aryl",
         "full-reconfiguration-artifact eva-without-full width-calculator-artifact reclaim-literal-order sia-vc-literal",
         "eva-single width-calculator-nearest sia-perfect-arrivals",
         "eva-without-partial width-calculator-whole-job",
@@ -41,19 +41,24 @@ NAMED: dict[str, tuple[str, ...]] = {
         "stratus-remaining sjf-two-phase gssf",
     ),
     GREEN: (
-        "synergy eva-choice randomised afs reclaim-gpu-fraction sia-perfect fifo-loans",
+        "synergy eva-choice randomised afs reclaim-gpu-fraction sia-perfect fifo-loans dot-product",
         "afs-gpus sia-perfect-preemptive sjf-loans",
         "afs-shorter sia-fine",
         "sjf-loans-two-phase",
     ),
     RED: ("eva-without-throughput pollux-sum ssf", "sia-random", "sia-random-load", "sjf"),
     PURPLE: (
-        "owl gandiva themis pollux-as-mean pollux-as-mean-0.7 fifo-loans-two-phase",
+        "owl gandiva themis pollux-as-mean pollux-as-mean-0.7 fifo-loans-two-phase first-fit-decreasing",
         "gandiva-sjf sia-sliding pollux-mean",
         "sia-sliding-preemptive",
         "sia-persistence",
     ),
-    SKY: ("sia-learned pollux-as-sum pollux-as-sum-0.7", "sia-learned-durations", "sia-learned-modes", "safe-ssf"),
+    SKY: (
+        "sia-learned pollux-as-sum pollux-as-sum-0.7 best-fit-decreasing",
+        "sia-learned-durations",
+        "sia-learned-modes",
+        "safe-ssf",
+    ),
 }
 BESIDE = "local-"
 """A policy with locality looks as it does without."""

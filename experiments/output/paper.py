@@ -18,6 +18,7 @@ from experiments.output.summary import NAMED, measured
 from experiments.palette import Look, looks, widths
 from instances import InputError
 from instances.gaps import TOLERANCE
+from instances.tables import read_rows
 from instances.text import shown
 
 OF = {"optimum": "gap_to_optimum", "bound": "gap_to_bound"}
@@ -183,10 +184,7 @@ def _escaped(text: str) -> str:
 def _frame(table: pd.DataFrame | str | Path) -> pd.DataFrame:
     """The runs, with a `key` of their instances. Raises InputError for what is no table of a study."""
     if not isinstance(table, pd.DataFrame):
-        try:
-            table = pd.read_csv(table, keep_default_na=False, na_values=[""])
-        except (OSError, ValueError) as error:
-            raise InputError(f"{table}: is no table of a study: {error}") from None
+        table = read_rows(table, COLUMNS)
     lacking = [name for name in COLUMNS if name not in table]
     if lacking or table.empty:
         why = f"has no column {lacking[0]}" if lacking else "has no rows"

@@ -230,7 +230,7 @@ def test_latex_compares_means_over_the_same_instances():
         (lambda: api.figure(table(MIXED), "pie"), "figure: must be one of box, profile, gaps, got 'pie'"),
         (lambda: api.figure(table(MIXED), to="best"), "figure: to: must be one of optimum, bound, got 'best'"),
         (lambda: api.figure(pd.DataFrame({"method": []})), "table: must be what study returns, or a results.csv"),
-        (lambda: api.figure("none.csv"), "none.csv: is no table of a study: "),
+        (lambda: api.figure("none.csv"), "none.csv: No such file or directory"),
         (lambda: api.figure(table({"exact": [(0.0, None)]}), to="bound"), "figure: no run has a gap to a bound"),
         (
             lambda: api.figure(pd.concat([table(MIXED), table(MIXED).assign(problem="sia-oracle")])),
