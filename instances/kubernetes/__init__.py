@@ -1,7 +1,7 @@
 """Kubernetes: pods on the nodes that a cluster has, and pods that wait for room.
 
-After Zhou et al., "Priority Matters: Optimising Kubernetes Clusters Usage with Constraint-Based Pod Packing",
-arXiv:2511.08373. The problem `node-placement`: data, examples, generators and checker; pods and their constraints are
+After Christensen, Giallorenzo and Mauro, "Priority Matters: Optimising Kubernetes Clusters Usage with
+Constraint-Based Pod Packing", arXiv:2511.08373. The problem `node-placement`: data, examples, generators and checker; pods and their constraints are
 those of Eva's packing.
 """
 
