@@ -65,7 +65,7 @@ def certificate(data: EvaPacking, solution: Solution | None, bound: float, optio
     target = math.ceil(Fraction(bound) / unit - Fraction(1, 1000))
     cost = None if solution is None else _cost(data, solution)
     most = target if cost is None else max(target, math.ceil(cost / unit))  # as HiGHS's bound may be a little less
-    totals = proof_by_totals(data, most, options)
+    totals = proof_by_totals(data, solution, target, most, options)
     if totals is None or totals.bound < target:
         limit = None if options.time_limit is None else max(clock.remaining_s, 1e-3)
         tree = proven_tree(data, solution, bound, replace(options, time_limit=limit))
