@@ -1,8 +1,8 @@
 """Kubernetes: pods on the nodes that a cluster has, and pods that wait for room.
 
-After Christensen, Giallorenzo and Mauro, "Priority Matters: Optimising Kubernetes Clusters Usage with
-Constraint-Based Pod Packing", arXiv:2511.08373. The problem `node-placement`: data, examples, generators and checker; pods and their constraints are
-those of Eva's packing.
+After Christensen, Giallorenzo and Mauro, "Priority Matters: Optimising Kubernetes Clusters Usage with Constraint-Based
+Pod Packing", arXiv:2511.08373. The problem `node-placement`: data, examples, generators and checker; pods and their
+constraints are those of Eva's packing.
 """
 
 from instances.kubernetes.arrays import PlacementArrays

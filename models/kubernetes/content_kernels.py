@@ -1,7 +1,7 @@
 """The best content of each node at given prices of the pods, by depth-first search in compiled code.
 
-A node's content is worth what its pods are, and 1 for each of those in place that stays. Pods that stay are items of
-their own. What a partial content can still gain is bounded by the room that is left in one mix of the resources, filled
+A node's content is worth what its pods are, and `stay` for each of those in place that stays, which are items of their
+own. What a partial content can still gain is bounded by the room that is left in one mix of the resources, filled
 in the order of worth for room (Dantzig, 1957); of a few mixes the one that says least at the root is taken.
 """
 
@@ -15,8 +15,8 @@ MARGIN = 1e-9  # what is worth so little more is not looked for
 
 
 @compiled
-def best_contents(price, now, room, need, count, mixes, target, steps):  # type: ignore[no-untyped-def]
-    """The best content (M, N) of each node, its worth (M,), and the most that any is worth (M,).
+def best_contents(price, stay, now, room, need, count, mixes, target, steps):  # type: ignore[no-untyped-def]
+    """The best content (M, N) of each node, and the most that any is worth (M,).
 
     `price` (N,) of the pods, `now` (M, N), `room` (M, R), `need` (N, R), `count` (N,), `mixes` (X, R). A content that
     is worth no more than `target` (M,) is not looked for; a search that takes more than `steps` ends with a bound.
@@ -24,7 +24,6 @@ def best_contents(price, now, room, need, count, mixes, target, steps):  # type:
     nodes, classes = now.shape
     resources = need.shape[1]
     contents = np.zeros((nodes, classes), dtype=np.int64)
-    worth = target.copy()
     most = target.copy()
     item = np.zeros(2 * classes, dtype=np.int64)
     value = np.zeros(2 * classes)
@@ -40,9 +39,9 @@ def best_contents(price, now, room, need, count, mixes, target, steps):  # type:
                     fit = min(fit, room[m, r] // need[c, r])
             if fit <= 0:
                 continue
-            stay = min(fit, now[m, c])
-            if stay > 0:
-                item[n], value[n], copies[n] = c, price[c] + 1.0, stay
+            here = min(fit, now[m, c])
+            if here > 0 and price[c] + stay > MARGIN:
+                item[n], value[n], copies[n] = c, price[c] + stay, here
                 n += 1
             come = min(fit, count[c] - now[m, c])
             if come > 0 and price[c] > MARGIN:
@@ -85,12 +84,11 @@ def best_contents(price, now, room, need, count, mixes, target, steps):  # type:
                 if room[m, r] > 0:
                     sizes[k] += mixes[mix, r] * need[item[i], r] / room[m, r]
         best, taken, complete = _search(demand, room[m], sizes, rest, number, worths, target[m], steps)
-        worth[m] = best
         most[m] = best if complete else least
         if best > target[m]:
             for k in range(n):
                 contents[m, item[best_order[k]]] += taken[k]
-    return contents, worth, most
+    return contents, most
 
 
 @compiled

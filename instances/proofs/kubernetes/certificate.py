@@ -28,6 +28,7 @@ from instances.errors import CheckFailed
 from instances.fields import Frozen
 from instances.kubernetes.placement import NodePlacement
 from instances.proofs.certificate import NoCertificate, Proven, content_of
+from instances.proofs.empty import NoSolution
 from instances.proofs.eva.best_pattern import STEPS, Best, Room, most_worth
 from instances.proofs.eva.certificate import Packing
 from instances.proofs.eva.totals import Totals
@@ -130,7 +131,10 @@ class PlacedPods:
 
 
 def prove_placement(data: NodePlacement, text: str) -> Proven:
-    """What the certificate `text` proves. Raises InputError, NoCertificate, or CheckFailed where it does not hold."""
+    """What the certificate `text` proves, `NoSolution` where that is it.
+
+    Raises InputError, NoCertificate, or CheckFailed where it does not hold.
+    """
     proof, placed = validated(PlacementProof, content_of(data, text), root=""), PlacedPods(data)
     if (proof.duals is None) == (proof.weights is None):
         raise CheckFailed("must have either duals or weights")
@@ -138,7 +142,8 @@ def prove_placement(data: NodePlacement, text: str) -> Proven:
     if bound != proof.bound:
         claimed, found = (("no placement" if b is None else f"{b} moves") for b in (proof.bound, bound))
         raise CheckFailed(f"bound: {claimed} is claimed, the certificate proves {found}")
-    return Proven(None if bound is None else Fraction(bound), "totals" if proof.duals is None else "whole-number duals")
+    how = "totals" if proof.duals is None else "whole-number duals"
+    return NoSolution(Fraction(placed.in_place + 1), how) if bound is None else Proven(Fraction(bound), how)
 
 
 def _by_duals(placed: PlacedPods, duals: DualsOfPods) -> int | None:
@@ -158,6 +163,13 @@ def _by_duals(placed: PlacedPods, duals: DualsOfPods) -> int | None:
 def _by_weights(placed: PlacedPods, weights: Sequence[Sequence[int]]) -> None:
     if [len(w) for w in weights] != [len(room) for room in placed.room] or not placed.data.pods:
         raise CheckFailed("weights: must be of each resource of each node")
-    cover = placed.totals().cover(weights)
-    if sum(cover.rooms) >= cover.amount:
-        raise CheckFailed(f"weights: all nodes have {sum(cover.rooms)}, which is not less than {cover.amount}")
+    totals = placed.totals()
+    held = sum(_dot(w, room) for w, room in zip(weights, totals.room, strict=True))
+    least = (min(_dot(weights[m], d) for m in fits) for fits, d in zip(totals.fits, placed.need, strict=True))
+    taken = sum(pod.count * amount for pod, amount in zip(placed.data.pods, least, strict=True))
+    if held >= taken:
+        raise CheckFailed(f"weights: all nodes have {held}, which is not less than {taken}")
+
+
+def _dot(weights: Sequence[int], amounts: Sequence[int]) -> int:
+    return sum(w * a for w, a in zip(weights, amounts, strict=True))

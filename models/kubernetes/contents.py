@@ -1,0 +1,128 @@
+"""The linear program over contents: what each node may hold in the end, one content a node, and all pods somewhere.
+
+Column generation (Gilmore and Gomory, 1961): x_mp of content p on node m, which moves so many of the pods that are
+there; contents cover the pods of each class. More than that they may be, for of too many some can be left out, those
+that came there first. Its value is no more than the fewest moves, and most nodes hold one content in it.
+"""
+
+from __future__ import annotations
+
+import math
+from itertools import product
+
+import numpy as np
+from scipy import sparse
+
+from instances import Options, Stopwatch
+from instances.arrays import FloatArray, IntArray
+from instances.kubernetes import PlacementArrays
+from models.core.column_generation import ColumnGeneration, Relaxed, cheap_first
+from models.core.linear_program import LinearProgram
+from models.highs import LinearModel
+
+PARTS = 4  # of a mix of resources
+QUICK, THOROUGH = 2_000, 100_000  # steps of one search for a content
+SMOOTHING = 0.5
+DEAR, DEARER = 8.0, 8.0  # what a pod left out costs, in moves, at first; how much more where some are
+NEAR = 1e-6
+
+
+class Contents:
+    """The program and its columns: `node` (P,) and `content` (P, N). `moving`: whether moves cost what they are, or 0.
+
+    `proven`, `duals`: the best bound so far, in floating-point numbers, and the prices of the pods that it rests on.
+    """
+
+    def __init__(self, arrays: PlacementArrays, options: Options, clock: Stopwatch, moving: bool = True) -> None:
+        self.arrays, self.clock, self.moving = arrays, clock, moving
+        self.now = arrays.now
+        (m, n), count = self.now.shape, arrays.count
+        self.in_place = float(self.now.sum()) if moving else 0.0
+        self.mixes = _mixes(arrays.need.shape[1])
+        self.node, self.content = np.zeros(0, dtype=np.int64), np.zeros((0, n), dtype=np.int64)
+        self.proven, self.duals = -math.inf, np.zeros(n)
+        self.target = math.inf
+        self.dear = DEAR
+        model = LinearModel(
+            cost=self.dear,
+            matrix=sparse.vstack([sparse.eye_array(n), sparse.csc_array((m, n))]),
+            row_lower=np.concatenate([count, np.ones(m)]),
+            row_upper=np.concatenate([np.full(n, np.inf), np.ones(m)]),
+        )
+        self.program = LinearProgram(model, options, short=n)
+        self.add(np.arange(m), np.where(arrays.overfull[:, None], 0, self.now))
+
+    def add(self, node: IntArray, content: IntArray) -> None:
+        """Add contents (P, N) of nodes (P,)."""
+        place, what = np.nonzero(content)
+        begin = np.searchsorted(place, np.arange(len(node))) + np.arange(len(node))
+        rows = np.insert(what, np.searchsorted(place, np.arange(len(node))), self.now.shape[1] + node)
+        entries = np.insert(content[place, what], np.searchsorted(place, np.arange(len(node))), 1)
+        self.program.add(self._cost(node, content), begin, rows, entries)
+        self.node, self.content = np.append(self.node, node), np.vstack([self.content, content])
+
+    def run(self, target: float = math.inf) -> Relaxed:
+        """Generate contents until the bound, a whole number, is as good as the value, or reaches the `target`.
+
+        `short` of what it returns is 0, or it is proven that there is no placement, or the time is over (OutOfTime).
+        """
+        self.target = target
+        while True:
+            loop = ColumnGeneration(self, cheap_first(SMOOTHING))
+            loop.run()
+            assert loop.relaxed is not None
+            if loop.relaxed.short <= NEAR or self.refuted or not self.moving or self.proven >= target:
+                return loop.relaxed
+            self.dear *= DEARER
+            self.program.price_short(self.dear)
+
+    @property
+    def refuted(self) -> bool:
+        """Whether more than all pods in place would have to move."""
+        return self.proven > self.in_place + NEAR
+
+    def solve(self) -> Relaxed:
+        """The program over the contents at hand."""
+        found = self.program.solve(self.clock.remaining_s)
+        n = self.now.shape[1]
+        duals = dict(enumerate(found.duals[n:].tolist()))
+        return Relaxed(found.value, np.maximum(0.0, found.duals[:n]), found.x, duals, float(found.short.sum()))
+
+    def enough(self, relaxed: Relaxed, priced: bool) -> bool:
+        """Whether the bound is the value, rounded up, or nothing more is asked for."""
+        if self.refuted or self.proven >= self.target:
+            return True
+        if not self.moving:
+            return relaxed.short <= NEAR
+        return relaxed.short <= NEAR and self.proven + 1 - NEAR > math.ceil(relaxed.value - NEAR)
+
+    def price(self, relaxed: Relaxed, duals: FloatArray, exact: bool) -> tuple[float, int]:
+        """The best contents at prices of the pods."""
+        from models.kubernetes.content_kernels import best_contents  # compiled at first use, which takes seconds
+
+        stay = 1.0 if self.moving else 0.0
+        kept = np.where(self.arrays.overfull, 0.0, (self.now * (duals + stay)).sum(axis=1))
+        steps, target = THOROUGH if exact else QUICK, np.maximum(0.0, kept - NEAR)
+        content, most = best_contents(
+            duals, stay, self.now, self.arrays.room, self.arrays.need, self.arrays.count, self.mixes, target, steps
+        )
+        proven = float(self.arrays.count @ duals) + self.in_place - float(most.sum())
+        if proven > self.proven:
+            self.proven, self.duals = proven, duals
+        mu = np.array(list(relaxed.duals.values()))
+        node = np.arange(len(mu))
+        new = np.flatnonzero((self._cost(node, content) - content @ relaxed.cover < mu - NEAR) & content.any(axis=1))
+        self.add(new, content[new])
+        return proven, len(new)
+
+    def _cost(self, node: IntArray, content: IntArray) -> FloatArray:
+        moves = np.maximum(0, self.now[node] - content).sum(axis=1).astype(float)
+        return moves if self.moving else np.zeros(len(node))
+
+
+def _mixes(resources: int) -> FloatArray:
+    """Weights of the resources, by parts."""
+    if resources > PARTS:
+        return np.vstack([np.eye(resources), np.full((1, resources), 1 / resources)])
+    found = [parts for parts in product(range(PARTS + 1), repeat=resources) if sum(parts) == PARTS]
+    return np.array(found, dtype=float) / PARTS
