@@ -8,6 +8,7 @@ that came there first. Its value is no more than the fewest moves, and most node
 from __future__ import annotations
 
 import math
+from collections.abc import Collection, Mapping
 from itertools import product
 
 import numpy as np
@@ -25,6 +26,7 @@ QUICK, THOROUGH = 2_000, 100_000  # steps of one search for a content
 SMOOTHING = 0.5
 DEAR, DEARER = 8.0, 8.0  # what a pod left out costs, in moves, at first; how much more where some are
 NEAR = 1e-6
+DIVE_ROUNDS, SHARPER = 4, 3  # of pricing after each content that is given; the power of a part by which it is drawn
 
 
 class Contents:
@@ -96,13 +98,54 @@ class Contents:
             return relaxed.short <= NEAR
         return relaxed.short <= NEAR and self.proven + 1 - NEAR > math.ceil(relaxed.value - NEAR)
 
+    def dive(self, limit: float, draw: np.random.Generator) -> IntArray | None:
+        """What the nodes hold (M, N) where one after another gets a content that the program gives it much of.
+
+        `None` where more than `limit` pods would move then. Of the contents of a node that is in parts one is drawn, by
+        its part; new ones are generated for the nodes that have none yet.
+        """
+        given: dict[int, int] = {}
+        try:
+            while True:
+                relaxed = self._few_rounds(given)
+                if relaxed.value > limit + NEAR:
+                    return None
+                open_ = np.flatnonzero((relaxed.x > NEAR) & (relaxed.x < 1 - NEAR))
+                if not len(open_):
+                    break
+                part = relaxed.x[open_] ** SHARPER
+                p = int(draw.choice(open_, p=part / part.sum()))
+                given[int(self.node[p])] = p
+                alike = np.flatnonzero(self.node == self.node[p])
+                self.program.bound(alike, 0.0, np.where(alike == p, np.inf, 0.0))
+            found = np.zeros_like(self.now)
+            chosen = np.flatnonzero(relaxed.x > 0.5)
+            found[self.node[chosen]] = self.content[chosen]
+            return found
+        finally:
+            self.program.bound(np.arange(len(self.node)), 0.0, np.inf)
+
+    def _few_rounds(self, given: Mapping[int, int]) -> Relaxed:
+        """The program after a few rounds of pricing of the nodes to which no content is given."""
+        relaxed = self.solve()
+        for _ in range(DIVE_ROUNDS):
+            if not self._generate(relaxed, relaxed.cover, QUICK, given)[1]:
+                break
+            relaxed = self.solve()
+        return relaxed
+
     def price(self, relaxed: Relaxed, duals: FloatArray, exact: bool) -> tuple[float, int]:
         """The best contents at prices of the pods."""
+        return self._generate(relaxed, duals, THOROUGH if exact else QUICK)
+
+    def _generate(
+        self, relaxed: Relaxed, duals: FloatArray, steps: int, given: Collection[int] = ()
+    ) -> tuple[float, int]:
         from models.kubernetes.content_kernels import best_contents  # compiled at first use, which takes seconds
 
         stay = 1.0 if self.moving else 0.0
         kept = np.where(self.arrays.overfull, 0.0, (self.now * (duals + stay)).sum(axis=1))
-        steps, target = THOROUGH if exact else QUICK, np.maximum(0.0, kept - NEAR)
+        target = np.maximum(0.0, kept - NEAR)
         content, most = best_contents(
             duals, stay, self.now, self.arrays.room, self.arrays.need, self.arrays.count, self.mixes, target, steps
         )
@@ -111,7 +154,9 @@ class Contents:
             self.proven, self.duals = proven, duals
         mu = np.array(list(relaxed.duals.values()))
         node = np.arange(len(mu))
-        new = np.flatnonzero((self._cost(node, content) - content @ relaxed.cover < mu - NEAR) & content.any(axis=1))
+        pays = (self._cost(node, content) - content @ relaxed.cover < mu - NEAR) & content.any(axis=1)
+        pays[list(given)] = False
+        new = np.flatnonzero(pays)
         self.add(new, content[new])
         return proven, len(new)
 

@@ -29,6 +29,7 @@ from models.kubernetes.contents import NEAR, Contents
 from models.kubernetes.moves import Moves
 
 EJECTIONS, PARTS = 20_000, 10  # steps of repair, and small integer programs, for one packing
+DIVES = 10
 FEW_NODES = 200  # of the tree of a program over some nodes
 WIDER, WIDEST = 2, 60  # times as many nodes in the next program, up to so many
 BY_TOTALS, BY_CONTENTS, BY_PROGRAM = "totals", "contents", "HiGHS"
@@ -158,7 +159,7 @@ class _Search:
         return False
 
     def _complete(self, contents: Contents, x: FloatArray) -> None:
-        """Placements of which most nodes hold what the linear program says: programs over the others, and over more."""
+        """Placements near the linear program: by dives, then by programs over the nodes that are in parts, and over more."""
         arrays = self.arrays
         m = len(arrays.now)
         share = np.zeros(m)
@@ -166,6 +167,13 @@ class _Search:
         for p in np.argsort(x, kind="stable"):
             share[contents.node[p]], chosen[contents.node[p]] = x[p], contents.content[p]
         draw = np.random.default_rng(self.options.seed)
+        for _ in range(DIVES):
+            if self._over:
+                return
+            best = self.incumbent.objective
+            found = contents.dive(math.inf if best is None else best - 1, draw)
+            if found is not None:
+                self._fill(found, np.zeros(0, dtype=np.int64))
         order = np.lexsort((draw.random(m), share > 1 - NEAR))  # those in parts first
         some = max(1, int((share <= 1 - NEAR).sum()))
         while not self._over:
@@ -189,6 +197,10 @@ class _Search:
                     given = min(surplus[c], spare)
                     held[m, c] -= given
                     surplus[c] -= given
+        if not len(some):
+            if (held.sum(axis=0) == arrays.count).all():
+                self._offer(held)
+            return
         program = Moves(arrays.now[some], arrays.room[some], arrays.need, arrays.count - held.sum(axis=0))
         solved = program.solved(self.options, self.clock.remaining_s, FEW_NODES)
         placed = None if solved.x is None else program.placed(solved.x)
