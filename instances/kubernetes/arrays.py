@@ -18,8 +18,8 @@ class PlacementArrays:
     """Nodes M, classes of pods alike N, resources R, to which allowed nodes and spreading add some of their own.
 
     `packing`: nodes as types and pods as tasks. `need` (N, R): what a pod of a class takes. `fixed` (M, N): pods that
-    are on a node and stay there, `now` (M, N) those that may move. `room` (M, R): what each node has, without what is
-    fixed there. `count` (N,): pods of each class that are not fixed.
+    are on a node and stay there, `now` (M, N) those that may move. `room` (M, R): what pods can take of each node,
+    without what is fixed there. `count` (N,): pods of each class that are not fixed.
     """
 
     data: NodePlacement
@@ -38,7 +38,8 @@ class PlacementArrays:
         here = np.stack([each[:, list(some)].sum(axis=1) for some in packing.members], axis=1)
         fixed = here * int(not data.movable)
         need = np.asarray(packing.demand[0])
-        room = packing.capacity - fixed @ need
+        unit = np.maximum(1, np.gcd.reduce(need, axis=0))  # what pods take are multiples of it
+        room = packing.capacity // unit * unit - fixed @ need
         return cls(data, packing, need, fixed, here - fixed, room, packing.count - fixed.sum(axis=0))
 
     @cached_property

@@ -2,36 +2,38 @@
 
 from __future__ import annotations
 
-import math
-
+from instances.arrays import FloatArray
 from instances.kubernetes import PlacementArrays
 from instances.proofs.certificate import NoCertificate
 from instances.proofs.kubernetes.certificate import DualsOfPods, PlacedPods
-from models.kubernetes.contents import Contents
 
-BITS = 20  # of the price of a move
+PARTS = 55_440  # of a move, which have small denominators
 LARGEST = 1 << 40  # price of a pod
-STEPS = 2_000_000  # of the search for the best content of one node
+MARGINS = (0.0, 0.01, 0.1, 1.0, 4.0, 16.0)  # in moves
+STEPS = 500_000  # of the search for the best content of one node
 
 
-def whole_duals(placed: PlacedPods, arrays: PlacementArrays, contents: Contents) -> DualsOfPods:
-    """The best duals of a linear program over contents in whole numbers, with what each node can be worth by them.
+def whole_duals(placed: PlacedPods, arrays: PlacementArrays, duals: FloatArray) -> DualsOfPods:
+    """Duals of the linear program over contents in whole numbers, with what no content of a node is worth more than.
 
     Raises NoCertificate where a search for that is too long.
     """
-    scale = 1 << BITS
-    while contents.duals.max(initial=0.0) * scale >= LARGEST:
+    scale = PARTS
+    while duals.max(initial=0.0) * scale >= LARGEST:
         scale //= 2
-    duals = [0] * len(placed.data.pods)
-    for members, y in zip(arrays.packing.members, contents.duals.tolist(), strict=True):
+    whole = [0] * len(placed.data.pods)
+    for members, y in zip(arrays.packing.members, duals.tolist(), strict=True):
         for entry in members:
-            duals[entry] = math.floor(y * scale)
-    move = scale if contents.moving else 0
+            whole[entry] = round(y * scale)
     worth = []
     for m, now in enumerate(placed.now):
-        staying = sum(n * (y + move) for n, y in zip(now, duals, strict=True))
-        best = placed.best(m, move, duals, 0 if arrays.overfull[m] else staying, STEPS)
-        if not best.complete:
+        least = sum(n * (y + scale) for n, y in zip(now, whole, strict=True)) if not arrays.overfull[m] else 0
+        for margin in MARGINS:  # the search ends sooner where it need not tell what is worth nearly the same apart
+            best = placed.best(m, scale, whole, least + int(margin * scale), STEPS)
+            if best.complete:
+                break
+            least = max(least, best.worth)
+        else:
             raise NoCertificate("the search for the best content of a node is too long")
         worth.append(best.worth)
-    return DualsOfPods(scale=move, pods=tuple(duals), nodes=tuple(worth))
+    return DualsOfPods(scale=scale, pods=tuple(whole), nodes=tuple(worth))

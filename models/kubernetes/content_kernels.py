@@ -1,6 +1,6 @@
 """The best content of each node at given prices of the pods, by depth-first search in compiled code.
 
-A node's content is worth what its pods are, and `stay` for each of those in place that stays, which are items of their
+A node's content is worth what its pods are, and 1 for each of those in place that stays, which are items of their
 own. What a partial content can still gain is bounded by the room that is left in one mix of the resources, filled
 in the order of worth for room (Dantzig, 1957); of a few mixes the one that says least at the root is taken.
 """
@@ -11,15 +11,16 @@ import numpy as np
 
 from instances.compiled import compiled
 
-MARGIN = 1e-9  # what is worth so little more is not looked for
+NOTHING = 1e-9
 
 
 @compiled
-def best_contents(price, stay, now, room, need, count, mixes, target, steps):  # type: ignore[no-untyped-def]
+def best_contents(price, now, room, need, count, mixes, target, margin, steps):  # type: ignore[no-untyped-def]
     """The best content (M, N) of each node, and the most that any is worth (M,).
 
     `price` (N,) of the pods, `now` (M, N), `room` (M, R), `need` (N, R), `count` (N,), `mixes` (X, R). A content that
-    is worth no more than `target` (M,) is not looked for; a search that takes more than `steps` ends with a bound.
+    is worth no more than `target` (M,), or than another one and the `margin`, is not looked for; a search that takes
+    more than `steps` ends with a bound.
     """
     nodes, classes = now.shape
     resources = need.shape[1]
@@ -40,11 +41,11 @@ def best_contents(price, stay, now, room, need, count, mixes, target, steps):  #
             if fit <= 0:
                 continue
             here = min(fit, now[m, c])
-            if here > 0 and price[c] + stay > MARGIN:
-                item[n], value[n], copies[n] = c, price[c] + stay, here
+            if here > 0:
+                item[n], value[n], copies[n] = c, price[c] + 1.0, here
                 n += 1
             come = min(fit, count[c] - now[m, c])
-            if come > 0 and price[c] > MARGIN:
+            if come > 0 and price[c] > NOTHING:
                 item[n], value[n], copies[n] = c, price[c], come
                 n += 1
         least, mix = np.inf, 0
@@ -68,7 +69,8 @@ def best_contents(price, stay, now, room, need, count, mixes, target, steps):  #
             if gain < least:
                 least, mix = gain, x
                 best_order[:n] = order
-        if n == 0 or least <= target[m]:
+        if n == 0 or least <= target[m] + margin:
+            most[m] = max(target[m], least)
             continue
         demand = np.zeros((n, resources), dtype=np.int64)
         worths, number, sizes = np.zeros(n), np.zeros(n, dtype=np.int64), np.zeros(n)
@@ -83,8 +85,8 @@ def best_contents(price, stay, now, room, need, count, mixes, target, steps):  #
                 demand[k, r] = need[item[i], r]
                 if room[m, r] > 0:
                     sizes[k] += mixes[mix, r] * need[item[i], r] / room[m, r]
-        best, taken, complete = _search(demand, room[m], sizes, rest, number, worths, target[m], steps)
-        most[m] = best if complete else least
+        best, taken, complete = _search(demand, room[m], sizes, rest, number, worths, target[m], margin, steps)
+        most[m] = min(least, best + margin) if complete else least
         if best > target[m]:
             for k in range(n):
                 contents[m, item[best_order[k]]] += taken[k]
@@ -92,7 +94,7 @@ def best_contents(price, stay, now, room, need, count, mixes, target, steps):  #
 
 
 @compiled
-def _search(demand, room, size, whole, count, value, target, steps):  # type: ignore[no-untyped-def]
+def _search(demand, room, size, whole, count, value, target, margin, steps):  # type: ignore[no-untyped-def]
     """The most worth over `target`, how many of each item, and whether the search came to its end."""
     n, resources = demand.shape
     filled, valued = np.zeros(n + 1), np.zeros(n + 1)  # what the mix takes, and is worth, of all items before
@@ -109,7 +111,7 @@ def _search(demand, room, size, whole, count, value, target, steps):  # type: ig
         if done > steps:
             return best, found, False
         if entering:
-            if gained[depth] > best + MARGIN:
+            if gained[depth] > best:
                 best = gained[depth]
                 found[:depth] = taken[:depth]
                 found[depth:] = 0
@@ -118,7 +120,7 @@ def _search(demand, room, size, whole, count, value, target, steps):  # type: ig
             gain = valued[j] - valued[depth]
             if j < n:
                 gain += (end - filled[j]) * value[j] / size[j]
-            if depth == n or gained[depth] + gain <= best + MARGIN:
+            if depth == n or gained[depth] + gain <= best + margin:
                 depth -= 1
                 entering = False
                 continue

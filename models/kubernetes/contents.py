@@ -26,20 +26,22 @@ QUICK, THOROUGH = 2_000, 100_000  # steps of one search for a content
 SMOOTHING = 0.5
 DEAR, DEARER = 8.0, 8.0  # what a pod left out costs, in moves, at first; how much more where some are
 NEAR = 1e-6
+MARGIN = 1e-3  # of a move: contents that are worth so little more are not looked for
+FINEST, WHOLE = 12, 1e-9  # the largest denominator of duals that is seen, and how near to a whole number one is
 DIVE_ROUNDS, SHARPER = 4, 3  # of pricing after each content that is given; the power of a part by which it is drawn
 
 
 class Contents:
-    """The program and its columns: `node` (P,) and `content` (P, N). `moving`: whether moves cost what they are, or 0.
+    """The program and its columns: `node` (P,) and `content` (P, N).
 
     `proven`, `duals`: the best bound so far, in floating-point numbers, and the prices of the pods that it rests on.
     """
 
-    def __init__(self, arrays: PlacementArrays, options: Options, clock: Stopwatch, moving: bool = True) -> None:
-        self.arrays, self.clock, self.moving = arrays, clock, moving
+    def __init__(self, arrays: PlacementArrays, options: Options, clock: Stopwatch) -> None:
+        self.arrays, self.clock = arrays, clock
         self.now = arrays.now
         (m, n), count = self.now.shape, arrays.count
-        self.in_place = float(self.now.sum()) if moving else 0.0
+        self.in_place = float(self.now.sum())
         self.mixes = _mixes(arrays.need.shape[1])
         self.node, self.content = np.zeros(0, dtype=np.int64), np.zeros((0, n), dtype=np.int64)
         self.proven, self.duals = -math.inf, np.zeros(n)
@@ -73,7 +75,7 @@ class Contents:
             loop = ColumnGeneration(self, cheap_first(SMOOTHING))
             loop.run()
             assert loop.relaxed is not None
-            if loop.relaxed.short <= NEAR or self.refuted or not self.moving or self.proven >= target:
+            if loop.relaxed.short <= NEAR or self.refuted or self.proven >= target:
                 return loop.relaxed
             self.dear *= DEARER
             self.program.price_short(self.dear)
@@ -94,8 +96,6 @@ class Contents:
         """Whether the bound is the value, rounded up, or nothing more is asked for."""
         if self.refuted or self.proven >= self.target:
             return True
-        if not self.moving:
-            return relaxed.short <= NEAR
         return relaxed.short <= NEAR and self.proven + 1 - NEAR > math.ceil(relaxed.value - NEAR)
 
     def dive(self, limit: float, draw: np.random.Generator) -> IntArray | None:
@@ -110,7 +110,7 @@ class Contents:
                 relaxed = self._few_rounds(given)
                 if relaxed.value > limit + NEAR:
                     return None
-                open_ = np.flatnonzero((relaxed.x > NEAR) & (relaxed.x < 1 - NEAR))
+                open_ = _in_parts(relaxed.x)
                 if not len(open_):
                     break
                 part = relaxed.x[open_] ** SHARPER
@@ -143,12 +143,16 @@ class Contents:
     ) -> tuple[float, int]:
         from models.kubernetes.content_kernels import best_contents  # compiled at first use, which takes seconds
 
-        stay = 1.0 if self.moving else 0.0
-        kept = np.where(self.arrays.overfull, 0.0, (self.now * (duals + stay)).sum(axis=1))
-        target = np.maximum(0.0, kept - NEAR)
+        target = np.zeros(len(self.now))  # the best of what each node has already
+        worth = self.content @ duals - self._cost(self.node, self.content) + self.now[self.node].sum(axis=1)
+        np.maximum.at(target, self.node, worth)
+        parts = _denominator(duals)  # of a move: whatever a content is worth is a multiple of one
+        margin = MARGIN if parts is None else 1 / parts - NEAR
         content, most = best_contents(
-            duals, stay, self.now, self.arrays.room, self.arrays.need, self.arrays.count, self.mixes, target, steps
+            duals, self.now, self.arrays.room, self.arrays.need, self.arrays.count, self.mixes, target, margin, steps
         )
+        if parts is not None:
+            most = np.floor(most * parts + NEAR) / parts
         proven = float(self.arrays.count @ duals) + self.in_place - float(most.sum())
         if proven > self.proven:
             self.proven, self.duals = proven, duals
@@ -161,8 +165,16 @@ class Contents:
         return proven, len(new)
 
     def _cost(self, node: IntArray, content: IntArray) -> FloatArray:
-        moves = np.maximum(0, self.now[node] - content).sum(axis=1).astype(float)
-        return moves if self.moving else np.zeros(len(node))
+        return np.maximum(0, self.now[node] - content).sum(axis=1).astype(float)
+
+
+def _denominator(duals: FloatArray) -> int | None:
+    """The least number that makes all duals whole, `None` where it is not small."""
+    return next((k for k in range(1, FINEST + 1) if np.abs(duals * k - np.round(duals * k)).max() < WHOLE), None)
+
+
+def _in_parts(x: FloatArray) -> IntArray:
+    return np.flatnonzero((x > NEAR) & (x < 1 - NEAR))
 
 
 def _mixes(resources: int) -> FloatArray:

@@ -8,6 +8,8 @@ the last is over all.
 
 from __future__ import annotations
 
+import math
+from contextlib import suppress
 from dataclasses import replace
 
 import numpy as np
@@ -19,6 +21,7 @@ from instances.method import method
 from instances.proofs.certificate import NoCertificate
 from instances.proofs.kubernetes.certificate import PlacedPods
 from models.bounds import whole_bound
+from models.core.column_generation import Relaxed
 from models.core.outcome import APART
 from models.core.rooms import Packed, Rooms
 from models.eva.totals import TypeTotals
@@ -89,7 +92,8 @@ class _Search:
             return self._none(NO_PLACEMENT[BY_TOTALS], BY_TOTALS)
         starts = [self._from_now()]
         if not starts[0].complete:
-            starts.append(self._packed(self.rooms, self.rooms.by_share(np.arange(len(one_each)), shared.share)))
+            anew = (self.rooms.by_direction(), self.rooms.by_share(np.arange(len(one_each)), shared.share))
+            starts.append(self._packed(self.rooms, min(anew, key=lambda packed: packed.size)))
         for packed in starts:
             if packed.complete:
                 self._offer(packed.placed)
@@ -129,37 +133,51 @@ class _Search:
     def _bound(self) -> bool:
         """Bound the moves by contents, and look for a placement near that; whether there is proven to be none."""
         arrays, start = self.arrays, self.incumbent.solution
-        if start is None:  # a placement may not be, which is seen sooner where moves cost nothing
-            first = Contents(arrays, self.options, self.clock, moving=False)
-            relaxed = first.run()
-            if first.refuted and self._proves(first):
-                return True
         contents = Contents(arrays, self.options, self.clock)
         if start is not None:
             contents.add(np.arange(len(start)), start)
-        else:
-            contents.add(first.node, first.content)
         try:
             relaxed = contents.run()
-        finally:
-            refuted = self._proves(contents)
-        if not refuted and relaxed.short <= NEAR:
-            self._complete(contents, relaxed.x)
-        return refuted
-
-    def _proves(self, contents: Contents) -> bool:
-        """Take the bound of duals in whole numbers; whether it is that there is no placement."""
-        try:
-            bound = self.proof.bound(whole_duals(self.proof, self.arrays, contents))
-        except NoCertificate:
-            return False
-        if bound is None:
+        except OutOfTime:
+            self._proves(contents, None)
+            raise
+        if self._proves(contents, relaxed):
             return True
-        self.incumbent.raise_bound(bound)
+        if relaxed.short <= NEAR:
+            self._dive(contents)
+            self._complete(contents, relaxed.x)
         return False
 
+    def _proves(self, contents: Contents, relaxed: Relaxed | None) -> bool:
+        """Take what the best duals prove in whole numbers, and the last ones; whether it is that there is no placement.
+
+        The last ones prove most where what says so in floating-point numbers is a search that was broken off.
+        """
+        for duals in (contents.duals, *([] if relaxed is None else [relaxed.cover])):
+            with suppress(NoCertificate):
+                bound = self.proof.bound(whole_duals(self.proof, self.arrays, duals))
+                if bound is None:
+                    return True
+                self.incumbent.raise_bound(bound)
+                if relaxed is not None and bound >= relaxed.value - NEAR:
+                    break
+        return False
+
+    def _dive(self, contents: Contents) -> None:
+        """Placements near the linear program."""
+        draw = np.random.default_rng(self.options.seed)
+        for _ in range(DIVES):
+            best = self.incumbent.objective
+            if self._over:
+                return
+            found = contents.dive(math.inf if best is None else best - 1, draw)
+            if found is not None:
+                found = self._trimmed(found)
+                if (found.sum(axis=0) == self.arrays.count).all():
+                    self._offer(found)
+
     def _complete(self, contents: Contents, x: FloatArray) -> None:
-        """Placements near the linear program: by dives, then by programs over the nodes that are in parts, and over more."""
+        """Placements near a point of the linear program: programs over the nodes in parts there, and over more."""
         arrays = self.arrays
         m = len(arrays.now)
         share = np.zeros(m)
@@ -167,46 +185,35 @@ class _Search:
         for p in np.argsort(x, kind="stable"):
             share[contents.node[p]], chosen[contents.node[p]] = x[p], contents.content[p]
         draw = np.random.default_rng(self.options.seed)
-        for _ in range(DIVES):
-            if self._over:
-                return
-            best = self.incumbent.objective
-            found = contents.dive(math.inf if best is None else best - 1, draw)
-            if found is not None:
-                self._fill(found, np.zeros(0, dtype=np.int64))
         order = np.lexsort((draw.random(m), share > 1 - NEAR))  # those in parts first
         some = max(1, int((share <= 1 - NEAR).sum()))
         while not self._over:
-            open_ = np.sort(order[:some])
-            self._fill(chosen, open_)
+            self._fill(chosen, np.sort(order[:some]))
             if some >= min(m, WIDEST):
                 break
             some = min(m, WIDEST, WIDER * some)
 
     def _fill(self, chosen: IntArray, some: IntArray) -> None:
-        """A program over some nodes, where the others hold what is chosen, of which there may be too much."""
-        arrays = self.arrays
-        others = np.setdiff1d(np.arange(len(chosen)), some)
-        held = chosen.copy()
+        """A program over some nodes, where the others hold what is chosen."""
+        arrays, held = self.arrays, chosen.copy()
         held[some] = 0
-        surplus = np.maximum(0, held.sum(axis=0) - arrays.count)
-        for c in np.flatnonzero(surplus):
-            for newcomers in (True, False):
-                for m in others:
-                    spare = held[m, c] - (min(held[m, c], arrays.now[m, c]) if newcomers else 0)
-                    given = min(surplus[c], spare)
-                    held[m, c] -= given
-                    surplus[c] -= given
-        if not len(some):
-            if (held.sum(axis=0) == arrays.count).all():
-                self._offer(held)
-            return
+        held = self._trimmed(held)
         program = Moves(arrays.now[some], arrays.room[some], arrays.need, arrays.count - held.sum(axis=0))
         solved = program.solved(self.options, self.clock.remaining_s, FEW_NODES)
         placed = None if solved.x is None else program.placed(solved.x)
         if placed is not None:
             held[some] = placed
             self._offer(held)
+
+    def _trimmed(self, held: IntArray) -> IntArray:
+        """What nodes hold without the pods of which there are too many, those that came there first."""
+        surplus = np.maximum(0, held.sum(axis=0) - self.arrays.count)
+        for staying in (np.minimum(held, self.arrays.now), np.zeros_like(held)):
+            spare = held - staying
+            before = np.cumsum(spare, axis=0) - spare
+            gone = np.clip(surplus - before, 0, spare)
+            held, surplus = held - gone, surplus - gone.sum(axis=0)
+        return held
 
     def _program(self) -> bool:
         """The program over all nodes; whether there may be a placement."""

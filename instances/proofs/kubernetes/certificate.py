@@ -20,6 +20,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
+from math import gcd
 from typing import Annotated
 
 from pydantic import Field
@@ -71,8 +72,12 @@ class PlacedPods:
         return self.packing.demand[0] if self.data.pods else ()
 
     @cached_property
-    def room(self) -> Sequence[Sequence[int]]:
-        return self.packing.capacity if self.data.pods else [()] * len(self.data.nodes)
+    def room(self) -> list[list[int]]:
+        """What pods can take of each node: a multiple of what all of them take multiples of."""
+        if not self.data.pods:
+            return [[] for _ in self.data.nodes]
+        unit = [gcd(*amounts) or 1 for amounts in zip(*self.need, strict=True)]
+        return [[q // u * u for q, u in zip(room, unit, strict=True)] for room in self.packing.capacity]
 
     @cached_property
     def now(self) -> list[list[int]]:
@@ -87,7 +92,7 @@ class PlacedPods:
     def free(self) -> list[list[int]]:
         """What each node has for what it does not hold yet where nothing moves, or else all that it has."""
         if self.data.movable:
-            return [list(room) for room in self.room]
+            return self.room
         return [
             [q - sum(n * d[r] for n, d in zip(now, self.need, strict=True)) for r, q in enumerate(room)]
             for room, now in zip(self.room, self.now, strict=True)
@@ -100,7 +105,7 @@ class PlacedPods:
 
     def totals(self) -> Totals:
         """What all nodes can hold and all pods take."""
-        return Totals([self.need], self.room, [0] * len(self.room), [pod.count for pod in self.data.pods])
+        return Totals([self.need], self.packing.capacity, [0] * len(self.room), [pod.count for pod in self.data.pods])
 
     def best(self, node: int, scale: int, duals: Sequence[int], target: int, steps: int = STEPS) -> Best:
         """The most that a node's content is worth, where that is over `target`; see `most_worth`."""
