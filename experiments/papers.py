@@ -87,6 +87,7 @@ CERTIFIERS = {
     "aryl-reclaim": "models.aryl.certificate:certificate",
     "aryl-placement": "models.aryl.certificate:certificate",
     "sia-oracle": "models.sia.certificate:certificate",
+    "node-placement": "models.kubernetes.certificate:certificate",
 }
 """Where the certificate of a bound is made."""
 FRONTS = {"boa-allocation": "experiments.boa.front:front", "aryl-reclaim": "experiments.aryl.front:front"}
@@ -108,6 +109,7 @@ PLOTS = {
     "aryl-placement": "experiments.aryl.plot:placement",
     "sia-oracle": "experiments.sia.plot:schedule",
     "sia-local-oracle": "experiments.sia.plot:schedule",
+    "node-placement": "experiments.kubernetes.plot:nodes",
 }
 """Where the picture of a solution is drawn."""
 ONLINE: Mapping[str, Any] = Loaded(

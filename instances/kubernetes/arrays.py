@@ -51,6 +51,14 @@ class PlacementArrays:
         """The pods that are no longer where they were, where nodes hold `placed` (M, N) beside what is fixed."""
         return int(np.maximum(0, self.now - placed).sum())
 
+    def placed(self, solution: Solution) -> IntArray:
+        """What nodes hold in a solution (M, N) beside what is fixed: `solution` turned round."""
+        on_node = solution["nodes"]
+        each = np.array(
+            [[on_node.get(n.name, {}).get(p.name, 0) for p in self.data.pods] for n in self.data.nodes], dtype=np.int64
+        )
+        return np.stack([each[:, list(some)].sum(axis=1) for some in self.packing.members], axis=1) - self.fixed
+
     def solution(self, placed: IntArray) -> Solution:
         """Which pods are where: of a class those that are in place stay, and others take what is left."""
         data, held = self.data, placed + self.fixed

@@ -24,10 +24,9 @@ from models.bounds import whole_bound
 from models.core.column_generation import Relaxed
 from models.core.outcome import APART
 from models.core.rooms import Packed, Rooms
-from models.eva.totals import TypeTotals
 from models.highs import MOST_NODES, OutOfTime, SolveFailed
 from models.incumbent import Incumbent
-from models.kubernetes.certificate import whole_duals
+from models.kubernetes.certificate import totals_short_of, whole_duals
 from models.kubernetes.contents import NEAR, Contents
 from models.kubernetes.moves import Moves
 
@@ -85,15 +84,11 @@ class _Search:
             if packed.complete:
                 self._offer(arrays.now + packed.placed)
                 return self._answer()
-        one_each = np.ones(len(arrays.now), dtype=np.int64)
-        totals = TypeTotals(arrays.packing)
-        shared = totals.shared(one_each)
-        if totals.refuted(one_each, shared) is not None:
+        if totals_short_of(arrays) is not None:
             return self._none(NO_PLACEMENT[BY_TOTALS], BY_TOTALS)
         starts = [self._from_now()]
         if not starts[0].complete:
-            anew = (self.rooms.by_direction(), self.rooms.by_share(np.arange(len(one_each)), shared.share))
-            starts.append(self._packed(self.rooms, min(anew, key=lambda packed: packed.size)))
+            starts.append(self._packed(self.rooms, self.rooms.by_direction()))
         for packed in starts:
             if packed.complete:
                 self._offer(packed.placed)
