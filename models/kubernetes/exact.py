@@ -28,7 +28,7 @@ from models.highs import MOST_NODES, OutOfTime, SolveFailed
 from models.incumbent import Incumbent
 from models.kubernetes.certificate import totals_short_of, whole_duals
 from models.kubernetes.contents import NEAR, Contents
-from models.kubernetes.moves import Moves
+from models.kubernetes.moves import MovesProgram
 
 EJECTIONS, PARTS = 20_000, 10  # steps of repair, and small integer programs, for one packing
 DIVES = 10
@@ -52,11 +52,13 @@ def exact(data: NodePlacement, options: Options, report: Report) -> Answer:
     - `report`: called with each new incumbent and each better bound.
     """
     with Stopwatch(options.time_limit) as clock:
-        answer = _Search(data, options, report, clock).answer() if data.pods else Answer({"nodes": {}}, bound=0.0)
+        answer = (
+            _PlacementSearch(data, options, report, clock).answer() if data.pods else Answer({"nodes": {}}, bound=0.0)
+        )
     return replace(answer, build_s=0.0, solve_s=clock.cpu_s)
 
 
-class _Search:
+class _PlacementSearch:
     """What is found and proved of one instance."""
 
     def __init__(self, data: NodePlacement, options: Options, report: Report, clock: Stopwatch) -> None:
@@ -193,7 +195,7 @@ class _Search:
         arrays, held = self.arrays, chosen.copy()
         held[some] = 0
         held = self._trimmed(held)
-        program = Moves(arrays.now[some], arrays.room[some], arrays.need, arrays.count - held.sum(axis=0))
+        program = MovesProgram(arrays.now[some], arrays.room[some], arrays.need, arrays.count - held.sum(axis=0))
         solved = program.solved(self.options, self.clock.remaining_s, FEW_NODES)
         placed = None if solved.x is None else program.placed(solved.x)
         if placed is not None:
@@ -212,7 +214,7 @@ class _Search:
 
     def _program(self) -> bool:
         """The program over all nodes; whether there may be a placement."""
-        program = Moves(self.arrays.now, self.arrays.room, self.arrays.need, self.arrays.count)
+        program = MovesProgram(self.arrays.now, self.arrays.room, self.arrays.need, self.arrays.count)
 
         def watch(x: FloatArray | None, bound: float | None) -> None:
             placed = None if x is None else program.placed(x)

@@ -17,7 +17,7 @@ SLACK = 1e-9  # of a row whose room is 1
 
 
 @dataclass(frozen=True)
-class Moves:
+class MovesProgram:
     """The program of nodes that hold `now` (M, N) and have `room` (M, R) for `count` (N,) pods of `need` (N, R)."""
 
     now: IntArray
