@@ -52,10 +52,16 @@ def exact(data: NodePlacement, options: Options, report: Report) -> Answer:
     - `report`: called with each new incumbent and each better bound.
     """
     with Stopwatch(options.time_limit) as clock:
-        answer = (
+        solved = _PlacementSearch(data, options, report, clock).answer if data.pods else _nothing
+        answer = solved()
             _PlacementSearch(data, options, report, clock).answer() if data.pods else Answer({"nodes": {}}, bound=0.0)
         )
     return replace(answer, build_s=0.0, solve_s=clock.cpu_s)
+
+
+def _nothing() -> Answer:
+    """Where there are no pods."""
+    return Answer({"nodes": {}}, bound=0.0)
 
 
 class _PlacementSearch:
