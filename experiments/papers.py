@@ -16,7 +16,10 @@ if TYPE_CHECKING:
     from experiments.harness.experiment import Experiment
     from experiments.harness.instance_set import InstanceSet
 
-PAPERS = ("eva", "boa", "aryl", "sia")
+PAPERS = ("eva", "boa", "aryl", "sia", "kubernetes")
+"""What has folders of its own: the four papers, and what Kubernetes does."""
+BUILDS_ON = {"kubernetes": "eva"}
+"""The one paper whose folders those of another may import."""
 
 METHODS: Loaded[tuple[Entry, ...]] = Loaded(
     {
@@ -28,6 +31,7 @@ METHODS: Loaded[tuple[Entry, ...]] = Loaded(
         "aryl-placement": "experiments.aryl.methods:METHODS",
         "sia-oracle": "experiments.sia.methods:METHODS",
         "sia-local-oracle": "experiments.sia.methods:METHODS",
+        "node-placement": "experiments.kubernetes.methods:METHODS",
     }
 )
 """The methods of each problem: exact ones first, then the papers' heuristics."""
@@ -40,6 +44,7 @@ BUILDERS = {
     "aryl-placement": "models.aryl:build_placement",
     "sia-oracle": "models.sia:build_literal",
     "sia-local-oracle": "models.sia:build_local_literal",
+    "node-placement": "models.kubernetes:build_literal",
 }
 """Where the literal Pyomo model of a problem is built."""
 LITERAL_NAMES = {
@@ -51,6 +56,7 @@ LITERAL_NAMES = {
     "aryl-placement": "models.aryl:literal_names",
     "sia-oracle": "models.sia:literal_names",
     "sia-local-oracle": "models.sia:literal_names",
+    "node-placement": "models.kubernetes:literal_names",
 }
 """Where the indices of its variables are named."""
 CERTIFIERS = {
@@ -60,6 +66,7 @@ CERTIFIERS = {
     "aryl-reclaim": "models.aryl.certificate:certificate",
     "aryl-placement": "models.aryl.certificate:certificate",
     "sia-oracle": "models.sia.certificate:certificate",
+    "node-placement": "models.kubernetes.certificate:certificate",
 }
 """Where the certificate of a bound is made."""
 FRONTS = {"boa-allocation": "experiments.boa.front:front", "aryl-reclaim": "experiments.aryl.front:front"}
@@ -81,6 +88,7 @@ PLOTS = {
     "aryl-placement": "experiments.aryl.plot:placement",
     "sia-oracle": "experiments.sia.plot:schedule",
     "sia-local-oracle": "experiments.sia.plot:schedule",
+    "node-placement": "experiments.kubernetes.plot:nodes",
 }
 """Where the picture of a solution is drawn."""
 ONLINE: Mapping[str, Any] = Loaded(
@@ -100,6 +108,7 @@ DRAWINGS = {
     "aryl-loaning": "experiments.aryl.draw:loaning",
     "sia-oracle": "experiments.sia.draw:oracle",
     "sia-local-oracle": "experiments.sia.draw:local_oracle",
+    "node-placement": "experiments.kubernetes.draw:placement",
 }
 """What can be drawn: what makes the instance."""
 SPACES: Loaded[Mapping[str, Callable[[], Any]]] = Loaded(
@@ -167,6 +176,11 @@ def _part(paper: str, role: str) -> Any:
 
 def _has(paper: str, role: str) -> bool:
     return importlib.util.find_spec(f"experiments.{paper}.{role}") is not None
+
+
+def others(paper: str) -> list[str]:
+    """The papers with which one has nothing to do."""
+    return [name for name in PAPERS if name not in (paper, BUILDS_ON.get(paper))]
 
 
 def problems_of(paper: str) -> list[str]:

@@ -36,7 +36,7 @@ def packing(data: EvaPacking, solution: Mapping[str, Any]) -> Figure:
     kinds = {kind.name: kind for kind in data.instance_types}
     groups = sorted(priced(data, solution), key=lambda group: list(kinds).index(group.type))
     rows = [Held(_said(g.number, g.type, g.usd_per_hour, kept=g.kept), kinds[g.type], g.tasks) for g in groups]
-    return _bars(data, rows, f"{sum(group.usd for group in groups):.6g} USD/h")
+    return bars(data, rows, f"{sum(group.usd for group in groups):.6g} USD/h")
 
 
 def reconfiguration(data: EvaReconfiguration, solution: Mapping[str, Any]) -> Figure:
@@ -55,14 +55,15 @@ def reconfiguration(data: EvaReconfiguration, solution: Mapping[str, Any]) -> Fi
         rows.append(Held(_said(group.get("count", 1), kind.name, kind.usd_per_hour), kind, group["tasks"]))
     new = sum(group.get("count", 1) for group in rented)
     said = f"{len(data.existing) - given_up} instances stay, {given_up} are given up, {new} are new; hatched: came"
-    return _bars(data, rows, said)
+    return bars(data, rows, said)
 
 
 def _said(number: int, type: str, price: float, *, kept: bool = False) -> str:
     return f"{number} × {label(type)}, {price:g} USD/h" + (", kept" if kept else "")
 
 
-def _bars(data: PackedTasks, rows: Sequence[Held], title: str) -> Figure:
+def bars(data: PackedTasks, rows: Sequence[Held], title: str) -> Figure:
+    """A row for each of `rows`, and of each resource the share that each task takes; hatched what came."""
     shown, left = rows[:MOST], len(rows) - MOST
     tasks = {t.key: t for t in data.tasks}
     colours = dict(zip(tasks, things(len(tasks)), strict=True))
