@@ -85,8 +85,8 @@ class Certification:
             return Certified(result=self.result, reason=found)
         method, result = load_method(self.run.entry), self.result
         if result.status == "infeasible":
-            known = result.model_copy(update={"info": {**result.info, "certificate": found.how}})
-            return Certified(result=known, kind=found.kind, text=found.text)
+            proven = result.model_copy(update={"info": {**result.info, "certificate": found.how}})
+            return Certified(result=proven, kind=found.kind, text=found.text)
         answer = replace(
             result.unchecked(),
             bound=rounded(found.bound, result.sense),

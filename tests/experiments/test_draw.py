@@ -29,7 +29,8 @@ def test_a_trace_is_written_as_its_reader_has_it(tmp_path):
     wanted = trace_cloud(TRACE, limit=7, durations="alibaba", shuffle=2, slowdown=0.9, delay_factor=2.0)
     assert load(file) == wanted
     assert wanted.data.throughput.default == 0.9
-    drawn = ["aryl-loaning", "boa-renting", "eva-cloud", "eva-reconfiguration", "sia-local-oracle", "sia-oracle"]
+    drawn = ["aryl-loaning", "boa-renting", "eva-cloud", "eva-packing", "eva-reconfiguration"]
+    drawn += ["node-placement", "sia-local-oracle", "sia-oracle"]
     assert sorted(DRAWINGS) == drawn
 
 

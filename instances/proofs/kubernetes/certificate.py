@@ -143,7 +143,11 @@ def prove_placement(data: NodePlacement, text: str) -> Proven:
     proof, placed = validated(PlacementProof, content_of(data, text), root=""), PlacedPods(data)
     if (proof.duals is None) == (proof.weights is None):
         raise CheckFailed("must have either duals or weights")
-    bound = _by_duals(placed, proof.duals) if proof.duals is not None else _by_weights(placed, proof.weights or ())
+    bound = None
+    if proof.duals is not None:
+        bound = _by_duals(placed, proof.duals)
+    else:
+        _see_weights(placed, proof.weights or ())
     if bound != proof.bound:
         claimed, found = (("no placement" if b is None else f"{b} moves") for b in (proof.bound, bound))
         raise CheckFailed(f"bound: {claimed} is claimed, the certificate proves {found}")
@@ -165,7 +169,8 @@ def _by_duals(placed: PlacedPods, duals: DualsOfPods) -> int | None:
     return placed.bound(duals)
 
 
-def _by_weights(placed: PlacedPods, weights: Sequence[Sequence[int]]) -> None:
+def _see_weights(placed: PlacedPods, weights: Sequence[Sequence[int]]) -> None:
+    """Raise CheckFailed where all nodes have, by the weights, what all pods take."""
     if [len(w) for w in weights] != [len(room) for room in placed.room] or not placed.data.pods:
         raise CheckFailed("weights: must be of each resource of each node")
     totals = placed.totals()
