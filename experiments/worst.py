@@ -26,8 +26,8 @@ from experiments.plan import chosen_sets, no_method
 from experiments.session import Session
 from experiments.worst_cases.case import Case
 from experiments.worst_cases.region import Region, region
-from experiments.worst_cases.search import Found, Part, Search
-from experiments.worst_cases.space import RepeatedEntries, Space, number
+from experiments.worst_cases.search import Found, Part, Search, instances_of
+from experiments.worst_cases.space import Chosen, RepeatedEntries, Space, number
 from instances import InputError, Instance, Result, load, save
 from instances.files import write_whole
 from instances.text import meant, shown
@@ -68,10 +68,17 @@ def worst(
     """Find and prove the instance on which a heuristic is farthest from the optimum; say what such instances share."""
     entry, exact, of = _heuristic(method, problem)
     space = _space(of, within, like)
-    parts, complete = _parts(space, size, session.options.seed)
+    levels, complete = _parts(space, size, session.options.seed)
     with session.store() as store:
-        searches = [Search(space, entry, exact, part, session.options) for part in parts]
-        found = session.outcomes(searches, store, lambda outcome: outcome.line())
+        found: list[Found] = []
+        bounds: dict[Chosen, float | None] = {}
+        for parts in levels:
+            searches = [Search(space, entry, exact, part, session.options, bounds) for part in parts]
+            made = session.outcomes(searches, store, lambda outcome: outcome.line())
+            bounds = {}
+            for part, one in zip(parts, made, strict=True):
+                bounds |= zip(instances_of(space, part), one.bounds, strict=False)
+            found += made
         cases = sorted((case for one in found for case in one.cases), key=lambda case: case.rank)
         if not cases:
             failed = next((one.reason for one in found if one.reason), None) or _unfit(space, entry, exact)
@@ -137,18 +144,17 @@ def _space(problem: str, within: str | None, like: str | None) -> Space:
     return space
 
 
-def _parts(space: Space, size: int, seed: int) -> tuple[list[Part], bool]:
-    """The parts of the search, and whether they look at every instance."""
+def _parts(space: Space, size: int, seed: int) -> tuple[list[list[Part]], bool]:
+    """The parts of the search, by size, and whether they look at every instance."""
     totals: dict[int, int] = {}
     while len(totals) < size and sum(totals.values()) <= ENUMERATED:
         totals[len(totals) + 1] = number(space.things, len(totals) + 1)
     if sum(totals.values()) <= ENUMERATED:
         return [
-            Part(size=n, first=first, last=min(total, first + IN_A_PART))
+            [Part(size=n, first=first, last=min(total, first + IN_A_PART)) for first in range(0, total, IN_A_PART)]
             for n, total in totals.items()
-            for first in range(0, total, IN_A_PART)
         ], True
-    return [Part(size=size, seed=seed + walk, steps=STEPS) for walk in range(WALKS)], False
+    return [[Part(size=size, seed=seed + walk, steps=STEPS) for walk in range(WALKS)]], False
 
 
 def _unfit(space: Space, *entries: Entry) -> str | None:
@@ -248,6 +254,7 @@ class Worst:
             "searched": sum(one.calls for one in self.found),
             "up_to_size": self.size,
             "complete": self.whole,
+            "dominated": sum(one.dominated for one in self.found),
             "unproven": sum(one.unproven for one in self.found),
             "of_nothing": sum(one.nothing for one in self.found),
             "repeated": {str(m): ratio for m, ratio in self.family.items()},
@@ -274,6 +281,9 @@ class Worst:
             f"it has {case.heuristic:.6g} {unit}, {known} {case.best:.6g}.",
             f"That is the worst of {over}." if self.whole else f"That is the worst found among {over}, not of all.",
         ]
+        dominated = sum(one.dominated for one in self.found)
+        if dominated:
+            parts.append(f"{dominated:,} of them cannot be worse by a bound, and were not proven one by one.")
         if self.family:
             grown = ", ".join(f"{ratio:.4g} times with {m}" for m, ratio in self.family.items() if ratio is not None)
             parts.append(f"With everything there m times: {grown}.")

@@ -11,11 +11,11 @@ from pathlib import Path
 
 import pytest
 
-from experiments.eva.worst import CutBins
+from experiments.eva.cut_bins import CutBins
 from experiments.harness.run import apply
 from experiments.harness.task import Reported
 from experiments.papers import METHODS, SPACES
-from experiments.worst_cases.case import Judge
+from experiments.worst_cases.case import Judge, Optima
 from experiments.worst_cases.region import region
 from experiments.worst_cases.search import Part, Search, Seen, annealed, smaller
 from experiments.worst_cases.space import RepeatedEntries, every, number
@@ -55,7 +55,7 @@ def entries(problem: str) -> dict[str, object]:
 
 def judge_of(space, heuristic: str) -> Judge:
     known = entries(space.problem)
-    return Judge(space, known[heuristic], known["exact"], Options(), lambda chosen: None)
+    return Judge(space, known[heuristic], Optima(space, known["exact"], Options()))
 
 
 @pytest.mark.parametrize(("things", "size"), [(1, 3), (3, 1), (4, 3), (9, 2)])
