@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -15,13 +14,13 @@ from typing import Any
 from experiments.harness import records
 from experiments.harness.evidence import FOLDER as EVIDENCE
 from experiments.harness.evidence import read
-from experiments.harness.experiment import TextTable
 from experiments.harness.instance_set import InstanceSet
 from experiments.harness.records import recorded, write_records
 from experiments.harness.run import apply
 from experiments.harness.user_functions import resolve
 from experiments.papers import CERTIFIERS, METHODS, PAPERS, SPACES, reference_sets
 from experiments.worst_cases.space import Chosen
+from experiments.worst_cases.study import CASE
 from instances import Instance, Options, Result
 from instances.files import write_whole
 from instances.proofs import Certificate
@@ -30,7 +29,6 @@ FOLDER = Path(__file__).parent
 CERTIFICATES = FOLDER / "certificates"
 TABLE = "cases.csv"
 RECORDS = Path(records.__file__).with_name(records.TABLE)
-NAMES = ("problem", "space", "method", "size", "chosen", "heuristic", "optimum", "over_all")
 ENDINGS = {"vipr": "vipr", "json": "certificate.json"}
 
 
@@ -101,20 +99,6 @@ def certificate_of(instance: Instance[Any]) -> Path | None:
     return None
 
 
-def cases_table(rows: Iterable[Mapping[str, Any]]) -> TextTable:
-    """The cases of a study, as its record has them; of a heuristic that is optimal there is none."""
-    made = [row for row in rows if row["gap"] and row["optimum"] is not None]
-    return TextTable(NAMES, [[_cell(row[name]) for name in NAMES] for row in made])
-
-
-def _cell(value: Any) -> str:
-    if isinstance(value, bool):
-        return "yes" if value else "no"
-    if isinstance(value, list):
-        return " ".join(map(str, value))
-    return repr(value) if isinstance(value, float) else str(value)
-
-
 def cases_of_records(folder: Path = EVIDENCE) -> list[list[str]]:
     """The rows of the table of cases as the records of all papers have them."""
     found = [read(f"{paper}/worst", folder) for paper in PAPERS]
@@ -124,7 +108,7 @@ def cases_of_records(folder: Path = EVIDENCE) -> list[list[str]]:
 def keep(options: Options) -> None:
     """Put the cases of the records in the library: the table, certificates, and records of their optima."""
     text = io.StringIO()
-    csv.writer(text, lineterminator="\n").writerows([NAMES, *cases_of_records()])
+    csv.writer(text, lineterminator="\n").writerows([CASE, *cases_of_records()])
     write_whole(FOLDER / TABLE, text.getvalue().encode())
     worst = worst_sets()
     results = [_certified(instance, options) for s in worst for instance in s.instances]

@@ -15,7 +15,6 @@ from experiments.harness.sample import Sample
 from experiments.harness.task import Measured, Measurement
 from experiments.papers import METHODS, SPACES, reference_sets_of
 from experiments.worst_cases.case import Case, Judge, Optima
-from experiments.worst_cases.library import cases_table
 from experiments.worst_cases.search import PROOF, Part, Seen, enumerated, growing, searched
 from experiments.worst_cases.space import Chosen, Space
 from instances import Options, Stopwatch
@@ -24,6 +23,7 @@ SHARE = 10  # a search beside an enumeration may take one of so many of its step
 LEAST = 1_000  # instances of an enumeration beside which a search is run: a tenth of fewer is nothing
 LARGE_STEPS = 1_000  # of a search where nothing is enumerated
 SEED = 0
+CASE = ("problem", "space", "method", "size", "chosen", "heuristic", "optimum", "over_all")
 GAP = "gap to optimum"
 
 
@@ -72,7 +72,13 @@ def study_of(paper: str, sweeps: Sequence[Sweep], options: Options) -> Study:
 
     def tables(outcomes: Sequence[Measured]) -> list[TextTable]:
         rows = [row for outcome in outcomes for row in outcome.figures["rows"]]
-        return [_worst_table(rows), _search_table(rows), _reference_table(paper, rows), cases_table(rows)]
+        return [
+            _page_table(rows),
+            _worst_table(rows),
+            _search_table(rows),
+            _reference_table(paper, rows),
+            _cases_table(rows),
+        ]
 
     def values(outcomes: Sequence[Measured]) -> dict[str, Sample | float | str]:
         return _values(paper, [row for outcome in outcomes for row in outcome.figures["rows"]])
@@ -170,6 +176,28 @@ def _share(gap: float | None) -> str:
     return "-" if gap is None else f"{gap:.1%}"
 
 
+def _page_table(rows: Sequence[Mapping[str, Any]]) -> TextTable:
+    """The worst case of each heuristic at three sizes: the two largest enumerated ones and one beyond, or three."""
+    found: dict[tuple[str, str], list[Mapping[str, Any]]] = {}
+    for row in rows:
+        found.setdefault((row["method"], row["space"]), []).append(row)
+    table = []
+    for (method, space), of in found.items():
+        three = [row for row in of if row["over_all"]][-2:]
+        beyond = [row for row in of if not row["over_all"]]
+        three += [beyond[0], beyond[len(beyond) // 2], beyond[-1]][-(3 - len(three)) :]
+        table.append([method, space, *map(_cell_of, three)])
+    return TextTable(["heuristic", "space", "small", "larger", "largest"], table)
+
+
+def _cell_of(row: Mapping[str, Any]) -> str:
+    """The worst of a size in a few words."""
+    over = f"all {row['instances']:,}" if row["over_all"] else "searched"
+    ratio = "-" if row["ratio"] is None else f"{row['ratio']:.4g}"
+    broken = f", breaks on {row['broken']:,}" if row["broken"] else ""
+    return f"{ratio} at {row['size']} ({over}{broken})"
+
+
 def _worst_table(rows: Sequence[Mapping[str, Any]]) -> TextTable:
     """The worst case of each heuristic at each size."""
     head = ["heuristic", "space", "size", "worst gap", "ratio", "over", "proven one by one", "instance"]
@@ -200,6 +228,20 @@ def _search_table(rows: Sequence[Mapping[str, Any]]) -> TextTable:
             cells += [f"{row['cpu_s']:.2f}", f"{row['search_cpu_s']:.2f}", "yes" if as_bad(row) else "no"]
             found.append(cells)
     return TextTable(head, found)
+
+
+def _cases_table(rows: Sequence[Mapping[str, Any]]) -> TextTable:
+    """The cases for the library; of a heuristic that is optimal there is none."""
+    made = [row for row in rows if row["gap"] and row["optimum"] is not None]
+    return TextTable(CASE, [[_cell(row[name]) for name in CASE] for row in made])
+
+
+def _cell(value: Any) -> str:
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, list):
+        return " ".join(map(str, value))
+    return repr(value) if isinstance(value, float) else str(value)
 
 
 def as_bad(row: Mapping[str, Any]) -> bool:
