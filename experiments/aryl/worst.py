@@ -42,7 +42,8 @@ def spread_jobs() -> RepeatedEntries:
 
 
 SPACES = {"aryl-elastic": {"elastic-jobs": elastic_jobs}, "aryl-reclaim": {"spread-jobs": spread_jobs}}
-SWEEPS = (Sweep("aryl-elastic", "elastic-jobs", 3, (5,)), Sweep("aryl-reclaim", "spread-jobs", 5, (12,)))
+ELASTIC = ("two-phase", "fifo", "afs", "gandiva", "equal-split")
+SWEEPS = (Sweep("aryl-elastic", "elastic-jobs", 3, (4,), ELASTIC), Sweep("aryl-reclaim", "spread-jobs", 4, (12,)))
 
 
 def worst_cases(options: Options) -> Study:

@@ -32,7 +32,8 @@ def three_widths() -> RepeatedEntries:
 
 
 SPACES = {"boa-allocation": {"three-widths": three_widths}}
-SWEEPS = (Sweep("boa-allocation", "three-widths", 3, (6,)),)
+RULES = ("width-calculator", "width-calculator-artifact", "one-width", "equal-share")
+SWEEPS = (Sweep("boa-allocation", "three-widths", 3, (4,), RULES),)
 
 
 def worst_cases(options: Options) -> Study:

@@ -26,7 +26,8 @@ def two_pools() -> RepeatedEntries:
 
 
 SPACES = {"sia-oracle": {"two-pools": two_pools}}
-SWEEPS = (Sweep("sia-oracle", "two-pools", 3, (6,)),)
+POLICIES = ("sia-vc", "safe-ssf", "gssf", "mmfs", "sia-perfect")
+SWEEPS = (Sweep("sia-oracle", "two-pools", 2, (4,), POLICIES),)
 
 
 def worst_cases(options: Options) -> Study:
