@@ -62,7 +62,7 @@ class Case(Frozen):
 
 
 @dataclass(frozen=True)
-class Optimum:
+class KnownOptimum:
     """The best value known of an instance, `None` without a solution, and the bound on its optimum."""
 
     best: float | None
@@ -84,14 +84,14 @@ class Optima:
         self.clock = Stopwatch(options.time_limit)
         self.proofs = self.unproven = 0
         self._space, self._exact, self._options = space, exact, options
-        self._known: dict[Chosen, Optimum] = {}
+        self._known: dict[Chosen, KnownOptimum] = {}
         self._bounds = dict(bounds)
 
     def unfit(self, data: Any) -> bool:
         """Whether the exact method cannot take an instance."""
         return self._exact.unfit(data) is not None
 
-    def of(self, chosen: Chosen) -> Optimum:
+    def of(self, chosen: Chosen) -> KnownOptimum:
         """The optimum of an instance."""
         if chosen not in self._known:
             self.proofs += 1
@@ -99,7 +99,7 @@ class Optima:
             assert instance is not None
             with Stopwatch() as clock:
                 found = apply(self._exact, instance, self.limited())
-            self._known[chosen] = Optimum(found.objective, found.bound, found.status == "optimal", clock.cpu_s)
+            self._known[chosen] = KnownOptimum(found.objective, found.bound, found.status == "optimal", clock.cpu_s)
             self.unproven += not self._known[chosen].proven
             if self._space.grows and found.bound is not None:
                 self._bounds[chosen] = found.bound

@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from importlib import import_module
 from typing import Any
 
 from experiments.harness.entry import Entry
@@ -13,7 +14,6 @@ from experiments.harness.experiment import Study, TextTable
 from experiments.harness.run import load_method
 from experiments.harness.sample import Sample
 from experiments.harness.task import Measured, Measurement
-from experiments.papers import METHODS, SPACES, reference_sets_of
 from experiments.worst_cases.case import Case, Judge, Optima
 from experiments.worst_cases.search import PROOF, Part, Seen, enumerated, growing, searched
 from experiments.worst_cases.space import Chosen, Space
@@ -61,6 +61,7 @@ def study_of(paper: str, sweeps: Sequence[Sweep], options: Options) -> Study:
             swept,
             options,
             None,
+            paper=paper,
             problem=one.problem,
             space=one.space,
             every=one.every,
@@ -87,17 +88,17 @@ def study_of(paper: str, sweeps: Sequence[Sweep], options: Options) -> Study:
 
 
 def swept(
-    problem: str, space: str, every: int, larger: Sequence[int], methods: Sequence[str], options: Options
+    paper: str, problem: str, space: str, every: int, larger: Sequence[int], methods: Sequence[str], options: Options
 ) -> dict[str, Any]:
     """The rows of a space: what is found of each heuristic at each size, with what it takes for that heuristic alone.
 
     The optima are shared: each is proven once, and counted for every heuristic that asks for it.
     """
-    made: Space = SPACES[problem][space]()
-    exact = METHODS[problem][0]
-    optima = Optima(made, exact, options)
+    made: Space = _of(paper, "worst").SPACES[problem][space]()
+    entries: Sequence[Entry] = _of(paper, "methods").METHODS[problem]
+    optima = Optima(made, entries[0], options)
     rows = []
-    for entry in METHODS[problem]:
+    for entry in entries:
         if load_method(entry).kind != "heuristic" or _unfit(made, entry) or (methods and entry.name not in methods):
             continue
         judge = Judge(made, entry, optima)
@@ -111,6 +112,11 @@ def swept(
         for size in larger:
             rows.append(_row(made, entry, size) | _searched(Judge(made, entry, optima), entry, size, LARGE_STEPS))
     return {"rows": [{"space": space, "over_all": row["whole"]} | row for row in rows]}
+
+
+def _of(paper: str, role: str) -> Any:
+    """The module of a paper: here nothing asks the lists of all papers, which name the studies."""
+    return import_module(f"experiments.{paper}.{role}")
 
 
 def _unfit(space: Space, entry: Entry) -> bool:
@@ -256,7 +262,7 @@ def _of_references(paper: str) -> dict[tuple[str, str], float]:
     record, found = read(f"{paper}/gap-study"), dict[tuple[str, str], float]()
     if record is None:
         return found
-    problems = {s.name: s.instances[0].problem for s in reference_sets_of(paper)}
+    problems = {s.name: s.instances[0].problem for s in _of(paper, "reference").instance_sets()}
     for name, value in record.values.items():
         s, _, rest = name.partition(": ")
         method, _, what = rest.partition(": ")
