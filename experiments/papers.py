@@ -141,15 +141,19 @@ STUDIES = {
     "eva-surrogate": "experiments.eva.surrogate:surrogate",
     "prism-ceiling": "experiments.eva.prism:ceiling",
     "eva-yardstick": "experiments.eva.yardstick:yardsticks",
+    "eva-worst": "experiments.eva.worst:worst_cases",
     "boa-benchmark": "experiments.boa.benchmark:benchmarks",
     "boa-genetic": "experiments.boa.genetic:genetic",
+    "boa-worst": "experiments.boa.worst:worst_cases",
     "aryl-benchmark": "experiments.aryl.benchmark:benchmarks",
     "aryl-excess": "experiments.aryl.pools:excesses",
     "aryl-losses": "experiments.aryl.pools:losses",
     "aryl-rules": "experiments.aryl.rules:rules",
     "aryl-snapshots": "experiments.aryl.reclaims:reclaims",
     "aryl-forced": "experiments.aryl.reclaims:unavoidable",
+    "aryl-worst": "experiments.aryl.worst:worst_cases",
     "sia-benchmark": "experiments.sia.benchmark:benchmarks",
+    "sia-worst": "experiments.sia.worst:worst_cases",
 }
 """What is measured beside the papers' tables and figures, a `Study` each."""
 RECORDED: dict[str, tuple[str, dict[str, Any]]] = {
@@ -157,14 +161,18 @@ RECORDED: dict[str, tuple[str, dict[str, Any]]] = {
     "eva/interference": ("eva-benchmark", {"net_saving": True}),
     "eva/moments": ("eva-moments", {"trace": [Path("eva/trace_pai_200.csv"), Path("eva/trace_pai_full.csv")]}),
     "eva/prism": ("prism-ceiling", {}),
+    "eva/worst": ("eva-worst", {}),
     "boa/benchmark": ("boa-benchmark", {}),
+    "boa/worst": ("boa-worst", {}),
     "aryl/benchmark": ("aryl-benchmark", {}),
     "aryl/excess": ("aryl-excess", {}),
     "aryl/rules": ("aryl-rules", {}),
     "aryl/losses": ("aryl-losses", {}),
     "aryl/snapshots": ("aryl-snapshots", {"trace": Path("traces/philly.csv")}),
     "aryl/forced": ("aryl-forced", {"trace": Path("traces/philly.csv")}),
+    "aryl/worst": ("aryl-worst", {}),
     "sia/benchmark": ("sia-benchmark", {"trace": Path("traces/philly.csv")}),
+    "sia/worst": ("sia-worst", {}),
 }
 """The studies of which pages take figures, by their records: what they are given, a path being a trace."""
 
