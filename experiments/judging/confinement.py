@@ -24,6 +24,7 @@ CAPABILITIES_V3, MOST_CAPABILITIES = 0x20080522, 64
 OWN_FOLDERS = ("/tmp", "/var/tmp", "/dev/shm", "/run")
 OWN_MB = 64  # that files of a confined process take
 PROCESSES, FILES = 64, 256
+LAST_PROCESS = 320  # the least number that the system takes; it holds for root too, whose processes nobody counts
 NOBODY = 65534
 
 _libc = ctypes.CDLL(None, use_errno=True)
@@ -69,6 +70,8 @@ def confine(hidden: Iterable[str], memory_mb: int) -> None:
     for name in os.listdir("/proc/sys/user"):
         with suppress(OSError):
             Path("/proc/sys/user", name).write_text("0")  # no namespaces within
+    with suppress(OSError):  # before Linux 6.14 it is of the whole machine, and not ours to set
+        Path("/proc/sys/kernel/pid_max").write_text(str(LAST_PROCESS))
     _limit(resource.RLIMIT_AS, memory_mb << 20)
     _limit(resource.RLIMIT_FSIZE, OWN_MB << 20)
     _limit(resource.RLIMIT_NPROC, PROCESSES)
