@@ -75,11 +75,11 @@ def worst(
         look = replace(session.options, time_limit=min(LOOK_S, session.options.time_limit or LOOK_S))
         found: list[Found] = []
         if not complete:  # what breaks it is often anywhere, and nothing is worse
-            found = session.outcomes([Near(space, entry, exact, (), size, look)], store, lambda outcome: outcome.line())
+            found = session.outcomes([Near(space, entry, exact, look, (), size)], store, lambda outcome: outcome.line())
             levels = [] if any(case.broken is not None for one in found for case in one.cases) else levels
         bounds: dict[Chosen, float | None] = {}
         for parts in levels:
-            searches = [Search(space, entry, exact, part, session.options, bounds) for part in parts]
+            searches = [Search(space, entry, exact, session.options, part, bounds) for part in parts]
             made = session.outcomes(searches, store, lambda outcome: outcome.line())
             bounds = {}
             for part, one in zip(parts, made, strict=True):
@@ -90,7 +90,7 @@ def worst(
             failed = next((one.reason for one in found if one.reason), None) or _unfit(space, entry, exact)
             raise InputError(f"{method}: no instance of {space.name} is solved" + (f": {failed}" if failed else ""))
         part = Part(size=len(cases[0].chosen), start=cases[0].chosen, keep=cases[0].gap)
-        smaller = Search(space, entry, exact, part, session.options)
+        smaller = Search(space, entry, exact, session.options, part)
         shrunk = session.outcomes([smaller], store, lambda outcome: outcome.line())[0]
         answer = Worst(method, of, space, size, found, complete, (shrunk.cases or cases[:1])[0])
         runs = [Run(answer.instance, one, session.options) for one in (exact, entry)]
@@ -99,7 +99,7 @@ def worst(
             _certify(answer, runs[0], session)
             _repeat(answer, entry, exact, session, store)
         if not complete or answer.case.broken is not None:
-            near = Near(space, entry, exact, answer.case.chosen, max(size, len(answer.case.chosen)), look)
+            near = Near(space, entry, exact, look, answer.case.chosen, max(size, len(answer.case.chosen)))
             found = [*found, *session.outcomes([near], store, lambda outcome: outcome.line())]
         answer.region = region(space, [case for one in found for case in (*one.cases, *one.others)])
 

@@ -7,42 +7,24 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from experiments.harness.entry import Entry
-from experiments.harness.task import Digests, ReportFile, WholeTask
+from experiments.harness.task import ReportFile
 from experiments.worst_cases.case import Judge, Optima
-from experiments.worst_cases.search import Found, Seen, drawn
-from experiments.worst_cases.space import Chosen, Space
-from instances import Options
-from instances.result import versions
+from experiments.worst_cases.search import Found, Look, Seen, drawn
+from experiments.worst_cases.space import Chosen
 
 NUMBER = 160  # instances that are looked at
 LEFT_OUT = 3  # things at most that one next to another has not, and that it has for them
 
 
 @dataclass(frozen=True)
-class Near(WholeTask[Found]):
+class Near(Look):
     """What a heuristic does on instances of at most `size` things; where some are `chosen`, half are next to these.
 
     Where it breaks on any no optimum is looked for.
     """
 
-    outcome_type = Found
-
-    space: Space
-    heuristic: Entry
-    exact: Entry
     chosen: Chosen
     size: int
-    options: Options
-
-    @property
-    def time_limit(self) -> float | None:
-        return self.options.time_limit
-
-    @property
-    def modules(self) -> tuple[str, ...]:
-        entries = [entry for entry in (self.exact, self.heuristic) if not entry.by_user]
-        return (*(entry.target.partition(":")[0] for entry in entries), __name__)
 
     def label(self) -> tuple[str, str]:
         return f"{NUMBER} instances{' near by' if self.chosen else ''}", self.heuristic.name
@@ -69,12 +51,6 @@ class Near(WholeTask[Found]):
             else:
                 yield drawn(self.space, rng.randint(1, self.size), rng)
 
-    def content(self, digests: Digests) -> dict[str, Any]:
-        return {
-            "near": list(self.chosen),
-            "size": self.size,
-            "space": self.space.content(),
-            "method": self.heuristic.target,
-            "versions": versions(),
-            "source": digests.source(self.heuristic.target, self.heuristic.code) if self.heuristic.by_user else None,
-        }
+    @property
+    def where(self) -> dict[str, Any]:
+        return {"near": list(self.chosen), "size": self.size}

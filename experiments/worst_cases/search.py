@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 import random
+from abc import abstractmethod
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
@@ -69,20 +70,15 @@ class Found(Whole):
 
 
 @dataclass(frozen=True)
-class Search(WholeTask[Found]):
-    """A part of a search for the worst case of a heuristic in a space, in a process of its own.
-
-    `bounds`: bounds on the optima of smaller instances.
-    """
+class Look(WholeTask[Found]):
+    """A look at instances of a space for what a heuristic does badly on them, in a process of its own."""
 
     outcome_type = Found
 
     space: Space
     heuristic: Entry
     exact: Entry
-    part: Part
     options: Options
-    bounds: Mapping[Chosen, float | None] = field(default_factory=dict, repr=False)
 
     @property
     def time_limit(self) -> float | None:
@@ -90,13 +86,39 @@ class Search(WholeTask[Found]):
 
     @property
     def modules(self) -> tuple[str, ...]:
-        entries = [entry for entry in (self.exact, self.heuristic) if not entry.by_user]
-        return (*(entry.target.partition(":")[0] for entry in entries), __name__)
+        return (*(entry.target.partition(":")[0] for entry in self._ours()), type(self).__module__)
 
     @property
     def kernels(self) -> tuple[str, ...]:
-        entries = [entry for entry in (self.exact, self.heuristic) if not entry.by_user]
-        return tuple(sorted(f"{self.space.problem} {entry.name}" for entry in entries))
+        return tuple(sorted(f"{self.space.problem} {entry.name}" for entry in self._ours()))
+
+    def _ours(self) -> list[Entry]:
+        return [entry for entry in (self.exact, self.heuristic) if not entry.by_user]
+
+    @property
+    @abstractmethod
+    def where(self) -> dict[str, Any]:
+        """What the outcome depends on beside space and heuristic."""
+
+    def content(self, digests: Digests) -> dict[str, Any]:
+        return {
+            **self.where,
+            "space": self.space.content(),
+            "method": self.heuristic.target,
+            "versions": versions(),
+            "source": digests.source(self.heuristic.target, self.heuristic.code) if self.heuristic.by_user else None,
+        }
+
+
+@dataclass(frozen=True)
+class Search(Look):
+    """A part of a search for the worst case of a heuristic.
+
+    `bounds`: bounds on the optima of smaller instances.
+    """
+
+    part: Part
+    bounds: Mapping[Chosen, float | None] = field(default_factory=dict, repr=False)
 
     def label(self) -> tuple[str, str]:
         part = self.part
@@ -148,14 +170,9 @@ class Search(WholeTask[Found]):
         said = f"did not answer within {left:.3g} CPU s" if termination == "killed" else reason
         return self.made("finished", cases=[Case(chosen=chosen, broken=said), *known], calls=1)
 
-    def content(self, digests: Digests) -> dict[str, Any]:
-        return {
-            "worst": self.part.model_dump(mode="json"),
-            "space": self.space.content(),
-            "method": self.heuristic.target,
-            "versions": versions(),
-            "source": digests.source(self.heuristic.target, self.heuristic.code) if self.heuristic.by_user else None,
-        }
+    @property
+    def where(self) -> dict[str, Any]:
+        return {"worst": self.part.model_dump(mode="json")}
 
 
 class Seen:

@@ -307,7 +307,7 @@ def test_a_region_that_is_told_holds_on_instances_on_which_it_was_not_found():
 def test_a_part_of_an_enumeration_is_cut_off_by_its_limit():
     space, known = SPACES["eva-packing"]["nine-workloads"](), entries("eva-packing")
     part = Part(size=5, first=0, last=1287)
-    task = Search(space, known["full-reconfiguration"], known["exact"], part, Options(time_limit=1e-3))  # type: ignore[arg-type]
+    task = Search(space, known["full-reconfiguration"], known["exact"], Options(time_limit=1e-3), part)  # type: ignore[arg-type]
 
     class Report:
         def begin(self, about: object) -> None: ...
@@ -334,7 +334,7 @@ def test_an_instance_that_a_heuristic_cannot_take_is_none_on_which_it_breaks():
 )
 def test_a_heuristic_is_blamed_for_its_own_silence_alone(about: tuple[object, ...], broken: str | None):
     space, known = SPACES["eva-packing"]["nine-workloads"](), entries("eva-packing")
-    task = Search(space, known["full-reconfiguration"], known["exact"], Part(size=1), Options(time_limit=10))  # type: ignore[arg-type]
+    task = Search(space, known["full-reconfiguration"], known["exact"], Options(time_limit=10), Part(size=1))  # type: ignore[arg-type]
     found = task.ended(Reported(about=about), "killed", "overran the time limit of 10 s")
     assert not found.complete
     assert [case.broken for case in found.cases] == ([broken] if broken else [])
