@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -24,12 +24,13 @@ from experiments.output.terminal import err, line, out, percent, print_line, pri
 from experiments.papers import JUDGED, METHODS, reference_sets
 from experiments.plan import chosen_sets, plan
 from experiments.session import Session
-from instances import InputError
+from instances import InputError, Options
 from instances.text import meant, shown
 
 if TYPE_CHECKING:
     from experiments.judging.judge import Judgement
 
+JOBS = 2
 PROVERS = ("exact", "literal", "literal-windows")  # the library knows what they would find
 
 
@@ -37,7 +38,7 @@ def _task_names(incomplete: str) -> list[str]:
     return [name for name in JUDGED if name.startswith(incomplete)]
 
 
-@flags.common(time_limit=60.0, jobs=2)
+@flags.common(time_limit=60.0, jobs=JOBS)
 def score(
     function: Annotated[
         str,
@@ -69,6 +70,9 @@ def score(
     if task is not None:
         if problem is not None or instance_set or quick or session.folder is not None:
             raise InputError("--task: not with --problem, --set, --quick or --out: a task has its instances")
+        told = replace(session.options, seed=0, time_limit=None)
+        if told != Options() or session.jobs != JOBS or session.cluster is not None:
+            raise InputError("--task: not with --gap, --threads, --effort, --jobs, --cluster")
         raise typer.Exit(_judge(function, task, session))
     if problem is None:
         raise InputError("--problem: needed, or --task")

@@ -187,7 +187,7 @@ class Host:
         left, used = PATIENCE, 0.0
         while not self._orders.poll(max(0.0, min(LOOK_S, until - time.monotonic()))):
             if time.monotonic() >= until and limit is not None and at_limit is not None:
-                before, used = used, _used_s(self._running)
+                before, used = used, _used_by_group_s(self._running)
                 left -= 1
                 if left and used - before >= WORKING * limit:  # it compiles, or waits for a core
                     until += limit
@@ -215,15 +215,36 @@ class Host:
             return code
 
 
-def _used_s(group: int | None) -> float:
+def used_s(process: int) -> float:
+    """CPU seconds of a process and of those that it has waited for; 0 where the system does not say."""
+    with suppress(OSError, ValueError):
+        return _ticks(_stat(Path(f"/proc/{process}/stat"))) / os.sysconf("SC_CLK_TCK")
+    return 0.0
+
+
+def _used_by_group_s(group: int | None) -> float:
     """CPU seconds that the processes of a group have used so far; 0 where the system does not say."""
     ticks = 0
     for file in Path("/proc").glob("[0-9]*/stat"):
         with suppress(OSError, ValueError):
-            fields = file.read_text().rpartition(")")[2].split()
+            fields = _stat(file)
             if int(fields[2]) == group:
-                ticks += sum(map(int, fields[11:15]))
+                ticks += _ticks(fields)
     return ticks / os.sysconf("SC_CLK_TCK") if ticks else 0.0
+
+
+def _stat(file: Path) -> list[str]:
+    """What proc(5) tells of a process, from its state on."""
+    return file.read_text().rpartition(")")[2].split()
+
+
+def _ticks(fields: list[str]) -> int:
+    return sum(map(int, fields[11:15]))
+
+
+def die_with_parent() -> None:
+    """The system kills this process where its parent ends."""
+    ctypes.CDLL(None).prctl(DIE_WITH_PARENT, signal.SIGKILL)
 
 
 def _end_group(group: int) -> None:
@@ -310,7 +331,7 @@ def _run_copy(work: Work, order: bytes, names_to: int, orders: Connection, host:
     orders.close()
     with suppress(OSError):
         os.setpgid(0, 0)
-    ctypes.CDLL(None).prctl(DIE_WITH_PARENT, signal.SIGKILL)
+    die_with_parent()
     if os.getppid() != host:
         os._exit(1)
     if "numpy.random" in sys.modules:

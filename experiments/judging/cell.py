@@ -14,22 +14,21 @@ import os
 import random
 import select
 import signal
-import socket
-import struct
 import sys
 import time
 from collections.abc import Sequence
 from contextlib import suppress
+from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
 
+from experiments.harness.host import die_with_parent, used_s
 from experiments.harness.user_functions import resolve
 from experiments.judging.calls import Calls
-from experiments.judging.confinement import CannotConfine, confine, die_with_parent, leave
+from experiments.judging.confinement import CannotConfine, confine, leave
 
 HIDDEN = ("models", "heuristics", "experiments", "tests", "docs", ".git")
 """Folders beside this package that no program sees: exact methods, records, and what is said of them."""
-LENGTH = struct.Struct("!Q")
 LARGEST_ANSWERS = 1 << 26  # bytes
 LOOK_S = 0.02  # how often it is looked how much CPU a program has used
 WALL = 3.0, 1.0  # wall seconds of a program: its CPU seconds times the first, and the second
@@ -39,51 +38,29 @@ CONFINED, NOT_CONFINED = b"+", b"-"
 PROGRAM = "/tmp/program.py"
 
 
-def send(to: socket.socket, message: bytes) -> None:
-    """A message, its length first."""
-    to.sendall(LENGTH.pack(len(message)) + message)
-
-
-def received(of: socket.socket) -> bytes:
-    """The next message. Raises EOFError where the other side is gone."""
-    (length,) = LENGTH.unpack(_exactly(of, LENGTH.size))
-    return _exactly(of, length)
-
-
-def _exactly(of: socket.socket, length: int) -> bytes:
-    parts, left = [], length
-    while left:
-        part = of.recv(min(left, 1 << 20))
-        if not part:
-            raise EOFError
-        parts.append(part)
-        left -= len(part)
-    return b"".join(parts)
-
-
 def serve(handle: int) -> None:
-    """Load the data that the judge sends over the socket `handle`, then run program after program until it is gone."""
-    judge = socket.socket(fileno=handle)
+    """Load the data that the judge sends over a connection, then run program after program until it is gone."""
+    judge = Connection(handle)
     with suppress(EOFError, ConnectionError):
-        about = json.loads(received(judge))
+        about = json.loads(judge.recv_bytes())
         try:
             calls: Calls = resolve(about["calls"])()
             given = [calls.arguments(content) for content in about["contents"]]
         except Exception as error:
-            return send(judge, _said(error).encode())
+            return judge.send_bytes(_said(error).encode())
         gc.collect()
         gc.freeze()
-        send(judge, b"")
+        judge.send_bytes(b"")
         while True:
-            order = json.loads(received(judge))
+            order = json.loads(judge.recv_bytes())
             head, answers = _judged(judge, order, calls, given)
-            send(judge, json.dumps(head).encode())
-            send(judge, answers)
+            judge.send_bytes(json.dumps(head).encode())
+            judge.send_bytes(answers)
     return None
 
 
 def _judged(
-    judge: socket.socket, order: dict[str, Any], calls: Calls, given: Sequence[Any]
+    judge: Connection, order: dict[str, Any], calls: Calls, given: Sequence[Any]
 ) -> tuple[dict[str, Any], bytes]:
     """How a program ended, what it used, and whatever it wrote."""
     answers, to_us = os.pipe()
@@ -108,7 +85,7 @@ def _judged(
 
 
 def _awaited(
-    judge: socket.socket, outside: int, inside: int, answers: int, seconds: float, lines: int
+    judge: Connection, outside: int, inside: int, answers: int, seconds: float, lines: int
 ) -> tuple[str, bytes]:
     """Whatever the program writes until it ends, or is ended, and why; every line is given so many CPU seconds."""
     content, left, before, since = bytearray(), lines, 0.0, time.monotonic()
@@ -123,10 +100,10 @@ def _awaited(
                 if not part:
                     open_still = []
                 if left > 0 and b"\n" in part:
-                    left, before, since = left - part.count(b"\n"), _used_s(inside), time.monotonic()
+                    left, before, since = left - part.count(b"\n"), used_s(inside), time.monotonic()
             elif gone in ready:
                 return "ended", bytes(content)
-            late = time.monotonic() - since > seconds * WALL[0] + WALL[1] or _used_s(inside) - before > seconds
+            late = time.monotonic() - since > seconds * WALL[0] + WALL[1] or used_s(inside) - before > seconds
             why = "size" if len(content) > LARGEST_ANSWERS else "nobody asks" if judge.fileno() in ready else "time"
             if late or why != "time":
                 with suppress(ProcessLookupError):
@@ -136,18 +113,8 @@ def _awaited(
         os.close(gone)
 
 
-def _used_s(process: int) -> float:
-    """CPU seconds of a process and of those that it has waited for."""
-    try:
-        with open(f"/proc/{process}/stat") as file:
-            fields = file.read().rpartition(")")[2].split()
-    except OSError:
-        return 0.0
-    return sum(map(int, fields[11:15])) / os.sysconf("SC_CLK_TCK")
-
-
 def _step_in(
-    judge: socket.socket, order: dict[str, Any], calls: Calls, given: Sequence[Any],
+    judge: Connection, order: dict[str, Any], calls: Calls, given: Sequence[Any],
     ours: Sequence[int], theirs: tuple[int, int],
 ) -> None:  # fmt: skip
     """In the copy: leave for other namespaces, begin their first process, and wait for its end."""

@@ -19,7 +19,7 @@ NEW_FILES, NEW_NAME, NEW_MESSAGES, NEW_USER, NEW_PROCESSES, NEW_NETWORK = (
 """CLONE_NEWNS and its like, of unshare(2)."""
 READ_ONLY, NO_DEVICES, NO_SUID, RECURSIVE, PRIVATE = 1, 4, 2, 0x4000, 0x40000  # of mount(2)
 MOUNT_SETATTR, HERE, WITH_ALL_BELOW = 442, -100, 0x8000  # of mount_setattr(2), which has one number on all machines
-NO_NEW_PRIVILEGES, DROP_FROM_BOUNDING_SET, DIE_WITH_PARENT = 38, 24, 1  # of prctl(2)
+NO_NEW_PRIVILEGES, DROP_FROM_BOUNDING_SET = 38, 24  # of prctl(2)
 CAPABILITIES_V3, MOST_CAPABILITIES = 0x20080522, 64
 OWN_FOLDERS = ("/tmp", "/var/tmp", "/dev/shm", "/run")
 OWN_MB = 64  # that files of a confined process take
@@ -82,11 +82,6 @@ def confine(hidden: Iterable[str], memory_mb: int) -> None:
     _done(_libc.prctl(NO_NEW_PRIVILEGES, 1, 0, 0, 0), "prctl")
     nothing = (ctypes.c_uint32 * 6)()
     _done(_libc.capset(ctypes.byref(_Header(CAPABILITIES_V3, 0)), ctypes.byref(nothing)), "capset")
-
-
-def die_with_parent() -> None:
-    """The system kills this process where its parent ends."""
-    _libc.prctl(DIE_WITH_PARENT, 9, 0, 0, 0)
 
 
 def _limit(what: int, most: int) -> None:

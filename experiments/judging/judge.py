@@ -5,20 +5,21 @@ from __future__ import annotations
 import json
 import os
 import random
-import socket
 import subprocess
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass
+from multiprocessing import Pipe
+from multiprocessing.connection import Connection
 from pathlib import Path
 from statistics import fmean
 from typing import Any, Literal, Self
 
 from experiments.harness.sources import ROOT
-from experiments.judging.cell import received, send
 from instances import CheckFailed, InputError, MalformedSolution, agree, better
 from instances.fields import Sense
+from instances.reading import read_bytes
 from instances.text import said_by
 
 SECONDS, MEMORY_MB = 10.0, 2048
@@ -107,7 +108,7 @@ class ProgramJudge:
             raise InputError(f"task: programs are judged on Linux alone, whose namespaces keep them in: {sys.platform}")
         self.task, self.seconds, self.memory_mb = task, seconds, memory_mb
         self._cell: subprocess.Popen[bytes] | None = None
-        self._socket: socket.socket | None = None
+        self._orders: Connection | None = None
 
     def __call__(self, program: str | Path, function: str | None = None) -> Judgement:
         """The judgement on the program in a file.
@@ -155,12 +156,12 @@ class ProgramJudge:
 
     def close(self) -> None:
         """End the process; the next call begins another."""
-        if self._socket is not None:
-            self._socket.close()
+        if self._orders is not None:
+            self._orders.close()
         if self._cell is not None:
             self._cell.kill()
             self._cell.wait()
-        self._cell = self._socket = None
+        self._cell = self._orders = None
 
     def __enter__(self) -> Self:
         return self
@@ -179,9 +180,9 @@ class ProgramJudge:
         }
         cell = self._opened()
         try:
-            send(cell, json.dumps(asked).encode())
-            head = json.loads(received(cell))
-            content = received(cell)
+            cell.send_bytes(json.dumps(asked).encode())
+            head = json.loads(cell.recv_bytes())
+            content = cell.recv_bytes()
         except (EOFError, OSError) as error:
             self.close()
             raise InputError("task: the process of the programs was killed from outside") from error
@@ -190,10 +191,10 @@ class ProgramJudge:
             raise
         return head, [line for text in content.split(b"\n") if (line := _line(text)) is not None]
 
-    def _opened(self) -> socket.socket:
-        if self._socket is not None:
-            return self._socket
-        ours, theirs = socket.socketpair()
+    def _opened(self) -> Connection:
+        if self._orders is not None:
+            return self._orders
+        ours, theirs = Pipe()
         with theirs:
             self._cell = subprocess.Popen(
                 [sys.executable, "-I", "-c", CELL, str(ROOT), str(theirs.fileno())],
@@ -205,11 +206,11 @@ class ProgramJudge:
                 env={"PATH": os.defpath, "HOME": "/tmp", "PYTHONHASHSEED": "0", "OMP_NUM_THREADS": "1"},
                 start_new_session=True,
             )
-        self._socket = ours
+        self._orders = ours
         about = {"calls": self.task.calls, "contents": [case.content for case in self.task.cases]}
         try:
-            send(ours, json.dumps(about).encode())
-            fault = received(ours).decode()
+            ours.send_bytes(json.dumps(about).encode())
+            fault = ours.recv_bytes().decode()
         except (EOFError, OSError):
             fault = "it ended"
         if fault:
@@ -263,10 +264,7 @@ def _words(score: CaseScore) -> str:
 
 
 def _text(path: Path) -> str:
-    try:
-        raw = path.read_bytes()
-    except OSError as error:
-        raise InputError(f"{path}: {error.strerror}") from error
+    raw = read_bytes(path)
     if len(raw) > LARGEST_PROGRAM:
         raise InputError(f"{path}: must be at most {LARGEST_PROGRAM} bytes, has {len(raw)}")
     try:

@@ -160,6 +160,10 @@ def test_what_is_no_solution_is_none(judge: ProgramJudge, name: str):
         ("import os; os.closerange(0, 4096)", {"no answer"}),
         ("return {'instances': 'x' * (80 << 20)}", {"size", "time", "malformed", "error"}),
         ("import os\n    while True: os.fork()", {"time", "error", "no answer"}),
+        (
+            "import os, time\n    while os.fork(): pass\n    time.sleep(600)",
+            {"time", "error", "no answer", "malformed"},
+        ),
     ],
 )
 def test_a_program_that_does_not_answer_fails_and_hinders_nobody(
@@ -212,6 +216,12 @@ for handle in range(3, 64):
     assert found.cases[1] == honest.cases[1]
 
 
+def test_a_program_that_is_no_file_is_refused_and_not_waited_for(judge: ProgramJudge, tmp_path: Path):
+    os.mkfifo(tmp_path / "pipe.py")
+    with pytest.raises(InputError, match="not a regular file"):
+        judge(tmp_path / "pipe.py")
+
+
 def test_a_program_that_beats_a_proven_optimum_is_an_error_of_ours():
     case = JudgedCase("a", {"problem": "eva-packing", "data": None}, 2.0, lambda answer: (1.0, ()))
     task = JudgeTask("t", "t", "experiments.judging.calls:of_problem", [case])
@@ -253,6 +263,9 @@ def test_the_command_prints_one_object_and_an_evaluator_returns_numbers(tmp_path
     done = call("score", f"{program}:pack", "--task", "eva-rounds", "--format", "json")
     found = json.loads(done.stdout)
     assert (done.returncode, found["task"], found["failed"]) == (1, "eva-rounds", 10)
+    for flag in (["--gap", 0.1], ["--jobs", 3], ["--effort", 5]):
+        done = call("score", str(program), "--task", "eva-packing", *flag)
+        assert (done.returncode, "--task: not with --gap" in done.stderr) == (2, True)
     done = call("score", str(program), "--task", "eva-pack")
     assert (done.returncode, "--task: must be one of" in done.stderr) == (2, True)
     done = call("score", str(program))
