@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
+from experiments.aryl.reference import FILLS
 from experiments.harness.instance_set import InstanceSet
 from instances.aryl import elastic_jobs, loaned_servers, placement_moment, spread_jobs
-
-FILLS = {"best fit": 0.0, "35% random": 0.35, "70% random": 0.7, "random": 1.0}
 
 
 def instance_sets() -> list[InstanceSet]:

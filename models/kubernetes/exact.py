@@ -22,7 +22,7 @@ from instances.proofs.certificate import NoCertificate
 from instances.proofs.kubernetes.certificate import PlacedPods
 from models.bounds import whole_bound
 from models.core.column_generation import Relaxed
-from models.core.outcome import APART
+from models.core.outcome import ending
 from models.core.rooms import Packed, Rooms
 from models.highs import MOST_NODES, OutOfTime, SolveFailed
 from models.incumbent import Incumbent
@@ -245,12 +245,13 @@ class _PlacementSearch:
 
     def _answer(self) -> Answer:
         found = self.incumbent
-        late = self.clock.expired and not found.closed
+        left = "HiGHS has nothing left to branch on"
+        termination, reason = ending(found.closed, self.failure, self.clock.expired, self.options, left)
         return Answer(
             solution=None if found.solution is None else self.arrays.solution(found.solution),
             bound=float(found.bound or 0),
-            termination="time_limit" if late else "finished" if found.closed else "effort_limit",
-            reason=None if found.closed else "time limit" if late else self.failure or APART,
+            termination=termination,
+            reason=reason,
             trace=[(t, None if z is None else float(z), float(b or 0)) for t, z, b in found.trace],
             info={"bound_by": self.by},
         )
