@@ -6,7 +6,8 @@ The tree is that of the method that solves, grown once more towards a bound that
 one it is their linear program that proves most; where patterns are listed it is the tree of branch-and-price, with
 nothing left out of its list. Neither looks for packings. What comes of it are decisions and duals, which nobody
 believes: each leaf is priced anew, by the exact search that whoever verifies the tree uses as well. Where that falls
-short, or where there is no such tree, one that prices by this search is grown.
+short, or where there is no such tree, the program of the totals of all instances is tried, which needs no patterns, and
+then a tree that prices by this search is grown.
 """
 
 from __future__ import annotations
