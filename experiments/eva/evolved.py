@@ -1,0 +1,58 @@
+"""A packing heuristic whose weights `gapwise study eva-evolution` has found: a program that the judge takes as it is.
+
+Until all tasks have an instance, each type is filled greedily, by the task whose reservation price is high for the
+share of the free room that it takes, and the fill is kept whose tasks' prices are highest for the type's own price; it
+goes on the cheapest type that has room for it, as often as tasks are left for it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from instances.arrays import FloatArray, IntArray
+from instances.eva import EvaPacking, PackingArrays, packing_arrays
+
+WEIGHTS = (1.5956, 1.1858, 1.2597, 1.5035, 0.9069)
+"""Exponents of a task's price and of its share of the room; weights of CPUs and RAM beside GPUs; a type's exponent."""
+NONE = 1e-9  # stands for a share of 0, and for a room of 0
+
+
+def solve(data: EvaPacking) -> dict[str, Any]:
+    """The instances to rent. Raises ValueError for a net saving and for types of which there are only so many."""
+    return packed(data, WEIGHTS)
+
+
+def packed(data: EvaPacking, weights: Sequence[float]) -> dict[str, Any]:
+    """The same with other weights."""
+    if data.objective != "cost" or any(kind.max_instances is not None for kind in data.instance_types):
+        raise ValueError("is for the least cost, with any number of instances of a type")
+    arrays = packing_arrays(data)
+    of_resource = {"cpu": weights[2], "ram_gb": weights[3]}
+    share = np.array([of_resource.get(resource, 1.0) for resource in data.resources])
+    left, groups = arrays.count.copy(), []
+    while left.any():
+        fills = [_filled(arrays, kind, left, weights, share) for kind in range(len(arrays.price))]
+        worth = np.array(fills) @ arrays.reservation_price / arrays.price ** weights[4]
+        fill = fills[int(worth.argmax())]
+        takes = (arrays.demand_of_type * fill[:, None]).sum(axis=1)
+        holds = (takes <= arrays.capacity).all(axis=1)
+        kind = int(np.where(holds, arrays.price, np.iinfo(np.int64).max).argmin())
+        copies = int((left[fill > 0] // fill[fill > 0]).min())
+        left -= copies * fill
+        groups.append((kind, {int(c): int(fill[c]) for c in np.flatnonzero(fill)}, copies))
+    return arrays.solution(groups)
+
+
+def _filled(arrays: PackingArrays, kind: int, left: IntArray, weights: Sequence[float], share: FloatArray) -> IntArray:
+    """How many tasks of each class an instance of a type gets."""
+    need, free, fill = arrays.demand_of_type[kind], arrays.capacity[kind].copy(), np.zeros_like(left)
+    while len(fitting := np.flatnonzero((need <= free).all(axis=1) & (left > fill))):
+        takes = (share * need[fitting] / np.maximum(free, NONE)).sum(axis=1) + NONE
+        score = weights[0] * np.log(arrays.reservation_price[fitting]) - weights[1] * np.log(takes)
+        best = fitting[score.argmax()]
+        fill[best] += 1
+        free -= need[best]
+    return fill
