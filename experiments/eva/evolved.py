@@ -15,7 +15,7 @@ import numpy as np
 from instances.arrays import FloatArray, IntArray
 from instances.eva import EvaPacking, PackingArrays, packing_arrays
 
-WEIGHTS = (1.5956, 1.1858, 1.2597, 1.5035, 0.9069)
+WEIGHTS = (1.3935, 1.1202, 1.7281, 0.8159, 0.8584)
 """Exponents of a task's price and of its share of the room; weights of CPUs and RAM beside GPUs; a type's exponent."""
 NONE = 1e-9  # stands for a share of 0, and for a room of 0
 
