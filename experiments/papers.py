@@ -15,7 +15,10 @@ if TYPE_CHECKING:
     from experiments.harness.instance_set import InstanceSet
 
 T = TypeVar("T")
-PAPERS = ("eva", "boa", "aryl", "sia")
+PAPERS = ("eva", "boa", "aryl", "sia", "kubernetes")
+"""What has folders of its own: the four papers, and what Kubernetes does."""
+BUILDS_ON = {"kubernetes": "eva"}
+"""The one paper whose folders those of another may import."""
 
 
 class Loaded(Mapping[str, T]):
@@ -49,6 +52,7 @@ METHODS: Loaded[tuple[Entry, ...]] = Loaded(
         "aryl-placement": "experiments.aryl.methods:METHODS",
         "sia-oracle": "experiments.sia.methods:METHODS",
         "sia-local-oracle": "experiments.sia.methods:METHODS",
+        "node-placement": "experiments.kubernetes.methods:METHODS",
     }
 )
 """The methods of each problem: exact ones first, then the papers' heuristics."""
@@ -61,6 +65,7 @@ BUILDERS = {
     "aryl-placement": "models.aryl:build_placement",
     "sia-oracle": "models.sia:build_literal",
     "sia-local-oracle": "models.sia:build_local_literal",
+    "node-placement": "models.kubernetes:build_literal",
 }
 """Where the literal Pyomo model of a problem is built."""
 LITERAL_NAMES = {
@@ -72,6 +77,7 @@ LITERAL_NAMES = {
     "aryl-placement": "models.aryl:literal_names",
     "sia-oracle": "models.sia:literal_names",
     "sia-local-oracle": "models.sia:literal_names",
+    "node-placement": "models.kubernetes:literal_names",
 }
 """Where the indices of its variables are named."""
 CERTIFIERS = {
@@ -115,11 +121,13 @@ ONLINE: Mapping[str, Any] = Loaded(
 """How the workloads of a problem are simulated, an `Online` each."""
 DRAWINGS = {
     "eva-cloud": "experiments.eva.draw:cloud",
+    "eva-packing": "experiments.eva.draw:packing",
     "eva-reconfiguration": "experiments.eva.draw:rounds",
     "boa-renting": "experiments.boa.draw:renting",
     "aryl-loaning": "experiments.aryl.draw:loaning",
     "sia-oracle": "experiments.sia.draw:oracle",
     "sia-local-oracle": "experiments.sia.draw:local_oracle",
+    "node-placement": "experiments.kubernetes.draw:placement",
 }
 """What can be drawn: what makes the instance."""
 SPACES: Loaded[Mapping[str, Callable[[], Any]]] = Loaded(
@@ -138,6 +146,7 @@ STUDIES = {
     "eva-benchmark": "experiments.eva.benchmark:benchmarks",
     "eva-moments": "experiments.eva.moments:moments",
     "eva-choices": "experiments.eva.choices:choices",
+    "eva-price-lists": "experiments.eva.price_lists:price_lists",
     "eva-surrogate": "experiments.eva.surrogate:surrogate",
     "eva-yardstick": "experiments.eva.yardstick:yardsticks",
     "boa-benchmark": "experiments.boa.benchmark:benchmarks",
@@ -170,6 +179,11 @@ RECORDED: dict[str, tuple[str, dict[str, Any]]] = {
 def _part(paper: str, role: str) -> Any:
     """The module of a paper that has a role which every paper has."""
     return importlib.import_module(f"experiments.{paper}.{role}")
+
+
+def others(paper: str) -> list[str]:
+    """The papers with which one has nothing to do."""
+    return [name for name in PAPERS if name not in (paper, BUILDS_ON.get(paper))]
 
 
 def problems_of(paper: str) -> list[str]:

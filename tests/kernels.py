@@ -1,7 +1,7 @@
 """`python -m tests.kernels`: writes `kernels.json`, the compiled functions that each method calls in the default study.
 
-`--quick`: what its quick form calls is added to what is there. Each run is a copy of this process, which says at its
-end what it has compiled or loaded.
+`--quick`: what its quick form calls is added to what is there; so is what `exact` calls on instances, `FILE...`. Each
+run is a copy of this process, which says at its end what it has compiled or loaded.
 """
 
 from __future__ import annotations
@@ -29,11 +29,11 @@ PACKAGES = ("instances", "models", "heuristics", "experiments")
 
 def main() -> None:
     """Record."""
-    quick = "--quick" in sys.argv
-    runs = study_runs(sets_at([], quick=quick), None, Options(time_limit=60.0))
+    quick, files = "--quick" in sys.argv, [Path(given) for given in sys.argv[1:] if given != "--quick"]
+    runs = study_runs(sets_at(files, quick=quick), ["exact"] if files else None, Options(time_limit=60.0))
     for module in {module for run in runs for module in run.modules}:
         importlib.import_module(module)
-    seen: dict[str, Kernels] = {name: dict(kernels) for name, kernels in listed().items()} if quick else {}
+    seen: dict[str, Kernels] = {name: dict(kernels) for name, kernels in listed().items()} if quick or files else {}
     for run in runs:
         name = f"{run.instance.problem} {run.entry.name}"
         found, anew = in_a_copy(run)

@@ -1,4 +1,4 @@
-"""What can be drawn for Eva: workloads of its cloud, and the rounds of one as problems."""
+"""What can be drawn for Eva: workloads of its cloud, the rounds of one as problems, and pods on a price list."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import typer
 
 from experiments.drawing import Drawing, Flag
 from instances import InputError, Instance, load
-from instances.eva import EvaCloud, EvaReconfiguration, synthetic_cloud, trace_cloud
+from instances.eva import EvaCloud, EvaReconfiguration, price_list, synthetic_cloud, trace_cloud
 
 NAMED = ("artifact", "artifact-generator", "figure-1")
 
@@ -64,6 +64,16 @@ cloud = Drawing(
         "seed": Flag(help="Seed of --jobs, or of --multi-task and --multi-gpu.", default=0),
     },
     left_out=("name",),
+)
+
+
+packing = Drawing(
+    "Pods to be hosted on a cloud's price list.",
+    drawn=price_list,
+    flags={
+        "n": Flag("pods", "Number of pods.", default=200, least=1),
+        "seed": Flag(help="Seed of all draws.", default=0),
+    },
 )
 
 

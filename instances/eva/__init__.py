@@ -13,6 +13,7 @@ from instances.eva.examples import table_3, table_3_round
 from instances.eva.generators import random_round, random_workloads, synthetic_cloud, table_7
 from instances.eva.online import RentedInstance, continued, most_kept
 from instances.eva.packing import EvaPacking, InstanceType, Task, Throughput
+from instances.eva.price_lists import price_list
 from instances.eva.reconfiguration import EvaReconfiguration, ExistingInstance, MovableTask, StartedType
 from instances.eva.tables import ec2_types, interference, table
 from instances.eva.traces import alibaba, alive, pod_requests
@@ -47,6 +48,7 @@ __all__ = [
     "most_kept",
     "packing_arrays",
     "pod_requests",
+    "price_list",
     "random_round",
     "random_workloads",
     "synthetic_cloud",

@@ -26,7 +26,7 @@ from instances.eva.arrays import PackingArrays
 from instances.fields import STEPS
 from instances.proofs import Certificate, NoCertificate, digest
 from instances.proofs.certificate import VERSION
-from instances.proofs.eva.certificate import Branch, Leaf, Packing, PackingDecision
+from instances.proofs.eva.certificate import Branch, Leaf, Packing, PackingDecision, WrittenNode, how_proven
 from instances.proofs.eva.saving_program import LimitedSavingProgram, saving_program
 from models.core.column_generation import cheap_first
 from models.derivation import certified
@@ -41,6 +41,7 @@ from models.eva.column_generation.greedy import start_duals
 from models.eva.columns import LARGEST as LARGEST_AMOUNT
 from models.eva.configuration import Column, Configuration, configuration
 from models.eva.item_packing import ItemParameters, suits
+from models.eva.totals import proof_by_totals
 from models.highs import SolveFailed
 from models.incumbent import Incumbent
 
@@ -59,7 +60,23 @@ def certificate(data: EvaPacking, solution: Solution | None, bound: float, optio
         point = None if solution is None else saving.point(solution)
         ahead = saving.numbers if isinstance(saving, LimitedSavingProgram) else frozenset[int]()
         return certified(data, saving.program(), point, Fraction(bound), options, ahead=ahead)
-    return _written(data, proven_tree(data, solution, bound, options))
+    clock = Stopwatch(options.time_limit)
+    unit = Fraction(Packing(data).unit, STEPS)
+    target = math.ceil(Fraction(bound) / unit - Fraction(1, 1000))
+    cost = None if solution is None else _cost(data, solution)
+    most = target if cost is None else max(target, math.ceil(cost / unit))  # as HiGHS's bound may be a little less
+    totals = proof_by_totals(data, most, options)
+    if totals is None or totals.bound < target:
+        limit = None if options.time_limit is None else max(clock.remaining_s, 1e-3)
+        tree = proven_tree(data, solution, bound, replace(options, time_limit=limit))
+        if totals is None or tree.bound >= totals.bound:
+            return _written(data, tree)
+    return _certificate(data, totals.bound, Packing(data).unit, [{"totals": totals.model_dump()}])
+
+
+def _cost(data: EvaPacking, solution: Solution) -> Fraction:
+    arrays = packing_arrays(data)
+    return arrays.cost(arrays.groups(solution)) * arrays.price_unit
 
 
 def certificate_of(data: EvaPacking, arrays: PackingArrays, leaves: Sequence[solved.ProvenLeaf]) -> Certificate:
@@ -70,18 +87,20 @@ def certificate_of(data: EvaPacking, arrays: PackingArrays, leaves: Sequence[sol
 
 
 def _written(data: EvaPacking, tree: PricedTree) -> Certificate:
-    nodes = tree.written()
-    leaves = sum("leaf" in node for node in nodes)
+    return _certificate(data, tree.bound, tree.packing.unit, tree.written())
+
+
+def _certificate(data: EvaPacking, bound: int, unit: int, nodes: list[dict[str, object]]) -> Certificate:
     content = {
         "gapwise_certificate": VERSION,
         "problem": data.problem,
         "instance": digest(data),
-        "unit": tree.packing.unit,
-        "bound": tree.bound,
+        "unit": unit,
+        "bound": bound,
         "nodes": nodes,
     }
-    how = f"tree with whole-number duals, {leaves} {'leaf' if leaves == 1 else 'leaves'}"
-    return Certificate("json", json.dumps(content) + "\n", Fraction(tree.bound * tree.packing.unit, STEPS), how)
+    how = how_proven([WrittenNode.model_validate(node) for node in nodes])
+    return Certificate("json", json.dumps(content) + "\n", Fraction(bound * unit, STEPS), how)
 
 
 def proven_tree(data: EvaPacking, solution: Solution | None, bound: float | Fraction, options: Options) -> PricedTree:

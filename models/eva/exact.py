@@ -94,14 +94,24 @@ def _solve_cost(
     """The least cost, by one method after the other until one of them has solved it.
 
     Few patterns: HiGHS over all of them, then a tree. Patterns that can be listed: a tree over them, and HiGHS where it
-    does not end. Hardly two tasks alike: branch-and-price over tasks. Others are generated; where their classes are not
+    does not end. Other patterns: first by totals, which solve a cloud's price list and end at once where they are far
+    off. Hardly two tasks alike: branch-and-price over tasks. Others are generated; where their classes are not
     too many, by a tree in the end.
     """
     turns = _Turns(arrays, options, start)
-    if not arrays.limited and suits(arrays, parameters.item_packing):
-        return solve_columns(arrays, options, report, start, items=parameters.item_packing)
+    items = not arrays.limited and suits(arrays, parameters.item_packing)
     with Stopwatch() as listing:
-        patterns = None if arrays.limited else covering_patterns(arrays, parameters.covering_patterns)
+        listed = not (arrays.limited or items)
+        patterns = covering_patterns(arrays, parameters.covering_patterns) if listed else None
+    if patterns is None:
+        from models.eva.totals import solve_totals  # its compiler takes a while to load
+
+        turns.take(solve_totals(arrays, turns.left, report, start, parameters.totals))
+        if not turns.go_on:
+            return turns.ended
+    if items:
+        turns.take(solve_columns(arrays, turns.left, report, turns.known, items=parameters.item_packing))
+        return turns.ended
     few = patterns is not None and len(patterns.kind) <= parameters.first_patterns
     if patterns is not None and few:
         turns.take(_solve_listed(arrays, patterns, report, parameters.first_nodes, turns.left, turns.known))
@@ -118,9 +128,7 @@ def _solve_cost(
         turns.take(_solve_listed(arrays, patterns, report, None, turns.left, turns.known))
     elif (tree is None or tree.termination not in ("time_limit", "effort_limit")) and turns.go_on:
         _generate(turns, report, parameters)
-    if turns.answer is None:
-        raise RuntimeError("column generation solves whatever is left")
-    answer = replace(turns.answer, build_s=listing.cpu_s + (turns.answer.build_s or 0.0))
+    answer = replace(turns.ended, build_s=listing.cpu_s + (turns.ended.build_s or 0.0))
     by_highs = answer.termination == "finished" and answer.info["bound_by"] == "highs" and not arrays.limited
     if few and parameters.proof_nodes > 0 and by_highs and not turns.clock.expired:
         return _proved(arrays, answer, turns.left, parameters)
@@ -154,6 +162,13 @@ class _Turns:
             return True
         ended = self.answer.termination == "finished" and self.answer.reason is None
         return not (ended or self.answer.termination == "infeasible" or self.clock.expired)
+
+    @property
+    def ended(self) -> Answer:
+        """The answer of all of them."""
+        if self.answer is None:
+            raise RuntimeError("column generation solves whatever is left")
+        return self.answer
 
     def take(self, answer: Answer | None) -> Answer | None:
         """Take the answer of a method, if it has one."""

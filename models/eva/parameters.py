@@ -11,6 +11,40 @@ from models.eva.saving.parameters import SavingParameters
 
 
 @dataclass(frozen=True)
+class TotalsParameters:
+    """The constants of packing by totals.
+
+    - `steps`: of one search for multisets.
+    - `first`: the share of its price by which the first search goes beyond the bound, the next ones twice as far each.
+    - `farthest`: the share of its price beyond which nothing is searched.
+    - `ejections`: steps of repair of one packing.
+    - `parts`: parts of a packing that are packed anew, each by a small integer program, of the `repaired` cheapest.
+    - `multisets`: most multisets that are looked at.
+    - `cuts`: most covers that refute a multiset.
+    - `nodes`: of the integer program that has the last word on a multiset.
+    - `turns`: how often those that are open have their turn, each time with so much more of both.
+    - `many`: tasks on an instance of the linear program from which on nothing but totals is thought to count.
+    - `look`: where there are fewer, steps of the search for a first packing, which looks at `tried` multisets at most.
+    - `share`: of the time limit is for this method, where something else counts as well.
+    """
+
+    steps: int = 20_000_000
+    first: float = 1e-4
+    farthest: float = 0.04
+    ejections: int = 3_000
+    parts: int = 4
+    repaired: int = 3
+    multisets: int = 400
+    cuts: int = 150
+    nodes: int = 20
+    turns: int = 5
+    many: float = 8.0
+    look: int = 300_000
+    tried: int = 12
+    share: float = 0.7
+
+
+@dataclass(frozen=True)
 class EvaExactParameters:
     """The constants of the exact method, which change how fast a proof is found, never whether a bound is valid.
 
@@ -26,6 +60,7 @@ class EvaExactParameters:
     - `first_columns`: columns of the first integer program, which only has to find a good incumbent.
     - `branch_and_price`, `column_generation`, `item_packing`: the constants of these methods for the cost.
     - `saving`: the constants of column generation for the net saving.
+    - `totals`: the constants of the method that goes by totals.
     """
 
     covering_patterns: int = 8_000
@@ -44,6 +79,7 @@ class EvaExactParameters:
     column_generation: ColumnGenerationParameters = field(default_factory=ColumnGenerationParameters)
     item_packing: ItemParameters = field(default_factory=ItemParameters)
     saving: SavingParameters = field(default_factory=SavingParameters)
+    totals: TotalsParameters = field(default_factory=TotalsParameters)
 
 
 DEFAULTS = EvaExactParameters()

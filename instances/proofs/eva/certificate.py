@@ -13,6 +13,10 @@ packing of cost z that obeys the decisions has, by duality of linear programs,
 
 The bound of the leaf is the least sum of prices that is >= D / S, that of the tree the least of its leaves.
 
+Or a leaf is of totals (`instances.proofs.eva.totals`): covers, each of them weights of the resources of each type. The
+tables of least prices are made anew, and multisets of types that meet every cover and cost less than the bound are
+searched for; there must be none. Of the decisions on the way it heeds those on the instances of one type, no others.
+
 Types are the offers of `constraints`: running instances are types of their own. A type with a limit has a decision "at
 most" in every leaf, of all types in order and before those on the way.
 """
@@ -20,12 +24,13 @@ most" in every leaf, of all types in order and before those on the way.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
 from math import gcd
 from typing import TYPE_CHECKING, Annotated, Literal
 
+import numpy as np
 from pydantic import Field
 
 from instances.errors import CheckFailed
@@ -36,12 +41,14 @@ from instances.proofs.certificate import NoCertificate, Proven, content_of
 from instances.proofs.derivation import proven_of
 from instances.proofs.eva.price_sums import least_sum
 from instances.proofs.eva.saving_program import saving_program
+from instances.proofs.eva.totals import Totals, least_prices
 from instances.proofs.vipr import read_vipr
 from instances.validation import validated
 
 if TYPE_CHECKING:
     from instances.proofs.eva.best_pattern import Best
 
+STEPS_OF_SEARCH = 50_000_000  # of a search for multisets
 Kind = Literal["instances", "spent", "placed"]
 Whole = Annotated[int, Field(strict=True, ge=0, lt=1 << 62)]
 
@@ -72,12 +79,27 @@ class Leaf(Frozen):
     bound: Annotated[str, Field(pattern=r"^-?[0-9]{1,60}(/[1-9][0-9]{0,60})?$")]
 
 
+class WrittenCover(Frozen):
+    """A cover: `weights` of the resources, those of each type, in parts of `divisor`."""
+
+    weights: tuple[tuple[Whole, ...], ...]
+    divisor: Annotated[int, Field(strict=True, ge=1, lt=1 << 120)]
+
+
+class TotalsLeaf(Frozen):
+    """Totals: the `covers`, and the `bound` in price units."""
+
+    covers: tuple[WrittenCover, ...]
+    bound: Whole
+
+
 class WrittenNode(Frozen):
-    """A node has a `branch` and the places of its two `children`, or it is a leaf."""
+    """A node has a `branch` and the places of its two `children`, or it is a leaf, of duals or of totals."""
 
     branch: Branch | None = None
     children: tuple[Whole, Whole] | None = None
     leaf: Leaf | None = None
+    totals: TotalsLeaf | None = None
 
 
 class PackingProof(Frozen):
@@ -131,6 +153,46 @@ class Packing:
             for needs in [*self.demand, self.capacity]:
                 for amounts in needs:
                     amounts[r] //= unit
+
+    @cached_property
+    def totals(self) -> Totals:
+        """What the types can hold, and the tasks take."""
+        return Totals(self.demand, self.capacity, self.family, self.count)
+
+    def below_by_totals(
+        self, covers: Sequence[WrittenCover], limit: int, decisions: Sequence[PackingDecision] | None = None
+    ) -> int:
+        """What some instances cost whose rooms meet all covers, where that is less than `limit`, or else the limit.
+
+        By default under the limits alone. Raises NoCertificate where the search is too long.
+        """
+        from instances.proofs.eva.multisets import LARGEST, Covers  # its compiler takes a while to load
+
+        least, most = [0] * len(self.price), [None] * len(self.price)  # type: list[int], list[int | None]
+        for decision in self.limits if decisions is None else decisions:
+            if decision.kind != "instances" or len(decision.of) > 1:
+                continue
+            k, known = decision.of[0], most[decision.of[0]]
+            if decision.least:
+                least[k] = max(least[k], decision.amount)
+            else:
+                most[k] = decision.amount if known is None else min(known, decision.amount)
+        further = [None if m is None else max(0, m - low) for m, low in zip(most, least, strict=True)]
+        spent = sum(low * price for low, price in zip(least, self.price, strict=True))
+        if spent >= limit:
+            return limit
+        if max(self.price) > LARGEST:
+            raise NoCertificate("prices are too large for a search of multisets")
+        gone, apart = self.totals.needless(self.price, further)
+        further = [0 if needless else m for needless, m in zip(gone, further, strict=True)]
+        bounded = [-1 if m is None else min(m, LARGEST) for m in further]
+        made = Covers(np.array(self.price, dtype=np.int64), np.array(bounded, dtype=np.int64), apart)
+        for written in covers:
+            cover = self.totals.cover(written.weights, written.divisor)
+            held = sum(low * room for low, room in zip(least, cover.rooms, strict=True))
+            cover = replace(cover, amount=max(0, cover.amount - held))
+            made.add(cover.rooms, cover.amount, least_prices(cover, self.price, further))
+        return spent + made.below(limit - spent, STEPS_OF_SEARCH)
 
     @cached_property
     def _first_alike(self) -> list[list[int]]:
@@ -228,8 +290,16 @@ def prove_packing(data: EvaPacking, text: str) -> Proven:
     bounds = _leaves(packing, proof.nodes)
     if min(bounds) != proof.bound:
         raise CheckFailed(f"bound: {proof.bound} price units are claimed, the leaves prove {min(bounds)}")
-    leaves = f"{len(bounds)} {'leaf' if len(bounds) == 1 else 'leaves'}"
-    return Proven(Fraction(proof.bound * packing.unit, STEPS), f"tree with whole-number duals, {leaves}")
+    return Proven(Fraction(proof.bound * packing.unit, STEPS), how_proven(proof.nodes))
+
+
+def how_proven(nodes: Sequence[WrittenNode]) -> str:
+    """In a few words, what the leaves are."""
+    duals, totals = sum(node.leaf is not None for node in nodes), sum(node.totals is not None for node in nodes)
+    if duals == 0 and len(nodes) == 1:
+        return "totals"
+    leaves = f"{duals} {'leaf' if duals == 1 else 'leaves'}"
+    return f"tree with whole-number duals, {leaves}" + (f", {totals} of totals" if totals else "")
 
 
 def _leaves(packing: Packing, nodes: Sequence[WrittenNode]) -> list[int]:
@@ -243,9 +313,12 @@ def _leaves(packing: Packing, nodes: Sequence[WrittenNode]) -> list[int]:
             raise CheckFailed(f"nodes: {place} is not there, or in the tree twice")
         seen.add(place)
         node = nodes[place]
-        if node.leaf is not None and node.branch is None and node.children is None:
+        inner = node.branch is not None or node.children is not None
+        if node.leaf is not None and node.totals is None and not inner:
             bounds.append(_bound(packing, place, node.leaf, decisions))
-        elif node.leaf is None and node.branch is not None and node.children is not None:
+        elif node.totals is not None and node.leaf is None and not inner:
+            bounds.append(_bound_by_totals(packing, place, node.totals, decisions))
+        elif node.leaf is None and node.totals is None and node.branch is not None and node.children is not None:
             sides = packing.sides(node.branch)
             left += [(child, (*decisions, side)) for child, side in zip(node.children, sides, strict=True)]
         else:
@@ -253,6 +326,17 @@ def _leaves(packing: Packing, nodes: Sequence[WrittenNode]) -> list[int]:
     if len(seen) != len(nodes):
         raise CheckFailed("nodes: some are not in the tree")
     return bounds
+
+
+def _bound_by_totals(packing: Packing, place: int, leaf: TotalsLeaf, decisions: Sequence[PackingDecision]) -> int:
+    resources = len(packing.capacity[0])
+    shapes = ([len(w) for w in cover.weights] for cover in leaf.covers)
+    if any(shape != [resources] * len(packing.price) for shape in shapes):
+        raise CheckFailed(f"nodes[{place}]: must have a weight for each type and resource")
+    found = packing.below_by_totals(leaf.covers, leaf.bound, decisions)
+    if found < leaf.bound:
+        raise CheckFailed(f"nodes[{place}]: instances of {found} meet all totals, the bound is {leaf.bound}")
+    return found
 
 
 def _bound(packing: Packing, place: int, leaf: Leaf, decisions: Sequence[PackingDecision]) -> int:

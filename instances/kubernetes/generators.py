@@ -1,0 +1,84 @@
+"""Random clusters for `node-placement`, each from a seed: nodes of some sizes, pods in place, and pods that wait."""
+
+from __future__ import annotations
+
+import random
+from collections import Counter
+
+from instances.envelope import Instance
+from instances.fields import MOST_DRAWN, refuse_outside, refuse_seed
+from instances.kubernetes.placement import ClusterNode, NodePlacement, Pod
+
+RESOURCES = ("cpu_milli", "memory_mib", "pods")
+NODES = ((3920, 14_000), (7910, 29_000), (15_890, 59_000))  # CPU and memory for pods
+MOST_PODS = 110
+CPU_MILLI = (100, 250, 500, 1000, 1500, 2000)
+MEMORY_MIB = (256, 512, 1024, 2048, 4096, 6144)
+
+
+def random_cluster(
+    nodes: int, seed: int, *, load: float = 0.98, pending: float = 0.05, planted: bool = True
+) -> Instance[NodePlacement]:
+    """A random cluster whose pods ask for nearly all that there is.
+
+    - `nodes`: number of nodes.
+    - `seed`: seed of all draws.
+    - `load`: of CPU and memory, each the share that all pods ask for, as nearly as they come to it.
+    - `pending`: the share of the pods that waits; those that fit nowhere as others were placed wait as well.
+    - `planted`: draw the pods node by node, so that all of them can be placed, or else from one sum.
+
+    Raises InputError for a number out of range.
+    """
+    refuse_seed(seed)
+    refuse_outside("nodes", nodes, 1, MOST_DRAWN)
+    refuse_outside("load", load, 0, 2)
+    refuse_outside("pending", pending, 0, 1)
+    draw = random.Random(f"{nodes}-{seed}-{planted}")
+    rooms = [draw.choice(NODES) for _ in range(nodes)]
+    drawn: list[tuple[int, int]] = []
+    for cpu, memory in rooms if planted else [(sum(r[0] for r in rooms), sum(r[1] for r in rooms))]:
+        drawn += _filled(draw, cpu, memory, load)
+    draw.shuffle(drawn)
+    free = [[*room, MOST_PODS] for room in rooms]
+    held = [Counter[str]() for _ in rooms]
+    for pod in drawn[round(pending * len(drawn)) :]:
+        fitting = [n for n, room in enumerate(free) if room[0] >= pod[0] and room[1] >= pod[1] and room[2]]
+        if fitting:
+            most = max(fitting, key=lambda n: free[n][0] / rooms[n][0] + free[n][1] / rooms[n][1])
+            free[most] = [free[most][0] - pod[0], free[most][1] - pod[1], free[most][2] - 1]
+            held[most][_name(pod)] += 1
+    data = NodePlacement(
+        resources=RESOURCES,
+        nodes=tuple(
+            ClusterNode(name=f"node-{n}", capacity=_amounts(*room, MOST_PODS), pods=dict(sorted(on_it.items())))
+            for n, (room, on_it) in enumerate(zip(rooms, held, strict=True))
+        ),
+        pods=tuple(
+            Pod(name=_name(pod), count=count, demand=_amounts(*pod, 1))
+            for pod, count in sorted(Counter(drawn).items(), reverse=True)
+        ),
+    )
+    kind = "planted" if planted else "drawn"
+    name = f"cluster-{nodes}-{kind}-{load:g}-seed-{seed}"
+    return Instance.of(data, name, f"{nodes} nodes, pods {kind}, load {load:g}, seed {seed}")
+
+
+def _filled(draw: random.Random, cpu: int, memory: int, load: float) -> list[tuple[int, int]]:
+    """Pods that take as much as they can of a share of CPU and memory; what is left over is less than any of them."""
+    cpu, memory, found = int(load * cpu), int(load * memory), list[tuple[int, int]]()
+    while True:
+        fitting = [(c, m) for c in CPU_MILLI for m in MEMORY_MIB if c <= cpu and m <= memory]
+        if not fitting:
+            return found
+        near = sorted(fitting, key=lambda pod: abs(pod[0] * memory - pod[1] * cpu))  # those of the shape of the rest
+        pod = draw.choice(near[: max(1, len(near) // 3)])
+        cpu, memory = cpu - pod[0], memory - pod[1]
+        found.append(pod)
+
+
+def _name(pod: tuple[int, int]) -> str:
+    return f"{pod[0]}m-{pod[1]}mi"
+
+
+def _amounts(*amounts: int) -> dict[str, float]:
+    return dict(zip(RESOURCES, map(float, amounts), strict=True))

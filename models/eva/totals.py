@@ -1,0 +1,469 @@
+"""The cheapest multiset of instance types whose rooms cover the totals of all tasks, and packing into it.
+
+What proves is a table in whole numbers (`instances.proofs.eva.totals`) and, between it and the incumbent, every
+multiset that is cheaper: each is packed, or shown to hold not all tasks.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from math import gcd
+
+import numpy as np
+from scipy import sparse
+
+from instances import Answer, Options, Report, Stopwatch
+from instances.arrays import FloatArray, IntArray
+from instances.eva.arrays import Group, PackingArrays, packing_arrays
+from instances.eva.packing import EvaPacking
+from instances.options import ignore
+from instances.proofs.certificate import NoCertificate
+from instances.proofs.eva.certificate import Packing, TotalsLeaf, WrittenCover
+from instances.proofs.eva.multisets import Covers, Multisets
+from instances.proofs.eva.totals import Cover, Totals, least_prices
+from models.core.outcome import APART
+from models.core.rooms import Packed, Rooms
+from models.eva.covering import in_usd
+from models.eva.parameters import TotalsParameters
+from models.eva.saving.nets import pack_greedily
+from models.highs import LinearModel, solve_arrays
+from models.incumbent import Incumbent
+
+BY_TOTALS, BY_PROGRAM = "totals", "totals and HiGHS"
+COARSE, FINE = 1 << 15, 1 << 19  # entries of a table, for a first look and for the search
+WEIGHT = 1 << 40  # the sum of the weights of a mix, by totals
+TILTS = (0.5, 2.0)  # what one total is multiplied with, for further mixes
+MOST_SHARED = 40_000  # shares of tasks among types in one linear program
+LOOK = 20_000  # steps that a linear program and a table are worth
+EFFORT = 4  # times as much in each turn
+SLICE = 0.25  # the share of what is left of the time that one integer program may take
+SHORT = 1e-7  # the share of all tasks that may seem to be left over
+CLOSE = 1e-3  # duals nearer to one another than this make one mix
+LARGEST = 1 << 61  # what all tasks take, in the units of a mix
+
+
+DEFAULTS = TotalsParameters()
+
+
+@dataclass(frozen=True)
+class SharedOut:
+    """Tasks shared out among types: the `objective`, `weight` (K, R) by the duals, and the `share` (K, N) of tasks."""
+
+    objective: float
+    weight: FloatArray
+    share: FloatArray
+
+
+class TypeTotals:
+    """What instances of each type can hold, and what the tasks ask of them, over the classes of `arrays`."""
+
+    def __init__(self, arrays: PackingArrays, entries: int) -> None:
+        if not arrays.price.any():
+            raise NoCertificate("no type has a price")
+        self.arrays, self.entries = arrays, entries
+        self.totals = Totals(
+            arrays.demand.tolist(), arrays.capacity.tolist(), arrays.family.tolist(), arrays.count.tolist()
+        )
+        self.price = arrays.price.tolist()
+        self.instances = 0.0  # of the linear program in which tasks are shared out
+        self.room = np.array(self.totals.room, dtype=np.int64)
+
+    def weights(self, most: Sequence[int | None]) -> list[list[list[int]]]:
+        """Weights worth a table: each resource, and duals of linear programs."""
+        kinds, resources = self.room.shape
+        unit = [[int(r == s) for s in range(resources)] for r in range(resources)]
+        amount = [self.totals.cover([weights] * kinds).amount for weights in unit]
+        asked = [r for r in range(resources) if amount[r]]
+        found = [[unit[r]] * kinds for r in asked]
+        if kinds * self.arrays.classes <= MOST_SHARED:
+            found.append(self.whole(self._shared(most)))
+        for duals in self._duals(asked, amount, most):
+            weight = np.zeros((kinds, resources))
+            weight[:, asked] = duals / [amount[r] for r in asked]
+            found.append(self.whole(weight))
+        return found
+
+    def whole(self, weight: FloatArray) -> list[list[int]]:
+        """Weights (K, R) in whole numbers."""
+        total = float((self.arrays.count @ np.abs(self.arrays.demand.min(axis=0) @ weight.T)).max())
+        scale = WEIGHT / total if total > 0 else 0.0
+        whole = [[max(0, int(w * scale)) for w in row] for row in weight.tolist()]
+        common = gcd(*(w for row in whole for w in row)) or 1
+        return [[w // common for w in row] for row in whole]
+
+    def table(self, weights: Sequence[Sequence[int]], most: Sequence[int | None]) -> tuple[Cover, IntArray] | None:
+        """The cover of weights, in parts that make its table short enough, and the table."""
+        exact = self.totals.cover(weights)
+        if not 0 < exact.amount < LARGEST:
+            return None
+        cover = self.totals.cover(weights, -(-exact.amount // self.entries))
+        return cover, least_prices(cover, self.price, most)
+
+    def _duals(self, asked: Sequence[int], amount: Sequence[int], most: Sequence[int | None]) -> list[FloatArray]:
+        """Duals, by totals, of the linear program over the totals, and of those with one total more or less."""
+        total = np.array([amount[r] for r in asked], dtype=float)
+        rows = (self.room[:, asked] / total).T
+        found: list[FloatArray] = []
+        upper = np.array([np.inf if m is None else m for m in most])
+        for tilt in np.vstack([np.ones(len(asked)), *(1 + (f - 1) * np.eye(len(asked)) for f in TILTS)]):
+            model = LinearModel(
+                cost=self.arrays.price / self.arrays.price.max(),
+                matrix=rows,
+                row_lower=tilt,
+                row_upper=np.inf,
+                upper=upper,
+            )
+            solved = solve_arrays(model, Options())
+            if solved.duals is None or not (y := np.maximum(solved.duals, 0.0)).any():
+                continue
+            y = y / y.sum()
+            if not any(np.abs(y - z).max() < CLOSE for z in found):
+                found.append(y)
+        return found
+
+    def _shared(self, most: Sequence[int | None]) -> FloatArray:
+        """Weights (K, R): duals of the linear program in which the tasks are shared out among types."""
+        upper = np.array([np.inf if m is None else m for m in most])
+        return self._of_program(np.arange(len(self.price)), None, upper).weight
+
+    def shared(self, number: IntArray) -> SharedOut:
+        """The program in which tasks are shared out among the types of a multiset, so that least is left over."""
+        used = np.flatnonzero(number)
+        return self._of_program(used, number[used].astype(float), np.zeros(0))
+
+    def refuted(self, number: IntArray, shared: SharedOut) -> list[list[int]] | None:
+        """Weights whose cover a multiset is short of, where tasks cannot even be shared out among its types."""
+        if shared.objective <= SHORT:
+            return None
+        weights = self.whole(shared.weight)
+        cover = self.totals.cover(weights)
+        held = sum(int(n) * room for n, room in zip(number, cover.rooms, strict=True))
+        return weights if held < cover.amount < LARGEST else None
+
+    def _of_program(self, kinds: IntArray, number: FloatArray | None, upper: FloatArray) -> SharedOut:
+        """The program in which tasks are shared out among `kinds` (k,) of types.
+
+        With a `number` of each the least share of all tasks that is left over; without one the least price.
+        """
+        arrays, scale = self.arrays, np.maximum(1, self.room.max(axis=0)).astype(float)
+        fits = arrays.fits[kinds]
+        place, task = np.nonzero(fits)
+        (k, n), r = fits.shape, self.room.shape[1]
+        needs = arrays.demand_of_type[kinds][place, task] / scale  # (shares, R)
+        rooms = self.room[kinds] / scale
+        column = np.arange(len(place))
+        row = [task, *(n + s * k + place for s in range(r))]
+        value = [np.ones(len(place)), *(-needs[:, s] for s in range(r))]
+        shares = sparse.coo_array(
+            (np.concatenate(value), (np.concatenate(row), np.tile(column, r + 1))), shape=(n + r * k, len(place))
+        )
+        count = arrays.count.astype(float)
+        if number is None:
+            held = sparse.coo_array(
+                (rooms.T.ravel(), (n + np.arange(r * k), np.tile(np.arange(k), r))), shape=(n + r * k, k)
+            )
+            matrix, cost = (
+                sparse.hstack([shares, held]),
+                np.append(np.zeros(len(place)), arrays.price / arrays.price.max()),
+            )
+            lower, most = np.append(count, np.zeros(r * k)), np.append(np.full(len(place), np.inf), upper)
+        else:
+            left = sparse.coo_array((np.ones(n), (np.arange(n), np.arange(n))), shape=(n + r * k, n))
+            matrix, cost = sparse.hstack([shares, left]), np.append(np.zeros(len(place)), np.ones(n) / count.sum())
+            lower, most = np.append(count, -(number[:, None] * rooms).T.ravel()), np.full(len(place) + n, np.inf)
+        solved = solve_arrays(LinearModel(cost, matrix, lower, np.inf, upper=most), Options())
+        if number is None and solved.x is not None:
+            self.instances = float(solved.x[len(place) :].sum())
+        weight, share = np.zeros_like(self.room, dtype=float), np.zeros((len(self.price), n))
+        if solved.duals is None or solved.objective is None or solved.x is None:
+            return SharedOut(0.0, weight, share)
+        weight[kinds] = np.maximum(0.0, solved.duals[n:]).reshape(r, k).T / scale
+        others = np.setdiff1d(np.arange(len(weight)), kinds)
+        weight[others] = weight[kinds].max(axis=0)  # no task is worth less there
+        share[kinds[place], task] = solved.x[: len(place)]
+        return SharedOut(float(solved.objective), weight, share)
+
+
+def solve_totals(
+    arrays: PackingArrays,
+    options: Options,
+    report: Report = ignore,
+    start: Sequence[Group] | None = None,
+    parameters: TotalsParameters = DEFAULTS,
+) -> Answer | None:
+    """Solve by totals; `None` where they say nothing: no table is short enough, or their bound is far from any packing.
+
+    - `arrays`: the instance.
+    - `options`: limits, gap, threads and seed.
+    - `report`: called with each new incumbent and each better bound.
+    - `start`: instances to begin from; the answer is never worse.
+    - `parameters`: the constants of the method.
+    """
+    if len(arrays.price) == 1:  # the least number of instances is as quick for others to see
+        return None
+    with Stopwatch(options.time_limit) as clock:
+        try:
+            search = _MultisetSearch(arrays, options, report, start, parameters, clock, COARSE)
+            small = search.small
+            if not small:
+                if not search.look():
+                    return None
+                start = search.incumbent.solution
+            search = _MultisetSearch(arrays, options, report, start, parameters, clock, FINE)
+        except NoCertificate:
+            return None
+        if not small and options.time_limit is not None:
+            search.clock = Stopwatch(parameters.share * clock.remaining_s)
+        search.run()
+    incumbent = search.incumbent
+    if incumbent.solution is None:
+        return None
+    return Answer(
+        solution=arrays.solution(incumbent.solution),
+        bound=arrays.usd(incumbent.bound or 0),
+        termination="finished" if incumbent.closed or not search.clock.expired else "time_limit",
+        reason=None if incumbent.closed else APART,
+        build_s=0.0,
+        solve_s=clock.cpu_s,
+        trace=in_usd(arrays, incumbent.trace),
+        info={
+            "method": BY_TOTALS,
+            "bound_by": BY_PROGRAM if search.programs else BY_TOTALS,
+            "multisets": search.tried,
+            "programs": search.programs,
+        },
+    )
+
+
+def proof_by_totals(data: EvaPacking, target: int, options: Options) -> TotalsLeaf | None:
+    """The leaf of totals that proves most, `None` where there is none; at a `target` in price units it is enough."""
+    packing, arrays, clock = Packing(data), packing_arrays(data), Stopwatch(options.time_limit)
+    if len(arrays.price) == 1:  # one linear program over tasks proves as much or more
+        return None
+    with suppress(NoCertificate):
+        search = _MultisetSearch(arrays, replace(options, gap=0.0), ignore, None, DEFAULTS, clock, FINE)
+        best = _leaf(packing, search.weights, target)
+        if best.bound < target and search.small:
+            search.run()  # which finds covers on its way
+            best = _leaf(packing, search.weights, target)
+        return best if best.bound > 0 else None
+    return None
+
+
+def _leaf(packing: Packing, found: Sequence[list[list[int]]], target: int) -> TotalsLeaf:
+    """The leaf of covers, and what they prove, together or else one by one."""
+    covers = []
+    for weights in found:
+        cover = packing.totals.cover(weights)
+        covers.append(WrittenCover(weights=tuple(map(tuple, weights)), divisor=max(1, -(-cover.amount // FINE))))
+    for some in (covers, *([cover] for cover in covers)):
+        with suppress(NoCertificate):
+            bound, below = target + 1, target
+            while below < bound:  # until nothing is found below it, as whoever verifies it finds nothing
+                bound, below = below, packing.below_by_totals(some, below)
+            return TotalsLeaf(covers=tuple(some), bound=bound)
+    raise NoCertificate("the totals prove nothing in so many steps")
+
+
+class _MultisetSearch:
+    """The search over multisets: those that are open, by price, and what is proven of the others."""
+
+    def __init__(
+        self,
+        arrays: PackingArrays,
+        options: Options,
+        report: Report,
+        start: Sequence[Group] | None,
+        parameters: TotalsParameters,
+        clock: Stopwatch,
+        entries: int,
+    ) -> None:
+        self.arrays, self.options, self.parameters, self.clock = arrays, options, parameters, clock
+        self.kinds = TypeTotals(arrays, entries)
+        needless, apart = self.kinds.totals.needless(self.kinds.price, arrays.most)
+        self.most = [0 if gone else m for gone, m in zip(needless, arrays.most, strict=True)]
+        self.covers = Covers(arrays.price, np.array([-1 if m is None else m for m in self.most]), apart)
+        self.bound = 0
+        self.weights: list[list[list[int]]] = []  # of all covers
+        for weights in self.kinds.weights(self.most):
+            self._add(weights)
+
+        def told(found: list[Group] | None, bound: int | None) -> None:
+            solution = None if found is None else arrays.solution(found)
+            report(solution, None if bound is None else arrays.usd(bound))
+
+        listen = None if report is ignore else told
+        self.incumbent: Incumbent[list[Group], int] = Incumbent("minimize", clock, listen, options.gap)
+        if start:
+            self.incumbent.offer(arrays.cost(start), list(start))
+        self.incumbent.raise_bound(self.bound)
+        self.programs = self.tried = 0
+        self.packed = False  # whether any multiset was
+        self.open: dict[bytes, _OpenMultiset] = {}
+        self.left: dict[bytes, _OpenMultiset] = {}  # those that are packed by direction and no more
+        self.seen: set[bytes] = set()
+
+    @property
+    def small(self) -> bool:
+        """Whether an instance holds so many tasks that hardly anything but totals counts."""
+        return self.kinds.instances * self.parameters.many <= self.arrays.count.sum()
+
+    def look(self) -> bool:
+        """Whether a few steps find a packing near the bound, from which a search is worth its time."""
+        step, steps = self.parameters.first * self.bound, self.parameters.look
+        while step <= self.parameters.farthest * self.bound and steps > 0 and self.tried < self.parameters.tried:
+            found = self.covers.up_to(int(self.bound + step), steps)
+            steps -= found.steps
+            cut = self._look(found, self.parameters.tried)
+            if self.packed or self.clock.expired:
+                break
+            if cut is not None:
+                self._add(cut)
+                steps -= LOOK
+            else:
+                step *= 2
+        return self.packed
+
+    def run(self) -> None:
+        """Search farther and farther beyond the bound, up to the incumbent; then close what is open."""
+        step, proven, cuts = self.parameters.first * self.bound, self.bound, 0
+        while not (self.incumbent.closed or self.clock.expired):
+            best = self.incumbent.objective
+            limit = max(proven, int(self.bound + step))
+            if best is not None:
+                limit = min(limit, best - 1)
+            found = self.covers.up_to(limit, self.parameters.steps)
+            cut = self._look(found, self.parameters.multisets)
+            if cut is not None:
+                if cuts == self.parameters.cuts:
+                    break  # what comes after the one that was refuted has not been looked at
+                self._add(cut)
+                cuts += 1
+                continue
+            if not found.complete or self.clock.expired or self.tried >= self.parameters.multisets:
+                break
+            proven = max(proven, found.least)
+            self.incumbent.raise_bound(self._proven(proven))
+            if limit + 1 == best or (best is None and step > self.parameters.farthest * self.bound):
+                break
+            step *= 2
+        for effort in (EFFORT**turn for turn in range(self.parameters.turns)):
+            for closing, most in ((self._repair, self.parameters.repaired), (self._decide, None)):
+                for one in sorted(self.open.values(), key=lambda one: (one.price, one.packed.size))[:most]:
+                    if self.incumbent.closed or self.clock.expired:
+                        return
+                    if not self._dear(one.price):
+                        closing(one, effort)
+                        self.incumbent.raise_bound(self._proven(proven))
+
+    def _proven(self, beyond: int) -> int:
+        return min([beyond, *(one.price for one in self.open.values() if not self._dear(one.price))])
+
+    def _add(self, weights: list[list[int]]) -> None:
+        """Add the cover of weights."""
+        made = self.kinds.table(weights, self.most)
+        if made is not None:
+            cover, table = made
+            self.covers.add(cover.rooms, cover.amount, table)
+            self.weights.append(weights)
+            self.bound = max(self.bound, int(table[-1]))
+
+    def _look(self, found: Multisets, most: int) -> list[list[int]] | None:
+        """Pack the new ones of what was found, the cheapest first, until one is; or else weights that refute one."""
+        new = [
+            (price, number)
+            for price, number in zip(found.price.tolist(), found.found, strict=True)
+            if number.tobytes() not in self.seen
+        ]
+        for price, number in new[:most]:  # by direction, which is quick
+            if self._dear(price) or self.clock.expired:
+                break
+            if number.tobytes() not in self.left:
+                one = self._directed(price, number)
+                self._offer(number, one.packed)
+                if one.packed.complete:
+                    break
+                self.left[number.tobytes()] = one
+        for price, number in new:
+            if self._dear(price) or self.clock.expired or self.tried >= most:
+                break
+            key = number.tobytes()
+            self.seen.add(key)
+            shared = self.kinds.shared(number)
+            if (weights := self.kinds.refuted(number, shared)) is not None:
+                return weights
+            self.tried += 1
+            one = self.left.get(key) or self._directed(price, number)
+            starts = (one.rooms.by_share(one.kinds, shared.share), one.packed)
+            tries = (one.rooms.by_ejection(start, self.parameters.ejections, self.options.seed) for start in starts)
+            packed = min(tries, key=lambda packed: packed.size)
+            self._offer(number, packed)
+            if packed.complete:
+                break
+            self.open[key] = replace(one, packed=packed)
+        return None
+
+    def _dear(self, price: int) -> bool:
+        """Whether there is a packing that costs no more."""
+        return self.incumbent.objective is not None and price >= self.incumbent.objective
+
+    def _repair(self, one: _OpenMultiset, effort: int) -> None:
+        """Pack a multiset anew, part by part."""
+        packed = one.rooms.by_parts(one.packed, self.options, self.clock, effort * self.parameters.parts)
+        self.open[one.number.tobytes()] = replace(one, packed=packed)
+        self._offer(one.number, packed)
+
+    def _decide(self, one: _OpenMultiset, effort: int) -> None:
+        """Pack a multiset by an integer program of all, or hear that it cannot be packed."""
+        self.programs += 1
+        answer = one.rooms.by_program(self.options, SLICE * self.clock.remaining_s, effort * self.parameters.nodes)
+        if isinstance(answer, Packed):
+            self._offer(one.number, answer)
+        elif answer == "cannot":
+            del self.open[one.number.tobytes()]
+
+    def _directed(self, price: int, number: IntArray) -> _OpenMultiset:
+        """A multiset packed by direction."""
+        kinds = np.repeat(np.arange(len(number)), number)
+        rooms = Rooms(self.kinds.room[kinds], self.arrays.family[kinds], self.arrays.demand, self.arrays.count)
+        return _OpenMultiset(price, number, kinds, rooms, rooms.by_direction())
+
+    def _offer(self, number: IntArray, packed: Packed) -> None:
+        """Offer a packing; what it has left over goes to further instances, where there may be any number of them."""
+        kinds = np.repeat(np.arange(len(number)), number).tolist()
+        rows = [{c: int(n) for c, n in enumerate(row) if n} for row in packed.placed]
+        groups: list[Group] = [(k, on_it, 1) for k, on_it in zip(kinds, rows, strict=True) if on_it]
+        self.packed |= packed.complete
+        if not packed.complete:
+            if self.arrays.limited or self._dear(self.arrays.cost(groups)):
+                return
+            groups += self._further(packed.left)
+        self.incumbent.offer(self.arrays.cost(groups), groups)
+
+    def _further(self, left: IntArray) -> list[Group]:
+        """The cheaper of one instance for all tasks `left` (N,) and instances that are filled one after another."""
+        arrays, some = self.arrays, np.flatnonzero(left)
+        alone = replace(arrays.only(some, left[some]), pair=np.ones((len(some), len(some))))
+        found: list[Group] = [
+            (k, {int(some[c]): n for c, n in on_it.items()}, copies) for k, on_it, copies in pack_greedily(alone)
+        ]
+        takes = np.einsum("n,knr->kr", left[some], arrays.demand_of_type[:, some])
+        holding = np.flatnonzero((takes <= arrays.capacity).all(axis=1))
+        if not len(holding):
+            return found
+        k = int(holding[arrays.price[holding].argmin()])
+        one: list[Group] = [(k, {int(c): int(left[c]) for c in some}, 1)]
+        return min(found, one, key=arrays.cost)
+
+
+@dataclass(frozen=True)
+class _OpenMultiset:
+    """A multiset that nothing has packed yet, and how far it was packed."""
+
+    price: int
+    number: IntArray
+    kinds: IntArray  # the type of each room
+    rooms: Rooms
+    packed: Packed

@@ -1,0 +1,152 @@
+"""Pods on given nodes: exact and literal against brute force, the scores by hand, and what is refused."""
+
+from __future__ import annotations
+
+import itertools
+import random
+from typing import Any
+
+import pytest
+
+from heuristics.kubernetes import balanced_allocation, least_allocated, most_allocated
+from instances import Options, check
+from instances.errors import InputError, MalformedSolution
+from instances.kubernetes import NodePlacement, random_cluster
+from models.kubernetes import exact, literal
+
+
+def tiny(seed: int) -> NodePlacement:
+    """Up to three nodes and five pods, some in place, perhaps where there is no room for them."""
+    draw = random.Random(seed)
+    names = [f"n{n}" for n in range(draw.randint(1, 3))]
+    rooms = [{"cpu": draw.randint(3, 7), "memory": draw.randint(3, 7)} for _ in names]
+    pods: list[dict[str, Any]] = []
+    held: list[dict[str, int]] = [{} for _ in names]
+    for p in range(draw.randint(1, 3)):
+        count = draw.randint(1, 2)
+        pod: dict[str, Any] = {"name": f"p{p}", "count": count}
+        pod["demand"] = {"cpu": draw.randint(0, 3), "memory": draw.randint(0, 3)}
+        if draw.random() < 0.3:
+            pod["allowed_nodes"] = sorted({"n0", draw.choice(names)})
+        if draw.random() < 0.3:
+            pod["max_per_node"] = 1
+        for _ in range(draw.randint(0, count)):
+            on_it = draw.choice(held)
+            on_it[pod["name"]] = on_it.get(pod["name"], 0) + 1
+        pods.append(pod)
+    nodes = [{"name": n, "capacity": room, "pods": on_it} for n, room, on_it in zip(names, rooms, held, strict=True)]
+    data: dict[str, Any] = {"resources": ["cpu", "memory"], "nodes": nodes, "pods": pods}
+    if len(pods) > 1 and draw.random() < 0.3:
+        data["spread"] = [{"tasks": ["p0", "p1"], "max_per_instance": draw.randint(1, 2)}]
+    return NodePlacement.model_validate(data | {"movable": draw.random() < 0.8})
+
+
+def fewest(data: NodePlacement) -> float | None:
+    """The fewest moves of all placements, by the checker; `None` where there is none."""
+    each = [
+        [split for split in itertools.product(range(pod.count + 1), repeat=len(data.nodes)) if sum(split) == pod.count]
+        for pod in data.pods
+    ]
+    found = []
+    for splits in itertools.product(*each):
+        nodes = {
+            n.name: {p.name: s[i] for p, s in zip(data.pods, splits, strict=True)} for i, n in enumerate(data.nodes)
+        }
+        verdict = check(data, {"nodes": nodes})
+        if not verdict.violations:
+            found.append(verdict.objective)
+    return min(found, default=None)
+
+
+@pytest.mark.parametrize("seed", range(80))
+def test_exact_finds_the_fewest_moves_or_that_there_is_no_placement(seed: int):
+    data = tiny(seed)
+    best = fewest(data)
+    methods = [exact] + [literal] * (seed < 12)
+    for method in methods:
+        result = method(data, Options(gap=0.0))
+        assert result.status == ("infeasible" if best is None else "optimal")
+        assert result.objective == best
+    for heuristic in (least_allocated, most_allocated, balanced_allocation):
+        result = heuristic(data)
+        if result.status == "feasible":
+            assert result.objective == best == 0
+
+
+def test_a_planted_cluster_has_a_placement_and_one_with_more_than_its_room_has_none():
+    planted = random_cluster(12, 1, load=0.97).data
+    result = exact(planted, Options(effort=500))
+    assert result.objective is not None
+    assert exact(random_cluster(12, 1, load=1.05, planted=False).data).status == "infeasible"
+
+
+def cluster(**changes: Any) -> NodePlacement:
+    return NodePlacement.model_validate(
+        {
+            "resources": ["cpu", "memory"],
+            "nodes": [
+                {"name": "a", "capacity": {"cpu": 10, "memory": 10}, "pods": {"x": 2}},
+                {"name": "b", "capacity": {"cpu": 10, "memory": 10}},
+                {"name": "c", "capacity": {"cpu": 10, "memory": 10}, "pods": {"y": 1}},
+            ],
+            "pods": [
+                {"name": "x", "count": 2, "demand": {"cpu": 2, "memory": 2}},
+                {"name": "y", "count": 1, "demand": {"cpu": 1, "memory": 8}},
+                {"name": "z", "count": 1, "demand": {"cpu": 6, "memory": 1}},
+            ],
+        }
+        | changes
+    )
+
+
+@pytest.mark.parametrize(
+    ("heuristic", "node"),
+    [
+        (least_allocated, "b"),  # left over: (0 + 50) / 2, (40 + 90) / 2, (30 + 10) / 2
+        (most_allocated, "c"),  # taken: (100 + 50) / 2 on a, which is most: see below
+        (balanced_allocation, "c"),  # apart: |1 - .5| / 2, |.6 - .1| / 2, |.7 - .9| / 2
+    ],
+)
+def test_scores_by_hand(heuristic: Any, node: str):
+    data = cluster()
+    taken = {"a": (10, 5), "b": (6, 1), "c": (7, 9)}
+    if heuristic is most_allocated:
+        assert max(taken, key=lambda n: sum(taken[n])) == node
+    assert heuristic(data).solution["nodes"][node]["z"] == 1
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ({"nodes": []}, "nodes"),
+        ({"pods": [{"name": "x", "count": 1, "demand": {"cpu": 2, "memory": 2}}]}, "unknown pod"),
+        ({"pods": [{"name": "x", "count": 1, "demand": {"cpu": 99, "memory": 2}}]}, "unknown pod|fits on none"),
+        ({"resources": ["cpu"]}, "an amount of each resource"),
+        ({"spread": [{"tasks": ["q"]}]}, "unknown pod"),
+        ({"movable": 1}, "movable"),
+    ],
+)
+def test_what_is_no_cluster_is_refused_in_a_line(changes: dict[str, Any], said: str):
+    with pytest.raises(InputError, match=said):
+        cluster(**changes)
+
+
+def test_no_pods_at_all_are_placed():
+    data = cluster(pods=[], nodes=[{"name": "a", "capacity": {"cpu": 1, "memory": 1}}])
+    for method in (exact, literal, least_allocated):
+        assert method(data).objective == 0
+
+
+@pytest.mark.parametrize("solution", [None, {}, {"nodes": []}, {"nodes": {"q": {}}}, {"nodes": {"a": {"q": 1}}}])
+def test_a_malformed_solution_is_called_so(solution: Any):
+    with pytest.raises(MalformedSolution):
+        check(cluster(), solution)
+
+
+def test_the_checker_sees_what_is_wrong():
+    everything = {"x": 2, "y": 1, "z": 1}
+    assert len(check(cluster(), {"nodes": {"a": everything}}).violations) == 2
+    assert check(cluster(), {"nodes": {"a": {"x": 2}, "c": {"y": 1}}}).violations == ("pod z is placed 0 times, not 1",)
+    moved = {"nodes": {"b": {"x": 2}, "c": {"y": 1}, "a": {"z": 1}}}
+    assert check(cluster(), moved).objective == 2
+    assert check(cluster(movable=False), moved).violations == ("2 pods are moved, and none may be",)
