@@ -22,10 +22,10 @@ extensions += ["sphinx-mathjax-offline"]  # mathematics without a network
 exclude_patterns = ["_build"]
 doctest_global_setup = f"""import os, sys, tempfile
 sys.path.insert(0, {str(HERE / "tutorials")!r})
-before, here = os.getcwd(), tempfile.TemporaryDirectory()  # examples save what they make in the current folder
-os.chdir(here.name)
+_begun_in, _folder = os.getcwd(), tempfile.TemporaryDirectory()  # examples save what they make in the current folder
+os.chdir(_folder.name)
 """
-doctest_global_cleanup = "os.chdir(before); here.cleanup()"
+doctest_global_cleanup = "os.chdir(_begun_in); _folder.cleanup()"
 
 html_theme = "furo"
 html_title = f"Gapwise {release}"

@@ -49,7 +49,9 @@ def worst(
         str | None,
         typer.Option(help="Its problem.", autocompletion=flags.problem_names, show_default="the first that has it"),
     ] = None,
-    size: Annotated[int, typer.Option(help="How many tasks, jobs or classes an instance has at most.", min=1)] = 4,
+    size: Annotated[
+        int, typer.Option(help="How many tasks, jobs or classes an instance has at most.", min=1, max=1000)
+    ] = 4,
     within: Annotated[
         str | None,
         typer.Option(
@@ -72,11 +74,10 @@ def worst(
         found = session.outcomes(searches, store, lambda outcome: outcome.line())
         cases = sorted((case for one in found for case in one.cases), key=lambda case: case.rank)
         if not cases:
-            failed = next((one.reason for one in found if one.reason), None)
-            raise InputError(
-                f"{method}: no instance of {space.name} has a solution" + (f": {failed}" if failed else "")
-            )
-        smaller = Search(space, entry, exact, _smaller(cases[0], space), session.options)
+            failed = next((one.reason for one in found if one.reason), None) or _unfit(space, entry, exact)
+            raise InputError(f"{method}: no instance of {space.name} is solved" + (f": {failed}" if failed else ""))
+        part = Part(size=len(cases[0].chosen), start=cases[0].chosen, keep=cases[0].gap)
+        smaller = Search(space, entry, exact, part, session.options)
         shrunk = session.outcomes([smaller], store, lambda outcome: outcome.line())[0]
         answer = Worst(method, of, space, size, found, complete, (shrunk.cases or cases[:1])[0])
         runs = [Run(answer.instance, one, session.options) for one in (exact, entry)]
@@ -138,7 +139,9 @@ def _space(problem: str, within: str | None, like: str | None) -> Space:
 
 def _parts(space: Space, size: int, seed: int) -> tuple[list[Part], bool]:
     """The parts of the search, and whether they look at every instance."""
-    totals = {n: number(space.things, n) for n in range(1, size + 1)}
+    totals: dict[int, int] = {}
+    while len(totals) < size and sum(totals.values()) <= ENUMERATED:
+        totals[len(totals) + 1] = number(space.things, len(totals) + 1)
     if sum(totals.values()) <= ENUMERATED:
         return [
             Part(size=n, first=first, last=min(total, first + IN_A_PART))
@@ -148,9 +151,10 @@ def _parts(space: Space, size: int, seed: int) -> tuple[list[Part], bool]:
     return [Part(size=size, seed=seed + walk, steps=STEPS) for walk in range(WALKS)], False
 
 
-def _smaller(case: Case, space: Space) -> Part:
-    """What is left to do of the worst case: the same in smaller, beside the optimum."""
-    return Part(size=len(case.chosen), start=case.chosen, keep=case.gap)
+def _unfit(space: Space, *entries: Entry) -> str | None:
+    """Why a method cannot take what the first thing of a space makes."""
+    instance = space.instance((0,))
+    return None if instance is None else next((why for one in entries if (why := one.unfit(instance.data))), None)
 
 
 def _certify(answer: Worst, run: Run, session: Session) -> None:
@@ -162,6 +166,7 @@ def _certify(answer: Worst, run: Run, session: Session) -> None:
     if certified.text is not None and certified.kind is not None:
         answer.certificate = certified.kind, certified.text
         answer.results[0] = certified.result
+        answer.case = answer.case.model_copy(update={"proven": certified.result.status == "optimal"})
     else:
         err.print(f"no certificate: {shown(str(certified.reason))}")
 
@@ -213,10 +218,10 @@ class Worst:
         """Take what the harness has found of both methods, each checked, in the place of what the search says."""
         self.results = list(results)
         optimum, heuristic = results
-        proven = optimum.status == "optimal"
-        self.case = self.case.model_copy(
-            update={"heuristic": heuristic.objective, "best": optimum.objective, "proven": proven}
-        )
+        if optimum.objective is None or heuristic.objective is None:
+            return  # the search has had more luck with its time, and its values are checked too
+        found = {"heuristic": heuristic.objective, "best": optimum.objective, "proven": optimum.status == "optimal"}
+        self.case = self.case.model_copy(update=found)
 
     @property
     def whole(self) -> bool:
@@ -260,7 +265,7 @@ class Worst:
             else f"{searched:,} instances of {self.size}"
         )
         if case.broken is not None:
-            return f"{self.method} breaks on {made}: {case.broken}. Found among {over}; nothing smaller breaks so."
+            return f"{self.method} breaks on {made}: {case.broken}. Found among {over}."
         unit = self.results[0].unit if self.results else ""
         ratio = "" if case.ratio is None else f" ({case.ratio:.4g} times)"
         known = "the optimum, proven, is" if case.proven else "the best solution known has"

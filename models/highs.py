@@ -193,8 +193,14 @@ def run(h: highspy.Highs, *, start: ArrayLike | None = None, watch: Watch | None
         solve_s=clock.cpu_s,
         trace=tuple(trace),
         reason=reason,
-        info={"nodes": int(info.mip_node_count), "simplex_iterations": int(info.simplex_iteration_count)},
+        info=_counts(info),
     )
+
+
+def _counts(info: highspy.HighsInfo) -> dict[str, int]:
+    """Work done; a linear program has no nodes."""
+    counts = {"nodes": int(info.mip_node_count), "simplex_iterations": int(info.simplex_iteration_count)}
+    return {name: count for name, count in counts.items() if count >= 0}
 
 
 class SolveFailed(RuntimeError):

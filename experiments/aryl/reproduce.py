@@ -247,8 +247,8 @@ def _rows_5(
     return rows_experiment(name, title, _only(*rows), table_5(*rows), says=says, draw=draw)
 
 
-def loans(name: str, title: str, seconds: int, *pairs: str, **more: Any) -> Experiment:
-    """Policies with and without loans, where the baseline queues for so many seconds."""
+def loans(name: str, title: str, load: float, *pairs: str, **more: Any) -> Experiment:
+    """Policies with and without loans at a load."""
     rows = {"fifo": FIFO} | {alone: Setting.of(alone) for alone in pairs}
     rows |= {PAIRS[alone]: Setting.of(PAIRS[alone], **more) for alone in pairs}
 
@@ -267,8 +267,7 @@ def loans(name: str, title: str, seconds: int, *pairs: str, **more: Any) -> Expe
             found.append(level(OWN, f"{PAIRS[alone]}: use of loaned servers", None, loaned, of_total("use_loaned")))
         return found
 
-    title = f"{title} where the baseline queues for about {seconds:,} s"
-    return rows_experiment(f"{name}-{seconds}", title, rows, claims, scale=replace(FULL, load=LOADS[seconds]))
+    return rows_experiment(f"{name}-{load:g}", f"{title}, load {load:g}", rows, claims, scale=replace(FULL, load=load))
 
 
 def reclaiming(period: int, workers: str) -> Experiment:
@@ -397,8 +396,8 @@ EXPERIMENTS = (
         {"fifo": FIFO} | {f"{k}%": Setting.of("aryl", elastic_share=k / 100, any_gpu_share=1.0) for k in (20, 60, 100)},
         figure_13,
     ),
-    *(loans("loans", "Loans without scaling", seconds, "fifo", "sjf") for seconds in LOADS),
-    *(loans("scaling", "Loans with scaling", seconds, "fifo-two-phase", "sjf-two-phase") for seconds in LOADS),
-    loans("equal", "Loaned GPUs as fast as the others", 3000, *PAIRS, loaned_speed=1.0),
+    *(loans("loans", "Loans without scaling", load, "fifo", "sjf") for load in LOADS),
+    *(loans("scaling", "Loans with scaling", load, "fifo-two-phase", "sjf-two-phase") for load in LOADS),
+    loans("equal", "Loaned GPUs as fast as the others", LOADS[-1], *PAIRS, loaned_speed=1.0),
     *(reclaiming(period, workers) for period in PERIODS for workers in ("whole", "small")),
 )

@@ -23,8 +23,8 @@ from instances.aryl import loaning_days
 
 TRACE = "traces/philly.csv"
 READINGS = ("wide", "slow")
-LOADS = {300: 0.68, 1000: 0.72, 3000: 0.78}
-"""Loads of an eighth of the paper's clusters, by about how many seconds the baseline queues there on average."""
+LOADS = (0.68, 0.72, 0.78)
+"""Loads of an eighth of the paper's clusters; at the last the baseline queues for about as long as the paper's."""
 ITS_TRACE = "the paper's trace: these jobs are Philly's, drawn to what it says of its own"
 
 
@@ -39,7 +39,7 @@ class Scale:
     servers: int = 56
     days: float = 15.0
     seeds: int = 10
-    load: float = LOADS[3000]
+    load: float = LOADS[-1]
     bursts: float = 0.25
 
 

@@ -29,7 +29,7 @@ class CutBins:
     """Instances of `eva-packing` on one type of price 1 that fill so many instances to the last unit.
 
     A thing is a way to cut an instance with `units` of each of `resources` resources into `pieces`, each a task of
-    its own: so many of them fit on as many instances.
+    its own: so many instances hold all pieces, and no fewer do, for they are full.
     """
 
     resources: int

@@ -28,6 +28,8 @@ SEPARATOR = ";"  # in what names a value, so in no name
 PATTERN = re.compile(r"<!-- (?P<said>[^>]+?) -->(?P<shown>.*?)<!--/-->", re.DOTALL)
 """A figure in a page that no build reads: what is to be shown, and what is."""
 ENDLESS = "no finite number"
+LISTS = ("experiments.papers", "instances.registry")
+"""The lists of all papers: what a run asks them for is the paper's own."""
 PAPERS_OWN, GIVEN = "paper", "given"
 """What is no measurement of ours: a figure of the paper, and a parameter that somebody has set."""
 
@@ -148,8 +150,13 @@ def claimed(claims: Sequence[Claim]) -> dict[str, Value]:
 
 
 def code_of(modules: Iterable[str], paper: str, papers: Collection[str]) -> dict[str, str]:
-    """Digests of the modules that what some of a paper's measure depends on."""
-    return {name: digest(name) for name in behind(modules, [other for other in papers if other != paper])}
+    """Digests of the modules that what some of a paper's measure depends on.
+
+    They are those that these and the paper's own data, methods and simulation import. The lists of all papers name
+    whatever there is, pictures and worst cases too, and are not entered.
+    """
+    own = (f"instances.{paper}", f"experiments.{paper}.methods", f"experiments.{paper}.simulation")
+    return {name: digest(name) for name in behind([*modules, *own], {*papers, *LISTS} - {paper})}
 
 
 def digests_of(files: Mapping[str, Path]) -> dict[str, str]:

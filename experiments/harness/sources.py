@@ -53,8 +53,8 @@ def _imported(name: str) -> tuple[str, ...]:
 def behind(modules: Iterable[str], apart: Collection[str] = ()) -> list[str]:
     """Some modules and all that they import, and what those import.
 
-    `apart`: papers whose folders are not entered: what belongs to no paper names them in lists alone. Raises
-    InputError for a module that the project has not.
+    `apart`: modules that are not entered, and papers whose folders are not: what belongs to no paper names them in
+    lists alone. Raises InputError for a module that the project has not.
     """
     found: set[str] = set()
     left = list(modules)
@@ -62,7 +62,7 @@ def behind(modules: Iterable[str], apart: Collection[str] = ()) -> list[str]:
         name = left.pop()
         if name not in files():
             raise InputError(f"{name}: is no module of this project")
-        if name not in found and not set(name.split(".")) & set(apart):
+        if name not in found and not {name, *name.split(".")} & set(apart):
             found.add(name)
             left += _imported(name)
     return sorted(found)

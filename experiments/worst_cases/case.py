@@ -55,13 +55,13 @@ class Case(Frozen):
 class Judge:
     """What a heuristic does on instances of a space, each looked at once.
 
-    `about` is called with each instance before the heuristic is. `calls`: how often it was called; `proofs`: how many
-    optima were looked for; `unproven`: for how many of them none was proven; `nothing`: how many had an optimum of 0
-    that the heuristic did not reach, of which no gap is a share.
+    `about` is called with each instance before the heuristic is, and with `None` after it. `calls`: how often it was
+    called; `proofs`: how many optima were looked for; `unproven`: for how many of them none was proven; `nothing`: how
+    many had an optimum of 0 that the heuristic did not reach, of which no gap is a share.
     """
 
     def __init__(
-        self, space: Space, heuristic: Entry, exact: Entry, options: Options, about: Callable[[Chosen], None]
+        self, space: Space, heuristic: Entry, exact: Entry, options: Options, about: Callable[[Chosen | None], None]
     ) -> None:
         self.space, self.clock = space, Stopwatch(options.time_limit)
         self.calls = self.proofs = self.unproven = self.nothing = 0
@@ -72,21 +72,15 @@ class Judge:
     def case(self, chosen: Chosen) -> Case | None:
         """The case, `None` where these make no instance that has a solution.
 
-        Where a value is known beforehand the optimum is not looked for.
+        Where the optimum is known beforehand it is not looked for.
         """
         if chosen not in self._known:
             self._known[chosen] = self._judged(chosen)
         return self._known[chosen]
 
-    def proved(self, case: Case) -> Case | None:
-        """The case beside the optimum, where it was beside a value known beforehand."""
-        instance = self.space.instance(case.chosen)
-        assert instance is not None
-        return case if case.proven or case.broken else self._beside_optimum(instance, case)
-
     def _judged(self, chosen: Chosen) -> Case | None:
         instance = self.space.instance(chosen)
-        if instance is None:
+        if instance is None or any(one.unfit(instance.data) for one in (self._heuristic, self._exact)):
             return None
         self.calls += 1
         self._about(chosen)
@@ -95,6 +89,8 @@ class Judge:
             found = apply(self._heuristic, instance, self._limited())
         except Exception as error:  # whatever a heuristic does is a finding
             return Case(chosen=chosen, sense=sense, broken=Failure.of(error, Reported()).reason)
+        finally:
+            self._about(None)
         if found.status == "violates":
             return Case(chosen=chosen, sense=sense, broken="; ".join(found.violations[:2]))
         if found.objective is None:

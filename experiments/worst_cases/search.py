@@ -20,6 +20,7 @@ from instances.fields import Frozen
 from instances.result import Termination, versions
 
 KEPT = 200  # cases of a part of a search that are handed back, for what tells bad ones from good ones
+ENOUGH_S = 0.5  # CPU seconds within which an answer may be asked for
 HEAT = 0.02  # what a step may lose at first, as a share of the worst gap so far
 
 
@@ -100,8 +101,8 @@ class Search(WholeTask[Found]):
     def work(self, report: ReportFile) -> Found:
         worst: list[Case] = []
 
-        def about(chosen: Chosen) -> None:
-            report.begin((chosen, worst[:1]))
+        def about(chosen: Chosen | None) -> None:
+            report.begin((chosen, worst[:1], judge.clock.remaining_s))
 
         judge = Judge(self.space, self.heuristic, self.exact, self.options, about)
         seen = Seen(worst, random.Random(0))
@@ -124,12 +125,14 @@ class Search(WholeTask[Found]):
         )
 
     def ended(self, reported: Reported, termination: Termination, reason: str) -> Found:
-        """A heuristic that does not answer breaks on the instance that it was called with last."""
+        """A heuristic that does not answer breaks on the instance that it is called with, if it had time for it."""
         if reported.about is None:
             return super().ended(reported, termination, reason)
-        chosen, known = reported.about
-        broken = Case(chosen=chosen, broken=f"did not answer: {reason}")
-        return self.made("finished", cases=[broken, *known], calls=1)
+        chosen, known, left = reported.about
+        if chosen is None or termination == "interrupted" or left < ENOUGH_S:
+            return self.made("finished", cases=known, calls=len(known))
+        said = f"did not answer within {left:.3g} CPU s" if termination == "killed" else reason
+        return self.made("finished", cases=[Case(chosen=chosen, broken=said), *known], calls=1)
 
     def content(self, digests: Digests) -> dict[str, Any]:
         return {
@@ -172,10 +175,7 @@ def enumerated(judge: Judge, part: Part, seen: Seen) -> bool:
 
 
 def annealed(judge: Judge, size: int, steps: int, rng: random.Random, seen: Seen) -> bool:
-    """Anneal on instances of a size, from a random one; whether all steps were taken.
-
-    What is beside a value known beforehand is proven when it is the worst so far.
-    """
+    """Anneal on instances of a size, from a random one; whether all steps were taken."""
     space = judge.space
     now, best = None, None
     for step in range(steps):

@@ -8,6 +8,7 @@ import random
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, Protocol
 
 from instances import InputError, Instance, Solution
@@ -58,7 +59,7 @@ class Space(Protocol):
         """The instance that is made of these; `None` where they make none."""
 
     def reference(self, chosen: Chosen) -> float | None:
-        """The value of a solution that is known beforehand; `None` where none is."""
+        """The optimum, where the way in which the instance is made gives it; or else `None`."""
 
     def nearly(self, solution: Solution) -> float:
         """How near a heuristic's solution is to a worse one, from 0 to 1: of equal gaps this tells where to go on."""
@@ -113,6 +114,15 @@ class RepeatedEntries:
         found: tuple[Any, ...] = self.entries or getattr(self.base.data, self._of.field)
         return found
 
+    @cached_property
+    def _dots(self) -> str:
+        """What is between a name and the number of its repetition, and in no name: no two entries get one name."""
+        names = [getattr(entry, self._of.key) for entry in self._entries]
+        dots = "."
+        while any(dots in name for name in names):
+            dots += "."
+        return dots
+
     @property
     def things(self) -> int:
         return len(self._entries)
@@ -124,8 +134,8 @@ class RepeatedEntries:
             if of.count is not None:
                 made.append(entry.model_copy(update={of.count: n}))
                 continue
-            name = getattr(entry, of.key)
-            made += [entry.model_copy(update={of.key: name if i == 0 else f"{name}.{i + 1}"}) for i in range(n)]
+            names = [getattr(entry, of.key), *(f"{getattr(entry, of.key)}{self._dots}{i}" for i in range(2, n + 1))]
+            made += [entry.model_copy(update={of.key: name}) for name in names]
         if not made:
             return None
         try:

@@ -266,7 +266,7 @@ def solve_mean_jct(
                 watch=watch,
                 extra=SETTINGS,
             )
-            nodes += solved.info["nodes"]
+            nodes += solved.info.get("nodes", 0)
             watch(None, solved.bound)
             split = set()
             if solved.x is not None:

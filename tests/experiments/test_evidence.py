@@ -10,7 +10,7 @@ import pytest
 
 from experiments import recorded, reproduce
 from experiments.harness import evidence, sources
-from experiments.harness.evidence import Evidence, Value, read, renewed, shown
+from experiments.harness.evidence import Evidence, Value, code_of, read, renewed, shown
 from experiments.harness.experiment import Claim, Experiment, SharedTasks
 from experiments.harness.sample import Sample
 from experiments.harness.sources import behind, files
@@ -281,3 +281,12 @@ def test_the_code_of_a_paper_is_that_of_no_other_and_has_what_is_named_in_lists(
     assert len(found) < len(files()) / 2
     with pytest.raises(InputError, match="nothing: is no module of this project"):
         behind(["nothing"])
+
+
+def test_what_the_lists_of_all_papers_name_beside_methods_and_worlds_is_no_code_of_a_record():
+    for paper in PAPERS:
+        found = set(code_of([f"experiments.{paper}.reproduce"], paper, PAPERS))
+        assert {f"experiments.{paper}.methods", f"experiments.{paper}.simulation", f"models.{paper}.exact"} <= found
+        run = set(code_of(["experiments.simulator.simulation"], paper, PAPERS))
+        assert {f"experiments.{paper}.methods", f"experiments.simulator.{paper}"} <= run
+        assert not {*evidence.LISTS, f"experiments.{paper}.worst", "experiments.session"} & (found | run)

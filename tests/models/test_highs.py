@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import highspy
 import numpy as np
 import pytest
@@ -34,6 +36,11 @@ def test_a_limit_of_effort_keeps_incumbent_and_bound():
     assert solved.bound is not None
     assert solved.bound < solved.objective
     assert solved.info["nodes"] <= 20
+
+
+def test_a_linear_program_has_no_nodes():
+    relaxed = replace(market_split(), integer=np.zeros(38, dtype=bool))
+    assert set(solve_arrays(relaxed, Options()).info) == {"simplex_iterations"}
 
 
 def test_the_same_effort_gives_the_same_answer():
