@@ -1,7 +1,7 @@
 """A cluster as `kubectl get nodes,pods,... -A -o json` tells of it.
 
-Nodes and pods suffice; DaemonSets, PodDisruptionBudgets, volumes and their claims, and CSINodes make it exact. A file is
-an object, a List, or Lists in a List, packed or not.
+Nodes and pods suffice; DaemonSets, PodDisruptionBudgets, volumes and their claims, and CSINodes make it exact. A file
+is an object, a List, or Lists in a List, packed or not.
 """
 
 from __future__ import annotations
@@ -250,4 +250,6 @@ def _budget(item: Part) -> Budget:
 def _volume(item: Part) -> Volume:
     required, driver = item.at("spec", "nodeAffinity", "required"), item.at("spec", "csi", "driver").text()
     modes = {mode.text() for mode in item.at("spec", "accessModes").entries()}
-    return Volume(node_terms(required) if required else None, driver or None, modes <= {"ReadWriteOnce", "ReadWriteOncePod"})
+    return Volume(
+        node_terms(required) if required else None, driver or None, modes <= {"ReadWriteOnce", "ReadWriteOncePod"}
+    )

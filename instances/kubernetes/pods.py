@@ -43,6 +43,11 @@ class HostPort:
     port: int
     address: str
 
+    def meets(self, other: HostPort) -> bool:
+        """Whether a node cannot give both."""
+        same = (self.protocol, self.port) == (other.protocol, other.port)
+        return same and (self.address == other.address or "" in (self.address, other.address))
+
 
 @dataclass(frozen=True, eq=False)
 class DumpedPod:
@@ -69,6 +74,7 @@ class DumpedPod:
     ports: tuple[HostPort, ...]
     claims: tuple[str, ...]
     never_moved: bool
+    local_storage: bool
     eviction_cost: float
     unclear: tuple[str, ...]
     wishes: int
@@ -117,6 +123,7 @@ def pod_of(item: Part) -> DumpedPod:
         ports=host_ports(spec),
         claims=tuple(v.at("persistentVolumeClaim", "claimName").text() for v in _claims(spec)),
         never_moved=any(_forbids(annotations.at(key), value) for key, value in NEVER_MOVED.items()),
+        local_storage=any(v.at("emptyDir") or v.at("hostPath") for v in spec.at("volumes").entries()),
         eviction_cost=_eviction_cost(annotations.at(DELETION_COST), spec.at("priority").number()),
         unclear=tuple(unclear),
         wishes=sum(1 for _ in _wishes(spec)),
@@ -305,6 +312,5 @@ def _of_container(container: Part, statuses: Mapping[str, Any], infeasible: bool
 
 
 def _requests(resources: Part) -> dict[str, int]:
-    """What is requested; of what has a limit alone, that. The API server has filled it in for pods, not for templates."""
+    """What is requested; of what has a limit alone, that, as the API server fills it in for pods, not for templates."""
     return amounts(resources.at("limits")) | amounts(resources.at("requests"))
-
