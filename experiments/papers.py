@@ -15,7 +15,10 @@ if TYPE_CHECKING:
     from experiments.harness.instance_set import InstanceSet
 
 T = TypeVar("T")
-PAPERS = ("eva", "boa", "aryl", "sia")
+PAPERS = ("eva", "boa", "aryl", "sia", "kubernetes")
+"""What has folders of its own: the four papers, and what Kubernetes does."""
+BUILDS_ON = {"kubernetes": "eva"}
+"""The one paper whose folders those of another may import."""
 
 
 class Loaded(Mapping[str, T]):
@@ -43,26 +46,26 @@ METHODS: Loaded[tuple[Entry, ...]] = Loaded(
     {
         "eva-packing": "experiments.eva.methods:METHODS",
         "eva-reconfiguration": "experiments.eva.methods:METHODS",
-        "node-placement": "experiments.eva.methods:METHODS",
         "boa-allocation": "experiments.boa.methods:METHODS",
         "aryl-elastic": "experiments.aryl.methods:METHODS",
         "aryl-reclaim": "experiments.aryl.methods:METHODS",
         "aryl-placement": "experiments.aryl.methods:METHODS",
         "sia-oracle": "experiments.sia.methods:METHODS",
         "sia-local-oracle": "experiments.sia.methods:METHODS",
+        "node-placement": "experiments.kubernetes.methods:METHODS",
     }
 )
 """The methods of each problem: exact ones first, then the papers' heuristics."""
 BUILDERS = {
     "eva-packing": "models.eva:build_literal",
     "eva-reconfiguration": "models.eva.reconfiguration:build_literal_reconfiguration",
-    "node-placement": "models.eva.node_placement:build_node_placement",
     "boa-allocation": "models.boa:build_literal",
     "aryl-elastic": "models.aryl:build_elastic",
     "aryl-reclaim": "models.aryl:build_reclaim",
     "aryl-placement": "models.aryl:build_placement",
     "sia-oracle": "models.sia:build_literal",
     "sia-local-oracle": "models.sia:build_local_literal",
+    "node-placement": "models.kubernetes:build_literal",
 }
 """Where the literal Pyomo model of a problem is built."""
 LITERAL_NAMES = {
@@ -74,6 +77,7 @@ LITERAL_NAMES = {
     "aryl-placement": "models.aryl:literal_names",
     "sia-oracle": "models.sia:literal_names",
     "sia-local-oracle": "models.sia:literal_names",
+    "node-placement": "models.kubernetes:literal_names",
 }
 """Where the indices of its variables are named."""
 CERTIFIERS = {
@@ -119,11 +123,11 @@ DRAWINGS = {
     "eva-cloud": "experiments.eva.draw:cloud",
     "eva-packing": "experiments.eva.draw:packing",
     "eva-reconfiguration": "experiments.eva.draw:rounds",
-    "node-placement": "experiments.eva.draw:placement",
     "boa-renting": "experiments.boa.draw:renting",
     "aryl-loaning": "experiments.aryl.draw:loaning",
     "sia-oracle": "experiments.sia.draw:oracle",
     "sia-local-oracle": "experiments.sia.draw:local_oracle",
+    "node-placement": "experiments.kubernetes.draw:placement",
 }
 """What can be drawn: what makes the instance."""
 SPACES: Loaded[Mapping[str, Callable[[], Any]]] = Loaded(
@@ -175,6 +179,11 @@ RECORDED: dict[str, tuple[str, dict[str, Any]]] = {
 def _part(paper: str, role: str) -> Any:
     """The module of a paper that has a role which every paper has."""
     return importlib.import_module(f"experiments.{paper}.{role}")
+
+
+def others(paper: str) -> list[str]:
+    """The papers with which one has nothing to do."""
+    return [name for name in PAPERS if name not in (paper, BUILDS_ON.get(paper))]
 
 
 def problems_of(paper: str) -> list[str]:

@@ -15,7 +15,7 @@ from experiments.harness.sample import Sample
 from experiments.harness.task import HarnessTask
 from experiments.harness.user_functions import resolve
 from experiments.output.summary import NAMED, measured
-from experiments.papers import PAPERS, RECORDED, STUDIES, experiments_of, problems_of, reference_sets_of
+from experiments.papers import RECORDED, STUDIES, experiments_of, others, problems_of, reference_sets_of
 from experiments.plan import study_runs
 from instances import InputError
 
@@ -54,7 +54,7 @@ class Recorded:
     @property
     def code(self) -> dict[str, str]:
         """Digests of all modules that its figures depend on."""
-        return code_of(self.modules, self.paper, PAPERS)
+        return code_of(self.modules, self.paper, others(self.paper))
 
     def concluded(
         self, context: Context, plan: RecordPlan, code: Mapping[str, str], outcomes: Sequence[Any]

@@ -18,7 +18,7 @@ from experiments.harness.task import HarnessTask, TaskOutcome
 from experiments.output.claims import Reproduction, claims_csv, print_claims, record, write_claims
 from experiments.output.folder import files_first
 from experiments.output.terminal import err, print_line
-from experiments.papers import PAPERS, experiments_of
+from experiments.papers import PAPERS, experiments_of, others
 from experiments.recorded import Recorded, recorded_of
 from experiments.session import Session
 from instances import InputError, Options
@@ -146,7 +146,7 @@ def _renew(session: Session, wanted: Sequence[tuple[Recorded, Context]], folder:
 
 def _code_of_run(task: HarnessTask[Any], paper: str) -> str:
     """A digest of the code that a task of a paper runs."""
-    return digest_of(code_of({type(task).__module__, *task.modules}, paper, PAPERS))
+    return digest_of(code_of({type(task).__module__, *task.modules}, paper, others(paper)))
 
 
 def _tell_stale(wanted: Sequence[tuple[str, Recorded]], context: Context, folder: Path, whole: bool) -> int:

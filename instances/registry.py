@@ -75,7 +75,6 @@ PROBLEMS: dict[str, Problem] = {
         "instances.eva:EvaPacking", "instances.eva:check_packing", "instances.proofs.eva:prove_packing"
     ),
     "eva-reconfiguration": Problem("instances.eva:EvaReconfiguration", "instances.eva:check_reconfiguration"),
-    "node-placement": Problem("instances.eva:NodePlacement", "instances.eva:check_node_placement"),
     "boa-allocation": Problem(
         "instances.boa:BoaAllocation", "instances.boa:check_allocation", "instances.proofs.boa:prove_allocation"
     ),
@@ -90,6 +89,7 @@ PROBLEMS: dict[str, Problem] = {
     ),
     "sia-oracle": Problem("instances.sia:SiaOracle", "instances.sia:check_oracle", "instances.proofs.sia:prove_delay"),
     "sia-local-oracle": Problem("instances.sia:SiaLocalOracle", "instances.sia:check_local_oracle"),
+    "node-placement": Problem("instances.kubernetes:NodePlacement", "instances.kubernetes:check_placement"),
 }
 WORKLOADS = DataTypes(
     {

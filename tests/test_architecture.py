@@ -11,7 +11,7 @@ import networkx as nx
 import pytest
 
 from experiments.harness.sources import files, imported
-from experiments.papers import ONLINE, PAPERS
+from experiments.papers import BUILDS_ON, ONLINE, PAPERS
 from tests.commands import python
 
 LAYERS = {
@@ -129,9 +129,11 @@ def test_within_experiments_nothing_imports_what_is_above_it(part: str):
     assert [(a, b) for a, b in arrows() if within(a, part) and any(within(b, other) for other in above)] == []
 
 
-def test_a_paper_is_named_by_its_own_folders_and_the_two_lists_alone():
-    named = [(a, b) for a, b in arrows() if paper_of(b) not in (None, paper_of(a)) and a not in LISTS]
+def test_a_paper_is_named_by_its_own_folders_those_of_one_that_builds_on_it_and_the_two_lists_alone():
+    own = {paper: (None, paper, BUILDS_ON.get(paper)) for paper in PAPERS}
+    named = [(a, b) for a, b in arrows() if paper_of(b) not in own.get(paper_of(a), (None,)) and a not in LISTS]
     assert named == []
+    assert not set(BUILDS_ON) & set(BUILDS_ON.values()), "what is built on builds on nothing"
 
 
 @pytest.mark.parametrize("paper", PAPERS)

@@ -9,7 +9,7 @@ import typer
 
 from experiments.drawing import Drawing, Flag
 from instances import InputError, Instance, load
-from instances.eva import EvaCloud, EvaReconfiguration, price_list, random_cluster, synthetic_cloud, trace_cloud
+from instances.eva import EvaCloud, EvaReconfiguration, price_list, synthetic_cloud, trace_cloud
 
 NAMED = ("artifact", "artifact-generator", "figure-1")
 
@@ -72,16 +72,6 @@ packing = Drawing(
     drawn=price_list,
     flags={
         "n": Flag("pods", "Number of pods.", default=200, least=1),
-        "seed": Flag(help="Seed of all draws.", default=0),
-    },
-)
-
-
-placement = Drawing(
-    "Pods on the nodes of a cluster, and pods that wait.",
-    drawn=random_cluster,
-    flags={
-        "nodes": Flag(help="Number of nodes.", default=20, least=1),
         "seed": Flag(help="Seed of all draws.", default=0),
     },
 )

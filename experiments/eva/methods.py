@@ -3,15 +3,7 @@
 from __future__ import annotations
 
 from experiments.harness.entry import Entry, named
-from instances.eva import (
-    EvaPacking,
-    EvaReconfiguration,
-    InstanceType,
-    NodePlacement,
-    Task,
-    constraints_of,
-    packing_arrays,
-)
+from instances.eva import EvaPacking, EvaReconfiguration, InstanceType, Task, constraints_of, packing_arrays
 from instances.eva.arrays import LARGEST_AMOUNT, WholeAmounts, contents
 
 LIMITS = {"max_instances", "running"}
@@ -19,7 +11,6 @@ LITERAL_BINARIES = 250_000  # A literal model with more binaries y is not built.
 ONE_BY_ONE = 100_000  # So many tasks on one instance, placed one by one, take seconds.
 ONE_TYPE = 5_000  # So many tasks take the greedy heuristics of vector packing seconds.
 LITERAL_CONTENTS = 2_000  # The literal model of a round is not built where a type can hold more different things.
-LITERAL_PAIRS = 20_000  # The literal model of nodes is not built where there are more pairs of a pod and a node.
 LITERAL_TASKS = 16  # HiGHS takes a minute and more with the literal model of about so many tasks.
 
 
@@ -73,11 +64,6 @@ def _unfit_round(data: EvaReconfiguration) -> str | None:
     return None
 
 
-def _unfit_nodes(data: NodePlacement) -> str | None:
-    pairs = len(data.pods) * len(data.nodes)
-    return f"{pairs:,} pairs of a pod and a node, more than {LITERAL_PAIRS:,}" if pairs > LITERAL_PAIRS else None
-
-
 def _unfit_one_type(data: EvaPacking) -> str | None:
     """What packs one task after the other on one instance type of which there is no limit."""
     if data.objective != "cost":
@@ -98,13 +84,6 @@ _PACKERS = (
 _STARTS = named(_PACKERS, "full-reconfiguration-artifact", "full-reconfiguration-first", "no-packing")
 _CHOICE = Entry("eva-choice", "heuristics.eva.round:eva_choice")
 METHODS: dict[str, tuple[Entry, ...]] = {
-    "node-placement": (
-        Entry("exact", "models.eva.node_placement:exact_node_placement"),
-        Entry("literal", "models.eva.node_placement:literal_node_placement", _unfit_nodes),
-        Entry("least-allocated", "heuristics.eva.node_scores:least_allocated"),
-        Entry("most-allocated", "heuristics.eva.node_scores:most_allocated"),
-        Entry("balanced-allocation", "heuristics.eva.node_scores:balanced_allocation"),
-    ),
     "eva-packing": (
         Entry("exact", "models.eva:exact", _unfit_exact, starts=_STARTS),
         Entry("literal", "models.eva:literal", _unfit_literal, _costly_literal),

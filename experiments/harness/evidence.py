@@ -15,7 +15,7 @@ from pydantic import Field
 
 from experiments.harness.experiment import Claim, TextTable
 from experiments.harness.sample import Sample
-from experiments.harness.sources import ROOT, behind, digest
+from experiments.harness.sources import ROOT, behind, digest, files
 from instances import InputError
 from instances.fields import Frozen
 from instances.files import read_json, write_whole
@@ -149,14 +149,15 @@ def claimed(claims: Sequence[Claim]) -> dict[str, Value]:
     return found
 
 
-def code_of(modules: Iterable[str], paper: str, papers: Collection[str]) -> dict[str, str]:
-    """Digests of the modules that what some of a paper's measure depends on.
+def code_of(modules: Iterable[str], paper: str, others: Collection[str]) -> dict[str, str]:
+    """Digests of the modules that what some of a paper's measure depends on, which has nothing to do with `others`.
 
     They are those that these and the paper's own data, methods and simulation import. The lists of all papers name
     whatever there is, pictures and worst cases too, and are not entered.
     """
     own = (f"instances.{paper}", f"experiments.{paper}.methods", f"experiments.{paper}.simulation")
-    return {name: digest(name) for name in behind([*modules, *own], {*papers, *LISTS} - {paper})}
+    there = (name for name in own if name in files())  # not every paper has a world
+    return {name: digest(name) for name in behind([*modules, *there], {*others, *LISTS})}
 
 
 def digests_of(files: Mapping[str, Path]) -> dict[str, str]:

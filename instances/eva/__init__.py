@@ -1,19 +1,16 @@
 """Eva: Chang and Venkataraman, "Eva: Cost-Efficient Cloud-Based Cluster Scheduling", EuroSys'25.
 
-doi 10.1145/3689031.3717483. The problems `eva-packing`, `eva-reconfiguration` and `node-placement`, and the workload
-`eva-cloud`: data, examples, generators, traces and checker.
+doi 10.1145/3689031.3717483. The problems `eva-packing` and `eva-reconfiguration`, and the workload `eva-cloud`:
+data, examples, generators, traces and checker.
 """
 
 from instances.eva.arrays import PackingArrays, packing_arrays
 from instances.eva.checker import check_packing, check_reconfiguration
 from instances.eva.cloud import CloudJob, CloudType, EvaCloud, TaskClass
 from instances.eva.cloud_traces import trace_cloud
-from instances.eva.clusters import random_cluster
 from instances.eva.constraints import Running, Spread, constraints_of
 from instances.eva.examples import table_3, table_3_round
 from instances.eva.generators import random_round, random_workloads, synthetic_cloud, table_7
-from instances.eva.node_checker import check_node_placement
-from instances.eva.node_placement import ClusterNode, NodePlacement, Pod
 from instances.eva.online import RentedInstance, continued, most_kept
 from instances.eva.packing import EvaPacking, InstanceType, Task, Throughput
 from instances.eva.price_lists import price_list
@@ -25,16 +22,13 @@ from instances.eva.vector_packing import caprara_toth
 __all__ = [
     "CloudJob",
     "CloudType",
-    "ClusterNode",
     "EvaCloud",
     "EvaPacking",
     "EvaReconfiguration",
     "ExistingInstance",
     "InstanceType",
     "MovableTask",
-    "NodePlacement",
     "PackingArrays",
-    "Pod",
     "RentedInstance",
     "Running",
     "Spread",
@@ -45,7 +39,6 @@ __all__ = [
     "alibaba",
     "alive",
     "caprara_toth",
-    "check_node_placement",
     "check_packing",
     "check_reconfiguration",
     "constraints_of",
@@ -56,7 +49,6 @@ __all__ = [
     "packing_arrays",
     "pod_requests",
     "price_list",
-    "random_cluster",
     "random_round",
     "random_workloads",
     "synthetic_cloud",

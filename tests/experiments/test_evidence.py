@@ -15,7 +15,7 @@ from experiments.harness.experiment import Claim, Experiment, SharedTasks
 from experiments.harness.sample import Sample
 from experiments.harness.sources import behind, files
 from experiments.harness.store import Store
-from experiments.papers import PAPERS
+from experiments.papers import PAPERS, others
 from experiments.simulator.simulation import Simulation
 from instances import InputError
 from instances.sia import five_jobs
@@ -274,19 +274,30 @@ def test_remarks_change_no_digest_and_code_does(tmp_path: Path, monkeypatch: pyt
 
 
 def test_the_code_of_a_paper_is_that_of_no_other_and_has_what_is_named_in_lists():
-    others = [paper for paper in PAPERS if paper != "boa"]
-    found = behind(["experiments.boa.reproduce"], others)
+    apart = [paper for paper in PAPERS if paper != "boa"]
+    found = behind(["experiments.boa.reproduce"], apart)
     assert {"experiments.papers", "experiments.boa.methods", "models.boa.exact", "instances.fields"} <= set(found)
-    assert not [name for name in found if set(name.split(".")) & set(others)]
+    assert not [name for name in found if set(name.split(".")) & set(apart)]
     assert len(found) < len(files()) / 2
     with pytest.raises(InputError, match="nothing: is no module of this project"):
         behind(["nothing"])
 
 
+def test_the_code_of_what_builds_on_a_paper_has_that_papers_and_not_the_other_way_round():
+    above, below = (set(code_of([], paper, others(paper))) for paper in ("kubernetes", "eva"))
+    assert {"instances.kubernetes.checker", "instances.eva.constraints", "models.eva.totals"} <= above
+    assert "models.eva.totals" in below
+    assert not [name for name in below if "kubernetes" in name.split(".")]
+
+
 def test_what_the_lists_of_all_papers_name_beside_methods_and_worlds_is_no_code_of_a_record():
     for paper in PAPERS:
-        found = set(code_of([f"experiments.{paper}.reproduce"], paper, PAPERS))
-        assert {f"experiments.{paper}.methods", f"experiments.{paper}.simulation", f"models.{paper}.exact"} <= found
-        run = set(code_of(["experiments.simulator.simulation"], paper, PAPERS))
-        assert {f"experiments.{paper}.methods", f"experiments.simulator.{paper}"} <= run
+        world = f"experiments.{paper}.simulation" in files()
+        found = set(code_of([f"experiments.{paper}.{'reproduce' if world else 'reference'}"], paper, others(paper)))
+        assert {f"experiments.{paper}.methods", f"models.{paper}.exact"} <= found
+        run = set(code_of(["experiments.simulator.simulation"], paper, others(paper)))
+        assert f"experiments.{paper}.methods" in run
+        if world:
+            assert f"experiments.{paper}.simulation" in found
+            assert f"experiments.simulator.{paper}" in run
         assert not {*evidence.LISTS, f"experiments.{paper}.worst", "experiments.session"} & (found | run)

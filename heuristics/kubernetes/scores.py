@@ -12,8 +12,8 @@ from collections.abc import Callable, Sequence
 from math import isqrt
 
 from instances import Solution
-from instances.eva.node_placement import NodePlacement, Pod
 from instances.fields import steps
+from instances.kubernetes.placement import NodePlacement, Pod
 from instances.method import ANY, method
 
 MOST = 100  # of a score

@@ -6,12 +6,12 @@ from collections.abc import Mapping
 
 from instances.errors import MalformedSolution
 from instances.eva.checker import see_tasks
-from instances.eva.node_placement import ClusterNode, NodePlacement
 from instances.fields import Verdict, steps
+from instances.kubernetes.placement import ClusterNode, NodePlacement
 from instances.options import Solution
 
 
-def check_node_placement(data: NodePlacement, solution: Solution) -> Verdict:
+def check_placement(data: NodePlacement, solution: Solution) -> Verdict:
     """Check `{"nodes": {node: {pod: n}}}`: every pod on one node, none of which is too full.
 
     The objective is the number of pods that are no longer on the node on which they were. Raises MalformedSolution.

@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 
-from heuristics.eva.node_scores import balanced_allocation, least_allocated, most_allocated
+from heuristics.kubernetes import balanced_allocation, least_allocated, most_allocated
 from instances import Options, check
 from instances.errors import InputError, MalformedSolution
-from instances.eva import NodePlacement, random_cluster
-from models.eva.node_placement import exact_node_placement, literal_node_placement
+from instances.kubernetes import NodePlacement, random_cluster
+from models.kubernetes import exact, literal
 
 
 def tiny(seed: int) -> NodePlacement:
@@ -62,7 +62,7 @@ def fewest(data: NodePlacement) -> float | None:
 def test_exact_finds_the_fewest_moves_or_that_there_is_no_placement(seed: int):
     data = tiny(seed)
     best = fewest(data)
-    methods = [exact_node_placement] + [literal_node_placement] * (seed < 12)
+    methods = [exact] + [literal] * (seed < 12)
     for method in methods:
         result = method(data, Options(gap=0.0))
         assert result.status == ("infeasible" if best is None else "optimal")
@@ -75,9 +75,9 @@ def test_exact_finds_the_fewest_moves_or_that_there_is_no_placement(seed: int):
 
 def test_a_planted_cluster_has_a_placement_and_one_with_more_than_its_room_has_none():
     planted = random_cluster(12, 1, load=0.97).data
-    result = exact_node_placement(planted, Options(effort=500))
+    result = exact(planted, Options(effort=500))
     assert result.objective is not None
-    assert exact_node_placement(random_cluster(12, 1, load=1.05, planted=False).data).status == "infeasible"
+    assert exact(random_cluster(12, 1, load=1.05, planted=False).data).status == "infeasible"
 
 
 def cluster(**changes: Any) -> NodePlacement:
@@ -133,7 +133,7 @@ def test_what_is_no_cluster_is_refused_in_a_line(changes: dict[str, Any], said: 
 
 def test_no_pods_at_all_are_placed():
     data = cluster(pods=[], nodes=[{"name": "a", "capacity": {"cpu": 1, "memory": 1}}])
-    for method in (exact_node_placement, literal_node_placement, least_allocated):
+    for method in (exact, literal, least_allocated):
         assert method(data).objective == 0
 
 

@@ -6,8 +6,8 @@ import random
 from collections import Counter
 
 from instances.envelope import Instance
-from instances.eva.node_placement import ClusterNode, NodePlacement, Pod
 from instances.fields import MOST_DRAWN, refuse_outside, refuse_seed
+from instances.kubernetes.placement import ClusterNode, NodePlacement, Pod
 
 RESOURCES = ("cpu_milli", "memory_mib", "pods")
 NODES = ((3920, 14_000), (7910, 29_000), (15_890, 59_000))  # CPU and memory for pods

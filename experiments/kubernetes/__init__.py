@@ -1,0 +1,1 @@
+"""Pods on given nodes: methods, reference sets, drawings and pictures."""
