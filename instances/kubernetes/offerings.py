@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 from instances.kubernetes.dump import CAPACITY_TYPES, ON_DEMAND, POOLS, TYPES, DumpedNode
 from instances.kubernetes.pods import HOSTNAME, ZONES
@@ -30,30 +31,33 @@ PAID_ON_DEMAND = {"karpenter.sh/capacity-type": "on-demand", "eks.amazonaws.com/
 
 
 @dataclass(frozen=True, eq=False)
-class Offering:
-    """A row of prices in a zone. `pool`: its name, where there are several. `taints`: those of the pool's nodes."""
-
-    offer: PricedOffer
-    zone: str | None
-    pool: str | None
-    labels: Labels
-    taints: tuple[Taint, ...]
-
-
-@dataclass(frozen=True, eq=False)
 class Pool:
     """Nodes that are managed together, or that pods cannot tell apart; none where the pools are not asked for."""
 
     name: str | None
     nodes: Sequence[DumpedNode]
 
-    @property
+    def gives(self, resource: str) -> bool:
+        """Whether any of its nodes has a resource, for which a device plugin runs there."""
+        return any(node.room.get(resource) for node in self.nodes)
+
+    @cached_property
     def taints(self) -> tuple[Taint, ...]:
         """What all of its nodes have: one alone may have been tainted by hand, or be about to start."""
         if not self.nodes:
             return ()
         shared = set.intersection(*(set(node.lasting_taints) for node in self.nodes))
         return tuple(taint for taint in self.nodes[0].lasting_taints if taint in shared)
+
+
+@dataclass(frozen=True, eq=False)
+class Offering:
+    """A row of prices in a zone, as a node of a pool, with what is known of its labels."""
+
+    offer: PricedOffer
+    zone: str | None
+    pool: Pool
+    labels: Labels
 
 
 def pools_of(nodes: Iterable[DumpedNode], keys: Iterable[str]) -> list[Pool]:
@@ -76,7 +80,7 @@ def offerings(
     keys = sorted(keys)
     zones = sorted({node.zone for node in nodes if node.zone is not None}) or [None]
     return [
-        Offering(offer, zone, pool.name, _labels(offer, zone, pool, nodes, keys), pool.taints)
+        Offering(offer, zone, pool, _labels(offer, zone, pool, nodes, keys))
         for offer in prices.offers
         if offer.capacity_type == ON_DEMAND
         for zone in ([offer.zone] if offer.zone is not None else zones)

@@ -1,8 +1,8 @@
 """One dump read twice as a problem of `node-consolidation`: for a bound, and for a plan.
 
-For the bound, what is not understood is dropped, and amounts are rounded in the cluster's favour: what is proven of less
-is true of the cluster, "at most this can be saved". For the plan, a pod with something that is not understood stays where
-it is: "this saves so much and breaks nothing".
+For the bound, what is not understood is dropped, and amounts are rounded in the cluster's favour. What is proven of
+less is true of the cluster: "at most this can be saved". For the plan, a pod with something that is not understood stays on
+its node: "this saves so much and breaks nothing".
 """
 
 from __future__ import annotations
@@ -293,8 +293,13 @@ class OneReading:
         }
 
     def _allocatable(self, kind: Offering, r: str) -> int:
-        """What a new node has: what its row says, else what nodes of its type show, else nobody knows."""
+        """What a new node has: what its row says, else what nodes of its type show, else nobody knows.
+
+        Devices are there in a pool whose nodes have such.
+        """
         row = kind.offer.room
+        if self.sure and "/" in r and not kind.pool.gives(r):
+            return 0
         if r in row:
             return row[r]
         alike = [node.room.get(r, 0) for node in self.facts.nodes if node.type == kind.offer.type]
@@ -340,7 +345,7 @@ class OneReading:
     def _admitting(self, placement: Placement) -> tuple[frozenset[DumpedNode], frozenset[Offering]]:
         if placement not in self._known:
             nodes = (n for n in self.facts.nodes if self._yes(placement.admits(n.labels, n.lasting_taints)))
-            kinds = (kind for kind in self.kinds if self._yes(placement.admits(kind.labels, kind.taints)))
+            kinds = (kind for kind in self.kinds if self._yes(placement.admits(kind.labels, kind.pool.taints)))
             self._known[placement] = frozenset(nodes), frozenset(kinds)
         return self._known[placement]
 
@@ -354,7 +359,7 @@ class OneReading:
         For a bound a new node may have the taints of any node, since none is heeded there.
         """
         if kind not in self._running:
-            taints = kind.taints if self.sure else self._all_taints
+            taints = kind.pool.taints if self.sure else self._all_taints
             answers = [(daemon, daemon.placement.admits(kind.labels, taints)) for daemon in self._daemons]
             self._running[kind] = [d for d, answer in answers if answer or (answer is None and self.sure)]
         return self._running[kind]
@@ -436,12 +441,13 @@ class OneReading:
 
     def _names(self, kinds: Sequence[Offering]) -> list[str]:
         """A name of each offering: its type, its zone and its pool where they tell it from others."""
-        zones, pools = {kind.zone for kind in kinds}, {kind.pool for kind in kinds}
+        zones, pools = {kind.zone for kind in kinds}, {kind.pool.name for kind in kinds}
         return [
             " ".join(
                 [kind.offer.type]
                 + [f"in {self.aliases.of('zone', kind.zone)}"] * (kind.zone is not None and len(zones) > 1)
-                + [f"of {self.aliases.of('pool', kind.pool)}"] * (kind.pool is not None and len(pools) > 1)
+                + [f"of {self.aliases.of('pool', str(kind.pool.name))}"]
+                * (kind.pool.name is not None and len(pools) > 1)
             )
             for kind in kinds
         ]
