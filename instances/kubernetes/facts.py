@@ -174,7 +174,7 @@ class Facts:
                 in_namespace.setdefault(pod.namespace, []).append(pod)
                 for term in pod.terms:
                     holders.setdefault(term, []).append(pod)
-        found = []
+        found: list[tuple[PodTerm, list[DumpedPod], Meant]] = []
         for term, pods in holders.items():
             where = in_namespace if term.namespaces is None else term.namespaces
             near = [pod for name in sorted(where) for pod in in_namespace.get(name, ())]

@@ -78,7 +78,8 @@ def offerings(
     `keys`: the labels that somebody asks for.
     """
     keys = sorted(keys)
-    zones = sorted({node.zone for node in nodes if node.zone is not None}) or [None]
+    known = sorted({node.zone for node in nodes if node.zone is not None})
+    zones: list[str | None] = [*known] or [None]
     return [
         Offering(offer, zone, pool, _labels(offer, zone, pool, nodes, keys))
         for offer in prices.offers

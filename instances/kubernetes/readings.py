@@ -1,8 +1,8 @@
 """One dump read twice as a problem of `node-consolidation`: for a bound, and for a plan.
 
-For the bound, what is not understood is dropped, and amounts are rounded in the cluster's favour. What is proven of
-less is true of the cluster: "at most this can be saved". For the plan, a pod with something that is not understood stays on
-its node: "this saves so much and breaks nothing".
+For the bound, what is not understood is dropped, and amounts are rounded in the cluster's favour: less would be
+possible, if at all. "At most this can be saved." For the plan, a pod with something that is not understood stays on its
+node. "This saves so much and breaks nothing."
 """
 
 from __future__ import annotations
@@ -442,15 +442,15 @@ class OneReading:
     def _names(self, kinds: Sequence[Offering]) -> list[str]:
         """A name of each offering: its type, its zone and its pool where they tell it from others."""
         zones, pools = {kind.zone for kind in kinds}, {kind.pool.name for kind in kinds}
-        return [
-            " ".join(
-                [kind.offer.type]
-                + [f"in {self.aliases.of('zone', kind.zone)}"] * (kind.zone is not None and len(zones) > 1)
-                + [f"of {self.aliases.of('pool', str(kind.pool.name))}"]
-                * (kind.pool.name is not None and len(pools) > 1)
-            )
-            for kind in kinds
-        ]
+        found = []
+        for kind in kinds:
+            words = [kind.offer.type]
+            if kind.zone is not None and len(zones) > 1:
+                words.append(f"in {self.aliases.of('zone', kind.zone)}")
+            if kind.pool.name is not None and len(pools) > 1:
+                words.append(f"of {self.aliases.of('pool', kind.pool.name)}")
+            found.append(" ".join(words))
+        return found
 
 
 def _in_units(amount: int, r: str, up: bool = False) -> float:

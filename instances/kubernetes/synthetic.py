@@ -147,7 +147,10 @@ class DrawnWorkload:
     def __init__(self, name: str, namespace: str, draw: random.Random, scale: float, gpu: bool) -> None:
         self.name, self.namespace, self.draw = name, namespace, draw
         memory = draw.choice(FACTORS) * draw.choice(MEMORY_MIB)
-        self.request = max(10, round(scale * draw.choice(CPU_MILLI), -1)), max(16, 16 * round(scale * memory / 16))
+        self.request = (
+            max(10, 10 * round(scale * draw.choice(CPU_MILLI) / 10)),
+            max(16, 16 * round(scale * memory / 16)),
+        )
         self.gpus = draw.choice((1, 1, 2)) if gpu else 0
         kinds = (("Deployment", 84), ("StatefulSet", 8), ("Job", 5), ("Pod", 3))
         (self.kind,) = draw.choices([kind for kind, _ in kinds], [often for _, often in kinds])
@@ -206,9 +209,9 @@ class DrawnWorkload:
             labels["pod-template-hash"] = "5d9c7b"
         if kind == "StatefulSet":
             spec["volumes"] = [{"name": "data", "persistentVolumeClaim": {"claimName": f"data-{name}"}}]
-            term = {"matchExpressions": [{"key": ZONE, "operator": "In", "values": [node.zone]}]}
-            volume = {"csi": {"driver": "ebs.csi.aws.com"}, "accessModes": ["ReadWriteOnce"]}
-            volume["nodeAffinity"] = {"required": {"nodeSelectorTerms": [term]}}
+            zones = {"matchExpressions": [{"key": ZONE, "operator": "In", "values": [node.zone]}]}
+            volume: Json = {"csi": {"driver": "ebs.csi.aws.com"}, "accessModes": ["ReadWriteOnce"]}
+            volume["nodeAffinity"] = {"required": {"nodeSelectorTerms": [zones]}}
             found.append({"kind": "PersistentVolume", "metadata": {"name": f"pv-{name}"}, "spec": volume})
             claim = {"metadata": self._meta(f"data-{name}"), "spec": {"volumeName": f"pv-{name}"}}
             found.append({"kind": "PersistentVolumeClaim", **claim})
