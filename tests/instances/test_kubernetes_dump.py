@@ -180,7 +180,7 @@ def test_a_daemon_set_runs_where_its_selector_and_tolerations_say(tmp_path: Path
     tainted = node("n2", "small", taints=[{"key": "special", "value": "", "effect": "NoSchedule"}])
     bound, plan = readings(tmp_path, node(), tainted, drivers, pod())
     rooms = {t.name: t.capacity[CPU] for t in plan.data.instance_types}
-    assert rooms == {"small": 2000, "large": 7000}
+    assert rooms == {"small": 2000, "large": 7000, "gpus": 8000}
     # for a bound a new node may have any taint that there is, so one that does not tolerate all need not run
     assert {t.name: t.capacity[CPU] for t in bound.data.instance_types}["large"] == 8000
 
