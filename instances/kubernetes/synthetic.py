@@ -152,9 +152,9 @@ class DrawnWorkload:
             max(16, 16 * round(scale * memory / 16)),
         )
         self.gpus = draw.choice((1, 1, 2)) if gpu else 0
-        kinds = (("Deployment", 84), ("StatefulSet", 8), ("Job", 5), ("Pod", 3))
+        kinds = (("Deployment", 85), ("StatefulSet", 9), ("Job", 5), ("Pod", 1))
         (self.kind,) = draw.choices([kind for kind, _ in kinds], [often for _, often in kinds])
-        wanted = (("", 58), ("apart", 14), ("zones", 10), ("nodes", 8), ("still", 3), ("budget", 4), ("arch", 3))
+        wanted = (("", 61), ("apart", 14), ("zones", 10), ("nodes", 8), ("still", 2), ("budget", 1), ("arch", 4))
         (self.wish,) = draw.choices([wish for wish, _ in wanted], [often for _, often in wanted])
 
     def made(self, nodes: Sequence[DrawnNode], replicas: int) -> list[Json]:
