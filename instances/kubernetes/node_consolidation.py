@@ -8,9 +8,9 @@ from typing import Annotated, ClassVar, Literal, Self
 from pydantic import Field, model_validator
 
 from instances.eva.constraints import Spread
-from instances.eva.node_placement import ClusterNode, Flag, Pod
 from instances.eva.packing import PricedType, refuse_types
 from instances.fields import Count, Name, NonNegative, Number, ProblemData, refuse, refuse_duplicates
+from instances.kubernetes.placement import ClusterNode, Flag, Pod
 
 Moves = Literal["nodes", "pods"]
 
