@@ -90,6 +90,11 @@ PROBLEMS: dict[str, Problem] = {
     "sia-oracle": Problem("instances.sia:SiaOracle", "instances.sia:check_oracle", "instances.proofs.sia:prove_delay"),
     "sia-local-oracle": Problem("instances.sia:SiaLocalOracle", "instances.sia:check_local_oracle"),
     "node-placement": Problem("instances.kubernetes:NodePlacement", "instances.kubernetes:check_placement"),
+    "node-consolidation": Problem(
+        "instances.kubernetes:NodeConsolidation",
+        "instances.kubernetes:check_consolidation",
+        "instances.proofs.kubernetes:prove_consolidation",
+    ),
 }
 WORKLOADS = DataTypes(
     {

@@ -14,7 +14,7 @@ from instances.options import Solution
 Held = Mapping[str, int]
 
 
-def check_node_consolidation(data: NodeConsolidation, solution: Solution) -> Verdict:
+def check_consolidation(data: NodeConsolidation, solution: Solution) -> Verdict:
     """Check `{"nodes": {node: {pod: n}}, "instances": [{"type": name, "count": n, "tasks": {pod: k}}]}`.
 
     `nodes` are those that are kept, and what they hold in the end; `instances` are rented. All pods must be somewhere.
