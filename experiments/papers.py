@@ -53,6 +53,7 @@ METHODS: Loaded[tuple[Entry, ...]] = Loaded(
         "sia-oracle": "experiments.sia.methods:METHODS",
         "sia-local-oracle": "experiments.sia.methods:METHODS",
         "node-placement": "experiments.kubernetes.methods:METHODS",
+        "node-consolidation": "experiments.kubernetes.methods:METHODS",
     }
 )
 """The methods of each problem: exact ones first, then the papers' heuristics."""
@@ -91,6 +92,8 @@ CERTIFIERS = {
 """Where the certificate of a bound is made."""
 FRONTS = {"boa-allocation": "experiments.boa.front:front", "aryl-reclaim": "experiments.aryl.front:front"}
 """Where the front of two objectives is found and printed, by flags of its own."""
+CLUSTER = "experiments.kubernetes.cluster"
+"""What answers for a cluster's dump."""
 TRACES = {"boa-allocation": "experiments.boa.front:of_trace"}
 """What reads the instance in a job trace."""
 SAMPLES = "experiments.sia.workloads:samples"

@@ -1,4 +1,4 @@
-"""What a dump's cluster costs, what at most can be saved, and a plan that can be carried out: the answer of `cluster`."""
+"""What a dump's cluster costs, what at most can be saved, and a plan to carry out: the answer of `cluster`."""
 
 from __future__ import annotations
 
@@ -6,25 +6,24 @@ import csv
 import io
 import json
 import re
-import sys
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from math import floor
 from pathlib import Path
 from typing import Any
 
-from experiments.canvas import canvas, legend, save_all
+import numpy as np
+
+from experiments.entry import UNSOLVED
 from experiments.harness.entry import Entry
 from experiments.harness.run import Run
-from experiments.kubernetes.drains import ORDERS, CarriedOut, Plan, plan_of, reachable
+from experiments.kubernetes.drains import ORDERS, CarriedOut, DrainPlan, plan_of, reachable
 from experiments.output.folder import files_first
-from experiments.output.terminal import line, no_warnings, out, percent, print_line
-from experiments.palette import BLUE, GREY, RED
+from experiments.output.terminal import line, out, percent, print_line
 from experiments.session import Session
 from instances import InputError, Instance, Options, Result, save
 from instances.files import write_whole
-from instances.gaps import agree
 from instances.kubernetes.consolidation_arrays import ClusterArrays, cluster_arrays
 from instances.kubernetes.dump import read_dump
 from instances.kubernetes.facts import Facts
@@ -34,7 +33,8 @@ from instances.kubernetes.readings import Aliases, Reader, Reading, Tool
 from instances.text import shown
 
 HOURS = 730  # of a month, as clouds bill it
-SHARES = (0.05, 0.1, 0.25, 0.5)  # of the pods: the points of the frontier, beside no limit
+SHARES = (0.1, 0.25, 0.5)  # of the pods: the points of the frontier, beside no limit
+FREED = 0.4  # of the time limit, for the plan without a reason
 A_TENTH = 0.1
 COUNT = re.compile(r"(?P<number>[0-9]{1,9})(?P<share>%?)")
 FEW = 12  # names of a line
@@ -55,9 +55,7 @@ class Asked:
 
 def answer(asked: Asked, session: Session, methods: Methods) -> int:
     """Print the answer, write what was asked for, and return the exit status: 3 where a node has no price."""
-    reader = Reader(
-        Facts(read_dump(asked.dumps)), read_prices(asked.types), Aliases(asked.anonymous)
-    )
+    reader = Reader(Facts(read_dump(asked.dumps)), read_prices(asked.types), Aliases(asked.anonymous))
     found = solved(reader, asked, session, methods)
 
     def write() -> None:
@@ -102,7 +100,11 @@ def solved(reader: Reader, asked: Asked, session: Session, methods: Methods) -> 
         data = free if most is None else free.with_(max_evictions=most)
         problems["free", reason] = Instance.of(data, f"plan without {reason}")
     exact = methods(problems["bound", None], ["exact"])[0]
-    runs = [Run(problem, exact, session.options) for problem in problems.values()]
+    limit = session.options.time_limit
+    shorter = replace(session.options, time_limit=None if limit is None else FREED * limit)
+    runs = [
+        Run(problem, exact, shorter if kind == "free" else session.options) for (kind, _), problem in problems.items()
+    ]
     for rule in asked.rules:
         problem = Instance.of(reader.read("plan", tool_of(rule)).data, "cluster")
         runs.append(Run(problem, methods(problem, [rule])[0], session.options))
@@ -125,9 +127,7 @@ def solved(reader: Reader, asked: Asked, session: Session, methods: Methods) -> 
 def evictions_in(data: NodeConsolidation, solution: Mapping[str, Any]) -> int:
     """How many pods lose their node."""
     kept = solution["nodes"]
-    return sum(
-        max(0, n - kept.get(node.name, {}).get(name, 0)) for node in data.nodes for name, n in node.pods.items()
-    )
+    return sum(max(0, n - kept.get(node.name, {}).get(name, 0)) for node in data.nodes for name, n in node.pods.items())
 
 
 @dataclass
@@ -144,7 +144,7 @@ class ClusterAnswer:
     rules: Mapping[str, Result]
     arrays: ClusterArrays
     places: Aliases
-    plan_made: Plan | None = field(default=None)
+    plan_made: DrainPlan | None = field(default=None)
     went: CarriedOut | None = field(default=None)
 
     def carry_out(self, most: int | None, options: Options) -> None:
@@ -155,8 +155,6 @@ class ClusterAnswer:
         names = [kind.name for kind in self.plan.data.instance_types]
         kept = [node.name in best.solution["nodes"] for node in self.plan.data.nodes]
         new = [names.index(g["type"]) for g in best.solution["instances"] for _ in range(g.get("count", 1))]
-        import numpy as np
-
         first = plan_of(self.arrays, np.array(kept, dtype=bool), new)
         self.plan_made, self.went = reachable(self.arrays, first, options.seed)
 
@@ -195,8 +193,6 @@ class ClusterAnswer:
     @property
     def status_of_prices(self) -> int:
         """The exit status: 3 where the price of a node is unknown."""
-        from experiments.entry import UNSOLVED
-
         return UNSOLVED if self.plan.unpriced else 0
 
     def steps(self) -> list[dict[str, Any]]:
@@ -204,7 +200,7 @@ class ClusterAnswer:
         if self.plan_made is None:
             return []
         data, arrays, plan = self.plan.data, self.arrays, self.plan_made
-        bill, found = arrays.bill_today, []
+        bill, found = arrays.bill_today, list[dict[str, Any]]()
         if plan.new:
             bill += sum(int(arrays.price[k]) for k in plan.new)
             rent = Counter(data.instance_types[k].name for k in plan.new)
@@ -387,27 +383,9 @@ class ClusterAnswer:
         write_whole(folder / "cluster.json", (json.dumps(self.content(), indent=1) + "\n").encode())
         save(Instance.of(self.bound.data, "bound", "a dump, read for a bound"), folder / "bound.json")
         save(Instance.of(self.plan.data, "plan", "a dump, read for a plan"), folder / "plan.json")
-        figure = self.drawn()
-        with no_warnings():
-            save_all(figure, folder / "cluster")
+        from experiments.kubernetes.savings import write_picture  # with matplotlib, where a picture is wanted
 
-    def drawn(self) -> Any:
-        """What so many evictions get, beside today's bill, the bound, the rules and the plan."""
-        figure, (axes,) = canvas(6.4, 4)
-        points = [(p["evictions"], p["usd_per_hour"]) for p in self.frontier() if p["usd_per_hour"] is not None]
-        points = sorted({(0, self.bill), *points})
-        axes.step(*zip(*points, strict=True), where="post", color=BLUE, marker="o", markersize=4, label="best plans")
-        axes.axhline(self.bill, color=GREY, linestyle="--", linewidth=1, label="today")
-        if self.lower is not None:
-            axes.axhline(self.lower, color=RED, linewidth=1, label="no bill is below this")
-        if self.reached is not None:
-            axes.plot([self.evicted or 0], [self.reached], "*", color=BLUE, markersize=11, label="the plan")
-        for end, marker in zip(self.ends(), "s^DvPX" * len(self.rules), strict=False):
-            if end["usd_per_hour"] is not None and end["evictions"] is not None:
-                axes.plot([end["evictions"]], [end["usd_per_hour"]], marker, color=GREY, label=end["rule"])
-        axes.set(xlabel="evicted pods", ylabel="USD/h", ylim=(0, 1.08 * max(self.bill, 1e-9)))
-        legend(figure)
-        return figure
+        write_picture(folder / "cluster", self.content())
 
     def print(self, form: str) -> None:
         """The answer on standard output."""

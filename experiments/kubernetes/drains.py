@@ -18,13 +18,14 @@ from instances.kubernetes.consolidation_arrays import ClusterArrays
 ORDERS = 100
 WANTED = 0.95  # of the orders, in which every pod is to have a place
 TRIED = 20  # orders by which one more node is tried
+SPARED = 4  # nodes that are tried in the place of one that is rented
 MOST = 100  # of a score
 NO_REQUEST = (100, 200)  # thousandths of a CPU and MiB that a pod counts for in the score, where it asks for none
 SCORED = ("cpu_milli", "memory_mib")
 
 
 @dataclass(frozen=True)
-class Plan:
+class DrainPlan:
     """What is kept (M,), which types are rented, by their numbers, and in which order the other nodes are drained."""
 
     kept: BoolArray
@@ -35,13 +36,13 @@ class Plan:
         """Its price in price units."""
         return int(arrays.held_price[self.kept].sum()) + sum(int(arrays.price[k]) for k in self.new)
 
-    def with_node(self, m: int) -> Plan:
+    def with_node(self, m: int) -> DrainPlan:
         """The same with one more node kept."""
         kept = self.kept.copy()
         kept[m] = True
         return replace(self, kept=kept, order=tuple(n for n in self.order if n != m))
 
-    def with_new(self, k: int) -> Plan:
+    def with_new(self, k: int) -> DrainPlan:
         """The same with one more node rented."""
         return replace(self, new=(*self.new, k))
 
@@ -67,18 +68,19 @@ class CarriedOut:
         return len(self.pending) - self.orders >= WANTED * len(self.pending)
 
 
-def plan_of(arrays: ClusterArrays, kept: BoolArray, new: Sequence[int]) -> Plan:
+def plan_of(arrays: ClusterArrays, kept: BoolArray, new: Sequence[int]) -> DrainPlan:
     """The plan that ends with these nodes; those with the largest pods are drained first, while there is most room."""
-    share = arrays.need[:, : len(arrays.data.resources)] / np.maximum(1, arrays.room.max(axis=0, initial=1))[
-        : len(arrays.data.resources)
-    ]
+    share = (
+        arrays.need[:, : len(arrays.data.resources)]
+        / np.maximum(1, arrays.room.max(axis=0, initial=1))[: len(arrays.data.resources)]
+    )
     size = share.max(axis=1, initial=0.0)
     largest = [float((size * (arrays.now[m] > 0)).max(initial=0.0)) for m in range(len(kept))]
     order = sorted(np.flatnonzero(~kept).tolist(), key=lambda m: (-largest[m], m))
-    return Plan(kept, tuple(new), tuple(order))
+    return DrainPlan(kept, tuple(new), tuple(order))
 
 
-def carry_out(arrays: ClusterArrays, plan: Plan, seed: int, orders: int = ORDERS) -> CarriedOut:
+def carry_out(arrays: ClusterArrays, plan: DrainPlan, seed: int, orders: int = ORDERS) -> CarriedOut:
     """Carry a plan out in random orders of the pods of each node; pods that wait come first."""
     draw = np.random.default_rng(seed)
     kept = np.flatnonzero(plan.kept)
@@ -117,9 +119,7 @@ def _weights(arrays: ClusterArrays) -> IntArray:
     """What a pod of each class counts for in the score (N, 2)."""
     data = arrays.data
     first = [data.pods[members[0]] for members in arrays.members]
-    rows = [
-        [round(pod.demand[r]) or least for r, least in zip(SCORED, NO_REQUEST, strict=True)] for pod in first
-    ]
+    rows = [[round(pod.demand[r]) or least for r, least in zip(SCORED, NO_REQUEST, strict=True)] for pod in first]
     return np.array(rows, dtype=np.int64).reshape(len(first), len(SCORED))
 
 
@@ -133,12 +133,13 @@ def _scored(arrays: ClusterArrays, kept: IntArray, new: Sequence[int]) -> tuple[
     return load, size.reshape(len(places), len(SCORED))
 
 
-def reachable(arrays: ClusterArrays, plan: Plan, seed: int) -> tuple[Plan, CarriedOut]:
+def reachable(arrays: ClusterArrays, plan: DrainPlan, seed: int) -> tuple[DrainPlan, CarriedOut]:
     """A plan near this one that succeeds in nearly all orders: with further nodes, kept or rented, the cheapest first.
 
     Where none is found that is cheaper than what runs now, what runs now.
     """
     today = replace(plan, kept=np.ones_like(plan.kept), new=(), order=())
+    plan = _spared(arrays, plan, seed)
     went = carry_out(arrays, plan, seed)
     while not went.succeeds:
         plan = _repaired(arrays, plan, went, seed)
@@ -148,7 +149,23 @@ def reachable(arrays: ClusterArrays, plan: Plan, seed: int) -> tuple[Plan, Carri
     return plan, went
 
 
-def _repaired(arrays: ClusterArrays, plan: Plan, went: CarriedOut, seed: int) -> Plan:
+def _spared(arrays: ClusterArrays, plan: DrainPlan, seed: int) -> DrainPlan:
+    """The plan with nodes kept that are no dearer than one that it rents in their place, where no more pods are lost."""
+    lost = carry_out(arrays, plan, seed, TRIED).pods
+    for k in sorted(plan.new, key=lambda k: -int(arrays.price[k])):
+        near = [m for m in plan.order if arrays.held_price[m] <= arrays.price[k]]
+        near.sort(key=lambda m: (-int(arrays.held_price[m]), -int(arrays.on_node[m]), m))
+        for m in near[:SPARED]:
+            new = list(plan.new)
+            new.remove(k)
+            other = replace(plan, new=tuple(new)).with_node(m)
+            if carry_out(arrays, other, seed, TRIED).pods <= lost:
+                plan = other
+                break
+    return plan
+
+
+def _repaired(arrays: ClusterArrays, plan: DrainPlan, went: CarriedOut, seed: int) -> DrainPlan:
     """The plan with one more node: the cheapest with which it succeeds, or that which spares most pods for its price.
 
     A node is tried if it holds the pod that is most often without a place.

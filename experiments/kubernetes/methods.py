@@ -21,4 +21,5 @@ METHODS: dict[str, tuple[Entry, ...]] = {
         Entry("most-allocated", "heuristics.kubernetes:most_allocated"),
         Entry("balanced-allocation", "heuristics.kubernetes:balanced_allocation"),
     ),
+    "node-consolidation": (Entry("exact", "models.kubernetes.consolidation:exact_consolidation"),),
 }
