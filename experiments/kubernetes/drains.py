@@ -139,19 +139,17 @@ def reachable(arrays: ClusterArrays, plan: DrainPlan, seed: int) -> tuple[DrainP
     Where none is found that is cheaper than what runs now, what runs now.
     """
     today = replace(plan, kept=np.ones_like(plan.kept), new=(), order=())
-    plan = _spared(arrays, plan, seed)
     went = carry_out(arrays, plan, seed)
     while not went.succeeds:
         plan = _repaired(arrays, plan, went, seed)
         if plan.bill(arrays) >= today.bill(arrays):
             return today, carry_out(arrays, today, seed)
         went = carry_out(arrays, plan, seed)
-    return plan, went
+    return _spared(arrays, plan, went, seed)
 
 
-def _spared(arrays: ClusterArrays, plan: DrainPlan, seed: int) -> DrainPlan:
-    """The plan with nodes kept that are no dearer than one that it rents in their place, where no more pods are lost."""
-    lost = carry_out(arrays, plan, seed, TRIED).pods
+def _spared(arrays: ClusterArrays, plan: DrainPlan, went: CarriedOut, seed: int) -> tuple[DrainPlan, CarriedOut]:
+    """The plan with nodes kept in the place of such as it rents at no lower price, as long as it succeeds."""
     for k in sorted(plan.new, key=lambda k: -int(arrays.price[k])):
         near = [m for m in plan.order if arrays.held_price[m] <= arrays.price[k]]
         near.sort(key=lambda m: (-int(arrays.held_price[m]), -int(arrays.on_node[m]), m))
@@ -159,10 +157,10 @@ def _spared(arrays: ClusterArrays, plan: DrainPlan, seed: int) -> DrainPlan:
             new = list(plan.new)
             new.remove(k)
             other = replace(plan, new=tuple(new)).with_node(m)
-            if carry_out(arrays, other, seed, TRIED).pods <= lost:
-                plan = other
+            if carry_out(arrays, other, seed, TRIED).succeeds and (then := carry_out(arrays, other, seed)).succeeds:
+                plan, went = other, then
                 break
-    return plan
+    return plan, went
 
 
 def _repaired(arrays: ClusterArrays, plan: DrainPlan, went: CarriedOut, seed: int) -> DrainPlan:
