@@ -53,6 +53,7 @@ METHODS: Loaded[tuple[Entry, ...]] = Loaded(
         "sia-oracle": "experiments.sia.methods:METHODS",
         "sia-local-oracle": "experiments.sia.methods:METHODS",
         "node-placement": "experiments.kubernetes.methods:METHODS",
+        "node-consolidation": "experiments.kubernetes.methods:METHODS",
     }
 )
 """The methods of each problem: exact ones first, then the papers' heuristics."""
@@ -66,6 +67,7 @@ BUILDERS = {
     "sia-oracle": "models.sia:build_literal",
     "sia-local-oracle": "models.sia:build_local_literal",
     "node-placement": "models.kubernetes:build_literal",
+    "node-consolidation": "models.kubernetes:build_consolidation",
 }
 """Where the literal Pyomo model of a problem is built."""
 LITERAL_NAMES = {
@@ -78,6 +80,7 @@ LITERAL_NAMES = {
     "sia-oracle": "models.sia:literal_names",
     "sia-local-oracle": "models.sia:literal_names",
     "node-placement": "models.kubernetes:literal_names",
+    "node-consolidation": "models.kubernetes:consolidation_names",
 }
 """Where the indices of its variables are named."""
 CERTIFIERS = {
@@ -87,6 +90,7 @@ CERTIFIERS = {
     "aryl-reclaim": "models.aryl.certificate:certificate",
     "aryl-placement": "models.aryl.certificate:certificate",
     "sia-oracle": "models.sia.certificate:certificate",
+    "node-consolidation": "models.kubernetes.certificate:certificate",
 }
 """Where the certificate of a bound is made."""
 FRONTS = {"boa-allocation": "experiments.boa.front:front", "aryl-reclaim": "experiments.aryl.front:front"}
@@ -128,6 +132,7 @@ DRAWINGS = {
     "sia-oracle": "experiments.sia.draw:oracle",
     "sia-local-oracle": "experiments.sia.draw:local_oracle",
     "node-placement": "experiments.kubernetes.draw:placement",
+    "node-consolidation": "experiments.kubernetes.draw:consolidation",
 }
 """What can be drawn: what makes the instance."""
 SPACES: Loaded[Mapping[str, Callable[[], Any]]] = Loaded(
