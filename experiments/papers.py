@@ -67,6 +67,7 @@ BUILDERS = {
     "sia-oracle": "models.sia:build_literal",
     "sia-local-oracle": "models.sia:build_local_literal",
     "node-placement": "models.kubernetes:build_literal",
+    "node-consolidation": "models.kubernetes:build_consolidation",
 }
 """Where the literal Pyomo model of a problem is built."""
 LITERAL_NAMES = {
@@ -79,6 +80,7 @@ LITERAL_NAMES = {
     "sia-oracle": "models.sia:literal_names",
     "sia-local-oracle": "models.sia:literal_names",
     "node-placement": "models.kubernetes:literal_names",
+    "node-consolidation": "models.kubernetes:consolidation_names",
 }
 """Where the indices of its variables are named."""
 CERTIFIERS = {
@@ -88,6 +90,7 @@ CERTIFIERS = {
     "aryl-reclaim": "models.aryl.certificate:certificate",
     "aryl-placement": "models.aryl.certificate:certificate",
     "sia-oracle": "models.sia.certificate:certificate",
+    "node-consolidation": "models.kubernetes.certificate:certificate",
 }
 """Where the certificate of a bound is made."""
 FRONTS = {"boa-allocation": "experiments.boa.front:front", "aryl-reclaim": "experiments.aryl.front:front"}
@@ -131,6 +134,7 @@ DRAWINGS = {
     "sia-oracle": "experiments.sia.draw:oracle",
     "sia-local-oracle": "experiments.sia.draw:local_oracle",
     "node-placement": "experiments.kubernetes.draw:placement",
+    "node-consolidation": "experiments.kubernetes.draw:consolidation",
 }
 """What can be drawn: what makes the instance."""
 SPACES: Loaded[Mapping[str, Callable[[], Any]]] = Loaded(

@@ -10,16 +10,15 @@ from typing import Literal
 from instances.envelope import Instance
 from instances.eva.generators import table_7
 from instances.eva.packing import EvaPacking, InstanceType, Task
-from instances.eva.price_lists import Cloud, price_list
+from instances.eva.price_lists import price_list
 from instances.fields import MOST_DRAWN, refuse_outside, refuse_seed, steps
 from instances.kubernetes.node_consolidation import ConsolidatedPod, NodeConsolidation, RentedType, RunningNode
 
+Source = Literal["eks", "gke", "aks", "drawn", "karpenter", "table-7"]
 GROUP = (4, 16)  # pods that come together, at least and at most
 
 
-def shrunk_cluster(
-    pods: int, seed: int, *, cloud: Cloud | Literal["table-7"] = "eks", gone: float = 0.3
-) -> Instance[NodeConsolidation]:
+def shrunk_cluster(pods: int, seed: int, *, cloud: Source = "eks", gone: float = 0.3) -> Instance[NodeConsolidation]:
     """A random cluster with more nodes than its pods need.
 
     Pods come in groups of 4 to 16. Each goes where it fits, or to a new node: of the types that hold all that came

@@ -11,6 +11,9 @@ from instances.proofs.vipr import read_vipr
 
 def prove_consolidation(data: NodeConsolidation, text: str) -> Proven:
     """What the VIPR file `text` proves of the least cost. Raises InputError, or CheckFailed where it does not hold."""
+    file = read_vipr(text)
     totals = TotalsProgram(data)
-    proven = proven_of(data, totals.program(), read_vipr(text))
+    if len(file.program.variables) != len(totals.place):  # of two programs that hold, that which it says it is of
+        totals = TotalsProgram(data, by_node=True)
+    proven = proven_of(data, totals.program(), file)
     return Proven(totals.usd_per_hour(proven.bound), proven.how)
