@@ -38,6 +38,11 @@ FREED = 0.4  # of the time limit, for the plan without a reason
 A_TENTH = 0.1
 COUNT = re.compile(r"(?P<number>[0-9]{1,9})(?P<share>%?)")
 FEW = 12  # names of a line
+COUNTED = {
+    "evictions": "evictions",
+    "pending_again": "pods pending for a while",
+    "pending_in_the_end": "pods pending in the end",
+}
 Methods = Callable[[Instance[Any], Sequence[str]], list[Entry]]
 
 
@@ -240,22 +245,19 @@ class ClusterAnswer:
         return found
 
     def ends(self) -> list[dict[str, Any]]:
-        """Where each rule ends."""
-        found = []
-        for rule, result in self.rules.items():
-            solution = result.solution
-            evictions = None if solution is None else evictions_in(self.plan.data, solution)
-            found.append(
-                {
-                    "rule": rule,
-                    "usd_per_hour": result.objective,
-                    "evictions": result.info.get("evictions", evictions),
-                    "pending": result.info.get("pending"),
-                    "status": result.status,
-                    "reason": result.reason,
-                }
-            )
-        return found
+        """Where each rule ends; a pod that it evicts twice counts twice."""
+        return [
+            {
+                "rule": rule,
+                "usd_per_hour": result.objective,
+                "evictions": result.info.get("evictions"),
+                "pending_again": result.info.get("pending_again"),
+                "pending_in_the_end": result.info.get("waiting"),
+                "status": result.status,
+                "reason": result.reason,
+            }
+            for rule, result in self.rules.items()
+        ]
 
     def content(self) -> dict[str, Any]:
         """All of it, in plain types: one object. What is unknown is null."""
@@ -324,10 +326,8 @@ class ClusterAnswer:
     def _end(self, end: Mapping[str, Any]) -> str:
         if end["usd_per_hour"] is None:
             return f"{end['rule']}: no answer ({end['reason'] or end['status']})"
-        pending = f", {end['pending']} pods pending on the way" if end["pending"] else ""
-        broken = "" if end["status"] in ("optimal", "feasible") else f" ({end['status']})"
-        saved = self._saved(end["usd_per_hour"])
-        return f"{end['rule']} would save {saved}, with {end['evictions']} evictions{pending}{broken}"
+        counts = [f"{end[key]} {said}" for key, said in COUNTED.items() if end[key] is not None]
+        return f"{end['rule']} would save {self._saved(end['usd_per_hour'])}" + "".join(f", {said}" for said in counts)
 
     def _possible(self) -> list[str]:
         if self.lower is None:

@@ -149,7 +149,7 @@ class OneReading:
         self._count_what_is_not_heeded()
         data = NodeConsolidation(
             resources=tuple(self.told.values()),
-            nodes=tuple(self._node(node, entry) for node in facts.nodes),
+            nodes=tuple(self._node(node, entry, names) for node in facts.nodes),
             instance_types=tuple(
                 RentedType(
                     name=names[kind],
@@ -393,7 +393,10 @@ class OneReading:
     def _undominated(
         self, there: Mapping[DumpedPod, tuple[frozenset[DumpedNode], frozenset[Offering]]]
     ) -> list[Offering]:
-        """Offerings without those that another has the pods and the room of, at no higher price."""
+        """Offerings without those that another has the pods and the room of, at no higher price.
+
+        A tool's rules look at the type of a node that runs, so for them all stay on which a pod may be.
+        """
         sets = list(dict.fromkeys(to for _, to in there.values()))
         takes = {kind: {i for i, to in enumerate(sets) if kind in to} for kind in self.kinds}
 
@@ -408,7 +411,8 @@ class OneReading:
         for kind in sorted(self.kinds, key=lambda k: (k.offer.usd_per_hour, -len(takes[k]))):
             if takes[kind] and not any(beaten(kind, by) for by in kept):
                 kept = [k for k in kept if not beaten(k, kind)] + [kind]
-        return [kind for kind in self.kinds if kind in set(kept)]
+        stay = set(kept) if self.tool == "drain" else {kind for kind in self.kinds if takes[kind]}
+        return [kind for kind in self.kinds if kind in stay]
 
     def _fits_somewhere(self, pod: DumpedPod, on: Iterable[DumpedNode], to: Iterable[Offering]) -> bool:
         need = {r: self._need(pod, r) for r in self.resources}
@@ -418,18 +422,23 @@ class OneReading:
 
     # names
 
-    def _node(self, node: DumpedNode, entry: Mapping[DumpedPod, str]) -> RunningNode:
+    def _node(self, node: DumpedNode, entry: Mapping[DumpedPod, str], names: Mapping[Offering, str]) -> RunningNode:
         price = self.prices.of(node)
         on_it = [pod for pod in self.facts.movable if pod.node == node.name and pod in entry]
         never = node.never_moved or any(pod.never_moved for pod in self.facts.fixtures[node.name])
         keep = never and DO_NOT_DISRUPT not in self.free_of
         if keep:
             self.pinned[DO_NOT_DISRUPT] += sum(1 for pod in on_it if not pod.never_moved)
+        same = (
+            name
+            for kind, name in names.items()
+            if kind.offer == price and kind.zone == node.zone and node in kind.pool.nodes
+        )
         return RunningNode(
             name=self.aliases.of("node", node.name),
             capacity={self.told[r]: self.room[node][r] for r in self.resources},
             pods=dict(Counter(entry[pod] for pod in on_it)),
-            type=node.type,
+            type=next(same, node.type),
             usd_per_hour=None if price is None else price.usd_per_hour,
             keep=keep,
             cordoned=self.sure and not node.ready,
