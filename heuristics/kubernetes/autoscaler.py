@@ -17,7 +17,7 @@ from fractions import Fraction
 
 import numpy as np
 
-from heuristics.kubernetes.cluster import Cluster, Node
+from heuristics.kubernetes.cluster import Cluster, RuledNode
 from instances.kubernetes import NodeConsolidation
 from instances.method import SEEDED, method
 from instances.options import Options
@@ -135,7 +135,7 @@ class Autoscaler:
         main = (r for r in (cluster.cpu, cluster.memory) if room[r])
         return sum((Fraction(int(cluster.need[e][r]), int(room[r])) for r in main), Fraction(0))
 
-    def utilisation(self, node: Node) -> Fraction:
+    def utilisation(self, node: RuledNode) -> Fraction:
         """The larger of the shares of CPU and memory that are taken; of GPUs alone where a node has some."""
         cluster = self.cluster
         main = [cluster.cpu, cluster.memory]
@@ -146,7 +146,7 @@ class Autoscaler:
             default=Fraction(0),
         )
 
-    def unneeded(self) -> list[Node]:
+    def unneeded(self) -> list[RuledNode]:
         """Nodes to be scaled down now: empty ones, or the first of those that are little used and can be drained.
 
         Each is looked at in turn, once those before it are gone and their pods on others.
@@ -154,8 +154,8 @@ class Autoscaler:
         cluster = self.cluster
         nodes = sorted(cluster.nodes, key=lambda node: node.name)
         free = {id(node): node.free.copy() for node in nodes}
-        empty: list[Node] = []
-        drained: list[Node] = []
+        empty: list[RuledNode] = []
+        drained: list[RuledNode] = []
         for node in nodes:
             if not node.leaves or self.utilisation(node) > THRESHOLD:
                 continue

@@ -19,7 +19,7 @@ SCORES: Mapping[str, Score] = {"least": least, "most": most}
 
 
 @dataclass
-class Node:
+class RuledNode:
     """A node: its place among those of the data, or `None` for a new one, its type, price and room, and its pods."""
 
     name: str
@@ -60,7 +60,7 @@ class Cluster:
         self.cpu, self.memory = main_resources(data)
         kinds = {kind.name: k for k, kind in enumerate(data.instance_types)}
         place = {pod.name: e for e, pod in enumerate(data.pods)}
-        self.nodes: list[Node] = []
+        self.nodes: list[RuledNode] = []
         waiting = [pod.count for pod in data.pods]
         for m, node in enumerate(data.nodes):
             pods = [place[name] for name, n in node.pods.items() for _ in range(n)]
@@ -69,11 +69,11 @@ class Cluster:
             kind = kinds.get(node.type or "")
             price = int(a.held_price[m])
             free = a.free[m].copy()
-            self.nodes.append(Node(node.name, m, kind, price, a.room[m], pods, free, bool(a.leaves[m])))
+            self.nodes.append(RuledNode(node.name, m, kind, price, a.room[m], pods, free, bool(a.leaves[m])))
         self.waiting = [e for e, n in enumerate(waiting) for _ in range(n)]
         self.left = a.most_new.copy()
 
-    def eviction_cost(self, node: Node) -> float:
+    def eviction_cost(self, node: RuledNode) -> float:
         """What Karpenter counts for the eviction of all pods of a node, none of them less than 0."""
         return sum(max(0.0, self.data.pods[e].eviction_cost) for e in node.pods)
 
@@ -81,18 +81,18 @@ class Cluster:
         """Pods by CPU, then by memory, the largest first."""
         return sorted(pods, key=lambda e: (-int(self.need[e][self.cpu]), -int(self.need[e][self.memory])))
 
-    def rent(self, kind: int) -> Node:
+    def rent(self, kind: int) -> RuledNode:
         """A new node."""
         a = self.arrays
         self.count.rented += 1
         room = a.capacity[kind]
-        node = Node(f"~{self.count.rented:06d}", None, kind, int(a.price[kind]), room, [], room.copy())
+        node = RuledNode(f"~{self.count.rented:06d}", None, kind, int(a.price[kind]), room, [], room.copy())
         self.nodes.append(node)
         if self.left[kind] > 0:
             self.left[kind] -= 1
         return node
 
-    def drain(self, nodes: Sequence[Node]) -> None:
+    def drain(self, nodes: Sequence[RuledNode]) -> None:
         """Take nodes away; their pods wait."""
         for node in nodes:
             self.nodes.remove(node)
@@ -113,20 +113,20 @@ class Cluster:
             else:
                 self.put(e, node)
 
-    def put(self, e: int, node: Node) -> None:
+    def put(self, e: int, node: RuledNode) -> None:
         """Put a pod on a node."""
         node.pods.append(e)
         node.free = node.free - self.need[e]
 
-    def fitting(self, need: IntArray) -> list[Node]:
+    def fitting(self, need: IntArray) -> list[RuledNode]:
         """The nodes on which a pod fits."""
         if not self.nodes:
             return []
         fits = (np.array([node.free for node in self.nodes]) >= need).all(axis=1)
         return [self.nodes[m] for m in np.flatnonzero(fits)]
 
-    def _chosen(self, e: int) -> Node | None:
-        need, best, found = self.need[e], -1, list[Node]()
+    def _chosen(self, e: int) -> RuledNode | None:
+        need, best, found = self.need[e], -1, list[RuledNode]()
         for node in self.fitting(need):
             taken = [
                 (int(node.room[r] - node.free[r] + need[r]), int(node.room[r]))

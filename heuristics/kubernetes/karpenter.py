@@ -18,7 +18,7 @@ from typing import Literal
 
 import numpy as np
 
-from heuristics.kubernetes.cluster import Cluster, Node
+from heuristics.kubernetes.cluster import Cluster, RuledNode
 from instances.arrays import BoolArray, IntArray
 from instances.kubernetes import NodeConsolidation
 from instances.method import SEEDED, method
@@ -81,7 +81,7 @@ def karpenter_1_14_balanced(
 
 
 @dataclass
-class Claim:
+class NodeClaim:
     """A node that is to be rented: its pods, what they take, and the types that hold them."""
 
     pods: list[int]
@@ -90,11 +90,11 @@ class Claim:
 
 
 @dataclass(frozen=True)
-class Simulated:
+class SimulatedBatch:
     """Where the pods of a batch would go: `placed` on nodes that run, and new `claims`; `failed` fit nowhere."""
 
-    placed: list[tuple[int, Node]]
-    claims: list[Claim]
+    placed: list[tuple[int, RuledNode]]
+    claims: list[NodeClaim]
     failed: list[int]
 
 
@@ -102,9 +102,9 @@ class Simulated:
 class Move:
     """Nodes to be disrupted, the type that replaces them, if any, and where their pods would go."""
 
-    nodes: Sequence[Node]
+    nodes: Sequence[RuledNode]
     kind: int | None
-    simulated: Simulated | None
+    simulated: SimulatedBatch | None
 
 
 class Karpenter:
@@ -152,13 +152,13 @@ class Karpenter:
             else:
                 cluster.schedule()
 
-    def simulate(self, pods: Sequence[int], nodes: Sequence[Node]) -> Simulated:
+    def simulate(self, pods: Sequence[int], nodes: Sequence[RuledNode]) -> SimulatedBatch:
         """Pods by size, each on the first node by name that it fits, the claim of fewest pods, or a new one."""
         cluster, a = self.cluster, self.cluster.arrays
         nodes = sorted(nodes, key=lambda node: node.name)
         free = np.array([node.free for node in nodes]).reshape(len(nodes), a.need.shape[1])
         left = cluster.left.copy()
-        found = Simulated([], [], [])
+        found = SimulatedBatch([], [], [])
         for e in cluster.by_size(pods):
             need = cluster.need[e]
             fits = (free >= need).all(axis=1)
@@ -177,13 +177,13 @@ class Karpenter:
             else:
                 kinds = (a.capacity >= need).all(axis=1) & (left != 0)
                 if kinds.any():
-                    found.claims.append(Claim([e], need.copy(), kinds))
+                    found.claims.append(NodeClaim([e], need.copy(), kinds))
                     left[kinds & (left > 0)] -= 1  # as whichever it will be
                 else:
                     found.failed.append(e)
         return found
 
-    def candidates(self) -> list[Node]:
+    def candidates(self) -> list[RuledNode]:
         """Nodes that may be disrupted, in the order of the version."""
         nodes = [node for node in self.cluster.nodes if node.leaves]
         if self.order == "cost":
@@ -194,7 +194,7 @@ class Karpenter:
         """How many nodes may be disrupted at once."""
         return ceil(round(self.budget * len(self.cluster.nodes), 9))
 
-    def is_empty(self, node: Node) -> bool:
+    def is_empty(self, node: RuledNode) -> bool:
         """Whether no pod of a node has a cost of eviction above 0, and up to v1.13 whether it has none."""
         return not node.pods if self.order == "cost" else self.cluster.eviction_cost(node) <= 0
 
@@ -224,7 +224,7 @@ class Karpenter:
         moves = (self.moved([node]) for node in self._underutilized())
         return next((move for move in moves if move is not None), None)
 
-    def moved(self, nodes: Sequence[Node]) -> Move | None:
+    def moved(self, nodes: Sequence[RuledNode]) -> Move | None:
         """The move of nodes whose pods all fit on others, or on these and one new node that is cheaper."""
         cluster, a = self.cluster, self.cluster.arrays
         others = [node for node in cluster.nodes if all(node is not gone for gone in nodes)]
@@ -245,7 +245,7 @@ class Karpenter:
         saved = price - (0 if kind is None else int(a.price[kind]))
         return Move(nodes, kind, found) if self._approved(nodes, saved) else None
 
-    def _approved(self, nodes: Sequence[Node], saved: int) -> bool:
+    def _approved(self, nodes: Sequence[RuledNode], saved: int) -> bool:
         """Balanced: whether the share that is saved is large enough for what is disrupted."""
         if self.k is None:
             return True
@@ -255,7 +255,7 @@ class Karpenter:
         disrupted = sum(1 + cluster.eviction_cost(node) for node in nodes)
         return saved > 0 and price > 0 and saved * cost * self.k >= disrupted * price
 
-    def _underutilized(self) -> list[Node]:
+    def _underutilized(self) -> list[RuledNode]:
         return [node for node in self.candidates() if not self.is_empty(node) and node.kind is not None]
 
     def _cheapest(self, kinds: BoolArray) -> int:

@@ -74,11 +74,6 @@ class ClusterArrays:
         most = self.data.max_evictions
         return int(self.on_node.sum()) if most is None else most
 
-    @property
-    def bill_today(self) -> int:
-        """The price of all nodes that run."""
-        return int(self.held_price.sum())
-
     def usd(self, price: int) -> float:
         """A price in USD/h."""
         return float(Fraction(price * self.unit, STEPS))

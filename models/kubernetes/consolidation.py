@@ -46,13 +46,13 @@ def exact_consolidation(
     - `start`: a valid solution to begin from; the result is never worse.
     """
     with Stopwatch(options.time_limit) as clock:
-        search = _Search(cluster_arrays(data), options, report, clock)
+        search = _ConsolidationSearch(cluster_arrays(data), options, report, clock)
         answer = search.solved(start)
     return replace(answer, build_s=0.0, solve_s=clock.cpu_s)
 
 
 @dataclass(frozen=True)
-class Plan:
+class NodePlan:
     """Nodes that are `kept` (M,), what is `placed` (M, N) on them in the end, and what is rented."""
 
     kept: BoolArray
@@ -60,7 +60,7 @@ class Plan:
     new: tuple[New, ...]
 
 
-class _Search:
+class _ConsolidationSearch:
     def __init__(self, arrays: ClusterArrays, options: Options, report: Report, clock: Stopwatch) -> None:
         self.arrays, self.options, self.clock = arrays, options, clock
         self.totals = TotalsProgram(arrays.data, arrays)
@@ -69,11 +69,11 @@ class _Search:
         self.packings = 0
         self.scale = 1.0 / np.maximum(1, arrays.count @ arrays.need)
 
-        def told(found: Plan | None, bound: int | None) -> None:
+        def told(found: NodePlan | None, bound: int | None) -> None:
             solution = None if found is None else self._solution(found)
             report(solution, None if bound is None else arrays.usd(bound))
 
-        self.incumbent: Incumbent[Plan, int] = Incumbent("minimize", clock, told, options.gap)
+        self.incumbent: Incumbent[NodePlan, int] = Incumbent("minimize", clock, told, options.gap)
 
     def solved(self, start: Solution | None) -> Answer:
         """The answer: each step only where those before it leave the question open."""
@@ -100,10 +100,10 @@ class _Search:
     def _usd(self, price: int | None) -> float | None:
         return None if price is None else self.arrays.usd(price)
 
-    def _solution(self, plan: Plan) -> Solution:
+    def _solution(self, plan: NodePlan) -> Solution:
         return self.arrays.solution(plan.kept, plan.placed, plan.new)
 
-    def _offer(self, plan: Plan) -> None:
+    def _offer(self, plan: NodePlan) -> None:
         if self.arrays.evictions(plan.kept, plan.placed) <= self.arrays.most_evictions:
             self.incumbent.offer(self.arrays.cost(plan.kept, plan.placed, plan.new), plan)
 
@@ -132,7 +132,7 @@ class _Search:
         if read.totals.by_node:
             placed, new = read.placed(x), self._apart(number, read.on_types(x))
             if new is not None:
-                self._offer(Plan(kept, placed, new))
+                self._offer(NodePlan(kept, placed, new))
         if self._pack(kept, number) is False:
             self.bases.append((kept, number))
 
@@ -180,7 +180,7 @@ class _Search:
         placed[kept] += packed.placed[:nodes]
         kinds = [k for k, n in some.items() for _ in range(n)]
         new = [(k, _some(row)) for k, row in zip(kinds, packed.placed[nodes:], strict=True)]
-        plan = Plan(kept, placed, tuple(new))
+        plan = NodePlan(kept, placed, tuple(new))
         best = self.incumbent.objective
         if packed.left.any():
             if best is not None and a.cost(kept, placed, new) >= best:

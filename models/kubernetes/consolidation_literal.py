@@ -62,6 +62,9 @@ def build_consolidation(data: NodeConsolidation) -> ConcreteModel:
     def come(m: Any, p: int, n: int) -> Any:
         return m.x[p, n] <= data.pods[p].count * m.y[n]
 
+    def on_rented(m: Any, p: int, k: int, j: int) -> Any:
+        return m.z[p, k, j] <= data.pods[p].count * m.r[k, j]
+
     def room(m: Any, n: int, r: str) -> Any:
         used = sum(before(p, n) * pod.demand[r] for p, pod in pods)
         taken = sum(pod.demand[r] * held(m, p, n) for p, pod in pods)
@@ -95,6 +98,7 @@ def build_consolidation(data: NodeConsolidation) -> ConcreteModel:
     model.placed = Constraint(range(len(pods)), rule=placed)
     model.stay, model.come = Constraint(model.here, rule=stay), Constraint(model.at, rule=come)
     model.kept = Constraint(range(len(nodes)), rule=kept)
+    model.on_rented = Constraint(model.on_new, rule=on_rented)
     model.room = Constraint(range(len(nodes)), data.resources, rule=room)
     model.new_room = Constraint(model.rentable, data.resources, rule=new_room)
     model.apart = Constraint(range(len(groups)), range(len(nodes)), rule=apart)

@@ -155,6 +155,9 @@ class TotalsProgram:
                     terms = {f"come_{m}_{c}": int(a.need[c, r]) for c in coming}
                     terms |= {f"keep_{m}": -int(self.room[m, r])} | self._held([m], r)
                     self._row(f"room_{m}_{r}", "L", 0, terms)
+            for c in coming:
+                if not a.need[c].any():
+                    self._row(f"none_{m}_{c}", "L", 0, {f"come_{m}_{c}": 1, f"keep_{m}": -int(a.count[c])})
 
     def _held(self, nodes: Iterable[int], r: int) -> dict[str, int]:
         """What the pods that stay take of a resource, where their nodes' rooms count them in."""
@@ -173,6 +176,9 @@ class TotalsProgram:
             room = int(a.capacity[k, r])
             terms = {f"new_{k}_{c}": int(a.need[c, r]) for c in inside}
             self._row(f"new_room_{k}_{r}", "L", 0, terms | {f"rent_{k}": -room})
+        for c in inside:
+            if not a.need[c].any():
+                self._row(f"new_none_{k}_{c}", "L", 0, {f"new_{k}_{c}": 1, f"rent_{k}": -int(a.count[c])})
 
 
 def _copies(room: np.ndarray, need: np.ndarray, most: int) -> list[int]:
