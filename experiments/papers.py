@@ -135,6 +135,7 @@ DRAWINGS = {
     "sia-local-oracle": "experiments.sia.draw:local_oracle",
     "node-placement": "experiments.kubernetes.draw:placement",
     "node-consolidation": "experiments.kubernetes.draw:consolidation",
+    "kubernetes-dump": "experiments.kubernetes.draw:dump",
 }
 """What can be drawn: what makes the instance."""
 SPACES: Loaded[Mapping[str, Callable[[], Any]]] = Loaded(

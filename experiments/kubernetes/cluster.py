@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from math import floor
 from pathlib import Path
+from textwrap import wrap
 from typing import Any
 
 import numpy as np
@@ -38,6 +39,7 @@ FREED = 0.4  # of the time limit, for the plan without a reason
 A_TENTH = 0.1
 COUNT = re.compile(r"(?P<number>[0-9]{1,9})(?P<share>%?)")
 FEW = 12  # names of a line
+WIDTH = 88  # characters of a line
 COUNTED = {
     "evictions": "evictions",
     "pending_again": "pods pending for a while",
@@ -60,8 +62,7 @@ class Asked:
 
 def answer(asked: Asked, session: Session, methods: Methods) -> int:
     """Print the answer, write what was asked for, and return the exit status: 3 where a node has no price."""
-    reader = Reader(Facts(read_dump(asked.dumps)), read_prices(asked.types), Aliases(asked.anonymous))
-    found = solved(reader, asked, session, methods)
+    found = solved(asked, session, methods)
 
     def write() -> None:
         if asked.plan is not None:
@@ -89,8 +90,9 @@ def tool_of(rule: str) -> Tool:
     return "karpenter" if rule.startswith("karpenter") else "ca" if rule.startswith("ca-") else "drain"
 
 
-def solved(reader: Reader, asked: Asked, session: Session, methods: Methods) -> ClusterAnswer:
-    """All runs that the answer takes, and the answer."""
+def solved(asked: Asked, session: Session, methods: Methods) -> ClusterAnswer:
+    """All runs that the answer takes, and the answer. Raises InputError."""
+    reader = Reader(Facts(read_dump(asked.dumps)), read_prices(asked.types), Aliases(asked.anonymous))
     bound, plan = reader.read("bound"), reader.read("plan")
     in_place = sum(n for node in plan.data.nodes for n in node.pods.values())
     most = evictions_of(asked.max_evictions, in_place)
@@ -173,7 +175,7 @@ class ClusterAnswer:
     @property
     def bill(self) -> float:
         """What the nodes of known price cost today, USD/h."""
-        return self.arrays.usd(self.arrays.bill_today)
+        return self.arrays.usd(int(self.arrays.held_price.sum()))
 
     @property
     def least(self) -> float | None:
@@ -205,7 +207,7 @@ class ClusterAnswer:
         if self.plan_made is None:
             return []
         data, arrays, plan = self.plan.data, self.arrays, self.plan_made
-        bill, found = arrays.bill_today, list[dict[str, Any]]()
+        bill, found = int(arrays.held_price.sum()), list[dict[str, Any]]()
         if plan.new:
             bill += sum(int(arrays.price[k]) for k in plan.new)
             rent = Counter(data.instance_types[k].name for k in plan.new)
@@ -290,8 +292,11 @@ class ClusterAnswer:
 
     # words
 
-    def said(self) -> list[str]:
+    def __str__(self) -> str:
         """The answer in ten lines or so."""
+        return "\n".join(line for text in self._lines() for line in wrap(shown(text), WIDTH, subsequent_indent="    "))
+
+    def _lines(self) -> list[str]:
         nodes, pods = len(self.plan.data.nodes), sum(pod.count for pod in self.plan.data.pods)
         lines = [f"today: {nodes} nodes with {pods} pods, {self._usd(self.bill)}"]
         for kind, zone, paid in self.plan.unpriced:
@@ -346,11 +351,11 @@ class ClusterAnswer:
         lines.append(f"this plan saves {self._saved(self.reached)}, with {self.evicted} evictions; {without}")
         new = Counter(self.plan.data.instance_types[k].name for k in self.plan_made.new)
         if new:
-            lines.append("  rent " + ", ".join(f"{n} x {shown(name)}" for name, n in new.items()))
-        drained = [shown(self.plan.data.nodes[m].name) for m in self.plan_made.order]
+            lines.append("rent " + ", ".join(f"{n} x {name}" for name, n in new.items()))
+        drained = [self.plan.data.nodes[m].name for m in self.plan_made.order]
         if drained:
             more = f", ... ({len(drained)})" if len(drained) > FEW else ""
-            lines.append(f"  drain, in this order, {', '.join(drained[:FEW])}{more}")
+            lines.append(f"drain, in this order, {', '.join(drained[:FEW])}{more}")
         return lines
 
     def _tenth(self) -> list[str]:
@@ -394,8 +399,7 @@ class ClusterAnswer:
         elif form == "csv":
             print(self.plan_file(".csv"), end="")
         else:
-            for text in self.said():
-                out.print(shown(text))
+            out.print(str(self))
 
 
 def _command(step: Mapping[str, Any]) -> str | None:

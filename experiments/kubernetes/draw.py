@@ -1,9 +1,9 @@
-"""What can be drawn of clusters: pods on given nodes, and clusters with more nodes than their pods need."""
+"""What can be drawn of clusters: pods on given nodes, clusters with more nodes than their pods need, and dumps."""
 
 from __future__ import annotations
 
 from experiments.drawing import Drawing, Flag
-from instances.kubernetes import random_cluster, shrunk_cluster
+from instances.kubernetes import random_cluster, shrunk_cluster, synthetic_dump
 
 placement = Drawing(
     "Pods on the nodes of a cluster, and pods that wait.",
@@ -21,4 +21,10 @@ consolidation = Drawing(
         "pods": Flag(help="Number of pods before some of them go.", default=200, least=1),
         "seed": Flag(help="Seed of all draws.", default=0),
     },
+)
+
+dump = Drawing(
+    "The dump of a Kubernetes cluster that nobody has, and a table of prices: dump.json and types.csv, in a folder.",
+    drawn=synthetic_dump,
+    flags={"seed": Flag(help="Seed of all draws.", default=0)},
 )

@@ -10,10 +10,14 @@ from instances.kubernetes.checker import check_placement
 from instances.kubernetes.consolidation_arrays import ClusterArrays, cluster_arrays
 from instances.kubernetes.consolidation_checker import check_consolidation
 from instances.kubernetes.consolidation_generators import shrunk_cluster
+from instances.kubernetes.dump import read_dump
 from instances.kubernetes.examples import two_halves
 from instances.kubernetes.generators import random_cluster
 from instances.kubernetes.node_consolidation import ConsolidatedPod, NodeConsolidation, RentedType, RunningNode
 from instances.kubernetes.placement import ClusterNode, NodePlacement, Pod
+from instances.kubernetes.prices import read_prices
+from instances.kubernetes.readings import Reader
+from instances.kubernetes.synthetic import synthetic_dump
 
 __all__ = [
     "ClusterArrays",
@@ -23,12 +27,16 @@ __all__ = [
     "NodePlacement",
     "PlacementArrays",
     "Pod",
+    "Reader",
     "RentedType",
     "RunningNode",
     "check_consolidation",
     "check_placement",
     "cluster_arrays",
     "random_cluster",
+    "read_dump",
+    "read_prices",
     "shrunk_cluster",
+    "synthetic_dump",
     "two_halves",
 ]
