@@ -344,7 +344,8 @@ class ClusterAnswer:
         if self.least is None or self.plan_made is None or self.went is None or self.reached is None:
             return [f"no plan: {self.best.reason or self.best.status}"]
         proven = "proven" if self.best.status == "optimal" else f"within {percent(self.best.gap)}"
-        lines = [f"the least bill that breaks nothing: {self.least:.4f} USD/h ({proven})"]
+        within = "" if self.points[-1] is None else f" with at most {self.points[-1]} evictions"
+        lines = [f"the least bill{within} that breaks nothing: {self.least:.4f} USD/h ({proven})"]
         if not self.plan_made.order and not self.plan_made.new:
             return [*lines, "no plan that kube-scheduler can carry out saves anything"]
         without = f"in {self.went.orders} of {ORDERS} random orders a pod finds no place"
@@ -361,7 +362,7 @@ class ClusterAnswer:
     def _tenth(self) -> list[str]:
         """What a tenth of the pods gets of what all of them get."""
         k = floor(A_TENTH * int(self.arrays.on_node.sum()))
-        part = self.results.get(("plan", k))
+        part = None if k == self.points[-1] else self.results.get(("plan", k))
         if part is None or not part.solved or part.objective is None or self.least is None or self.least >= self.bill:
             return []
         share = (self.bill - part.objective) / (self.bill - self.least)
