@@ -15,5 +15,6 @@ def instance_sets(quick: bool = False) -> list[InstanceSet]:
     return [
         InstanceSet("two halves", [two_halves()], ("all",)),
         InstanceSet("20 nodes", [random_cluster(20, seed, load=0.97) for seed in seeds], ("exact", *SCORES)),
+        InstanceSet("8 pods, a third gone", [shrunk_cluster(12, seed) for seed in range(1 if quick else 3)], ("all",)),
         InstanceSet("140 pods, 30% gone", [shrunk_cluster(200, seed) for seed in seeds], ("exact", *RULES)),
     ]

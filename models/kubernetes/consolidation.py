@@ -23,13 +23,15 @@ from models.core.outcome import APART
 from models.core.rooms import Packed, Rooms
 from models.highs import LinearModel, Solved, solve_arrays
 from models.incumbent import Incumbent
+from models.kubernetes.least_bill import least_bill
 
-BY_TOTALS, BY_NODE = "totals", "totals and a room for each node"
+BY_TOTALS, BY_NODE, BY_PACKING = "totals", "totals and a room for each node", "packing"
 NO_ROOM = "all nodes that may be kept or rented have less room than the pods take"
+PACKING_SHARE = 0.5  # of the time is for the packing of all pods, where any of them may be moved
 TOTALS_SHARE, NEAR_SHARE = 0.4, 0.4  # of the time that is left: for the program of totals, for its neighbours
 EJECTIONS = 4_000  # steps of repair of one packing
 MOST_PLACES = 60_000  # pairs of a class and a node in the program with a room for each
-MOST_NEAR = 5_000  # neighbours that are packed
+MOST_NEAR = 1_000  # neighbours that are packed
 State = tuple[BoolArray, IntArray]
 """Nodes that are kept (M,), and how many of each type are rented (K,)."""
 
@@ -81,12 +83,20 @@ class _ConsolidationSearch:
         nothing = np.zeros(len(arrays.price), dtype=np.int64)
         self._pack(np.ones(len(arrays.leaves), dtype=bool), nothing)
         self._pack(~arrays.leaves | (arrays.on_node > 0), nothing)
+        if arrays.most_evictions >= arrays.on_node.sum() and not arrays.eviction_price:
+            self._any_moves()
+        if self.incumbent.closed:
+            return self._answer(start, info | {"bound_by": BY_PACKING})
         relaxed = self._program(self.totals, TOTALS_SHARE, continuous=True)
         if relaxed.termination == "infeasible":
             return Answer(None, termination="infeasible", reason=NO_ROOM, info=info)
         self._near()
         if not self.incumbent.closed and not self.clock.expired:
             self._by_node(info)
+        return self._answer(start, info)
+
+    def _answer(self, start: Solution | None, info: dict[str, Any]) -> Answer:
+        arrays = self.arrays
         best, late, closed = self.incumbent.solution, self.clock.expired, self.incumbent.closed
         return Answer(
             solution=start if best is None else self._solution(best),
@@ -106,6 +116,28 @@ class _ConsolidationSearch:
     def _offer(self, plan: NodePlan) -> None:
         if self.arrays.evictions(plan.kept, plan.placed) <= self.arrays.most_evictions:
             self.incumbent.offer(self.arrays.cost(plan.kept, plan.placed, plan.new), plan)
+
+    def _any_moves(self) -> None:
+        """The packing of all pods anew, where any of them may be moved."""
+        a = self.arrays
+        limit = None if self.options.time_limit is None else max(PACKING_SHARE * self.clock.remaining_s, 1e-3)
+        found = least_bill(a, replace(self.options, time_limit=limit))
+        if found is None:
+            return
+        self.incumbent.raise_bound(found.bound)
+        kept, placed = ~a.leaves, a.now * ~a.leaves[:, None]
+        new, left = [(k, _some(held)) for k, held in found.rented], np.zeros_like(a.count)
+        for m, held in found.nodes:
+            if kept[m] or not self.totals.whole_nodes:
+                placed[m] += held
+            else:  # it would have to be drained and kept
+                left += held
+        if not self.totals.whole_nodes:
+            kept = kept | np.isin(np.arange(len(kept)), [m for m, _ in found.nodes])
+        number = np.bincount([k for k, _ in new], minlength=len(a.price))
+        further = self._further(left, number)
+        if further is not None:
+            self._offer(NodePlan(kept, placed, (*new, *further)))
 
     def _program(self, totals: TotalsProgram, share: float, continuous: bool) -> Solved:
         """Solve a program; pack what its solutions keep and rent, and take its bound."""
@@ -235,7 +267,7 @@ class _ConsolidationSearch:
                     heapq.heappush(heap, (steps.cost(kept, number), len(seen), (kept, number)))
 
         push(self.bases)
-        for _ in range(MOST_NEAR):
+        for _ in range(min(MOST_NEAR, self.options.effort or MOST_NEAR)):
             if not heap or self.incumbent.closed or clock.expired:
                 return
             cost, _, (kept, number) = heapq.heappop(heap)
