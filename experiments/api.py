@@ -88,7 +88,7 @@ def cluster(
     of it as plain data. Raises InputError.
     """
     dumps = [Path(dump)] if isinstance(dump, str | Path) else [Path(path) for path in dump]
-    asked = resolve(f"{CLUSTER}:Asked")(dumps, Path(types), tuple(rules), max_evictions, None, anonymous)
+    asked = resolve(f"{CLUSTER}:ClusterQuestion")(dumps, Path(types), tuple(rules), max_evictions, None, anonymous)
     session = Session(Options(time_limit=time_limit, **options), jobs)
     return resolve(f"{CLUSTER}:solved")(asked, session, methods_for)
 

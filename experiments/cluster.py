@@ -58,7 +58,7 @@ def cluster(
     ] = False,
 ) -> None:
     """Say what a Kubernetes cluster costs, what at most can be saved, proven, and by which plan."""
-    asked, answer = resolve(f"{CLUSTER}:Asked"), resolve(f"{CLUSTER}:answer")
+    asked, answer = resolve(f"{CLUSTER}:ClusterQuestion"), resolve(f"{CLUSTER}:answer")
     if plan_file is not None:
         if plan_file.suffix not in PLAN_FILES:
             raise InputError(f"--plan: {plan_file}: a plan is written as {' or '.join(PLAN_FILES)}")

@@ -10,7 +10,7 @@ from typing import Any
 from instances.kubernetes.dump import read_dump
 from instances.kubernetes.facts import Facts
 from instances.kubernetes.prices import Prices, read_prices
-from instances.kubernetes.readings import Reader, Reading
+from instances.kubernetes.readings import DumpReading, Reader
 
 Json = dict[str, Any]
 TYPES = """name,family,usd_per_hour,cpu,ram_gb,pods,gpu
@@ -106,7 +106,7 @@ def prices(folder: Path, types: str = TYPES) -> Prices:
     return read_prices(folder / "types.csv")
 
 
-def readings(folder: Path, *items: Json, types: str = TYPES) -> tuple[Reading, Reading]:
+def readings(folder: Path, *items: Json, types: str = TYPES) -> tuple[DumpReading, DumpReading]:
     """The readings for the bound and for the plan."""
     read = reader(folder, items, types).read
     return read("bound"), read("plan")

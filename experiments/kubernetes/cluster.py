@@ -30,7 +30,7 @@ from instances.kubernetes.dump import read_dump
 from instances.kubernetes.facts import Facts
 from instances.kubernetes.node_consolidation import NodeConsolidation
 from instances.kubernetes.prices import read_prices
-from instances.kubernetes.readings import Aliases, Reader, Reading, Tool
+from instances.kubernetes.readings import Aliases, DumpReading, Reader, Tool
 from instances.text import shown
 
 HOURS = 730  # of a month, as clouds bill it
@@ -49,7 +49,7 @@ Methods = Callable[[Instance[Any], Sequence[str]], list[Entry]]
 
 
 @dataclass(frozen=True)
-class Asked:
+class ClusterQuestion:
     """What the command line says beside the common flags. `rules`: heuristics of `node-consolidation` by name."""
 
     dumps: Sequence[Path]
@@ -60,7 +60,7 @@ class Asked:
     anonymous: bool = False
 
 
-def answer(asked: Asked, session: Session, methods: Methods) -> int:
+def answer(asked: ClusterQuestion, session: Session, methods: Methods) -> int:
     """Print the answer, write what was asked for, and return the exit status: 3 where a node has no price."""
     found = solved(asked, session, methods)
 
@@ -90,7 +90,7 @@ def tool_of(rule: str) -> Tool:
     return "karpenter" if rule.startswith("karpenter") else "ca" if rule.startswith("ca-") else "drain"
 
 
-def solved(asked: Asked, session: Session, methods: Methods) -> ClusterAnswer:
+def solved(asked: ClusterQuestion, session: Session, methods: Methods) -> ClusterAnswer:
     """All runs that the answer takes, and the answer. Raises InputError."""
     reader = Reader(Facts(read_dump(asked.dumps)), read_prices(asked.types), Aliases(asked.anonymous))
     bound, plan = reader.read("bound"), reader.read("plan")
@@ -144,8 +144,8 @@ class ClusterAnswer:
     `plan_made`: the plan that kube-scheduler can carry out, and `went`: how it went.
     """
 
-    bound: Reading
-    plan: Reading
+    bound: DumpReading
+    plan: DumpReading
     results: Mapping[tuple[str, Any], Result]
     points: Sequence[int | None]
     rules: Mapping[str, Result]

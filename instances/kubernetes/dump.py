@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from instances.errors import InputError
-from instances.kubernetes.part import Part
+from instances.kubernetes.part import JsonPart
 from instances.kubernetes.pods import (
     ZONES,
     Amounts,
@@ -137,7 +137,7 @@ class Dump:
     volumes: dict[str, Volume] = field(default_factory=dict)
     attachable: dict[str, dict[str, int]] = field(default_factory=dict)
 
-    def take(self, kind: str, item: Part) -> None:
+    def take(self, kind: str, item: JsonPart) -> None:
         """Add an object of the cluster, if it is of a kind that counts. Raises InputError."""
         name = item.at("metadata", "name").text()
         key = (item.at("metadata", "namespace").text("default"), name)
@@ -162,7 +162,7 @@ class Dump:
                 _keep(self.attachable, name, {d: count.number() for d, count in limits.items() if count}, item)
 
 
-def _keep(found: dict[Any, Any], key: Any, one: Any, item: Part) -> None:
+def _keep(found: dict[Any, Any], key: Any, one: Any, item: JsonPart) -> None:
     if key in found:
         raise InputError(f"{item.path}: {'/'.join(key) if isinstance(key, tuple) else key} is there twice")
     found[key] = one
@@ -174,7 +174,7 @@ def read_dump(paths: Sequence[str | Path]) -> Dump:
     for path in paths:
         content = _content(path)
         try:
-            for kind, item in _objects(Part(content), ""):
+            for kind, item in _objects(JsonPart(content), ""):
                 dump.take(kind, item)
         except InputError as error:
             raise InputError(f"{path}: {error}") from None
@@ -197,7 +197,7 @@ def _content(path: str | Path) -> Any:
         raise InputError(f"{path}: not valid JSON: {said}; a dump is made by {COMMAND}") from None
 
 
-def _objects(part: Part, of: str) -> Iterator[tuple[str, Part]]:
+def _objects(part: JsonPart, of: str) -> Iterator[tuple[str, JsonPart]]:
     """The objects of a dump and their kinds. `of`: that of the entries of a list, which may leave it out."""
     if not isinstance(part.value, Mapping):
         raise InputError(f"{part.path or 'file'}: must be an object of Kubernetes, got {show(part.value)}")
@@ -209,7 +209,7 @@ def _objects(part: Part, of: str) -> Iterator[tuple[str, Part]]:
         yield kind, part
 
 
-def _node(item: Part) -> DumpedNode:
+def _node(item: JsonPart) -> DumpedNode:
     meta, spec, status = item.at("metadata"), item.at("spec"), item.at("status")
     conditions = {c.at("type").text(): c.at("status").text() for c in status.at("conditions").entries()}
     leaving = bool(meta.at("deletionTimestamp")) or spec.at("unschedulable").flag()
@@ -227,18 +227,18 @@ def _node(item: Part) -> DumpedNode:
     )
 
 
-def _daemon(item: Part) -> DumpedDaemon:
+def _daemon(item: JsonPart) -> DumpedDaemon:
     meta, spec = item.at("metadata"), item.at("spec", "template", "spec")
     return DumpedDaemon(
         namespace=meta.at("namespace").text("default"),
         name=meta.at("name").text(),
-        demand=demand_of(spec, Part(None)),
+        demand=demand_of(spec, JsonPart(None)),
         placement=placement_of(spec),
         ports=host_ports(spec),
     )
 
 
-def _budget(item: Part) -> Budget:
+def _budget(item: JsonPart) -> Budget:
     allowed = item.at("status", "disruptionsAllowed")
     return Budget(
         namespace=item.at("metadata", "namespace").text("default"),
@@ -247,7 +247,7 @@ def _budget(item: Part) -> Budget:
     )
 
 
-def _volume(item: Part) -> Volume:
+def _volume(item: JsonPart) -> Volume:
     required, driver = item.at("spec", "nodeAffinity", "required"), item.at("spec", "csi", "driver").text()
     modes = {mode.text() for mode in item.at("spec", "accessModes").entries()}
     return Volume(

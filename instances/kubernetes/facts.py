@@ -24,7 +24,7 @@ Meant = Sequence[tuple[DumpedPod, bool]]
 
 
 @dataclass(frozen=True)
-class Reason:
+class PinReason:
     """Why a pod is not free. `wish`: somebody has said so; otherwise this reader does not understand it.
 
     `stays`: the label of which its node has to have the same value then; `None`: it stays on its node.
@@ -36,7 +36,7 @@ class Reason:
 
 
 @dataclass(frozen=True)
-class Group:
+class PodGroup:
     """Pods of which a node holds at most `most`. `hard`: that is asked for, and no more than that."""
 
     pods: frozenset[DumpedPod]
@@ -113,29 +113,29 @@ class Facts:
         return found | {reason.stays for reasons in self.reasons.values() for reason in reasons if reason.stays}
 
     @cached_property
-    def reasons(self) -> dict[DumpedPod, list[Reason]]:
+    def reasons(self) -> dict[DumpedPod, list[PinReason]]:
         """Of each pod, whoever moves it."""
-        found: dict[DumpedPod, list[Reason]] = {pod: [] for pod in self.movable}
+        found: dict[DumpedPod, list[PinReason]] = {pod: [] for pod in self.movable}
         for pod, reasons in found.items():
-            reasons += [Reason(DO_NOT_DISRUPT, wish=True)] * pod.never_moved
-            reasons += [Reason(OTHER_SCHEDULER)] * other_scheduler(pod)
-            reasons += [Reason(said) for said in pod.unclear]
+            reasons += [PinReason(DO_NOT_DISRUPT, wish=True)] * pod.never_moved
+            reasons += [PinReason(OTHER_SCHEDULER)] * other_scheduler(pod)
+            reasons += [PinReason(said) for said in pod.unclear]
             if any(not self.dump.claims.get((pod.namespace, claim)) for claim in pod.claims):
-                reasons.append(Reason(NO_CLAIM))
+                reasons.append(PinReason(NO_CLAIM))
         self._budgets(found)
         self._shared_volumes(found)
         self._beside(found)
         return {pod: list(dict.fromkeys(reasons)) for pod, reasons in found.items()}
 
-    def _budgets(self, found: dict[DumpedPod, list[Reason]]) -> None:
+    def _budgets(self, found: dict[DumpedPod, list[PinReason]]) -> None:
         for pod, reasons in found.items():
             own = self.budgets_of(pod)
             if len(own) > 1:
-                reasons.append(Reason(TWO_BUDGETS, wish=True))
+                reasons.append(PinReason(TWO_BUDGETS, wish=True))
             elif own and own[0].allowed is None:
-                reasons.append(Reason(UNKNOWN_BUDGET))
+                reasons.append(PinReason(UNKNOWN_BUDGET))
             elif own and own[0].allowed == 0:
-                reasons.append(Reason(NO_BUDGET, wish=True))
+                reasons.append(PinReason(NO_BUDGET, wish=True))
 
     def budgets_of(self, pod: DumpedPod) -> list[Budget]:
         """The disruption budgets that count a pod."""
@@ -153,7 +153,7 @@ class Facts:
         volumes = [self.dump.volumes[name] for name in names if name in self.dump.volumes]
         return Counter(volume.driver for volume in volumes if volume.driver is not None)
 
-    def _shared_volumes(self, found: dict[DumpedPod, list[Reason]]) -> None:
+    def _shared_volumes(self, found: dict[DumpedPod, list[PinReason]]) -> None:
         users: dict[str, list[DumpedPod]] = {}
         for pod in found:
             for claim in pod.claims:
@@ -162,7 +162,7 @@ class Facts:
             volume = self.dump.volumes.get(name)
             if volume is not None and volume.one_node and len(pods) > 1:
                 for pod in pods:
-                    found[pod].append(Reason(SHARED_VOLUME))
+                    found[pod].append(PinReason(SHARED_VOLUME))
 
     @cached_property
     def _terms(self) -> list[tuple[PodTerm, list[DumpedPod], Meant]]:
@@ -182,14 +182,14 @@ class Facts:
             found.append((term, pods, [(pod, bool(answer)) for pod, answer in answers if answer is not False]))
         return found
 
-    def _beside(self, found: dict[DumpedPod, list[Reason]]) -> None:
+    def _beside(self, found: dict[DumpedPod, list[PinReason]]) -> None:
         """Terms that no group of its own says whole: pods that have them and pods that they mean stay where they are,
         in their zone where the term is of zones."""
         for term, holders, meant in self._terms:
             if self._said_by_a_group(term, holders, meant):
                 continue
             where = "zones" if term.topology in ZONES else "nodes" if term.topology == HOSTNAME else term.topology
-            reason = Reason(f"{term.kind} on {where}", stays=None if term.topology == HOSTNAME else term.topology)
+            reason = PinReason(f"{term.kind} on {where}", stays=None if term.topology == HOSTNAME else term.topology)
             for pod in dict.fromkeys((*holders, *(pod for pod, _ in meant))):
                 if pod in found:
                     found[pod].append(reason)
@@ -209,7 +209,7 @@ class Facts:
         return set(self.movable)
 
     @cached_property
-    def groups(self) -> list[Group]:
+    def groups(self) -> list[PodGroup]:
         """Anti-affinity of pods to each other, host ports, and spreads over nodes.
 
         A spread compares nodes; that none holds more than its skew is more than it asks for.
@@ -220,15 +220,15 @@ class Facts:
             if term.topology != HOSTNAME:
                 continue
             if term.kind == "anti-affinity":
-                found.append(Group(sure & set(holders), 1, hard=True))
+                found.append(PodGroup(sure & set(holders), 1, hard=True))
             elif self._said_by_a_group(term, holders, meant):
-                found.append(Group(sure, term.skew, hard=False))
+                found.append(PodGroup(sure, term.skew, hard=False))
         takers: dict[HostPort, set[DumpedPod]] = {}
         for pod in self.movable:
             for port in pod.ports:
                 takers.setdefault(port, set()).add(pod)
         for port, pods in takers.items():  # an empty address is all of them, that of any other taker too
-            found.append(Group(frozenset(pods | takers.get(replace(port, address=""), set())), 1, hard=True))
+            found.append(PodGroup(frozenset(pods | takers.get(replace(port, address=""), set())), 1, hard=True))
         return [group for group in dict.fromkeys(found) if len(group.pods) > group.most]
 
 

@@ -31,7 +31,7 @@ PAID_ON_DEMAND = {"karpenter.sh/capacity-type": "on-demand", "eks.amazonaws.com/
 
 
 @dataclass(frozen=True, eq=False)
-class Pool:
+class NodePool:
     """Nodes that are managed together, or that pods cannot tell apart; none where the pools are not asked for."""
 
     name: str | None
@@ -56,22 +56,22 @@ class Offering:
 
     offer: PricedOffer
     zone: str | None
-    pool: Pool
+    pool: NodePool
     labels: Labels
 
 
-def pools_of(nodes: Iterable[DumpedNode], keys: Iterable[str]) -> list[Pool]:
+def pools_of(nodes: Iterable[DumpedNode], keys: Iterable[str]) -> list[NodePool]:
     """The pools by the label of a tool, else by taints and the labels `keys` that pods ask for."""
     own = sorted(key for key in keys if not key.startswith(OF_MACHINES) and key not in POOLS)
     found: dict[object, list[DumpedNode]] = {}
     for node in nodes:
         alike = tuple(node.labels.get(key) for key in own), tuple(sorted(map(repr, node.lasting_taints)))
         found.setdefault(node.pool or alike, []).append(node)
-    return [Pool(key if isinstance(key, str) else f"pool {i}", of) for i, (key, of) in enumerate(found.items(), 1)]
+    return [NodePool(key if isinstance(key, str) else f"pool {i}", of) for i, (key, of) in enumerate(found.items(), 1)]
 
 
 def offerings(
-    nodes: Sequence[DumpedNode], prices: Prices, keys: Iterable[str], pools: Sequence[Pool]
+    nodes: Sequence[DumpedNode], prices: Prices, keys: Iterable[str], pools: Sequence[NodePool]
 ) -> list[Offering]:
     """What can be rented on demand: each row in its zone, or in every zone of the cluster, as a node of each pool.
 
@@ -90,7 +90,7 @@ def offerings(
 
 
 def _labels(
-    offer: PricedOffer, zone: str | None, pool: Pool, nodes: Sequence[DumpedNode], keys: Sequence[str]
+    offer: PricedOffer, zone: str | None, pool: NodePool, nodes: Sequence[DumpedNode], keys: Sequence[str]
 ) -> dict[str, str | None]:
     """The labels `keys` that a new node would have; those that nobody can know are `None`.
 

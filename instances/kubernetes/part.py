@@ -11,12 +11,12 @@ from instances.validation import show
 LONGEST = 316  # characters of a name: a label's key, with its prefix of 253, is the longest there is
 
 
-class Part:
+class JsonPart:
     """A value of a dump. What is null is missing, as Kubernetes has it."""
 
     __slots__ = ("_name", "_of", "value")
 
-    def __init__(self, value: Any, name: str | int = "", of: Part | None = None) -> None:
+    def __init__(self, value: Any, name: str | int = "", of: JsonPart | None = None) -> None:
         self.value, self._name, self._of = value, name, of
 
     def __bool__(self) -> bool:
@@ -29,26 +29,26 @@ class Part:
             return f"{before}[{self._name}]"
         return f"{before}.{self._name}" if before else self._name
 
-    def at(self, *names: str) -> Part:
+    def at(self, *names: str) -> JsonPart:
         """The member of a member; missing where one of them is. Raises InputError where one is no object."""
         found = self
         for name in names:
             members = found._as(Mapping, "an object")
-            found = Part(None if members is None else members.get(name), name, found)
+            found = JsonPart(None if members is None else members.get(name), name, found)
         return found
 
-    def entries(self) -> Iterator[Part]:
+    def entries(self) -> Iterator[JsonPart]:
         """The entries of a list; none of one that is missing."""
         for i, value in enumerate(self._as(list, "a list") or ()):
-            yield Part(value, i, self)
+            yield JsonPart(value, i, self)
 
-    def members(self) -> Iterator[tuple[str, Part]]:
+    def members(self) -> Iterator[tuple[str, JsonPart]]:
         """The members of an object by name."""
         for name, value in (self._as(Mapping, "an object") or {}).items():
             if len(name) > LONGEST:
                 self.refuse(f"a name of at most {LONGEST} characters", name)
             if value is not None:
-                yield name, Part(value, name, self)
+                yield name, JsonPart(value, name, self)
 
     def text(self, default: str = "") -> str:
         """A text of at most the length of a name."""

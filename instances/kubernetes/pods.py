@@ -12,7 +12,7 @@ from fractions import Fraction
 from typing import Any
 
 from instances.errors import InputError
-from instances.kubernetes.part import Part
+from instances.kubernetes.part import JsonPart
 from instances.kubernetes.quantities import requested, whole
 from instances.kubernetes.requirements import Placement, PodTerm, Requirement, Term, TermKind, Toleration
 
@@ -93,7 +93,7 @@ class DumpedPod:
         return name.removesuffix(f"-{digest}") if kind == "ReplicaSet" and digest else name
 
 
-def pod_of(item: Part) -> DumpedPod:
+def pod_of(item: JsonPart) -> DumpedPod:
     """The pod of a dump. Raises InputError."""
     meta, spec, status = item.at("metadata"), item.at("spec"), item.at("status")
     namespace, annotations = meta.at("namespace").text("default"), meta.at("annotations")
@@ -130,7 +130,7 @@ def pod_of(item: Part) -> DumpedPod:
     )
 
 
-def placement_of(spec: Part) -> Placement:
+def placement_of(spec: JsonPart) -> Placement:
     """On which nodes a pod of this spec may be."""
     required = spec.at("affinity", "nodeAffinity", "requiredDuringSchedulingIgnoredDuringExecution")
     return Placement(
@@ -143,7 +143,7 @@ def placement_of(spec: Part) -> Placement:
     )
 
 
-def node_terms(selector: Part) -> tuple[Term, ...]:
+def node_terms(selector: JsonPart) -> tuple[Term, ...]:
     """The alternatives of a node selector."""
     return tuple(
         (*_requirements(t.at("matchExpressions")), *(_of_field(f) for f in _requirements(t.at("matchFields"))))
@@ -155,14 +155,14 @@ def _of_field(requirement: Requirement) -> Requirement:
     return Requirement(f"field {requirement.key}", requirement.operator, requirement.values)
 
 
-def _requirements(part: Part) -> Iterator[Requirement]:
+def _requirements(part: JsonPart) -> Iterator[Requirement]:
     for one in part.entries():
         yield Requirement(
             one.at("key").text(), one.at("operator").text(), tuple(v.text() for v in one.at("values").entries())
         )
 
 
-def label_selector(part: Part) -> Term | None:
+def label_selector(part: JsonPart) -> Term | None:
     """What a label selector requires; `None` for one that is not there, which means no pod."""
     if not part:
         return None
@@ -170,7 +170,7 @@ def label_selector(part: Part) -> Term | None:
     return (*plain, *_requirements(part.at("matchExpressions")))
 
 
-def _terms(affinity: Part, namespace: str) -> Iterator[PodTerm]:
+def _terms(affinity: JsonPart, namespace: str) -> Iterator[PodTerm]:
     kinds: tuple[tuple[str, TermKind], ...] = (("podAffinity", "affinity"), ("podAntiAffinity", "anti-affinity"))
     for field, kind in kinds:
         for term in affinity.at(field, "requiredDuringSchedulingIgnoredDuringExecution").entries():
@@ -181,7 +181,7 @@ def _terms(affinity: Part, namespace: str) -> Iterator[PodTerm]:
             )
 
 
-def _spread(spread: Part, namespace: str, labels: Mapping[str, str]) -> PodTerm:
+def _spread(spread: JsonPart, namespace: str, labels: Mapping[str, str]) -> PodTerm:
     """A spread; pods of another revision than its own are not counted where `matchLabelKeys` says so."""
     selector = label_selector(spread.at("labelSelector"))
     keys = [key.text() for key in spread.at("matchLabelKeys").entries()]
@@ -191,12 +191,12 @@ def _spread(spread: Part, namespace: str, labels: Mapping[str, str]) -> PodTerm:
     return PodTerm("spread", spread.at("topologyKey").text(), selector, frozenset([namespace]), skew)
 
 
-def host_ports(spec: Part) -> tuple[HostPort, ...]:
+def host_ports(spec: JsonPart) -> tuple[HostPort, ...]:
     """The ports of the node that a pod of this spec takes."""
     return tuple(_ports(spec))
 
 
-def _ports(spec: Part) -> Iterator[HostPort]:
+def _ports(spec: JsonPart) -> Iterator[HostPort]:
     host = spec.at("hostNetwork").flag()
     for container in [*spec.at("containers").entries(), *_sidecars(spec)]:
         for port in container.at("ports").entries():
@@ -206,15 +206,15 @@ def _ports(spec: Part) -> Iterator[HostPort]:
                 yield HostPort(port.at("protocol").text("TCP"), number, "" if address in ("0.0.0.0", "::") else address)
 
 
-def _sidecars(spec: Part) -> list[Part]:
+def _sidecars(spec: JsonPart) -> list[JsonPart]:
     return [c for c in spec.at("initContainers").entries() if c.at("restartPolicy").text() == "Always"]
 
 
-def _claims(spec: Part) -> list[Part]:
+def _claims(spec: JsonPart) -> list[JsonPart]:
     return [v for v in spec.at("volumes").entries() if v.at("persistentVolumeClaim")]
 
 
-def _unclear(spec: Part) -> Iterator[str]:
+def _unclear(spec: JsonPart) -> Iterator[str]:
     if any(spec.at("resourceClaims").entries()):
         yield "resource claims (DRA)"
     for volume in spec.at("volumes").entries():
@@ -223,7 +223,7 @@ def _unclear(spec: Part) -> Iterator[str]:
             yield "volume of a cloud's own kind"
 
 
-def _wishes(spec: Part) -> Iterator[Part]:
+def _wishes(spec: JsonPart) -> Iterator[JsonPart]:
     for kind in ("nodeAffinity", "podAffinity", "podAntiAffinity"):
         yield from spec.at("affinity", kind, "preferredDuringSchedulingIgnoredDuringExecution").entries()
     for spread in spec.at("topologySpreadConstraints").entries():
@@ -231,12 +231,12 @@ def _wishes(spec: Part) -> Iterator[Part]:
             yield spread
 
 
-def _forbids(annotation: Part, value: str | None) -> bool:
+def _forbids(annotation: JsonPart, value: str | None) -> bool:
     said = annotation.text()
     return said == value if value is not None else said not in ("", "false")
 
 
-def _eviction_cost(deletion: Part, priority: int) -> float:
+def _eviction_cost(deletion: JsonPart, priority: int) -> float:
     try:
         cost = int(deletion.text() or 0)
     except ValueError:
@@ -244,7 +244,7 @@ def _eviction_cost(deletion: Part, priority: int) -> float:
     return float(max(Fraction(-10), min(Fraction(10), 1 + Fraction(cost, 2**27) + Fraction(priority, 2**25))))
 
 
-def amounts(part: Part) -> dict[str, int]:
+def amounts(part: JsonPart) -> dict[str, int]:
     """The amounts of an object of quantities, as kube-scheduler counts them. Raises InputError."""
     found = {}
     for name, value in part.members():
@@ -268,7 +268,7 @@ def most(*parts: Amounts) -> Amounts:
     return {name: max(part.get(name, 0) for part in parts) for name in dict.fromkeys(n for p in parts for n in p)}
 
 
-def demand_of(spec: Part, status: Part) -> Amounts:
+def demand_of(spec: JsonPart, status: JsonPart) -> Amounts:
     """What a pod takes of a node, as kube-scheduler counts it.
 
     The containers together, or an init container beside the sidecars before it where that is more; requests of the
@@ -301,7 +301,7 @@ def demand_of(spec: Part, status: Part) -> Amounts:
     return added([total, amounts(spec.at("overhead")), {"pods": 1}])
 
 
-def _of_container(container: Part, statuses: Mapping[str, Any], infeasible: bool) -> Amounts:
+def _of_container(container: JsonPart, statuses: Mapping[str, Any], infeasible: bool) -> Amounts:
     asked, status = _requests(container.at("resources")), statuses.get(container.at("name").text())
     if status is None:
         return asked
@@ -311,6 +311,6 @@ def _of_container(container: Part, statuses: Mapping[str, Any], infeasible: bool
     return has if infeasible else most(asked, has)
 
 
-def _requests(resources: Part) -> dict[str, int]:
+def _requests(resources: JsonPart) -> dict[str, int]:
     """What is requested; of what has a limit alone, that, as the API server fills it in for pods, not for templates."""
     return amounts(resources.at("limits")) | amounts(resources.at("requests"))

@@ -22,11 +22,11 @@ from instances.kubernetes.facts import (
     DO_NOT_DISRUPT,
     NO_CONTROLLER,
     Facts,
-    Reason,
+    PinReason,
     ends,
 )
 from instances.kubernetes.node_consolidation import ConsolidatedPod, Moves, NodeConsolidation, RentedType, RunningNode
-from instances.kubernetes.offerings import Offering, Pool, offerings, pools_of
+from instances.kubernetes.offerings import NodePool, Offering, offerings, pools_of
 from instances.kubernetes.pods import DumpedPod, added, most
 from instances.kubernetes.prices import Prices
 from instances.kubernetes.requirements import Answer3, Placement, Requirement, Taint
@@ -54,7 +54,7 @@ LONGEST_NAME = 180  # characters, of the 200 that a name may have
 
 
 @dataclass(frozen=True, eq=False)
-class Reading:
+class DumpReading:
     """The problem, and what has become of constraints on the way.
 
     - `pinned`: by reason, pods that are kept on their node, or in their zone. `dropped`: pods with a constraint that is
@@ -86,7 +86,7 @@ class Aliases:
 
 
 @dataclass(frozen=True)
-class Held:
+class Hold:
     """What the reasons of a pod leave of its freedom: `pinned` to its node, or to nodes that meet `near`."""
 
     pinned: bool = False
@@ -104,7 +104,7 @@ class Reader:
 
     def read(
         self, purpose: Purpose, tool: Tool = "drain", free_of: Collection[str] = (), moves: Moves = "nodes"
-    ) -> Reading:
+    ) -> DumpReading:
         """The problem for a purpose and a tool that moves pods. `free_of`: reasons that are not heeded."""
         return OneReading(self.facts, self.prices, self.aliases, purpose == "plan", tool, free_of).made(moves)
 
@@ -122,7 +122,7 @@ class OneReading:
     pinned: Counter[str] = field(default_factory=Counter)
     dropped: Counter[str] = field(default_factory=Counter)
 
-    def made(self, moves: Moves) -> Reading:
+    def made(self, moves: Moves) -> DumpReading:
         facts, alias = self.facts, self.aliases.of
         held = {pod: self._held(pod) for pod in facts.movable}
         there = {pod: self._allowed(pod, held[pod]) for pod in facts.movable if not held[pod].left_out}
@@ -179,11 +179,11 @@ class OneReading:
             moves=moves,
         )
         offered = {names[kind]: kind for kind in kinds}
-        return Reading(data, dict(self.pinned), dict(self.dropped), self._unpriced(), offered, members)
+        return DumpReading(data, dict(self.pinned), dict(self.dropped), self._unpriced(), offered, members)
 
     # reasons
 
-    def _held(self, pod: DumpedPod) -> Held:
+    def _held(self, pod: DumpedPod) -> Hold:
         """What the reasons of a pod make of it, which are counted. One that waits cannot be kept anywhere."""
         pinned, near = False, []
         own = [reason for reason in self.facts.reasons[pod] if reason.said not in self.free_of]
@@ -194,7 +194,7 @@ class OneReading:
             elif pod.node is None:
                 if not reason.wish:
                     self.dropped[PENDING.format(reason.said)] += 1
-                    return Held(left_out=True)
+                    return Hold(left_out=True)
             else:
                 self.pinned[reason.said] += 1
                 value = None if reason.stays is None else self.facts.dump.nodes[pod.node].labels.get(reason.stays)
@@ -202,17 +202,17 @@ class OneReading:
                     pinned = True
                 else:
                     near.append(Requirement(reason.stays, "In", (value,)))
-        return Held(pinned, tuple(near))
+        return Hold(pinned, tuple(near))
 
-    def _of_tool(self, pod: DumpedPod) -> Iterator[Reason]:
+    def _of_tool(self, pod: DumpedPod) -> Iterator[PinReason]:
         """What the tool leaves alone of itself; of the dump alone, a pod that nobody would make again."""
         if pod.owner is None and self.tool != "karpenter":
-            yield Reason(NO_CONTROLLER)
+            yield PinReason(NO_CONTROLLER)
         if self.tool == "ca" and pod.node is not None:
             if pod.namespace == SYSTEM[0] and not self.facts.budgets_of(pod):
-                yield Reason(SYSTEM[1])
+                yield PinReason(SYSTEM[1])
             if pod.local_storage:
-                yield Reason(LOCAL)
+                yield PinReason(LOCAL)
 
     def _count_what_is_not_heeded(self) -> None:
         facts, pods = self.facts, self.facts.dump.pods.values()
@@ -325,13 +325,13 @@ class OneReading:
     def kinds(self) -> list[Offering]:
         """All that can be rented; for a bound in whatever pool, with labels that nobody knows."""
         facts = self.facts
-        pools = pools_of(facts.nodes, facts.keys) if self.sure else [Pool(None, ())]
+        pools = pools_of(facts.nodes, facts.keys) if self.sure else [NodePool(None, ())]
         return offerings(facts.nodes, self.prices, facts.keys, pools)
 
     def _yes(self, answer: Answer3) -> bool:
         return answer is True if self.sure else answer is not False
 
-    def _allowed(self, pod: DumpedPod, held: Held) -> tuple[frozenset[DumpedNode], frozenset[Offering]]:
+    def _allowed(self, pod: DumpedPod, held: Hold) -> tuple[frozenset[DumpedNode], frozenset[Offering]]:
         """The nodes and the offerings where a pod may be."""
         placement = self.facts.placements[pod]
         if held.near:

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from instances.kubernetes.readings import Reading
+from instances.kubernetes.readings import DumpReading
 from tests.kubernetes_dumps import (
     HOSTNAME,
     TYPES,
@@ -29,12 +29,12 @@ from tests.kubernetes_dumps import (
 CPU, MEMORY = "cpu_milli", "memory_mib"
 
 
-def demand(reading: Reading, name: str = "default/app") -> dict[str, float]:
+def demand(reading: DumpReading, name: str = "default/app") -> dict[str, float]:
     (found,) = (dict(p.demand) for p in reading.data.pods if p.name == name)
     return found
 
 
-def the_pod(reading: Reading) -> Any:
+def the_pod(reading: DumpReading) -> Any:
     (found,) = reading.data.pods
     return found
 
