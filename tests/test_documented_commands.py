@@ -68,6 +68,8 @@ KINDS = {
     "gapwise draw eva-cloud --trace trace_pai_200.csv --out jobs.json.gz": RUN,
     "gapwise draw node-placement --nodes 20 --seed 0 --out cluster.json": RUN,
     "gapwise solve cluster.json --method all --time-limit 10": PARSE,
+    "gapwise draw node-consolidation --pods 60 --seed 0 --out shrunk.json": RUN,
+    "gapwise solve shrunk.json --method exact --method karpenter-1.14 --time-limit 10": PARSE,
     "gapwise worst full-reconfiguration --size 5 --out worst": PARSE,
     "gapwise worst mine:pack --problem eva-packing --size 8": PARSE,
     "gapwise worst first-fit-decreasing --within cut-bins-2d --size 2": PARSE,

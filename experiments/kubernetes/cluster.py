@@ -25,6 +25,7 @@ from experiments.output.terminal import line, out, percent, print_line
 from experiments.session import Session
 from instances import InputError, Instance, Options, Result, save
 from instances.files import write_whole
+from instances.gaps import agree
 from instances.kubernetes.consolidation_arrays import ClusterArrays, cluster_arrays
 from instances.kubernetes.dump import read_dump
 from instances.kubernetes.facts import Facts
@@ -127,7 +128,7 @@ def solved(asked: ClusterQuestion, session: Session, methods: Methods) -> Cluste
         arrays=cluster_arrays(plan.data),
         places=reader.aliases,
     )
-    found.carry_out(most, session.options)
+    found.carry_out(session.options)
     return found
 
 
@@ -154,23 +155,43 @@ class ClusterAnswer:
     plan_made: DrainPlan | None = field(default=None)
     went: CarriedOut | None = field(default=None)
 
-    def carry_out(self, most: int | None, options: Options) -> None:
-        """See that the best plan can be carried out, and mend it where it cannot."""
-        best = self.results["plan", most]
-        if best.solution is None or not best.solved:
-            return
+    def carry_out(self, options: Options) -> None:
+        """See that plans can be carried out, mend them where they cannot, and take the cheapest."""
         names = [kind.name for kind in self.plan.data.instance_types]
-        kept = [node.name in best.solution["nodes"] for node in self.plan.data.nodes]
-        new = [names.index(g["type"]) for g in best.solution["instances"] for _ in range(g.get("count", 1))]
-        first = plan_of(self.arrays, np.array(kept, dtype=bool), new)
-        self.plan_made, self.went = reachable(self.arrays, first, options.seed)
+        ways: list[tuple[DrainPlan, CarriedOut]] = []
+        for k in self.points:
+            result = self.results["plan", k]
+            if result.solution is not None and result.solved:
+                kept = [node.name in result.solution["nodes"] for node in self.plan.data.nodes]
+                new = [names.index(g["type"]) for g in result.solution["instances"] for _ in range(g.get("count", 1))]
+                first = plan_of(self.arrays, np.array(kept, dtype=bool), new)
+                ways.append(reachable(self.arrays, first, options.seed))
+        if ways:
+            self.plan_made, self.went = min(ways, key=lambda way: way[0].bill(self.arrays))
 
     # figures
 
     @property
     def best(self) -> Result:
-        """The best plan within the evictions that are allowed."""
-        return self.results["plan", self.points[-1]]
+        """The best plan within the evictions that are allowed: perhaps one that takes fewer."""
+        return self._best_of(self.points[-1])
+
+    def _best_of(self, k: int | None) -> Result:
+        own = self.results["plan", k]
+        fewer = [self.results["plan", p] for p in self.points[: self.points.index(k)]]
+        solved = [result for result in (own, *fewer) if result.solved]
+        return min(solved, key=lambda result: result.objective or 0.0, default=own)
+
+    def _bound_of(self, k: int | None) -> float | None:
+        """What is proven of a plan with so many evictions: by its own run, and by the bound of any plan."""
+        known = [self.results["plan", k].bound, self.lower]
+        return max((bound for bound in known if bound is not None), default=None)
+
+    @property
+    def proven(self) -> bool:
+        """Whether no plan is better."""
+        bound = self._bound_of(self.points[-1])
+        return self.least is not None and bound is not None and agree(self.least, bound)
 
     @property
     def bill(self) -> float:
@@ -222,15 +243,16 @@ class ClusterAnswer:
         """What so many evictions get, each point proven or with its bound."""
         found = []
         for k in self.points:
-            result = self.results["plan", k]
-            solution = result.solution if result.solved else None
+            result, bound = self._best_of(k), self._bound_of(k)
+            usd = result.objective if result.solved else None
+            evictions = evictions_in(self.plan.data, result.solution) if usd is not None and result.solution else None
             found.append(
                 {
                     "max_evictions": k,
-                    "evictions": None if solution is None else evictions_in(self.plan.data, solution),
-                    "usd_per_hour": result.objective if result.solved else None,
-                    "bound_usd_per_hour": result.bound,
-                    "status": result.status,
+                    "evictions": evictions,
+                    "usd_per_hour": usd,
+                    "bound_usd_per_hour": bound,
+                    "proven": usd is not None and bound is not None and agree(usd, bound),
                 }
             )
         return found
@@ -240,9 +262,12 @@ class ClusterAnswer:
         found = []
         for reason, pods in self.plan.pinned.items():
             free = self.results["free", reason]
-            known = self.least is not None and free.solved and free.objective is not None
-            saved = max(0.0, (self.least or 0.0) - (free.objective or 0.0)) if known else None
-            proven = known and self.best.status == free.status == "optimal"
+            saved = None
+            if self.least is not None and free.objective is not None and free.solved:
+                saved = self.least - free.objective
+            if saved is not None and saved < 0:  # with one reason less nothing is dearer: its run was cut short
+                saved = None
+            proven = saved is not None and self.proven and free.status == "optimal"
             found.append({"reason": reason, "pods": pods, "usd_per_hour": saved, "proven": proven})
         return found
 
@@ -275,7 +300,7 @@ class ClusterAnswer:
             "bill_usd_per_hour": self.bill,
             "least_usd_per_hour": self.least,
             "bound_usd_per_hour": self.lower,
-            "status": self.best.status,
+            "status": "optimal" if self.proven else self.best.status if self.least is None else "feasible",
             "reachable_usd_per_hour": self.reached,
             "pods": sum(pod.count for pod in self.plan.data.pods),
             "evictions": self.evicted,
@@ -343,7 +368,9 @@ class ClusterAnswer:
     def _plan(self) -> list[str]:
         if self.least is None or self.plan_made is None or self.went is None or self.reached is None:
             return [f"no plan: {self.best.reason or self.best.status}"]
-        proven = "proven" if self.best.status == "optimal" else f"within {percent(self.best.gap)}"
+        bound = self._bound_of(self.points[-1])
+        apart = "" if bound is None or not self.least else f"within {percent((self.least - bound) / self.least)}"
+        proven = "proven" if self.proven else apart or "nothing is proven of it"
         within = "" if self.points[-1] is None else f" with at most {self.points[-1]} evictions"
         lines = [f"the least bill{within} that breaks nothing: {self.least:.4f} USD/h ({proven})"]
         if not self.plan_made.order and not self.plan_made.new:
@@ -362,7 +389,7 @@ class ClusterAnswer:
     def _tenth(self) -> list[str]:
         """What a tenth of the pods gets of what all of them get."""
         k = floor(A_TENTH * int(self.arrays.on_node.sum()))
-        part = None if k == self.points[-1] else self.results.get(("plan", k))
+        part = self._best_of(k) if k in self.points[:-1] else None
         if part is None or not part.solved or part.objective is None or self.least is None or self.least >= self.bill:
             return []
         share = (self.bill - part.objective) / (self.bill - self.least)

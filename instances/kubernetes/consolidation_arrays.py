@@ -126,7 +126,8 @@ def cluster_arrays(data: NodeConsolidation) -> ClusterArrays:
     """The arrays of `data`. Raises InputError for amounts whose sums a 64-bit integer cannot hold."""
     nodes, kinds, pods = data.nodes, data.instance_types, data.pods
     demand = [[steps(pod.demand[r]) for r in data.resources] for pod in pods]
-    places = [[steps(place.capacity[r]) for r in data.resources] for place in (*nodes, *kinds)]
+    capacities = [*(node.capacity for node in nodes), *(kind.capacity for kind in kinds)]
+    places = [[steps(capacity[r]) for r in data.resources] for capacity in capacities]
     now = np.array([[node.pods.get(pod.name, 0) for pod in pods] for node in nodes], dtype=np.int64)
     now = now.reshape(len(nodes), len(pods))
     for r in range(len(data.resources)):

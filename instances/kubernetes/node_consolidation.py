@@ -118,7 +118,10 @@ class NodeConsolidation(ProblemData):
             for name in allowed or ():
                 if name not in known:
                     refuse(f"{path}.{field}", "unknown name", name)
-        places = [*(n for n in self.nodes if self.may_come(pod, n)), *self.instance_types]
+        places: list[ClusterNode | RentedType] = [
+            *(n for n in self.nodes if self.may_come(pod, n)),
+            *self.instance_types,
+        ]
         if here < pod.count and not any(self.holds_one(pod, place) for place in places):
             refuse(f"{path}.demand", "is pending and fits nowhere, even alone", pod.name)
 

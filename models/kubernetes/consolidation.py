@@ -69,6 +69,7 @@ class _ConsolidationSearch:
         self.tried: set[bytes] = set()
         self.bases: list[State] = []  # kept and rented by points of programs that were not packed
         self.packings = 0
+        self.late = False  # whether a limit ended the last program
         self.scale = 1.0 / np.maximum(1, arrays.count @ arrays.need)
 
         def told(found: NodePlan | None, bound: int | None) -> None:
@@ -97,7 +98,8 @@ class _ConsolidationSearch:
 
     def _answer(self, start: Solution | None, info: dict[str, Any]) -> Answer:
         arrays = self.arrays
-        best, late, closed = self.incumbent.solution, self.clock.expired, self.incumbent.closed
+        best, closed = self.incumbent.solution, self.incumbent.closed
+        late = self.late or self.clock.expired
         return Answer(
             solution=start if best is None else self._solution(best),
             bound=None if self.incumbent.bound is None else arrays.usd(self.incumbent.bound),
@@ -152,6 +154,7 @@ class _ConsolidationSearch:
         seconds = None if self.options.time_limit is None else max(share * self.clock.remaining_s, 1e-3)
         model = read.model(continuous)
         solved = solve_arrays(model, replace(self.options, time_limit=seconds), watch=watch)
+        self.late = solved.termination == "time_limit"
         if solved.bound is not None:
             self.incumbent.raise_bound(whole_bound(solved.bound))
         if solved.x is not None:
@@ -162,17 +165,18 @@ class _ConsolidationSearch:
         """Pack what a point of a program keeps and rents, and take its own placement where it has one."""
         kept, number = read.kept(x), read.number(x)
         if read.totals.by_node:
-            placed, new = read.placed(x), self._apart(number, read.on_types(x))
+            placed, new = read.placed(x), self._apart(read, x)
             if new is not None:
                 self._offer(NodePlan(kept, placed, new))
         if self._pack(kept, number) is False:
             self.bases.append((kept, number))
 
-    def _apart(self, number: IntArray, held: IntArray) -> tuple[New, ...] | None:
-        """What is on all nodes of each type, `held` (K, N), on one node each; `None` where that is not found."""
+    def _apart(self, read: _Reading, x: FloatArray) -> tuple[New, ...] | None:
+        """What is on nodes that are rented together on one node each; `None` where that is not found."""
         new: list[New] = []
-        for k in np.flatnonzero(number).tolist():
-            rooms = self._rooms(np.zeros(len(self.arrays.leaves), dtype=bool), {k: int(number[k])}, held[k])
+        nobody = np.zeros(len(self.arrays.leaves), dtype=bool)
+        for k, number, held in read.rented(x):
+            rooms = self._rooms(nobody, {k: number}, held)
             packed = self._packed(rooms)
             if not packed.complete:
                 return None
@@ -282,7 +286,17 @@ class _ConsolidationSearch:
         arrays, before = self.arrays, self.incumbent.bound
         if len(arrays.leaves) * len(arrays.count) > MOST_PLACES:
             return
-        self._program(TotalsProgram(arrays.data, arrays, by_node=True), 1.0, continuous=False)
+        copies: dict[int, int] = {}
+        while True:
+            totals = TotalsProgram(arrays.data, arrays, by_node=True, copies=copies)
+            solved = self._program(totals, 1.0, continuous=False)
+            if solved.x is None or self.incumbent.closed or self.clock.expired or solved.termination != "finished":
+                break
+            number = _Reading(totals).number(solved.x)
+            more = {k: int(n) for k, n in enumerate(number) if n > max(1, copies.get(k, 0))}
+            if not more:
+                break
+            copies |= more  # what is on them together could not be told apart
         if before is None or (self.incumbent.bound or 0) > before:
             info["bound_by"] = BY_NODE
 
@@ -339,7 +353,7 @@ class _Reading:
         self.totals, a = totals, totals.arrays
         place = totals.place
         self.keep = np.array([place[f"keep_{m}"] for m in range(len(a.leaves))], dtype=np.int64)
-        self.rent = np.array([place[f"rent_{k}"] for k in totals.types], dtype=np.int64)
+        self.rent = np.array([place[f"rent_{name}"] for name, _ in totals.batches], dtype=np.int64)
 
     def model(self, continuous: bool) -> LinearModel:
         """The program; `continuous`: only what is kept and rented is in whole numbers."""
@@ -379,7 +393,7 @@ class _Reading:
     def number(self, x: FloatArray) -> IntArray:
         """How many of each type are rented."""
         found = np.zeros(len(self.totals.arrays.price), dtype=np.int64)
-        found[self.totals.types] = np.round(x[self.rent]).astype(np.int64)
+        np.add.at(found, [k for _, k in self.totals.batches], np.round(x[self.rent]).astype(np.int64))
         return found
 
     def placed(self, x: FloatArray) -> IntArray:
@@ -392,15 +406,14 @@ class _Reading:
                 found[int(where[0]), int(where[1])] += round(x[i])
         return found
 
-    def on_types(self, x: FloatArray) -> IntArray:
-        """What is on all nodes of each type (K, N)."""
-        a = self.totals.arrays
-        found = np.zeros((len(a.price), len(a.count)), dtype=np.int64)
-        for name, i in self.totals.place.items():
-            if name.startswith("new_"):
-                _, k, c = name.split("_")
-                found[int(k), int(c)] = round(x[i])
-        return found
+    def rented(self, x: FloatArray) -> Iterator[tuple[int, int, IntArray]]:
+        """Of nodes that are rented together the type, the number, and what is on all of them (N,)."""
+        a, place = self.totals.arrays, self.totals.place
+        for (name, k), rent in zip(self.totals.batches, self.rent, strict=True):
+            number = round(x[rent])
+            if number:
+                held = [round(x[place[f"new_{name}_{c}"]]) if a.fits_type[k, c] else 0 for c in range(len(a.count))]
+                yield k, number, np.array(held, dtype=np.int64)
 
 
 def _some(row: IntArray) -> dict[int, int]:

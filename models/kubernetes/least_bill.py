@@ -1,4 +1,4 @@
-"""Where any pod may be moved, a cluster is a packing of all pods into new nodes, and into nodes that run at their price.
+"""Where any pod may be moved, a cluster is a packing of all pods into new nodes, and into those that run.
 
 What no type to rent is as good and as cheap as counts as a type of its own, of which there are only so many. A bound on
 such packings is one on all plans: a node that is kept may hold anything here, also where nodes are drained whole.
@@ -23,7 +23,7 @@ from models.eva import exact as least_packing
 
 @dataclass(frozen=True)
 class LeastBill:
-    """A `bound` in price units; what is on `nodes` that run, by their places, beside what must stay; what is `rented`."""
+    """A `bound` in price units; what comes to `nodes` that run, by their places; types `rented`, and what they hold."""
 
     bound: int
     nodes: list[tuple[int, IntArray]]

@@ -10,6 +10,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from fractions import Fraction
+from itertools import groupby, pairwise
+from types import MappingProxyType
 
 import numpy as np
 
@@ -29,10 +31,16 @@ class TotalsProgram:
     `come_c` pods of class c come to nodes that are kept, `new_k_c` are on rented nodes of type k, and where pods are
     moved one by one `stay_m_c` of those on node m stay. Minimise the price of all nodes, less that of evictions for the
     pods that stay: `constant` is what all evictions would cost. `by_node`: `come_m_c` of them come to node m, whose own
-    room they fit.
+    room they fit. `copies`: of types, how many of their nodes have a room of their own, too: `rent_k_j`, `new_k_j_c`.
     """
 
-    def __init__(self, data: NodeConsolidation, arrays: ClusterArrays | None = None, by_node: bool = False) -> None:
+    def __init__(
+        self,
+        data: NodeConsolidation,
+        arrays: ClusterArrays | None = None,
+        by_node: bool = False,
+        copies: Mapping[int, int] = MappingProxyType({}),
+    ) -> None:
         self.arrays = a = cluster_arrays(data) if arrays is None else arrays
         self.whole_nodes, self.by_node = data.moves == "nodes", by_node
         self.room = a.free if self.whole_nodes else a.room
@@ -44,7 +52,10 @@ class TotalsProgram:
         self.cost: dict[int, int] = {}
         self.rows: list[Row] = []
         self.nodes, self.classes = range(len(a.held_price)), range(len(a.count))
-        self.types = [k for k in range(len(a.price)) if a.fits_type[k].any()]
+        self.batches: list[tuple[str, int]] = []  # nodes of a type that are rented together, by name and type
+        for k in range(len(a.price)):
+            if a.fits_type[k].any():
+                self.batches += [(f"{k}_{j}", k) for j in range(copies.get(k, 0))] + [(f"{k}", k)]
         self.constant = a.eviction_price * int(a.on_node.sum())
         self._variables()
         self._flows()
@@ -52,8 +63,9 @@ class TotalsProgram:
             self._each_room()
         else:
             self._all_rooms()
-        for k in self.types:
-            self._type_room(k)
+        for name, k in self.batches:
+            self._type_room(name, k)
+        self._limits()
 
     def program(self) -> Program:
         """The program."""
@@ -86,9 +98,9 @@ class TotalsProgram:
             saved = a.eviction_price * int(a.on_node[m]) if self.whole_nodes else 0
             self._variable(f"keep_{m}", 1, int(a.held_price[m]) - saved, int(not a.leaves[m]))
         everybody = int(a.count.sum())
-        for k in self.types:
-            most = int(a.most_new[k])
-            self._variable(f"rent_{k}", everybody if most < 0 else min(most, everybody), int(a.price[k]))
+        for name, k in self.batches:
+            most = 1 if "_" in name else int(a.most_new[k])
+            self._variable(f"rent_{name}", everybody if most < 0 else min(most, everybody), int(a.price[k]))
         if not self.whole_nodes:
             for m in self.nodes:
                 for c in np.flatnonzero(a.now[m]).tolist():
@@ -97,9 +109,9 @@ class TotalsProgram:
         for c in self.classes:
             for name in self._come(c):
                 self._variable(name, int(a.count[c]))
-        for k in self.types:
+        for name, k in self.batches:
             for c in np.flatnonzero(a.fits_type[k]).tolist():
-                self._variable(f"new_{k}_{c}", int(a.count[c]))
+                self._variable(f"new_{name}_{c}", int(a.count[c]))
         if len(self.place) > MOST:
             raise NoCertificate(f"{len(self.place):,} numbers in the program of totals, more than {MOST:,}")
 
@@ -117,7 +129,8 @@ class TotalsProgram:
         for c in self.classes:
             on = np.flatnonzero(a.now[:, c]).tolist()
             terms = dict(self._stay(m, c) for m in on)
-            terms |= dict.fromkeys(self._come(c), 1) | {f"new_{k}_{c}": 1 for k in self.types if a.fits_type[k, c]}
+            terms |= dict.fromkeys(self._come(c), 1)
+            terms |= {f"new_{name}_{c}": 1 for name, k in self.batches if a.fits_type[k, c]}
             self._row(f"placed_{c}", "E", int(a.count[c]), terms)
         staying: dict[str, int] = {}
         for m in self.nodes:
@@ -166,19 +179,29 @@ class TotalsProgram:
         a = self.arrays
         return {f"stay_{m}_{c}": int(a.need[c, r]) for m in nodes for c in np.flatnonzero(a.now[m]).tolist()}
 
-    def _type_room(self, k: int) -> None:
-        """What is on the nodes of a type fits into them, taken together."""
+    def _type_room(self, name: str, k: int) -> None:
+        """What is on nodes that are rented together fits into them, taken together."""
         a = self.arrays
         inside = np.flatnonzero(a.fits_type[k]).tolist()
         for r in range(a.need.shape[1]):
             if not any(a.need[c, r] for c in inside):
                 continue
             room = int(a.capacity[k, r])
-            terms = {f"new_{k}_{c}": int(a.need[c, r]) for c in inside}
-            self._row(f"new_room_{k}_{r}", "L", 0, terms | {f"rent_{k}": -room})
+            terms = {f"new_{name}_{c}": int(a.need[c, r]) for c in inside}
+            self._row(f"new_room_{name}_{r}", "L", 0, terms | {f"rent_{name}": -room})
         for c in inside:
             if not a.need[c].any():
-                self._row(f"new_none_{k}_{c}", "L", 0, {f"new_{k}_{c}": 1, f"rent_{k}": -int(a.count[c])})
+                self._row(f"new_none_{name}_{c}", "L", 0, {f"new_{name}_{c}": 1, f"rent_{name}": -int(a.count[c])})
+
+    def _limits(self) -> None:
+        """Of a type the copies are rented first, in order, and no more nodes than there may be."""
+        a = self.arrays
+        for k, batches in groupby(self.batches, key=lambda batch: batch[1]):
+            names = [name for name, _ in batches]
+            for before, name in pairwise(names):
+                self._row(f"order_{name}", "L", 0, {f"rent_{name}": 1, f"rent_{before}": -int(a.count.sum())})
+            if a.most_new[k] >= 0 and len(names) > 1:
+                self._row(f"limit_{k}", "L", int(a.most_new[k]), {f"rent_{name}": 1 for name in names})
 
 
 def _copies(room: np.ndarray, need: np.ndarray, most: int) -> list[int]:
