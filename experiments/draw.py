@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -16,6 +16,7 @@ from experiments.output.terminal import err
 from experiments.papers import DRAWINGS
 from experiments.signature import signed
 from instances import Instance, save
+from instances.files import write_whole
 
 Out = Annotated[
     Path,
@@ -40,6 +41,11 @@ def _written(made_by: Callable[..., Made]) -> Callable[..., None]:
             err.print(f"wrote {made.name} to {out}")
             return
         out.mkdir(parents=True, exist_ok=True)
+        if isinstance(made, Mapping):
+            for name, content in made.items():
+                write_whole(out / name, content)
+            err.print(f"wrote {' and '.join(made)} to {out}")
+            return
         for instance in made:
             save(instance, out / f"{instance.name}.json.gz")
         err.print(f"wrote {len(made)} instances to {out}")

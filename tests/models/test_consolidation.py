@@ -1,0 +1,235 @@
+"""Nodes to give up and rent: exact and literal against brute force, certificates, the frontier, and what is refused."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import random
+from contextlib import suppress
+from fractions import Fraction
+from typing import Any
+
+import pytest
+
+from instances import Options, check
+from instances.errors import CheckFailed, InputError, MalformedSolution
+from instances.kubernetes import NodeConsolidation, shrunk_cluster
+from instances.proofs.kubernetes import prove_consolidation
+from models.kubernetes import exact_consolidation, literal_consolidation
+from models.kubernetes.consolidation_certificate import certificate
+
+CPU = {"cpu": 4.0}
+
+
+def tiny(seed: int) -> NodeConsolidation:
+    """Up to three nodes, two types of which one node each can be rented, and four pods, with all constraints."""
+    draw = random.Random(seed)
+    names = [f"n{n}" for n in range(draw.randint(1, 3))]
+    kinds = ["a", "b"][: draw.randint(1, 2)]
+    pods: list[dict[str, Any]] = []
+    held: list[dict[str, int]] = [{} for _ in names]
+    for p in range(draw.randint(1, 3)):
+        count = draw.randint(1, 2 if p < 2 else 1)
+        pod: dict[str, Any] = {"name": f"p{p}", "count": count, "pinned": draw.random() < 0.1}
+        pod["demand"] = {"cpu": draw.randint(0, 3), "memory": draw.randint(0, 3)}
+        if draw.random() < 0.3:
+            pod["allowed_nodes"] = sorted(draw.sample(names, draw.randint(0, len(names))))
+        if draw.random() < 0.3:
+            pod["allowed_types"] = sorted(draw.sample(kinds, draw.randint(0, len(kinds))))
+        if draw.random() < 0.3:
+            pod["max_per_node"] = 1
+        for _ in range(count if draw.random() < 0.7 else draw.randint(0, count)):
+            on_it = draw.choice(held)
+            on_it[pod["name"]] = on_it.get(pod["name"], 0) + 1
+        pods.append(pod)
+    nodes = [
+        {
+            "name": name,
+            "capacity": {"cpu": draw.randint(3, 7), "memory": draw.randint(3, 7)},
+            "pods": on_it,
+            "usd_per_hour": None if draw.random() < 0.1 else draw.randint(0, 9),
+            "keep": draw.random() < 0.1,
+            "cordoned": draw.random() < 0.1,
+        }
+        for name, on_it in zip(names, held, strict=True)
+    ]
+    types = [
+        {
+            "name": name,
+            "family": "f",
+            "capacity": {"cpu": draw.randint(3, 7), "memory": draw.randint(3, 7)},
+            "usd_per_hour": draw.randint(1, 6),
+            "max_new": 1,
+        }
+        for name in kinds
+    ]
+    data: dict[str, Any] = {"resources": ["cpu", "memory"], "nodes": nodes, "instance_types": types, "pods": pods}
+    if len(pods) > 1 and draw.random() < 0.3:
+        data["spread"] = [{"tasks": ["p0", "p1"], "max_per_instance": draw.randint(1, 2)}]
+    data["moves"] = draw.choice(["nodes", "nodes", "pods"])
+    data["max_evictions"] = draw.choice([None, 0, 1, 2])
+    data["eviction_usd_per_hour"] = draw.choice([0, 0, 1])
+    with suppress(InputError):  # a pending pod that fits nowhere
+        return NodeConsolidation.model_validate(data)
+    return tiny(seed + 1000)
+
+
+def least(data: NodeConsolidation) -> float | None:
+    """The least cost of all plans, by the checker; `None` where there is none."""
+    places = [*(node.name for node in data.nodes), *(kind.name for kind in data.instance_types)]
+    each = [
+        [split for split in itertools.product(range(pod.count + 1), repeat=len(places)) if sum(split) == pod.count]
+        for pod in data.pods
+    ]
+    found = []
+    for splits in itertools.product(*each):
+        held = {
+            place: {pod.name: split[i] for pod, split in zip(data.pods, splits, strict=True) if split[i]}
+            for i, place in enumerate(places)
+        }
+        kept = {n.name: held[n.name] for n in data.nodes if held[n.name] or data.is_kept(n)}
+        new = [{"type": k.name, "count": 1, "tasks": held[k.name]} for k in data.instance_types if held[k.name]]
+        verdict = check(data, {"nodes": kept, "instances": new})
+        if not verdict.violations:
+            found.append(verdict.objective)
+    return min((cost for cost in found if cost is not None), default=None)
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_exact_and_literal_find_the_least_cost_and_certificates_prove_no_more(seed: int):
+    data = tiny(seed)
+    best = least(data)
+    for method in [exact_consolidation] + [literal_consolidation] * (seed < 15):
+        result = method(data, Options(gap=0.0))
+        assert result.status == ("infeasible" if best is None else "optimal")
+        assert result.objective == best
+    if best is not None and seed % 3 == 0:
+        made = certificate(data, None, best, Options())
+        assert prove_consolidation(data, made.text).bound == made.bound <= Fraction(best)
+
+
+def test_a_certificate_proves_the_bound_by_totals_and_none_with_another_number_in_it():
+    data = shrunk_cluster(24, 2).data.with_(max_evictions=4)
+    result = exact_consolidation(data, Options(gap=0.0))
+    assert result.status == "optimal"
+    assert result.bound is not None
+    made = certificate(data, result.solution, result.bound, Options())
+    assert float(prove_consolidation(data, made.text).bound) == pytest.approx(result.bound, rel=1e-12)
+    with pytest.raises(InputError, match="another instance"):
+        prove_consolidation(data.with_(max_evictions=5), made.text)
+    bound = next(line for line in made.text.splitlines() if line.startswith("RTP"))
+    more = made.text.replace(bound, bound.replace("range ", "range 1", 1))
+    with pytest.raises(CheckFailed):
+        prove_consolidation(data, more)
+
+
+def test_more_evictions_never_cost_more_and_pods_moved_one_by_one_never_cost_more_than_nodes_drained():
+    data = shrunk_cluster(24, 3).data
+    costs = []
+    for k in (0, 4, 12):
+        limited = data.with_(max_evictions=k)
+        drained = exact_consolidation(limited, Options(effort=50))
+        moved = exact_consolidation(limited.with_(moves="pods"), Options(effort=50), start=drained.solution)
+        assert drained.status == "optimal"
+        assert moved.bound is not None
+        assert drained.objective is not None
+        assert moved.bound <= drained.objective
+        costs.append(drained.objective)
+    assert costs == sorted(costs, reverse=True)
+    assert costs[0] > costs[-1]
+
+
+def cluster(**changes: Any) -> dict[str, Any]:
+    """Two half-empty nodes, and a smaller type."""
+    return {
+        "resources": ["cpu"],
+        "nodes": [
+            {"name": "n1", "capacity": CPU, "usd_per_hour": 0.2, "pods": {"web": 2}},
+            {"name": "n2", "capacity": CPU, "usd_per_hour": 0.2, "pods": {"web": 1}},
+        ],
+        "instance_types": [{"name": "small", "family": "f", "capacity": {"cpu": 2.0}, "usd_per_hour": 0.1}],
+        "pods": [{"name": "web", "count": 4, "demand": {"cpu": 1.0}}],
+    } | changes
+
+
+def solved(**changes: Any) -> float | None:
+    return exact_consolidation(NodeConsolidation.model_validate(cluster(**changes)), Options(gap=0.0)).objective
+
+
+def test_what_each_field_costs():
+    nodes = cluster()["nodes"]
+    assert solved() == 0.2, "n1 takes all"
+    assert solved(max_evictions=0) == 0.4, "the pending pod finds room"
+    assert solved(eviction_usd_per_hour=0.15) == 0.35
+    assert solved(nodes=[nodes[0], nodes[1] | {"keep": True}]) == 0.2, "n2 takes all"
+    assert solved(nodes=[nodes[0] | {"keep": True}, nodes[1] | {"keep": True}]) == 0.4
+    assert solved(nodes=[nodes[0], nodes[1] | {"usd_per_hour": None}]) == 0.0, "it is kept, and no bill counts it"
+    assert solved(nodes=[nodes[0] | {"cordoned": True}, nodes[1] | {"cordoned": True}]) == 0.2, "two small ones"
+    assert solved(pods=[{"name": "web", "count": 4, "demand": {"cpu": 1.0}, "max_per_node": 1}]) == 0.4
+    assert solved(pods=[{"name": "web", "count": 4, "demand": {"cpu": 1.0}, "pinned": True}]) == 0.4
+    overfull = [nodes[0] | {"capacity": {"cpu": 1.0}}, nodes[1]]
+    assert solved(nodes=overfull, max_evictions=1) == 0.3, "what is in place may stay on a node that is too small"
+
+
+@pytest.mark.parametrize(
+    ("solution", "message"),
+    [
+        ({"nodes": {"n1": {"web": 4}}}, "`nodes` and `instances` alone"),
+        ({"nodes": {"n9": {}}, "instances": []}, "unknown node"),
+        ({"nodes": {"n1": {"db": 1}}, "instances": []}, "unknown pod"),
+        ({"nodes": {}, "instances": [{"type": "big", "count": 1, "tasks": {}}]}, "unknown instance type"),
+        ({"nodes": {"n1": {"web": -1}}, "instances": []}, "whole numbers"),
+        ({"nodes": [], "instances": []}, "`nodes` must be an object"),
+    ],
+)
+def test_a_malformed_solution_is_refused(solution: dict[str, Any], message: str):
+    with pytest.raises(MalformedSolution, match=message):
+        check(NodeConsolidation.model_validate(cluster()), solution)
+
+
+def test_the_checker_names_what_a_plan_breaks():
+    def broken(solution: dict[str, Any], **changes: Any) -> str:
+        return "; ".join(check(NodeConsolidation.model_validate(cluster(**changes)), solution).violations)
+
+    small = {"type": "small", "count": 1, "tasks": {"web": 2}}
+    all_on_n1 = {"nodes": {"n1": {"web": 4}}, "instances": []}
+    nodes = cluster()["nodes"]
+    assert broken(all_on_n1) == ""
+    assert "1 pods are evicted, at most 0" in broken(all_on_n1, max_evictions=0)
+    assert "must be kept" in broken(all_on_n1, nodes=[nodes[0], nodes[1] | {"keep": True}])
+    assert "where it may not be" in broken(all_on_n1, nodes=[nodes[0] | {"cordoned": True}, nodes[1]])
+    assert "not all of its pods stay" in broken({"nodes": {"n1": {"web": 1}, "n2": {"web": 3}}, "instances": []})
+    assert broken({"nodes": {"n1": {"web": 1}, "n2": {"web": 3}}, "instances": []}, moves="pods") == ""
+    assert "placed 3 times, not 4" in broken({"nodes": {"n1": {"web": 3}}, "instances": []})
+    assert "at most 2000000000" in broken({"nodes": {"n2": {"web": 1}}, "instances": [small | {"tasks": {"web": 3}}]})
+    types = [cluster()["instance_types"][0] | {"max_new": 1}]
+    two = {"nodes": {}, "instances": [small, small]}
+    assert "2 new nodes of small, at most 1" in broken(two, instance_types=types)
+    pods = [cluster()["pods"][0] | {"allowed_types": []}]
+    assert "on a new small, where it may not be" in broken(two, pods=pods)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"pods": [{"name": "web", "count": 2, "demand": {"cpu": 1.0}}]}, r"pods\[0\].count: must be >= 3"),
+        ({"pods": [{"name": "web", "count": 4, "demand": {"cpu": 5.0}}]}, "is pending and fits nowhere"),
+        ({"pods": [{"name": "web", "count": 4, "demand": {"gpu": 1.0}}]}, "an amount of each resource and no other"),
+        ({"pods": [{"name": "w", "count": 4, "demand": {"cpu": 1.0}}]}, r"nodes\[0\].pods: unknown pod"),
+        ({"max_evictions": -1}, "max_evictions"),
+        ({"moves": "some"}, "moves"),
+        ({"spread": [{"tasks": ["db"]}]}, r"spread\[0\].tasks: unknown pod"),
+    ],
+)
+def test_bad_data_are_refused_with_their_place(change: dict[str, Any], message: str):
+    with pytest.raises(InputError, match=message):
+        NodeConsolidation.model_validate(cluster(**change))
+
+
+def test_a_generator_draws_the_same_cluster_again_and_with_more_nodes_than_it_needs():
+    one, other = shrunk_cluster(30, 5).data, shrunk_cluster(30, 5).data
+    assert json.loads(one.model_dump_json()) == json.loads(other.model_dump_json())
+    assert sum(sum(node.pods.values()) for node in one.nodes) == 21 == sum(pod.count for pod in one.pods)
+    best = exact_consolidation(one, Options(effort=20)).objective
+    assert best is not None
+    assert best < sum(node.usd_per_hour or 0 for node in one.nodes)
