@@ -95,6 +95,7 @@ PLOTS = {
     "sia-oracle": "experiments.sia.plot:schedule",
     "sia-local-oracle": "experiments.sia.plot:schedule",
     "node-placement": "experiments.kubernetes.plot:nodes",
+    "node-consolidation": "experiments.kubernetes.plot:kept_and_rented",
 }
 """Where the picture of a solution is drawn."""
 ONLINE: Mapping[str, Any] = Loaded(
