@@ -18,7 +18,8 @@ from instances.kubernetes.consolidation_arrays import ClusterArrays, New, cluste
 from instances.kubernetes.node_consolidation import NodeConsolidation
 from instances.method import method
 from instances.proofs.kubernetes.totals_program import TotalsProgram
-from models.bounds import whole_bound
+from instances.result import Termination
+from models.bounds import DIGITS, whole_bound
 from models.core.outcome import APART
 from models.core.rooms import Packed, Rooms
 from models.highs import LinearModel, Solved, solve_arrays
@@ -26,6 +27,7 @@ from models.incumbent import Incumbent
 from models.kubernetes.least_bill import least_bill
 
 BY_TOTALS, BY_NODE, BY_PACKING = "totals", "totals and a room for each node", "packing"
+NO_PLAN = "the pods do not fit into the nodes that may be kept or rented, with the evictions that are allowed"
 NO_ROOM = "all nodes that may be kept or rented have less room than the pods take"
 PACKING_SHARE = 0.5  # of the time is for the packing of all pods, where any of them may be moved
 TOTALS_SHARE, NEAR_SHARE = 0.4, 0.4  # of the time that is left: for the program of totals, for its neighbours
@@ -71,6 +73,8 @@ class _ConsolidationSearch:
         self.packings = 0
         self.late = False  # whether a limit ended the last program
         self.scale = 1.0 / np.maximum(1, arrays.count @ arrays.need)
+        dearest = max((*arrays.held_price.tolist(), *arrays.price.tolist()), default=0)
+        self.noise = DIGITS * (self.totals.constant + dearest)  # HiGHS's digits, where larger numbers cancel out
 
         def told(found: NodePlan | None, bound: int | None) -> None:
             solution = None if found is None else self._solution(found)
@@ -89,11 +93,12 @@ class _ConsolidationSearch:
         if self.incumbent.closed:
             return self._answer(start, info | {"bound_by": BY_PACKING})
         relaxed = self._program(self.totals, TOTALS_SHARE, continuous=True)
-        if relaxed.termination == "infeasible":
+        if relaxed.termination == "infeasible" and self.incumbent.objective is None:
             return Answer(None, termination="infeasible", reason=NO_ROOM, info=info)
         self._near()
-        if not self.incumbent.closed and not self.clock.expired:
-            self._by_node(info)
+        last = None if self.incumbent.closed or self.clock.expired else self._by_node(info)
+        if last == "infeasible" and self.incumbent.objective is None:
+            return Answer(None, termination="infeasible", reason=NO_PLAN, info=info)
         return self._answer(start, info)
 
     def _answer(self, start: Solution | None, info: dict[str, Any]) -> Answer:
@@ -127,7 +132,7 @@ class _ConsolidationSearch:
         if found is None:
             return
         self.incumbent.raise_bound(found.bound)
-        kept, placed = ~a.leaves, a.now * ~a.leaves[:, None]
+        kept, placed = ~a.leaves, a.staying.copy()
         new, left = [(k, _some(held)) for k, held in found.rented], np.zeros_like(a.count)
         for m, held in found.nodes:
             if kept[m] or not self.totals.whole_nodes:
@@ -137,6 +142,8 @@ class _ConsolidationSearch:
         if not self.totals.whole_nodes:
             kept = kept | np.isin(np.arange(len(kept)), [m for m, _ in found.nodes])
         number = np.bincount([k for k, _ in new], minlength=len(a.price))
+        if ((placed > a.now) & ~a.comes).any():  # of pods that leave a room of one that may not come is left
+            return
         further = self._further(left, number)
         if further is not None:
             self._offer(NodePlan(kept, placed, (*new, *further)))
@@ -147,7 +154,7 @@ class _ConsolidationSearch:
 
         def watch(x: FloatArray | None, bound: float | None) -> None:
             if bound is not None:
-                self.incumbent.raise_bound(whole_bound(bound))
+                self.incumbent.raise_bound(self._proven(bound))
             if x is not None:
                 self._take(read, x)
 
@@ -156,10 +163,13 @@ class _ConsolidationSearch:
         solved = solve_arrays(model, replace(self.options, time_limit=seconds), watch=watch)
         self.late = solved.termination == "time_limit"
         if solved.bound is not None:
-            self.incumbent.raise_bound(whole_bound(solved.bound))
+            self.incumbent.raise_bound(self._proven(solved.bound))
         if solved.x is not None:
             self._take(read, solved.x)
         return solved
+
+    def _proven(self, bound: float) -> int:
+        return max(0, whole_bound(bound - self.noise))
 
     def _take(self, read: _Reading, x: FloatArray) -> None:
         """Pack what a point of a program keeps and rents, and take its own placement where it has one."""
@@ -281,11 +291,11 @@ class _ConsolidationSearch:
             if self._pack(kept, number) is not True:
                 push(steps.from_(kept, number, least, best))
 
-    def _by_node(self, info: dict[str, Any]) -> None:
-        """The program with a number for each class and node, where it is small enough."""
+    def _by_node(self, info: dict[str, Any]) -> Termination | None:
+        """The program with a number for each class and node, where it is small enough; how that ended."""
         arrays, before = self.arrays, self.incumbent.bound
         if len(arrays.leaves) * len(arrays.count) > MOST_PLACES:
-            return
+            return None
         copies: dict[int, int] = {}
         while True:
             totals = TotalsProgram(arrays.data, arrays, by_node=True, copies=copies)
@@ -299,6 +309,7 @@ class _ConsolidationSearch:
             copies |= more  # what is on them together could not be told apart
         if before is None or (self.incumbent.bound or 0) > before:
             info["bound_by"] = BY_NODE
+        return solved.termination
 
 
 class _Steps:

@@ -44,8 +44,7 @@ class TotalsProgram:
         self.arrays = a = cluster_arrays(data) if arrays is None else arrays
         self.whole_nodes, self.by_node = data.moves == "nodes", by_node
         self.room = a.free if self.whole_nodes else a.room
-        usable = [(a.need[c] <= self.room).all(axis=1) for c in range(len(a.count))]
-        self.usable = np.array(usable, dtype=bool).reshape(len(a.count), len(a.held_price))
+        self.usable = (a.need[:, None] <= self.room[None]).all(axis=2) & a.comes.T
         self.place: dict[str, int] = {}
         self.lower: list[int] = []
         self.upper: list[int] = []
