@@ -13,6 +13,7 @@ from instances.proofs import Certificate, NoCertificate
 from instances.proofs.kubernetes.totals_program import TotalsProgram
 from models.derivation import certified
 
+LARGEST = 10**15  # HiGHS takes no coefficient of this size
 SHARE = 0.5  # of the time is for the totals of all rooms, the rest for a room for each node
 
 
@@ -22,6 +23,8 @@ def certificate(data: NodeConsolidation, solution: Solution | None, bound: float
     best: Certificate | None = None
     for by_node, share in ((False, SHARE), (True, 1.0)):
         totals = TotalsProgram(data, by_node=by_node)
+        if max((abs(a) for row in totals.rows for a in row.coefficients.values()), default=0) >= LARGEST:
+            raise NoCertificate("amounts are too far apart for a linear program")
         target = math.ceil((Fraction(bound) * STEPS / totals.arrays.unit) - totals.constant - Fraction(1, 1000))
         limit = None if options.time_limit is None else max(share * clock.remaining_s, 1e-3)
         ahead = frozenset(i for name, i in totals.place.items() if name.startswith(("keep_", "rent_")))
