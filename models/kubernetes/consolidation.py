@@ -122,8 +122,8 @@ class _ConsolidationSearch:
             info=info | {"packings": self.packings},
         )
 
-    def _usd(self, price: int | None) -> float | None:
-        return None if price is None else self.arrays.usd(price)
+    def _usd(self, price: float | None) -> float | None:
+        return None if price is None else self.arrays.usd(int(price))
 
     def _solution(self, plan: NodePlan) -> Solution:
         return self.arrays.solution(plan.kept, plan.placed, plan.new)

@@ -12,7 +12,7 @@ import pytest
 from instances import Options, check
 from instances.errors import CheckFailed, InputError, MalformedSolution
 from instances.kubernetes import NodeConsolidation, cluster_arrays, shrunk_cluster
-from instances.proofs import NoCertificate
+from instances.proofs import NoCertificate, digest
 from instances.proofs.kubernetes import prove_consolidation
 from models.kubernetes import exact_consolidation, literal_consolidation
 from models.kubernetes.consolidation_certificate import certificate
@@ -60,7 +60,7 @@ def test_at_the_ends_of_what_may_be_said_nothing_false_is_proven():
 
 
 def test_a_certificate_proves_the_bound_by_totals_and_none_with_another_number_in_it():
-    data = shrunk_cluster(24, 2).data.with_(max_evictions=4)
+    data = shrunk_cluster(24, 2).data.with_(max_evictions=8)
     result = exact_consolidation(data, Options(gap=0.0))
     assert result.status == "optimal"
     assert result.bound is not None
@@ -68,6 +68,13 @@ def test_a_certificate_proves_the_bound_by_totals_and_none_with_another_number_i
     assert float(prove_consolidation(data, made.text).bound) == pytest.approx(result.bound, rel=1e-12)
     with pytest.raises(InputError, match="another instance"):
         prove_consolidation(data.with_(max_evictions=5), made.text)
+    fewer = data.with_(max_evictions=4)
+    stronger = exact_consolidation(fewer, Options(gap=0.0))
+    assert stronger.bound is not None
+    assert stronger.bound > result.bound
+    of_fewer = certificate(fewer, stronger.solution, stronger.bound, Options()).text
+    with pytest.raises(CheckFailed, match="not those of the instance"):
+        prove_consolidation(data, of_fewer.replace(digest(fewer), digest(data)))
     bound = next(line for line in made.text.splitlines() if line.startswith("RTP"))
     more = made.text.replace(bound, bound.replace("range ", "range 1", 1))
     with pytest.raises(CheckFailed):
