@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from experiments.entry import UNSOLVED
+from experiments.entry import FAILED, UNSOLVED
 from experiments.harness.entry import Entry
 from experiments.harness.run import Run
 from experiments.kubernetes.drains import ORDERS, CarriedOut, DrainPlan, plan_of, reachable
@@ -62,7 +62,7 @@ class ClusterQuestion:
 
 
 def answer(asked: ClusterQuestion, session: Session, methods: Methods) -> int:
-    """Print the answer, write what was asked for, and return the exit status: 3 where a node has no price."""
+    """Print the answer, write what was asked for, and return the exit status: 3 where a node has no price, or no plan."""
     found = solved(asked, session, methods)
 
     def write() -> None:
@@ -73,7 +73,7 @@ def answer(asked: ClusterQuestion, session: Session, methods: Methods) -> int:
 
     with files_first(write):
         found.print(session.format)
-    return found.status_of_prices
+    return found.exit_status
 
 
 def evictions_of(said: str | None, pods: int) -> int | None:
@@ -219,9 +219,11 @@ class ClusterAnswer:
         return int(self.arrays.on_node[list(self.plan_made.order)].sum())
 
     @property
-    def status_of_prices(self) -> int:
-        """The exit status: 3 where the price of a node is unknown."""
-        return UNSOLVED if self.plan.unpriced else 0
+    def exit_status(self) -> int:
+        """1 where a run ended in an error; 3 where the price of a node is unknown, or a limit left no plan."""
+        if any(result.status == "error" for result in (*self.results.values(), *self.rules.values())):
+            return FAILED
+        return UNSOLVED if self.plan.unpriced or self.plan_made is None else 0
 
     def steps(self) -> list[dict[str, Any]]:
         """What to do, in turn: rent everything, then drain one node after another."""

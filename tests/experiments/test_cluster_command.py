@@ -107,6 +107,13 @@ def test_a_node_without_a_price_is_kept_and_the_status_is_3(tmp_path: Path):
     assert done.returncode == 3
 
 
+def test_a_rule_that_fails_is_told_and_the_status_is_1(tmp_path: Path):
+    done = call("cluster", *write(tmp_path, two_nodes()), "--rules", "tests.user_heuristics:raises")
+    assert done.returncode == 1
+    assert "tests.user_heuristics:raises: no answer (" in done.stdout
+    assert "this plan saves 0.7000 USD/h (87.5%)" in done.stdout
+
+
 def test_an_anonymous_answer_has_no_name_of_the_cluster(tmp_path: Path):
     secret = "zzz-secret"
     items = [node(f"{secret}-{i}", zone=f"{secret}-zone-{i}", labels={"pool": secret}) for i in range(2)]
