@@ -62,7 +62,7 @@ class ClusterQuestion:
 
 
 def answer(asked: ClusterQuestion, session: Session, methods: Methods) -> int:
-    """Print the answer, write what was asked for, and return the exit status: 3 where a node has no price, or no plan."""
+    """Print the answer, write what was asked for, and return the exit status."""
     found = solved(asked, session, methods)
 
     def write() -> None:
