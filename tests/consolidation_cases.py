@@ -14,7 +14,7 @@ ENDS, APART = (0, 1, 2, 3, 0.5, 1e-9, 1.000000001, 1e9), (0, 0.1, 1, 1e-9, 999_9
 
 
 def small_cluster(seed: int, ends: bool = False) -> NodeConsolidation:
-    """Up to three nodes, two types of which one node each can be rented, three entries of pods, and all constraints.
+    """Up to three nodes, two types, three entries of pods, and all constraints.
 
     `ends`: some have the least and largest amounts and prices that there are.
     """
@@ -59,13 +59,14 @@ def _drawn(draw: random.Random, ends: bool) -> dict[str, Any]:
         }
         for name, on_it in zip(names, held, strict=True)
     ]
+    few = len(names) < 3 and len(kinds) == 1 and len(pods) < 3  # or else there are too many plans to go through
     types = [
         {
             "name": name,
             "family": "f",
             "capacity": {"cpu": draw.choice(rooms), "memory": draw.choice(rooms)},
             "usd_per_hour": draw.choice(prices[1:]),
-            "max_new": draw.choice((0, 1, 1)),
+            "max_new": draw.choice((None, None, 2) if few else (0, 1, 1)),
         }
         for name in kinds
     ]
@@ -89,20 +90,22 @@ def apart(data: NodeConsolidation) -> bool:
 
 def least_cost(data: NodeConsolidation) -> float | None:
     """The least cost of all plans, by the checker; `None` where there is none."""
-    places = [*(node.name for node in data.nodes), *(kind.name for kind in data.instance_types)]
+    everybody = sum(pod.count for pod in data.pods)
+    new = [k.name for k in data.instance_types for _ in range(everybody if k.max_new is None else k.max_new)]
+    places = [*(node.name for node in data.nodes), *new]
     each = [
         [split for split in itertools.product(range(pod.count + 1), repeat=len(places)) if sum(split) == pod.count]
         for pod in data.pods
     ]
     found = []
     for splits in itertools.product(*each):
-        held = {
-            place: {pod.name: split[i] for pod, split in zip(data.pods, splits, strict=True) if split[i]}
-            for i, place in enumerate(places)
-        }
-        kept = {n.name: held[n.name] for n in data.nodes if held[n.name] or data.is_kept(n)}
-        new = [{"type": k.name, "count": 1, "tasks": held[k.name]} for k in data.instance_types if held[k.name]]
-        verdict = check(data, {"nodes": kept, "instances": new})
+        held = [
+            {pod.name: split[i] for pod, split in zip(data.pods, splits, strict=True) if split[i]}
+            for i in range(len(places))
+        ]
+        kept = {n.name: h for n, h in zip(data.nodes, held, strict=False) if h or data.is_kept(n)}
+        rented = [{"type": k, "count": 1, "tasks": h} for k, h in zip(new, held[len(data.nodes) :], strict=True) if h]
+        verdict = check(data, {"nodes": kept, "instances": rented})
         if not verdict.violations:
             found.append(verdict.objective)
     return min((cost for cost in found if cost is not None), default=None)

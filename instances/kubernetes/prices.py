@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from instances.errors import InputError
-from instances.fields import LARGEST
+from instances.fields import LARGEST, STEPS
 from instances.kubernetes.dump import ON_DEMAND, DumpedNode
 from instances.kubernetes.pods import Amounts
 from instances.tables import one_line, read_rows
@@ -19,6 +19,7 @@ NUMBERS = ("usd_per_hour", "cpu", "ram_gb", "pods", "gpu")
 NAMES = ("name", "family")
 OPTIONAL = ("zone", "capacity_type", "arch")
 GIB = 2**30
+STEP = Fraction(1, STEPS)  # the least price
 
 
 @dataclass(frozen=True)
@@ -78,7 +79,10 @@ def read_prices(path: str | Path) -> Prices:
         for name in NAMES:
             if text[name] is None:
                 raise InputError(f"{path}: line {line}: {name}: missing")
-        amount = {name: _number(path, line, name, row[name], name == "usd_per_hour") for name in (*NUMBERS, *others)}
+        amount = {
+            name: _number(path, line, name, row[name], STEP if name == "usd_per_hour" else Fraction(0))
+            for name in (*NUMBERS, *others)
+        }
         room = {
             "cpu": floor(amount["cpu"] * 1000),
             "memory": floor(amount["ram_gb"] * GIB),
@@ -106,12 +110,12 @@ def _text(value: Any) -> str | None:
     return value.strip() or None if isinstance(value, str) else None
 
 
-def _number(path: str | Path, line: int, name: str, value: Any, positive: bool) -> Fraction:
-    wanted = "a number > 0" if positive else "a number >= 0"
+def _number(path: str | Path, line: int, name: str, value: Any) -> Fraction:
+    least = STEP if name == "usd_per_hour" else Fraction(0)
     try:
         found = Fraction(repr(float(value)))
     except (ValueError, TypeError, OverflowError):
         found = Fraction(-1)
-    if found < 0 or found > LARGEST or (positive and not found):
-        raise InputError(f"{path}: line {line}: {name}: must be {wanted}, got {one_line(value)}")
+    if not least <= found <= LARGEST:
+        raise InputError(f"{path}: line {line}: {name}: must be {float(least):g} to {LARGEST:g}, got {one_line(value)}")
     return found
