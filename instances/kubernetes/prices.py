@@ -79,10 +79,7 @@ def read_prices(path: str | Path) -> Prices:
         for name in NAMES:
             if text[name] is None:
                 raise InputError(f"{path}: line {line}: {name}: missing")
-        amount = {
-            name: _number(path, line, name, row[name], STEP if name == "usd_per_hour" else Fraction(0))
-            for name in (*NUMBERS, *others)
-        }
+        amount = {name: _number(path, line, name, row[name]) for name in (*NUMBERS, *others)}
         room = {
             "cpu": floor(amount["cpu"] * 1000),
             "memory": floor(amount["ram_gb"] * GIB),
