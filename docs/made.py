@@ -7,17 +7,19 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 from my_cluster import my_cluster
 
-from experiments.api import plot
+from experiments.api import cluster, plot
 from experiments.aryl.pictures import use_over_time
 from experiments.boa.pictures import gpus_over_time
 from experiments.canvas import canvas, legend, save_figure
 from experiments.eva.pictures import over_time
+from experiments.kubernetes.savings import savings
 from experiments.palette import things
 from experiments.papers import ONLINE
 from experiments.simulator.plots import speedup_cdf
@@ -31,6 +33,7 @@ from instances.aryl import elastic_jobs, figure_5, five_servers, loaned_servers,
 from instances.boa import figure_1
 from instances.eva import EvaPacking, table_3, table_7
 from instances.eva.generators import random_round
+from instances.kubernetes import synthetic_dump
 from instances.sia import five_jobs, six_jobs, synthetic
 from models import aryl, boa, eva, sia
 from models.eva.reconfiguration import exact_reconfiguration
@@ -95,7 +98,17 @@ def plans() -> Made:
         "sia-oracle": lambda: plot(oracle, sia.exact(oracle.data)),
         "sia-local-oracle": lambda: plot(local, sia.local_exact(local.data)),
         "tutorial-bill": lambda: plot(own, eva.exact(own.data)),
+        "tutorial-kubernetes": saved,
     }
+
+
+def saved() -> Figure:
+    """What a cluster could save."""
+    with TemporaryDirectory() as folder:
+        for name, content in synthetic_dump(1).items():
+            (Path(folder) / name).write_bytes(content)
+        answer = cluster(f"{folder}/dump.json", f"{folder}/types.csv", max_evictions="50%", time_limit=3, jobs=2)
+    return savings(answer.content())
 
 
 def worlds() -> Made:

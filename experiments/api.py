@@ -24,9 +24,9 @@ from experiments.harness.user_functions import own_name, pickled, resolve, user_
 from experiments.harness.warmup import compile_first
 from experiments.output.folder import ready_folder
 from experiments.output.terminal import err, follow, line
-from experiments.papers import METHODS, ONLINE, PLOTS
-from experiments.plan import plan, sets_of, study_runs
-from experiments.session import finished
+from experiments.papers import CLUSTER, METHODS, ONLINE, PLOTS
+from experiments.plan import methods_for, plan, sets_of, study_runs
+from experiments.session import Session, finished
 from experiments.simulator.simulated import Simulated
 from experiments.simulator.simulation import (
     Bounds,
@@ -67,6 +67,30 @@ def solve(instance: Source, method: Method = "exact", **options: Any) -> Result:
         if not result:
             raise
     return result[0]
+
+
+def cluster(
+    dump: str | Path | Sequence[str | Path],
+    types: str | Path,
+    rules: Sequence[str] = ("karpenter-1.14",),
+    *,
+    max_evictions: str | None = None,
+    anonymous: bool = False,
+    time_limit: float | None = 5.0,
+    jobs: int = 1,
+    **options: Any,
+) -> Any:
+    """What a Kubernetes cluster costs, what at most can be saved, and a plan: the answer of `gapwise cluster`.
+
+    `dump`: the files of a dump. `types`: a table of what can be rented. `rules`: heuristics of `node-consolidation` to
+    compare with. `max_evictions`: a number of pods, or a share such as `10%`. `anonymous`: with numbers for names.
+    `options`: the others of `instances.Options`. The answer is printed as on the command line, and has `content()`, all
+    of it as plain data. Raises InputError.
+    """
+    dumps = [Path(dump)] if isinstance(dump, str | Path) else [Path(path) for path in dump]
+    asked = resolve(f"{CLUSTER}:ClusterQuestion")(dumps, Path(types), tuple(rules), max_evictions, None, anonymous)
+    session = Session(Options(time_limit=time_limit, **options), jobs)
+    return resolve(f"{CLUSTER}:solved")(asked, session, methods_for)
 
 
 def study(

@@ -16,6 +16,7 @@ from experiments.entry import run_app
 
 COMMANDS = (
     "check",
+    "cluster",
     "data",
     "draw",
     "gap_study",

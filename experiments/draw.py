@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -16,6 +16,7 @@ from experiments.output.terminal import err
 from experiments.papers import DRAWINGS
 from experiments.signature import signed
 from instances import Instance, save
+from instances.files import write_whole
 
 Out = Annotated[
     Path,
@@ -30,8 +31,8 @@ def draw(arguments: list[str]) -> typer.Typer:
     return group(draw, DRAWINGS, _written, arguments)
 
 
-def _written(made_by: Callable[..., Made]) -> Callable[..., None]:
-    """The command of a `Drawing`, or of a function that returns instances: its flags, and `--out`."""
+def _written(made_by: Callable[..., Made | Mapping[str, bytes]]) -> Callable[..., None]:
+    """The command of a `Drawing`, or of a function that returns instances, or files by name: its flags, and `--out`."""
 
     def call(out: Path, **said: Any) -> None:
         made = made_by(**said)
@@ -40,6 +41,11 @@ def _written(made_by: Callable[..., Made]) -> Callable[..., None]:
             err.print(f"wrote {made.name} to {out}")
             return
         out.mkdir(parents=True, exist_ok=True)
+        if isinstance(made, Mapping):
+            for name, content in made.items():
+                write_whole(out / name, content)
+            err.print(f"wrote {' and '.join(made)} to {out}")
+            return
         for instance in made:
             save(instance, out / f"{instance.name}.json.gz")
         err.print(f"wrote {len(made)} instances to {out}")

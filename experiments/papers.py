@@ -32,6 +32,7 @@ METHODS: Loaded[tuple[Entry, ...]] = Loaded(
         "sia-oracle": "experiments.sia.methods:METHODS",
         "sia-local-oracle": "experiments.sia.methods:METHODS",
         "node-placement": "experiments.kubernetes.methods:METHODS",
+        "node-consolidation": "experiments.kubernetes.methods:METHODS",
     }
 )
 """The methods of each problem: exact ones first, then the papers' heuristics."""
@@ -45,6 +46,7 @@ BUILDERS = {
     "sia-oracle": "models.sia:build_literal",
     "sia-local-oracle": "models.sia:build_local_literal",
     "node-placement": "models.kubernetes:build_literal",
+    "node-consolidation": "models.kubernetes:build_consolidation",
 }
 """Where the literal Pyomo model of a problem is built."""
 LITERAL_NAMES = {
@@ -57,6 +59,7 @@ LITERAL_NAMES = {
     "sia-oracle": "models.sia:literal_names",
     "sia-local-oracle": "models.sia:literal_names",
     "node-placement": "models.kubernetes:literal_names",
+    "node-consolidation": "models.kubernetes:consolidation_names",
 }
 """Where the indices of its variables are named."""
 CERTIFIERS = {
@@ -67,10 +70,13 @@ CERTIFIERS = {
     "aryl-placement": "models.aryl.certificate:certificate",
     "sia-oracle": "models.sia.certificate:certificate",
     "node-placement": "models.kubernetes.certificate:certificate",
+    "node-consolidation": "models.kubernetes.consolidation_certificate:certificate",
 }
 """Where the certificate of a bound is made."""
 FRONTS = {"boa-allocation": "experiments.boa.front:front", "aryl-reclaim": "experiments.aryl.front:front"}
 """Where the front of two objectives is found and printed, by flags of its own."""
+CLUSTER = "experiments.kubernetes.cluster"
+"""What answers for a cluster's dump."""
 TRACES = {"boa-allocation": "experiments.boa.front:of_trace"}
 """What reads the instance in a job trace."""
 SAMPLES = "experiments.sia.workloads:samples"
@@ -89,6 +95,7 @@ PLOTS = {
     "sia-oracle": "experiments.sia.plot:schedule",
     "sia-local-oracle": "experiments.sia.plot:schedule",
     "node-placement": "experiments.kubernetes.plot:nodes",
+    "node-consolidation": "experiments.kubernetes.plot:kept_and_rented",
 }
 """Where the picture of a solution is drawn."""
 ONLINE: Mapping[str, Any] = Loaded(
@@ -109,6 +116,8 @@ DRAWINGS = {
     "sia-oracle": "experiments.sia.draw:oracle",
     "sia-local-oracle": "experiments.sia.draw:local_oracle",
     "node-placement": "experiments.kubernetes.draw:placement",
+    "node-consolidation": "experiments.kubernetes.draw:consolidation",
+    "kubernetes-dump": "experiments.kubernetes.draw:dump",
 }
 """What can be drawn: what makes the instance."""
 SPACES: Loaded[Mapping[str, Callable[[], Any]]] = Loaded(

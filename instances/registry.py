@@ -99,6 +99,11 @@ PROBLEMS: dict[str, Problem] = {
         "instances.kubernetes:check_placement",
         "instances.proofs.kubernetes:prove_placement",
     ),
+    "node-consolidation": Problem(
+        "instances.kubernetes:NodeConsolidation",
+        "instances.kubernetes:check_consolidation",
+        "instances.proofs.kubernetes:prove_consolidation",
+    ),
 }
 WORKLOADS: Loaded[type[ProblemData]] = Loaded(
     {

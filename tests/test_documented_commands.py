@@ -34,6 +34,7 @@ from instances import Instance, Options, save
 from instances.aryl import figure_5
 from instances.boa import BoaRenting
 from instances.eva import table_3
+from instances.kubernetes import synthetic_dump
 from instances.sia import five_jobs
 from tests.boa_renting_cases import workload
 from tests.commands import ROOT, call
@@ -49,6 +50,7 @@ KINDS = {
     "gapwise data list": RUN,
     "gapwise data convert CLONES --out DIR": PARSE,
     "gapwise data check DIR": PARSE,
+    "gapwise cluster dump.json --types types.csv --max-evictions 10% --plan plan.csv": RUN,
     "gapwise solve cluster.json --format json --quiet": RUN,
     "gapwise solve cluster.json --method all --plot pictures --plan plan.csv --next-best": RUN,
     "gapwise solve cluster.json --method all --time-limit 60": RUN,
@@ -66,6 +68,8 @@ KINDS = {
     "gapwise draw eva-cloud --trace trace_pai_200.csv --out jobs.json.gz": RUN,
     "gapwise draw node-placement --nodes 20 --seed 0 --out cluster.json": RUN,
     "gapwise solve cluster.json --method all --time-limit 10": PARSE,
+    "gapwise draw node-consolidation --pods 60 --seed 0 --out shrunk.json": RUN,
+    "gapwise solve shrunk.json --method exact --method karpenter-1.14 --time-limit 10": PARSE,
     "gapwise worst full-reconfiguration --size 5 --out worst": PARSE,
     "gapwise worst mine:pack --problem eva-packing --size 8": PARSE,
     "gapwise worst first-fit-decreasing --within cut-bins-2d --size 2": PARSE,
@@ -237,6 +241,10 @@ STANDINS: dict[str, Callable[[Path], Any]] = {
     "my_module.py": lambda path: path.write_text(MODULE),
     "my_heuristics.py": lambda path: shutil.copy(ROOT / "docs" / "tutorials" / "my_heuristics.py", path),
     "my_policy.py": lambda path: shutil.copy(ROOT / "docs" / "tutorials" / "my_policy.py", path),
+}
+STANDINS |= {
+    name: lambda path: path.write_bytes(synthetic_dump(0, nodes=4, pods=40)[path.name])
+    for name in ("dump.json", "types.csv")
 }
 """Small files of the form of those that the commands name, by their names."""
 BEFORE = {

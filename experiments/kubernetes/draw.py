@@ -1,9 +1,14 @@
-"""What can be drawn of clusters: pods on given nodes."""
+"""What can be drawn of clusters: pods on given nodes, clusters with more nodes than their pods need, and dumps."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Annotated
+
+import typer
+
 from experiments.drawing import Drawing, Flag
-from instances.kubernetes import random_cluster
+from instances.kubernetes import random_cluster, shrunk_cluster, synthetic_dump
 
 placement = Drawing(
     "Pods on the nodes of a cluster, and pods that wait.",
@@ -13,3 +18,21 @@ placement = Drawing(
         "seed": Flag(help="Seed of all draws.", default=0),
     },
 )
+
+consolidation = Drawing(
+    "A cluster with more nodes than its pods need, and what could be rented instead.",
+    drawn=shrunk_cluster,
+    flags={
+        "pods": Flag(help="Number of pods before some of them go.", default=200, least=1),
+        "seed": Flag(help="Seed of all draws.", default=0),
+    },
+)
+
+
+def dump(
+    seed: Annotated[int, typer.Option(help="Seed of all draws.")] = 0,
+    nodes: Annotated[int, typer.Option(help="Number of nodes, a tenth of them with GPUs.")] = 60,
+    pods: Annotated[int, typer.Option(help="Number of pods that run, those of DaemonSets among them.")] = 900,
+) -> Mapping[str, bytes]:
+    """The dump of a Kubernetes cluster that nobody has, and a table of prices: dump.json and types.csv, in a folder."""
+    return synthetic_dump(seed, nodes=nodes, pods=pods)

@@ -1,9 +1,9 @@
-"""Methods for pods on given nodes."""
+"""Methods for pods on given nodes, and for nodes to give up and rent."""
 
 from __future__ import annotations
 
 from experiments.harness.entry import Entry
-from instances.kubernetes import NodePlacement
+from instances.kubernetes import NodeConsolidation, NodePlacement
 
 LITERAL_PAIRS = 20_000  # The literal model is not built where there are more pairs of a pod entry and a node.
 
@@ -13,6 +13,13 @@ def _unfit_literal(data: NodePlacement) -> str | None:
     return f"{pairs:,} pairs of a pod and a node, more than {LITERAL_PAIRS:,}" if pairs > LITERAL_PAIRS else None
 
 
+def _unfit_literal_consolidation(data: NodeConsolidation) -> str | None:
+    moving = sum(pod.count for pod in data.pods)
+    new = sum(moving if kind.max_new is None else min(moving, kind.max_new) for kind in data.instance_types)
+    pairs = len(data.pods) * (len(data.nodes) + new)
+    return f"{pairs:,} pairs of a pod entry and a node, more than {LITERAL_PAIRS:,}" if pairs > LITERAL_PAIRS else None
+
+
 METHODS: dict[str, tuple[Entry, ...]] = {
     "node-placement": (
         Entry("exact", "models.kubernetes:exact"),
@@ -20,5 +27,16 @@ METHODS: dict[str, tuple[Entry, ...]] = {
         Entry("least-allocated", "heuristics.kubernetes:least_allocated"),
         Entry("most-allocated", "heuristics.kubernetes:most_allocated"),
         Entry("balanced-allocation", "heuristics.kubernetes:balanced_allocation"),
+    ),
+    "node-consolidation": (
+        Entry("exact", "models.kubernetes:exact_consolidation"),
+        Entry("literal", "models.kubernetes:literal_consolidation", _unfit_literal_consolidation),
+        Entry("karpenter-1.14", "heuristics.kubernetes:karpenter_1_14"),
+        Entry("karpenter-1.14-balanced", "heuristics.kubernetes:karpenter_1_14_balanced"),
+        Entry("karpenter-1.13", "heuristics.kubernetes:karpenter_1_13"),
+        Entry("ca-least-waste", "heuristics.kubernetes:ca_least_waste"),
+        Entry("ca-most-pods", "heuristics.kubernetes:ca_most_pods"),
+        Entry("kube-least", "heuristics.kubernetes:kube_least"),
+        Entry("kube-most", "heuristics.kubernetes:kube_most"),
     ),
 }

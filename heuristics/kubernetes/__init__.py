@@ -1,5 +1,19 @@
-"""kube-scheduler's scores of nodes, by which it places the pods that wait one after another."""
+"""What Kubernetes does: kube-scheduler's scores of nodes, Karpenter's rules and the cluster autoscaler's."""
 
+from heuristics.kubernetes.autoscaler import ca_least_waste, ca_most_pods
+from heuristics.kubernetes.karpenter import karpenter_1_13, karpenter_1_14, karpenter_1_14_balanced
+from heuristics.kubernetes.scheduler import kube_least, kube_most
 from heuristics.kubernetes.scores import balanced_allocation, least_allocated, most_allocated
 
-__all__ = ["balanced_allocation", "least_allocated", "most_allocated"]
+__all__ = [
+    "balanced_allocation",
+    "ca_least_waste",
+    "ca_most_pods",
+    "karpenter_1_13",
+    "karpenter_1_14",
+    "karpenter_1_14_balanced",
+    "kube_least",
+    "kube_most",
+    "least_allocated",
+    "most_allocated",
+]

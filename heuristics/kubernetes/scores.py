@@ -24,22 +24,33 @@ Score = Callable[[Sequence[tuple[int, int]]], int]
 @method("heuristic", honours=ANY)
 def least_allocated(data: NodePlacement) -> Solution:
     """NodeResourcesFit, LeastAllocated: the node of which the most is left over."""
-    return _placed(data, lambda taken: sum((q - a) * MOST // q for a, q in taken) // max(1, len(taken)))
+    return _placed(data, least)
 
 
 @method("heuristic", honours=ANY)
 def most_allocated(data: NodePlacement) -> Solution:
     """NodeResourcesFit, MostAllocated: the node of which the least is left over."""
-    return _placed(data, lambda taken: sum(a * MOST // q for a, q in taken) // max(1, len(taken)))
+    return _placed(data, most)
 
 
 @method("heuristic", honours=ANY)
 def balanced_allocation(data: NodePlacement) -> Solution:
     """NodeResourcesBalancedAllocation: the node whose resources are then taken most evenly, by standard deviation."""
-    return _placed(data, _balanced)
+    return _placed(data, balanced)
 
 
-def _balanced(taken: Sequence[tuple[int, int]]) -> int:
+def least(taken: Sequence[tuple[int, int]]) -> int:
+    """The mean share that is left over, in hundredths."""
+    return sum((q - a) * MOST // q for a, q in taken) // max(1, len(taken))
+
+
+def most(taken: Sequence[tuple[int, int]]) -> int:
+    """The mean share that is taken, in hundredths."""
+    return sum(a * MOST // q for a, q in taken) // max(1, len(taken))
+
+
+def balanced(taken: Sequence[tuple[int, int]]) -> int:
+    """One less the standard deviation of the shares taken, in hundredths."""
     fine = 10**12  # parts of 1 in which shares are counted
     shares = [a * fine // q for a, q in taken]
     n = max(1, len(shares))

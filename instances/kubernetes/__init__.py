@@ -1,22 +1,42 @@
-"""Kubernetes: pods on the nodes that a cluster has, and pods that wait for room.
+"""Kubernetes: pods on the nodes that a cluster has, pods that wait for room, and nodes that could be given up.
 
 After Christensen, Giallorenzo and Mauro, "Priority Matters: Optimising Kubernetes Clusters Usage with Constraint-Based
-Pod Packing", arXiv:2511.08373. The problem `node-placement`: data, examples, generators and checker; pods and their
-constraints are those of Eva's packing.
+Pod Packing", arXiv:2511.08373. The problems `node-placement` and `node-consolidation`: data, examples, generators and
+checkers; pods and their constraints are those of Eva's packing.
 """
 
 from instances.kubernetes.arrays import PlacementArrays
 from instances.kubernetes.checker import check_placement
+from instances.kubernetes.consolidation_arrays import ClusterArrays, cluster_arrays
+from instances.kubernetes.consolidation_checker import check_consolidation
+from instances.kubernetes.consolidation_generators import shrunk_cluster
+from instances.kubernetes.dump import read_dump
 from instances.kubernetes.examples import two_halves
 from instances.kubernetes.generators import random_cluster
+from instances.kubernetes.node_consolidation import ConsolidatedPod, NodeConsolidation, RentedType, RunningNode
 from instances.kubernetes.placement import ClusterNode, NodePlacement, Pod
+from instances.kubernetes.prices import read_prices
+from instances.kubernetes.readings import Reader
+from instances.kubernetes.synthetic import synthetic_dump
 
 __all__ = [
+    "ClusterArrays",
     "ClusterNode",
+    "ConsolidatedPod",
+    "NodeConsolidation",
     "NodePlacement",
     "PlacementArrays",
     "Pod",
+    "Reader",
+    "RentedType",
+    "RunningNode",
+    "check_consolidation",
     "check_placement",
+    "cluster_arrays",
     "random_cluster",
+    "read_dump",
+    "read_prices",
+    "shrunk_cluster",
+    "synthetic_dump",
     "two_halves",
 ]

@@ -1,6 +1,24 @@
-"""Exact methods for pods on given nodes: all in place with the fewest moves, or that it cannot be."""
+"""Exact methods for pods on given nodes, by the fewest moves, and for nodes to give up and rent, at the least cost."""
 
+from models.kubernetes.consolidation import exact_consolidation
+from models.kubernetes.consolidation_literal import (
+    build_consolidation,
+    consolidation_names,
+    literal_consolidation,
+    read_consolidation,
+)
 from models.kubernetes.exact import exact
 from models.kubernetes.literal import build_literal, literal, literal_names, read_literal
 
-__all__ = ["build_literal", "exact", "literal", "literal_names", "read_literal"]
+__all__ = [
+    "build_consolidation",
+    "build_literal",
+    "consolidation_names",
+    "exact",
+    "exact_consolidation",
+    "literal",
+    "literal_consolidation",
+    "literal_names",
+    "read_consolidation",
+    "read_literal",
+]

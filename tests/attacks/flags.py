@@ -42,6 +42,8 @@ SMALL = {  # what keeps a drawing quick, where its value is not the one that is 
     "sia-local-oracle": {"": {"--days": "0.1"}},
     "eva-packing": {"": {"--pods": "5"}},
     "node-placement": {"": {"--nodes": "5"}},
+    "node-consolidation": {"": {"--pods": "5"}},
+    "kubernetes-dump": {"": {"--nodes": "2", "--pods": "20"}},
 }  # fmt: skip
 
 

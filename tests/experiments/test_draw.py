@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from functools import partial
 from pathlib import Path
 
@@ -13,6 +14,7 @@ from experiments.papers import DRAWINGS
 from instances import InputError, load
 from instances.boa import poisson_renting
 from instances.eva import EvaCloud, synthetic_cloud, trace_cloud
+from instances.kubernetes import read_dump
 from instances.sia import synthetic
 from tests.commands import call, run
 from tests.eva_cloud_cases import TRACE
@@ -29,9 +31,8 @@ def test_a_trace_is_written_as_its_reader_has_it(tmp_path):
     wanted = trace_cloud(TRACE, limit=7, durations="alibaba", shuffle=2, slowdown=0.9, delay_factor=2.0)
     assert load(file) == wanted
     assert wanted.data.throughput.default == 0.9
-    drawn = ["aryl-loaning", "boa-renting", "eva-cloud", "eva-packing", "eva-reconfiguration"]
-    drawn += ["node-placement", "sia-local-oracle", "sia-oracle"]
-    assert sorted(DRAWINGS) == drawn
+    drawn = ["aryl-loaning", "boa-renting", "eva-cloud", "eva-packing", "eva-reconfiguration", "kubernetes-dump"]
+    assert sorted(DRAWINGS) == [*drawn, "node-consolidation", "node-placement", "sia-local-oracle", "sia-oracle"]
 
 
 def test_without_a_flag_what_is_drawn_is_what_help_says(tmp_path):
@@ -165,3 +166,15 @@ def test_sia_s_oracle_with_and_without_locality_is_drawn_and_solved(tmp_path):
     assert (row["problem"], row["status"]) == ("sia-local-oracle", "optimal")
     done = draw("sia-oracle", "--variant", "other", "--out", tmp_path / "x.json")
     assert (done.returncode, "--variant: must be one of base" in done.stderr) == (2, True)
+
+
+def test_a_dump_and_its_prices_are_files_of_a_folder_the_same_for_the_same_seed(tmp_path):
+    for name, seed in (("a", 3), ("b", 3), ("c", 4)):
+        done = draw("kubernetes-dump", "--nodes", 6, "--pods", 80, "--seed", seed, "--out", tmp_path / name)
+        assert (done.returncode, done.stderr) == (0, f"wrote dump.json and types.csv to {tmp_path / name}\n")
+    a, b, c = ((tmp_path / name / "dump.json").read_bytes() for name in "abc")
+    assert a == b != c
+    kinds = Counter(item["kind"] for item in json.loads(a)["items"] if item.get("status") != {"phase": "Succeeded"})
+    assert (kinds["Node"], kinds["Pod"], kinds["DaemonSet"]) == (6, 80, 4)
+    assert read_dump([tmp_path / "a" / "dump.json"]).nodes.keys() == {f"node-{i:03}" for i in range(6)}
+    assert draw("kubernetes-dump", "--nodes", 6, "--pods", 5, "--out", tmp_path / "d").returncode == 2

@@ -14,7 +14,7 @@ from instances.aryl import figure_5, five_servers, table_2
 from instances.boa import BoaAllocation, Epoch, JobClass, Speedup
 from instances.clock import within
 from instances.eva import table_3, table_3_round
-from instances.kubernetes import two_halves
+from instances.kubernetes import shrunk_cluster, two_halves
 from instances.sia import five_jobs, six_jobs
 from models import aryl, boa, eva, kubernetes, sia
 from models.eva import reconfiguration
@@ -116,6 +116,13 @@ EXAMPLES = {
         kubernetes.read_literal,
         kubernetes.literal_names,
         kubernetes.exact,
+    ),
+    "node-consolidation": (
+        shrunk_cluster(12, 0),
+        kubernetes.build_consolidation,
+        kubernetes.read_consolidation,
+        kubernetes.consolidation_names,
+        kubernetes.exact_consolidation,
     ),
 }
 

@@ -1,0 +1,71 @@
+"""`python -m experiments.cluster DUMP --types FILE`: what a Kubernetes cluster costs, and what it could."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from experiments import flags
+from experiments.entry import run
+from experiments.harness.user_functions import resolve
+from experiments.output.folder import ready_folder
+from experiments.papers import CLUSTER
+from experiments.plan import methods_for
+from experiments.session import Session
+from instances import InputError
+
+PLAN_FILES = (".json", ".csv")
+
+
+@flags.common(time_limit=5.0, jobs=2)
+def cluster(
+    dump: Annotated[
+        list[Path],
+        typer.Argument(
+            metavar="DUMP",
+            help="Output of kubectl get nodes,pods,daemonsets,pdb,pvc,pv,csinodes -A -o json, in one file or several.",
+            show_default=False,
+        ),
+    ],
+    types: Annotated[
+        Path,
+        typer.Option(
+            metavar="FILE.csv",
+            help="What can be rented: name, family, usd_per_hour, and of one for pods cpu, ram_gb, pods, gpu.",
+            show_default=False,
+        ),
+    ],
+    session: Session,
+    rules: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="RULE",
+            help="A rule to compare with, a heuristic of node-consolidation; repeatable.",
+            show_default="karpenter-1.14",
+        ),
+    ] = None,
+    max_evictions: Annotated[
+        str | None,
+        typer.Option(metavar="N", help="Pods that may lose their node, or a share: 10%.", show_default="any number"),
+    ] = None,
+    plan_file: Annotated[
+        Path | None, typer.Option("--plan", help="Also write the steps of the plan to FILE.json or FILE.csv.")
+    ] = None,
+    anonymous: Annotated[
+        bool, typer.Option("--anonymous", help="Call nodes, workloads, zones and pools by a number.")
+    ] = False,
+) -> None:
+    """Say what a Kubernetes cluster costs, what at most can be saved, proven, and by which plan."""
+    asked, answer = resolve(f"{CLUSTER}:ClusterQuestion"), resolve(f"{CLUSTER}:answer")
+    if plan_file is not None:
+        if plan_file.suffix not in PLAN_FILES:
+            raise InputError(f"--plan: {plan_file}: a plan is written as {' or '.join(PLAN_FILES)}")
+        ready_folder(plan_file.parent)
+    said = asked(dump, types, rules or ("karpenter-1.14",), max_evictions, plan_file, anonymous)
+    raise typer.Exit(answer(said, session, methods_for))
+
+
+if __name__ == "__main__":
+    run(cluster)

@@ -1,0 +1,439 @@
+"""What a dump's cluster costs, what at most can be saved, and a plan to carry out: the answer of `cluster`."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import re
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from math import floor
+from pathlib import Path
+from textwrap import wrap
+from typing import Any
+
+import numpy as np
+
+from experiments.entry import FAILED, UNSOLVED
+from experiments.harness.entry import Entry
+from experiments.harness.run import Run
+from experiments.kubernetes.drains import ORDERS, CarriedOut, DrainPlan, plan_of, reachable
+from experiments.output.folder import files_first
+from experiments.output.terminal import line, out, percent, print_line
+from experiments.session import Session
+from instances import InputError, Instance, Options, Result, save
+from instances.files import write_whole
+from instances.gaps import agree
+from instances.kubernetes.consolidation_arrays import ClusterArrays, cluster_arrays
+from instances.kubernetes.dump import read_dump
+from instances.kubernetes.facts import Facts
+from instances.kubernetes.node_consolidation import NodeConsolidation
+from instances.kubernetes.prices import read_prices
+from instances.kubernetes.readings import Aliases, DumpReading, Reader, Tool
+from instances.text import shown
+
+HOURS = 730  # of a month, as clouds bill it
+SHARES = (0.1, 0.25, 0.5)  # of the pods: the points of the frontier, beside no limit
+FREED = 0.4  # of the time limit, for the plan without a reason
+A_TENTH = 0.1
+COUNT = re.compile(r"(?P<number>[0-9]{1,9})(?P<share>%?)")
+FEW = 12  # names of a line
+WIDTH = 88  # characters of a line
+COUNTED = {
+    "evictions": "evictions",
+    "pending_again": "pods pending for a while",
+    "pending_in_the_end": "pods pending in the end",
+}
+Methods = Callable[[Instance[Any], Sequence[str]], list[Entry]]
+
+
+@dataclass(frozen=True)
+class ClusterQuestion:
+    """What the command line says beside the common flags. `rules`: heuristics of `node-consolidation` by name."""
+
+    dumps: Sequence[Path]
+    types: Path
+    rules: Sequence[str] = ()
+    max_evictions: str | None = None
+    plan: Path | None = None
+    anonymous: bool = False
+
+
+def answer(asked: ClusterQuestion, session: Session, methods: Methods) -> int:
+    """Print the answer, write what was asked for, and return the exit status."""
+    found = solved(asked, session, methods)
+
+    def write() -> None:
+        if asked.plan is not None:
+            write_whole(asked.plan, found.plan_file(asked.plan.suffix).encode())
+        if session.folder is not None:
+            found.write(session.folder)
+
+    with files_first(write):
+        found.print(session.format)
+    return found.exit_status
+
+
+def evictions_of(said: str | None, pods: int) -> int | None:
+    """How many pods may be evicted: a number, or a share of those in place, rounded down. Raises InputError."""
+    if said is None:
+        return None
+    found = COUNT.fullmatch(said)
+    if found is None or (found["share"] and int(found["number"]) > 100):
+        raise InputError(f"--max-evictions: must be a number of pods, or a share of them such as 10%, got {said!r}")
+    return pods * int(found["number"]) // 100 if found["share"] else min(pods, int(found["number"]))
+
+
+def tool_of(rule: str) -> Tool:
+    """Whose pins a rule heeds."""
+    return "karpenter" if rule.startswith("karpenter") else "ca" if rule.startswith("ca-") else "drain"
+
+
+def solved(asked: ClusterQuestion, session: Session, methods: Methods) -> ClusterAnswer:
+    """All runs that the answer takes, and the answer. Raises InputError."""
+    reader = Reader(Facts(read_dump(asked.dumps)), read_prices(asked.types), Aliases(asked.anonymous))
+    bound, plan = reader.read("bound"), reader.read("plan")
+    in_place = sum(n for node in plan.data.nodes for n in node.pods.values())
+    most = evictions_of(asked.max_evictions, in_place)
+    limits = [floor(share * in_place) for share in SHARES]
+    points = [*sorted({k for k in limits if most is None or k < most}), most]
+    problems: dict[tuple[str, Any], Instance[Any]] = {("bound", None): Instance.of(bound.data, "bound")}
+    for k in points:
+        data = plan.data if k is None else plan.data.with_(max_evictions=k)
+        problems["plan", k] = Instance.of(data, "plan" if k == most else f"plan with {k} evictions")
+    for reason in plan.pinned:
+        free = reader.read("plan", free_of=[reason]).data
+        data = free if most is None else free.with_(max_evictions=most)
+        problems["free", reason] = Instance.of(data, f"plan without {reason}")
+    exact = methods(problems["bound", None], ["exact"])[0]
+    limit = session.options.time_limit
+    shorter = replace(session.options, time_limit=None if limit is None else FREED * limit)
+    runs = [
+        Run(problem, exact, shorter if kind == "free" else session.options) for (kind, _), problem in problems.items()
+    ]
+    for rule in asked.rules:
+        problem = Instance.of(reader.read("plan", tool_of(rule)).data, "cluster")
+        runs.append(Run(problem, methods(problem, [rule])[0], session.options))
+    with session.store() as store:
+        results = session.outcomes(runs, store, line)
+    by_key = dict(zip(problems, results, strict=False))
+    found = ClusterAnswer(
+        bound=bound,
+        plan=plan,
+        results=by_key,
+        points=points,
+        rules=dict(zip(asked.rules, results[len(problems) :], strict=True)),
+        arrays=cluster_arrays(plan.data),
+        places=reader.aliases,
+    )
+    found.carry_out(session.options)
+    return found
+
+
+def evictions_in(data: NodeConsolidation, solution: Mapping[str, Any]) -> int:
+    """How many pods lose their node."""
+    kept = solution["nodes"]
+    return sum(max(0, n - kept.get(node.name, {}).get(name, 0)) for node in data.nodes for name, n in node.pods.items())
+
+
+@dataclass
+class ClusterAnswer:
+    """What was found. `results`: of the bound, of the plan with each number of evictions, and without each reason.
+
+    `plan_made`: the plan that kube-scheduler can carry out, and `went`: how it went.
+    """
+
+    bound: DumpReading
+    plan: DumpReading
+    results: Mapping[tuple[str, Any], Result]
+    points: Sequence[int | None]
+    rules: Mapping[str, Result]
+    arrays: ClusterArrays
+    places: Aliases
+    plan_made: DrainPlan | None = field(default=None)
+    went: CarriedOut | None = field(default=None)
+
+    def carry_out(self, options: Options) -> None:
+        """See that plans can be carried out, mend them where they cannot, and take the cheapest."""
+        names = [kind.name for kind in self.plan.data.instance_types]
+        ways: list[tuple[DrainPlan, CarriedOut]] = []
+        for k in self.points:
+            result = self.results["plan", k]
+            if result.solution is not None and result.solved:
+                kept = [node.name in result.solution["nodes"] for node in self.plan.data.nodes]
+                new = [names.index(g["type"]) for g in result.solution["instances"] for _ in range(g.get("count", 1))]
+                first = plan_of(self.arrays, np.array(kept, dtype=bool), new)
+                ways.append(reachable(self.arrays, first, options.seed))
+        if ways:
+            self.plan_made, self.went = min(ways, key=lambda way: way[0].bill(self.arrays))
+
+    # figures
+
+    @property
+    def best(self) -> Result:
+        """The best plan within the evictions that are allowed: perhaps one that takes fewer."""
+        return self._best_of(self.points[-1])
+
+    def _best_of(self, k: int | None) -> Result:
+        own = self.results["plan", k]
+        fewer = [self.results["plan", p] for p in self.points[: self.points.index(k)]]
+        solved = [result for result in (own, *fewer) if result.solved]
+        return min(solved, key=lambda result: result.objective or 0.0, default=own)
+
+    def _bound_of(self, k: int | None) -> float | None:
+        """What is proven of a plan with so many evictions: by its own run, and by the bound of any plan."""
+        known = [self.results["plan", k].bound, self.lower]
+        return max((bound for bound in known if bound is not None), default=None)
+
+    @property
+    def proven(self) -> bool:
+        """Whether no plan is better."""
+        bound = self._bound_of(self.points[-1])
+        return self.least is not None and bound is not None and agree(self.least, bound)
+
+    @property
+    def bill(self) -> float:
+        """What the nodes of known price cost today, USD/h."""
+        return self.arrays.usd(int(self.arrays.held_price.sum()))
+
+    @property
+    def least(self) -> float | None:
+        return self.best.objective if self.best.solved else None
+
+    @property
+    def lower(self) -> float | None:
+        """What no bill can be below, however many pods are moved."""
+        return self.results["bound", None].bound
+
+    @property
+    def reached(self) -> float | None:
+        """The bill at the end of the plan that can be carried out."""
+        return None if self.plan_made is None else self.arrays.usd(self.plan_made.bill(self.arrays))
+
+    @property
+    def evicted(self) -> int | None:
+        if self.plan_made is None:
+            return None
+        return int(self.arrays.on_node[list(self.plan_made.order)].sum())
+
+    @property
+    def exit_status(self) -> int:
+        """1 where a run ended in an error; 3 where the price of a node is unknown, or a limit left no plan."""
+        if any(result.status == "error" for result in (*self.results.values(), *self.rules.values())):
+            return FAILED
+        return UNSOLVED if self.plan.unpriced or self.plan_made is None else 0
+
+    def steps(self) -> list[dict[str, Any]]:
+        """What to do, in turn: rent everything, then drain one node after another."""
+        if self.plan_made is None:
+            return []
+        data, arrays, plan = self.plan.data, self.arrays, self.plan_made
+        bill, found = int(arrays.held_price.sum()), list[dict[str, Any]]()
+        if plan.new:
+            bill += sum(int(arrays.price[k]) for k in plan.new)
+            rent = Counter(data.instance_types[k].name for k in plan.new)
+            found.append({"rent": dict(rent), "drain": None, "evictions": 0, "usd_per_hour": arrays.usd(bill)})
+        for m in plan.order:
+            bill -= int(arrays.held_price[m])
+            step = {"rent": {}, "drain": data.nodes[m].name, "evictions": int(arrays.on_node[m])}
+            found.append(step | {"usd_per_hour": arrays.usd(bill)})
+        return found
+
+    def frontier(self) -> list[dict[str, Any]]:
+        """What so many evictions get, each point proven or with its bound."""
+        found = []
+        for k in self.points:
+            result, bound = self._best_of(k), self._bound_of(k)
+            usd = result.objective if result.solved else None
+            evictions = evictions_in(self.plan.data, result.solution) if usd is not None and result.solution else None
+            found.append(
+                {
+                    "max_evictions": k,
+                    "evictions": evictions,
+                    "usd_per_hour": usd,
+                    "bound_usd_per_hour": bound,
+                    "proven": usd is not None and bound is not None and agree(usd, bound),
+                }
+            )
+        return found
+
+    def pinned(self) -> list[dict[str, Any]]:
+        """Pods that stay by reason, and what the best plan would cost less without that reason."""
+        found = []
+        for reason, pods in self.plan.pinned.items():
+            free = self.results["free", reason]
+            saved = None
+            if self.least is not None and free.objective is not None and free.solved:
+                saved = self.least - free.objective
+            if saved is not None and saved < 0:  # with one reason less nothing is dearer: its run was cut short
+                saved = None
+            proven = saved is not None and self.proven and free.status == "optimal"
+            found.append({"reason": reason, "pods": pods, "usd_per_hour": saved, "proven": proven})
+        return found
+
+    def ends(self) -> list[dict[str, Any]]:
+        """Where each rule ends; a pod that it evicts twice counts twice."""
+        return [
+            {
+                "rule": rule,
+                "usd_per_hour": result.objective,
+                "evictions": result.info.get("evictions"),
+                "pending_again": result.info.get("pending_again"),
+                "pending_in_the_end": result.info.get("waiting"),
+                "status": result.status,
+                "reason": result.reason,
+            }
+            for rule, result in self.rules.items()
+        ]
+
+    def content(self) -> dict[str, Any]:
+        """All of it, in plain types: one object. What is unknown is null."""
+        plan, nodes = self.plan_made, self.plan.data.nodes
+        unpriced = [
+            {"type": kind, "zone": zone or None, "capacity_type": paid, "nodes": n}
+            for (kind, zone, paid), n in self.plan.unpriced.items()
+        ]
+        counts = {"today": len(nodes), "kept": None, "drained": None, "rented": None}
+        if plan is not None:
+            counts |= {"kept": int(plan.kept.sum()), "drained": len(plan.order), "rented": len(plan.new)}
+        return {
+            "bill_usd_per_hour": self.bill,
+            "least_usd_per_hour": self.least,
+            "bound_usd_per_hour": self.lower,
+            "status": "optimal" if self.proven else self.best.status if self.least is None else "feasible",
+            "reachable_usd_per_hour": self.reached,
+            "pods": sum(pod.count for pod in self.plan.data.pods),
+            "evictions": self.evicted,
+            "orders_with_pending_pods": None if self.went is None else self.went.orders,
+            "orders": ORDERS,
+            "nodes": counts | {"unpriced": unpriced},
+            "steps": self.steps(),
+            "frontier": self.frontier(),
+            "rules": self.ends(),
+            "pinned": self.pinned(),
+            "dropped": [{"reason": said, "pods": n} for said, n in self.bound.dropped.items()],
+            "not_placed": [{"reason": said, "pods": n} for said, n in self.plan.dropped.items()],
+        }
+
+    # words
+
+    def __str__(self) -> str:
+        """The answer in ten lines or so."""
+        return "\n".join(line for text in self._lines() for line in wrap(shown(text), WIDTH, subsequent_indent="    "))
+
+    def _lines(self) -> list[str]:
+        nodes, pods = len(self.plan.data.nodes), sum(pod.count for pod in self.plan.data.pods)
+        lines = [f"today: {nodes} nodes with {pods} pods, {self._usd(self.bill)}"]
+        for kind, zone, paid in self.plan.unpriced:
+            where = f" in {zone}" if zone else ""
+            number = self.plan.unpriced[kind, zone, paid]
+            lines.append(f"not counted, for no row of the table has its price: {number} x {kind}{where}, {paid}")
+        for end in self.ends():
+            lines.append(self._end(end))
+        lines += self._possible()
+        lines += self._plan()
+        lines += self._tenth()
+        pins = [
+            f"{p['reason']}: {p['pods']} pods" + (f", {p['usd_per_hour']:.4g} USD/h" if p["usd_per_hour"] else "")
+            for p in self.pinned()
+        ]
+        if pins:
+            lines.append(f"stays where it is, and what that costs: {'; '.join(pins)}")
+        for what, dropped in (("not heeded by the bound", self.bound), ("not in the plan", self.plan)):
+            counts = [f"{reason}: {n}" for reason, n in dropped.dropped.items()]
+            if counts:
+                lines.append(f"{what}: {'; '.join(counts)}")
+        return lines
+
+    def _usd(self, usd: float) -> str:
+        return f"{usd:.4f} USD/h, {usd * HOURS:,.0f} USD a month"
+
+    def _saved(self, usd: float) -> str:
+        """What is saved where the bill falls to this, and its share."""
+        less = self.bill - usd
+        return f"{less:.4f} USD/h" + (f" ({percent(less / self.bill, 1)})" if self.bill else "")
+
+    def _end(self, end: Mapping[str, Any]) -> str:
+        if end["usd_per_hour"] is None:
+            return f"{end['rule']}: no answer ({end['reason'] or end['status']})"
+        counts = [f"{end[key]} {said}" for key, said in COUNTED.items() if end[key] is not None]
+        return f"{end['rule']} would save {self._saved(end['usd_per_hour'])}" + "".join(f", {said}" for said in counts)
+
+    def _possible(self) -> list[str]:
+        if self.lower is None:
+            return ["how much can be saved at most is unknown: nothing was proven within the time limit"]
+        most = min(self.lower, self.bill)
+        return [f"at most {self._saved(most)} can be saved, proven: no bill is below {self.lower:.4f} USD/h"]
+
+    def _plan(self) -> list[str]:
+        if self.least is None or self.plan_made is None or self.went is None or self.reached is None:
+            return [f"no plan: {self.best.reason or self.best.status}"]
+        bound = self._bound_of(self.points[-1])
+        apart = "" if bound is None or not self.least else f"within {percent((self.least - bound) / self.least)}"
+        proven = "proven" if self.proven else apart or "nothing is proven of it"
+        within = "" if self.points[-1] is None else f" with at most {self.points[-1]} evictions"
+        lines = [f"the least bill{within} that breaks nothing: {self.least:.4f} USD/h ({proven})"]
+        if not self.plan_made.order and not self.plan_made.new:
+            return [*lines, "no plan that kube-scheduler can carry out saves anything"]
+        without = f"in {self.went.orders} of {ORDERS} random orders a pod finds no place"
+        lines.append(f"this plan saves {self._saved(self.reached)}, with {self.evicted} evictions; {without}")
+        new = Counter(self.plan.data.instance_types[k].name for k in self.plan_made.new)
+        if new:
+            lines.append("rent " + ", ".join(f"{n} x {name}" for name, n in new.items()))
+        drained = [self.plan.data.nodes[m].name for m in self.plan_made.order]
+        if drained:
+            more = f", ... ({len(drained)})" if len(drained) > FEW else ""
+            lines.append(f"drain, in this order, {', '.join(drained[:FEW])}{more}")
+        return lines
+
+    def _tenth(self) -> list[str]:
+        """What a tenth of the pods gets of what all of them get."""
+        k = floor(A_TENTH * int(self.arrays.on_node.sum()))
+        part = self._best_of(k) if k in self.points[:-1] else None
+        if part is None or not part.solved or part.objective is None or self.least is None or self.least >= self.bill:
+            return []
+        share = (self.bill - part.objective) / (self.bill - self.least)
+        return [f"a tenth of the pods, {k} evictions, gets {percent(share, 0)} of that"]
+
+    # files
+
+    def plan_file(self, ending: str) -> str:
+        """The plan as JSON, or as CSV with one row a step."""
+        steps = self.steps()
+        if ending == ".json":
+            kept = {"bill_usd_per_hour": self.bill, "reachable_usd_per_hour": self.reached, "evictions": self.evicted}
+            return json.dumps(kept | {"steps": [s | {"command": _command(s)} for s in steps]}, indent=1) + "\n"
+        table = io.StringIO()
+        writer = csv.writer(table, lineterminator="\n")
+        writer.writerow(["step", "rent", "drain", "evictions", "usd_per_hour"])
+        for i, s in enumerate(steps, 1):
+            rent = ", ".join(f"{n} x {name}" for name, n in s["rent"].items())
+            writer.writerow([i, rent, s["drain"] or "", s["evictions"], s["usd_per_hour"]])
+        return table.getvalue()
+
+    def write(self, folder: Path) -> None:
+        """The answer, both problems, which `solve` takes, and the picture, in a folder."""
+        write_whole(folder / "cluster.json", (json.dumps(self.content(), indent=1) + "\n").encode())
+        save(Instance.of(self.bound.data, "bound", "a dump, read for a bound"), folder / "bound.json")
+        save(Instance.of(self.plan.data, "plan", "a dump, read for a plan"), folder / "plan.json")
+        from experiments.kubernetes.savings import write_picture  # with matplotlib, where a picture is wanted
+
+        write_picture(folder / "cluster", self.content())
+
+    def print(self, form: str) -> None:
+        """The answer on standard output."""
+        if form == "json":
+            print_line(json.dumps(self.content()))
+        elif form == "csv":
+            print(self.plan_file(".csv"), end="")
+        else:
+            out.print(str(self))
+
+
+def _command(step: Mapping[str, Any]) -> str | None:
+    """What carries a step out, where kubectl can."""
+    if step["drain"] is None:
+        return None
+    return f"kubectl drain {step['drain']} --ignore-daemonsets --delete-emptydir-data"

@@ -1,0 +1,210 @@
+"""`node-consolidation` as arrays in whole numbers, which the methods work on, and its solutions from them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from math import gcd
+from typing import Any
+
+import numpy as np
+
+from instances.arrays import BoolArray, IntArray
+from instances.errors import InputError
+from instances.fields import STEPS, steps
+from instances.kubernetes.node_consolidation import NodeConsolidation
+from instances.options import Solution
+
+LARGEST = 1 << 61  # what all pods may take of a resource in its units
+New = tuple[int, Mapping[int, int]]
+"""A rented node: its type, and how many pods of each class are on it."""
+
+
+@dataclass(frozen=True)
+class ClusterArrays:
+    """M nodes that run, K types to rent, N classes of pods that no constraint tells apart, R resources.
+
+    A constraint is a resource as well: one that only the places of a set of allowed ones have, or one of which each pod
+    of a group that is spread takes a unit. `need` (N, R), `now` (M, N) in place, `pending` (N,), `room` (M, R) of a
+    node with what is in place, `capacity` (K, R) of a type; prices `held_price` (M,), `price` (K,) and `eviction_price`
+    in units of `unit` steps of the grid; `most_new` (K,), -1 for any number; `leaves` (M,): which nodes may be given
+    up; `comes` (M, N): whether a pod may come to a node, by what is allowed; `members`: the pods of each class by their
+    places in the data.
+    """
+
+    data: NodeConsolidation
+    need: IntArray
+    now: IntArray
+    pending: IntArray
+    room: IntArray
+    capacity: IntArray
+    held_price: IntArray
+    price: IntArray
+    eviction_price: int
+    unit: int
+    most_new: IntArray
+    leaves: BoolArray
+    comes: BoolArray
+    pinned: BoolArray
+    members: tuple[tuple[int, ...], ...]
+
+    @cached_property
+    def free(self) -> IntArray:
+        """What is left on each node beside what is in place (M, R)."""
+        return np.asarray(self.room - self.now @ self.need)
+
+    @cached_property
+    def on_node(self) -> IntArray:
+        """How many pods are on each node (M,)."""
+        return np.asarray(self.now.sum(axis=1))
+
+    @cached_property
+    def count(self) -> IntArray:
+        """All pods of each class (N,)."""
+        return np.asarray(self.pending + self.now.sum(axis=0))
+
+    @cached_property
+    def fits_type(self) -> BoolArray:
+        """Whether a pod of each class fits alone on a new node (K, N)."""
+        return np.asarray((self.need[None] <= self.capacity[:, None]).all(axis=2))
+
+    @cached_property
+    def staying(self) -> IntArray:
+        """The pods that stay whatever the plan (M, N): all on a node that is kept, or those pinned of moved ones."""
+        return self.now * (~self.leaves[:, None] if self.data.moves == "nodes" else self.pinned[None])
+
+    @property
+    def most_evictions(self) -> int:
+        """How many pods may be evicted."""
+        most = self.data.max_evictions
+        return int(self.on_node.sum()) if most is None else most
+
+    def usd(self, price: int) -> float:
+        """A price in USD/h."""
+        return float(Fraction(price * self.unit, STEPS))
+
+    def evictions(self, kept: BoolArray, placed: IntArray) -> int:
+        """How many pods lose their node where `placed` (M, N) are in the end on the nodes that are `kept` (M,)."""
+        stay = np.minimum(self.now, placed * kept[:, None])
+        return int((self.now - stay).sum())
+
+    def cost(self, kept: BoolArray, placed: IntArray, new: Sequence[New]) -> int:
+        """The objective in price units."""
+        bill = int(self.held_price[kept].sum()) + sum(int(self.price[k]) for k, _ in new)
+        return bill + self.eviction_price * self.evictions(kept, placed)
+
+    def solution(self, kept: BoolArray, placed: IntArray, new: Sequence[New]) -> Solution:
+        """The solution: of a class those that are in place stay, and others take what is left."""
+        data = self.data
+        on_node: list[dict[str, int]] = [{} for _ in data.nodes]
+        on_new: list[dict[str, int]] = [{} for _ in new]
+        for c, members in enumerate(self.members):
+            names = [data.pods[entry].name for entry in members]
+            others = {data.pods[entry].name: data.pods[entry].count for entry in members}
+            left = (placed[:, c] * kept).tolist()
+            for m in np.flatnonzero(kept).tolist():
+                for name in names:
+                    staying = min(left[m], data.nodes[m].pods.get(name, 0))
+                    if staying:
+                        on_node[m][name] = staying
+                        left[m] -= staying
+                        others[name] -= staying
+            slots = [(on_node[m], n) for m, n in enumerate(left) if n]
+            slots += [(held, on_it[c]) for held, (_, on_it) in zip(on_new, new, strict=True) if on_it.get(c)]
+            for held, slot in slots:
+                for name in names:
+                    coming = min(slot, others[name])
+                    if coming:
+                        held[name] = held.get(name, 0) + coming
+                        others[name] -= coming
+                        slot -= coming
+        return {
+            "nodes": {node.name: on_it for node, on_it, keep in zip(data.nodes, on_node, kept, strict=True) if keep},
+            "instances": [
+                {"type": data.instance_types[k].name, "count": 1, "tasks": held}
+                for (k, _), held in zip(new, on_new, strict=True)
+            ],
+        }
+
+
+def cluster_arrays(data: NodeConsolidation) -> ClusterArrays:
+    """The arrays of `data`. Raises InputError for amounts whose sums a 64-bit integer cannot hold."""
+    nodes, kinds, pods = data.nodes, data.instance_types, data.pods
+    demand = [[steps(pod.demand[r]) for r in data.resources] for pod in pods]
+    capacities = [*(node.capacity for node in nodes), *(kind.capacity for kind in kinds)]
+    places = [[steps(capacity[r]) for r in data.resources] for capacity in capacities]
+    now = np.array([[node.pods.get(pod.name, 0) for pod in pods] for node in nodes], dtype=np.int64)
+    now = now.reshape(len(nodes), len(pods))
+    for r in range(len(data.resources)):
+        unit = gcd(*(d[r] for d in demand)) or 1
+        taken = [sum(node.pods.get(pod.name, 0) * d[r] for pod, d in zip(pods, demand, strict=True)) for node in nodes]
+        most = max((*(q[r] for q in places), *taken), default=0) // unit  # a pod that takes more fits nowhere
+        for d in demand:
+            d[r] = min(d[r] // unit, most + 1)
+        total = sum(pod.count * d[r] for pod, d in zip(pods, demand, strict=True))
+        if total >= LARGEST:
+            raise InputError(f"pods: take more than {LARGEST} units of {data.resources[r]} in all")
+        for q in places:
+            q[r] = min(q[r] // unit, total)
+    everybody = sum(pod.count for pod in pods)
+    masks, groups = [_mask(data, pod) for pod in pods], _groups(data)
+    some = [mask for mask in dict.fromkeys(masks) if not all(mask)]
+    for allowed in some:
+        for d, mask in zip(demand, masks, strict=True):
+            d.append(int(mask == allowed))
+        for q, may in zip(places, allowed, strict=True):
+            q.append(everybody if may else 0)
+    for names, together in groups:
+        for d, pod in zip(demand, pods, strict=True):
+            d.append(int(pod.name in names))
+        for q in places:
+            q.append(together)
+    classes: dict[tuple[Any, ...], list[int]] = {}
+    for i, pod in enumerate(pods):
+        classes.setdefault((*demand[i], pod.pinned), []).append(i)
+    members = tuple(tuple(of_it) for of_it in classes.values())
+    first = [of_it[0] for of_it in members]
+    width = len(data.resources) + len(some) + len(groups)
+    need = np.array([demand[i] for i in first], dtype=np.int64).reshape(len(first), width)
+    held = np.array(places, dtype=np.int64).reshape(len(places), width)
+    in_place = np.zeros((len(nodes), len(first)), dtype=np.int64)
+    for c, of_it in enumerate(members):
+        in_place[:, c] = now[:, of_it].sum(axis=1)
+    count = np.array([sum(pods[i].count for i in of_it) for of_it in members], dtype=np.int64)
+    amounts = [steps(node.usd_per_hour or 0.0) for node in nodes], [steps(kind.usd_per_hour) for kind in kinds]
+    eviction = steps(data.eviction_usd_per_hour)
+    unit = gcd(*amounts[0], *amounts[1], eviction) or 1
+    dearest = sum(amounts[0]) + everybody * (max(amounts[1], default=0) + eviction)
+    if dearest // unit >= LARGEST:
+        raise InputError(f"instance_types: a plan may cost more than {LARGEST} units of {unit}e-9 USD/h")
+    return ClusterArrays(
+        data=data,
+        need=need,
+        now=in_place,
+        pending=count - in_place.sum(axis=0),
+        room=np.maximum(held[: len(nodes)], in_place @ need),
+        capacity=held[len(nodes) :],
+        held_price=np.array([p // unit for p in amounts[0]], dtype=np.int64),
+        price=np.array([p // unit for p in amounts[1]], dtype=np.int64),
+        eviction_price=eviction // unit,
+        unit=unit,
+        most_new=np.array([-1 if kind.max_new is None else kind.max_new for kind in kinds], dtype=np.int64),
+        leaves=np.array([not data.is_kept(node) for node in nodes], dtype=bool),
+        comes=np.array([masks[i][: len(nodes)] for i in first], dtype=bool).reshape(len(first), len(nodes)).T,
+        pinned=np.array([pods[i].pinned for i in first], dtype=bool),
+        members=members,
+    )
+
+
+def _mask(data: NodeConsolidation, pod: Any) -> tuple[bool, ...]:
+    """The nodes to which a pod may come, and the types on which it may be."""
+    types = (pod.allowed_types is None or kind.name in pod.allowed_types for kind in data.instance_types)
+    return (*(data.may_come(pod, node) for node in data.nodes), *types)
+
+
+def _groups(data: NodeConsolidation) -> list[tuple[frozenset[str], int]]:
+    """Names of pods, and how many of them may be on one node, all taken together."""
+    alone = [(frozenset([pod.name]), pod.max_per_node) for pod in data.pods if pod.max_per_node is not None]
+    return [*alone, *((frozenset(group.tasks), group.max_per_instance) for group in data.spread)]

@@ -1,0 +1,255 @@
+"""A cluster as `kubectl get nodes,pods,... -A -o json` tells of it.
+
+Nodes and pods suffice; DaemonSets, PodDisruptionBudgets, volumes and their claims, and CSINodes make it exact. A file
+is an object, a List, or Lists in a List, packed or not.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from instances.errors import InputError
+from instances.kubernetes.part import JsonPart
+from instances.kubernetes.pods import (
+    ZONES,
+    Amounts,
+    DumpedPod,
+    HostPort,
+    amounts,
+    demand_of,
+    host_ports,
+    label_selector,
+    node_terms,
+    placement_of,
+    pod_of,
+)
+from instances.kubernetes.requirements import Placement, Taint, Term
+from instances.reading import parsed, read_bytes
+from instances.validation import show
+
+COMMAND = "kubectl get nodes,pods,daemonsets,pdb,pvc,pv,csinodes -A -o json"
+YAML = re.compile(rb"\s*(---|#|[A-Za-z]+:(\s|$))")
+TYPES = ("node.kubernetes.io/instance-type", "beta.kubernetes.io/instance-type")
+CAPACITY_TYPES = {  # labels that say how a node is paid for, and the words that mean spot
+    "karpenter.sh/capacity-type": ("spot",),
+    "eks.amazonaws.com/capacityType": ("SPOT",),
+    "cloud.google.com/gke-spot": ("true",),
+    "cloud.google.com/gke-preemptible": ("true",),
+    "kubernetes.azure.com/scalesetpriority": ("spot",),
+}
+ON_DEMAND, SPOT = "on-demand", "spot"
+POOLS = (  # labels by which nodes are managed together
+    "karpenter.sh/nodepool",
+    "karpenter.sh/provisioner-name",
+    "eks.amazonaws.com/nodegroup",
+    "cloud.google.com/gke-nodepool",
+    "kubernetes.azure.com/agentpool",
+    "agentpool",
+)
+PASSING = "node.kubernetes.io/"  # taints by which Kubernetes itself says what is wrong with a node at the moment
+NEVER_MOVED_NODE = "karpenter.sh/do-not-disrupt"
+
+
+@dataclass(frozen=True, eq=False)
+class DumpedNode:
+    """A node. `ready`: whether it is so, is not cordoned and does not go away. `room`: what is allocatable of it."""
+
+    name: str
+    labels: Mapping[str, str]
+    taints: tuple[Taint, ...]
+    room: Amounts
+    ready: bool
+    never_moved: bool
+
+    @property
+    def type(self) -> str | None:
+        return _first(self.labels, TYPES)
+
+    @property
+    def zone(self) -> str | None:
+        return _first(self.labels, ZONES)
+
+    @property
+    def capacity_type(self) -> str:
+        """Spot, or another word that a tool has for it, or on demand."""
+        for label, spot in CAPACITY_TYPES.items():
+            if label in self.labels:
+                said = self.labels[label]
+                return SPOT if said in spot else said.lower() if label.startswith("karpenter") else ON_DEMAND
+        return ON_DEMAND
+
+    @property
+    def pool(self) -> str | None:
+        """The pool that it belongs to, by the label of a tool; `None` where it has none such."""
+        return _first(self.labels, POOLS)
+
+    @property
+    def lasting_taints(self) -> tuple[Taint, ...]:
+        return tuple(taint for taint in self.taints if not taint.key.startswith(PASSING))
+
+
+def _first(labels: Mapping[str, str], keys: Sequence[str]) -> str | None:
+    return next((labels[key] for key in keys if key in labels), None)
+
+
+@dataclass(frozen=True, eq=False)
+class DumpedDaemon:
+    """A DaemonSet: what one of its pods takes of a node, and of which nodes."""
+
+    namespace: str
+    name: str
+    demand: Amounts
+    placement: Placement
+    ports: tuple[HostPort, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class Budget:
+    """A PodDisruptionBudget. `allowed`: how many pods may be disrupted now; `None` where its status does not say."""
+
+    namespace: str
+    selector: Term | None
+    allowed: int | None
+
+
+@dataclass(frozen=True, eq=False)
+class Volume:
+    """A PersistentVolume: from which nodes it can be reached, through which driver, and whether by one node alone."""
+
+    terms: tuple[Term, ...] | None
+    driver: str | None
+    one_node: bool
+
+
+@dataclass
+class Dump:
+    """Nodes and pods by name, and of what else there was what they need; `None`: not in the dump, rather than none."""
+
+    nodes: dict[str, DumpedNode] = field(default_factory=dict)
+    pods: dict[tuple[str, str], DumpedPod] = field(default_factory=dict)
+    daemons: dict[tuple[str, str], DumpedDaemon] | None = None
+    budgets: dict[tuple[str, str], Budget] | None = None
+    claims: dict[tuple[str, str], str] = field(default_factory=dict)
+    volumes: dict[str, Volume] = field(default_factory=dict)
+    attachable: dict[str, dict[str, int]] = field(default_factory=dict)
+
+    def take(self, kind: str, item: JsonPart) -> None:
+        """Add an object of the cluster, if it is of a kind that counts. Raises InputError."""
+        name = item.at("metadata", "name").text()
+        key = (item.at("metadata", "namespace").text("default"), name)
+        match kind:
+            case "Node":
+                _keep(self.nodes, name, _node(item), item)
+            case "Pod":
+                _keep(self.pods, key, pod_of(item), item)
+            case "DaemonSet":
+                self.daemons = {} if self.daemons is None else self.daemons
+                _keep(self.daemons, key, _daemon(item), item)
+            case "PodDisruptionBudget":
+                self.budgets = {} if self.budgets is None else self.budgets
+                _keep(self.budgets, key, _budget(item), item)
+            case "PersistentVolumeClaim":
+                _keep(self.claims, key, item.at("spec", "volumeName").text(), item)
+            case "PersistentVolume":
+                _keep(self.volumes, name, _volume(item), item)
+            case "CSINode":
+                drivers = item.at("spec", "drivers").entries()
+                limits = {d.at("name").text(): d.at("allocatable", "count") for d in drivers}
+                _keep(self.attachable, name, {d: count.number() for d, count in limits.items() if count}, item)
+
+
+def _keep(found: dict[Any, Any], key: Any, one: Any, item: JsonPart) -> None:
+    if key in found:
+        raise InputError(f"{item.path}: {'/'.join(key) if isinstance(key, tuple) else key} is there twice")
+    found[key] = one
+
+
+def read_dump(paths: Sequence[str | Path]) -> Dump:
+    """The cluster that the files tell of. Raises InputError, one line with the file, the place in it and the value."""
+    dump = Dump()
+    for path in paths:
+        content = _content(path)
+        try:
+            for kind, item in _objects(JsonPart(content), ""):
+                dump.take(kind, item)
+        except InputError as error:
+            raise InputError(f"{path}: {error}") from None
+    where = ", ".join(map(str, paths))
+    for what, there in (("node", dump.nodes), ("pod", dump.pods)):
+        if not there:
+            raise InputError(f"{where}: no {what} in it; it is made by {COMMAND}")
+    return dump
+
+
+def _content(path: str | Path) -> Any:
+    """The parsed JSON of a file; what is YAML is told so."""
+    raw = read_bytes(path)
+    if YAML.match(raw):
+        raise InputError(f"{path}: is YAML; a dump is JSON: {COMMAND}")
+    try:
+        return parsed(raw.decode("utf-8"))
+    except (InputError, UnicodeDecodeError) as error:
+        said = str(error).removeprefix("not valid JSON: ")
+        raise InputError(f"{path}: not valid JSON: {said}; a dump is made by {COMMAND}") from None
+
+
+def _objects(part: JsonPart, of: str) -> Iterator[tuple[str, JsonPart]]:
+    """The objects of a dump and their kinds. `of`: that of the entries of a list, which may leave it out."""
+    if not isinstance(part.value, Mapping):
+        raise InputError(f"{part.path or 'file'}: must be an object of Kubernetes, got {show(part.value)}")
+    kind = part.at("kind").text(of)
+    if kind.endswith("List") or (not kind and "items" in part.value):
+        for item in part.at("items").entries():
+            yield from _objects(item, kind.removesuffix("List"))
+    else:
+        yield kind, part
+
+
+def _node(item: JsonPart) -> DumpedNode:
+    meta, spec, status = item.at("metadata"), item.at("spec"), item.at("status")
+    conditions = {c.at("type").text(): c.at("status").text() for c in status.at("conditions").entries()}
+    leaving = bool(meta.at("deletionTimestamp")) or spec.at("unschedulable").flag()
+    if not meta.at("name").text():
+        meta.at("name").refuse("a name", None)
+    return DumpedNode(
+        name=meta.at("name").text(),
+        labels=meta.at("labels").texts(),
+        taints=tuple(
+            Taint(*(t.at(name).text() for name in ("key", "value", "effect"))) for t in spec.at("taints").entries()
+        ),
+        room=amounts(status.at("allocatable")),
+        ready=not leaving and conditions.get("Ready", "True") == "True",
+        never_moved=meta.at("annotations").at(NEVER_MOVED_NODE).text() not in ("", "false"),
+    )
+
+
+def _daemon(item: JsonPart) -> DumpedDaemon:
+    meta, spec = item.at("metadata"), item.at("spec", "template", "spec")
+    return DumpedDaemon(
+        namespace=meta.at("namespace").text("default"),
+        name=meta.at("name").text(),
+        demand=demand_of(spec, JsonPart(None)),
+        placement=placement_of(spec),
+        ports=host_ports(spec),
+    )
+
+
+def _budget(item: JsonPart) -> Budget:
+    allowed = item.at("status", "disruptionsAllowed")
+    return Budget(
+        namespace=item.at("metadata", "namespace").text("default"),
+        selector=label_selector(item.at("spec", "selector")),
+        allowed=allowed.number() if allowed else None,
+    )
+
+
+def _volume(item: JsonPart) -> Volume:
+    required, driver = item.at("spec", "nodeAffinity", "required"), item.at("spec", "csi", "driver").text()
+    modes = {mode.text() for mode in item.at("spec", "accessModes").entries()}
+    return Volume(
+        node_terms(required) if required else None, driver or None, modes <= {"ReadWriteOnce", "ReadWriteOncePod"}
+    )

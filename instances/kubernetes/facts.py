@@ -1,0 +1,241 @@
+"""What a dump says of its pods, whoever reads it and for whatever: which need a place, and why they are not free."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+from instances.kubernetes.dump import Budget, Dump, DumpedNode
+from instances.kubernetes.pods import HOSTNAME, SCHEDULER, ZONES, Amounts, DumpedPod, HostPort, added
+from instances.kubernetes.requirements import Placement, PodTerm
+
+DO_NOT_DISRUPT = "do-not-disrupt"
+NO_BUDGET = "disruption budget with none left"
+TWO_BUDGETS = "two disruption budgets"
+UNKNOWN_BUDGET = "disruption budget without a status"
+NO_CONTROLLER = "no controller"
+OTHER_SCHEDULER = "another scheduler"
+SHARED_VOLUME = "volume of one node that several pods mount"
+NO_CLAIM = "volume that is not in the dump"
+Meant = Sequence[tuple[DumpedPod, bool]]
+"""Pods that a term means, surely or perhaps."""
+
+
+@dataclass(frozen=True)
+class PinReason:
+    """Why a pod is not free. `wish`: somebody has said so; otherwise this reader does not understand it.
+
+    `stays`: the label of which its node has to have the same value then; `None`: it stays on its node.
+    """
+
+    said: str
+    wish: bool = False
+    stays: str | None = None
+
+
+@dataclass(frozen=True)
+class PodGroup:
+    """Pods of which a node holds at most `most`. `hard`: that is asked for, and no more than that."""
+
+    pods: frozenset[DumpedPod]
+    most: int
+    hard: bool
+
+
+@dataclass
+class Facts:
+    """Of a dump."""
+
+    dump: Dump
+
+    @cached_property
+    def nodes(self) -> list[DumpedNode]:
+        return list(self.dump.nodes.values())
+
+    @cached_property
+    def alive(self) -> list[DumpedPod]:
+        """Pods that take room: those that have not ended, on a node of the dump or on none."""
+        return [
+            pod
+            for pod in self.dump.pods.values()
+            if pod.phase not in ("Succeeded", "Failed") and (pod.node is None or pod.node in self.dump.nodes)
+        ]
+
+    @cached_property
+    def fixtures(self) -> dict[str, list[DumpedPod]]:
+        """By node: pods that come and go with it, of DaemonSets and static ones."""
+        found: dict[str, list[DumpedPod]] = {node.name: [] for node in self.nodes}
+        for pod in self.alive:
+            if pod.node is not None and (pod.of_daemon or pod.mirror):
+                found[pod.node].append(pod)
+        return found
+
+    @cached_property
+    def leaving(self) -> dict[str, Amounts]:
+        """By node: what pods take that are about to end."""
+        found: dict[str, list[Amounts]] = {}
+        for pod in self.alive:
+            if ends(pod) and pod.node is not None and not (pod.of_daemon or pod.mirror):
+                found.setdefault(pod.node, []).append(pod.demand)
+        return {node: added(demands) for node, demands in found.items()}
+
+    @cached_property
+    def movable(self) -> list[DumpedPod]:
+        """Pods that need a place tomorrow."""
+        return [
+            pod
+            for pod in self.alive
+            if not (pod.of_daemon or pod.mirror or ends(pod))
+            and (pod.node is not None or not (pod.gated or other_scheduler(pod)))
+        ]
+
+    @cached_property
+    def placements(self) -> dict[DumpedPod, Placement]:
+        """Where each pod may be, its volumes' nodes included."""
+        return {pod: self._placement(pod) for pod in self.movable}
+
+    def _placement(self, pod: DumpedPod) -> Placement:
+        found = pod.placement
+        for claim in pod.claims:
+            volume = self.dump.volumes.get(self.dump.claims.get((pod.namespace, claim), ""))
+            if volume is not None and volume.terms is not None:
+                found = found.with_volume(volume.terms)
+        return found
+
+    @cached_property
+    def keys(self) -> set[str]:
+        """The labels that pods and DaemonSets ask of nodes."""
+        asked = [*self.placements.values(), *(daemon.placement for daemon in (self.dump.daemons or {}).values())]
+        asked += [pod.placement for pods in self.fixtures.values() for pod in pods]
+        found = {key for placement in dict.fromkeys(asked) for key in placement.keys}
+        return found | {reason.stays for reasons in self.reasons.values() for reason in reasons if reason.stays}
+
+    @cached_property
+    def reasons(self) -> dict[DumpedPod, list[PinReason]]:
+        """Of each pod, whoever moves it."""
+        found: dict[DumpedPod, list[PinReason]] = {pod: [] for pod in self.movable}
+        for pod, reasons in found.items():
+            reasons += [PinReason(DO_NOT_DISRUPT, wish=True)] * pod.never_moved
+            reasons += [PinReason(OTHER_SCHEDULER)] * other_scheduler(pod)
+            reasons += [PinReason(said) for said in pod.unclear]
+            if any(not self.dump.claims.get((pod.namespace, claim)) for claim in pod.claims):
+                reasons.append(PinReason(NO_CLAIM))
+        self._budgets(found)
+        self._shared_volumes(found)
+        self._beside(found)
+        return {pod: list(dict.fromkeys(reasons)) for pod, reasons in found.items()}
+
+    def _budgets(self, found: dict[DumpedPod, list[PinReason]]) -> None:
+        for pod, reasons in found.items():
+            own = self.budgets_of(pod)
+            if len(own) > 1:
+                reasons.append(PinReason(TWO_BUDGETS, wish=True))
+            elif own and own[0].allowed is None:
+                reasons.append(PinReason(UNKNOWN_BUDGET))
+            elif own and own[0].allowed == 0:
+                reasons.append(PinReason(NO_BUDGET, wish=True))
+
+    def budgets_of(self, pod: DumpedPod) -> list[Budget]:
+        """The disruption budgets that count a pod."""
+        return [
+            budget
+            for budget in (self.dump.budgets or {}).values()
+            if budget.namespace == pod.namespace
+            and budget.selector is not None
+            and all(requirement.holds(pod.labels) for requirement in budget.selector)
+        ]
+
+    def drivers(self, pod: DumpedPod) -> Counter[str]:
+        """How many volumes a pod has of each driver that attaches them to its node."""
+        names = {self.dump.claims.get((pod.namespace, claim), "") for claim in pod.claims}
+        volumes = [self.dump.volumes[name] for name in names if name in self.dump.volumes]
+        return Counter(volume.driver for volume in volumes if volume.driver is not None)
+
+    def _shared_volumes(self, found: dict[DumpedPod, list[PinReason]]) -> None:
+        users: dict[str, list[DumpedPod]] = {}
+        for pod in found:
+            for claim in pod.claims:
+                users.setdefault(self.dump.claims.get((pod.namespace, claim), ""), []).append(pod)
+        for name, pods in users.items():
+            volume = self.dump.volumes.get(name)
+            if volume is not None and volume.one_node and len(pods) > 1:
+                for pod in pods:
+                    found[pod].append(PinReason(SHARED_VOLUME))
+
+    @cached_property
+    def _terms(self) -> list[tuple[PodTerm, list[DumpedPod], Meant]]:
+        """Each term, the pods that have it, and those that it means."""
+        holders: dict[PodTerm, list[DumpedPod]] = {}
+        in_namespace: dict[str, list[DumpedPod]] = {}
+        for pod in self.alive:
+            if not ends(pod):
+                in_namespace.setdefault(pod.namespace, []).append(pod)
+                for term in pod.terms:
+                    holders.setdefault(term, []).append(pod)
+        found: list[tuple[PodTerm, list[DumpedPod], Meant]] = []
+        for term, pods in holders.items():
+            where = in_namespace if term.namespaces is None else term.namespaces
+            near = [pod for name in sorted(where) for pod in in_namespace.get(name, ())]
+            answers = [(pod, term.means(pod.namespace, pod.labels)) for pod in near]
+            found.append((term, pods, [(pod, bool(answer)) for pod, answer in answers if answer is not False]))
+        return found
+
+    def _beside(self, found: dict[DumpedPod, list[PinReason]]) -> None:
+        """Terms that no group of its own says whole: pods that have them and pods that they mean stay where they are,
+        in their zone where the term is of zones."""
+        for term, holders, meant in self._terms:
+            if self._said_by_a_group(term, holders, meant):
+                continue
+            where = "zones" if term.topology in ZONES else "nodes" if term.topology == HOSTNAME else term.topology
+            reason = PinReason(f"{term.kind} on {where}", stays=None if term.topology == HOSTNAME else term.topology)
+            for pod in dict.fromkeys((*holders, *(pod for pod, _ in meant))):
+                if pod in found:
+                    found[pod].append(reason)
+
+    def _said_by_a_group(self, term: PodTerm, holders: Sequence[DumpedPod], meant: Meant) -> bool:
+        """Whether so many of a group on a node is all that a term says, or more than it says."""
+        if term.topology != HOSTNAME or term.kind == "affinity":
+            return False
+        if not all(surely and pod in self._movable for pod, surely in meant):
+            return False
+        group = {pod for pod, _ in meant}
+        alone = term.kind == "spread" or group <= set(holders)
+        return alone and set(holders) <= group
+
+    @cached_property
+    def _movable(self) -> set[DumpedPod]:
+        return set(self.movable)
+
+    @cached_property
+    def groups(self) -> list[PodGroup]:
+        """Anti-affinity of pods to each other, host ports, and spreads over nodes.
+
+        A spread compares nodes; that none holds more than its skew is more than it asks for.
+        """
+        found = []
+        for term, holders, meant in self._terms:
+            sure = frozenset(pod for pod, surely in meant if surely and pod in self._movable)
+            if term.topology != HOSTNAME:
+                continue
+            if term.kind == "anti-affinity":
+                found.append(PodGroup(sure & set(holders), 1, hard=True))
+            elif self._said_by_a_group(term, holders, meant):
+                found.append(PodGroup(sure, term.skew, hard=False))
+        takers: dict[HostPort, set[DumpedPod]] = {}
+        for pod in self.movable:
+            for port in pod.ports:
+                takers.setdefault(port, set()).add(pod)
+        for port, pods in takers.items():  # an empty address is all of them, that of any other taker too
+            found.append(PodGroup(frozenset(pods | takers.get(replace(port, address=""), set())), 1, hard=True))
+        return [group for group in dict.fromkeys(found) if len(group.pods) > group.most]
+
+
+def ends(pod: DumpedPod) -> bool:
+    """Whether a pod is about to end and does not come back: one of a StatefulSet does, by the same name."""
+    return pod.terminating and (pod.owner is None or pod.owner[0] != "StatefulSet")
+
+
+def other_scheduler(pod: DumpedPod) -> bool:
+    return pod.scheduler != SCHEDULER

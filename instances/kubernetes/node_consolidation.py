@@ -1,0 +1,140 @@
+"""The data of `node-consolidation`: a cluster that runs, what could be rented instead, and how many pods may lose
+their node for a lower bill."""
+
+from __future__ import annotations
+
+from typing import Annotated, ClassVar, Literal, Self
+
+from pydantic import Field, model_validator
+
+from instances.eva.constraints import Spread
+from instances.eva.packing import PricedType, refuse_types
+from instances.fields import Count, Name, NonNegative, Number, ProblemData, refuse, refuse_duplicates
+from instances.kubernetes.placement import ClusterNode, Flag, Pod
+
+Moves = Literal["nodes", "pods"]
+
+
+class RunningNode(ClusterNode):
+    """A node that runs. `capacity` is its own room for pods: what is allocatable less what its DaemonSets take.
+
+    - `type`: the name of its instance type, perhaps of none that can be rented; `None` where it is unknown.
+    - `usd_per_hour`: what it costs; `None` where that is unknown. Then it is kept, and no bill counts it.
+    - `keep`: it is not given up, as where do-not-disrupt is set.
+    - `cordoned`: no pod may come to it.
+    """
+
+    type: Name | None = None
+    usd_per_hour: NonNegative | None = None
+    keep: Flag = False
+    cordoned: Flag = False
+
+
+class RentedType(PricedType):
+    """An instance type that can be rented: `capacity` is its room for pods, after what it reserves and DaemonSets.
+
+    `max_new`: how many nodes of it may be rented beside those that run.
+    """
+
+    max_new: Count | None = None
+
+
+class ConsolidatedPod(Pod):
+    """`count` pods alike, those in place among them; the others are pending.
+
+    - `allowed_nodes`, `allowed_types`: nodes that run and types to rent on which it may come, by default all; a pod in
+      place may stay in any case.
+    - `pinned`: none of them may lose its node.
+    - `eviction_cost`: what Karpenter counts for the eviction of one, 1 + deletion cost / 2^27 + priority / 2^25.
+    """
+
+    allowed_nodes: tuple[Name, ...] | None = None
+    allowed_types: tuple[Name, ...] | None = None
+    pinned: Flag = False
+    eviction_cost: Number = 1.0
+
+
+class NodeConsolidation(ProblemData):
+    """Keep, give up and rent nodes so that all pods, the pending ones too, have a place at the least cost in USD/h.
+
+    The cost is the price of the nodes that are kept and rented, and `eviction_usd_per_hour` for each eviction: a pod in
+    place that loses its node. `moves`: `nodes` are drained whole, as by `kubectl drain`, and given up, or `pods` are
+    moved one by one, which no tool does and which gives a lower bound.
+
+    The room of a node is its capacity, or what it holds now where that is more; a group of pods of which it holds more
+    than `max_per_node` or `spread` allow may stay as large.
+    """
+
+    problem: ClassVar[str] = "node-consolidation"
+
+    resources: Annotated[tuple[Name, ...], Field(min_length=1)]
+    nodes: tuple[RunningNode, ...]
+    instance_types: tuple[RentedType, ...]
+    pods: tuple[ConsolidatedPod, ...]
+    spread: tuple[Spread, ...] = ()
+    moves: Moves = "nodes"
+    max_evictions: Count | None = None
+    eviction_usd_per_hour: NonNegative = 0.0
+
+    @property
+    def unit(self) -> str:
+        return "USD/h"
+
+    @model_validator(mode="after")
+    def _validate(self) -> Self:
+        refuse_duplicates("resources", self.resources)
+        refuse_types(self.instance_types, self.resources)
+        refuse_duplicates("nodes", (node.name for node in self.nodes))
+        refuse_duplicates("pods", (pod.name for pod in self.pods))
+        names = {pod.name for pod in self.pods}
+        for path, amounts in (
+            *((f"nodes[{i}].capacity", node.capacity) for i, node in enumerate(self.nodes)),
+            *((f"pods[{i}].demand", pod.demand) for i, pod in enumerate(self.pods)),
+        ):
+            if set(amounts) != set(self.resources):
+                refuse(path, "must have an amount of each resource and no other", ", ".join(amounts))
+        for i, node in enumerate(self.nodes):
+            for name in node.pods:
+                if name not in names:
+                    refuse(f"nodes[{i}].pods", "unknown pod", name)
+        for i, pod in enumerate(self.pods):
+            self._validate_pod(f"pods[{i}]", pod)
+        for i, group in enumerate(self.spread):
+            refuse_duplicates(f"spread[{i}].tasks", group.tasks)
+            for name in group.tasks:
+                if name not in names:
+                    refuse(f"spread[{i}].tasks", "unknown pod", name)
+        return self
+
+    def _validate_pod(self, path: str, pod: ConsolidatedPod) -> None:
+        here = sum(node.pods.get(pod.name, 0) for node in self.nodes)
+        if here > pod.count:
+            refuse(f"{path}.count", f"must be >= {here}, the number in place", pod.count)
+        for field, allowed, known in (
+            ("allowed_nodes", pod.allowed_nodes, {node.name for node in self.nodes}),
+            ("allowed_types", pod.allowed_types, {kind.name for kind in self.instance_types}),
+        ):
+            refuse_duplicates(f"{path}.{field}", allowed or ())
+            for name in allowed or ():
+                if name not in known:
+                    refuse(f"{path}.{field}", "unknown name", name)
+        places: list[ClusterNode | RentedType] = [
+            *(n for n in self.nodes if self.may_come(pod, n)),
+            *self.instance_types,
+        ]
+        if here < pod.count and not any(self.holds_one(pod, place) for place in places):
+            refuse(f"{path}.demand", "is pending and fits nowhere, even alone", pod.name)
+
+    def may_come(self, pod: ConsolidatedPod, node: RunningNode) -> bool:
+        """Whether a pod that is not on a node may come to it, by what is allowed alone."""
+        return not node.cordoned and (pod.allowed_nodes is None or node.name in pod.allowed_nodes)
+
+    def holds_one(self, pod: ConsolidatedPod, place: ClusterNode | RentedType) -> bool:
+        """Whether a pod fits alone on a node, or may be on a type and fits there alone."""
+        allowed = pod.allowed_types is None or place.name in pod.allowed_types or isinstance(place, ClusterNode)
+        return allowed and all(pod.demand[r] <= place.capacity[r] for r in self.resources)
+
+    def is_kept(self, node: RunningNode) -> bool:
+        """Whether a node may not be given up: it is so said, its price is unknown, or it holds a pinned pod."""
+        pinned = any(node.pods.get(pod.name) for pod in self.pods if pod.pinned)
+        return node.keep or node.usd_per_hour is None or pinned

@@ -1,0 +1,316 @@
+"""What a pod of a dump asks for, where it may be, and who may move it: the fields that count, and no others.
+
+Neither environment nor arguments are looked at, and of annotations those alone that are named here.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+from instances.errors import InputError
+from instances.kubernetes.part import JsonPart
+from instances.kubernetes.quantities import requested, whole
+from instances.kubernetes.requirements import Placement, PodTerm, Requirement, Term, TermKind, Toleration
+
+Amounts = Mapping[str, int]
+"""By resource: thousandths of a CPU, bytes of memory, units of anything else; the pod itself is one of `pods`."""
+HOSTNAME = "kubernetes.io/hostname"
+ZONES = ("topology.kubernetes.io/zone", "failure-domain.beta.kubernetes.io/zone")
+SCHEDULER = "default-scheduler"
+MIRROR = "kubernetes.io/config.mirror"
+NEVER_MOVED = {  # annotations by which an owner forbids moves, with the value that does; None: any but false
+    "karpenter.sh/do-not-disrupt": None,
+    "karpenter.sh/do-not-evict": "true",
+    "cluster-autoscaler.kubernetes.io/safe-to-evict": "false",
+}
+DELETION_COST = "controller.kubernetes.io/pod-deletion-cost"
+OF_A_POD = ("cpu", "memory")  # resources that a pod can ask for as a whole, and hugepages of each size
+VOLUMES_OF_PODS = {"configMap", "downwardAPI", "emptyDir", "ephemeral", "hostPath", "image", "projected", "secret"}
+"""Volumes that are wherever their pod is."""
+ELSEWHERE = {"cephfs", "csi", "flexVolume", "gitRepo", "glusterfs", "iscsi", "nfs", "fc", "rbd", "azureFile"}
+"""Volumes that are reached from any node."""
+
+
+@dataclass(frozen=True)
+class HostPort:
+    """A port of the node that a pod takes; an empty address is all of them."""
+
+    protocol: str
+    port: int
+    address: str
+
+    def meets(self, other: HostPort) -> bool:
+        """Whether a node cannot give both."""
+        same = (self.protocol, self.port) == (other.protocol, other.port)
+        return same and (self.address == other.address or "" in (self.address, other.address))
+
+
+@dataclass(frozen=True, eq=False)
+class DumpedPod:
+    """A pod as the dump has it. `terms`: what it requires of other pods. `claims`: the volume claims that it mounts.
+
+    - `owner`: kind and name of its controller, if it has one; `workload`: what that is called by its users.
+    - `unclear`: what this reader does not understand of it.
+    - `wishes`: preferences and soft spreads, which nothing here heeds.
+    """
+
+    namespace: str
+    name: str
+    labels: Mapping[str, str]
+    owner: tuple[str, str] | None
+    node: str | None
+    phase: str
+    terminating: bool
+    gated: bool
+    mirror: bool
+    scheduler: str
+    demand: Amounts
+    placement: Placement
+    terms: tuple[PodTerm, ...]
+    ports: tuple[HostPort, ...]
+    claims: tuple[str, ...]
+    never_moved: bool
+    local_storage: bool
+    eviction_cost: float
+    unclear: tuple[str, ...]
+    wishes: int
+
+    @property
+    def of_daemon(self) -> bool:
+        return self.owner is not None and self.owner[0] == "DaemonSet"
+
+    @property
+    def workload(self) -> str:
+        """The controller by name; of a ReplicaSet its Deployment, whose name ends before the hash of the template."""
+        if self.owner is None:
+            return self.name
+        kind, name = self.owner
+        digest = self.labels.get("pod-template-hash")
+        return name.removesuffix(f"-{digest}") if kind == "ReplicaSet" and digest else name
+
+
+def pod_of(item: JsonPart) -> DumpedPod:
+    """The pod of a dump. Raises InputError."""
+    meta, spec, status = item.at("metadata"), item.at("spec"), item.at("status")
+    namespace, annotations = meta.at("namespace").text("default"), meta.at("annotations")
+    labels = meta.at("labels").texts()
+    owner = next((o for o in meta.at("ownerReferences").entries() if o.at("controller").flag()), None)
+    named = None if owner is None else (owner.at("kind").text(), owner.at("name").text())
+    unclear, terms = list(_unclear(spec)), []
+    for term in _terms(spec.at("affinity"), namespace):
+        terms.append(term)
+    for spread in spec.at("topologySpreadConstraints").entries():
+        if spread.at("whenUnsatisfiable").text() != "ScheduleAnyway":
+            terms.append(_spread(spread, namespace, labels))
+    return DumpedPod(
+        namespace=namespace,
+        name=meta.at("name").text(),
+        labels=labels,
+        owner=named,
+        node=spec.at("nodeName").text() or None,
+        phase=status.at("phase").text("Pending"),
+        terminating=bool(meta.at("deletionTimestamp")),
+        gated=any(spec.at("schedulingGates").entries()),
+        mirror=bool(annotations.at(MIRROR)) or (named is not None and named[0] == "Node"),
+        scheduler=spec.at("schedulerName").text(SCHEDULER),
+        demand=demand_of(spec, status),
+        placement=placement_of(spec),
+        terms=tuple(terms),
+        ports=host_ports(spec),
+        claims=tuple(v.at("persistentVolumeClaim", "claimName").text() for v in _claims(spec)),
+        never_moved=any(_forbids(annotations.at(key), value) for key, value in NEVER_MOVED.items()),
+        local_storage=any(v.at("emptyDir") or v.at("hostPath") for v in spec.at("volumes").entries()),
+        eviction_cost=_eviction_cost(annotations.at(DELETION_COST), spec.at("priority").number()),
+        unclear=tuple(unclear),
+        wishes=sum(1 for _ in _wishes(spec)),
+    )
+
+
+def placement_of(spec: JsonPart) -> Placement:
+    """On which nodes a pod of this spec may be."""
+    required = spec.at("affinity", "nodeAffinity", "requiredDuringSchedulingIgnoredDuringExecution")
+    return Placement(
+        selector=tuple(Requirement(key, "In", (value,)) for key, value in spec.at("nodeSelector").texts().items()),
+        terms=(node_terms(required),) if required else (),
+        tolerations=tuple(
+            Toleration(*(t.at(name).text() for name in ("key", "operator", "value", "effect")))
+            for t in spec.at("tolerations").entries()
+        ),
+    )
+
+
+def node_terms(selector: JsonPart) -> tuple[Term, ...]:
+    """The alternatives of a node selector."""
+    return tuple(
+        (*_requirements(t.at("matchExpressions")), *(_of_field(f) for f in _requirements(t.at("matchFields"))))
+        for t in selector.at("nodeSelectorTerms").entries()
+    )
+
+
+def _of_field(requirement: Requirement) -> Requirement:
+    return Requirement(f"field {requirement.key}", requirement.operator, requirement.values)
+
+
+def _requirements(part: JsonPart) -> Iterator[Requirement]:
+    for one in part.entries():
+        yield Requirement(
+            one.at("key").text(), one.at("operator").text(), tuple(v.text() for v in one.at("values").entries())
+        )
+
+
+def label_selector(part: JsonPart) -> Term | None:
+    """What a label selector requires; `None` for one that is not there, which means no pod."""
+    if not part:
+        return None
+    plain = [Requirement(key, "In", (value,)) for key, value in part.at("matchLabels").texts().items()]
+    return (*plain, *_requirements(part.at("matchExpressions")))
+
+
+def _terms(affinity: JsonPart, namespace: str) -> Iterator[PodTerm]:
+    kinds: tuple[tuple[str, TermKind], ...] = (("podAffinity", "affinity"), ("podAntiAffinity", "anti-affinity"))
+    for field, kind in kinds:
+        for term in affinity.at(field, "requiredDuringSchedulingIgnoredDuringExecution").entries():
+            chosen, listed = term.at("namespaceSelector"), [n.text() for n in term.at("namespaces").entries()]
+            known = frozenset(listed) if listed or chosen else frozenset([namespace])
+            yield PodTerm(
+                kind, term.at("topologyKey").text(), label_selector(term.at("labelSelector")), None if chosen else known
+            )
+
+
+def _spread(spread: JsonPart, namespace: str, labels: Mapping[str, str]) -> PodTerm:
+    """A spread; pods of another revision than its own are not counted where `matchLabelKeys` says so."""
+    selector = label_selector(spread.at("labelSelector"))
+    keys = [key.text() for key in spread.at("matchLabelKeys").entries()]
+    if selector is not None:
+        selector = (*selector, *(Requirement(key, "In", (labels[key],)) for key in keys if key in labels))
+    skew = spread.at("maxSkew").number(1)
+    return PodTerm("spread", spread.at("topologyKey").text(), selector, frozenset([namespace]), skew)
+
+
+def host_ports(spec: JsonPart) -> tuple[HostPort, ...]:
+    """The ports of the node that a pod of this spec takes."""
+    return tuple(_ports(spec))
+
+
+def _ports(spec: JsonPart) -> Iterator[HostPort]:
+    host = spec.at("hostNetwork").flag()
+    for container in [*spec.at("containers").entries(), *_sidecars(spec)]:
+        for port in container.at("ports").entries():
+            number = port.at("hostPort").number() or (port.at("containerPort").number() if host else 0)
+            if number:
+                address = port.at("hostIP").text()
+                yield HostPort(port.at("protocol").text("TCP"), number, "" if address in ("0.0.0.0", "::") else address)
+
+
+def _sidecars(spec: JsonPart) -> list[JsonPart]:
+    return [c for c in spec.at("initContainers").entries() if c.at("restartPolicy").text() == "Always"]
+
+
+def _claims(spec: JsonPart) -> list[JsonPart]:
+    return [v for v in spec.at("volumes").entries() if v.at("persistentVolumeClaim")]
+
+
+def _unclear(spec: JsonPart) -> Iterator[str]:
+    if any(spec.at("resourceClaims").entries()):
+        yield "resource claims (DRA)"
+    for volume in spec.at("volumes").entries():
+        kinds = {name for name, _ in volume.members()} - {"name", "persistentVolumeClaim"}
+        if kinds - VOLUMES_OF_PODS - ELSEWHERE:
+            yield "volume of a cloud's own kind"
+
+
+def _wishes(spec: JsonPart) -> Iterator[JsonPart]:
+    for kind in ("nodeAffinity", "podAffinity", "podAntiAffinity"):
+        yield from spec.at("affinity", kind, "preferredDuringSchedulingIgnoredDuringExecution").entries()
+    for spread in spec.at("topologySpreadConstraints").entries():
+        if spread.at("whenUnsatisfiable").text() == "ScheduleAnyway":
+            yield spread
+
+
+def _forbids(annotation: JsonPart, value: str | None) -> bool:
+    said = annotation.text()
+    return said == value if value is not None else said not in ("", "false")
+
+
+def _eviction_cost(deletion: JsonPart, priority: int) -> float:
+    try:
+        cost = int(deletion.text() or 0)
+    except ValueError:
+        cost = 0  # as Karpenter, which passes over one that is no number
+    return float(max(Fraction(-10), min(Fraction(10), 1 + Fraction(cost, 2**27) + Fraction(priority, 2**25))))
+
+
+def amounts(part: JsonPart) -> dict[str, int]:
+    """The amounts of an object of quantities, as kube-scheduler counts them. Raises InputError."""
+    found = {}
+    for name, value in part.members():
+        try:
+            found[name] = whole(requested(value.value), name)
+        except InputError as error:
+            raise InputError(f"{value.path}: {error}") from None
+    return found
+
+
+def added(parts: Iterable[Amounts]) -> Amounts:
+    """The sum of amounts."""
+    total: Counter[str] = Counter()
+    for part in parts:
+        total.update(part)
+    return total
+
+
+def most(*parts: Amounts) -> Amounts:
+    """The largest of amounts, resource by resource."""
+    return {name: max(part.get(name, 0) for part in parts) for name in dict.fromkeys(n for p in parts for n in p)}
+
+
+def demand_of(spec: JsonPart, status: JsonPart) -> Amounts:
+    """What a pod takes of a node, as kube-scheduler counts it.
+
+    The containers together, or an init container beside the sidecars before it where that is more; requests of the
+    whole pod in their place; and the overhead. A container that is being resized takes what it has or wants, whichever
+    is more, and what it has where the node can never give what it wants.
+    """
+    running, first, beside = [], [], []  # demands of containers, of init containers, of sidecars so far
+    statuses = {
+        s.at("name").text(): s
+        for s in (*status.at("containerStatuses").entries(), *status.at("initContainerStatuses").entries())
+    }
+    infeasible = any(
+        c.at("type").text() == "PodResizePending" and c.at("reason").text() == "Infeasible"
+        for c in status.at("conditions").entries()
+    )
+    for container in spec.at("containers").entries():
+        running.append(_of_container(container, statuses, infeasible))
+    for container in spec.at("initContainers").entries():
+        if container.at("restartPolicy").text() == "Always":
+            own = _of_container(container, statuses, infeasible)
+            running.append(own)
+            beside.append(own)
+            first.append(added(beside))
+        else:
+            first.append(added([_requests(container.at("resources")), *beside]))
+    total = dict(most(added(running), *first))
+    for name, amount in _requests(spec.at("resources")).items():
+        if name in OF_A_POD or name.startswith("hugepages-"):
+            total[name] = amount
+    return added([total, amounts(spec.at("overhead")), {"pods": 1}])
+
+
+def _of_container(container: JsonPart, statuses: Mapping[str, Any], infeasible: bool) -> Amounts:
+    asked, status = _requests(container.at("resources")), statuses.get(container.at("name").text())
+    if status is None:
+        return asked
+    has = most(amounts(status.at("allocatedResources")), amounts(status.at("resources", "requests")))
+    if not has:
+        return asked
+    return has if infeasible else most(asked, has)
+
+
+def _requests(resources: JsonPart) -> dict[str, int]:
+    """What is requested; of what has a limit alone, that, as the API server fills it in for pods, not for templates."""
+    return amounts(resources.at("limits")) | amounts(resources.at("requests"))

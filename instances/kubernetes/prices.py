@@ -1,0 +1,118 @@
+"""What can be rented, and for how much: a table of instance types, perhaps by zone and by how they are paid for."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from fractions import Fraction
+from math import floor
+from pathlib import Path
+from typing import Any
+
+from instances.errors import InputError
+from instances.fields import LARGEST, STEPS
+from instances.kubernetes.dump import ON_DEMAND, DumpedNode
+from instances.kubernetes.pods import Amounts
+from instances.tables import one_line, read_rows
+
+NUMBERS = ("usd_per_hour", "cpu", "ram_gb", "pods", "gpu")
+NAMES = ("name", "family")
+OPTIONAL = ("zone", "capacity_type", "arch")
+GIB = 2**30
+STEP = Fraction(1, STEPS)  # the least price
+
+
+@dataclass(frozen=True)
+class PricedOffer:
+    """A row: a type, in one zone or in all of them, and what pods may use of one node of it.
+
+    `room`: what the row says, `gpu` for GPUs of whatever make. `arch`: what the label `kubernetes.io/arch` will say.
+    """
+
+    type: str
+    family: str
+    usd_per_hour: float
+    room: Amounts
+    zone: str | None = None
+    capacity_type: str = ON_DEMAND
+    arch: str | None = None
+
+
+@dataclass(frozen=True)
+class Prices:
+    """The rows of a table of types."""
+
+    offers: Sequence[PricedOffer]
+    _of_type: Mapping[str, list[PricedOffer]] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        found: dict[str, list[PricedOffer]] = {}
+        for offer in self.offers:
+            found.setdefault(offer.type, []).append(offer)
+        object.__setattr__(self, "_of_type", found)
+
+    def of(self, node: DumpedNode) -> PricedOffer | None:
+        """The row of a node that runs, that of its zone before one of all zones; `None` where no row is of its kind."""
+        rows = [
+            offer
+            for offer in self._of_type.get(node.type or "", ())
+            if offer.capacity_type == node.capacity_type and offer.zone in (None, node.zone)
+        ]
+        return max(rows, key=lambda offer: offer.zone is not None, default=None)
+
+
+def read_prices(path: str | Path) -> Prices:
+    """The table at `path`: a row a type, or a type in a zone and paid for in one way.
+
+    Columns: `name`, `family`, `usd_per_hour`, and what pods may use of a node: `cpu`, `ram_gb` in GiB, `pods`, `gpu`;
+    perhaps `zone`, `capacity_type` and `arch`; and of any other resource a column of its name, with a `/` in it.
+    Raises InputError.
+    """
+    rows = read_rows(path, (*NAMES, *NUMBERS), (*NAMES, *OPTIONAL))
+    others = [column for column in rows.columns if "/" in str(column) or str(column).startswith("hugepages-")]
+    unknown = [column for column in rows.columns if column not in (*NAMES, *NUMBERS, *OPTIONAL, *others)]
+    if unknown:
+        raise InputError(f"{path}: unknown column {one_line(unknown[0])}")
+    found: dict[tuple[Any, ...], PricedOffer] = {}
+    for line, row in enumerate(rows.to_dict("records"), start=2):
+        text = {name: _text(row.get(name)) for name in (*NAMES, *OPTIONAL)}
+        for name in NAMES:
+            if text[name] is None:
+                raise InputError(f"{path}: line {line}: {name}: missing")
+        amount = {name: _number(path, line, name, row[name]) for name in (*NUMBERS, *others)}
+        room = {
+            "cpu": floor(amount["cpu"] * 1000),
+            "memory": floor(amount["ram_gb"] * GIB),
+            **{name: floor(amount[name]) for name in ("pods", "gpu", *others)},
+        }
+        offer = PricedOffer(
+            type=str(text["name"]),
+            family=str(text["family"]),
+            usd_per_hour=float(amount["usd_per_hour"]),
+            room=room,
+            zone=text["zone"],
+            capacity_type=(text["capacity_type"] or ON_DEMAND).lower(),
+            arch=text["arch"],
+        )
+        key = (offer.type, offer.zone, offer.capacity_type)
+        if key in found:
+            raise InputError(f"{path}: line {line}: {offer.type} is there twice")
+        found[key] = offer
+    if not found:
+        raise InputError(f"{path}: no row")
+    return Prices(tuple(found.values()))
+
+
+def _text(value: Any) -> str | None:
+    return value.strip() or None if isinstance(value, str) else None
+
+
+def _number(path: str | Path, line: int, name: str, value: Any) -> Fraction:
+    least = STEP if name == "usd_per_hour" else Fraction(0)
+    try:
+        found = Fraction(repr(float(value)))
+    except (ValueError, TypeError, OverflowError):
+        found = Fraction(-1)
+    if not least <= found <= LARGEST:
+        raise InputError(f"{path}: line {line}: {name}: must be {float(least):g} to {LARGEST:g}, got {one_line(value)}")
+    return found

@@ -1,0 +1,490 @@
+"""One dump read twice as a problem of `node-consolidation`: for a bound, and for a plan.
+
+For the bound, what is not understood is dropped, and amounts are rounded in the cluster's favour: less would be
+possible, if at all. "At most this can be saved." For the plan, a pod with something that is not understood stays on its
+node. "This saves so much and breaks nothing."
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from fractions import Fraction
+from functools import cached_property
+from math import ceil, floor
+from typing import Literal
+
+from instances.eva.constraints import Spread
+from instances.fields import LARGEST
+from instances.kubernetes.dump import DumpedDaemon, DumpedNode
+from instances.kubernetes.facts import (
+    DO_NOT_DISRUPT,
+    NO_CONTROLLER,
+    Facts,
+    PinReason,
+    ends,
+)
+from instances.kubernetes.node_consolidation import ConsolidatedPod, Moves, NodeConsolidation, RentedType, RunningNode
+from instances.kubernetes.offerings import NodePool, Offering, offerings, pools_of
+from instances.kubernetes.pods import DumpedPod, added, most
+from instances.kubernetes.prices import Prices
+from instances.kubernetes.requirements import Answer3, Placement, Requirement, Taint
+
+Purpose = Literal["bound", "plan"]
+Tool = Literal["drain", "karpenter", "ca"]
+"""Who moves pods: tools differ in what they leave alone."""
+
+SYSTEM = "kube-system", "kube-system without a disruption budget"
+LOCAL = "local storage"
+WISHES = "preferences and soft spreads"
+TERMINATING, GATED, NOWHERE, NO_NODE = "terminating", "scheduling gate", "pending, fits nowhere", "node not in the dump"
+PENDING = "pending, with {}"
+CLOSED = "cordoned or not ready nodes"
+NO_DAEMONS = "DaemonSets on new nodes, which are not in the dump"
+
+ALWAYS = ("cpu", "memory", "pods")
+IN_BYTES = ("memory", "ephemeral-storage", "hugepages-")
+CALLED = {"cpu": "cpu_milli", "memory": "memory_mib"}
+MIB, FINEST = 2**20, 512  # the finest parts of a MiB that nine decimals hold
+ATTACHED = "volumes of "
+GPU = "gpu"
+UNLIMITED = int(LARGEST)
+LONGEST_NAME = 180  # characters, of the 200 that a name may have
+
+
+@dataclass(frozen=True, eq=False)
+class DumpReading:
+    """The problem, and what has become of constraints on the way.
+
+    - `pinned`: by reason, pods that are kept on their node, or in their zone. `dropped`: pods with a constraint that is
+      not heeded, or without a place.
+    - `unpriced`: nodes whose price is unknown, by type, zone and how they are paid for.
+    - `offerings`: what each name of a type to rent stands for. `members`: the pods of each entry.
+    """
+
+    data: NodeConsolidation
+    pinned: Mapping[str, int]
+    dropped: Mapping[str, int]
+    unpriced: Mapping[tuple[str, str, str], int]
+    offerings: Mapping[str, Offering]
+    members: Mapping[str, Sequence[DumpedPod]]
+
+
+class Aliases:
+    """Names: the same for the same thing, each its own or, where they are to be hidden, a kind and a number."""
+
+    def __init__(self, hidden: bool = False) -> None:
+        self.hidden = hidden
+        self._known: dict[str, dict[str, str]] = {}
+
+    def of(self, kind: str, name: str) -> str:
+        if not self.hidden:
+            return name
+        known = self._known.setdefault(kind, {})
+        return known.setdefault(name, f"{kind}-{len(known) + 1}")
+
+
+@dataclass(frozen=True)
+class Hold:
+    """What the reasons of a pod leave of its freedom: `pinned` to its node, or to nodes that meet `near`."""
+
+    pinned: bool = False
+    near: tuple[Requirement, ...] = ()
+    left_out: bool = False
+
+
+@dataclass
+class Reader:
+    """Reads a dump; `aliases` are the names that all readings have in common."""
+
+    facts: Facts
+    prices: Prices
+    aliases: Aliases = field(default_factory=Aliases)
+
+    def read(
+        self, purpose: Purpose, tool: Tool = "drain", free_of: Collection[str] = (), moves: Moves = "nodes"
+    ) -> DumpReading:
+        """The problem for a purpose and a tool that moves pods. `free_of`: reasons that are not heeded."""
+        return OneReading(self.facts, self.prices, self.aliases, purpose == "plan", tool, free_of).made(moves)
+
+
+@dataclass
+class OneReading:
+    """A reading while it is made. `sure`: what nobody knows counts as forbidden."""
+
+    facts: Facts
+    prices: Prices
+    aliases: Aliases
+    sure: bool
+    tool: Tool
+    free_of: Collection[str]
+    pinned: Counter[str] = field(default_factory=Counter)
+    dropped: Counter[str] = field(default_factory=Counter)
+
+    def made(self, moves: Moves) -> DumpReading:
+        facts, alias = self.facts, self.aliases.of
+        held = {pod: self._held(pod) for pod in facts.movable}
+        there = {pod: self._allowed(pod, held[pod]) for pod in facts.movable if not held[pod].left_out}
+        kinds = self._undominated(there)
+        names = dict(zip(kinds, self._names(kinds), strict=True))
+        groups = [group for group in facts.groups if group.hard or self.sure]
+        entries: dict[object, list[DumpedPod]] = {}
+        for pod, (on, to) in there.items():
+            to = frozenset(to) & frozenset(kinds)
+            there[pod] = on, to
+            if pod.node is None and not self._fits_somewhere(pod, on, to):
+                self.dropped[NOWHERE] += 1
+                continue
+            alike = (
+                f"{pod.namespace}/{pod.workload}" if self.sure else "",
+                *(self._need(pod, r) for r in self.resources),
+                *(on, to, held[pod].pinned, pod.eviction_cost),
+                *(i for i, group in enumerate(groups) if pod in group.pods),
+            )
+            entries.setdefault(alike, []).append(pod)
+        called = _unique(alias("pods", f"{pods[0].namespace}/{pods[0].workload}") for pods in entries.values())
+        members = dict(zip(called, entries.values(), strict=True))
+        entry = {pod: name for name, pods in members.items() for pod in pods}
+        self._count_what_is_not_heeded()
+        data = NodeConsolidation(
+            resources=tuple(self.told.values()),
+            nodes=tuple(self._node(node, entry, names) for node in facts.nodes),
+            instance_types=tuple(
+                RentedType(
+                    name=names[kind],
+                    family=kind.offer.family,
+                    capacity={self.told[r]: self.new_room[kind][r] for r in self.resources},
+                    usd_per_hour=kind.offer.usd_per_hour,
+                )
+                for kind in kinds
+            ),
+            pods=tuple(
+                ConsolidatedPod(
+                    name=name,
+                    count=len(pods),
+                    demand={self.told[r]: self._need(pods[0], r) for r in self.resources},
+                    allowed_nodes=self._some_nodes(there[pods[0]][0]),
+                    allowed_types=_some([names[k] for k in kinds], [names[k] for k in kinds if k in there[pods[0]][1]]),
+                    pinned=held[pods[0]].pinned,
+                    eviction_cost=pods[0].eviction_cost,
+                )
+                for name, pods in members.items()
+            ),
+            spread=tuple(
+                Spread(tasks=tuple(tasks), max_per_instance=group.most)
+                for group in groups
+                if (tasks := dict.fromkeys(entry[pod] for pod in facts.movable if pod in group.pods and pod in entry))
+            ),
+            moves=moves,
+        )
+        offered = {names[kind]: kind for kind in kinds}
+        return DumpReading(data, dict(self.pinned), dict(self.dropped), self._unpriced(), offered, members)
+
+    # reasons
+
+    def _held(self, pod: DumpedPod) -> Hold:
+        """What the reasons of a pod make of it, which are counted. One that waits cannot be kept anywhere."""
+        pinned, near = False, []
+        own = [reason for reason in self.facts.reasons[pod] if reason.said not in self.free_of]
+        own += [reason for reason in self._of_tool(pod) if reason.said not in self.free_of]
+        for reason in own:
+            if not reason.wish and not self.sure:
+                self.dropped[reason.said] += 1
+            elif pod.node is None:
+                if not reason.wish:
+                    self.dropped[PENDING.format(reason.said)] += 1
+                    return Hold(left_out=True)
+            else:
+                self.pinned[reason.said] += 1
+                value = None if reason.stays is None else self.facts.dump.nodes[pod.node].labels.get(reason.stays)
+                if reason.stays is None or value is None:
+                    pinned = True
+                else:
+                    near.append(Requirement(reason.stays, "In", (value,)))
+        return Hold(pinned, tuple(near))
+
+    def _of_tool(self, pod: DumpedPod) -> Iterator[PinReason]:
+        """What the tool leaves alone of itself; of the dump alone, a pod that nobody would make again."""
+        if pod.owner is None and self.tool != "karpenter":
+            yield PinReason(NO_CONTROLLER)
+        if self.tool == "ca" and pod.node is not None:
+            if pod.namespace == SYSTEM[0] and not self.facts.budgets_of(pod):
+                yield PinReason(SYSTEM[1])
+            if pod.local_storage:
+                yield PinReason(LOCAL)
+
+    def _count_what_is_not_heeded(self) -> None:
+        facts, pods = self.facts, self.facts.dump.pods.values()
+        known = facts.dump.nodes
+        running = [pod for pod in pods if pod.phase not in ("Succeeded", "Failed")]
+        counts = {
+            WISHES: sum(1 for pod in facts.movable if pod.wishes),
+            TERMINATING: sum(1 for pod in facts.alive if ends(pod)),
+            GATED: sum(1 for pod in running if pod.node is None and pod.gated),
+            NO_NODE: sum(1 for pod in running if pod.node is not None and pod.node not in known),
+        }
+        if not self.sure:
+            counts[CLOSED] = sum(1 for node in facts.nodes if not node.ready)
+            counts["spread on nodes"] = sum(len(group.pods) for group in facts.groups if not group.hard)
+            if facts.dump.daemons is None:
+                counts[NO_DAEMONS] = len({(pod.namespace, pod.owner) for pod in self._daemon_pods})
+        self.dropped.update({said: n for said, n in counts.items() if n})
+
+    def _unpriced(self) -> dict[tuple[str, str, str], int]:
+        found: Counter[tuple[str, str, str]] = Counter()
+        for node in self.facts.nodes:
+            if self.prices.of(node) is None:
+                zone = "" if node.zone is None else self.aliases.of("zone", node.zone)
+                found[node.type or "no type", zone, node.capacity_type] += 1
+        return dict(found)
+
+    # amounts
+
+    @cached_property
+    def resources(self) -> list[str]:
+        """CPU, memory and pods, what else pods ask for, and volumes where there are limits of them."""
+        asked = {name for pod in self.facts.movable for name, amount in pod.demand.items() if amount}
+        drivers = {driver for limits in self.facts.dump.attachable.values() for driver in limits}
+        used = {driver for pod in self.facts.movable for driver in self.facts.drivers(pod)}
+        return [*ALWAYS, *sorted(asked - set(ALWAYS)), *(ATTACHED + driver for driver in sorted(drivers & used))]
+
+    @cached_property
+    def told(self) -> dict[str, str]:
+        """What each resource is called in the problem, after its unit."""
+        names = {r: CALLED.get(r, f"{r}_mib" if r.startswith(IN_BYTES) else r) for r in self.resources}
+        return {r: self.aliases.of("resource", name) if r not in ALWAYS else name for r, name in names.items()}
+
+    def _need(self, pod: DumpedPod, r: str) -> float:
+        """What a pod takes, in parts of MiB rounded up for a plan and down for a bound."""
+        if r.startswith(ATTACHED):
+            return float(self.facts.drivers(pod)[r.removeprefix(ATTACHED)])
+        return _in_units(pod.demand.get(r, 0), r, up=self.sure)
+
+    @cached_property
+    def room(self) -> dict[DumpedNode, dict[str, float]]:
+        """What each node has for pods, less its fixtures and, for a plan, what is about to end."""
+        facts, found = self.facts, {}
+        for node in facts.nodes:
+            taken = added([*(pod.demand for pod in facts.fixtures[node.name])])
+            if self.sure:
+                taken = added([taken, facts.leaving.get(node.name, {})])
+            limits = facts.dump.attachable.get(node.name, {})
+            found[node] = {
+                r: float(limits.get(r.removeprefix(ATTACHED), UNLIMITED))
+                if r.startswith(ATTACHED)
+                else _in_units(max(0, node.room.get(r, 0) - taken.get(r, 0)), r)
+                for r in self.resources
+            }
+        return found
+
+    @cached_property
+    def new_room(self) -> dict[Offering, dict[str, float]]:
+        """What each new node would have for pods, less the DaemonSets that would run on it."""
+        return {kind: self._new_room(kind) for kind in self.kinds}
+
+    def _new_room(self, kind: Offering) -> dict[str, float]:
+        taken = added(daemon.demand for daemon in self._daemons_on(kind))
+        return {
+            r: self._at_most(kind, r)
+            if r.startswith(ATTACHED)
+            else _in_units(max(0, self._allocatable(kind, r) - taken.get(r, 0)), r)
+            for r in self.resources
+        }
+
+    def _allocatable(self, kind: Offering, r: str) -> int:
+        """What a new node has: what its row says, else what nodes of its type show, else nobody knows.
+
+        Devices are there in a pool whose nodes have such.
+        """
+        row = kind.offer.room
+        if self.sure and "/" in r and not kind.pool.gives(r):
+            return 0
+        if r in row:
+            return row[r]
+        alike = [node.room.get(r, 0) for node in self.facts.nodes if node.type == kind.offer.type]
+        if alike:
+            return min(alike) if self.sure else max(alike)
+        if r.endswith(f"/{GPU}"):
+            several = sum(1 for other in self.resources if other.endswith(f"/{GPU}")) > 1
+            return 0 if self.sure and several else row[GPU]
+        return 0 if self.sure else UNLIMITED * (MIB if r.startswith(IN_BYTES) else 1)
+
+    def _at_most(self, kind: Offering, r: str) -> float:
+        """How many volumes of a driver a new node takes: as nodes of its type, else as few as any, or without limit."""
+        limits, driver = self.facts.dump.attachable, r.removeprefix(ATTACHED)
+        alike = [limits.get(n.name, {}).get(driver) for n in self.facts.nodes if n.type == kind.offer.type]
+        if alike:
+            known = [UNLIMITED if limit is None else limit for limit in alike]
+            return float(min(known) if self.sure else max(known))
+        return float(min(of[driver] for of in limits.values() if driver in of) if self.sure else UNLIMITED)
+
+    # places
+
+    @cached_property
+    def kinds(self) -> list[Offering]:
+        """All that can be rented; for a bound in whatever pool, with labels that nobody knows."""
+        facts = self.facts
+        pools = pools_of(facts.nodes, facts.keys) if self.sure else [NodePool(None, ())]
+        return offerings(facts.nodes, self.prices, facts.keys, pools)
+
+    def _yes(self, answer: Answer3) -> bool:
+        return answer is True if self.sure else answer is not False
+
+    def _allowed(self, pod: DumpedPod, held: Hold) -> tuple[frozenset[DumpedNode], frozenset[Offering]]:
+        """The nodes and the offerings where a pod may be."""
+        placement = self.facts.placements[pod]
+        if held.near:
+            placement = placement.with_volume((held.near,))
+        on, to = self._admitting(placement)
+        if pod.ports:
+            on = frozenset(node for node in on if not _meet(pod, self.facts.fixtures[node.name]))
+            to = frozenset(kind for kind in to if not _meet(pod, self._daemons_on(kind)))
+        return on, to
+
+    def _admitting(self, placement: Placement) -> tuple[frozenset[DumpedNode], frozenset[Offering]]:
+        if placement not in self._known:
+            nodes = (n for n in self.facts.nodes if self._yes(placement.admits(n.labels, n.lasting_taints)))
+            kinds = (kind for kind in self.kinds if self._yes(placement.admits(kind.labels, kind.pool.taints)))
+            self._known[placement] = frozenset(nodes), frozenset(kinds)
+        return self._known[placement]
+
+    @cached_property
+    def _known(self) -> dict[Placement, tuple[frozenset[DumpedNode], frozenset[Offering]]]:
+        return {}
+
+    def _daemons_on(self, kind: Offering) -> list[DumpedDaemon]:
+        """The DaemonSets that would run on a new node: for a plan those that might, for a bound those that must.
+
+        For a bound a new node may have the taints of any node, since none is heeded there.
+        """
+        if kind not in self._running:
+            taints = kind.pool.taints if self.sure else self._all_taints
+            answers = [(daemon, daemon.placement.admits(kind.labels, taints)) for daemon in self._daemons]
+            self._running[kind] = [d for d, answer in answers if answer or (answer is None and self.sure)]
+        return self._running[kind]
+
+    @cached_property
+    def _running(self) -> dict[Offering, list[DumpedDaemon]]:
+        return {}
+
+    @cached_property
+    def _all_taints(self) -> list[Taint]:
+        return list(dict.fromkeys(taint for node in self.facts.nodes for taint in node.lasting_taints))
+
+    @cached_property
+    def _daemons(self) -> list[DumpedDaemon]:
+        """Those of the dump; where it has none, for a plan what their pods show."""
+        if self.facts.dump.daemons is not None:
+            return list(self.facts.dump.daemons.values())
+        found: dict[object, DumpedDaemon] = {}
+        for pod in self._daemon_pods if self.sure else ():
+            key = pod.namespace, pod.owner
+            before = found[key].demand if key in found else {}
+            found[key] = DumpedDaemon(
+                pod.namespace, pod.workload, most(pod.demand, before), pod.placement.without_name(), pod.ports
+            )
+        return list(found.values())
+
+    @property
+    def _daemon_pods(self) -> list[DumpedPod]:
+        return [pod for pods in self.facts.fixtures.values() for pod in pods if pod.of_daemon]
+
+    def _undominated(
+        self, there: Mapping[DumpedPod, tuple[frozenset[DumpedNode], frozenset[Offering]]]
+    ) -> list[Offering]:
+        """Offerings without those that another has the pods and the room of, at no higher price.
+
+        A tool's rules look at the type of a node that runs, so for them all stay on which a pod may be.
+        """
+        sets = list(dict.fromkeys(to for _, to in there.values()))
+        takes = {kind: {i for i, to in enumerate(sets) if kind in to} for kind in self.kinds}
+
+        def beaten(kind: Offering, by: Offering) -> bool:
+            return (
+                takes[kind] <= takes[by]
+                and kind.offer.usd_per_hour >= by.offer.usd_per_hour
+                and all(self.new_room[kind][r] <= self.new_room[by][r] for r in self.resources)
+            )
+
+        kept: list[Offering] = []
+        for kind in sorted(self.kinds, key=lambda k: (k.offer.usd_per_hour, -len(takes[k]))):
+            if takes[kind] and not any(beaten(kind, by) for by in kept):
+                kept = [k for k in kept if not beaten(k, kind)] + [kind]
+        stay = set(kept) if self.tool == "drain" else {kind for kind in self.kinds if takes[kind]}
+        return [kind for kind in self.kinds if kind in stay]
+
+    def _fits_somewhere(self, pod: DumpedPod, on: Iterable[DumpedNode], to: Iterable[Offering]) -> bool:
+        need = {r: self._need(pod, r) for r in self.resources}
+        rooms = [self.room[node] for node in on if node.ready or not self.sure]
+        rooms += [self.new_room[kind] for kind in to]
+        return any(all(need[r] <= room[r] for r in self.resources) for room in rooms)
+
+    # names
+
+    def _node(self, node: DumpedNode, entry: Mapping[DumpedPod, str], names: Mapping[Offering, str]) -> RunningNode:
+        price = self.prices.of(node)
+        on_it = [pod for pod in self.facts.movable if pod.node == node.name and pod in entry]
+        never = node.never_moved or any(pod.never_moved for pod in self.facts.fixtures[node.name])
+        keep = never and DO_NOT_DISRUPT not in self.free_of
+        if keep:
+            self.pinned[DO_NOT_DISRUPT] += sum(1 for pod in on_it if not pod.never_moved)
+        same = (
+            name
+            for kind, name in names.items()
+            if kind.offer == price and kind.zone == node.zone and node in kind.pool.nodes
+        )
+        return RunningNode(
+            name=self.aliases.of("node", node.name),
+            capacity={self.told[r]: self.room[node][r] for r in self.resources},
+            pods=dict(Counter(entry[pod] for pod in on_it)),
+            type=next(same, node.type),
+            usd_per_hour=None if price is None else price.usd_per_hour,
+            keep=keep,
+            cordoned=self.sure and not node.ready,
+        )
+
+    def _some_nodes(self, on: Collection[DumpedNode]) -> tuple[str, ...] | None:
+        name = {node: self.aliases.of("node", node.name) for node in self.facts.nodes}
+        return _some(list(name.values()), [name[node] for node in self.facts.nodes if node in on])
+
+    def _names(self, kinds: Sequence[Offering]) -> list[str]:
+        """A name of each offering: its type, its zone and its pool where they tell it from others."""
+        zones, pools = {kind.zone for kind in kinds}, {kind.pool.name for kind in kinds}
+        found = []
+        for kind in kinds:
+            words = [kind.offer.type]
+            if kind.zone is not None and len(zones) > 1:
+                words.append(f"in {self.aliases.of('zone', kind.zone)}")
+            if kind.pool.name is not None and len(pools) > 1:
+                words.append(f"of {self.aliases.of('pool', kind.pool.name)}")
+            found.append(" ".join(words))
+        return found
+
+
+def _in_units(amount: int, r: str, up: bool = False) -> float:
+    """An amount in the unit of its resource, on the grid."""
+    if r.startswith(IN_BYTES):
+        parts = (ceil if up else floor)(Fraction(amount * FINEST, MIB))
+        return min(parts / FINEST, LARGEST)
+    return float(min(amount, UNLIMITED))
+
+
+def _meet(pod: DumpedPod, others: Iterable[DumpedPod | DumpedDaemon]) -> bool:
+    return any(mine.meets(port) for other in others for port in other.ports for mine in pod.ports)
+
+
+def _some(all_names: Sequence[str], names: Sequence[str]) -> tuple[str, ...] | None:
+    """Names, or `None` where they are all that there are."""
+    return None if len(names) == len(all_names) else tuple(names)
+
+
+def _unique(names: Iterable[str]) -> list[str]:
+    """Names of at most the length of a name, with a number where one occurs again."""
+    seen: Counter[str] = Counter()
+    found = []
+    for name in names:
+        short = name[:LONGEST_NAME]
+        seen[short] += 1
+        found.append(short if seen[short] == 1 else f"{short} ({seen[short]})")
+    return found

@@ -1,0 +1,216 @@
+"""The program of totals of `node-consolidation`, in whole numbers and from the data alone: what its bounds rest on.
+
+Each pod is on a node that is kept, on which it was (stays) or to which it came, or on a node of a type that is rented.
+Of those that came, and of those on each type, only numbers by class are told. They fit into all rooms taken together;
+so do those alone that fit into some rooms only, into these, and of each class there are no more than fit into each room
+by themselves. So every plan is a point of this program.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from fractions import Fraction
+from itertools import groupby, pairwise
+from types import MappingProxyType
+
+import numpy as np
+
+from instances.fields import STEPS
+from instances.kubernetes.consolidation_arrays import ClusterArrays, cluster_arrays
+from instances.kubernetes.node_consolidation import NodeConsolidation
+from instances.proofs.certificate import NoCertificate
+from instances.proofs.vipr import Direction, Program, Row
+
+MOST = 200_000  # numbers in a program that is written down
+ONE = Fraction(1)
+
+
+class TotalsProgram:
+    """The program of `data`, in price units: `keep_m` is 1 where node m is kept, `rent_k` how many are of type k.
+
+    `come_c` pods of class c come to nodes that are kept, `new_k_c` are on rented nodes of type k, and where pods are
+    moved one by one `stay_m_c` of those on node m stay. Minimise the price of all nodes, less that of evictions for the
+    pods that stay: `constant` is what all evictions would cost. `by_node`: `come_m_c` of them come to node m, whose own
+    room they fit. `copies`: of types, how many of their nodes have a room of their own, too: `rent_k_j`, `new_k_j_c`.
+    """
+
+    def __init__(
+        self,
+        data: NodeConsolidation,
+        arrays: ClusterArrays | None = None,
+        by_node: bool = False,
+        copies: Mapping[int, int] = MappingProxyType({}),
+        most: int = MOST,
+    ) -> None:
+        """Raises NoCertificate where it has more than `most` numbers."""
+        self.arrays = a = cluster_arrays(data) if arrays is None else arrays
+        self.whole_nodes, self.by_node = data.moves == "nodes", by_node
+        self.room = a.free if self.whole_nodes else a.room
+        self.usable = (a.need[:, None] <= self.room[None]).all(axis=2) & a.comes.T
+        self.place: dict[str, int] = {}
+        self.lower: list[int] = []
+        self.upper: list[int] = []
+        self.cost: dict[int, int] = {}
+        self.rows: list[Row] = []
+        self.nodes, self.classes = range(len(a.held_price)), range(len(a.count))
+        self.batches: list[tuple[str, int]] = []  # nodes of a type that are rented together, by name and type
+        for k in range(len(a.price)):
+            if a.fits_type[k].any():
+                self.batches += [(f"{k}_{j}", k) for j in range(copies.get(k, 0))] + [(f"{k}", k)]
+        coming = int(self.usable.sum()) if by_node else len(self.classes)
+        staying = 0 if self.whole_nodes else int(np.count_nonzero(a.now))
+        new = sum(1 + int(a.fits_type[k].sum()) for _, k in self.batches)
+        if (size := len(self.nodes) + coming + staying + new) > most:
+            raise NoCertificate(f"{size:,} numbers in the program of totals, more than {most:,}")
+        self.constant = a.eviction_price * int(a.on_node.sum())
+        self._variables()
+        self._flows()
+        if by_node:
+            self._each_room()
+        else:
+            self._all_rooms()
+        for name, k in self.batches:
+            self._type_room(name, k)
+        self._limits()
+
+    def program(self) -> Program:
+        """The program."""
+        names = tuple(self.place)
+        bounds = []
+        for i, name in enumerate(names):
+            bounds.append(Row(f"{name}_lower", "G", Fraction(self.lower[i]), {i: ONE}))
+            bounds.append(Row(f"{name}_upper", "L", Fraction(self.upper[i]), {i: ONE}))
+        objective = {i: Fraction(c) for i, c in self.cost.items() if c}
+        return Program(names, frozenset(range(len(names))), "min", objective, (*bounds, *self.rows), len(bounds))
+
+    def usd_per_hour(self, value: Fraction) -> Fraction:
+        """What a value of the objective says of that of the data."""
+        return (value + self.constant) * self.arrays.unit / STEPS
+
+    def _variable(self, name: str, upper: int, cost: int = 0, lower: int = 0) -> None:
+        i = self.place[name] = len(self.place)
+        self.lower.append(lower)
+        self.upper.append(upper)
+        self.cost[i] = cost
+
+    def _row(self, name: str, direction: Direction, right: int, terms: Mapping[str, int]) -> None:
+        entries = {self.place[key]: Fraction(a) for key, a in terms.items() if a}
+        if entries:
+            self.rows.append(Row(name, direction, Fraction(right), entries))
+
+    def _variables(self) -> None:
+        a = self.arrays
+        for m in self.nodes:
+            saved = a.eviction_price * int(a.on_node[m]) if self.whole_nodes else 0
+            self._variable(f"keep_{m}", 1, int(a.held_price[m]) - saved, int(not a.leaves[m]))
+        everybody = int(a.count.sum())
+        for name, k in self.batches:
+            most = 1 if "_" in name else int(a.most_new[k])
+            self._variable(f"rent_{name}", everybody if most < 0 else min(most, everybody), int(a.price[k]))
+        if not self.whole_nodes:
+            for m in self.nodes:
+                for c in np.flatnonzero(a.now[m]).tolist():
+                    n = int(a.now[m, c])
+                    self._variable(f"stay_{m}_{c}", n, -a.eviction_price, n if a.pinned[c] else 0)
+        for c in self.classes:
+            for name in self._come(c):
+                self._variable(name, int(a.count[c]))
+        for name, k in self.batches:
+            for c in np.flatnonzero(a.fits_type[k]).tolist():
+                self._variable(f"new_{name}_{c}", int(a.count[c]))
+
+    def _stay(self, m: int, c: int) -> tuple[str, int]:
+        """How many pods of a class stay on a node: a variable, and what it is multiplied with."""
+        return (f"keep_{m}", int(self.arrays.now[m, c])) if self.whole_nodes else (f"stay_{m}_{c}", 1)
+
+    def _come(self, c: int) -> list[str]:
+        """The variables of the pods of a class that come to a node."""
+        return [f"come_{m}_{c}" for m in np.flatnonzero(self.usable[c])] if self.by_node else [f"come_{c}"]
+
+    def _flows(self) -> None:
+        """Each pod is somewhere, and enough of them stay where they are."""
+        a = self.arrays
+        for c in self.classes:
+            on = np.flatnonzero(a.now[:, c]).tolist()
+            terms = dict(self._stay(m, c) for m in on)
+            terms |= dict.fromkeys(self._come(c), 1)
+            terms |= {f"new_{name}_{c}": 1 for name, k in self.batches if a.fits_type[k, c]}
+            self._row(f"placed_{c}", "E", int(a.count[c]), terms)
+        staying: dict[str, int] = {}
+        for m in self.nodes:
+            for c in np.flatnonzero(a.now[m]).tolist():
+                name, n = self._stay(m, c)
+                staying[name] = staying.get(name, 0) + n
+                if not self.whole_nodes:
+                    self._row(f"kept_{m}_{c}", "L", 0, {name: 1, f"keep_{m}": -int(a.now[m, c])})
+        here = int(a.on_node.sum())
+        if a.most_evictions < here:
+            self._row("evictions", "G", here - a.most_evictions, staying)
+
+    def _all_rooms(self) -> None:
+        """What comes to the nodes that are kept fits into their rooms, taken together."""
+        a, room, usable = self.arrays, self.room, self.usable
+        for i, area in enumerate(np.unique(usable, axis=0)):
+            nodes = np.flatnonzero(area).tolist()
+            inside = np.flatnonzero(~(usable & ~area).any(axis=1)).tolist()
+            for r in range(a.need.shape[1]):
+                if any(a.need[c, r] for c in inside):
+                    terms = {f"come_{c}": int(a.need[c, r]) for c in inside}
+                    terms |= {f"keep_{m}": -int(room[m, r]) for m in nodes} | self._held(nodes, r)
+                    self._row(f"room_{i}_{r}", "L", 0, terms)
+        for c in self.classes:
+            holds = _copies(room, a.need[c], int(a.count[c]))
+            self._row(f"each_{c}", "L", 0, {f"come_{c}": 1} | {f"keep_{m}": -holds[m] for m in self.nodes})
+
+    def _each_room(self) -> None:
+        """What comes to a node that is kept fits into its room."""
+        a = self.arrays
+        for m in self.nodes:
+            coming = np.flatnonzero(self.usable[:, m]).tolist()
+            for r in range(a.need.shape[1]):
+                if any(a.need[c, r] for c in coming):
+                    terms = {f"come_{m}_{c}": int(a.need[c, r]) for c in coming}
+                    terms |= {f"keep_{m}": -int(self.room[m, r])} | self._held([m], r)
+                    self._row(f"room_{m}_{r}", "L", 0, terms)
+            for c in coming:
+                if not a.need[c].any():
+                    self._row(f"none_{m}_{c}", "L", 0, {f"come_{m}_{c}": 1, f"keep_{m}": -int(a.count[c])})
+
+    def _held(self, nodes: Iterable[int], r: int) -> dict[str, int]:
+        """What the pods that stay take of a resource, where their nodes' rooms count them in."""
+        if self.whole_nodes:
+            return {}
+        a = self.arrays
+        return {f"stay_{m}_{c}": int(a.need[c, r]) for m in nodes for c in np.flatnonzero(a.now[m]).tolist()}
+
+    def _type_room(self, name: str, k: int) -> None:
+        """What is on nodes that are rented together fits into them, taken together."""
+        a = self.arrays
+        inside = np.flatnonzero(a.fits_type[k]).tolist()
+        for r in range(a.need.shape[1]):
+            if not any(a.need[c, r] for c in inside):
+                continue
+            room = int(a.capacity[k, r])
+            terms = {f"new_{name}_{c}": int(a.need[c, r]) for c in inside}
+            self._row(f"new_room_{name}_{r}", "L", 0, terms | {f"rent_{name}": -room})
+        for c in inside:
+            if not a.need[c].any():
+                self._row(f"new_none_{name}_{c}", "L", 0, {f"new_{name}_{c}": 1, f"rent_{name}": -int(a.count[c])})
+
+    def _limits(self) -> None:
+        """Of a type the copies are rented first, in order, and no more nodes than there may be."""
+        a = self.arrays
+        for k, batches in groupby(self.batches, key=lambda batch: batch[1]):
+            names = [name for name, _ in batches]
+            for before, name in pairwise(names):
+                self._row(f"order_{name}", "L", 0, {f"rent_{name}": 1, f"rent_{before}": -int(a.count.sum())})
+            if a.most_new[k] >= 0 and len(names) > 1:
+                self._row(f"limit_{k}", "L", int(a.most_new[k]), {f"rent_{name}": 1 for name in names})
+
+
+def _copies(room: np.ndarray, need: np.ndarray, most: int) -> list[int]:
+    """How many pods of one class each room holds."""
+    found = [most] * len(room)
+    for r in np.flatnonzero(need).tolist():
+        found = [min(n, int(q) // int(need[r])) for n, q in zip(found, room[:, r], strict=True)]
+    return found

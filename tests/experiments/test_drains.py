@@ -1,0 +1,230 @@
+"""A plan carried out: what kube-scheduler does with evicted pods, and that a plan of a dump breaks nothing in it."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from experiments.kubernetes.drains import carry_out, plan_of, reachable
+from instances import Options
+from instances.kubernetes import (
+    ConsolidatedPod,
+    NodeConsolidation,
+    RentedType,
+    RunningNode,
+    cluster_arrays,
+    synthetic_dump,
+)
+from instances.kubernetes.synthetic import DAEMONS, PLUGIN
+from models.kubernetes import exact_consolidation
+from tests.kubernetes_dumps import ZONE, Json, reader
+
+SIZE = {"cpu_milli": 4000.0, "memory_mib": 4000.0, "pods": 10.0}
+
+
+def sized(share: int) -> dict[str, float]:
+    return {"cpu_milli": 1000.0 * share, "memory_mib": 1000.0 * share, "pods": 1.0}
+
+
+def tight(price: float = 0.3, **more: Any) -> NodeConsolidation:
+    """Two nodes with three quarters free, and a third one with pods of three, two and one quarters."""
+    nodes = [
+        RunningNode(name=name, capacity=SIZE, pods={"stays": 1}, type="box", usd_per_hour=1.0) for name in ("a", "b")
+    ]
+    held = {"three": 1, "two": 1, "one": 1}
+    nodes.append(RunningNode(name="c", capacity=SIZE | {"cpu_milli": 6000.0, "memory_mib": 6000.0}, pods=held,
+                             type="box", usd_per_hour=1.0))  # fmt: skip
+    shares = {"stays": 1, "three": 3, "two": 2, "one": 1}
+    return NodeConsolidation(
+        resources=tuple(SIZE),
+        nodes=tuple(nodes),
+        instance_types=(RentedType(name="small", family="f", capacity=sized(2) | {"pods": 9.0}, usd_per_hour=price),),
+        pods=tuple(
+            ConsolidatedPod(name=name, count=2 if name == "stays" else 1, demand=sized(share))
+            for name, share in shares.items()
+        ),
+        **more,
+    )
+
+
+def without_c(data: NodeConsolidation) -> tuple[Any, Any]:
+    arrays = cluster_arrays(data)
+    return arrays, plan_of(arrays, np.array([True, True, False]), [])
+
+
+def test_a_third_of_the_orders_leaves_the_largest_pod_without_a_place():
+    """One and two come before three: the scheduler puts them on different nodes, for each looks the emptiest."""
+    arrays, plan = without_c(tight())
+    went = carry_out(arrays, plan, seed=0, orders=3000)
+    assert 900 < went.orders < 1100
+    lost = went.pending.sum(axis=0)
+    assert np.count_nonzero(lost) == 1
+    assert arrays.need[lost.argmax()][0] == arrays.need[:, 0].max()
+    assert not went.succeeds
+
+
+def test_such_a_plan_is_mended_by_the_cheapest_node_that_helps():
+    arrays, plan = without_c(tight(price=0.3))
+    mended, went = reachable(arrays, plan, seed=0)
+    assert went.succeeds
+    # the small node does not hold the pod that is lost: c is kept, and that is what runs today
+    assert (arrays.usd(mended.bill(arrays)), mended.order, mended.new) == (3.0, (), ())
+    larger = tight().with_(instance_types=[{"name": "large", "family": "f", "capacity": SIZE, "usd_per_hour": 0.6}])
+    arrays, plan = without_c(larger)
+    mended, went = reachable(arrays, plan, seed=0)
+    assert (arrays.usd(mended.bill(arrays)), mended.order, mended.new) == (2.6, (2,), (0,))
+    assert went.orders == 0
+
+
+def test_a_node_stays_in_the_place_of_one_that_would_be_rented_at_its_price():
+    data = tight().with_(instance_types=[{"name": "same", "family": "f", "capacity": SIZE, "usd_per_hour": 1.0}])
+    arrays = cluster_arrays(data)
+    first = plan_of(arrays, np.array([True, False, True]), [0])
+    spared, _ = reachable(arrays, first, seed=0)
+    assert (spared.order, spared.new) == ((), ())
+
+
+def test_pods_that_wait_are_placed_first_and_constraints_hold():
+    pods = [
+        ConsolidatedPod(name="stays", count=2, demand=sized(1)),
+        ConsolidatedPod(name="waits", count=2, demand=sized(1), allowed_nodes=("a",), max_per_node=1, allowed_types=()),
+    ]
+    data = tight().with_(pods=pods, nodes=tight().nodes[:2])
+    arrays = cluster_arrays(data)
+    went = carry_out(arrays, plan_of(arrays, np.array([True, True]), []), seed=0)
+    assert (went.orders, went.pods) == (100, 1), "one is enough for a, and none may be on b"
+
+
+def test_the_same_seed_gives_the_same_orders():
+    arrays, plan = without_c(tight())
+    one, two, other = (carry_out(arrays, plan, seed).pending for seed in (1, 1, 2))
+    assert (one == two).all()
+    assert (one != other).any()
+
+
+def amount(text: str) -> float:
+    """What the synthetic dump says: thousandths, MiB, or units."""
+    return float(text.removesuffix("Mi").removesuffix("m"))
+
+
+def request(item: Json) -> Counter[str]:
+    found: Counter[str] = Counter(pods=1)
+    for container in item["spec"]["containers"]:
+        for name, text in container["resources"]["requests"].items():
+            found[name] += round(amount(text))
+    return found
+
+
+def broken(items: list[Json], where: dict[tuple[str, str], str], nodes: dict[str, Json]) -> list[str]:
+    """The rules of a synthetic dump that a placement breaks, from its JSON alone."""
+    found, taken = [], {name: Counter[str]() for name in nodes}
+    volumes = {item["metadata"]["name"]: item for item in items if item["kind"] == "PersistentVolume"}
+    by_app: dict[tuple[str, str], list[tuple[Json, str]]] = {}
+    for item in items:
+        if item["kind"] != "Pod" or item["status"]["phase"] != "Running":
+            continue
+        meta, spec = item["metadata"], item["spec"]
+        node = where.get((meta["namespace"], meta["name"]), spec["nodeName"])
+        if node not in nodes:
+            found.append(f"{meta['name']} is on {node}, which is gone")
+            continue
+        taken[node] += request(item)
+        labels = nodes[node]["metadata"]["labels"]
+        moved = node != spec["nodeName"]
+        owner = (meta.get("ownerReferences") or [{"kind": None}])[0]["kind"]
+        if moved and (owner in (None, "DaemonSet") or "karpenter.sh/do-not-disrupt" in meta.get("annotations", {})):
+            found.append(f"{meta['name']} was moved")
+        if nodes[node]["spec"].get("taints") and not spec.get("tolerations") and owner != "DaemonSet":
+            found.append(f"{meta['name']} does not tolerate {node}")
+        if any(labels.get(key) != value for key, value in spec.get("nodeSelector", {}).items()):
+            found.append(f"{meta['name']} selects other nodes than {node}")
+        for mounted in spec.get("volumes", []):
+            volume = volumes[mounted["persistentVolumeClaim"]["claimName"].replace("data-", "pv-", 1)]
+            (term,) = volume["spec"]["nodeAffinity"]["required"]["nodeSelectorTerms"]
+            if labels[ZONE] not in term["matchExpressions"][0]["values"]:
+                found.append(f"{meta['name']} is far from its volume")
+        if "app" in meta["labels"]:
+            by_app.setdefault((meta["namespace"], meta["labels"]["app"]), []).append((item, node))
+    for name, sums in taken.items():
+        room = nodes[name]["status"]["allocatable"]
+        found += [f"{name} has too little {r}" for r, n in sums.items() if n > amount(room.get(r, "0"))]
+    for (_, app), pods in by_app.items():
+        on_node, in_zone = Counter(n for _, n in pods), Counter(nodes[n]["metadata"]["labels"][ZONE] for _, n in pods)
+        spec = pods[0][0]["spec"]
+        if "affinity" in spec and max(on_node.values()) > 1:
+            found.append(f"{app} is not apart")
+        for rule in spec.get("topologySpreadConstraints", []):
+            zones = [in_zone[zone] for zone in ("zone-a", "zone-b")]
+            if rule["topologyKey"] == ZONE and max(zones) - min(zones) > rule["maxSkew"]:
+                found.append(f"{app} is not spread over zones")
+            if rule["topologyKey"] != ZONE and max(on_node.values()) > rule["maxSkew"]:
+                found.append(f"{app} is not spread over nodes")
+    return found
+
+
+@pytest.mark.parametrize("seed", range(2))
+def test_a_plan_breaks_nothing_in_the_dump_and_the_bound_is_below_it(seed: int, tmp_path: Path):
+    files = synthetic_dump(seed, nodes=12, pods=150)
+    items = json.loads(files["dump.json"])["items"]
+    read = reader(tmp_path, items, files["types.csv"].decode()).read
+    bound, plan = read("bound"), read("plan")
+    nodes = {item["metadata"]["name"]: item for item in items if item["kind"] == "Node"}
+    assert broken(items, {}, nodes) == []
+    least = exact_consolidation(bound.data, Options(time_limit=1, seed=0))
+    best = exact_consolidation(plan.data, Options(time_limit=1, seed=0))
+    assert best.solved
+    assert least.bound is None or least.bound <= best.objective + 1e-9
+    assert best.objective <= sum(node.usd_per_hour for node in plan.data.nodes)
+    kept = {name: nodes[name] for name in best.solution["nodes"]}
+    where: dict[tuple[str, str], str] = {}
+    left = {name: list(pods) for name, pods in plan.members.items()}
+
+    def settle(name: str, held: dict[str, int]) -> None:
+        """Of each entry those stay that are there; others come."""
+        for entry, n in held.items():
+            some = sorted(left[entry], key=lambda pod: pod.node != name)[:n]
+            left[entry] = [pod for pod in left[entry] if pod not in some]
+            where.update(((pod.namespace, pod.name), name) for pod in some)
+
+    for name, held in best.solution["nodes"].items():
+        staying = {entry: [pod for pod in left[entry] if pod.node == name][:n] for entry, n in held.items()}
+        for entry, pods in staying.items():
+            left[entry] = [pod for pod in left[entry] if pod not in pods]
+            where.update(((pod.namespace, pod.name), name) for pod in pods)
+    for name, held in best.solution["nodes"].items():
+        here = Counter(
+            entry
+            for entry, pods in plan.members.items()
+            for pod in pods
+            if where.get((pod.namespace, pod.name)) == name
+        )
+        settle(name, {entry: n - here[entry] for entry, n in held.items() if n > here[entry]})
+    for i, group in enumerate(best.solution["instances"]):
+        offering = plan.offerings[group["type"]]
+        pool = next(node for node in offering.pool.nodes)
+        new = f"new-{i}"
+        labels = dict(pool.labels) | {ZONE: offering.zone, "node.kubernetes.io/instance-type": offering.offer.type}
+        room = offering.offer.room
+        daemons = [*DAEMONS.values(), PLUGIN[1]] if room["gpu"] else list(DAEMONS.values())
+        cpu, memory = (sum(request[r] for request in daemons) for r in (0, 1))
+        gives = {"cpu": f"{room['cpu'] - cpu}m", "memory": f"{room['memory'] // 2**20 - memory}Mi"}
+        gives["pods"] = str(room["pods"] - len(daemons))
+        gives["nvidia.com/gpu"] = str(room["gpu"])
+        kept[new] = {
+            "metadata": {"labels": labels},
+            "spec": {"taints": [vars(taint) for taint in pool.taints]} if pool.taints else {},
+            "status": {"allocatable": gives},
+        }
+        settle(new, group["tasks"])
+    daemons = [
+        item for item in items if (item["metadata"].get("ownerReferences") or [{}])[0].get("kind") == "DaemonSet"
+    ]
+    gone = [item for item in daemons if item["spec"]["nodeName"] not in kept]
+    there = [item for item in items if item not in gone]
+    assert not any(left.values())
+    assert broken(there, where, kept) == []
