@@ -126,10 +126,12 @@ JUDGED: Loaded[Callable[[int], Any]] = Loaded(
         "eva-packing": "experiments.eva.judged:TASKS",
         "eva-rounds": "experiments.eva.judged:TASKS",
         "prism": "experiments.eva.judged:TASKS",
+        "transactions": "experiments.eva.judged:TASKS",
         "boa-widths": "experiments.boa.judged:TASKS",
         "aryl-reclaim": "experiments.aryl.judged:TASKS",
         "aryl-elastic": "experiments.aryl.judged:TASKS",
         "sia-starts": "experiments.sia.judged:TASKS",
+        "node-placement": "experiments.kubernetes.judged:TASKS",
     }
 )
 """The tasks of the judge: what makes each, by the seed of its instances."""
@@ -140,6 +142,7 @@ STUDIES = {
     "eva-price-lists": "experiments.eva.price_lists:price_lists",
     "eva-surrogate": "experiments.eva.surrogate:surrogate",
     "prism-ceiling": "experiments.eva.prism:ceiling",
+    "transactions-ceiling": "experiments.eva.transactions:ceiling",
     "eva-yardstick": "experiments.eva.yardstick:yardsticks",
     "eva-worst": "experiments.eva.worst:worst_cases",
     "boa-benchmark": "experiments.boa.benchmark:benchmarks",
@@ -161,6 +164,7 @@ RECORDED: dict[str, tuple[str, dict[str, Any]]] = {
     "eva/interference": ("eva-benchmark", {"net_saving": True}),
     "eva/moments": ("eva-moments", {"trace": [Path("eva/trace_pai_200.csv"), Path("eva/trace_pai_full.csv")]}),
     "eva/prism": ("prism-ceiling", {}),
+    "eva/transactions": ("transactions-ceiling", {}),
     "eva/worst": ("eva-worst", {}),
     "boa/benchmark": ("boa-benchmark", {}),
     "boa/worst": ("boa-worst", {}),

@@ -1,0 +1,143 @@
+"""How soon no order of transactions can end: two proofs that know no order.
+
+A path through transactions of which every two are in conflict; and, where all read a key first and write another one
+last, an integer program over their starts.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from contextlib import suppress
+from itertools import combinations
+
+import networkx as nx
+import numpy as np
+from scipy import sparse
+from scipy.optimize import linear_sum_assignment
+
+from experiments.eva.transactions import Transaction, Workload
+from instances import Options
+from models.highs import LinearModel, solve_arrays
+
+
+def path_bound(workload: Workload) -> int:
+    """What the shortest paths through transactions in conflict say: no order ends sooner.
+
+    The transactions that write a key are such, and all of them where every two are in conflict.
+    """
+    apart = [[one.apart(other) for other in workload.transactions] for one in workload.transactions]
+    everybody = range(len(apart))
+    writers: dict[int, list[int]] = {}
+    for i in everybody:
+        for key in {use.key for use in workload.transactions[i].uses if use.writes}:
+            writers.setdefault(key, []).append(i)
+    in_conflict = all(apart[i][j] is not None for i, j in combinations(everybody, 2))
+    sets = [some for some in (*writers.values(), *([list(everybody)] if in_conflict else [])) if len(some) > 1]
+    shortest = (
+        _path([[apart[i][j] or 0 for j in some] for i in some]) + min(workload.transactions[i].length for i in some)
+        for some in sets
+    )
+    return max([workload.longest, *shortest])
+
+
+def _path(apart: Sequence[Sequence[int]]) -> int:
+    """No more than what lies between the first and the last start of transactions that begin one after another.
+
+    It is the cheapest way to give all but one of them a next one: an assignment, in which one place, next to nobody, is
+    free.
+    """
+    size = len(apart)
+    cost = np.zeros((size + 1, size + 1), dtype=np.int64)
+    cost[:size, :size] = apart
+    np.fill_diagonal(cost, 1 + 2 * size * int(np.abs(cost).max() + 1))
+    return int(cost[linear_sum_assignment(cost)].sum())
+
+
+Kind = tuple[int, int]
+"""The key that a transaction reads first, and the one that it writes last."""
+LONGEST_CIRCLE = 4  # keys in a circle that the program rules out; longer ones are left in, and the bound is as true
+
+
+class Exchanges:
+    """An integer program that has a point where an order of some transactions ends by `makespan`.
+
+    They all read a key first, write another one last and take the same time; those alike are one kind. Columns say
+    whether one of a kind begins at a start, and whether a key is written at the end of one that does. No two write a
+    key at one step, and nobody reads it there. Who reads a key and begins less than a transaction after another that
+    writes it comes before that one. So the kinds that begin in a window of such starts form no circle, from what is
+    read to what is written; and where two exchange the same keys, they are one step farther apart.
+
+    Raises ValueError for other transactions.
+    """
+
+    def __init__(self, workload: Workload, makespan: int) -> None:
+        kinds = Counter(_kind(transaction) for transaction in workload.transactions)
+        if len({transaction.length for transaction in workload.transactions}) > 1:
+            raise ValueError("not all transactions take the same time")
+        self.window = workload.longest - 1
+        self.starts = makespan - self.window
+        self.columns = 0
+        self.rows: list[tuple[dict[int, int], int, int]] = []  # of columns their coefficients, the least and the most
+        self.begins = {kind: self._more(self.starts) for kind in kinds}
+        self.rows += [(dict.fromkeys(self.begins[kind], 1), count, count) for kind, count in kinds.items()]
+        for key in sorted({written for _, written in kinds}):
+            self._see_writers(key)
+        pairs = nx.DiGraph(list(kinds))
+        circles = [list(nx.utils.pairwise(circle, cyclic=True)) for circle in nx.simple_cycles(pairs, LONGEST_CIRCLE)]
+        self._no_circle(self.window + 1, [circle for circle in circles if len(circle) == 2])
+        self._no_circle(self.window, [circle for circle in circles if len(circle) > 2])
+
+    def _more(self, count: int) -> range:
+        self.columns += count
+        return range(self.columns - count, self.columns)
+
+    def _see_writers(self, key: int) -> None:
+        for start, written in enumerate(self._more(self.starts)):
+            writers = {begins[start]: 1 for kind, begins in self.begins.items() if kind[1] == key}
+            self.rows.append((writers | {written: -1}, 0, 0))
+            if (later := start + self.window) < self.starts:
+                readers = [begins[later] for kind, begins in self.begins.items() if kind[0] == key]
+                self.rows += [({written: 1, reader: 1}, 0, 1) for reader in readers]
+
+    def _no_circle(self, width: int, circles: Sequence[Sequence[Kind]]) -> None:
+        """Of no circle do all kinds begin in a window of so many starts."""
+        kinds = sorted({kind for circle in circles for kind in circle})
+        for first in range(max(1, self.starts - width + 1)):
+            some = dict(zip(kinds, self._more(len(kinds)), strict=True))
+            for kind in kinds:
+                self.rows += [
+                    ({begins: 1, some[kind]: -1}, -1, 0) for begins in self.begins[kind][first : first + width]
+                ]
+            self.rows += [({some[kind]: 1 for kind in circle}, 0, len(circle) - 1) for circle in circles]
+
+    def refuted(self, options: Options) -> bool:
+        """Whether it has no point, by HiGHS."""
+        entries = [(r, column, value) for r, (terms, *_) in enumerate(self.rows) for column, value in terms.items()]
+        at_row, at_column, values = zip(*entries, strict=True)
+        matrix = sparse.csr_array((values, (at_row, at_column)), shape=(len(self.rows), self.columns))
+        least, most = ([row[i] for row in self.rows] for i in (1, 2))
+        model = LinearModel(np.zeros(self.columns), matrix, least, most, 0.0, 1.0, integer=True)
+        return solve_arrays(model, options, extra={"mip_heuristic_effort": 0.0}).termination == "infeasible"
+
+
+def _kind(transaction: Transaction) -> Kind:
+    if [(use.step, use.writes) for use in transaction.uses] != [(1, False), (transaction.length, True)]:
+        raise ValueError("not every transaction reads a key first and writes one last")
+    read, written = (use.key for use in transaction.uses)
+    if read == written:
+        raise ValueError("a transaction reads the key that it writes")
+    return read, written
+
+
+def proven_above(workload: Workload, makespan: int, options: Options) -> int:
+    """What no order of the workload ends below, at most `makespan`: by the paths, or more by the program of exchanges.
+
+    It is asked whether an order can end a step before `makespan`, and where it does not know, a step before that.
+    """
+    bound = path_bound(workload)
+    with suppress(ValueError):
+        for asked in range(makespan - 1, bound - 1, -1):
+            if Exchanges(workload, asked).refuted(options):
+                return asked + 1
+    return min(bound, makespan)
