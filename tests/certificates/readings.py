@@ -20,20 +20,21 @@ from instances.proofs.verify import read_result, see_bound, see_result
 from instances.reading import parsed
 from instances.registry import PROBLEMS
 from instances.result import Answer
-from models import aryl, boa, eva, sia
+from models import aryl, boa, eva, kubernetes, sia
 from tests.aryl_cases import best_mean_jct, best_reduction, fewest_preemptions, least_cost
 from tests.attacks.small import allocation, elastic, oracle, packing, reclaim
 from tests.boa_cases import real_widths
 from tests.boa_optima import best_paths
 from tests.eva_cases import best_packing
 from tests.eva_constrained_cases import FIELDS, best_by_enumeration, random_constrained
+from tests.kubernetes_cases import fewest, tiny
 from tests.sia_cases import schedules
 from tests.sia_optima import best_oracle
 
 HUGE = "1" + "0" * 400
 EFFORT = Options(effort=200)
 FEW = 20_000  # schedules that are gone through
-MODELS = {"eva": eva, "boa": boa, "aryl": aryl, "sia": sia}
+MODELS = {"eva": eva, "boa": boa, "aryl": aryl, "sia": sia, "node": kubernetes}
 Build = Callable[[int], ProblemData]
 Optimum = Callable[[Any], float | None] | None
 
@@ -99,6 +100,7 @@ READINGS: dict[str, tuple[Build, Optimum]] = {
     "aryl reclaim, lost hours": (lost_hours, fewest_preemptions),
     "aryl placement": (placement, least_cost),
     "sia oracle": (lambda s: oracle(s).data, least_delay),
+    "placements": (tiny, fewest),
 }
 
 
