@@ -94,6 +94,7 @@ KINDS = {
     "gapwise score pack.py --task eva-packing --format json": PARSE,
     "gapwise score pack.py:fill --task eva-rounds --seed 100": PARSE,
     "gapwise study prism-ceiling": PARSE,
+    "gapwise study transactions-ceiling": PARSE,
     "gapwise score my_heuristics:dearest_first --problem eva-packing --quick": PARSE,
     "gapwise simulate --workload base --seeds 3": PARSE,
     "gapwise simulate --trace philly.csv --pools 4 --start-day 28 --days 14 --warm-up-days 2": PARSE,

@@ -11,7 +11,6 @@ from collections.abc import Sequence
 from contextlib import suppress
 from itertools import combinations
 
-import networkx as nx
 import numpy as np
 from scipy import sparse
 from scipy.optimize import linear_sum_assignment
@@ -56,7 +55,6 @@ def _path(apart: Sequence[Sequence[int]]) -> int:
 
 Kind = tuple[int, int]
 """The key that a transaction reads first, and the one that it writes last."""
-LONGEST_CIRCLE = 4  # keys in a circle that the program rules out; longer ones are left in, and the bound is as true
 
 
 class Exchanges:
@@ -64,9 +62,8 @@ class Exchanges:
 
     They all read a key first, write another one last and take the same time; those alike are one kind. Columns say
     whether one of a kind begins at a start, and whether a key is written at the end of one that does. No two write a
-    key at one step, and nobody reads it there. Who reads a key and begins less than a transaction after another that
-    writes it comes before that one. So the kinds that begin in a window of such starts form no circle, from what is
-    read to what is written; and where two exchange the same keys, they are one step farther apart.
+    key at one step, and nobody reads it there. Of two that exchange the same keys, each reads what the other writes:
+    the one begins when the other has ended.
 
     Raises ValueError for other transactions.
     """
@@ -75,18 +72,17 @@ class Exchanges:
         kinds = Counter(_kind(transaction) for transaction in workload.transactions)
         if len({transaction.length for transaction in workload.transactions}) > 1:
             raise ValueError("not all transactions take the same time")
-        self.window = workload.longest - 1
-        self.starts = makespan - self.window
+        self.last = workload.longest - 1  # from the start to what is written
+        self.starts = makespan - self.last
         self.columns = 0
         self.rows: list[tuple[dict[int, int], int, int]] = []  # of columns their coefficients, the least and the most
         self.begins = {kind: self._more(self.starts) for kind in kinds}
         self.rows += [(dict.fromkeys(self.begins[kind], 1), count, count) for kind, count in kinds.items()]
         for key in sorted({written for _, written in kinds}):
             self._see_writers(key)
-        pairs = nx.DiGraph(list(kinds))
-        circles = [list(nx.utils.pairwise(circle, cyclic=True)) for circle in nx.simple_cycles(pairs, LONGEST_CIRCLE)]
-        self._no_circle(self.window + 1, [circle for circle in circles if len(circle) == 2])
-        self._no_circle(self.window, [circle for circle in circles if len(circle) > 2])
+        for kind in kinds:
+            if kind[0] < kind[1] and kind[::-1] in kinds:
+                self._see_exchange(self.begins[kind], self.begins[kind[::-1]])
 
     def _more(self, count: int) -> range:
         self.columns += count
@@ -96,20 +92,16 @@ class Exchanges:
         for start, written in enumerate(self._more(self.starts)):
             writers = {begins[start]: 1 for kind, begins in self.begins.items() if kind[1] == key}
             self.rows.append((writers | {written: -1}, 0, 0))
-            if (later := start + self.window) < self.starts:
+            if (later := start + self.last) < self.starts:
                 readers = [begins[later] for kind, begins in self.begins.items() if kind[0] == key]
                 self.rows += [({written: 1, reader: 1}, 0, 1) for reader in readers]
 
-    def _no_circle(self, width: int, circles: Sequence[Sequence[Kind]]) -> None:
-        """Of no circle do all kinds begin in a window of so many starts."""
-        kinds = sorted({kind for circle in circles for kind in circle})
-        for first in range(max(1, self.starts - width + 1)):
-            some = dict(zip(kinds, self._more(len(kinds)), strict=True))
-            for kind in kinds:
-                self.rows += [
-                    ({begins: 1, some[kind]: -1}, -1, 0) for begins in self.begins[kind][first : first + width]
-                ]
-            self.rows += [({some[kind]: 1 for kind in circle}, 0, len(circle) - 1) for circle in circles]
+    def _see_exchange(self, one: range, other: range) -> None:
+        """Of two kinds one alone begins in as many starts as a transaction takes steps."""
+        for first in range(max(1, self.starts - self.last)):
+            (column,) = self._more(1)
+            for start in range(first, min(first + self.last + 1, self.starts)):
+                self.rows += [({one[start]: 1, column: -1}, -1, 0), ({other[start]: 1, column: 1}, 0, 1)]
 
     def refuted(self, options: Options) -> bool:
         """Whether it has no point, by HiGHS."""

@@ -20,7 +20,7 @@ from experiments.eva.transactions import (
     published,
     score,
 )
-from experiments.judging.judge import JudgeTask, ProgramJudge
+from experiments.judging.judge import ProgramJudge
 from instances import InputError, Options
 
 
@@ -89,7 +89,7 @@ def test_no_order_of_exchanges_ends_by_what_is_refuted():
         assert all(m < optimum for m in refuted)
         assert proven_above(workload, optimum, Options()) == (max(refuted) + 1 if refuted else bound)
         more += bool(refuted)
-    assert more >= 6
+    assert more >= 4
 
 
 def test_other_transactions_are_no_exchanges():
@@ -112,13 +112,14 @@ def test_the_leaderboards_workloads_and_what_is_known_of_them():
     assert all(sorted(order) == list(range(100)) for order in orders)
     bounds = [path_bound(workload) for workload in workloads]
     assert (bounds, known[1:]) == ([127, 33, 25], [33, 28])
+    assert all(bounds[number - 1] == known[number - 1] for number in PROVEN)
     assert score(537, workloads) == 0.0
     assert score(46, workloads) == score(95, workloads) == 100.0
     assert score(537 - 221, workloads) == pytest.approx(100 * 221 / (0.9 * 491))
 
 
 def test_another_seed_disguises_the_same_workload():
-    for number in PROVEN:
+    for number in WORKLOADS[1:]:
         workload = published(number)[0]
         other = disguised(workload, 3)
         assert other != workload
@@ -138,9 +139,7 @@ def get_best_schedule(workload, num_seqs):
 
 
 def test_a_program_is_called_as_on_the_leaderboard():
-    task = judged(0)
-    task = JudgeTask(task.name, task.title, task.calls, task.cases[:1])
-    with ProgramJudge(task) as judge:
+    with ProgramJudge(judged(0)) as judge:
         try:
             found = judge.of_text(IN_TURN)
         except InputError as error:
