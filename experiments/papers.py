@@ -142,7 +142,7 @@ STUDIES = {
     "eva-price-lists": "experiments.eva.price_lists:price_lists",
     "eva-surrogate": "experiments.eva.surrogate:surrogate",
     "prism-ceiling": "experiments.eva.prism:ceiling",
-    "transactions-ceiling": "experiments.eva.transactions:ceiling",
+    "transactions-ceiling": "experiments.eva.transaction_ceiling:ceiling",
     "eva-yardstick": "experiments.eva.yardstick:yardsticks",
     "eva-worst": "experiments.eva.worst:worst_cases",
     "boa-benchmark": "experiments.boa.benchmark:benchmarks",

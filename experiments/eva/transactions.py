@@ -11,19 +11,14 @@ from __future__ import annotations
 
 import random
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Annotated, Any
+from typing import Any
 
-import typer
-
-from experiments.harness.experiment import Study, TextTable
-from experiments.harness.sample import Sample
-from experiments.harness.task import Measured, Measurement
 from experiments.judging.calls import Calls
 from experiments.judging.judge import JudgedCase, JudgeTask
-from instances import MalformedSolution, Options
+from instances import MalformedSolution
 from instances.fields import refuse_seed
 from instances.tables import packaged
 
@@ -59,7 +54,7 @@ class Transaction:
 
 
 @dataclass(frozen=True)
-class Workload:
+class TransactionWorkload:
     """Transactions, called by their places."""
 
     transactions: tuple[Transaction, ...]
@@ -98,12 +93,15 @@ class Workload:
         ]
 
 
-def published(number: int) -> tuple[Workload, list[int]]:
+def published(number: int) -> tuple[TransactionWorkload, list[int]]:
     """One of the leaderboard's three workloads, and the order of least makespan that is known of it."""
     table = packaged("experiments.eva", "transactions")
-    rows = list(table[table.workload == number].itertuples())
-    order = sorted(range(len(rows)), key=[row.place for row in rows].__getitem__)
-    return Workload(tuple(Transaction(int(row.length), _uses(row.uses)) for row in rows)), order
+    rows = table[table.workload == number]
+    made = tuple(
+        Transaction(int(length), _uses(str(uses))) for length, uses in zip(rows.length, rows.uses, strict=True)
+    )
+    places = [int(place) for place in rows.place]
+    return TransactionWorkload(made), sorted(range(len(places)), key=places.__getitem__)
 
 
 def _uses(text: str) -> tuple[Use, ...]:
@@ -111,7 +109,7 @@ def _uses(text: str) -> tuple[Use, ...]:
     return tuple(Use(int(use[1]), use[2] == "w", int(use[3])) for use in found if use)
 
 
-def score(makespans: int, workloads: Sequence[Workload]) -> float:
+def score(makespans: int, workloads: Sequence[TransactionWorkload]) -> float:
     """The leaderboard's score of makespans that are so many steps together."""
     zero, end = sum(one.in_turn for one in workloads), sum(one.longest for one in workloads)
     return 100 * min(max((zero - makespans) / ((1 - CUT_OFF) * (zero - end)), 0.0), 1.0)
@@ -128,7 +126,7 @@ class Told:
         """The makespan of transactions in an order, which may be some of them."""
         uses = [tuple(Use(step, kind == "w", int(key)) for kind, key, step, _ in one) for one in self.txns]
         made = [Transaction(one[0][3], own) for one, own in zip(self.txns, uses, strict=True)]
-        return Workload(tuple(made)).makespan(txn_seq)
+        return TransactionWorkload(tuple(made)).makespan(txn_seq)
 
 
 def calls() -> Calls:
@@ -136,7 +134,7 @@ def calls() -> Calls:
     return Calls("get_best_schedule", lambda content: (Told(content), SEQUENCES), lambda _, returned: list(returned[1]))
 
 
-def disguised(workload: Workload, seed: int) -> Workload:
+def disguised(workload: TransactionWorkload, seed: int) -> TransactionWorkload:
     """The workload with its transactions in another order and its keys by other names, and as good an order as before.
 
     Raises InputError for what is no seed.
@@ -150,7 +148,7 @@ def disguised(workload: Workload, seed: int) -> Workload:
         for one in workload.transactions
     ]
     draw.shuffle(made)
-    return Workload(tuple(made))
+    return TransactionWorkload(tuple(made))
 
 
 def judged(seed: int) -> JudgeTask:
@@ -165,51 +163,10 @@ def judged(seed: int) -> JudgeTask:
     return JudgeTask("transactions", "transactions in the order that ends soonest", f"{__name__}:calls", cases)
 
 
-def _value(workload: Workload, answer: Any) -> tuple[float | None, Sequence[str]]:
+def _value(workload: TransactionWorkload, answer: Any) -> tuple[float | None, Sequence[str]]:
     places = range(len(workload.transactions))
     if not isinstance(answer, list) or not all(type(i) is int and i in places for i in answer):
         raise MalformedSolution(f"must return the places of {len(places)} transactions")
     if sorted(answer) != list(places):
         return None, ["not every transaction is in the order once"]
     return float(workload.makespan(answer)), ()
-
-
-def ceiling(
-    options: Options,
-    quick: Annotated[bool, typer.Option("--quick", help="The second workload alone.")] = False,
-) -> Study:
-    """Prove how soon no order of the leaderboard's transactions can end, and so the highest score of any program."""
-    numbers = (2,) if quick else WORKLOADS
-    tasks = [Measurement.of(proven, options, None, number=number) for number in numbers]
-
-    def tables(outcomes: Sequence[Measured]) -> Iterator[TextTable | str]:
-        rows = []
-        for number, outcome in zip(numbers, outcomes, strict=True):
-            in_turn, bound, known = (outcome.figures[name] for name in ("in_turn", "bound", "best_known"))
-            status = "optimal" if bound == known else "open"
-            rows.append([str(number), str(in_turn), str(bound), str(known), status, f"{outcome.cpu_s or 0.0:.2f}"])
-        yield TextTable(["workload", "in turn", "bound", "best known", "status", "CPU s"], rows)
-        highest, reached = (scored(outcomes, name) for name in ("bound", "best_known"))
-        yield f"no orders score more than {highest:.4f}, the best known {reached:.4f}"
-
-    def values(outcomes: Sequence[Measured]) -> dict[str, Sample | float | str]:
-        each = {
-            f"workload {number}: {what}": float(outcome.figures[name])
-            for number, outcome in zip(numbers, outcomes, strict=True)
-            for what, name in (("in turn", "in_turn"), ("bound", "bound"), ("best known", "best_known"))
-        }
-        return each | {"highest score": scored(outcomes, "bound"), "best known score": scored(outcomes, "best_known")}
-
-    def scored(outcomes: Sequence[Measured], name: str) -> float:
-        return score(sum(outcome.figures[name] for outcome in outcomes), [published(number)[0] for number in numbers])
-
-    return Study(tasks, lambda outcomes: list(tables(outcomes)), values=values)
-
-
-def proven(number: int, options: Options) -> dict[str, Any]:
-    """The makespan of the best order known of a workload, and what no order is below."""
-    from experiments.eva.transaction_bounds import proven_above
-
-    workload, order = published(number)
-    known = workload.makespan(order)
-    return {"in_turn": workload.in_turn, "best_known": known, "bound": proven_above(workload, known, options)}

@@ -7,14 +7,14 @@ from itertools import permutations
 
 import pytest
 
-from experiments.eva.transaction_bounds import Exchanges, path_bound, proven_above
+from experiments.eva.transaction_ceiling import Exchanges, path_bound, proven_above
 from experiments.eva.transactions import (
     PROVEN,
     WORKLOADS,
     Told,
     Transaction,
     Use,
-    Workload,
+    TransactionWorkload,
     disguised,
     judged,
     published,
@@ -24,7 +24,7 @@ from experiments.judging.judge import ProgramJudge
 from instances import InputError, Options
 
 
-def drawn(seed: int, count: int = 6, keys: int = 4) -> Workload:
+def drawn(seed: int, count: int = 6, keys: int = 4) -> TransactionWorkload:
     draw = random.Random(seed)
     made = []
     for _ in range(count):
@@ -32,16 +32,16 @@ def drawn(seed: int, count: int = 6, keys: int = 4) -> Workload:
         steps = draw.sample(range(1, length + 1), draw.randint(1, min(3, length)))
         uses = tuple(Use(step, draw.random() < 0.5, draw.randint(1, keys)) for step in sorted(steps))
         made.append(Transaction(length, uses))
-    return Workload(tuple(made))
+    return TransactionWorkload(tuple(made))
 
 
-def exchanges(seed: int, count: int = 6, keys: int = 3, length: int = 4) -> Workload:
+def exchanges(seed: int, count: int = 6, keys: int = 3, length: int = 4) -> TransactionWorkload:
     draw = random.Random(seed)
     pairs = [draw.sample(range(1, keys + 1), 2) for _ in range(count)]
-    return Workload(tuple(Transaction(length, (Use(1, False, a), Use(length, True, b))) for a, b in pairs))
+    return TransactionWorkload(tuple(Transaction(length, (Use(1, False, a), Use(length, True, b))) for a, b in pairs))
 
 
-def by_the_clock(workload: Workload, order: tuple[int, ...]) -> int:
+def by_the_clock(workload: TransactionWorkload, order: tuple[int, ...]) -> int:
     """Each transaction begins at the first step from which all its uses come after all those in conflict with them."""
     done: list[tuple[int, Use]] = []
     last = 0
@@ -58,7 +58,7 @@ def by_the_clock(workload: Workload, order: tuple[int, ...]) -> int:
     return last
 
 
-def least(workload: Workload) -> int:
+def least(workload: TransactionWorkload) -> int:
     return min(workload.makespan(order) for order in permutations(range(len(workload.transactions))))
 
 
@@ -96,9 +96,9 @@ def test_other_transactions_are_no_exchanges():
     read, write = Use(1, False, 1), Use(4, True, 2)
     for others in ([Transaction(4, (read,))], [Transaction(4, (read, Use(4, True, 1)))]):
         with pytest.raises(ValueError, match="transaction"):
-            Exchanges(Workload(tuple(others)), 9)
+            Exchanges(TransactionWorkload(tuple(others)), 9)
     with pytest.raises(ValueError, match="the same time"):
-        Exchanges(Workload((Transaction(4, (read, write)), Transaction(5, (read, Use(5, True, 2))))), 9)
+        Exchanges(TransactionWorkload((Transaction(4, (read, write)), Transaction(5, (read, Use(5, True, 2))))), 9)
 
 
 def test_the_leaderboards_workloads_and_what_is_known_of_them():

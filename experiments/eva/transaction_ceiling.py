@@ -7,20 +7,25 @@ last, an integer program over their starts.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from itertools import combinations
+from typing import Annotated, Any
 
 import numpy as np
+import typer
 from scipy import sparse
 from scipy.optimize import linear_sum_assignment
 
-from experiments.eva.transactions import Transaction, Workload
+from experiments.eva.transactions import WORKLOADS, Transaction, TransactionWorkload, published, score
+from experiments.harness.experiment import Study, TextTable
+from experiments.harness.sample import Sample
+from experiments.harness.task import Measured, Measurement
 from instances import Options
 from models.highs import LinearModel, solve_arrays
 
 
-def path_bound(workload: Workload) -> int:
+def path_bound(workload: TransactionWorkload) -> int:
     """What the shortest paths through transactions in conflict say: no order ends sooner.
 
     The transactions that write a key are such, and all of them where every two are in conflict.
@@ -68,7 +73,7 @@ class Exchanges:
     Raises ValueError for other transactions.
     """
 
-    def __init__(self, workload: Workload, makespan: int) -> None:
+    def __init__(self, workload: TransactionWorkload, makespan: int) -> None:
         kinds = Counter(_kind(transaction) for transaction in workload.transactions)
         if len({transaction.length for transaction in workload.transactions}) > 1:
             raise ValueError("not all transactions take the same time")
@@ -108,7 +113,7 @@ class Exchanges:
         entries = [(r, column, value) for r, (terms, *_) in enumerate(self.rows) for column, value in terms.items()]
         at_row, at_column, values = zip(*entries, strict=True)
         matrix = sparse.csr_array((values, (at_row, at_column)), shape=(len(self.rows), self.columns))
-        least, most = ([row[i] for row in self.rows] for i in (1, 2))
+        _, least, most = zip(*self.rows, strict=True)
         model = LinearModel(np.zeros(self.columns), matrix, least, most, 0.0, 1.0, integer=True)
         return solve_arrays(model, options, extra={"mip_heuristic_effort": 0.0}).termination == "infeasible"
 
@@ -122,7 +127,7 @@ def _kind(transaction: Transaction) -> Kind:
     return read, written
 
 
-def proven_above(workload: Workload, makespan: int, options: Options) -> int:
+def proven_above(workload: TransactionWorkload, makespan: int, options: Options) -> int:
     """What no order of the workload ends below, at most `makespan`: by the paths, or more by the program of exchanges.
 
     It is asked whether an order can end a step before `makespan`, and where it does not know, a step before that.
@@ -133,3 +138,42 @@ def proven_above(workload: Workload, makespan: int, options: Options) -> int:
             if Exchanges(workload, asked).refuted(options):
                 return asked + 1
     return min(bound, makespan)
+
+
+def ceiling(
+    options: Options,
+    quick: Annotated[bool, typer.Option("--quick", help="The second workload alone.")] = False,
+) -> Study:
+    """Prove how soon no order of the leaderboard's transactions can end, and so the highest score of any program."""
+    numbers = (2,) if quick else WORKLOADS
+    tasks = [Measurement.of(proven, options, None, number=number) for number in numbers]
+
+    def tables(outcomes: Sequence[Measured]) -> Iterator[TextTable | str]:
+        rows = []
+        for number, outcome in zip(numbers, outcomes, strict=True):
+            in_turn, bound, known = (outcome.figures[name] for name in ("in_turn", "bound", "best_known"))
+            status = "optimal" if bound == known else "open"
+            rows.append([str(number), str(in_turn), str(bound), str(known), status, f"{outcome.cpu_s or 0.0:.2f}"])
+        yield TextTable(["workload", "in turn", "bound", "best known", "status", "CPU s"], rows)
+        highest, reached = (scored(outcomes, name) for name in ("bound", "best_known"))
+        yield f"no orders score more than {highest:.4f}, the best known {reached:.4f}"
+
+    def values(outcomes: Sequence[Measured]) -> dict[str, Sample | float | str]:
+        each: dict[str, Sample | float | str] = {
+            f"workload {number}: {what}": float(outcome.figures[name])
+            for number, outcome in zip(numbers, outcomes, strict=True)
+            for what, name in (("in turn", "in_turn"), ("bound", "bound"), ("best known", "best_known"))
+        }
+        return each | {"highest score": scored(outcomes, "bound"), "best known score": scored(outcomes, "best_known")}
+
+    def scored(outcomes: Sequence[Measured], name: str) -> float:
+        return score(sum(outcome.figures[name] for outcome in outcomes), [published(number)[0] for number in numbers])
+
+    return Study(tasks, lambda outcomes: list(tables(outcomes)), values=values)
+
+
+def proven(number: int, options: Options) -> dict[str, Any]:
+    """The makespan of the best order known of a workload, and what no order is below."""
+    workload, order = published(number)
+    known = workload.makespan(order)
+    return {"in_turn": workload.in_turn, "best_known": known, "bound": proven_above(workload, known, options)}
