@@ -135,10 +135,12 @@ JUDGED: Loaded[Callable[[int], Any]] = Loaded(
         "eva-packing": "experiments.eva.judged:TASKS",
         "eva-rounds": "experiments.eva.judged:TASKS",
         "prism": "experiments.eva.judged:TASKS",
+        "transactions": "experiments.eva.judged:TASKS",
         "boa-widths": "experiments.boa.judged:TASKS",
         "aryl-reclaim": "experiments.aryl.judged:TASKS",
         "aryl-elastic": "experiments.aryl.judged:TASKS",
         "sia-starts": "experiments.sia.judged:TASKS",
+        "node-placement": "experiments.kubernetes.judged:TASKS",
     }
 )
 """The tasks of the judge: what makes each, by the seed of its instances."""
@@ -150,6 +152,7 @@ STUDIES = {
     "eva-evolution": "experiments.eva.evolution:evolution",
     "eva-surrogate": "experiments.eva.surrogate:surrogate",
     "prism-ceiling": "experiments.eva.prism:ceiling",
+    "transactions-ceiling": "experiments.eva.transaction_ceiling:ceiling",
     "eva-yardstick": "experiments.eva.yardstick:yardsticks",
     "eva-worst": "experiments.eva.worst:worst_cases",
     "boa-benchmark": "experiments.boa.benchmark:benchmarks",
@@ -173,6 +176,7 @@ RECORDED: dict[str, tuple[str, dict[str, Any]]] = {
     "eva/evolved": ("eva-evolution", {"trace": [Path("eva/trace_pai_full.csv")]}),
     "eva/evolution": ("eva-evolution", {"evolve": True}),
     "eva/prism": ("prism-ceiling", {}),
+    "eva/transactions": ("transactions-ceiling", {}),
     "eva/worst": ("eva-worst", {}),
     "boa/benchmark": ("boa-benchmark", {}),
     "boa/worst": ("boa-worst", {}),

@@ -101,6 +101,7 @@ KINDS = {
     "gapwise study eva-evolution --evolve": PARSE,
     "gapwise study eva-evolution --trace DIR/eva/trace_pai_full.csv": PARSE,
     "gapwise study prism-ceiling": PARSE,
+    "gapwise study transactions-ceiling": PARSE,
     "gapwise score my_heuristics:dearest_first --problem eva-packing --quick": PARSE,
     "gapwise simulate --workload base --seeds 3": PARSE,
     "gapwise simulate --trace philly.csv --pools 4 --start-day 28 --days 14 --warm-up-days 2": PARSE,

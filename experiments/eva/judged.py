@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from experiments.eva import prism
+from experiments.eva import prism, transactions
 from experiments.eva.methods import METHODS
 from experiments.judging.judge import JudgeTask
 from experiments.judging.problems import Drawn, task_of
@@ -21,4 +21,9 @@ def rounds(seed: int) -> JudgeTask:
     return task_of("eva-rounds", "the next configuration of 40 tasks", METHODS["eva-reconfiguration"][0], made)
 
 
-TASKS: dict[str, Drawn] = {"eva-packing": packing, "eva-rounds": rounds, "prism": prism.judged}
+TASKS: dict[str, Drawn] = {
+    "eva-packing": packing,
+    "eva-rounds": rounds,
+    "prism": prism.judged,
+    "transactions": transactions.judged,
+}

@@ -74,13 +74,13 @@ def see_result(instance: Instance, result: Result) -> None:
     ):
         if stated != own:
             raise InputError(f"{name}: must be {own!r}, as in the instance, got {show(stated)}")
-    if result.status == "infeasible" and result.solution is None and result.termination == "infeasible":
-        return  # all that is claimed of it is up to the certificate
-    if result.solution is None or result.bound is None or result.objective is None:
-        raise InputError("must have a solution, an objective and a bound: there is nothing else to verify")
     data = instance.data
     if (result.sense, result.unit) != (data.sense, data.unit):
         raise CheckFailed(f"the objective is to {data.sense}, in {data.unit}")
+    if result.status == "infeasible" and result.solution is None and result.termination == "infeasible":
+        return _see_nothing_claimed(result)
+    if result.solution is None or result.bound is None or result.objective is None:
+        raise InputError("must have a solution, an objective and a bound: there is nothing else to verify")
     try:
         verdict = check(data, result.solution)
     except MalformedSolution as error:
@@ -96,6 +96,15 @@ def see_result(instance: Instance, result: Result) -> None:
     if closed is None or result.gap is None or not agree(closed, result.gap):
         raise CheckFailed(f"gap: {result.gap!r} is claimed, objective and bound make it {closed!r}")
     _see_status(result, closed)
+
+
+def _see_nothing_claimed(result: Result) -> None:
+    """See that a result says no more than that there is no solution, which is up to the certificate."""
+    for name in (*FIGURES, "violations"):
+        claimed = getattr(result, name)
+        if claimed not in (None, ()):
+            said = claimed[0] if name == "violations" else claimed
+            raise CheckFailed(f"{name}: {show(said)} is claimed, where there is no solution")
 
 
 def _see_status(result: Result, closed: float) -> None:

@@ -20,8 +20,12 @@ from instances.proofs.verify import read_result, see_bound, see_result
 from instances.reading import parsed
 from instances.registry import PROBLEMS
 from instances.result import Answer
+<<<<<<< HEAD
 from models import aryl, boa, eva, sia
 from models.kubernetes import exact_consolidation
+=======
+from models import aryl, boa, eva, kubernetes, sia
+>>>>>>> library2
 from tests.aryl_cases import best_mean_jct, best_reduction, fewest_preemptions, least_cost
 from tests.attacks.small import allocation, elastic, oracle, packing, reclaim
 from tests.boa_cases import real_widths
@@ -30,13 +34,18 @@ from tests.consolidation_cases import least_cost as least_cost_of_nodes
 from tests.consolidation_cases import small_cluster
 from tests.eva_cases import best_packing
 from tests.eva_constrained_cases import FIELDS, best_by_enumeration, random_constrained
+from tests.kubernetes_cases import fewest, tiny
 from tests.sia_cases import schedules
 from tests.sia_optima import best_oracle
 
 HUGE = "1" + "0" * 400
 EFFORT = Options(effort=200)
 FEW = 20_000  # schedules that are gone through
+<<<<<<< HEAD
 EXACT = {"eva": eva.exact, "boa": boa.exact, "aryl": aryl.exact, "sia": sia.exact, "node": exact_consolidation}
+=======
+MODELS = {"eva": eva, "boa": boa, "aryl": aryl, "sia": sia, "node": kubernetes}
+>>>>>>> library2
 Build = Callable[[int], ProblemData]
 Optimum = Callable[[Any], float | None] | None
 
@@ -103,6 +112,7 @@ READINGS: dict[str, tuple[Build, Optimum]] = {
     "aryl placement": (placement, least_cost),
     "node consolidation": (small_cluster, least_cost_of_nodes),
     "sia oracle": (lambda s: oracle(s).data, least_delay),
+    "placements": (tiny, fewest),
 }
 
 

@@ -9,10 +9,12 @@ from typing import Any
 
 import pytest
 
-from instances import CheckFailed, InputError
+from instances import CheckFailed, InputError, Instance, Options
 from instances.proofs.verify import read_result, see_result
 from instances.reading import parsed
+from models.kubernetes import exact
 from tests.certificates.readings import HUGE, READINGS, Case, telling
+from tests.kubernetes_cases import fewest, tiny
 
 
 def result(made: Case, **changes: Any) -> str:
@@ -53,3 +55,33 @@ def test_a_forged_result_is_refused(hole: str, forge: Callable[[Case], str], sai
             see_result(made.instance, read_result(parsed(forge(made))))
         assert "\n" not in str(error.value)
         assert re.search(said, str(error.value)), f"{reading}: {error.value}"
+
+
+CLAIMS: list[tuple[dict[str, Any], str]] = [
+    ({"bound": 5.0}, "bound: 5.0 is claimed"),
+    ({"bound": 0.0}, "bound: 0.0 is claimed"),
+    ({"objective": 3.0}, "objective: 3.0 is claimed"),
+    ({"gap": 0.0}, "gap: 0.0 is claimed"),
+    ({"objective": 1.0, "bound": 1.0, "gap": 0.0}, "objective: 1.0 is claimed"),
+    ({"violations": ["x"]}, 'violations: "x" is claimed'),
+    ({"sense": "maximize"}, "the objective is to minimize"),
+    ({"unit": "USD/h"}, "the objective is to minimize, in pods"),
+    ({"solution": {"nodes": {}}}, "must have a solution, an objective and a bound"),
+    ({"termination": "finished"}, "must have a solution, an objective and a bound"),
+    ({"bound": float("nan")}, "bound: must be a finite number"),
+    ({"gap": True}, "gap: must be a number"),
+]
+
+
+@pytest.mark.parametrize(("claim", "said"), CLAIMS, ids=[str(claim) for claim, _ in CLAIMS])
+def test_a_result_without_a_solution_claims_nothing_else(claim: dict[str, Any], said: str):
+    data = next(data for data in map(tiny, range(99)) if fewest(data) is None)
+    instance = Instance.of(data, "none")
+    found = exact(data, Options())
+    assert found.status == "infeasible"
+    honest = found.model_copy(update={"instance": "none"})
+    see_result(instance, honest)
+    forged = json.dumps(json.loads(honest.model_dump_json()) | claim)
+    with pytest.raises((CheckFailed, InputError)) as error:
+        see_result(instance, read_result(parsed(forged)))
+    assert str(error.value).startswith(said)

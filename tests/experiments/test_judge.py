@@ -280,9 +280,42 @@ def test_every_task_has_proven_optima_and_another_seed_other_instances():
     for name in JUDGED:
         if name in ("eva-rounds", "boa-widths", "aryl-elastic", "prism"):  # the others are as these, and take longer
             assert all(case.optimum > 0 for case in JUDGED[name](0).cases)
-    ours, other = JUDGED["eva-rounds"](0), JUDGED["eva-rounds"](3)
-    assert ours.cases[3].content == other.cases[0].content != ours.cases[0].content
-    assert ours.cases[3].optimum == pytest.approx(other.cases[0].optimum)
+    for name in ("eva-rounds", "node-placement"):
+        ours, other = JUDGED[name](0), JUDGED[name](3)
+        assert ours.cases[3].content == other.cases[0].content != ours.cases[0].content
+        assert ours.cases[3].optimum == pytest.approx(other.cases[0].optimum)
+
+
+STAYS = """
+def solve(data):
+    free = [dict(node.capacity) for node in data.nodes]
+    held = [dict(node.pods) for node in data.nodes]
+    need = {pod.name: pod.demand for pod in data.pods}
+    for room, on_it in zip(free, held):
+        for name, count in on_it.items():
+            for resource, amount in need[name].items():
+                room[resource] -= count * amount
+    for pod in data.pods:
+        for _ in range(pod.count - sum(on_it.get(pod.name, 0) for on_it in held)):
+            for room, on_it in zip(free, held):
+                if all(room[resource] >= amount for resource, amount in pod.demand.items()):
+                    on_it[pod.name] = on_it.get(pod.name, 0) + 1
+                    for resource, amount in pod.demand.items():
+                        room[resource] -= amount
+                    break
+    return {"nodes": {node.name: on_it for node, on_it in zip(data.nodes, held)}}
+"""
+
+
+def test_a_program_that_moves_nothing_leaves_out_pods_where_some_have_to_move():
+    with ProgramJudge(JUDGED["node-placement"](0)) as placing:
+        try:
+            found = placing.of_text(STAYS)
+        except InputError as error:
+            pytest.skip(str(error))
+    assert {case.status for case in found.cases if case.optimum > 0} == {"violates"}
+    assert {case.status for case in found.cases} <= {"violates", "solved"}
+    assert found.combined_score <= 0.1
 
 
 def brute(case: prism.PrismCase) -> Fraction:
